@@ -1,0 +1,51 @@
+/** Identifiers: a prefix and 26 characters of lower-case Crockford base32 of a 128-bit UUIDv7 (RFC 9562 §5.7). */
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+const BODY = '[0-7][0-9a-hjkmnp-tv-z]{25}'
+
+export const ID_PREFIX = {
+  credential: 'cred_',
+  agent: 'ag_',
+  enrollment: 'enr_',
+  client: 'agent_',
+  audit: 'aud_',
+  request: 'req_',
+  backend: 'be_',
+} as const
+
+export type IdKind = keyof typeof ID_PREFIX
+
+const PATTERNS = Object.fromEntries(
+  Object.entries(ID_PREFIX).map(([kind, prefix]) => [kind, new RegExp(`^${prefix}${BODY}$`)]),
+) as Record<IdKind, RegExp>
+
+export function isId(kind: IdKind, text: string): boolean {
+  return text.length <= 40 && PATTERNS[kind].test(text)
+}
+
+/** The first 10 characters hold the 48 bits of ms (and two zero bits in front), so that text order is time order. */
+export function encodeTime(ms: number): string {
+  let text = ''
+  let rest = ms
+  for (let index = 0; index < 10; index += 1) {
+    text = ALPHABET.charAt(rest % 32) + text
+    rest = Math.floor(rest / 32)
+  }
+  return text
+}
+
+/**
+ * The last 16 characters of a UUIDv7 (80 bits): version 7, a 12-bit counter that keeps the ids of one ms in
+ * order (RFC 9562 §6.2, method 1), variant 2, and 62 random bits taken from the low bits of 13 bytes.
+ */
+export function encodeTail(counter: number, random: Uint8Array, offset = 0): string {
+  let text = ALPHABET.charAt(14 | (counter >> 11)) + ALPHABET.charAt((counter >> 6) & 31)
+  text += ALPHABET.charAt((counter >> 1) & 31)
+  text += ALPHABET.charAt(((counter & 1) << 4) | 8 | ((random[offset] ?? 0) & 3))
+  for (let index = 1; index < 13; index += 1) text += ALPHABET.charAt((random[offset + index] ?? 0) & 31)
+  return text
+}
+
+/** The smallest id body of a time: everything created at or after `ms` sorts at or after it. */
+export function lowestBodyAt(ms: number): string {
+  return encodeTime(Math.max(0, Math.min(ms, 2 ** 48 - 1))) + '0'.repeat(16)
+}

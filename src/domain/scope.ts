@@ -1,0 +1,102 @@
+import { invalid } from './problems.ts'
+
+/** Scopes: segments joined by `:`; the last character of a segment may be `*`. */
+export const MAX_SCOPE_LENGTH = 256
+export const MAX_SCOPES = 64
+
+const SCOPE = /^(?:[A-Za-z0-9._/@+-]+\*?|\*)(?::(?:[A-Za-z0-9._/@+-]+\*?|\*))*$/
+
+export function isScope(text: string): boolean {
+  return text.length <= MAX_SCOPE_LENGTH && SCOPE.test(text)
+}
+
+/** Throws `invalid_request` that names the field when one is malformed or there are too many. */
+export function requireScopes(scopes: readonly string[], field = 'scopes'): void {
+  if (scopes.length > MAX_SCOPES) throw invalid(`"${field}" holds more than ${MAX_SCOPES} scopes.`)
+  for (const scope of scopes) {
+    if (!isScope(scope))
+      throw invalid(`"${field}" holds a scope that is not of the form backend:resource:permission.`)
+  }
+}
+
+export function isAdminScope(scope: string): boolean {
+  return scope === 'admin' || scope.startsWith('admin:')
+}
+
+/**
+ * Whether holding `pattern` grants `wanted`: the pattern has no more segments, and each equals the wanted one
+ * or, ending in `*`, is a prefix of it. The first segment `admin` is granted by name only: `*` is everything
+ * but admin. Transitive and monotone.
+ */
+export function covers(pattern: string, wanted: string): boolean {
+  const have = pattern.split(':')
+  const want = wanted.split(':')
+  if (have.length > want.length) return false
+  return have.every((segment, index) => coversSegment(segment, want[index] ?? '', index === 0))
+}
+
+function coversSegment(pattern: string, wanted: string, first: boolean): boolean {
+  if (pattern === wanted) return true
+  if (!pattern.endsWith('*')) return false
+  if (first && wanted === 'admin') return false
+  return wanted.startsWith(pattern.slice(0, -1))
+}
+
+export function coversAny(patterns: readonly string[], wanted: string): boolean {
+  return patterns.some((pattern) => covers(pattern, wanted))
+}
+
+/** The scopes that both lists grant: the narrower of each overlapping pair, without repetition. */
+export function intersectScopes(left: readonly string[], right: readonly string[]): string[] {
+  const both = new Set<string>()
+  for (const a of left) {
+    for (const b of right) {
+      if (covers(a, b)) both.add(b)
+      else if (covers(b, a)) both.add(a)
+    }
+  }
+  return [...both]
+}
+
+/** `r:read` and `github:r:read` both mean `github:r:read` when asked of the backend `github`. */
+export function absoluteScope(backend: string, scope: string): string {
+  return scope === backend || scope.startsWith(`${backend}:`) ? scope : `${backend}:${scope}`
+}
+
+/** The part of an agent's scope that lies on one backend, relative to it; `undefined` when it lies elsewhere. */
+function relativeScope(backend: string, scope: string): string | undefined {
+  const colon = scope.indexOf(':')
+  const first = colon === -1 ? scope : scope.slice(0, colon)
+  if (!coversSegment(first, backend, true)) return undefined
+  return colon === -1 ? '*' : scope.slice(colon + 1)
+}
+
+export type GrantDecision =
+  | { granted: string[] }
+  | { refused: 'no_scope_here' | 'agent' | 'backend'; scope?: string }
+
+/**
+ * What one request is granted (decisions §3.4). `asked` undefined: all that the agent holds on the backend,
+ * cut to `allowed`. A scope that the agent or the backend does not cover is refused, never dropped. The granted
+ * scopes stand as they were asked; those filled in are relative to the backend. An empty list grants nothing.
+ */
+export function decideGrant(
+  backend: string,
+  held: readonly string[],
+  allowed: readonly string[] | undefined,
+  asked: readonly string[] | undefined,
+): GrantDecision {
+  const here = held.map((scope) => relativeScope(backend, scope)).filter((scope) => scope !== undefined)
+  if (here.length === 0) return { refused: 'no_scope_here' }
+  if (asked === undefined) {
+    const granted = allowed === undefined ? [...new Set(here)] : intersectScopes(here, allowed)
+    return granted.length === 0 ? { refused: 'backend' } : { granted }
+  }
+  for (const scope of asked) {
+    const absolute = absoluteScope(backend, scope)
+    if (!coversAny(held, absolute)) return { refused: 'agent', scope }
+    const relative = relativeScope(backend, absolute) ?? '*'
+    if (allowed !== undefined && !coversAny(allowed, relative)) return { refused: 'backend', scope }
+  }
+  return { granted: [...asked] }
+}
