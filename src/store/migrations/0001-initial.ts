@@ -1,0 +1,199 @@
+/**
+ * The first schema. Ids are time-ordered, so keys grow at their right edge; every further index on the two hot
+ * tables (credentials, audit) is one whose absence a query on a million rows would show.
+ */
+const STATEMENTS = [
+  `CREATE TABLE meta (
+    key text NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (key)
+  )`,
+  `CREATE TABLE agents (
+    id text NOT NULL,
+    name text NOT NULL,
+    name_key text NOT NULL,
+    scopes text NOT NULL,
+    version bigint NOT NULL,
+    bearer_hash text NOT NULL,
+    client_id text NOT NULL,
+    client_secret_hash text NOT NULL,
+    public_jwk text,
+    signing_key_id text NOT NULL,
+    signing_email text NOT NULL,
+    policy text,
+    created_by text NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint,
+    ended_at bigint,
+    end_reason text,
+    PRIMARY KEY (id)
+  )`,
+  `CREATE TABLE agent_grants (
+    id text NOT NULL,
+    agent_id text NOT NULL,
+    scopes text NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint,
+    PRIMARY KEY (id)
+  )`,
+  `CREATE TABLE agent_uses (
+    agent_id text NOT NULL,
+    last_used_at bigint NOT NULL,
+    PRIMARY KEY (agent_id)
+  )`,
+  `CREATE TABLE signing_keys (
+    key_id text NOT NULL,
+    agent_id text NOT NULL,
+    name text NOT NULL,
+    email text NOT NULL,
+    public_key text NOT NULL,
+    private_key text,
+    created_at bigint NOT NULL,
+    ended_at bigint,
+    PRIMARY KEY (agent_id)
+  )`,
+  `CREATE TABLE backends (
+    uid text NOT NULL,
+    name text NOT NULL,
+    name_key text NOT NULL,
+    type text NOT NULL,
+    config text,
+    default_ttl_ms bigint NOT NULL,
+    max_ttl_ms bigint NOT NULL,
+    allowed_scopes text,
+    description text,
+    rate text,
+    max_active bigint,
+    version bigint NOT NULL,
+    created_at bigint NOT NULL,
+    changed_at bigint NOT NULL,
+    ended_at bigint,
+    PRIMARY KEY (uid)
+  )`,
+  `CREATE TABLE credentials (
+    id text NOT NULL,
+    agent_id text NOT NULL,
+    agent_name text NOT NULL,
+    backend_uid text NOT NULL,
+    backend text NOT NULL,
+    scopes text NOT NULL,
+    state text NOT NULL,
+    ttl_ms bigint NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    upstream_expires_at bigint,
+    ended_at bigint,
+    end_reason text,
+    settled_at bigint,
+    due_at bigint,
+    attempts bigint NOT NULL,
+    stuck_at bigint,
+    secret_hash text,
+    handle text,
+    PRIMARY KEY (id)
+  )`,
+  `CREATE TABLE idempotency (
+    agent_id text NOT NULL,
+    key_hash text NOT NULL,
+    body_hash text NOT NULL,
+    credential_id text NOT NULL,
+    reply text,
+    erase_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    PRIMARY KEY (agent_id, key_hash)
+  )`,
+  `CREATE TABLE enrollments (
+    id text NOT NULL,
+    type text NOT NULL,
+    name text NOT NULL,
+    name_key text NOT NULL,
+    agent_id text,
+    scopes text NOT NULL,
+    public_jwk text,
+    fingerprint text,
+    metadata text,
+    reason text,
+    lifetime_ms bigint,
+    ip_address text,
+    status text NOT NULL,
+    note text,
+    created_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    decided_at bigint,
+    decided_by text,
+    decision_note text,
+    answer text,
+    collect_until bigint,
+    collected_at bigint,
+    erase_at bigint,
+    PRIMARY KEY (id)
+  )`,
+  `CREATE TABLE used_proofs (
+    id text NOT NULL,
+    expires_at bigint NOT NULL,
+    PRIMARY KEY (id)
+  )`,
+  `CREATE TABLE issuer_keys (
+    kid text NOT NULL,
+    public_jwk text NOT NULL,
+    private_key text,
+    created_at bigint NOT NULL,
+    retires_at bigint,
+    PRIMARY KEY (kid)
+  )`,
+  `CREATE TABLE revoked_tokens (
+    jti text NOT NULL,
+    expires_at bigint NOT NULL,
+    PRIMARY KEY (jti)
+  )`,
+  `CREATE TABLE audit (
+    id text NOT NULL,
+    at bigint NOT NULL,
+    action text NOT NULL,
+    outcome text NOT NULL,
+    agent_id text NOT NULL,
+    agent_name text,
+    actor text NOT NULL,
+    backend text NOT NULL,
+    credential_id text,
+    scopes text,
+    ttl_ms bigint,
+    ip_address text,
+    user_agent text,
+    auth_method text,
+    request_id text,
+    metadata text,
+    details text,
+    PRIMARY KEY (id)
+  )`,
+  'CREATE UNIQUE INDEX agents_living_name ON agents (name_key) WHERE ended_at IS NULL',
+  'CREATE UNIQUE INDEX agents_bearer ON agents (bearer_hash)',
+  'CREATE UNIQUE INDEX agents_client ON agents (client_id)',
+  'CREATE INDEX agents_ending ON agents (expires_at) WHERE ended_at IS NULL AND expires_at IS NOT NULL',
+  'CREATE INDEX agents_policy ON agents (policy) WHERE ended_at IS NULL AND policy IS NOT NULL',
+  'CREATE INDEX agent_grants_agent ON agent_grants (agent_id)',
+  'CREATE INDEX agent_grants_ending ON agent_grants (expires_at) WHERE expires_at IS NOT NULL',
+  'CREATE UNIQUE INDEX signing_keys_key ON signing_keys (key_id)',
+  'CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at IS NULL',
+  'CREATE INDEX credentials_due ON credentials (backend_uid, due_at) WHERE due_at IS NOT NULL',
+  'CREATE INDEX credentials_living ON credentials (agent_id, id) WHERE ended_at IS NULL',
+  'CREATE INDEX credentials_stuck ON credentials (backend_uid, id) WHERE stuck_at IS NOT NULL',
+  'CREATE INDEX idempotency_erase ON idempotency (erase_at) WHERE reply IS NOT NULL',
+  'CREATE INDEX idempotency_expiry ON idempotency (expires_at)',
+  'CREATE INDEX enrollments_status ON enrollments (status, id)',
+  'CREATE INDEX enrollments_collect ON enrollments (collect_until) WHERE collect_until IS NOT NULL',
+  'CREATE INDEX enrollments_erase ON enrollments (erase_at) WHERE erase_at IS NOT NULL',
+  'CREATE INDEX used_proofs_expiry ON used_proofs (expires_at)',
+  'CREATE INDEX revoked_tokens_expiry ON revoked_tokens (expires_at)',
+  'CREATE INDEX audit_agent ON audit (agent_id, backend, action, id)',
+  'CREATE INDEX audit_backend ON audit (backend, action, id)',
+  'CREATE INDEX audit_credential ON audit (credential_id, id) WHERE credential_id IS NOT NULL',
+]
+
+/** PostgreSQL compares text byte by byte, as SQLite does: order and ranges of ids are the same on both. */
+export function statements(dialect: 'sqlite' | 'postgres'): string[] {
+  if (dialect === 'postgres') return STATEMENTS.map((sql) => sql.replaceAll(/ text\b/g, ' text COLLATE "C"'))
+  return STATEMENTS.map((sql) =>
+    sql.startsWith('CREATE TABLE') ? `${sql.replaceAll(' bigint', ' integer')} STRICT` : sql,
+  )
+}
