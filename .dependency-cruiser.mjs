@@ -24,10 +24,10 @@ export default {
     allow('core-imports-domain', '^src/core/', '^src/(core|domain)/|^src/backends/kind\\.ts$', { dependencyTypesNot: ['type-only'] }),
     allow('core-types', '^src/core/', '^src/(core|domain|store|keys|backends|log\\.ts)'),
     allow('http-imports-core', '^src/http/', '^src/(http|core|domain|api)/|^src/log\\.ts$'),
-    allow('jobs-import-core', '^src/jobs/', '^src/(jobs|core|domain)/|^src/log\\.ts$'),
+    allow('jobs-import-core', '^src/jobs/', '^src/(jobs|core|domain)/|^src/log\\.ts$', { dependencyTypesNot: ['type-only'] }),
     allow('config-imports-domain', '^src/config/', '^src/(config|domain)/'),
     allow('client-imports-api', '^src/client/', '^src/(client|api)/'),
-    allow('cli-imports-client', '^src/cli/', '^src/(cli|client|api|config)/|^src/(app)\\.ts$'),
+    allow('cli-imports-client', '^src/cli/', '^src/(cli|client|api|config)/|^src/(app|log)\\.ts$'),
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

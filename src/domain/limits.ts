@@ -41,6 +41,9 @@ export const ANSWER_MS = 10 * MINUTE_MS
 export const ENROLLMENT_POLL_MS = 2_000
 export const MAX_PENDING_ENROLLMENTS = 1_000
 export const ENROLLMENTS_PER_MINUTE = 10
+/** Proven polls of one enrollment a minute, and requests for more scopes of one agent that may wait. */
+export const POLLS_PER_MINUTE = 120
+export const MAX_REQUESTS_PER_AGENT = 10
 /** Age of a proof of possession, either way. */
 export const PROOF_AGE_MS = MINUTE_MS
 

@@ -46,13 +46,34 @@ export function coversAny(patterns: readonly string[], wanted: string): boolean 
   return patterns.some((pattern) => covers(pattern, wanted))
 }
 
-/** The scopes that both lists grant: the narrower of each overlapping pair, without repetition. */
+/** The one scope that grants exactly what both grant: `a:b*` and `a:*:read` meet in `a:b*:read`. */
+function meet(left: string, right: string): string | undefined {
+  const a = left.split(':')
+  const b = right.split(':')
+  const both: string[] = []
+  for (let index = 0; index < Math.max(a.length, b.length); index += 1) {
+    const one = a[index]
+    const two = b[index]
+    if (one === undefined || two === undefined) both.push(one ?? two ?? '')
+    else if (coversSegment(one, two, index === 0)) both.push(two)
+    else if (coversSegment(two, one, index === 0)) both.push(one)
+    else return undefined
+  }
+  return both.join(':')
+}
+
+/** Whether some scope is granted by both. */
+export function overlaps(left: string, right: string): boolean {
+  return meet(left, right) !== undefined
+}
+
+/** The scopes that grant what both lists grant, without repetition. */
 export function intersectScopes(left: readonly string[], right: readonly string[]): string[] {
   const both = new Set<string>()
   for (const a of left) {
     for (const b of right) {
-      if (covers(a, b)) both.add(b)
-      else if (covers(b, a)) both.add(a)
+      const shared = meet(a, b)
+      if (shared !== undefined) both.add(shared)
     }
   }
   return [...both]
@@ -63,12 +84,23 @@ export function absoluteScope(backend: string, scope: string): string {
   return scope === backend || scope.startsWith(`${backend}:`) ? scope : `${backend}:${scope}`
 }
 
+/** The part of a granted scope below the backend's own name; `*` when it names the backend alone. */
+export function scopeHere(backend: string, scope: string): string {
+  if (scope === backend) return '*'
+  return scope.startsWith(`${backend}:`) ? scope.slice(backend.length + 1) : scope
+}
+
 /** The part of an agent's scope that lies on one backend, relative to it; `undefined` when it lies elsewhere. */
 function relativeScope(backend: string, scope: string): string | undefined {
   const colon = scope.indexOf(':')
   const first = colon === -1 ? scope : scope.slice(0, colon)
   if (!coversSegment(first, backend, true)) return undefined
   return colon === -1 ? '*' : scope.slice(colon + 1)
+}
+
+/** On a backend `db`, the relative `db:read` (a database of that name) would be read as absolute. */
+function readableScope(backend: string, relative: string): string {
+  return absoluteScope(backend, relative) === relative ? `${backend}:${relative}` : relative
 }
 
 export type GrantDecision =
@@ -78,7 +110,8 @@ export type GrantDecision =
 /**
  * What one request is granted (decisions §3.4). `asked` undefined: all that the agent holds on the backend,
  * cut to `allowed`. A scope that the agent or the backend does not cover is refused, never dropped. The granted
- * scopes stand as they were asked; those filled in are relative to the backend. An empty list grants nothing.
+ * scopes stand as they were asked; those filled in are relative to the backend, or absolute where a resource
+ * is called as the backend is, so that `absoluteScope` reads each rightly. An empty list grants nothing.
  */
 export function decideGrant(
   backend: string,
@@ -89,8 +122,9 @@ export function decideGrant(
   const here = held.map((scope) => relativeScope(backend, scope)).filter((scope) => scope !== undefined)
   if (here.length === 0) return { refused: 'no_scope_here' }
   if (asked === undefined) {
-    const granted = allowed === undefined ? [...new Set(here)] : intersectScopes(here, allowed)
-    return granted.length === 0 ? { refused: 'backend' } : { granted }
+    const filled = allowed === undefined ? [...new Set(here)] : intersectScopes(here, allowed)
+    if (filled.length === 0) return { refused: 'backend' }
+    return { granted: filled.map((scope) => readableScope(backend, scope)) }
   }
   for (const scope of asked) {
     const absolute = absoluteScope(backend, scope)

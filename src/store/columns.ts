@@ -62,6 +62,7 @@ export const COLUMNS: { readonly [T in Table]: Columns<T> } = {
     backend: 'text',
     scopes: 'text',
     state: 'text',
+    revocation: 'text',
     ttl_ms: 'bigint',
     created_at: 'bigint',
     expires_at: 'bigint',

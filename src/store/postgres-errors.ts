@@ -1,14 +1,32 @@
+/** SQLSTATE codes: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const UNIQUE = '23505'
+/** Serialisation failure, deadlock, lock not available. */
+const RETRYABLE = new Set(['40001', '40P01', '55P03'])
+/** Bad data, violated constraint, bad statement: the same whatever the state of the server. */
+const CLASSES_OF_THE_CHANGE = new Set(['22', '23', '42'])
+
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
 export function isUniqueViolation(error: unknown): boolean {
-  return codeOf(error) === '23505'
+  return codeOf(error) === UNIQUE
 }
 
-/** Serialisation failure, deadlock, lock not available: the same change may well succeed on the next try. */
+/** The same change may well succeed on the next try. */
 export function isRetryable(error: unknown): boolean {
-  return ['40001', '40P01', '55P03'].includes(codeOf(error) ?? '')
+  return RETRYABLE.has(codeOf(error) ?? '')
+}
+
+/** This change cannot be executed at all; the next one can. */
+export function isFaultOfChange(error: unknown): boolean {
+  const code = codeOf(error)
+  return code?.length === 5 && CLASSES_OF_THE_CHANGE.has(code.slice(0, 2))
+}
+
+/** Another node created the same object in the same moment: unique_violation, duplicate_table, duplicate_object. */
+export function isCreationRace(error: unknown): boolean {
+  return [UNIQUE, '42P07', '42710'].includes(codeOf(error) ?? '')
 }
 
 /**
@@ -24,4 +42,8 @@ export function unreachable(error: unknown): boolean {
     code.startsWith('57P') ||
     /^E[A-Z]/.test(code)
   )
+}
+
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
 }

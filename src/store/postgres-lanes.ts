@@ -1,11 +1,11 @@
-import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
-import { type Change, type Outcome, type Step, StoreError } from './change.ts'
-import { COLUMNS } from './columns.ts'
+import { type Change, type Outcome, StoreError } from './change.ts'
 import type { CommitStats } from './engine.ts'
-import { isRetryable, isUniqueViolation, unreachable } from './postgres-errors.ts'
+import { asError, isFaultOfChange, isRetryable, unreachable } from './postgres-errors.ts'
 import { isMergeable, mergeChanges } from './postgres-merge.ts'
-import type { Table } from './schema.ts'
+import { runTransaction } from './postgres-transaction.ts'
+import { readBack } from './postgres-unknown.ts'
+import { requireStorable } from './run.ts'
 
 const MAX_BATCH = 512
 const MAX_QUEUE = 4_096
@@ -13,124 +13,185 @@ const MAX_QUEUE = 4_096
 const MERGE_LANES = 2
 /** Changes with their own transaction under way at once. */
 const SINGLE_LANES = 4
+/** Connections that the lanes can use at once. */
+export const LANES = MERGE_LANES + SINGLE_LANES
 const TRIES = 5
+const TRIAL =
+  "INSERT INTO meta (key, value) VALUES ('trial', '') ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 interface Waiting {
-  change: Change
+  readonly change: Change
+  tries: number
   resolve(outcome: Outcome): void
   reject(error: Error): void
+}
+
+export interface LaneOptions {
+  /** Sessions of this node carry this name, and no others do. */
+  application: string
+  onTrouble?: ((what: string, error: unknown) => void) | undefined
 }
 
 /** The queues of changes of one node, and the few connections that work them off. */
 export class Lanes {
   readonly stats: CommitStats = { commits: 0, changes: 0, largestBatch: 0 }
   readonly #pool: pg.Pool
-  readonly #onTrouble: ((what: string, error: unknown) => void) | undefined
+  readonly #options: LaneOptions
   readonly #merging: Waiting[] = []
   readonly #single: Waiting[] = []
-  #mergesUnderWay = 0
-  #singlesUnderWay = 0
+  readonly #underWay = new Set<Promise<void>>()
+  #merges = 0
+  #singles = 0
   #scheduled = false
+  #closed = false
   #trouble: string | undefined
 
-  constructor(pool: pg.Pool, onTrouble?: (what: string, error: unknown) => void) {
+  constructor(pool: pg.Pool, options: LaneOptions) {
     this.#pool = pool
-    this.#onTrouble = onTrouble
+    this.#options = options
   }
 
-  commit = (change: Change): Promise<Outcome> =>
-    new Promise((resolve, reject) => {
-      if (this.#merging.length + this.#single.length >= MAX_QUEUE) {
-        reject(new StoreError('too many changes are waiting'))
-        return
-      }
+  commit = async (change: Change): Promise<Outcome> => {
+    requireStorable(change)
+    if (this.#closed) throw new StoreError('the store is closed')
+    if (this.#merging.length + this.#single.length >= MAX_QUEUE) {
+      throw new StoreError('too many changes are waiting')
+    }
+    return new Promise((resolve, reject) => {
       const queue = isMergeable(change) ? this.#merging : this.#single
-      queue.push({ change, resolve, reject })
+      queue.push({ change, tries: 0, resolve, reject })
       if (this.#scheduled) return
       this.#scheduled = true
       setImmediate(() => this.#pump())
     })
+  }
 
   trouble(): string | undefined {
     return this.#trouble
   }
 
-  /** Resolves when nothing is queued or under way. */
+  /** Turns new changes away, and resolves when nothing is queued or under way. */
   async drain(): Promise<void> {
-    while (this.#merging.length + this.#single.length + this.#mergesUnderWay + this.#singlesUnderWay > 0) {
-      await new Promise((resolve) => setImmediate(resolve))
-    }
+    this.#closed = true
+    this.#pump()
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+  }
+
+  /** While in trouble no traffic may come that would show its end: a write for a trial does. */
+  async probe(): Promise<void> {
+    if (this.#trouble === undefined || this.#closed) return
+    await this.#pool.query(TRIAL).then(
+      () => {
+        this.#trouble = undefined
+      },
+      () => undefined,
+    )
   }
 
   #pump(): void {
     this.#scheduled = false
-    while (this.#merging.length > 0 && this.#mergesUnderWay < MERGE_LANES) {
-      this.#mergesUnderWay += 1
-      void this.#runMerged(this.#merging.splice(0, MAX_BATCH)).finally(() => {
-        this.#mergesUnderWay -= 1
-        this.#pump()
+    while (this.#merging.length > 0 && this.#merges < MERGE_LANES) {
+      this.#merges += 1
+      const batch = this.#merging.splice(0, MAX_BATCH)
+      this.#start(this.#runMerged(batch), () => {
+        this.#merges -= 1
       })
     }
-    while (this.#single.length > 0 && this.#singlesUnderWay < SINGLE_LANES) {
-      const one = this.#single.shift()
+    while (this.#single.length > 0 && this.#singles < SINGLE_LANES) {
+      const [one] = this.#single.splice(0, 1)
       if (one === undefined) break
-      this.#singlesUnderWay += 1
-      void this.#runSingle(one).finally(() => {
-        this.#singlesUnderWay -= 1
-        this.#pump()
+      this.#singles += 1
+      this.#start(this.#runSingle(one), () => {
+        this.#singles -= 1
       })
     }
   }
 
-  async #runMerged(batch: Waiting[]): Promise<void> {
+  #start(work: Promise<void>, end: () => void): void {
+    const tracked = work.finally(() => {
+      this.#underWay.delete(tracked)
+      end()
+      this.#pump()
+    })
+    this.#underWay.add(tracked)
+  }
+
+  async #runMerged(batch: readonly Waiting[]): Promise<void> {
+    const client = await this.#connect(batch)
+    if (client === undefined) return
     try {
-      const answer = await this.#pool.query(mergeChanges(batch.map((one) => one.change)))
-      const kept = new Set((answer.rows as { n: number }[]).map((row) => row.n))
+      const answer = await client.query(mergeChanges(batch.map((one) => one.change)))
+      client.release()
+      const refused = new Map((answer.rows as { n: number; step: number }[]).map((row) => [row.n, row.step]))
       this.#count(batch.length)
       for (const [n, one] of batch.entries()) {
-        one.resolve(kept.has(n) ? { done: true } : { done: false, step: 0, reason: 'guard' })
+        const step = refused.get(n)
+        one.resolve(step === undefined ? { done: true } : { done: false, step, reason: 'guard' })
       }
     } catch (error) {
-      if (unreachable(error)) await Promise.all(batch.map((one) => this.#settleUnknown(one, error)))
+      const lost = unreachable(error)
+      client.release(lost ? asError(error) : undefined)
+      if (lost) await this.#settleUnknown(pidOf(client), batch, error)
       else this.#single.push(...batch)
     }
   }
 
   async #runSingle(one: Waiting): Promise<void> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        const outcome = await runTransaction(this.#pool, one.change)
+    for (;;) {
+      const client = await this.#connect([one])
+      if (client === undefined) return
+      const ended = await runTransaction(client, one.change)
+      if ('outcome' in ended) {
+        client.release()
         this.#count(1)
-        one.resolve(outcome)
-        return
-      } catch (error) {
-        if (isRetryable(error) && attempt < TRIES) continue
-        if (unreachable(error)) await this.#settleUnknown(one, error)
-        else this.#fail(one, 'the database refused a change', error)
+        one.resolve(ended.outcome)
         return
       }
+      await giveBack(client, ended.failed)
+      const lost = unreachable(ended.failed)
+      if (lost && ended.committing) return this.#settleUnknown(pidOf(client), [one], ended.failed)
+      if ((lost || isRetryable(ended.failed)) && one.tries < TRIES) one.tries += 1
+      else return this.#refuse(one, ended.failed)
     }
   }
 
-  /** The reply to COMMIT was lost: our own id is read back. Whoever cannot be asked is not acknowledged. */
-  async #settleUnknown(one: Waiting, error: unknown): Promise<void> {
-    const witness = one.change.findLast((step) => step.op === 'insert')
-    for (let attempt = 1; witness !== undefined && attempt <= TRIES; attempt += 1) {
-      try {
-        if (await wasKept(this.#pool, witness)) one.resolve({ done: true })
-        else this.#fail(one, 'the connection to the database was lost', error)
-        return
-      } catch {
-        await setTimeout(100 * 2 ** attempt)
-      }
+  /** Rejects all of them where there is no connection: nothing had been sent. */
+  async #connect(batch: readonly Waiting[]): Promise<pg.PoolClient | undefined> {
+    try {
+      return await this.#pool.connect()
+    } catch (error) {
+      this.#fail(batch, 'the database cannot be reached', error)
+      return undefined
     }
-    this.#fail(one, 'the database cannot be reached', error)
   }
 
-  #fail(one: Waiting, what: string, cause: unknown): void {
+  /** Who was not kept is tried again, on its own; who cannot be asked after is not acknowledged. */
+  async #settleUnknown(pid: number | undefined, batch: readonly Waiting[], error: unknown): Promise<void> {
+    try {
+      const { application } = this.#options
+      const changes = batch.map((one) => one.change)
+      const verdicts = await readBack(this.#pool, { pid, application }, changes)
+      for (const [index, one] of batch.entries()) {
+        if (verdicts[index] === true) one.resolve({ done: true })
+        else if (verdicts[index] === false && one.tries < TRIES) {
+          one.tries += 1
+          this.#single.push(one)
+        } else this.#fail([one], 'the connection to the database was lost', error)
+      }
+    } catch {
+      this.#fail(batch, 'the database cannot be reached', error)
+    }
+  }
+
+  #refuse(one: Waiting, cause: unknown): void {
+    if (isFaultOfChange(cause)) one.reject(new StoreError('a change cannot be executed', { cause }))
+    else this.#fail([one], 'the database cannot be written', cause)
+  }
+
+  #fail(batch: readonly Waiting[], what: string, cause: unknown): void {
     this.#trouble = what
-    this.#onTrouble?.(what, cause)
-    one.reject(new StoreError(what, { cause }))
+    for (const one of batch) one.reject(new StoreError(what, { cause }))
+    this.#options.onTrouble?.(what, cause)
   }
 
   #count(changes: number): void {
@@ -141,74 +202,18 @@ export class Lanes {
   }
 }
 
-async function runTransaction(pool: pg.Pool, change: Change): Promise<Outcome> {
-  const client = await pool.connect()
-  let broken: Error | undefined
-  try {
-    await client.query('BEGIN')
-    for (const [index, step] of change.entries()) {
-      const refused = await runStep(client, step)
-      if (refused !== undefined) {
-        await client.query('ROLLBACK')
-        return { done: false, step: index, reason: refused }
-      }
-    }
-    await client.query('COMMIT')
-    return { done: true }
-  } catch (error) {
-    if (unreachable(error)) broken = error instanceof Error ? error : new Error('lost')
-    else
-      await client.query('ROLLBACK').catch((lost: Error) => {
-        broken = lost
-      })
-    if (isUniqueViolation(error)) return { done: false, step: -1, reason: 'unique' }
-    throw error
-  } finally {
-    client.release(broken)
+function pidOf(client: pg.PoolClient): number | undefined {
+  return 'processID' in client && typeof client.processID === 'number' ? client.processID : undefined
+}
+
+/** Out of its transaction; a connection that cannot leave it is closed. */
+async function giveBack(client: pg.PoolClient, failed: unknown): Promise<void> {
+  if (unreachable(failed)) {
+    client.release(asError(failed))
+    return
   }
-}
-
-async function runStep(client: pg.PoolClient, step: Step): Promise<'guard' | 'rows' | undefined> {
-  switch (step.op) {
-    case 'guard': {
-      const key = step.table === 'agents' ? 'id' : 'uid'
-      const found = await client.query(
-        `SELECT 1 FROM ${step.table} WHERE ${key} = $1 AND version = $2 AND ended_at IS NULL FOR SHARE`,
-        [step.id, step.version],
-      )
-      return found.rowCount === 1 ? undefined : 'guard'
-    }
-    case 'insert': {
-      await client.query(
-        insertText(step.table),
-        Object.keys(COLUMNS[step.table]).map(
-          (column) => (step.row as unknown as Record<string, unknown>)[column] ?? null,
-        ),
-      )
-      return undefined
-    }
-    case 'run': {
-      const { rowCount } = await client.query(step.sql, [...step.params])
-      return step.rows === 'any' || step.rows === rowCount ? undefined : 'rows'
-    }
-    case 'forget':
-      await client.query("UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'generation'")
-      return undefined
-    default: {
-      const never: never = step
-      return never
-    }
-  }
-}
-
-function insertText(table: Table): string {
-  const columns = Object.keys(COLUMNS[table])
-  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((_, index) => `$${index + 1}`).join(', ')})`
-}
-
-async function wasKept(pool: pg.Pool, witness: Extract<Step, { op: 'insert' }>): Promise<boolean> {
-  const [key] = Object.keys(COLUMNS[witness.table])
-  const id = (witness.row as unknown as Record<string, unknown>)[key ?? '']
-  const answer = await pool.query(`SELECT 1 FROM ${witness.table} WHERE ${key} = $1`, [id])
-  return answer.rowCount === 1
+  await client.query('ROLLBACK').then(
+    () => client.release(),
+    (lost: unknown) => client.release(asError(lost)),
+  )
 }

@@ -9,8 +9,10 @@ import type { Table } from './schema.ts'
 type Insert = Extract<Step, { op: 'insert' }>
 type Guard = Extract<Step, { op: 'guard' }>
 
+/** Guards first, then inserts: in the one statement every guard is looked at before anything is inserted. */
 export function isMergeable(change: Change): boolean {
-  return change.every((step) => step.op === 'insert' || step.op === 'guard')
+  const inserts = change.findIndex((step) => step.op !== 'guard')
+  return inserts === -1 || change.slice(inserts).every((step) => step.op === 'insert')
 }
 
 export interface Merged {
@@ -20,21 +22,21 @@ export interface Merged {
   readonly values: unknown[][]
 }
 
-/** Rows of the answer are `{ n }`: the positions in `changes` of those that were kept. */
+/** Rows of the answer are `{ n, step }`: the positions in `changes` of those left out, and the guard that failed. */
 export function mergeChanges(changes: readonly Change[]): Merged {
-  const guards: { n: number; guard: Guard }[] = []
+  const guards: { n: number; step: number; guard: Guard }[] = []
   const inserts = new Map<Table, { n: number; row: Record<string, unknown> }[]>()
   changes.forEach((change, n) => {
-    for (const step of change) {
-      if (step.op === 'guard') guards.push({ n, guard: step })
+    for (const [index, step] of change.entries()) {
+      if (step.op === 'guard') guards.push({ n, step: index, guard: step })
       else if (step.op === 'insert')
         rowsOf(inserts, step).push({ n, row: step.row as unknown as Record<string, unknown> })
     }
   })
   const tables = [...inserts.keys()].sort()
   const values: unknown[][] = [
-    changes.map((_, n) => n),
     guards.map(({ n }) => n),
+    guards.map(({ step }) => step),
     guards.map(({ guard }) => guard.table),
     guards.map(({ guard }) => guard.id),
     guards.map(({ guard }) => guard.version),
@@ -76,13 +78,13 @@ function textFor(name: string, tables: readonly Table[]): string {
  */
 function writeText(tables: readonly Table[]): string {
   const parts = [
-    'g AS MATERIALIZED (SELECT * FROM unnest($2::int[], $3::text[], $4::text[], $5::bigint[]) AS g (n, t, id, version))',
+    'g AS MATERIALIZED (SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS g (n, step, t, id, version))',
     liveRows('agents', 'id'),
     liveRows('backends', 'uid'),
-    `kept AS MATERIALIZED (SELECT n FROM unnest($1::int[]) AS c (n) WHERE NOT EXISTS (
-      SELECT 1 FROM g WHERE g.n = c.n
-        AND NOT EXISTS (SELECT 1 FROM live_agents l WHERE g.t = 'agents' AND l.id = g.id AND l.version = g.version)
-        AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version)))`,
+    `refused AS MATERIALIZED (SELECT g.n, min(g.step) AS step FROM g
+      WHERE NOT EXISTS (SELECT 1 FROM live_agents l WHERE g.t = 'agents' AND l.id = g.id AND l.version = g.version)
+        AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version)
+      GROUP BY g.n)`,
   ]
   let next = 6
   for (const table of tables) {
@@ -90,9 +92,10 @@ function writeText(tables: readonly Table[]): string {
     const arrays = ['int', ...columns.map(([, type]) => type)].map((type) => `$${next++}::${type}[]`)
     const names = columns.map(([name]) => name)
     parts.push(`insert_${table} AS (INSERT INTO ${table} (${names.join(', ')})
-      SELECT ${names.map((name) => `r.${name}`).join(', ')} FROM unnest(${arrays.join(', ')}) AS r (n, ${names.join(', ')}) JOIN kept USING (n))`)
+      SELECT ${names.map((name) => `r.${name}`).join(', ')} FROM unnest(${arrays.join(', ')}) AS r (n, ${names.join(', ')})
+      WHERE r.n NOT IN (SELECT refused.n FROM refused))`)
   }
-  return `WITH ${parts.join(',\n')}\nSELECT n FROM kept`
+  return `WITH ${parts.join(',\n')}\nSELECT n, step FROM refused`
 }
 
 function liveRows(table: 'agents' | 'backends', key: string): string {

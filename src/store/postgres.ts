@@ -1,193 +1,98 @@
+import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { StoreError } from './change.ts'
 import { createBuilder, placeholders } from './compile.ts'
 import type { Engine } from './engine.ts'
 import { migrate } from './migrate.ts'
-import { isUniqueViolation, unreachable } from './postgres-errors.ts'
-import { Lanes } from './postgres-lanes.ts'
+import { LANES, Lanes } from './postgres-lanes.ts'
+import { createPulse } from './postgres-pulse.ts'
+import { migratable, refuseWeakSettings } from './postgres-schema.ts'
+import { asValue } from './run.ts'
 
-const MIGRATION_LOCK = 0x6d617966
 const INT8 = 20
+/** Of one node: the lanes' own, one for the pulse, and the rest for reading, so that none waits for another. */
+const CONNECTIONS = 12
+const FEWEST_READERS = 2
 
 export interface PostgresOptions {
   url: string
-  /** Connections of this node. */
+  /** Connections of this node, 9 or more. */
   connections?: number
   onTrouble?: (what: string, error: unknown) => void
 }
 
 const parsers = new pg.TypeOverrides()
 parsers.setTypeParser(INT8, Number)
+let hotNames = 0
 
 /** Many equal nodes may open the same database. */
 export async function openPostgres(options: PostgresOptions): Promise<Engine> {
+  const application = `mayfly ${randomBytes(6).toString('hex')}`
+  const readers = Math.max(FEWEST_READERS, (options.connections ?? CONNECTIONS) - LANES - 1)
+  const [reading, writing, beating] = [readers, LANES, 1].map((size) =>
+    createPool(options, application, size),
+  )
+  if (reading === undefined || writing === undefined || beating === undefined) throw new Error('unreachable')
+  const end = () => Promise.all([reading, writing, beating].map((pool) => pool.end()))
+  try {
+    await refuseWeakSettings(writing)
+    await migrate(migratable(writing))
+    const lanes = new Lanes(writing, { application, onTrouble: options.onTrouble })
+    const pulse = await createPulse(beating, () => void lanes.probe())
+    return {
+      dialect: 'postgres',
+      build: createBuilder('postgres'),
+      stats: lanes.stats,
+      read: async <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
+        const { sql, parameters } = query.compile()
+        return rows<R>(reading, { text: sql, values: parameters.map(asValue) })
+      },
+      prepare: <R>(sql: string) => {
+        const text = placeholders('postgres', sql)
+        hotNames += 1
+        const name = `hot:${hotNames}`
+        return (params) => rows<R>(reading, { name, text, values: [...params] })
+      },
+      commit: lanes.commit,
+      generation: pulse.generation,
+      now: pulse.now,
+      trouble: () => lanes.trouble() ?? pulse.trouble(),
+      close: async () => {
+        await lanes.drain()
+        pulse.stop()
+        await end()
+      },
+    }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+function createPool(options: PostgresOptions, application: string, max: number): pg.Pool {
   const pool = new pg.Pool({
     connectionString: options.url,
-    max: options.connections ?? 10,
+    max,
     types: parsers,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,
     statement_timeout: 10_000,
     lock_timeout: 5_000,
     idle_in_transaction_session_timeout: 10_000,
+    // Longer than the server's own: it is for a server that has gone silent.
+    query_timeout: 15_000,
     keepAlive: true,
-    application_name: 'mayfly',
+    application_name: application,
   })
   pool.on('error', (error) => options.onTrouble?.('a database connection was lost', error))
   pool.on('connect', (client) => client.on('error', () => undefined))
-  try {
-    await refuseWeakSettings(pool)
-    await migrate(migratable(pool))
-  } catch (error) {
-    await pool.end()
-    throw error
-  }
-  const lanes = new Lanes(pool, options.onTrouble)
-  const pulse = await createPulse(pool)
-  return {
-    dialect: 'postgres',
-    build: createBuilder('postgres'),
-    stats: lanes.stats,
-    read: async <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
-      const { sql, parameters } = query.compile()
-      return rows<R>(pool, { text: sql, values: parameters as unknown[] })
-    },
-    prepare: <R>(sql: string) => {
-      const text = placeholders('postgres', sql)
-      hotNames += 1
-      const name = `hot:${hotNames}`
-      return (params) => rows<R>(pool, { name, text, values: [...params] })
-    },
-    commit: lanes.commit,
-    generation: pulse.generation,
-    now: pulse.now,
-    trouble: () => lanes.trouble() ?? pulse.trouble(),
-    close: async () => {
-      await lanes.drain()
-      pulse.stop()
-      await pool.end()
-    },
-  }
+  return pool
 }
-
-let hotNames = 0
 
 async function rows<R>(pool: pg.Pool, query: pg.QueryConfig): Promise<R[]> {
   try {
     return (await pool.query(query)).rows as R[]
   } catch (cause) {
     throw new StoreError('the database cannot be read', { cause })
-  }
-}
-
-/** An acknowledged change must be on disk: a server that answers before is refused. */
-async function refuseWeakSettings(pool: pg.Pool): Promise<void> {
-  const answer = await pool.query(
-    "SELECT name, setting FROM pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'server_encoding')",
-  )
-  for (const { name, setting } of answer.rows as { name: string; setting: string }[]) {
-    if (name !== 'server_encoding' && setting === 'off') {
-      throw new Error(
-        `PostgreSQL runs with ${name}=off: acknowledged credentials could be lost. Set it to on.`,
-      )
-    }
-    if (name === 'server_encoding' && setting !== 'UTF8')
-      throw new Error('the database must be encoded in UTF8')
-  }
-}
-
-function migratable(pool: pg.Pool) {
-  return {
-    dialect: 'postgres' as const,
-    version: async () => {
-      await pool
-        .query(
-          'CREATE TABLE IF NOT EXISTS mayfly_schema (version bigint PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
-        )
-        .catch(ignoreRace)
-      const answer = await pool.query('SELECT coalesce(max(version), 0) AS version FROM mayfly_schema')
-      return Number(answer.rows[0]?.version ?? 0)
-    },
-    apply: async (statements: readonly string[], version: number) => {
-      const client = await pool.connect()
-      try {
-        await client.query('BEGIN')
-        await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
-        const done = await client.query('SELECT 1 FROM mayfly_schema WHERE version = $1', [version])
-        if (done.rowCount === 0) {
-          for (const sql of statements) await client.query(sql)
-          await client.query('INSERT INTO mayfly_schema (version) VALUES ($1)', [version])
-          if (version === 1) await client.query("INSERT INTO meta (key, value) VALUES ('generation', '1')")
-        }
-        await client.query('COMMIT')
-      } catch (error) {
-        await client.query('ROLLBACK').catch(() => undefined)
-        throw error
-      } finally {
-        client.release()
-      }
-    },
-  }
-}
-
-/** Two nodes that start at once may both try to create the table of versions. */
-function ignoreRace(error: unknown): void {
-  if (!isUniqueViolation(error)) throw error
-}
-
-/**
- * The generation and the clock in one tiny query, shared by all who ask in the same moment. A caller is given
- * only an answer whose query began after it asked: what another node changed before that is seen.
- */
-async function createPulse(pool: pg.Pool) {
-  const query = {
-    name: 'pulse',
-    text: "SELECT value, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at FROM meta WHERE key = 'generation'",
-  }
-  let next: Promise<number> | undefined
-  let running: Promise<unknown> = Promise.resolve()
-  let clockAhead = 0
-  let latest = 0
-  let failed: string | undefined
-
-  async function beat(): Promise<number> {
-    const sent = Date.now()
-    try {
-      const answer = await pool.query(query)
-      failed = undefined
-      const row = answer.rows[0] as { value: string; at: number }
-      clockAhead = row.at - Math.round((sent + Date.now()) / 2)
-      return Number(row.value)
-    } catch (cause) {
-      failed = unreachable(cause) ? 'the database cannot be reached' : 'the database cannot be read'
-      throw new StoreError(failed, { cause })
-    }
-  }
-
-  function generation(): Promise<number> {
-    next ??= running.then(
-      () => start(),
-      () => start(),
-    )
-    return next
-  }
-
-  function start(): Promise<number> {
-    next = undefined
-    const beating = beat()
-    running = beating.catch(() => undefined)
-    return beating
-  }
-
-  await generation()
-  const timer = setInterval(() => void generation().catch(() => undefined), 1_000).unref()
-  return {
-    generation,
-    now: () => {
-      latest = Math.max(latest, Date.now() + clockAhead)
-      return latest
-    },
-    trouble: () => failed,
-    stop: () => clearInterval(timer),
   }
 }

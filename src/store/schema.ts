@@ -86,6 +86,8 @@ export interface CredentialRow {
   /** JSON array, as asked. */
   scopes: Text
   state: Text
+  /** What can be done upstream: `none` (there is no upstream), `exact` or `expiry_only`. */
+  revocation: Text
   ttl_ms: number
   created_at: Ms
   expires_at: Ms
@@ -172,10 +174,12 @@ export interface AuditRow {
   at: Ms
   action: Text
   outcome: Text
-  agent_id: Text | null
+  /** Empty, not null, where there is none: an index serves both. */
+  agent_id: Text
   agent_name: Text | null
   actor: Text
-  backend: Text | null
+  /** Empty, not null, where there is none. */
+  backend: Text
   credential_id: Text | null
   scopes: Text | null
   ttl_ms: number | null

@@ -2,21 +2,18 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Change, Outcome, Step } from './change.ts'
 import { columnNames } from './columns.ts'
 import type { Table } from './schema.ts'
+import { isFaultOfChange, isUniqueViolation } from './sqlite-errors.ts'
 
 type Cell = string | number | null
-const REFUSED_UNIQUE = new Set([2067, 1555])
+/** An `Error`: this change cannot be executed at all, whatever the state of the world. */
+export type Attempt = Outcome | Error
 
 /** Runs one change inside the transaction that is open. */
 export interface Applier {
-  apply(change: Change): Outcome
-  /** Whether the last refused change had written before it was refused, so that the transaction is spoilt. */
+  /** Throws what is not the change's own fault: the disk's, the file's. */
+  apply(change: Change): Attempt
+  /** Whether the last change that was not done had written before, so that the transaction is spoilt. */
   wrote(): boolean
-}
-
-export function errcodeOf(error: unknown): number | undefined {
-  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
-    ? error.errcode
-    : undefined
 }
 
 export function createApplier(statement: (sql: string) => StatementSync): Applier {
@@ -38,16 +35,13 @@ export function createApplier(statement: (sql: string) => StatementSync): Applie
     }
   }
 
-  function run(step: Step): 'done' | 'guard' | 'rows' {
+  function runStep(step: Step): 'done' | 'guard' | 'rows' {
     switch (step.op) {
       case 'guard':
         return guards[step.table].get(step.id, step.version) === undefined ? 'guard' : 'done'
       case 'insert': {
-        let insert = inserts.get(step.table)
-        if (insert === undefined) {
-          insert = inserter(step.table)
-          inserts.set(step.table, insert)
-        }
+        const insert = inserts.get(step.table) ?? inserter(step.table)
+        inserts.set(step.table, insert)
         insert(step.row)
         dirty = true
         return 'done'
@@ -72,10 +66,11 @@ export function createApplier(statement: (sql: string) => StatementSync): Applie
       dirty = false
       for (const [index, step] of change.entries()) {
         try {
-          const result = run(step)
+          const result = runStep(step)
           if (result !== 'done') return { done: false, step: index, reason: result }
         } catch (error) {
-          if (REFUSED_UNIQUE.has(errcodeOf(error) ?? 0)) return { done: false, step: index, reason: 'unique' }
+          if (isUniqueViolation(error)) return { done: false, step: index, reason: 'unique' }
+          if (error instanceof Error && isFaultOfChange(error)) return error
           throw error
         }
       }
@@ -86,9 +81,10 @@ export function createApplier(statement: (sql: string) => StatementSync): Applie
 
 /**
  * All changes of a batch in one transaction with one sync. Tried first without savepoints; where a change was
- * refused after it had written, all is rolled back and done again with a savepoint each.
+ * refused after it had written, all is rolled back and done again with a savepoint each. Throws when the
+ * transaction could not be committed: then nothing of it is kept in the view of this connection.
  */
-export function commitBatch(db: DatabaseSync, applier: Applier, changes: readonly Change[]): Outcome[] {
+export function commitBatch(db: DatabaseSync, applier: Applier, changes: readonly Change[]): Attempt[] {
   return tryBatch(db, applier, changes, false) ?? tryBatch(db, applier, changes, true) ?? []
 }
 
@@ -97,14 +93,15 @@ function tryBatch(
   applier: Applier,
   changes: readonly Change[],
   careful: boolean,
-): Outcome[] | undefined {
+): Attempt[] | undefined {
   db.exec('BEGIN IMMEDIATE')
   try {
-    const outcomes: Outcome[] = []
+    const attempts: Attempt[] = []
     for (const change of changes) {
       if (careful) db.exec('SAVEPOINT one')
-      const outcome = applier.apply(change)
-      if (!outcome.done && applier.wrote()) {
+      const attempt = applier.apply(change)
+      const kept = !(attempt instanceof Error) && attempt.done
+      if (!kept && applier.wrote()) {
         if (!careful) {
           db.exec('ROLLBACK')
           return undefined
@@ -112,12 +109,21 @@ function tryBatch(
         db.exec('ROLLBACK TO one')
       }
       if (careful) db.exec('RELEASE one')
-      outcomes.push(outcome)
+      attempts.push(attempt)
     }
     db.exec('COMMIT')
-    return outcomes
+    return attempts
   } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
+    rollBack(db)
     throw error
+  }
+}
+
+/** SQLite has often rolled back by itself; what fails here must not hide why the batch failed. */
+function rollBack(db: DatabaseSync): void {
+  try {
+    if (db.isTransaction) db.exec('ROLLBACK')
+  } catch {
+    // The renewal of the file that follows closes the transaction with it.
   }
 }

@@ -1,21 +1,20 @@
-import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { type Change, type Outcome, StoreError } from './change.ts'
 import { createClock } from './clock.ts'
 import { createBuilder } from './compile.ts'
 import type { CommitOptions, CommitStats, Engine } from './engine.ts'
-import { migrate } from './migrate.ts'
-import { type Applier, commitBatch, createApplier, errcodeOf } from './sqlite-commit.ts'
+import { asValue, requireStorable } from './run.ts'
+import { type Attempt, commitBatch } from './sqlite-commit.ts'
+import { isDiskFull } from './sqlite-errors.ts'
+import { type Ballast, connect, createBallast, emptyJournal, type OpenFile, openFile } from './sqlite-file.ts'
 
-const FULL = 13
-const BUSY = 5
 const MAX_BATCH = 256
 /** Changes that may wait before new ones are turned away. */
 const MAX_QUEUE = 4_096
-/** Room to end credentials in when the disk is full. */
-const BALLAST_BYTES = 2 * 1024 * 1024
 const RETRY_MS = 1_000
+/** Failed recoveries after which the file is opened anew even if its journal cannot be emptied first. */
+const PATIENCE = 5
 
 export interface SqliteOptions {
   /** Holds `mayfly.db`; made 0700 where it is absent. */
@@ -26,32 +25,28 @@ export interface SqliteOptions {
 type Cell = string | number | null
 
 interface Waiting {
-  change: Change
-  urgent: boolean
+  readonly change: Change
+  readonly urgent: boolean
   resolve(outcome: Outcome): void
   reject(error: Error): void
-}
-
-interface Opened {
-  db: DatabaseSync
-  statement(sql: string): StatementSync
-  applier: Applier
 }
 
 /** One file, one writer, one process: the lock is held for as long as it is open. */
 export async function openSqlite(options: SqliteOptions): Promise<Engine> {
   mkdirSync(options.directory, { recursive: true, mode: 0o700 })
-  const opened = await open(join(options.directory, 'mayfly.db'))
+  const file = join(options.directory, 'mayfly.db')
+  const opened = await openFile(file)
   const newest = opened.db.prepare('SELECT at FROM audit WHERE id = (SELECT max(id) FROM audit)').get()
   const now = createClock(typeof newest?.['at'] === 'number' ? newest['at'] : 0)
-  const writer = new Writer(options, opened)
+  const ballast = createBallast(join(options.directory, 'ballast'))
+  const writer = new Writer(file, opened, ballast, options.onTrouble)
   return {
     dialect: 'sqlite',
     build: createBuilder('sqlite'),
     stats: writer.stats,
     read: async <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
       const { sql, parameters } = query.compile()
-      return writer.read<R>(sql, parameters as Cell[])
+      return writer.read<R>(sql, parameters.map(asValue))
     },
     prepare:
       <R>(sql: string) =>
@@ -68,23 +63,35 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
 /** The open file and the queue of changes that share the next commit. */
 class Writer {
   readonly stats: CommitStats = { commits: 0, changes: 0, largestBatch: 0 }
-  readonly #options: SqliteOptions
   readonly #file: string
-  readonly #ballast: string
+  readonly #ballast: Ballast
+  readonly #onTrouble: (what: string, error: unknown) => void
   readonly #queue: Waiting[] = []
-  #opened: Opened
+  #opened: OpenFile
   #scheduled = false
   #closed = false
   #recovering: NodeJS.Timeout | undefined
+  #failedRecoveries = 0
   generation = 0
   trouble: string | undefined
 
-  constructor(options: SqliteOptions, opened: Opened) {
-    this.#options = options
+  constructor(file: string, opened: OpenFile, ballast: Ballast, onTrouble: SqliteOptions['onTrouble']) {
+    this.#file = file
     this.#opened = opened
-    this.#file = join(options.directory, 'mayfly.db')
-    this.#ballast = join(options.directory, 'ballast')
-    this.#layBallast()
+    this.#ballast = ballast
+    this.#onTrouble = onTrouble ?? (() => undefined)
+    this.#begin()
+  }
+
+  /** What a failed sync of an earlier process may have left in the journal is made good before anything is added. */
+  #begin(): void {
+    try {
+      emptyJournal(this.#opened.db)
+      if (!this.#ballast.lay()) this.#enterTrouble('the disk is full', new Error('no room for the reserve'))
+    } catch (error) {
+      if (isDiskFull(error)) this.#ballast.drop()
+      this.#enterTrouble('the database cannot be written', error)
+    }
   }
 
   read<R>(sql: string, params: readonly Cell[]): R[] {
@@ -96,14 +103,13 @@ class Writer {
     }
   }
 
-  commit(change: Change, options: CommitOptions = {}): Promise<Outcome> {
+  async commit(change: Change, options: CommitOptions = {}): Promise<Outcome> {
+    requireStorable(change)
+    if (this.#closed) throw new StoreError('the store is closed')
+    if (this.#queue.length >= MAX_QUEUE) throw new StoreError('too many changes are waiting')
     return new Promise((resolve, reject) => {
-      if (this.#closed) reject(new StoreError('the store is closed'))
-      else if (this.#queue.length >= MAX_QUEUE) reject(new StoreError('too many changes are waiting'))
-      else {
-        this.#queue.push({ change, urgent: options.urgent ?? false, resolve, reject })
-        this.#schedule()
-      }
+      this.#queue.push({ change, urgent: options.urgent ?? false, resolve, reject })
+      this.#schedule()
     })
   }
 
@@ -130,120 +136,93 @@ class Writer {
       for (const one of batch) if (!one.urgent) one.reject(new StoreError(this.trouble))
       batch = batch.filter((one) => one.urgent)
     }
-    if (batch.length === 0) return
-    try {
-      this.#settle(batch)
-    } catch (error) {
-      this.#fail(error, batch)
-    }
+    if (batch.length > 0) this.#settle(batch, true)
   }
 
-  #settle(batch: readonly Waiting[]): void {
-    const changes = batch.map((one) => one.change)
-    const outcomes = commitBatch(this.#opened.db, this.#opened.applier, changes)
+  #settle(batch: readonly Waiting[], again: boolean): void {
+    let attempts: Attempt[]
+    try {
+      attempts = commitBatch(
+        this.#opened.db,
+        this.#opened.applier,
+        batch.map((one) => one.change),
+      )
+    } catch (error) {
+      this.#fail(error, batch, again)
+      return
+    }
     this.stats.commits += 1
     this.stats.changes += batch.length
     this.stats.largestBatch = Math.max(this.stats.largestBatch, batch.length)
-    for (const [index, outcome] of outcomes.entries()) {
-      if (outcome.done && changes[index]?.some((step) => step.op === 'forget')) this.generation += 1
+    const settled = batch.map((one, index) => ({ one, attempt: attempts[index] }))
+    // Raised before anyone hears of it, so that who hears of it finds nothing stale.
+    for (const { one, attempt } of settled) {
+      if (isKept(attempt) && one.change.some((step) => step.op === 'forget')) this.generation += 1
     }
-    for (const [index, outcome] of outcomes.entries()) batch[index]?.resolve(outcome)
+    for (const { one, attempt } of settled) {
+      if (attempt === undefined || attempt instanceof Error)
+        one.reject(new StoreError('a change cannot be executed', { cause: attempt }))
+      else one.resolve(attempt)
+    }
   }
 
-  /** Nothing of the batch is acknowledged. What a failed sync left in memory is not trusted: the file is opened anew. */
-  #fail(error: unknown, batch: readonly Waiting[]): void {
-    const full = errcodeOf(error) === FULL
-    this.trouble = full ? 'the disk is full' : 'the database cannot be written'
-    this.#options.onTrouble?.(this.trouble, error)
-    if (full) rmSync(this.#ballast, { force: true })
-    this.#reopen()
-    for (const one of batch) one.reject(new StoreError(this.trouble, { cause: error }))
-    this.#recovering ??= setInterval(() => this.#recover(), RETRY_MS).unref()
-  }
-
-  #reopen(): void {
+  /** Nothing of the batch is acknowledged; what is urgent is tried once more in the room of the reserve. */
+  #fail(error: unknown, batch: readonly Waiting[], again: boolean): void {
+    const full = isDiskFull(error)
+    const what = full ? 'the disk is full' : 'the database cannot be written'
+    const retried = full && again ? batch.filter((one) => one.urgent) : []
+    for (const one of batch) if (!retried.includes(one)) one.reject(new StoreError(what, { cause: error }))
+    if (full) this.#ballast.drop()
+    this.#enterTrouble(what, error)
     try {
-      if (this.#opened.db.isOpen) this.#opened.db.close()
-      this.#opened = connect(this.#file)
-    } catch (error) {
-      this.#options.onTrouble?.('the database cannot be opened', error)
+      this.#renew()
+    } catch (cause) {
+      this.#onTrouble('the database could not be opened anew', cause)
     }
+    if (retried.length > 0) this.#settle(retried, false)
+  }
+
+  #enterTrouble(what: string, error: unknown): void {
+    this.trouble = what
+    this.#recovering ??= setInterval(() => this.#recover(), RETRY_MS).unref()
+    this.#onTrouble(what, error)
+  }
+
+  /**
+   * The file opened anew, with an empty journal. Until the journal can be emptied the connection stays: in its
+   * view the failed commit has not happened, while a new one would read it from the journal.
+   */
+  #renew(): void {
+    const { db } = this.#opened
+    if (db.isOpen) {
+      try {
+        emptyJournal(db)
+      } catch (error) {
+        this.#failedRecoveries += 1
+        if (this.#failedRecoveries < PATIENCE) throw error
+      }
+      db.close()
+    }
+    this.#opened = connect(this.#file)
+    emptyJournal(this.#opened.db)
+    this.#failedRecoveries = 0
   }
 
   /** Writes for a trial, once a second, until that succeeds and the reserve is laid again. */
   #recover(): void {
     try {
-      if (!this.#opened.db.isOpen) this.#opened = connect(this.#file)
+      this.#renew()
       this.#opened.db.exec("INSERT OR REPLACE INTO meta (key, value) VALUES ('trial', '')")
-      if (!this.#layBallast()) return
+      if (!this.#ballast.lay()) return
       this.trouble = undefined
       clearInterval(this.#recovering)
       this.#recovering = undefined
-    } catch {
-      this.#reopen()
-    }
-  }
-
-  /** False when there is no room for it. */
-  #layBallast(): boolean {
-    try {
-      if (existsSync(this.#ballast) && statSync(this.#ballast).size === BALLAST_BYTES) return true
-      writeFileSync(this.#ballast, Buffer.alloc(BALLAST_BYTES), { mode: 0o600 })
-      return true
-    } catch {
-      rmSync(this.#ballast, { force: true })
-      return false
+    } catch (error) {
+      this.#onTrouble('the database still cannot be written', error)
     }
   }
 }
 
-function connect(file: string): Opened {
-  const db = new DatabaseSync(file, { timeout: 0 })
-  try {
-    db.exec(
-      'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON',
-    )
-    db.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE; COMMIT')
-    const mode = db.prepare('PRAGMA synchronous').get()?.['synchronous']
-    const journal = db.prepare('PRAGMA journal_mode').get()?.['journal_mode']
-    if (mode !== 2 || journal !== 'wal')
-      throw new Error('SQLite did not accept journal_mode=WAL and synchronous=FULL')
-  } catch (error) {
-    db.close()
-    if (errcodeOf(error) === BUSY)
-      throw new Error(`another process holds ${file}: only one Mayfly may use a data directory`)
-    throw error
-  }
-  chmodSync(file, 0o600)
-  const statements = new Map<string, StatementSync>()
-  const statement = (sql: string): StatementSync => {
-    let prepared = statements.get(sql)
-    if (prepared === undefined) {
-      if (statements.size >= 512) statements.clear()
-      prepared = db.prepare(sql)
-      statements.set(sql, prepared)
-    }
-    return prepared
-  }
-  let applier: Applier | undefined
-  return {
-    db,
-    statement,
-    get applier() {
-      applier ??= createApplier(statement)
-      return applier
-    },
-  }
-}
-
-async function open(file: string): Promise<Opened> {
-  const opened = connect(file)
-  await migrate({
-    dialect: 'sqlite',
-    version: async () => Number(opened.db.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0),
-    apply: async (statements, version) => {
-      opened.db.exec(`BEGIN IMMEDIATE; ${statements.join(';\n')}; PRAGMA user_version = ${version}; COMMIT`)
-    },
-  })
-  return opened
+function isKept(attempt: Attempt | undefined): boolean {
+  return attempt !== undefined && !(attempt instanceof Error) && attempt.done
 }

@@ -1,0 +1,139 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { PolicySchema } from '../src/config/policy-schema.ts'
+import { CONFIG_ENV, ConfigSchema, FIELDS, type Field } from '../src/config/schema.ts'
+
+export interface Page {
+  /** Relative to the root of the repository. */
+  readonly path: string
+  render(): string | Promise<string>
+}
+
+/** Every page that is made from the code and committed. A test holds each against its function. */
+export const PAGES: readonly Page[] = [
+  { path: 'docs/config.md', render: renderConfigPage },
+  { path: 'docs/config.schema.json', render: renderConfigSchema },
+]
+
+const MADE = '<!-- Made from the code by `npm run docs`; edit the code instead. -->'
+
+export function renderConfigPage(): string {
+  return `${[
+    MADE,
+    '# Configuration',
+    'Each setting is taken from its flag of `mayfly server`, else from its environment variable, else from the file that `--config` (or `' +
+      CONFIG_ENV +
+      '`) names, else from its default. Without `--config` no file is read.',
+    'The file is YAML; [`config.schema.json`](config.schema.json) describes it to editors. Unknown keys and unknown `MAYFLY_*` variables are errors, and all faults are reported together, each with where it stands. Lists in variables are separated by commas. Durations are written `45s`, `10m`, `1h30m`, `7d`. Relative paths start at the directory in which the server was started.',
+    '## Settings',
+    table(
+      ['Setting', 'Meaning', 'Default', 'Environment', 'Flag'],
+      FIELDS.filter(({ path }) => path !== 'policies').map(settingRow),
+    ),
+    '## Policies',
+    `${descriptionOf('policies')} Policies stand in the file only, under \`policies\`. A faulty one stops the start.`,
+    table(['Key', 'Meaning', 'Needed'], policyRows()),
+    'Scopes that begin with `admin` are never approved by a policy. Without asked scopes an agent gets those of the policy; with asked scopes it gets just these, when the policy covers all of them; anything else waits for an administrator.',
+    '## Example',
+    EXAMPLE,
+  ].join('\n\n')}\n`
+}
+
+export const EXAMPLE = `\`\`\`yaml
+listen: 0.0.0.0:8620
+issuer: https://mayfly.example.com
+data_dir: /var/lib/mayfly
+trusted_proxies: [10.0.0.0/8]
+limits:
+  issue_rate: 100/minute
+policies:
+  - name: ci
+    pattern: "ci-*"
+    scopes: ["github:acme/*"]
+    deny: ["github:acme/secrets"]
+    auto_approve: true
+    max_agent_lifetime: 24h
+    max_ttl: 1h
+    max_agents: 50
+    rate: 10/hour
+\`\`\``
+
+function settingRow(field: Field): string[] {
+  return [
+    `\`${field.path}\``,
+    field.secret ? `${field.description} Secret.` : field.description,
+    field.defaultText,
+    field.env === undefined ? '' : `\`${field.env}\``,
+    field.flag === undefined ? '' : `\`--${field.flag}\``,
+  ]
+}
+
+function policyRows(): string[][] {
+  const needed: readonly string[] = PolicySchema.required
+  return Object.entries(PolicySchema.properties).map(([key, schema]) => [
+    `\`${key}\``,
+    String((schema as { description?: string }).description),
+    needed.includes(key) ? 'yes' : '',
+  ])
+}
+
+function descriptionOf(path: string): string {
+  return FIELDS.find((field) => field.path === path)?.description ?? ''
+}
+
+/** Columns padded, as the formatter of this repository writes them. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll('|', '\\|')))
+  const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column]?.length ?? 0)))
+  const line = (row: readonly string[]) =>
+    `| ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`
+  const [first = [], ...rest] = cells
+  return [line(first), line(widths.map((width) => '-'.repeat(width))), ...rest.map(line)].join('\n')
+}
+
+/** JSON Schema of the file, without what only the server reads, and without the fields a file may not hold. */
+export function renderConfigSchema(): string {
+  const away = FIELDS.filter(({ sources }) => !sources.includes('file')).map(({ path }) => path as string)
+  const { properties, ...rest } = JSON.parse(JSON.stringify(ConfigSchema))
+  const kept = Object.entries(properties).filter(([name]) => !away.includes(name))
+  return `${toJson(withoutMarks({ ...rest, properties: Object.fromEntries(kept) }), '')}\n`
+}
+
+function withoutMarks(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutMarks)
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([key]) => !key.startsWith('x-'))
+  return Object.fromEntries(kept.map(([key, inner]) => [key, withoutMarks(inner)]))
+}
+
+/** As the formatter of this repository writes it: objects open, short lists on one line. */
+function toJson(value: unknown, indent: string): string {
+  const deeper = `${indent}  `
+  if (Array.isArray(value)) {
+    if (value.every((item) => typeof item !== 'object')) {
+      const flat = `[${value.map((item) => JSON.stringify(item)).join(', ')}]`
+      if (flat.length < 80) return flat
+    }
+    return `[\n${value.map((item) => deeper + toJson(item, deeper)).join(',\n')}\n${indent}]`
+  }
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const lines = Object.entries(value).map(
+    ([key, inner]) => `${deeper}${JSON.stringify(key)}: ${toJson(inner, deeper)}`,
+  )
+  return lines.length === 0 ? '{}' : `{\n${lines.join(',\n')}\n${indent}}`
+}
+
+const ROOT = new URL('../', import.meta.url)
+
+/** Names of the pages that differ from what is committed. */
+export async function stalePages(): Promise<string[]> {
+  const stale: string[] = []
+  for (const page of PAGES) {
+    const committed = await readFile(new URL(page.path, ROOT), 'utf8').catch(() => undefined)
+    if (committed !== (await page.render())) stale.push(page.path)
+  }
+  return stale
+}
+
+if (import.meta.main) {
+  for (const page of PAGES) await writeFile(new URL(page.path, ROOT), await page.render())
+}

@@ -1,0 +1,119 @@
+import { Type } from 'typebox'
+import { BackendInfo, CredentialStatus } from './api-v1.ts'
+import { Duration, Name, nullable, Page, Scopes, Timestamp } from './shared.ts'
+
+/** `/v1/admin`. */
+export const PageQuery = Type.Object(Page, { additionalProperties: false })
+
+export const Agent = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  scopes: Type.Array(Type.String()),
+  created_at: Timestamp,
+  last_used: nullable(Timestamp),
+  expires_at: nullable(Timestamp),
+  policy: nullable(Type.String()),
+})
+
+export const CreateAgent = Type.Object(
+  { name: Name, scopes: Type.Optional(Scopes), expires_in: Type.Optional(Duration) },
+  { additionalProperties: false },
+)
+
+export const CreatedAgent = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  token: Type.String({ description: 'shown once' }),
+  scopes: Type.Array(Type.String()),
+  created_at: Timestamp,
+  expires_at: nullable(Timestamp),
+  oidc: Type.Object({ client_id: Type.String(), client_secret: Type.String({ description: 'shown once' }) }),
+  signing_key_id: Type.String(),
+  signing_email: Type.String(),
+})
+
+export const NameParam = Type.Object({ name: Name })
+
+const Config = Type.Record(Type.String(), Type.Unknown(), {
+  description: 'by the schema of the kind; see GET /v1/admin/kinds',
+})
+const rules = {
+  default_ttl: Type.Optional(Duration),
+  max_ttl: Type.Optional(Duration),
+  allowed_scopes: Type.Optional(nullable(Scopes)),
+  description: Type.Optional(Type.String({ maxLength: 1024 })),
+  rate: Type.Optional(nullable(Type.String({ maxLength: 32, examples: ['10/hour'] }))),
+  max_active: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000 }))),
+}
+
+export const CreateBackend = Type.Object(
+  {
+    type: Type.String({ maxLength: 64 }),
+    name: Type.Optional(Name),
+    config: Type.Optional(Config),
+    ...rules,
+  },
+  { additionalProperties: false },
+)
+export const ChangeBackend = Type.Object(
+  { type: Type.Optional(Type.String({ maxLength: 64 })), config: Type.Optional(Config), ...rules },
+  { additionalProperties: false },
+)
+export const CheckQuery = Type.Object(
+  { check: Type.Optional(Type.Boolean({ description: 'false: store it without trying the upstream' })) },
+  { additionalProperties: false },
+)
+export const ForceQuery = Type.Object(
+  { force: Type.Optional(Type.Boolean({ description: 'true: revoke what is alive first' })) },
+  { additionalProperties: false },
+)
+
+export const Backend = Type.Object({
+  ...BackendInfo.properties,
+  name: Type.String(),
+  created_at: Timestamp,
+  rate: Type.Optional(Type.String()),
+  max_active: Type.Optional(Type.Integer()),
+  config: Type.Record(Type.String(), Type.Unknown(), { description: 'every secret reads [redacted]' }),
+})
+
+export const Kind = Type.Object({
+  type: Type.String(),
+  title: Type.String(),
+  revocation: Type.String({ enum: ['exact', 'expiry_only'] }),
+  scopes: Type.Object({ help: Type.String(), examples: Type.Array(Type.String()) }),
+  config: Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema; x-secret marks secrets' }),
+  params: Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema' }),
+})
+
+export const TokenQuery = Type.Object(
+  {
+    backend: Type.Optional(Name),
+    agent: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'name or id' })),
+    status: Type.Optional(CredentialStatus),
+    ...Page,
+  },
+  { additionalProperties: false },
+)
+
+export const Token = Type.Object({
+  id: Type.String(),
+  agent_id: Type.String(),
+  agent_name: Type.String(),
+  backend: Type.String(),
+  scopes: Type.Array(Type.String()),
+  status: CredentialStatus,
+  expires_at: Timestamp,
+  created_at: Timestamp,
+})
+
+export const AgentKey = Type.Object({
+  key_id: Type.String(),
+  agent_id: Type.String(),
+  name: Type.String(),
+  email: Type.String(),
+  public_key: Type.String(),
+  created_at: Timestamp,
+})
+
+export const Plugin = Type.Object({ name: Type.String(), version: Type.String(), builtin: Type.Boolean() })

@@ -1,0 +1,102 @@
+import { Type } from 'typebox'
+import { ACTION_NAMES, Duration, Metadata, Name, nullable, Scopes, Timestamp } from './shared.ts'
+
+/** Group A, `/api/v1`. */
+export const CredentialRequest = Type.Object(
+  {
+    backend: Name,
+    ttl: Type.Optional(Duration),
+    scopes: Type.Optional(Scopes),
+    metadata: Type.Optional(Metadata),
+    params: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'options of this kind of backend' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const Fields = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
+  description: 'the parts, where the credential has several',
+})
+
+export const IssuedCredential = Type.Object({
+  id: Type.String(),
+  token: Type.Optional(Type.String({ description: 'shown once' })),
+  backend: Type.String(),
+  scopes: Type.Array(Type.String()),
+  expires_at: Timestamp,
+  created_at: Timestamp,
+  ttl: Type.String(),
+  upstream_expires_at: Type.Optional(Timestamp),
+  fields: Type.Optional(Fields),
+})
+
+export const CredentialStatus = Type.String({ enum: ['active', 'expired', 'revoked'] })
+
+export const CredentialInfo = Type.Object({
+  id: Type.String(),
+  backend: Type.String(),
+  scopes: Type.Array(Type.String()),
+  expires_at: Timestamp,
+  created_at: Timestamp,
+  revoked: Type.Boolean(),
+  status: CredentialStatus,
+  agent: Type.String(),
+  revoked_at: Type.Optional(Timestamp),
+  upstream_expires_at: Type.Optional(Timestamp),
+})
+
+export const RevokedCredential = Type.Object({
+  id: Type.String(),
+  revoked: Type.Boolean(),
+  revoked_at: Timestamp,
+  upstream: Type.String({ enum: ['revoked', 'pending', 'expires'] }),
+})
+
+export const CredentialId = Type.Object({ id: Type.String({ minLength: 1, maxLength: 128 }) })
+
+export const BackendInfo = Type.Object({
+  id: Type.String(),
+  type: Type.String(),
+  default_ttl: Type.String(),
+  max_ttl: Type.String(),
+  allowed_scopes: Type.Optional(Type.Array(Type.String())),
+  description: Type.Optional(Type.String()),
+  revocation: Type.String({ enum: ['exact', 'expiry_only'] }),
+})
+
+export const BackendList = Type.Object({ backends: Type.Array(BackendInfo) })
+
+export const AuditQuery = {
+  backend: Type.Optional(Name),
+  since: Type.Optional(Type.String({ maxLength: 64, description: 'ISO 8601, or a duration back from now' })),
+  until: Type.Optional(Type.String({ maxLength: 64 })),
+  agent: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'name or id' })),
+  action: Type.Optional(Type.String({ enum: ACTION_NAMES })),
+  credential: Type.Optional(Type.String({ maxLength: 64 })),
+}
+
+export const AuditEntry = Type.Object({
+  id: Type.String(),
+  timestamp: Timestamp,
+  action: Type.String({ enum: ACTION_NAMES }),
+  outcome: Type.String({ enum: ['ok', 'denied', 'failed'] }),
+  agent_id: nullable(Type.String()),
+  agent_name: nullable(Type.String()),
+  actor: Type.String({ description: 'the id of the agent that did it, `local` or `system`' }),
+  backend: nullable(Type.String()),
+  credential_id: nullable(Type.String()),
+  scopes: nullable(Type.Array(Type.String())),
+  ttl: nullable(Type.String()),
+  ip_address: nullable(Type.String()),
+  user_agent: nullable(Type.String()),
+  auth_method: nullable(Type.String()),
+  request_id: nullable(Type.String()),
+  metadata: nullable(Type.Record(Type.String(), Type.Unknown())),
+  details: nullable(Type.Record(Type.String(), Type.Unknown())),
+})
+
+export const AuditPage = Type.Object({
+  entries: Type.Array(AuditEntry),
+  next_cursor: nullable(Type.String()),
+})

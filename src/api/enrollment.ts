@@ -1,0 +1,132 @@
+import { Type } from 'typebox'
+import { Duration, Metadata, Name, nullable, Page, Scopes, Timestamp } from './shared.ts'
+
+/** Enrollment, requests for more scopes, and what an administrator does with both. */
+export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'expired'], { type: 'string' })
+const Text = Type.String({ minLength: 1, maxLength: 1024 })
+
+export const EnrollmentId = Type.Object({ id: Type.String({ minLength: 1, maxLength: 256 }) })
+
+const PublicKey = Type.Object(
+  {
+    kty: Type.String({ enum: ['OKP', 'EC'] }),
+    crv: Type.String({ enum: ['Ed25519', 'P-256'] }),
+    x: Type.String({ maxLength: 64 }),
+    y: Type.Optional(Type.String({ maxLength: 64 })),
+    kid: Type.Optional(Type.String({ maxLength: 128 })),
+    alg: Type.Optional(Type.String({ maxLength: 16 })),
+    use: Type.Optional(Type.String({ maxLength: 16 })),
+  },
+  { additionalProperties: false, description: 'Ed25519 or P-256 public JWK, made where the agent runs' },
+)
+
+export const Enroll = Type.Object(
+  {
+    name: Name,
+    scopes: Type.Optional(Scopes),
+    public_key: PublicKey,
+    metadata: Type.Optional(Metadata),
+  },
+  { additionalProperties: false },
+)
+
+export const Enrolled = Type.Object({
+  id: Type.String(),
+  enrollment_id: Type.String(),
+  status: EnrollmentStatus,
+  poll_url: Type.String(),
+  poll_interval_ms: Type.Integer(),
+  expires_at: Timestamp,
+})
+
+export const ProofHeader = Type.Object({
+  'enrollment-proof': Type.Optional(
+    Type.String({
+      description:
+        'compact JWS by the enrolled key; claims aud (the issuer), enr (the id), iat (60 s), jti (used once), enc (X25519 or P-256 public JWK)',
+    }),
+  ),
+})
+
+export const EnrollmentPoll = Type.Object({
+  id: Type.String(),
+  status: EnrollmentStatus,
+  poll_interval_ms: Type.Integer(),
+  expires_at: Timestamp,
+  sealed: Type.Optional(
+    Type.String({
+      description:
+        'compact JWE (ECDH-ES, A256GCM) to enc: token, oidc, scopes, agent_id, signing_key_id, signing_email',
+    }),
+  ),
+  collected_at: Type.Optional(Timestamp),
+  reason: Type.Optional(Type.String({ description: 'when rejected' })),
+})
+
+export const RequestScopes = Type.Object(
+  {
+    scopes: Type.Array(Scopes.items, { minItems: 1, maxItems: 64 }),
+    reason: Type.Optional(Text),
+    expires_in: Type.Optional(Duration),
+  },
+  { additionalProperties: false },
+)
+
+export const RequestedScopes = Type.Object({
+  id: Type.String(),
+  status: EnrollmentStatus,
+  scopes: Type.Array(Type.String()),
+  reason: Type.Optional(Type.String()),
+  expires_in: Type.Optional(Duration),
+  created_at: Timestamp,
+  expires_at: Timestamp,
+})
+
+export const PendingQuery = Type.Object(
+  { status: Type.Optional(EnrollmentStatus), ...Page },
+  { additionalProperties: false },
+)
+
+export const PendingEnrollment = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  type: Type.String({ enum: ['enroll', 'amendment'] }),
+  scopes: Type.Array(Type.String()),
+  public_key_fingerprint: nullable(Type.String({ description: 'RFC 7638 thumbprint' })),
+  metadata: nullable(Metadata),
+  ip_address: nullable(Type.String()),
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  status: EnrollmentStatus,
+  note: Type.Optional(Type.String({ description: 'why it waits, or what admitted it' })),
+  reason: Type.Optional(Type.String({ description: 'why the scopes are asked' })),
+  expires_in: Type.Optional(Duration),
+  agent_id: Type.Optional(Type.String()),
+  decided_at: Type.Optional(Timestamp),
+  decided_by: Type.Optional(Type.String()),
+  decision_note: Type.Optional(Type.String()),
+  collected_at: Type.Optional(Timestamp),
+})
+
+export const Approve = Type.Object(
+  {
+    scopes: Type.Optional(Scopes),
+    expires_in: Type.Optional(Duration),
+    note: Type.Optional(Text),
+  },
+  { additionalProperties: false },
+)
+
+export const Reject = Type.Object({ reason: Type.Optional(Text) }, { additionalProperties: false })
+
+export const Policy = Type.Object({
+  name: Type.String(),
+  pattern: Type.String(),
+  scopes: Type.Array(Type.String()),
+  auto_approve: Type.Boolean(),
+  max_agent_lifetime: Type.Optional(Duration),
+  max_ttl: Type.Optional(Duration),
+  max_agents: Type.Optional(Type.Integer()),
+  rate: Type.Optional(Type.String()),
+  deny: Type.Array(Type.String()),
+})

@@ -1,0 +1,52 @@
+import { type TSchema, Type } from 'typebox'
+import { ACTIONS } from '../domain/actions.ts'
+import { PROBLEMS } from '../domain/problems.ts'
+
+/** Pieces that both groups use. Wire names are snake_case. */
+export const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds' })
+export const Duration = Type.String({
+  maxLength: 256,
+  description: 'such as 45s, 10m, 1h30m',
+  examples: ['10m'],
+})
+export const Scope = Type.String({
+  maxLength: 256,
+  description: 'backend:resource:permission',
+  examples: ['reports:read'],
+})
+export const Scopes = Type.Array(Scope, { maxItems: 64 })
+export const Name = Type.String({ minLength: 1, maxLength: 128 })
+export const Metadata = Type.Record(Type.String(), Type.Unknown(), {
+  maxProperties: 64,
+  description: 'recorded in the audit, at most 8 KiB',
+})
+
+export const ACTION_NAMES: string[] = [...ACTIONS]
+
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+export const ErrorBody = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String({ enum: Object.keys(PROBLEMS) }),
+      message: Type.String(),
+      request_id: Type.String(),
+    }),
+  },
+  { title: 'Error', description: 'Every error outside /oauth/' },
+)
+
+export const OAuthErrorBody = Type.Object(
+  { error: Type.String(), error_description: Type.Optional(Type.String()) },
+  { title: 'OAuthError', description: 'RFC 6749 §5.2' },
+)
+
+/** Paging of every listing (RFC 8288: the next page is in `Link`). */
+export const Page = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, description: 'at most so many; 100 where not given' }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 128, description: 'from the Link header of the page before' }),
+  ),
+}

@@ -1,0 +1,95 @@
+import { Type } from 'typebox'
+import { describe, expect, it } from 'vitest'
+import { applyDefaults, keepSecrets, redactConfig, secretFields, validateConfig } from './config-fields.ts'
+import { kinds } from './index.ts'
+import { secretField } from './kind.ts'
+
+const schema = Type.Object({
+  host: Type.String({ minLength: 1, maxLength: 10 }),
+  port: Type.Integer({ default: 5432, minimum: 1 }),
+  mode: Type.Union([Type.Literal('fast'), Type.Literal('safe')], { default: 'safe' }),
+  list: Type.Optional(Type.Array(Type.String())),
+  password: Type.Optional(Type.String(secretField({ maxLength: 5 }))),
+  key: Type.Optional(Type.String(secretField({}))),
+})
+const HIDDEN = '[redacted]'
+
+describe('secret fields', () => {
+  it('are found, hidden when present, and kept when left out or sent back hidden', () => {
+    expect(secretFields(schema)).toEqual(['password', 'key'])
+    const config = { host: 'h', password: 'pw' }
+    expect(redactConfig(schema, config)).toEqual({ host: 'h', password: HIDDEN })
+    expect(config.password).toBe('pw')
+    expect(keepSecrets(schema, config, { host: 'n' })).toEqual({ host: 'n', password: 'pw' })
+    expect(keepSecrets(schema, config, { host: 'n', password: HIDDEN, key: HIDDEN })).toEqual({
+      host: 'n',
+      password: 'pw',
+    })
+    expect(keepSecrets(schema, config, { password: 'new' })).toEqual({ password: 'new' })
+    expect(keepSecrets(schema, config, { host: HIDDEN })).toEqual({ host: HIDDEN, password: 'pw' })
+  })
+
+  it('are marked on the built-in kinds', () => {
+    const found = kinds.map((kind) => [kind.type, secretFields(kind.config)])
+    expect(found).toEqual([
+      ['jwt', ['signing_key']],
+      ['postgres', ['password']],
+    ])
+  })
+})
+
+describe('the check of a configuration', () => {
+  it('passes what is right once the defaults are in', () => {
+    const given = { host: 'h' }
+    const full = applyDefaults(schema, given)
+    expect(full).toEqual({ host: 'h', port: 5432, mode: 'safe' })
+    expect(given).toEqual({ host: 'h' })
+    expect(validateConfig(schema, full)).toEqual([])
+  })
+
+  it('names every fault by its path and never a value', () => {
+    const faults = validateConfig(schema, {
+      port: 'SECRET1',
+      mode: 'SECRET2',
+      list: ['a', 7],
+      password: 'SECRET3',
+      extra: 'SECRET4',
+    })
+    expect(faults.join('\n')).not.toContain('SECRET')
+    expect(faults).toEqual([
+      '"extra" is not a known field',
+      '"host" is required',
+      '"port" must be integer',
+      '"mode" must be one of "fast", "safe"',
+      '"list/1" must be string',
+      expect.stringMatching(/^"password" must/),
+    ])
+  })
+
+  it('tells more faults than a validator collects in one go', () => {
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`f${index}`, Type.String()]))
+    const wrong = Object.fromEntries(Object.keys(many).map((name) => [name, 1]))
+    expect(validateConfig(Type.Object(many), wrong)).toHaveLength(30)
+    expect(validateConfig(Type.Object(many), {})).toHaveLength(30)
+  })
+
+  it('does not take what objects inherit for fields', () => {
+    const inherited = JSON.parse('{"host":"h","port":1,"mode":"safe","__proto__":1,"constructor":2}')
+    expect(validateConfig(schema, inherited)).toHaveLength(2)
+  })
+
+  it.each([null, 5, 'x', [], undefined])('refuses %j as a whole', (value) => {
+    expect(validateConfig(schema, applyDefaults(schema, value)).length).toBeGreaterThan(0)
+  })
+
+  it('cuts and escapes hostile names', () => {
+    const [fault = ''] = validateConfig(schema, {
+      host: 'h',
+      port: 1,
+      mode: 'safe',
+      [`\u001b[2J\n${'x'.repeat(500)}`]: 1,
+    })
+    expect(fault.length).toBeLessThan(120)
+    expect([...fault].every((character) => character >= ' ')).toBe(true)
+  })
+})

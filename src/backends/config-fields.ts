@@ -1,0 +1,100 @@
+import type { TObject, TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import { SECRET_MARK } from './kind.ts'
+
+/** What stands for a secret wherever a configuration is shown; sent back, it means "as it was". */
+const HIDDEN = '[redacted]'
+const LONGEST_NAME = 64
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The fields that are sealed, in the schema's order. */
+export function secretFields(schema: TObject): string[] {
+  return Object.entries(schema.properties)
+    .filter(([, field]) => SECRET_MARK in field)
+    .map(([name]) => name)
+}
+
+/** A copy for showing: each secret that is present reads `[redacted]`. */
+export function redactConfig(schema: TObject, config: Fields): Record<string, unknown> {
+  const shown = { ...config }
+  for (const field of secretFields(schema)) if (shown[field] !== undefined) shown[field] = HIDDEN
+  return shown
+}
+
+/** The new configuration, where a secret left out or sent as `[redacted]` is the old one's. */
+export function keepSecrets(schema: TObject, before: Fields, after: Fields): Record<string, unknown> {
+  const kept = { ...after }
+  for (const field of secretFields(schema)) {
+    if (kept[field] !== undefined && kept[field] !== HIDDEN) continue
+    if (before[field] === undefined) delete kept[field]
+    else kept[field] = before[field]
+  }
+  return kept
+}
+
+/** A copy with the schema's defaults filled in; values that are not objects come back as they are. */
+export function applyDefaults(schema: TObject, value: unknown): unknown {
+  return Value.Default(schema, structuredClone(value))
+}
+
+/**
+ * The faults of a configuration after `applyDefaults`, one line each, empty when there are none. They name paths
+ * (`databases/0`) and never a value. A field that the schema does not know is a fault.
+ */
+export function validateConfig(schema: TObject, value: unknown): string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return ['The configuration must be an object']
+  }
+  const given = new Map<string, unknown>(Object.entries(value))
+  const unknown = [...given.keys()].filter((name) => !Object.hasOwn(schema.properties, name))
+  const required = new Set<string>(schema.required ?? [])
+  return [
+    ...unknown.map((name) => `${pathOf('', name)} is not a known field`),
+    // Field by field: TypeBox collects eight errors at most in one go.
+    ...Object.entries(schema.properties).flatMap(([name, field]) => {
+      if (given.get(name) !== undefined) return fieldFaults(name, field, given.get(name))
+      return required.has(name) ? [`${pathOf('', name)} is required`] : []
+    }),
+  ]
+}
+
+function fieldFaults(field: string, schema: TSchema, value: unknown): string[] {
+  const errors = Value.Errors(schema, value)
+  const unions = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.schemaPath)
+  const faults = errors.flatMap((error): string[] => {
+    // What each branch of a union finds wrong, and the "false" behind each unknown field, is said once already.
+    if (unions.some((path) => error.schemaPath.startsWith(`${path}/anyOf/`))) return []
+    if (error.keyword === 'boolean') return []
+    const at = `/${field}${error.instancePath}`
+    if (error.keyword === 'required') {
+      return error.params.requiredProperties.map((name) => `${pathOf(at, name)} is required`)
+    }
+    if (error.keyword === 'additionalProperties') {
+      return error.params.additionalProperties.map((name) => `${pathOf(at, name)} is not a known field`)
+    }
+    const choices = error.keyword === 'anyOf' ? choicesAt(errors, error.schemaPath) : []
+    const says = choices.length > 0 ? `must be one of ${choices.join(', ')}` : error.message
+    return [`${pathOf(at)} ${says}`]
+  })
+  // A union whose own error was cut off by its branches' still has to be a fault.
+  return faults.length === 0 && errors.length > 0
+    ? [`${pathOf(`/${field}`)} is not valid`]
+    : [...new Set(faults)]
+}
+
+/** The constants of a union come from the schema, not from what was sent. */
+function choicesAt(errors: ReturnType<typeof Value.Errors>, union: string): string[] {
+  return errors.flatMap((error) =>
+    error.keyword === 'const' && error.schemaPath.startsWith(`${union}/anyOf/`)
+      ? [JSON.stringify(error.params.allowedValue)]
+      : [],
+  )
+}
+
+/** A JSON pointer without its first slash; a name from outside is cut and escaped. */
+function pathOf(pointer: string, name?: string): string {
+  const path = pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
+  const whole = name === undefined ? path : path === '' ? name : `${path}/${name}`
+  return JSON.stringify(whole.length > LONGEST_NAME ? `${whole.slice(0, LONGEST_NAME)}…` : whole)
+}

@@ -1,0 +1,164 @@
+import { lookup as systemLookup } from 'node:dns/promises'
+import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http'
+import { request as secureRequest, Agent as TlsAgent } from 'node:https'
+import { isIP } from 'node:net'
+import { MAX_UPSTREAM_BYTES, UPSTREAM_TIMEOUT_MS } from '../domain/limits.ts'
+import { type AddressLookup, resolveAddress } from './egress-address.ts'
+import { BackendError } from './kind.ts'
+
+export interface EgressOptions {
+  /** The upstream is on this machine or in its own network: permits loopback and unique-local addresses. */
+  readonly local: boolean
+  /** In place of the system's resolver. */
+  readonly lookup?: AddressLookup
+}
+
+const systemAddresses: AddressLookup = (hostname) => systemLookup(hostname, { all: true, order: 'ipv4first' })
+
+/** The one address to connect to. Throws `BackendError` when it is unknown, or not for an upstream. */
+export function resolveChecked(hostname: string, options: EgressOptions): Promise<string> {
+  return resolveAddress(hostname, options.local, options.lookup ?? systemAddresses)
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+/** Statuses whose reply has no body; `Response` refuses one. */
+const BODILESS = new Set([204, 205, 304])
+const IDLE_MS = 4_000
+
+/**
+ * A `fetch` for upstreams: the address is resolved once, checked and connected to; redirects are refused; 10 s in
+ * all; a reply over 256 KiB is refused. The reply is whole when it arrives. Throws `BackendError`.
+ */
+export function createEgressFetch(
+  options: EgressOptions,
+): (url: string, init?: RequestInit) => Promise<Response> {
+  const agents = { keepAlive: true, timeout: IDLE_MS, maxSockets: 32 }
+  const plain = new PlainAgent(agents)
+  const secure = new TlsAgent(agents)
+  return async (url, init = {}) => {
+    const deadline = AbortSignal.timeout(UPSTREAM_TIMEOUT_MS)
+    const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline
+    try {
+      signal.throwIfAborted()
+      const target = requireUrl(url)
+      const request = new Request(target, { ...init, signal })
+      const body = Buffer.from(await request.arrayBuffer())
+      const address = await untilAborted(resolveChecked(target.hostname, options), signal)
+      const agent = target.protocol === 'https:' ? secure : plain
+      return await exchange(target, request, body, { address, agent, signal })
+    } catch (error) {
+      throw toBackendError(error, signal)
+    }
+  }
+}
+
+function requireUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+    throw new BackendError('misconfigured', 'The address of the upstream is not an http or https URL.')
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new BackendError('misconfigured', 'The address of the upstream holds a login; configure it apart.')
+  }
+  return url
+}
+
+interface Way {
+  readonly address: string
+  readonly agent: PlainAgent | TlsAgent
+  readonly signal: AbortSignal
+}
+
+async function exchange(target: URL, request: Request, body: Buffer, way: Way): Promise<Response> {
+  const incoming = await send(target, request, body, way)
+  const status = incoming.statusCode ?? 0
+  try {
+    if (REDIRECTS.has(status)) {
+      throw new BackendError('misconfigured', 'The upstream redirects, which is never followed.')
+    }
+    if (status < 200 || status > 599) {
+      throw new BackendError('unavailable', 'The upstream answered with nonsense.')
+    }
+    if ((incoming.headers['content-encoding'] ?? 'identity') !== 'identity') {
+      throw new BackendError('unavailable', 'The upstream compressed its reply unasked.')
+    }
+    const content = await readAll(incoming)
+    const headers = new Headers()
+    for (const [name, values] of Object.entries(incoming.headersDistinct)) {
+      for (const value of values ?? []) headers.append(name, value)
+    }
+    const init = { status, statusText: incoming.statusMessage ?? '', headers }
+    return new Response(BODILESS.has(status) ? null : content, init)
+  } catch (error) {
+    incoming.destroy()
+    throw error
+  }
+}
+
+function send(target: URL, request: Request, body: Buffer, way: Way): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const headers = new Headers(request.headers)
+  headers.delete('host')
+  headers.set('accept-encoding', 'identity')
+  if (body.length > 0 || !['GET', 'HEAD'].includes(request.method)) {
+    headers.set('content-length', String(body.length))
+  }
+  const family = isIP(way.address)
+  const start = target.protocol === 'https:' ? secureRequest : plainRequest
+  const outgoing = start(target, {
+    method: request.method,
+    headers: Object.fromEntries(headers),
+    agent: way.agent,
+    signal: way.signal,
+    // The checked address, whatever a second look into DNS would say. TLS still checks the name in the URL.
+    lookup: (_hostname, lookupOptions, done) => {
+      if (lookupOptions.all === true) done(null, [{ address: way.address, family }])
+      else done(null, way.address, family)
+    },
+  })
+  outgoing.once('response', resolve)
+  outgoing.on('error', reject)
+  outgoing.end(body)
+  return promise
+}
+
+async function readAll(incoming: IncomingMessage): Promise<Buffer<ArrayBuffer>> {
+  const parts: Buffer[] = []
+  let length = 0
+  for await (const part of incoming as AsyncIterable<Buffer>) {
+    length += part.length
+    if (length > MAX_UPSTREAM_BYTES) {
+      throw new BackendError('unavailable', 'The reply of the upstream is too long.')
+    }
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+/** A resolver cannot be stopped, but it need not be waited for. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+function toBackendError(error: unknown, signal: AbortSignal): BackendError {
+  if (error instanceof BackendError) return error
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code'
+  const detail = `${code}: ${error instanceof Error ? error.message : 'unknown'}`
+  if (signal.aborted || code === 'ETIMEDOUT') {
+    return new BackendError('timeout', 'The upstream did not answer in time.', { detail, cause: error })
+  }
+  if (/CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code)) {
+    return new BackendError('misconfigured', 'The certificate of the upstream is not trusted.', {
+      detail,
+      cause: error,
+    })
+  }
+  return new BackendError('unavailable', 'The upstream cannot be reached.', { detail, cause: error })
+}

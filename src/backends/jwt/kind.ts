@@ -1,0 +1,154 @@
+import Type, { type Static } from 'typebox'
+import { isScope } from '../../domain/scope.ts'
+import {
+  type Backend,
+  BackendError,
+  type Host,
+  type Issued,
+  type IssueRequest,
+  type Kind,
+  secretField,
+} from '../kind.ts'
+import { generateKey, prepareSigner } from './sign.ts'
+
+const audienceText = { minLength: 1, maxLength: 512 }
+
+const config = Type.Object(
+  {
+    audience: Type.Union(
+      [Type.String(audienceText), Type.Array(Type.String(audienceText), { minItems: 1, maxItems: 32 })],
+      { description: 'The resource server, or servers, that the tokens are for.' },
+    ),
+    algorithm: Type.Union([Type.Literal('ES256'), Type.Literal('EdDSA'), Type.Literal('RS256')], {
+      default: 'ES256',
+      description: 'Signature algorithm: ES256, EdDSA or RS256.',
+    }),
+    claims: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'Fixed claims that every token carries.' }),
+    ),
+    subject: Type.Union([Type.Literal('agent_id'), Type.Literal('agent_name')], {
+      default: 'agent_id',
+      description: 'What `sub` is: agent_id, or agent_name (a deleted name may be given again).',
+    }),
+    signing_key: Type.Optional(
+      Type.String(
+        secretField({ maxLength: 8192, description: 'Private key as JWK; made when it is left out.' }),
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+type Config = Static<typeof config>
+
+const params = Type.Object(
+  {
+    audience: Type.Optional(
+      Type.String({
+        ...audienceText,
+        description: 'One of the configured audiences; default: as configured.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+type Params = Static<typeof params>
+
+/** Claims that are ours to set. */
+const OURS = new Set(
+  'iss sub aud exp iat nbf jti scope client_id agent_id agent_name scopes __proto__'.split(' '),
+)
+const MAX_CLAIMS_BYTES = 2048
+
+/** A JWT access token (RFC 9068) for a resource server, signed by a key of this backend alone. */
+export const jwt: Kind<typeof config, typeof params> = {
+  type: 'jwt',
+  title: 'JWT access token',
+  config,
+  params,
+  limits: {},
+  revocation: 'expiry_only',
+  upstream: false,
+  scopes: {
+    valid: isScope,
+    examples: ['orders:read', 'orders:*'],
+    help: 'Whatever the resource server understands; the scopes stand in the claim "scope" as they were granted.',
+  },
+  async complete(settings) {
+    requireOwnClaims(settings)
+    const signingKey = settings.signing_key ?? (await generateKey(settings.algorithm))
+    prepareSigner(settings.algorithm, signingKey)
+    return { ...settings, signing_key: signingKey }
+  },
+  open: openJwt,
+}
+
+async function openJwt(settings: Config, host: Host): Promise<Backend<Params>> {
+  requireOwnClaims(settings)
+  if (settings.signing_key === undefined) {
+    throw new BackendError('misconfigured', '"signing_key" is missing.')
+  }
+  const signer = prepareSigner(settings.algorithm, settings.signing_key)
+  const startOf = payloadStarts(settings, host.issuer)
+  const facts = { kid: signer.publicJwk.kid }
+  return {
+    async check() {
+      await signer.sign('{}')
+    },
+    async issue(request): Promise<Issued> {
+      const exp = Math.floor(request.expiresAt / 1000)
+      const token = signer.sign(startOf(request.params.audience) + varyingClaims(settings, request, exp))
+      const secret = typeof token === 'string' ? token : await token
+      // `exp` counts whole seconds: rounded down, so that it never outlives what was asked.
+      return exp * 1000 === request.expiresAt
+        ? { secret, facts }
+        : { secret, facts, upstreamExpiresAt: exp * 1000 }
+    },
+    publicKeys: () => [signer.publicJwk],
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+/** Throws `BackendError` (`misconfigured`) for a claim that is ours, or for too many. */
+function requireOwnClaims(settings: Config): void {
+  const claims = settings.claims ?? {}
+  const taken = Object.keys(claims).find((claim) => OURS.has(claim))
+  if (taken !== undefined) {
+    throw new BackendError('misconfigured', `"claims" holds "${taken}", which Mayfly sets itself.`)
+  }
+  if (Buffer.byteLength(JSON.stringify(claims)) > MAX_CLAIMS_BYTES) {
+    throw new BackendError('misconfigured', `"claims" is longer than ${MAX_CLAIMS_BYTES} bytes.`)
+  }
+}
+
+/** The constant part of the payload, up to and with its last comma, per audience. Made once. */
+function payloadStarts(settings: Config, issuer: string): (asked: string | undefined) => string {
+  const startWith = (aud: string | readonly string[]) =>
+    `${JSON.stringify({ ...settings.claims, iss: issuer, aud }).slice(0, -1)},`
+  const configured = typeof settings.audience === 'string' ? [settings.audience] : settings.audience
+  const whole = startWith(configured.length === 1 ? (configured[0] ?? '') : configured)
+  const single = new Map(configured.map((audience) => [audience, startWith(audience)]))
+  return (asked) => {
+    const start = asked === undefined ? whole : single.get(asked)
+    if (start === undefined) {
+      throw new BackendError('unsupported', 'The audience asked for is not one of this backend.')
+    }
+    return start
+  }
+}
+
+function varyingClaims(settings: Config, request: IssueRequest<Params>, exp: number): string {
+  const { agent } = request
+  const iat = Math.floor(request.issuedAt / 1000)
+  const claims = {
+    sub: settings.subject === 'agent_id' ? agent.id : agent.name,
+    iat,
+    nbf: iat,
+    exp,
+    jti: request.credentialId,
+    client_id: agent.id,
+    scope: request.scopes.join(' '),
+    agent_id: agent.id,
+    agent_name: agent.name,
+  }
+  return JSON.stringify(claims).slice(1)
+}

@@ -1,0 +1,219 @@
+import { Socket } from 'node:net'
+import type { Pool, PoolClient } from 'pg'
+import { UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
+import { BackendError, type Host } from '../kind.ts'
+import { type Config, tlsOf } from './config.ts'
+import { toBackendError } from './faults.ts'
+
+type Row = Readonly<Record<string, unknown>>
+
+export interface Session {
+  /** One statement. Values are bound. */
+  query(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
+  /** Several statements of our own, in one round trip. */
+  run(statements: readonly string[]): Promise<void>
+}
+
+export interface Connections extends AsyncDisposable {
+  /** Throws `BackendError`. When `signal` fires the connection is cut, which rolls back what is open. */
+  use<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
+  /** In one transaction, after all others of Mayfly's in this database: see `LOCK`. */
+  change<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
+  /** As `change`, and rolled back. */
+  rehearse<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
+}
+
+/**
+ * Held by every transaction of ours: concurrent GRANTs on one object fail ("tuple concurrently updated"), and a
+ * revocation must wait for an issue whose COMMIT is on its way. The number is "mayfly" in ASCII.
+ */
+const LOCK = '120265298308217'
+/** Role names are looked up in pg_catalog alone, so that nobody's operators or functions run with our rights. */
+const BEGIN = [
+  'BEGIN',
+  'SET LOCAL search_path = pg_catalog',
+  'SET LOCAL client_min_messages = warning',
+  `SET LOCAL statement_timeout = ${UPSTREAM_TIMEOUT_MS}`,
+  `SET LOCAL lock_timeout = ${UPSTREAM_TIMEOUT_MS / 2}`,
+  `SET LOCAL idle_in_transaction_session_timeout = ${UPSTREAM_TIMEOUT_MS}`,
+  `SELECT pg_catalog.pg_advisory_xact_lock(${LOCK})`,
+].join('; ')
+
+const MAIN_POOL = 6
+const OTHER_POOL = 2
+const IDLE_MS = 30_000
+/** `privilege_not_granted`: a GRANT that granted nothing is only a warning to PostgreSQL. */
+const NOT_GRANTED = '01007'
+
+export async function connect(settings: Config, host: Host): Promise<Connections> {
+  const { default: pg } = await import('pg')
+  const pools = new Map<string, Pool>()
+  const closed = new AbortController()
+
+  function poolOf(database: string): Pool {
+    const known = pools.get(database)
+    if (known !== undefined) return known
+    const pool = new pg.Pool({
+      ...clientOptions(settings, host, database),
+      max: database === settings.database ? MAIN_POOL : OTHER_POOL,
+      idleTimeoutMillis: IDLE_MS,
+      allowExitOnIdle: true,
+    })
+    // Without a listener a lost idle connection would end the process.
+    pool.on('error', (error) => host.log.debug({ detail: error.message }, 'an idle connection was lost'))
+    pools.set(database, pool)
+    return pool
+  }
+
+  async function use<T>(
+    database: string,
+    caller: AbortSignal,
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    const signal = AbortSignal.any([caller, closed.signal, AbortSignal.timeout(UPSTREAM_TIMEOUT_MS)])
+    try {
+      signal.throwIfAborted()
+      const client = await checkOut(poolOf(database), signal)
+      return await withClient(client, signal, work)
+    } catch (error) {
+      throw toBackendError(error, signal)
+    }
+  }
+
+  const within = (end: 'COMMIT' | 'ROLLBACK') =>
+    function transact<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>) {
+      return use(database, signal, async (session) => {
+        await session.run([BEGIN])
+        const result = await work(session)
+        await session.run([end])
+        return result
+      })
+    }
+
+  return {
+    use,
+    change: within('COMMIT'),
+    rehearse: within('ROLLBACK'),
+    async [Symbol.asyncDispose]() {
+      closed.abort()
+      const ending = [...pools.values()]
+      pools.clear()
+      await Promise.all(ending.map((pool) => pool.end()))
+    },
+  }
+}
+
+function clientOptions(settings: Config, host: Host, database: string) {
+  const tls = tlsOf(settings)
+  return {
+    host: settings.host,
+    port: settings.port,
+    database,
+    user: settings.username,
+    // As a function, so that neither PGPASSWORD nor ~/.pgpass of the server's own account is ever tried.
+    password: () => settings.password ?? '',
+    application_name: 'mayfly',
+    connectionTimeoutMillis: UPSTREAM_TIMEOUT_MS,
+    keepAlive: true,
+    ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', ...caOf(settings) },
+    stream: () => checkedSocket(settings, host),
+  }
+}
+
+function caOf(settings: Config): { ca?: string } {
+  return settings.ca === undefined ? {} : { ca: settings.ca }
+}
+
+/** Connects to the address that the egress rules passed; TLS goes on checking the configured name. */
+function checkedSocket(settings: Config, host: Host): Socket {
+  const socket = new Socket()
+  const connectTo = socket.connect.bind(socket)
+  const connectChecked = (port: number, hostname: string): Socket => {
+    host.resolve(hostname, { local: settings.local }).then(
+      (address) => {
+        if (!socket.destroyed) connectTo(port, address)
+      },
+      (error: Error) => socket.destroy(error),
+    )
+    return socket
+  }
+  return Object.assign(socket, { connect: connectChecked })
+}
+
+/** A connection that arrives after the caller has gone returns to the pool. */
+async function checkOut(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
+  const arriving = pool.connect()
+  const { promise: gone, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([arriving, gone])
+  } catch (error) {
+    arriving.then(
+      (client) => client.release(),
+      () => undefined,
+    )
+    throw error
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+async function withClient<T>(
+  client: PoolClient,
+  signal: AbortSignal,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  let released = false
+  const release = (destroy: boolean) => {
+    if (released) return
+    released = true
+    client.release(destroy)
+  }
+  const refused: string[] = []
+  const onNotice = (notice: { code?: string | undefined }) => {
+    if (notice.code === NOT_GRANTED) refused.push(notice.code)
+  }
+  const onAbort = () => release(true)
+  const onError = () => undefined
+  client.on('notice', onNotice)
+  // A connection that breaks while checked out fails its query as well; this only keeps the process alive.
+  client.on('error', onError)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    const result = await work(sessionOf(client, refused))
+    signal.throwIfAborted()
+    release(false)
+    return result
+  } catch (error) {
+    // Its state is unknown: a transaction may be open. Closing it rolls that back.
+    release(true)
+    throw error
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    client.off('notice', onNotice)
+    if (!signal.aborted) client.off('error', onError)
+  }
+}
+
+function sessionOf(client: PoolClient, refused: readonly string[]): Session {
+  function requireGranted(): void {
+    if (refused.length === 0) return
+    throw new BackendError('denied', 'The role that Mayfly uses cannot grant that privilege on to others.', {
+      detail: NOT_GRANTED,
+    })
+  }
+  return {
+    async query(text, values = []) {
+      // The extended protocol takes one statement only: nothing can be smuggled in behind a semicolon.
+      const query = { text, values: [...values], queryMode: 'extended' }
+      const result = await client.query<Row>(query)
+      requireGranted()
+      return result.rows
+    },
+    async run(statements) {
+      await client.query(statements.join(';\n'))
+      requireGranted()
+    },
+  }
+}

@@ -1,0 +1,99 @@
+import Type, { type Static } from 'typebox'
+import { BackendError, secretField } from '../kind.ts'
+import { findPlaceholderFaults } from './statements.ts'
+
+/** A name inside the database: any characters but NUL, which PostgreSQL's protocol cannot carry. */
+const name = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 63, pattern: '^[^\\u0000]+$', description })
+const hostName = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._:-]+$', description })
+const portNumber = { minimum: 1, maximum: 65_535 }
+
+export const config = Type.Object(
+  {
+    host: hostName('Address of the server.'),
+    port: Type.Integer({ ...portNumber, default: 5432, description: 'Port of the server.' }),
+    database: name('Database to connect to; roles are created from here.'),
+    username: name('Role that Mayfly logs in as.'),
+    password: Type.Optional(
+      Type.String(
+        secretField({ maxLength: 1024, description: 'Its password; leave out for trust or none.' }),
+      ),
+    ),
+    tls: Type.Optional(
+      Type.Union([Type.Literal('disable'), Type.Literal('require'), Type.Literal('verify-full')], {
+        description:
+          'disable, require (encrypted, certificate not checked) or verify-full. Default: verify-full; disable when local.',
+      }),
+    ),
+    ca: Type.Optional(
+      Type.String({ maxLength: 32_768, description: 'PEM of the certificate authority, for verify-full.' }),
+    ),
+    local: Type.Boolean({
+      default: false,
+      description: 'The server is on this machine or in its own network: permits loopback addresses.',
+    }),
+    grant: Type.Union([Type.Literal('read-only'), Type.Literal('read-write'), Type.Literal('statements')], {
+      default: 'read-only',
+      description: 'What a credential may do: read-only, read-write, or your own statements.',
+    }),
+    databases: Type.Optional(
+      Type.Array(name('Database.'), {
+        minItems: 1,
+        maxItems: 64,
+        description: 'Databases that are granted. Default: `database` alone.',
+      }),
+    ),
+    schemas: Type.Array(name('Schema.'), {
+      minItems: 1,
+      maxItems: 64,
+      default: ['public'],
+      description: 'Schemas that are granted, in every database.',
+    }),
+    statements: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 8192 }), {
+        minItems: 1,
+        maxItems: 32,
+        description: 'Own SQL with {{name}} {{password}} {{expiration}} {{scopes}}, run in `database`.',
+      }),
+    ),
+    reassign_owned_to: Type.Optional(
+      name('Role that receives what a credential leaves behind. Without it, that is dropped.'),
+    ),
+    connect_host: Type.Optional(hostName('Host that agents are told, where it differs.')),
+    connect_port: Type.Optional(Type.Integer({ ...portNumber, description: 'Port that agents are told.' })),
+  },
+  { additionalProperties: false },
+)
+
+export type Config = Static<typeof config>
+export type Tls = 'disable' | 'require' | 'verify-full'
+
+/** Where nothing is said: verified TLS, except for a server on the same machine. */
+export function tlsOf(settings: Config): Tls {
+  return settings.tls ?? (settings.local ? 'disable' : 'verify-full')
+}
+
+export function databasesOf(settings: Config): readonly string[] {
+  return settings.grant === 'statements' ? [settings.database] : (settings.databases ?? [settings.database])
+}
+
+/** What the schema cannot say. Throws `BackendError` (`misconfigured`) that names the field. */
+export function requireConsistent(settings: Config): void {
+  if (settings.grant === 'statements' && settings.statements === undefined) {
+    throw new BackendError('misconfigured', '"grant" is "statements", but "statements" is missing.')
+  }
+  if (settings.grant !== 'statements' && settings.statements !== undefined) {
+    throw new BackendError('misconfigured', '"statements" needs "grant": "statements".')
+  }
+  if (settings.grant === 'statements' && settings.databases !== undefined) {
+    throw new BackendError('misconfigured', '"databases" has no effect on your own statements; leave it out.')
+  }
+  for (const [index, statement] of (settings.statements ?? []).entries()) {
+    const fault = findPlaceholderFaults(statement)
+    if (fault !== undefined) throw new BackendError('misconfigured', `"statements/${index}" ${fault}.`)
+  }
+  if (settings.ca !== undefined && tlsOf(settings) !== 'verify-full') {
+    throw new BackendError('misconfigured', '"ca" needs "tls": "verify-full".')
+  }
+}

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Bench, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
+import { BackendError } from '../kind.ts'
+import type { Config } from './config.ts'
+
+let bench: Bench
+beforeAll(async () => {
+  bench = await openBench()
+  await bench.sql('CREATE SCHEMA closed; CREATE TABLE closed.t (id int)')
+}, 60_000)
+afterAll(() => bench?.close())
+
+async function refusal(overrides: Partial<Config>): Promise<BackendError> {
+  const backend = await bench.open(overrides)
+  const error = await backend.check(signal()).catch((caught: unknown) => caught)
+  if (!(error instanceof BackendError)) throw new Error('expected a BackendError')
+  return error
+}
+
+describe('the check of a configuration', () => {
+  it('changes nothing', async () => {
+    const look = () =>
+      bench.sql(
+        `SELECT (SELECT count(*) FROM pg_roles WHERE rolname LIKE 'mf_check_%') AS roles,
+                (SELECT count(*) FROM pg_shdepend WHERE dbid = d.oid) AS grants, d.datacl
+           FROM pg_database d WHERE datname = current_database()`,
+      )
+    const before = await look()
+    expect(before).toMatchObject([{ roles: '0' }])
+    await (await bench.open()).check(signal())
+    await expect((await bench.open({ schemas: ['none'] })).check(signal())).rejects.toThrow()
+    expect(await look()).toEqual(before)
+  })
+
+  it('names CREATEROLE where it is missing', async () => {
+    const plain = await bench.createRole('NOCREATEROLE')
+    const error = await refusal(plain)
+    expect(error.fault).toBe('denied')
+    expect(error.message).toContain(`ALTER ROLE "${plain.username}" CREATEROLE`)
+  })
+
+  it('names pg_signal_backend where neither it nor membership lets a session be ended', async () => {
+    const admin = await bench.createRole('CREATEROLE NOINHERIT')
+    if (bench.server.version >= 160_000) {
+      // From 16 on a membership says itself whether it is inherited, so there this role is enough.
+      await (await bench.open(admin)).check(signal())
+      return
+    }
+    const error = await refusal(admin)
+    expect(error.message).toContain(`GRANT pg_signal_backend TO "${admin.username}"`)
+    expect(error.message).toContain('CREATEROLE INHERIT')
+  })
+
+  it('names the schema that cannot be granted on, and passes once it can', async () => {
+    const admin = await bench.createRole('CREATEROLE')
+    const error = await refusal({ ...admin, schemas: ['closed'] })
+    expect(error.fault).toBe('denied')
+    expect(error.message).toContain(`GRANT USAGE ON SCHEMA "closed" TO "${admin.username}" WITH GRANT OPTION`)
+    // What it may use but not grant on is a mere warning to PostgreSQL, and must not pass.
+    await bench.sql(`GRANT USAGE ON SCHEMA closed TO "${admin.username}"`)
+    await bench.sql(`GRANT SELECT ON ALL TABLES IN SCHEMA closed TO "${admin.username}"`)
+    expect((await refusal({ ...admin, schemas: ['closed'] })).fault).toBe('denied')
+    await bench.sql(`GRANT USAGE ON SCHEMA closed TO "${admin.username}" WITH GRANT OPTION`)
+    await bench.sql(`GRANT SELECT ON ALL TABLES IN SCHEMA closed TO "${admin.username}" WITH GRANT OPTION`)
+    await (await bench.open({ ...admin, schemas: ['closed'] })).check(signal())
+  })
+
+  it('names the database that cannot be connected to by others', async () => {
+    const { name } = await bench.createDatabase()
+    const admin = await bench.createRole('CREATEROLE')
+    await bench.sql(
+      `REVOKE CONNECT ON DATABASE ${name} FROM PUBLIC; GRANT CONNECT ON DATABASE ${name} TO "${admin.username}"`,
+    )
+    const error = await refusal({ ...admin, databases: [bench.database.name, name] })
+    expect(error.message).toContain('GRANT CONNECT ON DATABASE')
+    await bench.sql(`GRANT CONNECT ON DATABASE ${name} TO "${admin.username}" WITH GRANT OPTION`)
+    const backend = await bench.open({ ...admin, databases: [bench.database.name, name] })
+    await backend.check(signal())
+    const issued = await backend.issue(request([name]), signal())
+    await (await login(issued)).end()
+    await backend.revoke?.(issued.handle ?? {}, signal())
+  })
+
+  it('names the heir that cannot be handed anything', async () => {
+    const [admin, heir] = [await bench.createRole('CREATEROLE'), await bench.createRole('SUPERUSER')]
+    const error = await refusal({ ...admin, reassign_owned_to: heir.username })
+    expect(error.message).toContain(`GRANT "${heir.username}" TO "${admin.username}"`)
+    expect((await refusal({ reassign_owned_to: 'nobody_there' })).fault).toBe('misconfigured')
+  })
+
+  it('tries own statements, and finds the one that is wrong', async () => {
+    const grant = 'statements' as const
+    await (await bench.open({ grant, statements: ['GRANT USAGE ON SCHEMA closed TO {{name}}'] })).check(
+      signal(),
+    )
+    for (const statements of [
+      ['GRANT SELECT ON closed.missing TO {{name}}'],
+      ['GRANTT'],
+      ['SELECT 1; SELECT 2'],
+    ]) {
+      expect((await refusal({ grant, statements })).fault).toBe('misconfigured')
+    }
+  })
+})
+
+describe('own statements', () => {
+  it('receive name, password, expiration and scopes, quoted', async () => {
+    await bench.sql('CREATE TABLE closed.seen (name text, verifier text, until timestamptz, scopes text[])')
+    const backend = await bench.open({
+      grant: 'statements',
+      statements: [
+        'GRANT USAGE ON SCHEMA closed TO {{name}}',
+        "DO $$ BEGIN IF 'a--b' = ANY ({{scopes}}) THEN GRANT SELECT ON closed.t TO {{ name }}; END IF; END $$",
+        'DO $do$ BEGIN INSERT INTO closed.seen VALUES ($q$x$q$, {{password}}, {{expiration}}, {{scopes}}); END $do$',
+      ],
+    })
+    const asked = request(['a--b', 'c/*', 'd:e.@+*'])
+    const issued = await backend.issue(asked, signal())
+    const client = await login(issued)
+    expect((await client.query('SELECT * FROM closed.t')).rowCount).toBe(0)
+    await client.end()
+    const [seen] = await bench.sql('SELECT * FROM closed.seen')
+    expect(seen).toMatchObject({ scopes: asked.scopes, until: new Date(asked.expiresAt) })
+    expect(seen?.['verifier']).toMatch(/^SCRAM-SHA-256\$/)
+    await backend.revoke?.(issued.handle ?? {}, signal())
+    for (const scope of ["it's", '$do$', '\\', '{{name}}', 'a b', '']) {
+      await expect(backend.issue(request([scope]), signal())).rejects.toMatchObject({ fault: 'unsupported' })
+    }
+  })
+
+  it('are not run for no scopes, and undo the role when one fails', async () => {
+    const statements = ['SELECT 1/0']
+    const backend = await bench.open({ grant: 'statements', statements })
+    const none = await backend.issue(request([]), signal())
+    await backend.revoke?.(none.handle ?? {}, signal())
+    const asked = request(['x'])
+    await expect(backend.issue(asked, signal())).rejects.toMatchObject({ fault: 'misconfigured' })
+    const name = backend.recover?.(asked.credentialId)['username']
+    expect(await bench.sql('SELECT 1 FROM pg_roles WHERE rolname = $1', [name])).toEqual([])
+  })
+})

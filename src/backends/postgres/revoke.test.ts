@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Bench, ended, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
+import type { Backend, Handle, Issued } from '../kind.ts'
+
+let bench: Bench
+beforeAll(async () => {
+  bench = await openBench()
+  // PostgreSQL 15 took CREATE on public from everybody; older ones and these tests have it.
+  await bench.sql('GRANT CREATE ON SCHEMA public TO PUBLIC; CREATE TABLE orders (id int)')
+}, 60_000)
+afterAll(() => bench?.close())
+
+function revoke(backend: Backend, issued: { handle?: Handle }): Promise<void> {
+  return backend.revoke?.(issued.handle ?? {}, signal()) ?? Promise.reject(new Error('no revoke'))
+}
+
+async function exists(issued: Issued): Promise<boolean> {
+  const name = issued.handle?.['username']
+  return (await bench.sql('SELECT 1 FROM pg_roles WHERE rolname = $1', [name])).length > 0
+}
+
+describe('revoking', () => {
+  it('refuses the login and ends every open session, busy or idle in a transaction', async () => {
+    const backend = await bench.open()
+    const issued = await backend.issue(request(['*']), signal())
+    const idle = await login(issued)
+    const busy = await login(issued)
+    await idle.query('BEGIN; SELECT 1')
+    const running = busy.query('SELECT pg_sleep(60)').catch((error: unknown) => error)
+    const both = Promise.all([ended(idle), ended(busy)])
+    await revoke(backend, issued)
+    await both
+    expect(await running).toMatchObject({ code: '57P01' })
+    await expect(login(issued)).rejects.toMatchObject({ code: expect.stringMatching(/^28/) })
+    expect(await exists(issued)).toBe(false)
+  })
+
+  it('drops what it owns and was granted, in every database, listed or not', async () => {
+    const [second, foreign] = [await bench.createDatabase(), await bench.createDatabase()]
+    for (const { name } of [second, foreign])
+      await bench.sql('GRANT CREATE ON SCHEMA public TO PUBLIC', [], name)
+    const backend = await bench.open({ databases: [bench.database.name, second.name], grant: 'read-write' })
+    const issued = await backend.issue(request(['*']), signal())
+    for (const database of [bench.database.name, second.name, foreign.name]) {
+      const client = await login(issued, database)
+      await client.query('CREATE TABLE public.mine (id int)')
+      await client.query('ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC')
+      await client.end()
+    }
+    await revoke(backend, issued)
+    expect(await exists(issued)).toBe(false)
+    for (const database of [bench.database.name, second.name, foreign.name]) {
+      expect(await bench.sql("SELECT to_regclass('public.mine') AS left", [], database)).toEqual([
+        { left: null },
+      ])
+    }
+  })
+
+  it('hands what it owns to the heir, when there is one', async () => {
+    const heir = await bench.createRole('')
+    const backend = await bench.open({ reassign_owned_to: heir.username })
+    await backend.check(signal())
+    const issued = await backend.issue(request(['*']), signal())
+    const client = await login(issued)
+    await client.query('CREATE TABLE public.report (id int)')
+    await client.end()
+    await revoke(backend, issued)
+    expect(await bench.sql("SELECT tableowner FROM pg_tables WHERE tablename = 'report'")).toEqual([
+      { tableowner: heir.username },
+    ])
+    await bench.sql('DROP TABLE report')
+    expect(await exists(issued)).toBe(false)
+  })
+
+  it('goes on from where a refused try stopped', async () => {
+    const backend = await bench.open()
+    const issued = await backend.issue(request(['*']), signal())
+    const name = String(issued.handle?.['username'])
+    // A database is never dropped by DROP OWNED: an administrator has to take it away first.
+    await bench.sql(`ALTER DATABASE ${bench.database.name} OWNER TO ${name}`)
+    await expect(revoke(backend, issued)).rejects.toMatchObject({ name: 'BackendError', fault: 'denied' })
+    await expect(login(issued)).rejects.toMatchObject({ code: expect.stringMatching(/^28/) })
+    await bench.sql(`ALTER DATABASE ${bench.database.name} OWNER TO ${bench.server.username}`)
+    await revoke(backend, issued)
+    expect(await exists(issued)).toBe(false)
+  })
+
+  it('takes a role that somebody else has dropped as revoked', async () => {
+    const backend = await bench.open()
+    const issued = await backend.issue(request(['*']), signal())
+    const name = String(issued.handle?.['username'])
+    await bench.sql(`DROP OWNED BY ${name}; DROP ROLE ${name}`)
+    await revoke(backend, issued)
+  })
+
+  it('works for a role that is no superuser, with many at the same time', async () => {
+    const admin = await bench.createRole('CREATEROLE')
+    await bench.sql(`GRANT SELECT ON orders TO "${admin.username}" WITH GRANT OPTION`)
+    const backend = await bench.open(admin)
+    await backend.check(signal())
+    const all = await Promise.all(Array.from({ length: 16 }, () => backend.issue(request(['*']), signal())))
+    const sessions = await Promise.all(all.slice(0, 8).map((issued) => login(issued)))
+    const over = Promise.all(sessions.map(ended))
+    await Promise.all(all.map((issued) => revoke(backend, issued)))
+    await over
+    expect(await Promise.all(all.map(exists))).toEqual(all.map(() => false))
+  })
+})

@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Bench, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
+import { type PostgresProxy, startPostgresProxy } from '../../../test/support/postgres-proxy.ts'
+
+let bench: Bench
+let proxy: PostgresProxy
+let certificate: { key: string; cert: string }
+
+beforeAll(async () => {
+  bench = await openBench()
+  certificate = await selfSigned('localhost')
+  proxy = await startPostgresProxy(bench.server, certificate)
+}, 60_000)
+afterAll(async () => {
+  await bench?.close()
+  await proxy?.close()
+})
+
+async function selfSigned(name: string): Promise<{ key: string; cert: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'mayfly-tls-'))
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
+  const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`]
+  try {
+    const options = ['-x509', '-nodes', '-days', '2', ...curve, ...subject, '-keyout', key, '-out', cert]
+    await promisify(execFile)('openssl', ['req', ...options])
+    return { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') }
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+const check = async (overrides: object) =>
+  (await bench.open({ port: proxy.port, ...overrides })).check(signal())
+
+describe('TLS to PostgreSQL', () => {
+  it('trusts a certificate of the configured authority and name, at the checked address', async () => {
+    await check({ host: 'localhost', tls: 'verify-full', ca: certificate.cert })
+  })
+
+  it('refuses an authority that is not configured, and another name', async () => {
+    const misconfigured = { name: 'BackendError', fault: 'misconfigured' }
+    await expect(check({ host: 'localhost', tls: 'verify-full' })).rejects.toMatchObject(misconfigured)
+    const ca = certificate.cert
+    await expect(check({ host: '127.0.0.1', tls: 'verify-full', ca })).rejects.toMatchObject(misconfigured)
+  })
+
+  it('only encrypts where only that is asked, and tells agents to', async () => {
+    await check({ host: '127.0.0.1', tls: 'require' })
+    const backend = await bench.open({ port: proxy.port, tls: 'require' })
+    const { fields, handle = {} } = await backend.issue(request([]), signal())
+    expect(new URL(String(fields?.['url'])).searchParams.get('sslmode')).toBe('require')
+    await backend.revoke?.(handle, signal())
+  })
+})

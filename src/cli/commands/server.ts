@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises'
+import { type Command, Option } from 'commander'
+import { ConfigError } from '../../config/fault.ts'
+import { type Loaded, loadConfig } from '../../config/load.ts'
+import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from '../../config/schema.ts'
+import type { Flags } from '../../config/sources.ts'
+import { keepRunning } from '../keep-running.ts'
+
+/** The flags of `mayfly server`: one per field that has one, described by the schema. */
+export function serverOptions(): Option[] {
+  const file = new Option(
+    `--${CONFIG_FLAG} <file>`,
+    `Configuration file, YAML. [default: none; env: ${CONFIG_ENV}]`,
+  )
+  return [file, ...FIELDS.flatMap((field) => (field.flag === undefined ? [] : [optionOf(field, field.flag)]))]
+}
+
+function optionOf(field: Field, flag: string): Option {
+  const facts = [`default: ${field.defaultText}`, ...(field.env === undefined ? [] : [`env: ${field.env}`])]
+  const text = `${field.description} [${facts.join('; ')}]`.replaceAll('`', '')
+  const option = new Option(`--${flag} ${field.argument}`.trimEnd(), text)
+  if ((field.schema as { type?: string }).type !== 'array') return option
+  option.description = text.replace(' [', ' May be repeated. [')
+  return option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value])
+}
+
+export function describeServer(command: Command, exit: (code: number) => void): void {
+  command.description(
+    'Runs the server. Each setting is taken from its flag, else its environment variable, else the file, else its default.',
+  )
+  for (const option of serverOptions()) command.addOption(option)
+  command.allowExcessArguments(false).action(async (flags: Flags) => {
+    exit(await runServer(flags))
+  })
+}
+
+/** Returns the exit code. */
+async function runServer(flags: Flags): Promise<number> {
+  // Whatever is made from here on (database, socket, keys) is for this user alone.
+  process.umask(0o077)
+  try {
+    const loaded = await loadConfig({ argv: flags, env: process.env, readFile })
+    return await serve(loaded)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    for (const { source, message } of error.faults) process.stderr.write(`mayfly: ${source}: ${message}\n`)
+    return 2
+  }
+}
+
+async function serve({ config, origins }: Loaded): Promise<number> {
+  const { createLogger } = await import('../../log.ts')
+  const noColor = (process.env['NO_COLOR'] ?? '') !== ''
+  const log = createLogger({ level: config.logLevel, format: config.logFormat, noColor })
+  log.debug({ origins }, 'configuration')
+  try {
+    const code = await keepRunning({
+      start: async () => {
+        const { startServer } = await import('../../app.ts')
+        return await startServer(config, log)
+      },
+      log,
+      shutdownTimeoutMs: config.shutdownTimeoutMs,
+      exit: (status) => process.exit(status),
+    })
+    return code
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    log.error({ err: error }, 'the server could not start')
+    log.flush()
+    return 1
+  }
+}

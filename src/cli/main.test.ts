@@ -1,0 +1,195 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { FIELDS } from '../config/schema.ts'
+
+const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mayfly-cli-'))
+})
+afterAll(async () => {
+  await rm(folder, { recursive: true })
+})
+
+interface Ended {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+function mayfly(argv: string[], env: Record<string, string> = {}): Promise<Ended> {
+  return new Promise((resolve) => {
+    const options = {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '', ...env },
+      timeout: 20_000,
+    }
+    const child = execFile(process.execPath, [MAIN, ...argv], options, (_, stdout, stderr) => {
+      resolve({ code: child.exitCode, stdout, stderr })
+    })
+  })
+}
+
+test('--version is that of the package', async () => {
+  const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(await mayfly(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+test('the bin can be run by its first line', async () => {
+  expect((await readFile(MAIN, 'utf8')).split('\n')[0]).toBe('#!/usr/bin/env node')
+})
+
+test('an older Node is told what to do, before anything is imported', async () => {
+  const source = await readFile(MAIN, 'utf8')
+  expect(source).not.toMatch(/^import .*from/m)
+  const fake = join(folder, 'old.mjs')
+  const forced = source
+    .replace('process.versions.node.split', '"22.19.0".split')
+    .replaceAll("'./", "'./absent/")
+  await writeFile(fake, forced)
+  const child = spawn(process.execPath, [fake], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let text = ''
+  child.stderr?.on('data', (chunk) => {
+    text += chunk
+  })
+  expect(await once(child, 'close')).toEqual([1, null])
+  expect(text).toMatch(/needs Node\.js 24 or later/)
+  expect(text).toMatch(/Install it from/)
+})
+
+test('server --help explains each flag with default and variable', async () => {
+  const { code, stdout } = await mayfly(['server', '--help'])
+  expect(code).toBe(0)
+  const help = stdout.replace(/\s+/g, ' ')
+  for (const { flag, env, description, defaultText } of FIELDS) {
+    if (flag === undefined) continue
+    const facts = [`default: ${defaultText}`, ...(env === undefined ? [] : [`env: ${env}`])].join('; ')
+    expect(help).toContain(` --${flag} `)
+    expect(help).toContain(description.replaceAll('`', ''))
+    expect(help).toContain(` [${facts.replaceAll('`', '')}]`)
+  }
+  expect(stdout).not.toMatch(/--master-key /)
+})
+
+test.each<[string, string[]]>([
+  ['an unknown flag', ['server', '--lisen', 'x']],
+  ['an unknown verb', ['sever']],
+  ['a flag without its value', ['server', '--listen']],
+  ['words that are too many', ['server', 'now']],
+  ['nothing', []],
+])('wrong usage is 2: %s', async (_, argv) => {
+  const { code, stderr, stdout } = await mayfly(argv)
+  expect(code).toBe(2)
+  expect(stdout).toBe('')
+  expect(stderr).not.toBe('')
+  expect(stderr).not.toMatch(/\n\s+at /)
+})
+
+test('a wrong configuration is 2, one line a fault, without a stack', async () => {
+  await writeFile(join(folder, 'm.yaml'), 'listn: x\nmaster_key: hunter2hunter2\n')
+  const argv = [
+    'server',
+    '--config',
+    'm.yaml',
+    '--listen',
+    'x',
+    '--trusted-proxy',
+    'a',
+    '--trusted-proxy',
+    '10.0.0.0/8',
+  ]
+  const { code, stderr, stdout } = await mayfly(argv, { MAYFLY_LOG_LEVL: 'info' })
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr.trimEnd().split('\n').sort()).toEqual([
+    'mayfly: environment MAYFLY_LOG_LEVL: is not a variable of the server (did you mean "MAYFLY_LOG_LEVEL"?)',
+    'mayfly: flag --listen: listen: "x" is not host:port; IPv6 is written as [::]:8620',
+    'mayfly: flag --trusted-proxy: trusted_proxies.0: "a" is not a network such as 10.0.0.0/8',
+    'mayfly: m.yaml:1:1: "listn" is not a field (did you mean "listen"?)',
+    'mayfly: m.yaml:2:1: master_key can only be given as the environment variable MAYFLY_MASTER_KEY',
+  ])
+})
+
+/** A real process with real signals around `keepRunning`; what it starts is given as code. */
+function keep(start: string, timeoutMs = 10_000): ChildProcess & { lines: string[] } {
+  const at = (name: string) => JSON.stringify(new URL(name, import.meta.url).href)
+  const code = `
+    const { keepRunning } = await import(${at('keep-running.ts')})
+    const { createLogger } = await import(${at('../log.ts')})
+    const log = createLogger({ level: 'debug', format: 'json' })
+    const alive = setInterval(() => {}, 1000)
+    try {
+      process.exitCode = await keepRunning({
+        start: async () => { ${start} },
+        log, shutdownTimeoutMs: ${timeoutMs}, exit: (status) => process.exit(status),
+      })
+    } catch (error) { log.error({ err: error }, 'thrown'); process.exitCode = 9 }
+    clearInterval(alive)`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const lines: string[] = []
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    for (const line of chunk.split('\n').filter((one) => one !== '')) {
+      lines.push(JSON.parse(line).msg)
+      child.emit(`said ${JSON.parse(line).msg}`)
+    }
+  })
+  return Object.assign(child, { lines })
+}
+
+describe('signals', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s closes and ends with 0', async (signal) => {
+    const child = keep(`return { address: 'a', close: async () => { log.info({}, 'close called') } }`)
+    await once(child, 'said listening')
+    child.kill(signal)
+    expect(await once(child, 'close')).toEqual([0, null])
+    expect(child.lines).toEqual(['listening', 'closing', 'close called', 'closed'])
+  })
+
+  test('closing that takes too long is ended with 1', async () => {
+    const child = keep(`return { address: 'a', close: () => new Promise(() => {}) }`, 50)
+    await once(child, 'said listening')
+    child.kill('SIGTERM')
+    expect(await once(child, 'close')).toEqual([1, null])
+    expect(child.lines).toEqual(['listening', 'closing', 'closing took too long; ending now'])
+  })
+
+  test('the second signal ends at once', async () => {
+    const child = keep(`return { address: 'a', close: () => new Promise(() => {}) }`, 60_000)
+    await once(child, 'said listening')
+    child.kill('SIGINT')
+    await once(child, 'said closing')
+    child.kill('SIGTERM')
+    expect(await once(child, 'close')).toEqual([143, null])
+  })
+
+  test('closing that fails is 1', async () => {
+    const child = keep(`return { address: 'a', close: async () => { throw new Error('no') } }`)
+    await once(child, 'said listening')
+    child.kill('SIGTERM')
+    expect(await once(child, 'close')).toEqual([1, null])
+    expect(child.lines).toContain('closing failed')
+  })
+
+  test('a signal during the start waits for it, then closes', async () => {
+    const child = keep(`
+      log.info({}, 'starting')
+      await new Promise((done) => process.once('SIGTERM', done))
+      return { address: 'a', close: async () => {} }`)
+    await once(child, 'said starting')
+    child.kill('SIGTERM')
+    expect(await once(child, 'close')).toEqual([0, null])
+    expect(child.lines).toEqual(['starting', 'listening', 'closing', 'closed'])
+  })
+
+  test('a start that fails is thrown', async () => {
+    const child = keep(`throw new Error('no')`)
+    expect(await once(child, 'close')).toEqual([9, null])
+    expect(child.lines).toEqual(['thrown'])
+  })
+})

@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+// Nothing is imported before the version is known: an older Node would stop at the first thing it lacks.
+const major = Number(process.versions.node.split('.')[0])
+if (major >= 24) {
+  const { enableCompileCache } = await import('node:module')
+  enableCompileCache()
+  const { run } = await import('./program.ts')
+  process.exitCode = await run(process.argv.slice(2))
+} else {
+  process.stderr.write(
+    `mayfly needs Node.js 24 or later, and this is ${process.versions.node}.\n` +
+      'Install it from https://nodejs.org, or with a version tool such as: nvm install 24\n',
+  )
+  process.exitCode = 1
+}
+
+export {}

@@ -1,0 +1,169 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { link, mkdir, open, unlink } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Config } from './config.ts'
+import { ConfigError, InvalidValue, quote } from './fault.ts'
+import { decodeSecret, fileFault } from './read-secret.ts'
+
+export interface MasterKeyOptions {
+  /** Only where nothing has been sealed yet: a new key cannot open what an old one sealed. */
+  readonly createIfMissing: boolean
+  /** Told the path of a key that was made, so that the operator hears of it. */
+  readonly onCreated?: (file: string) => void
+  /** Longest run of the command in ms; 10 s. */
+  readonly commandTimeoutMs?: number
+}
+
+const COMMAND_TIMEOUT_MS = 10_000
+const MAX_KEY_BYTES = 65_536
+
+/** The text of the master key, for `keys/seal.ts` to parse. Throws `ConfigError`; never shows the text. */
+export async function loadMasterKeyText(
+  config: Pick<Config, 'masterKey'>,
+  options: MasterKeyOptions,
+): Promise<string> {
+  const { masterKey } = config
+  switch (masterKey.from) {
+    case 'file':
+      return await fromFile(masterKey.file, options)
+    case 'environment':
+      return masterKey.text.reveal()
+    case 'command':
+      return await fromCommand(masterKey.argv, options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS)
+    default: {
+      const never: never = masterKey
+      return never
+    }
+  }
+}
+
+function refuse(source: string, message: string): ConfigError {
+  return new ConfigError([{ source, message }])
+}
+
+async function fromFile(file: string, options: MasterKeyOptions): Promise<string> {
+  const found = await readKeyFile(file)
+  if (found !== undefined) return found
+  if (!options.createIfMissing) {
+    throw refuse(
+      file,
+      'the master key is missing, and without it what is stored cannot be opened. Restore the file from its backup, or name it with --master-key-file',
+    )
+  }
+  const created = await createKeyFile(file)
+  if (created) options.onCreated?.(file)
+  const text = await readKeyFile(file)
+  if (text === undefined) throw refuse(file, 'the master key vanished while it was being made')
+  return text
+}
+
+/** `undefined` when there is no such file. Mode and content are of the same open file. */
+async function readKeyFile(file: string): Promise<string | undefined> {
+  const handle = await open(file, 'r').catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw refuse(file, `the master key file ${fileFault(error)}`)
+  })
+  if (handle === undefined) return undefined
+  try {
+    const { mode, size } = await handle.stat()
+    if ((mode & 0o077) !== 0) {
+      const shown = (mode & 0o777).toString(8).padStart(4, '0')
+      throw refuse(
+        file,
+        `the master key can be reached by others (mode ${shown}). Run: chmod 600 ${shellWord(file)}`,
+      )
+    }
+    if (size > MAX_KEY_BYTES) throw refuse(file, 'the master key file is too large')
+    return decodeSecret(await handle.readFile(), 'the master key file')
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    throw refuse(
+      file,
+      error instanceof InvalidValue ? error.message : `the master key file ${fileFault(error)}`,
+    )
+  } finally {
+    await handle.close()
+  }
+}
+
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/**
+ * Makes a key that is whole and on disk before its name appears: written beside, synced, then linked, which
+ * fails when another process came first. Returns whether this one did it.
+ */
+async function createKeyFile(file: string): Promise<boolean> {
+  const folder = dirname(file)
+  const draft = `${file}.${randomBytes(6).toString('hex')}.new`
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const handle = await open(draft, 'wx', 0o600)
+    try {
+      await handle.writeFile(`1:${randomBytes(32).toString('hex')}\n`)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    const created = await linkNew(draft, file)
+    await syncFolder(folder)
+    return created
+  } catch (error) {
+    throw refuse(file, `a master key cannot be made here: the place ${fileFault(error)}`)
+  } finally {
+    await unlink(draft).catch(() => undefined)
+  }
+}
+
+async function linkNew(draft: string, file: string): Promise<boolean> {
+  try {
+    await link(draft, file)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** No shell; the server's own variables are kept from it, and its output from every message. */
+async function fromCommand(argv: readonly string[], timeoutMs: number): Promise<string> {
+  const [program = '', ...words] = argv
+  const source = `master_key_command ${quote(program)}`
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('MAYFLY_')))
+  const output = await new Promise<Buffer>((resolve, reject) => {
+    execFile(
+      program,
+      words,
+      { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_KEY_BYTES, env, encoding: 'buffer' },
+      (error, stdout) => {
+        if (error === null) resolve(stdout)
+        else reject(refuse(source, commandFault(error, timeoutMs)))
+      },
+    ).stdin?.end()
+  })
+  try {
+    return decodeSecret(output, 'its output')
+  } catch (error) {
+    throw error instanceof InvalidValue ? refuse(source, error.message) : error
+  }
+}
+
+function commandFault(error: Error, timeoutMs: number): string {
+  const { code, killed } = error as { code?: unknown; killed?: boolean }
+  if (code === 'ENOENT') return 'there is no such program'
+  if (code === 'EACCES') return 'this program may not be run'
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `printed more than ${MAX_KEY_BYTES} bytes`
+  if (killed === true) return `did not end within ${timeoutMs} ms`
+  return typeof code === 'number' ? `ended with exit code ${code}` : 'was ended by a signal'
+}

@@ -1,0 +1,125 @@
+import picomatch from 'picomatch'
+import type { Static } from 'typebox'
+import { parseDuration } from '../domain/duration.ts'
+import type { CompiledPolicy } from '../domain/policy.ts'
+import { parseRate } from '../domain/policy.ts'
+import { isAdminScope, isScope } from '../domain/scope.ts'
+import { InvalidValue, quote } from './fault.ts'
+import type { PolicySchema } from './policy-schema.ts'
+
+export type PolicyEntry = Static<typeof PolicySchema>
+
+/** A policy as it decides and as the admin API shows it. */
+export interface ConfiguredPolicy extends CompiledPolicy {
+  readonly pattern: string
+}
+
+/** No parentheses, slashes or escapes: with them picomatch would pass regular expressions through. */
+const PATTERN = /^[A-Za-z0-9._*?{},[\]^-]+$/
+const POLICY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+const MAX_STARS = 4
+
+/**
+ * Compiles a glob over agent names, ignoring case as the names do (else `PROD-x` would slip past `prod-*`).
+ * The stars are bounded because an anonymous caller chooses the name, and each star multiplies the work by its
+ * length. Throws `InvalidValue` with the reason.
+ */
+export function compilePattern(pattern: string): (name: string) => boolean {
+  if (!PATTERN.test(pattern)) {
+    throw new InvalidValue(`${quote(pattern)} may hold letters, digits and . _ - * ? [ ] ^ { } , only`)
+  }
+  if ((pattern.match(/\*+/g)?.length ?? 0) > MAX_STARS) {
+    throw new InvalidValue(`${quote(pattern)} holds more than ${MAX_STARS} "*"`)
+  }
+  const opened = pattern.split('{').length
+  if (opened !== pattern.split('}').length) throw new InvalidValue(`${quote(pattern)} has an unmatched brace`)
+  try {
+    const matches = picomatch(pattern, {
+      nocase: true,
+      dot: true,
+      nonegate: true,
+      noextglob: true,
+      strictBrackets: true,
+      debug: true,
+    })
+    return (name) => matches(name)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace(/ - use .*$/s, '') : 'it does not compile'
+    throw new InvalidValue(`${quote(pattern)} is not a glob: ${reason}`)
+  }
+}
+
+type Note = (key: keyof PolicyEntry, message: string, index?: number) => void
+
+function duration(entry: PolicyEntry, key: 'max_ttl' | 'max_agent_lifetime', note: Note): number | undefined {
+  const text = entry[key]
+  if (text === undefined) return undefined
+  const value = parseDuration(text)
+  if (value === undefined) note(key, `${quote(text)} is not a duration: write it as 45s, 10m, 1h30m or 7d`)
+  return value
+}
+
+function checkScopes(entry: PolicyEntry, note: Note): void {
+  for (const key of ['scopes', 'deny'] as const) {
+    for (const [index, scope] of (entry[key] ?? []).entries()) {
+      if (!isScope(scope)) {
+        note(key, `${quote(scope)} is not a scope of the form backend:resource:permission`, index)
+      } else if (key === 'scopes' && entry.auto_approve === true && isAdminScope(scope)) {
+        note(key, `${quote(scope)} is an admin scope, and those are never approved by a policy`, index)
+      }
+    }
+  }
+  if (entry.auto_approve !== true) return
+  if (entry.scopes.length === 0)
+    note('scopes', 'is empty: agents that are approved at once would hold nothing')
+  const whole = entry.scopes.filter((scope) => entry.deny?.includes(scope))
+  for (const scope of whole) note('deny', `${quote(scope)} is denied and given by the same policy`)
+}
+
+function compile(entry: PolicyEntry, note: Note): ConfiguredPolicy {
+  let matches = (_name: string): boolean => false
+  if (!POLICY_NAME.test(entry.name)) {
+    note('name', `${quote(entry.name)} is not 1 to 128 letters, digits, ".", "_" or "-"`)
+  }
+  try {
+    matches = compilePattern(entry.pattern)
+  } catch (error) {
+    if (!(error instanceof InvalidValue)) throw error
+    note('pattern', error.message)
+  }
+  checkScopes(entry, note)
+  const rate = entry.rate === undefined ? undefined : parseRate(entry.rate)
+  if (entry.rate !== undefined && rate === undefined) {
+    note('rate', `${quote(entry.rate)} is not a rate: write it as 10/hour (second, minute, hour or day)`)
+  }
+  return {
+    name: entry.name,
+    pattern: entry.pattern,
+    matches,
+    scopes: entry.scopes,
+    autoApprove: entry.auto_approve ?? false,
+    maxAgentLifetimeMs: duration(entry, 'max_agent_lifetime', note),
+    maxTtlMs: duration(entry, 'max_ttl', note),
+    maxAgents: entry.max_agents,
+    rate,
+    deny: entry.deny ?? [],
+  }
+}
+
+/** Compiles all and tells `report` every fault, with its place in the list. */
+export function compilePolicies(
+  entries: readonly PolicyEntry[],
+  report: (fault: InvalidValue) => void,
+): ConfiguredPolicy[] {
+  const names = new Set<string>()
+  return entries.map((entry, index) => {
+    const key = entry.name.toLowerCase()
+    if (names.has(key)) {
+      report(new InvalidValue(`${quote(entry.name)} is the name of an earlier policy`, [index, 'name']))
+    }
+    names.add(key)
+    return compile(entry, (field, message, inner) =>
+      report(new InvalidValue(message, inner === undefined ? [index, field] : [index, field, inner])),
+    )
+  })
+}

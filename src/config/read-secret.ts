@@ -1,0 +1,50 @@
+import { Secret } from '../domain/secret.ts'
+import { InvalidValue, quote } from './fault.ts'
+
+export type ReadFile = (path: string) => Promise<Uint8Array>
+
+const MAX_SECRET_BYTES = 65_536
+
+/** What went wrong with a file, without the system's own text. */
+export function fileFault(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  switch (code) {
+    case 'ENOENT':
+      return 'does not exist'
+    case 'EACCES':
+    case 'EPERM':
+      return 'may not be read by this user'
+    case 'EISDIR':
+      return 'is a directory'
+    default:
+      return typeof code === 'string' ? `cannot be read (${code})` : 'cannot be read'
+  }
+}
+
+/** The text of a secret's file: UTF-8, without the one newline that editors and `echo` add. */
+export function decodeSecret(bytes: Uint8Array, name: string): string {
+  if (bytes.length > MAX_SECRET_BYTES) {
+    throw new InvalidValue(`${name} is larger than ${MAX_SECRET_BYTES} bytes`)
+  }
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new InvalidValue(`${name} is not UTF-8 text`)
+  }
+  text = text.replace(/\r?\n$/, '')
+  if (text.trim() === '') throw new InvalidValue(`${name} is empty`)
+  if (text.includes('\0')) throw new InvalidValue(`${name} holds a NUL byte`)
+  return text
+}
+
+/** Reads a secret by reference. Throws `InvalidValue` that names the file and never its content. */
+export async function readSecret(path: string, readFile: ReadFile): Promise<Secret> {
+  let bytes: Uint8Array
+  try {
+    bytes = await readFile(path)
+  } catch (error) {
+    throw new InvalidValue(`the file ${quote(path)} ${fileFault(error)}`)
+  }
+  return new Secret(decodeSecret(bytes, `the file ${quote(path)}`))
+}

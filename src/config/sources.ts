@@ -1,0 +1,194 @@
+import type { TSchema } from 'typebox'
+import { Errors } from 'typebox/value'
+import { type Fault, quote } from './fault.ts'
+import { CONFIG_ENV, CONFIG_FLAG, ConfigSchema, FIELDS, type Field } from './schema.ts'
+import { didYouMean } from './suggest.ts'
+import type { ConfigFile, Path } from './yaml-file.ts'
+
+/** One value as one source gave it, in the form of the file. */
+export interface Entry {
+  readonly field: Field
+  readonly wire: unknown
+  readonly kind: 'flag' | 'environment' | 'file'
+  /** Where it, or a part of it, was given. */
+  locate(path?: Path, what?: 'key' | 'value'): string
+}
+
+export interface Gathered {
+  readonly entries: Entry[]
+  readonly faults: Fault[]
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+/** By camel-case name, as commander gives them: `trustedProxy`. */
+export type Flags = Readonly<Record<string, unknown>>
+
+export function flagKey(flag: string): string {
+  return flag.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+export function gatherFlags(flags: Flags): Gathered {
+  const entries: Entry[] = []
+  const faults: Fault[] = []
+  for (const [key, value] of Object.entries(flags)) {
+    if (value === undefined || key === CONFIG_FLAG) continue
+    const field = FIELDS.find(({ flag }) => flag !== undefined && flagKey(flag) === key)
+    const source = `flag --${field?.flag ?? key}`
+    if (field === undefined) {
+      faults.push({ source, message: 'is not a flag of this command' })
+      continue
+    }
+    const wire = typeof value === 'string' ? fromText(field.schema, value) : value
+    entries.push({ field, wire, kind: 'flag', locate: () => source })
+  }
+  return { entries, faults }
+}
+
+/** Names of the command's other verbs, which talk to a server. */
+const CLIENT_NAME =
+  /^MAYFLY_(SERVER|TOKEN|TOKEN_FILE|ADMIN_TOKEN|CLIENT_ID|CLIENT_SECRET|CLIENT_SECRET_FILE|HOME)$/
+/** What Kubernetes and Docker links put into every container beside a service called `mayfly` or `mayfly-…`. */
+const INJECTED_NAME =
+  /^MAYFLY_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
+
+export function gatherEnvironment(env: Environment): Gathered {
+  const entries: Entry[] = []
+  const faults: Fault[] = []
+  const known = [...FIELDS.flatMap(({ env: name }) => name ?? []), CONFIG_ENV]
+  for (const [name, text] of Object.entries(env)) {
+    if (!name.startsWith('MAYFLY_') || text === undefined) continue
+    const source = `environment ${name}`
+    if (name === CONFIG_ENV || CLIENT_NAME.test(name)) continue
+    const field = FIELDS.find((candidate) => candidate.env === name)
+    if (field === undefined) {
+      if (!INJECTED_NAME.test(name)) {
+        faults.push({ source, message: `is not a variable of the server${didYouMean(name, known)}` })
+      }
+    } else if (text === '') {
+      faults.push({ source, message: 'is empty: unset it, or give it a value' })
+    } else {
+      entries.push({ field, wire: fromText(field.schema, text), kind: 'environment', locate: () => source })
+    }
+  }
+  return { entries, faults }
+}
+
+/** What cannot be read as the field's type stays text, and the check of the type says so. */
+function fromText(schema: TSchema, text: string): unknown {
+  const shape = schema as { type?: string; anyOf?: unknown }
+  if (shape.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
+  if (shape.type === 'integer' && /^\d{1,15}$/.test(text)) return Number(text)
+  if ((shape.type === 'array' || shape.anyOf !== undefined) && text.startsWith('[')) {
+    try {
+      return JSON.parse(text)
+    } catch {
+      return text
+    }
+  }
+  return shape.type === 'array' ? text.split(',').map((part) => part.trim()) : text
+}
+
+export function gatherFile(file: ConfigFile): Gathered {
+  const entries: Entry[] = []
+  const faults: Fault[] = []
+  unknownKeys(file, [], file.value, Object.keys(ConfigSchema.properties), faults)
+  for (const field of FIELDS) {
+    const path = field.path.split('.')
+    const [outer = '', inner] = path
+    let wire = Object.hasOwn(file.value, outer) ? file.value[outer] : undefined
+    if (inner !== undefined) wire = isRecord(wire) && Object.hasOwn(wire, inner) ? wire[inner] : undefined
+    if (wire === undefined) continue
+    const locate: Entry['locate'] = (part = [], what) => file.locate([...path, ...part], what)
+    if (field.sources.includes('file')) entries.push({ field, wire, kind: 'file', locate })
+    else faults.push({ source: locate([], 'key'), message: notHere(field) })
+  }
+  const { limits } = file.value
+  if (isRecord(limits)) {
+    const names = FIELDS.flatMap(({ path }) =>
+      path.startsWith('limits.') ? [path.slice('limits.'.length)] : [],
+    )
+    unknownKeys(file, ['limits'], limits, names, faults)
+  } else if (limits !== undefined) {
+    faults.push({ source: file.locate(['limits']), message: 'limits must hold "key: value" lines' })
+  }
+  return { entries, faults }
+}
+
+function notHere(field: Field): string {
+  const where = field.env !== undefined ? `environment variable ${field.env}` : `flag --${field.flag}`
+  return `${field.path} can only be given as the ${where}`
+}
+
+function unknownKeys(
+  file: ConfigFile,
+  path: Path,
+  value: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+  faults: Fault[],
+): void {
+  for (const key of Object.keys(value)) {
+    if (known.includes(key)) continue
+    faults.push({
+      source: file.locate([...path, key], 'key'),
+      message: `${quote([...path, key].join('.'))} is not a field${didYouMean(key, known)}`,
+    })
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Faults of type and shape, each at its own place. Values are never shown: a secret may stand in the wrong field. */
+export function checkShape(entry: Entry): Fault[] {
+  const faults: Fault[] = []
+  const seen = new Set<string>()
+  for (const error of Errors(entry.field.schema, entry.wire)) {
+    // The parts of a union are told by the union itself; `boolean` repeats additionalProperties.
+    if (error.schemaPath.includes('/anyOf/') || error.keyword === 'boolean') continue
+    const path = pointerPath(error.instancePath)
+    const name = [entry.field.path, ...path].join('.')
+    if (error.keyword === 'additionalProperties' && entry.field.path === 'policies') {
+      for (const key of (error.params as { additionalProperties: string[] }).additionalProperties) {
+        const hint = didYouMean(key, policyKeys())
+        const message = `${quote(`${name}.${key}`)} is not a field${hint}`
+        faults.push({ source: entry.locate([...path, key], 'key'), message })
+      }
+      continue
+    }
+    const message = `${name} ${reasonOf(error.keyword, error.params, error.message)}`
+    if (seen.has(message)) continue
+    seen.add(message)
+    faults.push({ source: entry.locate(path), message })
+  }
+  return faults
+}
+
+function policyKeys(): string[] {
+  return Object.keys(ConfigSchema.properties.policies.items.properties)
+}
+
+function pointerPath(pointer: string): (string | number)[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part.replaceAll('~1', '/').replaceAll('~0', '~')))
+}
+
+function reasonOf(keyword: string, params: object, message: string): string {
+  const facts = params as { type?: unknown; allowedValues?: unknown[]; requiredProperties?: string[] }
+  switch (keyword) {
+    case 'type':
+      return facts.type === 'boolean' ? 'must be true or false' : `must be of type ${facts.type}`
+    case 'enum':
+      return `must be one of: ${facts.allowedValues?.join(', ')}`
+    case 'required':
+      return `lacks ${facts.requiredProperties?.join(', ')}`
+    case 'minLength':
+      return 'must not be empty'
+    case 'anyOf':
+      return 'must be words or a list of words'
+    default:
+      return message
+  }
+}

@@ -1,0 +1,153 @@
+import { isIP } from 'node:net'
+import { formatDuration, parseDuration } from '../domain/duration.ts'
+import type { Rate } from '../domain/policy.ts'
+import { parseRate } from '../domain/policy.ts'
+import { InvalidValue, quote } from './fault.ts'
+
+const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9][A-Za-z0-9-]{0,62})*$/
+
+/** `host:port` or `[v6]:port`. */
+export function parseListen(text: string): { host: string; port: number } {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)
+  const port = Number(match?.[3])
+  const host = match?.[1] ?? match?.[2] ?? ''
+  const known = match?.[1] === undefined ? isIP(host) === 4 || isHostName(host) : isIP(host) === 6
+  if (match === null || !known || port > 65_535) {
+    throw new InvalidValue(`${quote(text)} is not host:port; IPv6 is written as [::]:8620`)
+  }
+  return { host, port }
+}
+
+/** All digits and dots is an address, and then it must be a correct one. */
+function isHostName(text: string): boolean {
+  return HOST_NAME.test(text) && !/^[\d.]+$/.test(text)
+}
+
+export function isLoopbackHost(hostname: string): boolean {
+  return (
+    hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'))
+  )
+}
+
+/** The address exactly as relying parties compare it (RFC 8414 §2): in normal form, without a trailing slash. */
+export function parseIssuer(text: string): string {
+  let url: URL
+  try {
+    url = new URL(text)
+  } catch {
+    throw new InvalidValue('is not an address such as https://mayfly.example.com')
+  }
+  if (url.username !== '' || url.password !== '') throw new InvalidValue('must not hold a user or password')
+  if (/[?#]/.test(text)) throw new InvalidValue(`${quote(text)} must not have a query or fragment`)
+  if (text.endsWith('/')) throw new InvalidValue(`${quote(text)} must not end in "/"`)
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopbackHost(url.hostname))) {
+    throw new InvalidValue(`${quote(text)} must start with https:// (http only for localhost)`)
+  }
+  const normal = url.href.replace(/\/$/, '')
+  if (normal !== text) throw new InvalidValue(`${quote(text)} must be written as ${quote(normal)}`)
+  return text
+}
+
+/** A network, with `/32` or `/128` added to a single address. */
+export function parseCidr(text: string): string {
+  const [address = '', prefix, more] = text.split('/')
+  const family = address.includes('%') ? 0 : isIP(address)
+  const most = family === 4 ? 32 : 128
+  const length = prefix ?? String(most)
+  if (family === 0 || more !== undefined || !/^\d{1,3}$/.test(length) || Number(length) > most) {
+    throw new InvalidValue(`${quote(text)} is not a network such as 10.0.0.0/8`)
+  }
+  if (Number(length) === 0) throw new InvalidValue(`${quote(text)} would believe everybody`)
+  return `${address}/${Number(length)}`
+}
+
+/** Never quotes what it was given. */
+export function parseDatabaseUrl(text: string): string {
+  let url: URL
+  try {
+    url = new URL(text)
+  } catch {
+    throw new InvalidValue('is not an address such as postgres://user@host:5432/database')
+  }
+  if (url.protocol !== 'postgres:' && url.protocol !== 'postgresql:') {
+    throw new InvalidValue('must start with postgres://')
+  }
+  return text
+}
+
+/** Every user of the host can read the arguments of a process. */
+export function hasPassword(databaseUrl: string): boolean {
+  try {
+    const url = new URL(databaseUrl)
+    return url.password !== '' || [...url.searchParams.keys()].some((key) => /^(ssl)?password$/i.test(key))
+  } catch {
+    return /:[^/@]*@|password=/i.test(databaseUrl)
+  }
+}
+
+/** ms between `least` and `most`. */
+export function parseBoundedDuration(text: string, least: number, most: number): number {
+  const value = parseDuration(text)
+  if (value === undefined) {
+    throw new InvalidValue(`${quote(text)} is not a duration: write it as 45s, 10m, 1h30m or 7d`)
+  }
+  if (value < least || value > most) {
+    throw new InvalidValue(
+      `${quote(text)} is not between ${formatDuration(least)} and ${formatDuration(most)}`,
+    )
+  }
+  return value
+}
+
+export function parseConfigRate(text: string): Rate {
+  const rate = parseRate(text)
+  if (rate === undefined) {
+    throw new InvalidValue(`${quote(text)} is not a rate: write it as 10/hour (second, minute, hour or day)`)
+  }
+  return rate
+}
+
+/** Words become arguments as they stand; what a shell would treat specially asks for the list form. */
+export function parseCommand(given: string | readonly string[]): readonly string[] {
+  if (typeof given !== 'string') {
+    if (given[0] === undefined || given[0] === '') throw new InvalidValue('names no program')
+    if (given.some((word) => word.includes('\0'))) throw new InvalidValue('holds a NUL byte')
+    return given
+  }
+  if (/["'`\\$|&;<>()*?~\n\0]/.test(given)) {
+    throw new InvalidValue('holds characters that only a shell understands: give it as a list of words')
+  }
+  const words = given.split(/\s+/).filter((word) => word !== '')
+  if (words.length === 0) throw new InvalidValue('names no program')
+  return words
+}
+
+export function parseDomain(text: string): string {
+  if (!isHostName(text)) throw new InvalidValue(`${quote(text)} is not a domain such as example.com`)
+  return text.toLowerCase()
+}
+
+/** The issuer's host where it is a domain. */
+export function defaultSigningDomain(issuer: string): string {
+  const host = new URL(issuer).hostname
+  return isHostName(host) && host.includes('.') ? host : 'mayfly.local'
+}
+
+/** `sun_path` holds 104 bytes on the BSDs and macOS and 108 on Linux, with the final NUL. */
+export function parseSocketPath(text: string): string {
+  if (Buffer.byteLength(text) > 103) throw new InvalidValue('is longer than the 103 bytes of a socket path')
+  return parsePath(text)
+}
+
+export function parsePath(text: string): string {
+  if (text.includes('\0')) throw new InvalidValue('holds a NUL byte')
+  return text
+}
+
+/** A StringOrURI (RFC 7519 §2): with a colon it must be a URI. */
+export function parseAudience(text: string): string {
+  if (!/^[\x21-\x7e]{1,1024}$/.test(text) || (text.includes(':') && !URL.canParse(text))) {
+    throw new InvalidValue(`${quote(text)} is not an audience: a name without spaces, or a URI`)
+  }
+  return text
+}

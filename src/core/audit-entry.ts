@@ -1,0 +1,55 @@
+import type { Action } from '../domain/actions.ts'
+import type { Step } from '../store/change.ts'
+import type { AuditRow } from '../store/schema.ts'
+import type { Caller, Core, Origin } from './context.ts'
+
+export interface Entry {
+  action: Action
+  outcome?: 'ok' | 'denied' | 'failed'
+  /** Whom it is about; the caller's own agent where it is not given. */
+  agent?: { id: string; name: string } | undefined
+  backend?: string | undefined
+  credentialId?: string | undefined
+  scopes?: readonly string[] | string | undefined
+  ttlMs?: number | undefined
+  metadata?: Record<string, unknown> | undefined
+  details?: Record<string, unknown> | undefined
+}
+
+type Parts = Pick<Core, 'ids' | 'store'>
+
+/** One entry as a step of the change that it records. `actor` is the agent's id, `local` or `system`. */
+export function audit(core: Parts, caller: Caller | undefined, origin: Origin, entry: Entry): Step {
+  return { op: 'insert', table: 'audit', row: auditRow(core, caller, origin, entry) }
+}
+
+function auditRow(core: Parts, caller: Caller | undefined, origin: Origin, entry: Entry): AuditRow {
+  const own = caller?.kind === 'agent' ? caller : undefined
+  return {
+    id: core.ids.body(),
+    at: core.store.now(),
+    action: entry.action,
+    outcome: entry.outcome ?? 'ok',
+    agent_id: entry.agent?.id ?? own?.agentId ?? '',
+    agent_name: entry.agent?.name ?? own?.agentName ?? null,
+    actor: actorOf(caller),
+    backend: entry.backend ?? '',
+    credential_id: entry.credentialId ?? null,
+    scopes:
+      entry.scopes === undefined || typeof entry.scopes === 'string'
+        ? (entry.scopes ?? null)
+        : JSON.stringify(entry.scopes),
+    ttl_ms: entry.ttlMs ?? null,
+    ip_address: origin.ipAddress,
+    user_agent: origin.userAgent,
+    auth_method: caller?.method ?? null,
+    request_id: origin.requestId === '' ? null : origin.requestId,
+    metadata: entry.metadata === undefined ? null : JSON.stringify(entry.metadata),
+    details: entry.details === undefined ? null : JSON.stringify(entry.details),
+  }
+}
+
+export function actorOf(caller: Caller | undefined): string {
+  if (caller === undefined) return 'system'
+  return caller.kind === 'agent' ? caller.agentId : 'local'
+}

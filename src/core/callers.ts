@@ -1,0 +1,132 @@
+import { MAX_JWT_BYTES } from '../domain/limits.ts'
+import { intersectScopes } from '../domain/scope.ts'
+import type { AgentRow } from '../store/schema.ts'
+import type { AgentCaller, Core } from './context.ts'
+
+/**
+ * Callers by the bearer they present. What was found true at one generation of the store is kept for that
+ * generation: whatever ends or changes an agent, on any node, moves the generation on.
+ */
+export interface Callers {
+  /** Undefined: the bearer is not (or no longer) good. */
+  find(bearer: string, generation: number): AgentCaller | undefined | Promise<AgentCaller | undefined>
+  /** The same caller as it stands now; undefined when the agent has ended. */
+  refresh(caller: AgentCaller, generation: number): Promise<AgentCaller | undefined>
+}
+
+interface Known {
+  caller: AgentCaller
+  /** Epoch ms at which a part of it ends: the token, the agent, or an extra grant. */
+  validUntil: number
+}
+
+interface TokenPart {
+  method: 'opaque' | 'jwt'
+  /** Undefined: all that the agent has. */
+  scopes: readonly string[] | undefined
+  expiresAt: number
+}
+
+const MAX_KNOWN = 20_000
+
+type Parts = Pick<Core, 'store' | 'hasher' | 'keys' | 'issuerKeys' | 'settings'>
+
+export function createCallers(core: Parts): Callers {
+  const known = new Map<string, Known>()
+
+  async function load(bearer: string, hash: string, generation: number): Promise<AgentCaller | undefined> {
+    const opaque = core.keys.isBearerForm(bearer)
+    const found = opaque
+      ? await fromOpaque(core, bearer, hash, generation)
+      : await fromJwt(core, bearer, generation)
+    if (found === undefined) return undefined
+    if (known.size >= MAX_KNOWN) known.clear()
+    known.set(hash, found)
+    return found.caller
+  }
+
+  return {
+    find(bearer, generation) {
+      if (bearer.length > MAX_JWT_BYTES) return undefined
+      if (!core.keys.isBearerForm(bearer) && !bearer.startsWith('eyJ')) return undefined
+      const hash = core.hasher.hash(bearer)
+      const cached = known.get(hash)
+      if (
+        cached !== undefined &&
+        cached.caller.generation >= generation &&
+        cached.validUntil > core.store.now()
+      )
+        return cached.caller
+      known.delete(hash)
+      return load(bearer, hash, generation)
+    },
+    async refresh(caller, generation) {
+      const row = await core.store.agents.findLiving(caller.agentId)
+      if (!isAlive(core, row)) return undefined
+      const scopes = caller.method === 'jwt' ? caller.scopes : undefined
+      return (await build(core, row, { method: caller.method, scopes, expiresAt: NEVER }, generation)).caller
+    },
+  }
+}
+
+const NEVER = Number.POSITIVE_INFINITY
+
+async function fromOpaque(
+  core: Parts,
+  bearer: string,
+  hash: string,
+  generation: number,
+): Promise<Known | undefined> {
+  const row = await core.store.agents.findByBearer(hash)
+  if (!isAlive(core, row) || !core.hasher.matches(bearer, row.bearer_hash)) return undefined
+  return build(core, row, { method: 'opaque', scopes: undefined, expiresAt: NEVER }, generation)
+}
+
+async function fromJwt(core: Parts, bearer: string, generation: number): Promise<Known | undefined> {
+  const keySet = await core.issuerKeys.at(generation)
+  const now = core.store.now()
+  const usable = keySet.verifying.filter((key) => key.retiresAt === null || key.retiresAt > now)
+  const { issuer } = core.settings
+  const token = await core.keys.verifyAccessToken(bearer, usable, { issuer, audience: issuer, now })
+  if (token === undefined || keySet.revoked.has(token.jti)) return undefined
+  const row = await core.store.agents.findLiving(token.agentId)
+  if (!isAlive(core, row) || row.client_id !== token.clientId || row.id !== token.subject) return undefined
+  const retires = usable.find((key) => key.kid === token.kid)?.retiresAt ?? NEVER
+  return build(
+    core,
+    row,
+    { method: 'jwt', scopes: token.scopes, expiresAt: Math.min(token.expiresAt, retires) },
+    generation,
+  )
+}
+
+async function build(core: Parts, row: AgentRow, token: TokenPart, generation: number): Promise<Known> {
+  const now = core.store.now()
+  const grants = (await core.store.agents.grantsOf(row.id)).filter(
+    (grant) => grant.expires_at === null || grant.expires_at > now,
+  )
+  const own = [...readScopes(row.scopes), ...grants.flatMap((grant) => readScopes(grant.scopes))]
+  const ends = [token.expiresAt, row.expires_at, ...grants.map((grant) => grant.expires_at)]
+  const caller: AgentCaller = {
+    kind: 'agent',
+    agentId: row.id,
+    agentName: row.name,
+    version: row.version,
+    scopes: token.scopes === undefined ? [...new Set(own)] : intersectScopes(token.scopes, own),
+    agentExpiresAt: row.expires_at,
+    createdAt: row.created_at,
+    policy: row.policy,
+    clientId: row.client_id,
+    method: token.method,
+    generation,
+  }
+  return { caller, validUntil: Math.min(...ends.map((end) => end ?? NEVER)) }
+}
+
+function isAlive(core: Parts, row: AgentRow | undefined): row is AgentRow {
+  return row !== undefined && (row.expires_at === null || row.expires_at > core.store.now())
+}
+
+export function readScopes(json: string): string[] {
+  return JSON.parse(json) as string[]
+}

@@ -1,0 +1,42 @@
+import { Problem } from '../domain/problems.ts'
+import type { Change, Outcome } from '../store/change.ts'
+import type { CommitOptions } from '../store/engine.ts'
+import type { Core } from './context.ts'
+
+/** `StoreError` by name: core holds only the store's types. */
+export function isStoreError(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'StoreError'
+}
+
+/**
+ * Commits, and turns a store that cannot be written into `store_unavailable` (or `audit_unavailable` where the
+ * caller asked to issue). A refused change is the caller's to interpret.
+ */
+export async function commit(
+  core: Pick<Core, 'store'>,
+  change: Change,
+  options: CommitOptions & { code?: 'store_unavailable' | 'audit_unavailable' } = {},
+): Promise<Outcome> {
+  try {
+    return await core.store.commit(change, options)
+  } catch (cause) {
+    if (!isStoreError(cause)) throw cause
+    throw new Problem(options.code ?? 'store_unavailable', {
+      detail: cause.message,
+      cause,
+      retryAfterSeconds: 1,
+    })
+  }
+}
+
+/** As `commit`, for a change that only a race can refuse: `conflict`, so that the client tries again. */
+export async function commitOrConflict(
+  core: Pick<Core, 'store'>,
+  change: Change,
+  message: string,
+  options: CommitOptions = {},
+): Promise<void> {
+  const outcome = await commit(core, change, options)
+  if (!outcome.done)
+    throw new Problem('conflict', { message, detail: `step ${outcome.step}: ${outcome.reason}` })
+}

@@ -1,0 +1,134 @@
+import { nameKey, requireName } from '../domain/agent.ts'
+import { requireDuration } from '../domain/duration.ts'
+import { Problem } from '../domain/problems.ts'
+import { covers, requireScopes } from '../domain/scope.ts'
+import type { Step } from '../store/change.ts'
+import type { AgentRow } from '../store/schema.ts'
+import { actorOf, audit } from './audit-entry.ts'
+import { commit } from './commit.ts'
+import type { Caller, Core, Origin } from './context.ts'
+
+export interface AgentCommand {
+  readonly name: string
+  readonly scopes?: readonly string[] | undefined
+  /** A duration as it was written. */
+  readonly expires_in?: string | undefined
+}
+
+/** What is told once. */
+export interface CreatedAgent {
+  readonly agent: AgentRow
+  readonly token: string
+  readonly clientSecret: string
+}
+
+type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials'>
+
+/** Throws `conflict` for a taken or reserved name, `invalid_request`, and `insufficient_scope` for what the caller does not hold. */
+export async function createAgent(
+  core: Parts,
+  caller: Caller,
+  command: AgentCommand,
+  origin: Origin,
+): Promise<CreatedAgent> {
+  requireName(command.name)
+  const scopes = command.scopes ?? []
+  requireScopes(scopes)
+  requireHeld(core, caller, scopes, origin)
+  const lifetimeMs =
+    command.expires_in === undefined ? undefined : requireDuration(command.expires_in, 'expires_in')
+  const made = await prepareAgent(core, {
+    name: command.name,
+    scopes,
+    lifetimeMs,
+    createdBy: actorOf(caller),
+  })
+  const entry = audit(core, caller, origin, {
+    action: 'agent.created',
+    agent: made.agent,
+    scopes,
+    details: { expires_at: made.agent.expires_at },
+  })
+  const outcome = await commit(core, [...made.steps, entry])
+  if (!outcome.done) throw new Problem('conflict', { message: 'An agent of this name exists already.' })
+  return made
+}
+
+/** Nobody grants what they do not hold (decisions §5.2), the local host excepted. */
+export function requireHeld(
+  core: Pick<Core, 'denials'>,
+  caller: Caller,
+  scopes: readonly string[],
+  origin: Origin,
+): void {
+  if (caller.kind === 'local') return
+  for (const scope of scopes) {
+    if (caller.scopes.some((held) => covers(held, scope))) continue
+    core.denials.record(caller, origin, {
+      action: 'auth.failed',
+      details: { reason: 'grant_not_held', scope },
+    })
+    throw new Problem('insufficient_scope', {
+      message: 'You can only grant scopes that you hold yourself.',
+      scope,
+    })
+  }
+}
+
+export interface AgentPlan {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly lifetimeMs?: number | undefined
+  readonly policy?: string | undefined
+  /** Enrolled public key, for `private_key_jwt`. */
+  readonly publicJwk?: Record<string, unknown> | undefined
+  readonly createdBy: string
+}
+
+/** A new agent with its secrets and signing key, as steps that the caller commits with its own audit entry. */
+export async function prepareAgent(core: Parts, plan: AgentPlan): Promise<CreatedAgent & { steps: Step[] }> {
+  const now = core.store.now()
+  const token = core.keys.mintBearer()
+  const clientSecret = core.keys.mintClientSecret()
+  const id = core.ids.id('agent')
+  const email = `${plan.name}@${core.settings.signingDomain}`
+  const pgp = await core.keys.generateAgentPgpKey({ name: plan.name, email, now })
+  const agent: AgentRow = {
+    id,
+    name: plan.name,
+    name_key: nameKey(plan.name),
+    scopes: JSON.stringify([...new Set(plan.scopes)]),
+    version: 1,
+    bearer_hash: core.hasher.hash(token),
+    client_id: core.ids.id('client'),
+    client_secret_hash: core.hasher.hash(clientSecret),
+    public_jwk: plan.publicJwk === undefined ? null : JSON.stringify(plan.publicJwk),
+    signing_key_id: pgp.keyId,
+    signing_email: email,
+    policy: plan.policy ?? null,
+    created_by: plan.createdBy,
+    created_at: now,
+    expires_at: plan.lifetimeMs === undefined ? null : now + plan.lifetimeMs,
+    ended_at: null,
+    end_reason: null,
+  }
+  const signingKey = {
+    key_id: pgp.keyId,
+    agent_id: id,
+    name: plan.name,
+    email,
+    public_key: pgp.publicKey,
+    private_key: core.sealer.seal('signing_keys', id, 'private_key', pgp.privateKey),
+    created_at: now,
+    ended_at: null,
+  }
+  return {
+    agent,
+    token,
+    clientSecret,
+    steps: [
+      { op: 'insert', table: 'agents', row: agent },
+      { op: 'insert', table: 'signing_keys', row: signingKey },
+    ],
+  }
+}

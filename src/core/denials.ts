@@ -1,0 +1,67 @@
+import type { Action } from '../domain/actions.ts'
+import type { Entry } from './audit-entry.ts'
+import { audit } from './audit-entry.ts'
+import type { Caller, Core, Origin } from './context.ts'
+
+/** Denials and failed logins: the first of a kind is recorded at once, a flood of the same once a minute with its count. */
+export interface Denials {
+  record(caller: Caller | undefined, origin: Origin, entry: Entry): void
+  flush(now: number): Promise<void>
+}
+
+const WINDOW_MS = 60_000
+const MAX_KEYS = 10_000
+
+interface Seen {
+  since: number
+  count: number
+  caller: Caller | undefined
+  origin: Origin
+  entry: Entry
+}
+
+export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denials {
+  const seen = new Map<string, Seen>()
+
+  async function write(one: Pick<Seen, 'caller' | 'origin' | 'entry'>): Promise<void> {
+    try {
+      await core.store.commit([audit(core, one.caller, one.origin, { outcome: 'denied', ...one.entry })])
+    } catch (error) {
+      core.log.error({ err: error }, 'a denial could not be recorded')
+    }
+  }
+
+  return {
+    record(caller, origin, entry) {
+      const now = core.store.now()
+      const key = keyOf(entry.action, caller, origin)
+      const known = seen.get(key)
+      if (known !== undefined && now - known.since < WINDOW_MS) {
+        known.count += 1
+        return
+      }
+      if (seen.size >= MAX_KEYS && known === undefined) seen.clear()
+      seen.set(key, { since: now, count: 0, caller, origin, entry })
+      const repeated =
+        known === undefined || known.count === 0
+          ? {}
+          : { details: { ...entry.details, repeated: known.count } }
+      void write({ caller, origin, entry: { ...entry, ...repeated } })
+    },
+    async flush(now) {
+      for (const [key, one] of seen) {
+        if (now - one.since < WINDOW_MS) continue
+        seen.delete(key)
+        if (one.count > 0)
+          await write({
+            ...one,
+            entry: { ...one.entry, details: { ...one.entry.details, repeated: one.count } },
+          })
+      }
+    },
+  }
+}
+
+function keyOf(action: Action, caller: Caller | undefined, origin: Origin): string {
+  return `${action}|${caller?.kind === 'agent' ? caller.agentId : ''}|${origin.ipAddress ?? ''}`
+}

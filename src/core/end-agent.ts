@@ -1,0 +1,58 @@
+import { nameKey } from '../domain/agent.ts'
+import type { EndReason } from '../domain/credential.ts'
+import { Problem } from '../domain/problems.ts'
+import type { Step } from '../store/change.ts'
+import type { AgentRow } from '../store/schema.ts'
+import { actorOf, audit } from './audit-entry.ts'
+import { commit } from './commit.ts'
+import type { Caller, Core, Origin } from './context.ts'
+
+type Parts = Pick<Core, 'store' | 'ids'>
+
+const REASONS = {
+  deleted: ['agent.deleted', 'agent_deleted'],
+  expired: ['agent.expired', 'agent_expired'],
+  uncollected: ['agent.deleted', 'agent_deleted'],
+} as const satisfies Record<string, readonly [string, EndReason]>
+
+/** Deletes by name. Throws `agent_not_found`. */
+export async function deleteAgent(core: Parts, caller: Caller, name: string, origin: Origin): Promise<void> {
+  const row = await core.store.agents.findByName(nameKey(name))
+  if (row === undefined) throw new Problem('agent_not_found')
+  await endAgent(core, row, 'deleted', caller, origin)
+}
+
+/**
+ * Token dead, every credential ended, signing key gone, all with their entries in one commit (decisions §5.3);
+ * what that means upstream follows. Does nothing when somebody else has ended it first.
+ */
+export async function endAgent(
+  core: Parts,
+  row: AgentRow,
+  how: keyof typeof REASONS,
+  caller: Caller | undefined,
+  origin: Origin,
+  more: Step[] = [],
+): Promise<void> {
+  const now = core.store.now()
+  const [action, reason] = REASONS[how]
+  const by = {
+    actor: actorOf(caller),
+    ip_address: origin.ipAddress,
+    user_agent: origin.userAgent,
+    auth_method: caller?.method ?? null,
+    request_id: origin.requestId === '' ? null : origin.requestId,
+  }
+  const change: Step[] = [
+    ...core.store.agents.end(row.id, how, now),
+    ...core.store.credentials.endAll({ agent_id: row.id }, reason, now, by),
+    core.store.enrollments.expireOf(row.id, now),
+    ...more,
+    audit(core, caller, origin, {
+      action,
+      agent: row,
+      ...(how === 'uncollected' ? { details: { reason: how } } : {}),
+    }),
+  ]
+  await commit(core, change, { urgent: true })
+}

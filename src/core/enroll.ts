@@ -1,0 +1,225 @@
+import { nameKey, requireName } from '../domain/agent.ts'
+import { COLLECT_MS, ENROLLMENT_MS, MINUTE_MS } from '../domain/limits.ts'
+import { type Admission, admissionBounds, decideAdmission } from '../domain/policy.ts'
+import { invalid, Problem } from '../domain/problems.ts'
+import { requireScopes } from '../domain/scope.ts'
+import { audit } from './audit-entry.ts'
+import { commit, commitOrConflict } from './commit.ts'
+import type { Core, Origin } from './context.ts'
+import { prepareAgent } from './create-agent.ts'
+import { takeTurn } from './in-turn.ts'
+import { answerOf, type Enrollment } from './pending-enrollment.ts'
+import { takeOrRefuse } from './rates.ts'
+
+export interface EnrollCommand {
+  readonly name: string
+  readonly scopes?: readonly string[] | undefined
+  /** An Ed25519 or P-256 public JWK. */
+  readonly public_key: unknown
+  /** Bounded already. */
+  readonly metadata?: Record<string, unknown> | undefined
+}
+
+type Parts = Pick<
+  Core,
+  'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials' | 'rates' | 'log'
+>
+type Approval = Extract<Admission, { decision: 'approve' }>
+
+const TAKEN = 'An agent of this name exists already.'
+
+/**
+ * Anybody may ask. What stands against it is written down for the administrator; the caller hears only of the
+ * form of what was sent (decisions §5.4). Throws `invalid_request` and `rate_limited`.
+ */
+export async function enroll(core: Parts, command: EnrollCommand, origin: Origin): Promise<Enrollment> {
+  const now = core.store.now()
+  const rate = { count: core.settings.enrollmentsPerMinute, perMs: MINUTE_MS }
+  const message = 'Enrollments are being asked for faster than is allowed here.'
+  takeOrRefuse(core.rates, `enroll|${origin.ipAddress ?? ''}`, rate, now, message)
+  const { row, nameNote } = draft(core, command, origin, now)
+  const taken = (await core.store.agents.findByName(row.name_key)) === undefined ? undefined : TAKEN
+  const admission = decideAdmission(core.settings.policies, { name: row.name, scopes: command.scopes })
+  const policy = admission.policy
+  // Without scopes of its own the request is for what the policy gives; an administrator may still decide so.
+  const scopes = command.scopes ?? policy?.scopes ?? []
+  const asked = { ...row, scopes: JSON.stringify([...new Set(scopes)]) }
+  const notes = [nameNote, taken, admission.decision === 'wait' ? admission.reason : undefined]
+  const note = notes.filter((one) => one !== undefined).join(' ')
+  if (admission.decision === 'wait' || note !== '')
+    return leavePending(core, asked, note, policy?.name, command, origin)
+  // One after the other, so that the number of agents that is counted is the number that there is.
+  return takeTurn(core.rates, `admit|${admission.policy.name}`, async () => {
+    const refusal = await admit(core, asked, admission, command, origin)
+    return typeof refusal === 'string'
+      ? leavePending(core, asked, refusal, admission.policy.name, command, origin)
+      : refusal
+  })
+}
+
+/** The form of everything. A reserved name is well-formed: that it is reserved is for the administrator. */
+function draft(
+  core: Parts,
+  command: EnrollCommand,
+  origin: Origin,
+  now: number,
+): { row: Enrollment; nameNote: string | undefined } {
+  const nameNote = reservedNote(command.name)
+  if (command.scopes !== undefined) requireScopes(command.scopes)
+  const key = core.keys.checkPublicJwk(command.public_key)
+  if (key === undefined) throw invalid('"public_key" is not an Ed25519 or P-256 public JWK.')
+  const row: Enrollment = {
+    id: core.ids.id('enrollment'),
+    type: 'enroll',
+    name: command.name,
+    name_key: nameKey(command.name),
+    agent_id: null,
+    scopes: '[]',
+    public_jwk: JSON.stringify(key.jwk),
+    fingerprint: key.thumbprint,
+    metadata: command.metadata === undefined ? null : JSON.stringify(command.metadata),
+    reason: null,
+    lifetime_ms: null,
+    ip_address: origin.ipAddress,
+    status: 'pending',
+    note: null,
+    created_at: now,
+    expires_at: now + ENROLLMENT_MS,
+    decided_at: null,
+    decided_by: null,
+    decision_note: null,
+    answer: null,
+    collect_until: null,
+    collected_at: null,
+    erase_at: null,
+  }
+  return { row, nameNote }
+}
+
+function reservedNote(name: string): string | undefined {
+  try {
+    requireName(name)
+    return undefined
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'conflict') return error.message
+    throw error
+  }
+}
+
+/** Throws `rate_limited` while as many wait for a decision as may. */
+export async function requireRoom(core: Pick<Core, 'store' | 'settings'>): Promise<void> {
+  const most = core.settings.maxPendingEnrollments
+  if ((await core.store.enrollments.countPending(most)) < most) return
+  throw new Problem('rate_limited', {
+    message: 'Too many enrollments are waiting for a decision; try again later.',
+    retryAfterSeconds: 60,
+  })
+}
+
+async function leavePending(
+  core: Parts,
+  row: Enrollment,
+  note: string,
+  policy: string | undefined,
+  command: EnrollCommand,
+  origin: Origin,
+): Promise<Enrollment> {
+  await requireRoom(core)
+  const pending = { ...row, note }
+  const change = [
+    { op: 'insert', table: 'enrollments', row: pending } as const,
+    requested(core, pending, { note, ...(policy === undefined ? {} : { policy }) }, command, origin),
+  ]
+  await commitOrConflict(core, change, 'The enrollment could not be stored; try again.')
+  return pending
+}
+
+function requested(
+  core: Parts,
+  row: Enrollment,
+  why: Record<string, unknown>,
+  command: EnrollCommand,
+  origin: Origin,
+) {
+  return audit(core, undefined, origin, {
+    action: 'enrollment.requested',
+    scopes: command.scopes ?? [],
+    metadata: command.metadata,
+    details: { enrollment_id: row.id, name: row.name, public_key_fingerprint: row.fingerprint, ...why },
+  })
+}
+
+/** Approves at once, or says why an administrator must look at it. */
+async function admit(
+  core: Parts,
+  row: Enrollment,
+  { policy, scopes, lifetimeMs }: Approval,
+  command: EnrollCommand,
+  origin: Origin,
+): Promise<Enrollment | string> {
+  const now = core.store.now()
+  const { maxAgents, rate } = admissionBounds(policy)
+  const named = `The policy "${policy.name}"`
+  if (maxAgents !== undefined && (await core.store.agents.countByPolicy(policy.name)) >= maxAgents)
+    return `${named} has as many agents as it may have.`
+  if (rate !== undefined && core.rates.take(`admit|${policy.name}`, rate, now) > 0)
+    return `${named} has admitted as many agents as it may in this time.`
+  const made = await prepareAdmitted(core, row, scopes, lifetimeMs, policy.name)
+  if (made instanceof Problem) return made.message
+  const { agent } = made
+  const approved: Enrollment = {
+    ...row,
+    scopes: agent.scopes,
+    status: 'approved',
+    note: `Approved by the policy "${policy.name}".`,
+    agent_id: agent.id,
+    lifetime_ms: lifetimeMs ?? null,
+    decided_at: now,
+    decided_by: 'system',
+    answer: core.sealer.seal('enrollments', row.id, 'answer', answerOf(made)),
+    collect_until: now + COLLECT_MS,
+  }
+  const why = { enrollment_id: row.id, policy: policy.name }
+  const outcome = await commit(core, [
+    ...made.steps,
+    { op: 'insert', table: 'enrollments', row: approved },
+    requested(core, row, { policy: policy.name }, command, origin),
+    audit(core, undefined, origin, {
+      action: 'enrollment.approved',
+      agent,
+      scopes: agent.scopes,
+      details: why,
+    }),
+    audit(core, undefined, origin, {
+      action: 'agent.created',
+      agent,
+      scopes: agent.scopes,
+      details: { ...why, expires_at: agent.expires_at },
+    }),
+  ])
+  return outcome.done ? approved : TAKEN
+}
+
+async function prepareAdmitted(
+  core: Parts,
+  row: Enrollment,
+  scopes: readonly string[],
+  lifetimeMs: number | undefined,
+  policy: string,
+): Promise<Awaited<ReturnType<typeof prepareAgent>> | Problem> {
+  const publicJwk = JSON.parse(row.public_jwk ?? 'null') as Record<string, unknown>
+  try {
+    return await prepareAgent(core, {
+      name: row.name,
+      scopes,
+      lifetimeMs,
+      policy,
+      publicJwk,
+      createdBy: 'system',
+    })
+  } catch (error) {
+    // A name that makes no signing e-mail, say: nothing that the anonymous caller is told.
+    if (error instanceof Problem && error.status < 500) return error
+    throw error
+  }
+}

@@ -1,0 +1,146 @@
+import type { Issued } from '../backends/kind.ts'
+import { Problem } from '../domain/problems.ts'
+import type { Step } from '../store/change.ts'
+import { audit } from './audit-entry.ts'
+import { commit } from './commit.ts'
+import type { Core } from './context.ts'
+import { settleUpstream } from './end-upstream.ts'
+import {
+  type IssuedCredential,
+  issuedEntry,
+  type Plan,
+  presentPlan,
+  recordOf,
+  StalePlan,
+} from './issue-plan.ts'
+import { claimSteps, forgetClaim, keepReplyStep } from './replay-issue.ts'
+import { asProblem, certainAt, describe, refusedForCertain, type SignedIn, signIn } from './upstream.ts'
+
+/**
+ * For a kind with an upstream: the intent is durable before anything exists there, so that from no crash point
+ * an upstream account survives unrecorded. No transaction is open while the upstream works.
+ */
+export async function issueAtUpstream(core: Core, plan: Plan): Promise<IssuedCredential> {
+  await recordIntent(core, plan)
+  let signed: SignedIn
+  try {
+    signed = await signIn(core, plan)
+  } catch (error) {
+    await recordFailure(core, plan, error)
+    throw asProblem(error)
+  }
+  return activate(core, plan, signed)
+}
+
+async function recordIntent(core: Core, plan: Plan): Promise<void> {
+  const wait = plan.backend.breaker.wait()
+  if (wait > 0) throw new Problem('backend_unavailable', { retryAfterSeconds: wait })
+  const { revocation } = plan.backend.kind
+  const intent = [
+    ...recordOf(plan, {
+      state: 'pending',
+      revocation,
+      expires_at: plan.expiresAt,
+      due_at: certainAt(core, plan.now),
+    }),
+    ...claimSteps(core, plan, undefined),
+    audit(core, plan.caller, plan.origin, {
+      action: 'credential.requested',
+      backend: plan.backend.name,
+      credentialId: plan.id,
+      scopes: plan.scopes,
+      ttlMs: plan.ttlMs,
+      metadata: plan.metadata,
+    }),
+  ]
+  const outcome = await commit(core, intent, { code: 'audit_unavailable' })
+  if (!outcome.done) throw new StalePlan()
+}
+
+async function activate(core: Core, plan: Plan, signed: SignedIn): Promise<IssuedCredential> {
+  const { issued, expiresAt, upstreamExpiresAt } = signed
+  const reply = presentPlan(plan, issued, expiresAt, upstreamExpiresAt)
+  const handle = sealHandle(core, plan.id, issued)
+  const change: Step[] = [
+    core.store.credentials.activate(plan.id, {
+      expires_at: expiresAt,
+      upstream_expires_at: upstreamExpiresAt,
+      due_at: expiresAt,
+      secret_hash: core.hasher.hash(reply.token),
+      handle,
+    }),
+    ...keepReplyStep(core, plan, reply),
+    issuedEntry(core, plan, issued.facts),
+  ]
+  let kept = false
+  try {
+    kept = (await commit(core, change, { code: 'audit_unavailable' })).done
+  } catch (error) {
+    await undo(core, plan, issued)
+    throw error
+  }
+  if (kept) return reply
+  // The agent or the backend ended meanwhile, or the sweeper took it for interrupted: it must not outlive that.
+  await undo(core, plan, issued)
+  throw new Problem('conflict', {
+    message: 'The agent or the backend ended while the credential was being issued.',
+  })
+}
+
+/** The upstream has it, the store does not: revoked at once; if that fails the sweeper goes on with the pending row. */
+async function undo(core: Core, plan: Plan, issued: Issued): Promise<void> {
+  try {
+    const handle = sealHandle(core, plan.id, issued)
+    const row = await core.store.credentials.find(plan.id)
+    if (row === undefined) return
+    if (row.state === 'pending')
+      await core.store.commit(
+        [core.store.credentials.interrupt(plan.id, core.store.now(), certainAt(core, plan.now), handle)],
+        { urgent: true },
+      )
+    await settleUpstream(core, plan.backend, {
+      ...row,
+      state: 'revoking',
+      handle,
+      end_reason: row.end_reason ?? 'interrupted',
+    })
+  } catch (error) {
+    core.log.warn(
+      { credential: plan.id, detail: describe(error) },
+      'an issued credential could not be undone at once; the sweeper will',
+    )
+  }
+}
+
+/**
+ * The upstream refused for certain: `failed`. Anything else leaves the outcome unknown: `revoking`, first tried
+ * now, and again once the call can no longer be under way.
+ */
+async function recordFailure(core: Core, plan: Plan, error: unknown): Promise<void> {
+  const problem = asProblem(error)
+  core.log.warn(
+    { credential: plan.id, backend: plan.backend.name, code: problem.code, detail: problem.detail },
+    'the upstream did not issue',
+  )
+  const now = core.store.now()
+  const step = refusedForCertain(error)
+    ? core.store.credentials.fail(plan.id, now)
+    : core.store.credentials.interrupt(plan.id, now, now, null)
+  const entry = audit(core, plan.caller, plan.origin, {
+    action: 'credential.issue_failed',
+    outcome: 'failed',
+    backend: plan.backend.name,
+    credentialId: plan.id,
+    scopes: plan.scopes,
+    ttlMs: plan.ttlMs,
+    metadata: plan.metadata,
+    details: { code: problem.code },
+  })
+  await commit(core, [step, ...forgetClaim(core, plan), entry], { urgent: true, code: 'audit_unavailable' })
+}
+
+function sealHandle(core: Pick<Core, 'sealer'>, id: string, issued: Issued): string | null {
+  return issued.handle === undefined
+    ? null
+    : core.sealer.seal('credentials', id, 'handle', JSON.stringify(issued.handle))
+}

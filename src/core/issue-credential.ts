@@ -1,0 +1,145 @@
+import type { OpenBackend } from '../backends/registry.ts'
+import { nameKey } from '../domain/agent.ts'
+import { Problem } from '../domain/problems.ts'
+import { decideGrant, requireScopes, scopeHere } from '../domain/scope.ts'
+import { decideLifetime } from '../domain/ttl.ts'
+import { checkLimits } from './check-limits.ts'
+import type { AgentCaller, Core, Origin } from './context.ts'
+import { issueAtUpstream } from './issue-at-upstream.ts'
+import { issueLocally } from './issue-locally.ts'
+import { type IssueCommand, type IssuedCredential, type Plan, StalePlan } from './issue-plan.ts'
+import { type IdempotencyClaim, replayReply } from './replay-issue.ts'
+
+const TRIES = 3
+
+/**
+ * Issues one credential (ARCHITECTURE.md, the life of a credential). Throws `backend_not_found`,
+ * `scope_not_allowed`, `ttl_exceeded`, `invalid_request`, `rate_limited`, `conflict`, the `backend_*` problems,
+ * `audit_unavailable` and `unauthorized`.
+ */
+export async function issueCredential(
+  core: Core,
+  caller: AgentCaller,
+  command: IssueCommand,
+  origin: Origin,
+): Promise<IssuedCredential> {
+  const started = performance.now()
+  let current = caller
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const issued = await issueOnce(core, current, command, origin)
+      core.meter.issued(command.backend, 'ok', performance.now() - started)
+      return issued
+    } catch (error) {
+      if (error instanceof StalePlan && attempt < TRIES) {
+        current = await anew(core, current)
+        continue
+      }
+      const problem =
+        error instanceof StalePlan
+          ? new Problem('conflict', { message: 'The agent or the backend is being changed; try again.' })
+          : error
+      core.meter.issued(command.backend, isDenial(problem) ? 'denied' : 'failed', performance.now() - started)
+      throw problem
+    }
+  }
+}
+
+async function issueOnce(
+  core: Core,
+  caller: AgentCaller,
+  command: IssueCommand,
+  origin: Origin,
+): Promise<IssuedCredential> {
+  const set = core.backends.at(caller.generation)
+  const { byName } = set instanceof Promise ? await set : set
+  const backend = byName.get(nameKey(command.backend))
+  if (backend === undefined) throw deny(core, caller, origin, command, new Problem('backend_not_found'))
+  const replay =
+    command.idempotencyKey === undefined ? undefined : await replayReply(core, caller, backend, command)
+  if (replay?.reply !== undefined) return replay.reply
+  const plan = decide(core, caller, backend, command, origin, replay?.claim)
+  await checkLimits(core, plan)
+  return backend.kind.upstream ? issueAtUpstream(core, plan) : issueLocally(core, plan)
+}
+
+/** Pure decisions, and the denial recorded where one falls. */
+function decide(
+  core: Core,
+  caller: AgentCaller,
+  backend: OpenBackend,
+  command: IssueCommand,
+  origin: Origin,
+  claim: IdempotencyClaim | undefined,
+): Plan {
+  try {
+    const now = core.store.now()
+    if (command.scopes !== undefined) requireScopes(command.scopes)
+    const grant = decideGrant(backend.name, caller.scopes, backend.allowedScopes, command.scopes)
+    if ('refused' in grant) throw new Problem('scope_not_allowed', { message: refusals[grant.refused] })
+    if (!grant.granted.every((scope) => backend.kind.scopes.valid(scopeHere(backend.name, scope)))) {
+      throw new Problem('invalid_request', {
+        message: `A scope is not one of this backend. ${backend.kind.scopes.help}`,
+      })
+    }
+    const policy = core.settings.policies.find((one) => one.name === caller.policy)
+    const rule = {
+      defaultTtlMs: backend.defaultTtlMs,
+      maxTtlMs: Math.min(backend.maxTtlMs, backend.kind.limits.maxTtlMs ?? Number.POSITIVE_INFINITY),
+      minTtlMs: backend.kind.limits.minTtlMs,
+      agentMaxTtlMs: policy?.maxTtlMs,
+    }
+    const { ttlMs, expiresAt } = decideLifetime(command.ttl, rule, caller.agentExpiresAt, now)
+    const params = command.params ?? {}
+    return {
+      id: core.ids.id('credential'),
+      caller,
+      origin,
+      backend,
+      scopes: grant.granted,
+      ttlMs,
+      now,
+      expiresAt,
+      params,
+      metadata: command.metadata,
+      claim,
+    }
+  } catch (error) {
+    throw deny(core, caller, origin, command, error)
+  }
+}
+
+const refusals = {
+  no_scope_here: 'Your scopes do not include this backend.',
+  agent: 'A requested scope is not among your scopes.',
+  backend: 'A requested scope is not permitted on this backend.',
+} as const
+
+function deny(
+  core: Core,
+  caller: AgentCaller,
+  origin: Origin,
+  command: IssueCommand,
+  error: unknown,
+): unknown {
+  if (error instanceof Problem) {
+    core.denials.record(caller, origin, {
+      action: 'credential.issue_failed',
+      scopes: command.scopes,
+      metadata: command.metadata,
+      details: { code: error.code },
+    })
+  }
+  return error
+}
+
+async function anew(core: Core, caller: AgentCaller): Promise<AgentCaller> {
+  const refreshed = await core.callers.refresh(caller, await core.store.generation())
+  if (refreshed === undefined)
+    throw new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
+  return refreshed
+}
+
+function isDenial(error: unknown): boolean {
+  return error instanceof Problem && error.status < 500
+}

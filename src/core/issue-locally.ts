@@ -1,0 +1,30 @@
+import { commit } from './commit.ts'
+import type { Core } from './context.ts'
+import {
+  type IssuedCredential,
+  issuedEntry,
+  type Plan,
+  presentPlan,
+  recordOf,
+  StalePlan,
+} from './issue-plan.ts'
+import { claimSteps } from './replay-issue.ts'
+import { signIn } from './upstream.ts'
+
+/** For a kind without an upstream: nothing can be left behind, so the record and its entry are one commit. */
+export async function issueLocally(core: Core, plan: Plan): Promise<IssuedCredential> {
+  const { issued, expiresAt, upstreamExpiresAt } = await signIn(core, plan)
+  const reply = presentPlan(plan, issued, expiresAt, upstreamExpiresAt)
+  const record = recordOf(plan, {
+    state: 'active',
+    revocation: 'none',
+    expires_at: expiresAt,
+    upstream_expires_at: upstreamExpiresAt,
+    due_at: expiresAt,
+    secret_hash: core.hasher.hash(reply.token),
+  })
+  const change = [...record, ...claimSteps(core, plan, reply), issuedEntry(core, plan, issued.facts)]
+  const outcome = await commit(core, change, { code: 'audit_unavailable' })
+  if (!outcome.done) throw new StalePlan()
+  return reply
+}

@@ -1,0 +1,55 @@
+import { nameKey } from '../domain/agent.ts'
+import { Problem } from '../domain/problems.ts'
+import type { AgentWithUse } from '../store/agents.ts'
+import type { SigningKeyRow } from '../store/schema.ts'
+import { readScopes } from './callers.ts'
+import type { Core } from './context.ts'
+
+export interface AgentView {
+  readonly id: string
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly createdAt: number
+  readonly lastUsed: number | null
+  readonly expiresAt: number | null
+  readonly policy: string | null
+}
+
+type Parts = Pick<Core, 'store' | 'lastUse'>
+
+/** Oldest first, those after `cursor`. */
+export async function listAgents(
+  core: Parts,
+  cursor: string | undefined,
+  limit: number,
+): Promise<AgentView[]> {
+  return (await core.store.agents.list(cursor, limit)).map((row) => viewOf(core, row))
+}
+
+/** Throws `agent_not_found`. */
+export async function readAgent(core: Parts, name: string): Promise<AgentView> {
+  const row = await core.store.agents.findByName(nameKey(name))
+  if (row === undefined) throw new Problem('agent_not_found')
+  return viewOf(core, { ...row, last_used_at: await core.store.agents.lastUsed(row.id) })
+}
+
+function viewOf(core: Parts, row: AgentWithUse): AgentView {
+  return {
+    id: row.id,
+    name: row.name,
+    scopes: readScopes(row.scopes),
+    createdAt: row.created_at,
+    lastUsed: core.lastUse.get(row.id) ?? row.last_used_at,
+    expiresAt: row.expires_at,
+    policy: row.policy,
+  }
+}
+
+/** Public keys of the living agents, for whoever verifies their commits; by agent id, after `cursor`. */
+export function listSigningKeys(
+  core: Pick<Core, 'store'>,
+  cursor: string | undefined,
+  limit: number,
+): Promise<SigningKeyRow[]> {
+  return core.store.agents.listSigningKeys(cursor, limit)
+}

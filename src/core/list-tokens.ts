@@ -1,0 +1,77 @@
+import { nameKey } from '../domain/agent.ts'
+import type { Status } from '../domain/credential.ts'
+import { isId } from '../domain/ids.ts'
+import { invalid } from '../domain/problems.ts'
+import type { CredentialRow } from '../store/schema.ts'
+import type { Core } from './context.ts'
+import { type CredentialView, viewOf } from './read-credential.ts'
+
+export interface TokenFilter {
+  readonly backend?: string | undefined
+  /** Name or id. */
+  readonly agent?: string | undefined
+  readonly status?: Status | undefined
+  readonly cursor?: string | undefined
+  readonly limit: number
+}
+
+/** Rows looked at in one request when a filter is narrow; the page is then short, and its cursor goes on from there. */
+const MOST_EXAMINED = 5_000
+const CHUNK = 500
+
+/**
+ * Credentials for the administrator, newest first. With an agent or a backend given, the audit's indexes find
+ * them by their `credential.issued` entries; what was never issued is no token.
+ */
+export async function listTokens(
+  core: Pick<Core, 'store'>,
+  filter: TokenFilter,
+): Promise<{ views: CredentialView[]; nextCursor: string | undefined }> {
+  const next = await sourceOf(core, filter)
+  const views: CredentialView[] = []
+  let cursor = filter.cursor
+  for (let examined = 0; examined < MOST_EXAMINED; examined += CHUNK) {
+    const chunk = await next(cursor)
+    for (const { row, at } of chunk) {
+      cursor = at
+      const view = viewOf(row, core.store.now())
+      const issued = row.state !== 'pending' && row.state !== 'failed'
+      if (issued && (filter.status === undefined || view.status === filter.status)) views.push(view)
+      if (views.length === filter.limit) return { views, nextCursor: cursor }
+    }
+    if (chunk.length < CHUNK) return { views, nextCursor: undefined }
+  }
+  return { views, nextCursor: cursor }
+}
+
+type Source = (cursor: string | undefined) => Promise<{ row: CredentialRow; at: string }[]>
+
+async function sourceOf(core: Pick<Core, 'store'>, filter: TokenFilter): Promise<Source> {
+  if (filter.agent === undefined && filter.backend === undefined) {
+    if (filter.cursor !== undefined && !isId('credential', filter.cursor)) throw badCursor()
+    return async (cursor) =>
+      (await core.store.credentials.list(cursor, CHUNK)).map((row) => ({ row, at: row.id }))
+  }
+  if (filter.cursor !== undefined && !isId('audit', `aud_${filter.cursor}`)) throw badCursor()
+  const agentId = await agentIdOf(core, filter.agent)
+  if (filter.agent !== undefined && agentId === undefined) return async () => []
+  return async (cursor) => {
+    const question = { agentId, backend: filter.backend, action: 'credential.issued', before: cursor }
+    const entries = await core.store.audit.credentialsOf(question, CHUNK)
+    const rows = await core.store.credentials.findAll(entries.flatMap((entry) => entry.credential_id ?? []))
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    return entries.flatMap((entry) => {
+      const row = byId.get(entry.credential_id ?? '')
+      return row === undefined ? [] : [{ row, at: entry.id }]
+    })
+  }
+}
+
+async function agentIdOf(core: Pick<Core, 'store'>, agent: string | undefined): Promise<string | undefined> {
+  if (agent === undefined || isId('agent', agent)) return agent
+  return (await core.store.agents.findByName(nameKey(agent)))?.id
+}
+
+function badCursor() {
+  return invalid('"cursor" is not one that this listing gave.')
+}

@@ -1,0 +1,46 @@
+import { type EndReason, type State, type Status, statusAt } from '../domain/credential.ts'
+import type { CredentialRow } from '../store/schema.ts'
+import { readScopes } from './callers.ts'
+import type { Caller, Core } from './context.ts'
+import { findVisible } from './revoke-credential.ts'
+
+/** What may be told of a credential; never its secret. Times in epoch ms. */
+export interface CredentialView {
+  readonly id: string
+  readonly agentId: string
+  readonly agentName: string
+  readonly backend: string
+  readonly scopes: readonly string[]
+  readonly status: Status
+  readonly createdAt: number
+  readonly expiresAt: number
+  readonly upstreamExpiresAt: number | null
+  /** Set when it was revoked, not when it merely expired. */
+  readonly revokedAt: number | null
+}
+
+/** Throws `credential_not_found`, also for another's without `scope`. */
+export async function readCredential(
+  core: Pick<Core, 'store'>,
+  caller: Caller,
+  id: string,
+  scope?: string,
+): Promise<CredentialView> {
+  return viewOf(await findVisible(core, caller, id, scope), core.store.now())
+}
+
+export function viewOf(row: CredentialRow, now: number): CredentialView {
+  const status = statusAt(row.state as State, row.expires_at, row.end_reason as EndReason | null, now)
+  return {
+    id: row.id,
+    agentId: row.agent_id,
+    agentName: row.agent_name,
+    backend: row.backend,
+    scopes: readScopes(row.scopes),
+    status,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    upstreamExpiresAt: row.upstream_expires_at,
+    revokedAt: status === 'revoked' ? row.ended_at : null,
+  }
+}

@@ -1,0 +1,141 @@
+import { type EndReason, type State, statusAt } from '../domain/credential.ts'
+import { Problem } from '../domain/problems.ts'
+import { coversAny } from '../domain/scope.ts'
+import type { Step } from '../store/change.ts'
+import type { CredentialRow } from '../store/schema.ts'
+import { audit } from './audit-entry.ts'
+import { commit } from './commit.ts'
+import type { Caller, Core, Origin } from './context.ts'
+import { agentOf, settleUpstream } from './end-upstream.ts'
+
+export interface Revoked {
+  readonly id: string
+  /** Epoch ms of its first end, by whatever cause. */
+  readonly revokedAt: number
+  /** `revoked`: gone upstream too. `pending`: being tried. `expires`: the upstream can only wait for its own expiry. */
+  readonly upstream: 'revoked' | 'pending' | 'expires'
+}
+
+/** How long the reply waits for the upstream, in ms; after that it goes on by itself. */
+const WAIT_MS = 3_000
+/** The sweeper leaves it to this attempt for so long. */
+const ATTEMPT_MS = 30_000
+
+/** The caller's own, or anybody's with `scope`. Another's is unknown to a caller: `credential_not_found`. */
+export async function findVisible(
+  core: Pick<Core, 'store'>,
+  caller: Caller,
+  id: string,
+  scope: string | undefined,
+): Promise<CredentialRow> {
+  const row = await core.store.credentials.find(id)
+  const isMine = caller.kind === 'agent' && row?.agent_id === caller.agentId
+  const maySeeAll = scope !== undefined && (caller.kind === 'local' || coversAny(caller.scopes, scope))
+  if (row === undefined || !(isMine || maySeeAll)) throw new Problem('credential_not_found')
+  return row
+}
+
+/**
+ * Idempotent (decisions §4.6). The local state is durable before the reply; the upstream is tried at once and,
+ * should it fail, for ever after. `scope` is what lets a caller revoke another's. Throws `credential_not_found`.
+ */
+export async function revokeCredential(
+  core: Core,
+  caller: Caller,
+  id: string,
+  origin: Origin,
+  scope?: string,
+): Promise<Revoked> {
+  for (;;) {
+    const row = await findVisible(core, caller, id, scope)
+    const ended =
+      statusAt(row.state as State, row.expires_at, row.end_reason as EndReason | null, core.store.now()) !==
+      'active'
+    if (ended && row.state !== 'active') return present(row)
+    // Past its expiry but not swept yet: ending it now is the sweeper's work done early, and truthfully `expired`.
+    const reason: EndReason = ended ? 'expired' : 'revoked'
+    if (await endNow(core, caller, row, reason, origin)) return attempt(core, id)
+  }
+}
+
+/** False when it changed meanwhile. */
+async function endNow(
+  core: Core,
+  caller: Caller,
+  row: CredentialRow,
+  reason: EndReason,
+  origin: Origin,
+): Promise<boolean> {
+  const now = core.store.now()
+  const steps: Step[] = [
+    row.revocation === 'exact'
+      ? core.store.credentials.endActive(
+          row.id,
+          reason,
+          reason === 'expired' ? row.expires_at : now,
+          now + ATTEMPT_MS,
+        )
+      : core.store.credentials.finishActive(
+          [row.id],
+          reason === 'expired' ? 'expired' : 'revoked',
+          reason,
+          now,
+        ),
+    audit(core, caller, origin, {
+      action: reason === 'expired' ? 'credential.expired' : 'credential.revoked',
+      agent: agentOf(row),
+      backend: row.backend,
+      credentialId: row.id,
+      ...(reason === 'undelivered' ? { details: { reason } } : {}),
+    }),
+  ]
+  return (await commit(core, steps, { urgent: true })).done
+}
+
+async function attempt(core: Core, id: string): Promise<Revoked> {
+  const row = await core.store.credentials.find(id)
+  if (row === undefined) throw new Problem('credential_not_found')
+  if (row.state !== 'revoking') return present(row)
+  const backends = await core.backends.at(await core.store.generation())
+  const backend = backends.byUid.get(row.backend_uid)
+  if (backend === undefined) return present(row)
+  const settled = settleUpstream(core, backend, row).catch((error: unknown) => {
+    core.log.error(
+      { err: error, credential: id },
+      'the revocation could not be recorded; the sweeper will go on',
+    )
+    return false
+  })
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, WAIT_MS, false)
+  })
+  const done = await Promise.race([settled, late])
+  clearTimeout(timer)
+  return { ...present(row), upstream: done ? 'revoked' : 'pending' }
+}
+
+function present(row: CredentialRow): Revoked {
+  const upstream = row.revocation === 'exact' ? (row.settled_at === null ? 'pending' : 'revoked') : 'expires'
+  return { id: row.id, revokedAt: row.ended_at ?? row.expires_at, upstream }
+}
+
+/** The caller hung up before the answer was written: nobody has the secret, so it ends (security rules). */
+export async function revokeUndelivered(
+  core: Core,
+  caller: Caller,
+  id: string,
+  origin: Origin,
+): Promise<void> {
+  if (!core.settings.revokeUndelivered) return
+  try {
+    const row = await core.store.credentials.find(id)
+    if (row?.state === 'active' && (await endNow(core, caller, row, 'undelivered', origin)))
+      await attempt(core, id)
+  } catch (error) {
+    core.log.error(
+      { err: error, credential: id },
+      'an undelivered credential could not be revoked; it ends at its expiry',
+    )
+  }
+}

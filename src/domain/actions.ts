@@ -1,0 +1,32 @@
+/** The closed table of what is recorded (decisions §7.1, and ADR 0003 for `requested`, `settled`, `collected` and `token.revoked`). */
+export const ACTIONS = [
+  'credential.requested',
+  'credential.issued',
+  'credential.revoked',
+  'credential.expired',
+  'credential.issue_failed',
+  'credential.revoke_failed',
+  'credential.settled',
+  'agent.created',
+  'agent.deleted',
+  'agent.expired',
+  'agent.scopes_changed',
+  'enrollment.requested',
+  'enrollment.approved',
+  'enrollment.rejected',
+  'enrollment.expired',
+  'enrollment.collected',
+  'token.issued',
+  'token.refused',
+  'token.revoked',
+  'signing_key.read',
+  'keys.rotated',
+  'backend.created',
+  'backend.changed',
+  'backend.deleted',
+  'plugin.reloaded',
+  'admin.local_access',
+  'auth.failed',
+] as const
+
+export type Action = (typeof ACTIONS)[number]

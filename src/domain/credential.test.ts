@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest'
+import {
+  END_REASONS,
+  endState,
+  mayBecome,
+  retryDelay,
+  STATES,
+  type State,
+  statusAt,
+  TRANSITIONS,
+} from './credential.ts'
+
+test('the table of transitions is the documented one and nothing else', () => {
+  const allowed = new Set([
+    'pending active',
+    'pending failed',
+    'pending revoking',
+    'active revoking',
+    'active revoked',
+    'active expired',
+    'revoking revoked',
+    'revoking expired',
+  ])
+  for (const from of STATES) {
+    for (const to of STATES) expect(mayBecome(from, to), `${from} ${to}`).toBe(allowed.has(`${from} ${to}`))
+  }
+})
+
+test('every state is reached from pending, and every way ends', () => {
+  const reached = new Set<State>(['pending'])
+  for (const state of reached) for (const next of TRANSITIONS[state]) reached.add(next)
+  expect([...reached].sort()).toEqual([...STATES].sort())
+  const depth = (state: State): number => Math.max(0, ...TRANSITIONS[state].map((next) => 1 + depth(next)))
+  expect(depth('pending')).toBe(3)
+})
+
+test('nothing ends as expired but by expiry', () => {
+  for (const reason of END_REASONS)
+    expect(endState(reason)).toBe(reason === 'expired' ? 'expired' : 'revoked')
+})
+
+describe('what a caller is told', () => {
+  test.each<[State, number, (typeof END_REASONS)[number] | null, string]>([
+    ['active', 101, null, 'active'],
+    ['active', 100, null, 'expired'],
+    ['active', 99, null, 'expired'],
+    ['pending', 101, null, 'revoked'],
+    ['failed', 101, null, 'revoked'],
+    ['revoked', 99, 'revoked', 'revoked'],
+    ['expired', 101, 'expired', 'expired'],
+    ['revoking', 101, 'revoked', 'revoked'],
+    ['revoking', 99, 'expired', 'expired'],
+    ['revoking', 101, 'agent_deleted', 'revoked'],
+    ['revoking', 99, null, 'revoked'],
+  ])('%s that ends at %d for %s', (state, expiresAt, reason, status) => {
+    expect(statusAt(state, expiresAt, reason, 100)).toBe(status)
+  })
+  test('ended never looks active, at any time', () => {
+    for (const state of STATES.filter((one) => one !== 'active')) {
+      for (const reason of [...END_REASONS, null]) {
+        expect(statusAt(state, Number.MAX_SAFE_INTEGER, reason, 0)).not.toBe('active')
+      }
+    }
+  })
+})
+
+test('retries: between 1 ms and the ceiling, which doubles up to its cap', () => {
+  const nearly = 1 - 2 ** -53
+  expect(retryDelay(0, 0, 1_000, 900_000)).toBe(1)
+  expect(retryDelay(0, nearly, 1_000, 900_000)).toBe(999)
+  expect(retryDelay(3, nearly, 1_000, 900_000)).toBe(7_999)
+  expect(retryDelay(3, 0.5, 1_000, 900_000)).toBe(4_000)
+  for (const attempts of [10, 30, 1_000, 1e9])
+    expect(retryDelay(attempts, nearly, 1_000, 900_000)).toBe(899_999)
+})

@@ -1,0 +1,95 @@
+import { coversAny, isAdminScope, overlaps } from './scope.ts'
+
+export interface Rate {
+  readonly count: number
+  /** The window in ms. */
+  readonly perMs: number
+}
+
+/** A policy with its glob compiled: globs come from npm, and this folder is pure. */
+export interface CompiledPolicy {
+  readonly name: string
+  matches(name: string): boolean
+  readonly scopes: readonly string[]
+  readonly autoApprove: boolean
+  readonly maxAgentLifetimeMs?: number | undefined
+  readonly maxTtlMs?: number | undefined
+  readonly maxAgents?: number | undefined
+  readonly rate?: Rate | undefined
+  /** Scope patterns that this policy never gives. */
+  readonly deny: readonly string[]
+}
+
+export type Admission<P extends CompiledPolicy = CompiledPolicy> =
+  | { decision: 'approve'; policy: P; scopes: string[]; lifetimeMs?: number }
+  | { decision: 'wait'; policy?: P; reason: string }
+
+const WINDOWS = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
+const RATE = /^([1-9]\d{0,8})\/(second|minute|hour|day)$/
+
+/** `10/hour` → 10 per 3600000 ms; `undefined` for any other text. */
+export function parseRate(text: string): Rate | undefined {
+  const match = RATE.exec(text)
+  if (match === null) return undefined
+  return { count: Number(match[1]), perMs: WINDOWS[match[2] as keyof typeof WINDOWS] }
+}
+
+/** The text that `parseRate` reads; in seconds where the window is none of its own. */
+export function formatRate(rate: Rate): string {
+  const window = Object.entries(WINDOWS).find(([, ms]) => ms === rate.perMs)?.[0]
+  return `${rate.count}/${window ?? `${rate.perMs / 1_000}s`}`
+}
+
+/**
+ * Decisions §5.6: the first policy whose pattern matches the name decides. `scopes` undefined: the policy's own
+ * are given; otherwise just the asked ones, when all are covered. Anything doubtful waits for an administrator,
+ * with a reason that is told to nobody else. An empty list grants nothing. How many agents and how often is the
+ * caller's to check, by `admissionBounds`.
+ */
+export function decideAdmission<P extends CompiledPolicy>(
+  policies: readonly P[],
+  request: { readonly name: string; readonly scopes: readonly string[] | undefined },
+): Admission<P> {
+  const policy = policies.find((candidate) => candidate.matches(request.name))
+  if (policy === undefined) return { decision: 'wait', reason: 'No policy matches this name.' }
+  const reason = reasonToWait(policy, request.scopes)
+  if (reason !== undefined) return { decision: 'wait', policy, reason }
+  const scopes = [...new Set(request.scopes ?? policy.scopes)]
+  return policy.maxAgentLifetimeMs === undefined
+    ? { decision: 'approve', policy, scopes }
+    : { decision: 'approve', policy, scopes, lifetimeMs: policy.maxAgentLifetimeMs }
+}
+
+function reasonToWait(policy: CompiledPolicy, asked: readonly string[] | undefined): string | undefined {
+  const named = `The policy "${policy.name}"`
+  if (!policy.autoApprove) return `${named} leaves this name to an administrator.`
+  const scopes = asked ?? policy.scopes
+  if (scopes.some(isAdminScope)) return 'Admin scopes are never approved by a policy.'
+  if (asked?.some((scope) => !coversAny(policy.scopes, scope)) === true) {
+    return `${named} does not give every scope that was asked.`
+  }
+  // A wider scope holds the denied ones inside it, so touching counts and not only being covered.
+  if (scopes.some((scope) => policy.deny.some((denied) => overlaps(denied, scope)))) {
+    return `${named} denies a scope that this would give.`
+  }
+  return undefined
+}
+
+export interface AdmissionBounds {
+  readonly maxAgentLifetimeMs: number | undefined
+  readonly maxTtlMs: number | undefined
+  /** Living agents admitted by this policy. */
+  readonly maxAgents: number | undefined
+  /** Approvals by this policy. */
+  readonly rate: Rate | undefined
+}
+
+/** What the caller holds against facts, and what is recorded with the agent. */
+export function admissionBounds(policy: CompiledPolicy): AdmissionBounds {
+  return {
+    maxAgentLifetimeMs: policy.maxAgentLifetimeMs,
+    maxTtlMs: policy.maxTtlMs,
+    maxAgents: policy.maxAgents,
+    rate: policy.rate,
+  }
+}

@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { join } from 'node:path'
+import type { Config } from './config/config.ts'
+import type { Core } from './core/context.ts'
+import { auditRoutes } from './http/api-v1/audit.ts'
+import { backendRoutes } from './http/api-v1/backends.ts'
+import { credentialRoutes } from './http/api-v1/credentials.ts'
+import { createGate } from './http/gate.ts'
+import { healthRoutes } from './http/health.ts'
+import { createLocalHostRule, isLoopback } from './http/local-host.ts'
+import { oauthRoutes } from './http/oauth.ts'
+import { installOpenApi, openApiRoutes } from './http/openapi.ts'
+import { readPeerUid } from './http/peer-uid.ts'
+import { checkRoutes, type Http } from './http/route.ts'
+import { createHttpServer, type HttpServer } from './http/server.ts'
+import { adminAgentRoutes } from './http/v1/admin-agents.ts'
+import { adminBackendRoutes } from './http/v1/admin-backends.ts'
+import { adminKeyRoutes } from './http/v1/admin-keys.ts'
+import { adminPendingRoutes } from './http/v1/admin-pending.ts'
+import { adminPluginRoutes } from './http/v1/admin-plugins.ts'
+import { adminPolicyRoutes } from './http/v1/admin-policies.ts'
+import { adminTokenRoutes } from './http/v1/admin-tokens.ts'
+import { backendCredentialRoutes } from './http/v1/credentials.ts'
+import { enrollRoutes } from './http/v1/enroll.ts'
+import { requestRoutes } from './http/v1/request.ts'
+import { statusRoutes } from './http/v1/status.ts'
+import { wellKnownRoutes } from './http/well-known.ts'
+import type { Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
+
+/** Where the service is spoken to. */
+export interface Faces {
+  readonly server: HttpServer
+  /** Writes the admin token file and listens. Returns the base address. */
+  listen(): Promise<string>
+  /** No new connections; those at work finish. */
+  drain(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openFaces(config: Config, core: Core, metrics: Metrics, log: Log): Promise<Faces> {
+  const adminToken = randomBytes(32).toString('hex')
+  const server = createHttpServer({
+    log,
+    newRequestId: () => core.ids.id('request'),
+    trustedProxies: config.trustedProxies,
+    maxConnections: config.limits.maxConnections,
+    ...(config.tls === undefined
+      ? {}
+      : { tls: { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) } }),
+  })
+  server.decorateRequest('caller', undefined)
+  const registered = new Set<string>()
+  server.addHook('onRoute', ({ method, url }) => {
+    for (const one of [method].flat()) if (one !== 'HEAD') registered.add(`${one} ${url}`)
+  })
+  await installOpenApi(server, core.settings.version)
+  const localHost = createLocalHostRule({
+    mode: config.localAdmin,
+    port: () => portOf(server.server) ?? config.listen.port,
+    issuerIsLoopback: isLoopbackIssuer(config.issuer),
+    trustedProxies: config.trustedProxies.length > 0,
+    platform: process.platform,
+    peerUid: readPeerUid,
+    serverUid: process.getuid?.() ?? -1,
+    tls: config.tls !== undefined,
+  })
+  addRoutes({ server, core, gate: createGate({ core, localHost, adminToken }) }, config, metrics)
+  if (config.accessLog) logRequests(server, log)
+  await server.ready()
+  checkRoutes(registered)
+  return listeners(config, server, adminToken)
+}
+
+function addRoutes(http: Http, config: Config, metrics: Metrics): void {
+  const { version } = http.core.settings
+  healthRoutes(http, { version, trouble: http.core.store.trouble, metrics })
+  openApiRoutes(http)
+  wellKnownRoutes(http)
+  oauthRoutes(http)
+  credentialRoutes(http)
+  backendRoutes(http)
+  auditRoutes(http)
+  statusRoutes(http)
+  backendCredentialRoutes(http, { issueByGet: config.issueByGet })
+  enrollRoutes(http)
+  requestRoutes(http)
+  adminAgentRoutes(http)
+  adminBackendRoutes(http)
+  adminTokenRoutes(http)
+  adminPendingRoutes(http)
+  adminPolicyRoutes(http)
+  adminPluginRoutes(http)
+  adminKeyRoutes(http)
+}
+
+function listeners(config: Config, server: HttpServer, adminToken: string): Faces {
+  let socket: Server | undefined
+  let closing: Promise<void> | undefined
+  const drain = () => {
+    closing ??= (async () => {
+      await server.close()
+      await new Promise((resolve) => (socket === undefined ? resolve(undefined) : socket.close(resolve)))
+    })()
+    return closing
+  }
+  return {
+    server,
+    listen: async () => {
+      mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+      const file = join(config.dataDir, 'admin.token')
+      rmSync(file, { force: true })
+      writeFileSync(file, adminToken, { mode: 0o600, flag: 'wx' })
+      const address = await server.listen(config.listen)
+      if (config.unixSocket !== undefined) socket = await listenOnSocket(server, config.unixSocket)
+      return address
+    },
+    drain,
+    close: drain,
+  }
+}
+
+/** Whoever may open the socket file is an administrator: 0600. */
+async function listenOnSocket(server: HttpServer, path: string): Promise<Server> {
+  rmSync(path, { force: true })
+  const socket = createServer((request, response) => server.routing(request, response))
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject)
+    socket.listen(path, resolve)
+  })
+  chmodSync(path, 0o600)
+  return socket
+}
+
+function portOf(server: Server): number | undefined {
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : undefined
+}
+
+function isLoopbackIssuer(issuer: string): boolean {
+  const { hostname } = new URL(issuer)
+  return hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''))
+}
+
+function logRequests(server: HttpServer, log: Log): void {
+  server.addHook('onResponse', (request, reply, done) => {
+    const fields = {
+      request_id: request.id,
+      method: request.method,
+      route: request.routeOptions.url,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+    }
+    log.info(fields, 'request')
+    done()
+  })
+}

@@ -1,0 +1,101 @@
+import {
+  CredentialId,
+  CredentialInfo,
+  CredentialRequest,
+  IssuedCredential,
+  RevokedCredential,
+} from '../../api/api-v1.ts'
+import { issueCredential } from '../../core/issue-credential.ts'
+import { type CredentialView, readCredential } from '../../core/read-credential.ts'
+import { revokeCredential, revokeUndelivered } from '../../core/revoke-credential.ts'
+import { requireMetadata } from '../metadata.ts'
+import { addRoute, type Http } from '../route.ts'
+import { ROUTES } from '../route-table.ts'
+import { optional, timestamp } from '../wire.ts'
+
+const tags = ['credentials']
+
+export function credentialRoutes(http: Http): void {
+  const { core } = http
+
+  addRoute(http, 'POST /api/v1/credentials', {
+    schema: {
+      summary: 'Issue a credential',
+      tags,
+      body: CredentialRequest,
+      response: { 201: IssuedCredential },
+    },
+    handle: async ({ caller, body, origin, request, reply }) => {
+      requireMetadata(body.metadata)
+      const idempotencyKey = request.headers['idempotency-key'] as string | undefined
+      const issued = await issueCredential(core, caller, { ...body, idempotencyKey }, origin)
+      if (request.raw.destroyed) void revokeUndelivered(core, caller, issued.id, origin)
+      reply.code(201).header('location', `/api/v1/credentials/${issued.id}`)
+      return {
+        id: issued.id,
+        token: issued.token,
+        backend: issued.backend,
+        scopes: issued.scopes,
+        expires_at: timestamp(issued.expiresAt),
+        created_at: timestamp(issued.createdAt),
+        ttl: issued.ttl,
+        upstream_expires_at:
+          issued.upstreamExpiresAt === null ? undefined : timestamp(issued.upstreamExpiresAt),
+        fields: issued.fields,
+      }
+    },
+  })
+
+  addRoute(http, 'GET /api/v1/credentials/:id', {
+    schema: {
+      summary: 'One credential, without its secret',
+      tags,
+      params: CredentialId,
+      response: { 200: CredentialInfo },
+    },
+    handle: async ({ caller, params }) =>
+      present(await readCredential(core, caller, params.id, ROUTES['GET /api/v1/credentials/:id'].scope)),
+  })
+
+  addRoute(http, 'DELETE /api/v1/credentials/:id', {
+    schema: {
+      summary: 'Revoke a credential; again and again gives the same answer',
+      tags,
+      params: CredentialId,
+      response: { 200: RevokedCredential },
+    },
+    handle: async ({ caller, params, origin }) => {
+      const revoked = await revokeCredential(
+        core,
+        caller,
+        params.id,
+        origin,
+        ROUTES['DELETE /api/v1/credentials/:id'].scope,
+      )
+      return {
+        id: revoked.id,
+        revoked: true,
+        revoked_at: timestamp(revoked.revokedAt),
+        upstream: revoked.upstream,
+      }
+    },
+  })
+}
+
+function present(view: CredentialView) {
+  return {
+    id: view.id,
+    backend: view.backend,
+    scopes: view.scopes,
+    expires_at: timestamp(view.expiresAt),
+    created_at: timestamp(view.createdAt),
+    revoked: view.status === 'revoked',
+    status: view.status,
+    agent: view.agentName,
+    ...optional('revoked_at', view.revokedAt === null ? null : timestamp(view.revokedAt)),
+    ...optional(
+      'upstream_expires_at',
+      view.upstreamExpiresAt === null ? null : timestamp(view.upstreamExpiresAt),
+    ),
+  }
+}

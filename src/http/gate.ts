@@ -1,0 +1,108 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import { audit } from '../core/audit-entry.ts'
+import { authenticate, requireScope } from '../core/authenticate.ts'
+import { commit } from '../core/commit.ts'
+import type { Caller, Core, LocalCaller } from '../core/context.ts'
+import { Problem } from '../domain/problems.ts'
+import type { LocalVerdict } from './local-host.ts'
+import { type GateHook, originOf } from './route.ts'
+import type { RouteRule } from './route-table.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the gate of the route; undefined on public ones. */
+    caller: Caller | undefined
+  }
+}
+
+export interface GateParts {
+  readonly core: Core
+  readonly localHost: (request: IncomingMessage) => LocalVerdict | Promise<LocalVerdict>
+  /** Hex of 256 bits, from the file `admin.token`; new at each start. */
+  readonly adminToken: string
+}
+
+/** One hook a rule: it runs before the body is read, and at once where the caller is known. */
+export type Gate = (rule: RouteRule) => GateHook
+
+export function createGate(parts: GateParts): Gate {
+  const { core } = parts
+  return (rule) => {
+    const admits = rule.access === 'admin' || rule.access === 'reader'
+    return (request, _reply, done) => {
+      try {
+        const local = admits ? localCaller(parts, rule, request) : undefined
+        const caller = local ?? authenticate(core, request.headers.authorization, originOf(request))
+        if (!(caller instanceof Promise)) {
+          admit(core, rule, caller, request)
+          done()
+          return
+        }
+        caller.then((found) => admit(core, rule, found, request)).then(() => done(), done)
+      } catch (error) {
+        done(error as Error)
+      }
+    }
+  }
+}
+
+function admit(core: Core, rule: RouteRule, caller: Caller, request: FastifyRequest): void {
+  if (rule.access === 'admin' && rule.scope !== undefined)
+    requireScope(core, caller, rule.scope, originOf(request))
+  request.caller = caller
+}
+
+/** The local host, the admin token or the unix socket; undefined when it is none of them. */
+function localCaller(
+  parts: GateParts,
+  rule: RouteRule,
+  request: FastifyRequest,
+): Promise<Caller> | undefined {
+  const { authorization } = request.headers
+  if (authorization !== undefined) {
+    return isAdminToken(parts.adminToken, authorization)
+      ? enter(parts, rule, 'admin_token', request)
+      : undefined
+  }
+  if (request.raw.socket.remoteAddress === undefined && isUnixSocket(request))
+    return enter(parts, rule, 'unix_socket', request)
+  return askLocalHost(parts, rule, request)
+}
+
+async function askLocalHost(parts: GateParts, rule: RouteRule, request: FastifyRequest): Promise<Caller> {
+  const verdict = await parts.localHost(request.raw)
+  if (verdict === 'misdirected') throw new Problem('misdirected_request')
+  if (verdict === 'not_local') throw new Problem('unauthorized')
+  return enter(parts, rule, 'loopback', request)
+}
+
+/** Each use is recorded before it has an effect (decisions §2.3, §7.1). */
+async function enter(
+  parts: GateParts,
+  rule: RouteRule,
+  method: LocalCaller['method'],
+  request: FastifyRequest,
+): Promise<Caller> {
+  const { core } = parts
+  const caller: LocalCaller = { kind: 'local', method, generation: await core.store.generation() }
+  const details = {
+    route: `${request.method} ${request.routeOptions.url ?? ''}`,
+    ...(rule.scope === undefined ? {} : { scope: rule.scope }),
+  }
+  await commit(core, [audit(core, caller, originOf(request), { action: 'admin.local_access', details })], {
+    code: 'audit_unavailable',
+  })
+  return caller
+}
+
+function isUnixSocket(request: FastifyRequest): boolean {
+  return typeof request.raw.socket.address === 'function' && !('port' in request.raw.socket.address())
+}
+
+function isAdminToken(token: string, authorization: string): boolean {
+  const sent = Buffer.from(/^[Bb]earer ([0-9a-f]{64})$/.exec(authorization)?.[1] ?? '')
+  const expected = Buffer.from(token)
+  return sent.length === expected.length && timingSafeEqual(sent, expected)
+}

@@ -1,0 +1,76 @@
+import swagger from '@fastify/swagger'
+import { Type } from 'typebox'
+import { docsPage } from './docs-page.ts'
+import { addRoute, type Http } from './route.ts'
+import type { HttpServer } from './server.ts'
+
+/** Must be registered before the routes: it collects their schemas as they come. */
+export async function installOpenApi(server: HttpServer, version: string): Promise<void> {
+  await server.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Mayfly',
+        version,
+        description: 'Short-lived credentials for agents: issued, ended and recorded.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      components: {
+        securitySchemes: {
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'a JWT access token from /oauth/token, or an opaque ckr_ token',
+          },
+        },
+      },
+    },
+  })
+}
+
+type Document = { paths?: Record<string, Record<string, unknown>> }
+
+/** The document of what is registered, with its paths in order. */
+export function openApiDocument(server: HttpServer): Document {
+  const document = (server as unknown as { swagger(): Document }).swagger()
+  return {
+    ...document,
+    paths: Object.fromEntries(Object.entries(document.paths ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))),
+  }
+}
+
+export function openApiRoutes(http: Http): void {
+  let text: string | undefined
+  addRoute(http, 'GET /openapi.json', {
+    schema: {
+      summary: 'This interface as OpenAPI 3.1',
+      tags: ['operations'],
+      response: { 200: Type.Unknown() },
+    },
+    handle: ({ reply }) => {
+      text ??= JSON.stringify(openApiDocument(http.server))
+      return reply
+        .header('content-type', 'application/json; charset=utf-8')
+        .serializer((body: unknown) => String(body))
+        .send(text)
+    },
+  })
+
+  const page = docsPage()
+  addRoute(http, 'GET /docs', {
+    schema: {
+      summary: 'This interface as a page',
+      tags: ['operations'],
+      response: { 200: Type.String() },
+      produces: ['text/html'],
+    },
+    handle: ({ reply }) =>
+      reply
+        .header('content-type', 'text/html; charset=utf-8')
+        .header('content-security-policy', page.contentSecurityPolicy)
+        .header('x-frame-options', 'DENY')
+        .header('referrer-policy', 'no-referrer')
+        .serializer((body: unknown) => String(body))
+        .send(page.html),
+  })
+}

@@ -1,0 +1,113 @@
+import { Type } from 'typebox'
+import {
+  Backend,
+  ChangeBackend,
+  CheckQuery,
+  CreateBackend,
+  ForceQuery,
+  Kind,
+  NameParam,
+} from '../../api/admin.ts'
+import { changeBackend, createBackend } from '../../core/configure-backend.ts'
+import type { Caller } from '../../core/context.ts'
+import { deleteBackend } from '../../core/delete-backend.ts'
+import { listBackends, readBackend, shownConfig } from '../../core/list-backends.ts'
+import { presentBackend } from '../present-backend.ts'
+import { addRoute, type Http } from '../route.ts'
+import { optional, timestamp } from '../wire.ts'
+
+const tags = ['admin: backends']
+
+export function adminBackendRoutes(http: Http): void {
+  const { core } = http
+
+  addRoute(http, 'GET /v1/admin/backends', {
+    schema: {
+      summary: 'All backends with their configuration, secrets redacted',
+      tags,
+      response: { 200: Type.Array(Backend) },
+    },
+    handle: async ({ caller }) => (await listBackends(core, caller)).map((one) => present(http, one)),
+  })
+
+  addRoute(http, 'POST /v1/admin/backends', {
+    schema: {
+      summary: 'Configure a backend; it is tried before it is stored',
+      tags,
+      body: CreateBackend,
+      querystring: CheckQuery,
+      response: { 200: Backend },
+    },
+    handle: async ({ caller, body, query, origin }) => {
+      const row = await createBackend(core, caller, body, query.check ?? true, origin)
+      return present(http, await readAnew(http, caller, row.name))
+    },
+  })
+
+  addRoute(http, 'GET /v1/admin/backends/:name', {
+    schema: { summary: 'One backend', tags, params: NameParam, response: { 200: Backend } },
+    handle: async ({ caller, params }) => present(http, await readBackend(core, caller, params.name)),
+  })
+
+  addRoute(http, 'PUT /v1/admin/backends/:name', {
+    schema: {
+      summary: 'Change a backend; what is left out stays, and so does a secret sent back as [redacted]',
+      tags,
+      params: NameParam,
+      body: ChangeBackend,
+      querystring: CheckQuery,
+      response: { 200: Backend },
+    },
+    handle: async ({ caller, params, body, query, origin }) => {
+      const row = await changeBackend(core, caller, params.name, body, query.check ?? true, origin)
+      return present(http, await readAnew(http, caller, row.name))
+    },
+  })
+
+  addRoute(http, 'DELETE /v1/admin/backends/:name', {
+    schema: {
+      summary: 'Delete a backend',
+      tags,
+      params: NameParam,
+      querystring: ForceQuery,
+      response: { 204: Type.Null() },
+    },
+    handle: async ({ caller, params, query, origin, reply }) => {
+      await deleteBackend(core, caller, params.name, query.force ?? false, origin)
+      return reply.code(204).send()
+    },
+  })
+
+  addRoute(http, 'GET /v1/admin/kinds', {
+    schema: {
+      summary: 'The kinds of backend, with the schemas of their configuration',
+      tags,
+      response: { 200: Type.Array(Kind) },
+    },
+    handle: () =>
+      [...core.backends.kinds.values()].map((kind) => ({
+        type: kind.type,
+        title: kind.title,
+        revocation: kind.revocation,
+        scopes: { help: kind.scopes.help, examples: [...kind.scopes.examples] },
+        config: kind.config,
+        params: kind.params,
+      })),
+  })
+}
+
+/** As the store has it now: the caller's generation is from before its own change. */
+async function readAnew(http: Http, caller: Caller, name: string) {
+  const generation = await http.core.store.generation()
+  return readBackend(http.core, { ...caller, generation }, name)
+}
+
+function present(http: Http, backend: Awaited<ReturnType<typeof readBackend>>) {
+  return {
+    ...presentBackend(backend),
+    name: backend.name,
+    created_at: timestamp(backend.createdAt),
+    ...optional('max_active', backend.maxActive),
+    config: shownConfig(http.core, backend),
+  }
+}

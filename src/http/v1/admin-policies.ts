@@ -1,0 +1,32 @@
+import { Type } from 'typebox'
+import { Policy } from '../../api/enrollment.ts'
+import { formatDuration } from '../../domain/duration.ts'
+import { formatRate } from '../../domain/policy.ts'
+import { addRoute, type Http } from '../route.ts'
+import { optional } from '../wire.ts'
+
+export function adminPolicyRoutes(http: Http): void {
+  addRoute(http, 'GET /v1/admin/policies', {
+    schema: {
+      summary: 'The configured policies, in the order in which they decide',
+      tags: ['admin: enrollments'],
+      response: { 200: Type.Array(Policy) },
+    },
+    handle: () =>
+      http.core.settings.policies.map((policy) => ({
+        name: policy.name,
+        pattern: policy.pattern,
+        scopes: policy.scopes,
+        auto_approve: policy.autoApprove,
+        ...lasting('max_agent_lifetime', policy.maxAgentLifetimeMs),
+        ...lasting('max_ttl', policy.maxTtlMs),
+        ...optional('max_agents', policy.maxAgents),
+        ...optional('rate', policy.rate === undefined ? undefined : formatRate(policy.rate)),
+        deny: policy.deny,
+      })),
+  })
+}
+
+function lasting<K extends string>(key: K, ms: number | undefined): { [P in K]?: string } {
+  return optional(key, ms === undefined ? undefined : formatDuration(ms))
+}

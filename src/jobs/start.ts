@@ -1,0 +1,47 @@
+import type { Core } from '../core/context.ts'
+import { expireEnrollments } from '../core/expire-enrollments.ts'
+import { reapAgents } from '../core/reap-agents.ts'
+import { startLoop } from './loop.ts'
+import { prune } from './prune.ts'
+import { createSweeper } from './sweep.ts'
+
+export interface Jobs {
+  /** Resolves when none is at work. */
+  stop(): Promise<void>
+}
+
+/** Pauses between turns, in ms. */
+const SWEEP_MS = 500
+const REAP_MS = 1_000
+const FLUSH_MS = 5_000
+const TIDY_MS = 30_000
+
+export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
+  const sweeper = createSweeper(core)
+  const loops = [
+    startLoop('sweep', SWEEP_MS, core.log, async (signal) => {
+      await sweeper.sweep(signal)
+      return false
+    }),
+    startLoop('reap', REAP_MS, core.log, async (signal) => {
+      await reapAgents(core, signal)
+      await expireEnrollments(core, core.store.now())
+      return false
+    }),
+    startLoop('flush', FLUSH_MS, core.log, async () => {
+      await core.lastUse.flush()
+      await core.denials.flush(core.store.now())
+      return false
+    }),
+    startLoop('tidy', TIDY_MS, core.log, async (signal) => {
+      await core.store.commit(core.store.tokens.tidy(core.store.now()), { urgent: true })
+      return options.retentionMs > 0 && (await prune(core, options.retentionMs, signal))
+    }),
+  ]
+  return {
+    async stop() {
+      await Promise.all(loops.map((loop) => loop.stop()))
+      await sweeper.idle()
+    },
+  }
+}

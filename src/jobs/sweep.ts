@@ -1,0 +1,78 @@
+import type { OpenBackend } from '../backends/registry.ts'
+import type { Core } from '../core/context.ts'
+import { settleUpstream } from '../core/end-upstream.ts'
+import { expireLocal, takeOver } from '../core/expire-credentials.ts'
+import type { CredentialRow } from '../store/schema.ts'
+
+/** Rows of one commit for kinds without an upstream: small enough that a request beside it hardly waits. */
+const SLICE = 128
+/** Of one backend at once, for kinds with one. */
+const AT_ONCE = 4
+const BATCH = 32
+
+/**
+ * Ends what is due: expired credentials, revocations to be tried again, issues that were interrupted. Every
+ * backend has its own turn and its own connections, so that a broken one holds up nobody else.
+ */
+export function createSweeper(core: Core) {
+  const busy = new Map<string, Promise<void>>()
+
+  async function sweepBackend(backend: OpenBackend, signal: AbortSignal): Promise<void> {
+    const limit = backend.kind.upstream ? BATCH : SLICE
+    while (!signal.aborted) {
+      if (backend.kind.upstream && backend.breaker.wait() > 0) return
+      const rows = await core.store.credentials.takeDue(backend.uid, core.store.now(), limit)
+      if (rows.length === 0) break
+      if (backend.kind.upstream) await settleAll(core, backend, rows, signal)
+      else await expireLocal(core, backend, rows)
+      if (rows.length < limit) break
+    }
+    if (backend.endedAt !== null) await forgetEnded(core, backend)
+  }
+
+  return {
+    /** One look at every backend; does not wait for those still at work from the last one. */
+    async sweep(signal: AbortSignal): Promise<void> {
+      const { byUid } = await core.backends.at(await core.store.generation())
+      for (const backend of byUid.values()) {
+        if (busy.has(backend.uid)) continue
+        const turn = sweepBackend(backend, signal)
+          .catch((error: unknown) =>
+            core.log.error(
+              { err: error, backend: backend.name },
+              'the sweep of a backend failed; it goes on',
+            ),
+          )
+          .finally(() => busy.delete(backend.uid))
+        busy.set(backend.uid, turn)
+      }
+    },
+    /** Resolves when nothing is at work. */
+    async idle(): Promise<void> {
+      await Promise.all(busy.values())
+    },
+  }
+}
+
+async function settleAll(
+  core: Core,
+  backend: OpenBackend,
+  rows: readonly CredentialRow[],
+  signal: AbortSignal,
+): Promise<void> {
+  const waiting = [...rows]
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let row = waiting.shift(); row !== undefined && !signal.aborted; row = waiting.shift()) {
+        const revoking = await takeOver(core, row)
+        if (revoking !== undefined) await settleUpstream(core, backend, revoking)
+      }
+    }),
+  )
+}
+
+/** A deleted backend whose last credential is gone: its keys are erased. */
+async function forgetEnded(core: Core, backend: OpenBackend): Promise<void> {
+  if ((await core.store.credentials.countOpenOfBackend(backend.uid, 1)) > 0) return
+  await core.store.commit([core.store.backends.erase(backend.uid), { op: 'forget' }])
+}

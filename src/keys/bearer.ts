@@ -1,0 +1,51 @@
+import { createHmac, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto'
+
+const BEARER = /^ckr_[0-9a-f]{48}$/
+const CLIENT_SECRET = /^cks_[0-9a-f]{64}$/
+const DATA_KEY_BYTES = 32
+
+/** An agent's permanent bearer: `ckr_` and 192 random bits. */
+export function mintBearer(): string {
+  return `ckr_${randomBytes(24).toString('hex')}`
+}
+
+/** An OAuth client secret: `cks_` and 256 random bits. */
+export function mintClientSecret(): string {
+  return `cks_${randomBytes(32).toString('hex')}`
+}
+
+export function isBearerForm(text: string): boolean {
+  return text.length === 52 && BEARER.test(text)
+}
+
+export function isClientSecretForm(text: string): boolean {
+  return text.length === 68 && CLIENT_SECRET.test(text)
+}
+
+/** 32 random bytes. Stored sealed, so that master keys can change while the hashes stay. */
+export function generateDataKey(): Buffer {
+  return randomBytes(DATA_KEY_BYTES)
+}
+
+export interface Hasher {
+  /** HMAC-SHA-256 as 43 base64url characters: what is stored and looked up instead of the secret. */
+  hash(secret: string): string
+  /** Compares in constant time; false for a stored value of any other length. */
+  matches(secret: string, storedHash: string): boolean
+}
+
+/** A slow hash would add nothing: the secrets are random. Throws `Error` when the key is not 32 bytes. */
+export function createHasher(hashKey: Buffer): Hasher {
+  if (hashKey.length !== DATA_KEY_BYTES) throw new Error('the hash key is not 32 bytes')
+  const key = createSecretKey(hashKey)
+  const hash = (secret: string): string =>
+    createHmac('sha256', key).update(secret, 'utf8').digest('base64url')
+  return {
+    hash,
+    matches: (secret, storedHash) => {
+      const made = Buffer.from(hash(secret))
+      const stored = Buffer.from(storedHash)
+      return made.length === stored.length && timingSafeEqual(made, stored)
+    },
+  }
+}

@@ -1,0 +1,64 @@
+import { MAX_JWT_BYTES } from '../domain/limits.ts'
+import { decodeBase64url } from './base64url.ts'
+
+/** The last second of the year 9999: no honest NumericDate lies beyond it. */
+const MAX_NUMERIC_DATE = 253_402_300_799
+
+const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
+const HEADER_MEMBERS = new Set(['alg', 'kid', 'typ'])
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export interface JwsHeader {
+  readonly alg: string
+  readonly kid?: string
+  readonly typ?: string
+}
+
+/**
+ * The header of a compact JWS in its one strict form, before any library sees it: three canonical base64url
+ * parts of at most 4096 bytes, and no header member but `alg`, `kid` and `typ`, all strings. So a token that
+ * brings its own key (`jwk`, `jku`, `x5c`, `x5u`) or extensions (`crit`, `b64`) ends here. Never throws.
+ */
+export function readStrictHeader(token: unknown): JwsHeader | undefined {
+  if (typeof token !== 'string' || token.length > MAX_JWT_BYTES || !COMPACT.test(token)) return undefined
+  const parts = token.split('.').map(decodeBase64url)
+  const [head] = parts
+  if (head === undefined || parts.includes(undefined)) return undefined
+  const header = parseObject(head)
+  if (header === undefined || typeof header['alg'] !== 'string') return undefined
+  for (const [name, value] of Object.entries(header)) {
+    if (!HEADER_MEMBERS.has(name) || typeof value !== 'string') return undefined
+  }
+  return header as unknown as JwsHeader
+}
+
+function parseObject(bytes: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(utf8.decode(bytes))
+    return isPlainObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A NumericDate (RFC 7519 §2) that is a whole number of seconds between 1970 and the year 9999. */
+export function isNumericDate(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= MAX_NUMERIC_DATE
+}
+
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.length > 0
+}
+
+export function isTextArray(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(isText)
+}
+
+/** `aud` as RFC 7519 §4.1.3 has it: one string, or an array of nothing but strings. */
+export function isAudience(value: unknown): value is string | string[] {
+  return isText(value) || (isTextArray(value) && value.length > 0)
+}

@@ -1,0 +1,54 @@
+import { randomFillSync } from 'node:crypto'
+import { encodeTail, encodeTime, ID_PREFIX, type IdKind } from '../domain/ids.ts'
+
+export interface IdSource {
+  /** 26 characters, greater than every one before it from this source. */
+  body(): string
+  /** A body behind the prefix of its kind. */
+  id(kind: IdKind): string
+}
+
+const POOL_BYTES = 8_192
+/** What one id takes at most: 13 bytes for the tail, 2 for the counter of a new ms. */
+const ID_BYTES = 15
+const MAX_COUNTER = 4_095
+const MAX_TIME = 2 ** 48 - 1
+
+/**
+ * `now` is epoch ms. Strictly monotonic (RFC 9562 §6.2, method 1): while the clock stands still or goes back,
+ * the last ms stays and the counter grows; a counter that is used up borrows the next ms.
+ */
+export function createIdSource(now: () => number): IdSource {
+  const pool = Buffer.allocUnsafeSlow(POOL_BYTES)
+  let used = POOL_BYTES
+  let ms = 0
+  let prefix = encodeTime(0)
+  let counter = 0
+
+  const enter = (next: number): void => {
+    ms = next
+    prefix = encodeTime(next)
+    // Below 2048: at least 2048 ids fit into any ms, and how many were made before stays hidden.
+    counter = pool.readUInt16LE(used) & 2_047
+    pool[used] = 0
+    pool[used + 1] = 0
+    used += 2
+  }
+
+  const body = (): string => {
+    if (used + ID_BYTES > POOL_BYTES) {
+      randomFillSync(pool)
+      used = 0
+    }
+    const clock = Math.min(Math.floor(now()), MAX_TIME)
+    if (clock > ms) enter(clock)
+    else if (counter < MAX_COUNTER) counter += 1
+    else enter(ms + 1)
+    const text = prefix + encodeTail(counter, pool, used)
+    // Used randomness must not lie about in memory, where it would tell past ids from a core dump.
+    for (const end = used + 13; used < end; used += 1) pool[used] = 0
+    return text
+  }
+
+  return { body, id: (kind) => ID_PREFIX[kind] + body() }
+}

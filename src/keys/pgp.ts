@@ -1,0 +1,51 @@
+import { requireName } from '../domain/agent.ts'
+import { MINUTE_MS } from '../domain/limits.ts'
+import { invalid } from '../domain/problems.ts'
+
+export interface AgentPgpKey {
+  /** The long key id: 16 upper-case hex characters, what git and gpg take as `user.signingkey`. */
+  readonly keyId: string
+  /** 40 upper-case hex characters. */
+  readonly fingerprint: string
+  /** ASCII armor. */
+  readonly publicKey: string
+  /** ASCII armor, without a passphrase. */
+  readonly privateKey: string
+}
+
+const EMAIL =
+  /^[A-Za-z0-9._+-]{1,128}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/
+const MAX_EMAIL_LENGTH = 254
+/** GnuPG refuses a key that was made in the future, so an agent's clock may be this much behind ours. */
+const BACKDATED_MS = MINUTE_MS
+
+/**
+ * An OpenPGP v4 key that signs and certifies and nothing else. Ed25519 in the legacy encoding (RFC 9580
+ * §9.2.1), the only one that GnuPG 2.2 imports. `now` is epoch ms. Throws `Problem` for a name that is no
+ * agent name or an e-mail that could break out of a user id: the library does not check them.
+ */
+export async function generateAgentPgpKey(agent: {
+  readonly name: string
+  readonly email: string
+  readonly now: number
+}): Promise<AgentPgpKey> {
+  requireName(agent.name)
+  if (agent.email.length > MAX_EMAIL_LENGTH || !EMAIL.test(agent.email)) {
+    throw invalid('The signing e-mail is not a plain address of at most 254 characters.')
+  }
+  const { generateKey } = await import('openpgp')
+  const { privateKey, publicKey } = await generateKey({
+    type: 'ecc',
+    curve: 'ed25519Legacy',
+    userIDs: [{ name: agent.name, email: agent.email }],
+    subkeys: [],
+    date: new Date(agent.now - BACKDATED_MS),
+    format: 'object',
+  })
+  return {
+    keyId: publicKey.getKeyID().toHex().toUpperCase(),
+    fingerprint: publicKey.getFingerprint().toUpperCase(),
+    publicKey: publicKey.armor(),
+    privateKey: privateKey.armor(),
+  }
+}

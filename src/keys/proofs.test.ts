@@ -1,0 +1,365 @@
+import {
+  createHash,
+  createHmac,
+  createPrivateKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from 'node:crypto'
+import { calculateJwkThumbprint, compactDecrypt, type JWK } from 'jose'
+import * as oauth from 'oauth4webapi'
+import { describe, expect, test } from 'vitest'
+import { isEd25519Point } from './curve25519-point.ts'
+import { sealAnswer, verifyAssertion, verifyEnrollmentProof } from './proofs.ts'
+import { checkEncryptionJwk, checkPublicJwk } from './public-jwk.ts'
+
+const ISSUER = 'https://mayfly.example.com'
+const ENDPOINT = `${ISSUER}/oauth/token`
+const NOW = Date.UTC(2026, 10, 1, 12)
+const SECONDS = NOW / 1000
+
+type Pair = { privateKey: KeyObject; publicKey: KeyObject }
+const jwkOf = (pair: Pair) => pair.publicKey.export({ format: 'jwk' }) as Record<string, unknown>
+const ed = generateKeyPairSync('ed25519')
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const x25519 = generateKeyPairSync('x25519')
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
+const b64 = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+
+function forge(head: unknown, body: unknown, key: KeyObject = ed.privateKey): string {
+  const input = `${b64(head)}.${b64(body)}`
+  const hash = key.asymmetricKeyType === 'ed25519' ? null : 'sha256'
+  return `${input}.${sign(hash, Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
+}
+
+/** 32 bytes, little-endian, as base64url: the `x` of an OKP key. */
+const encodeX = (hex: string) => Buffer.from(hex.padEnd(64, '0'), 'hex').toString('base64url')
+
+describe('checkPublicJwk', () => {
+  test.each([
+    ['Ed25519', ed, ['kty', 'crv', 'x']],
+    ['P-256', ec, ['kty', 'crv', 'x', 'y']],
+  ] as const)('takes %s and keeps the required members only', async (_name, pair, members) => {
+    const jwk = jwkOf(pair)
+    const alg = pair === ed ? 'EdDSA' : 'ES256'
+    const checked = checkPublicJwk({ ...jwk, kid: 'mine', alg, use: 'sig' })
+    expect(checked?.thumbprint).toBe(await calculateJwkThumbprint(jwk as JWK))
+    expect(checked?.jwk).toEqual(jwk)
+    expect(Object.keys(checked?.jwk ?? {})).toEqual(members)
+  })
+
+  test('takes every honest Ed25519 key', () => {
+    for (let count = 0; count < 50; count += 1) {
+      expect(checkPublicJwk(jwkOf(generateKeyPairSync('ed25519')))).toBeDefined()
+    }
+  })
+
+  const edJwk = jwkOf(ed)
+  const ecJwk = jwkOf(ec)
+  const x = String(edJwk['x'])
+  test.each([
+    ['null', null],
+    ['text', JSON.stringify(edJwk)],
+    ['an array', [edJwk]],
+    ['an empty object', {}],
+    ['a private Ed25519 key', ed.privateKey.export({ format: 'jwk' })],
+    ['a private P-256 key', ec.privateKey.export({ format: 'jwk' })],
+    ['d alone', { ...edJwk, d: '' }],
+    ['RSA', jwkOf(rsa)],
+    ['oct', { kty: 'oct', k: 'AAAA' }],
+    ['X25519', jwkOf(x25519)],
+    ['Ed448', jwkOf(generateKeyPairSync('ed448'))],
+    ['P-384', jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }))],
+    ['secp256k1', jwkOf(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }))],
+    ['an extra member', { ...edJwk, x5c: [] }],
+    ['key_ops', { ...edJwk, key_ops: ['verify'] }],
+    ['a jku', { ...edJwk, jku: 'https://evil.example' }],
+    ['use enc', { ...edJwk, use: 'enc' }],
+    ['the algorithm of another curve', { ...edJwk, alg: 'ES256' }],
+    ['alg none', { ...edJwk, alg: 'none' }],
+    ['alg as an array', { ...edJwk, alg: ['EdDSA'] }],
+    ['kid as a number', { ...edJwk, kid: 1 }],
+    ['a long kid', { ...edJwk, kid: 'k'.repeat(129) }],
+    ['y on an OKP key', { ...edJwk, y: ecJwk['y'] }],
+    ['no y on a P-256 key', { kty: 'EC', crv: 'P-256', x: ecJwk['x'] }],
+    ['kty EC with crv Ed25519', { ...edJwk, kty: 'EC' }],
+    ['padded x', { ...edJwk, x: `${x}=` }],
+    ['x with a newline', { ...edJwk, x: `${x}\n` }],
+    ['x with stray low bits', { ...edJwk, x: `${'A'.repeat(42)}B` }],
+    ['a short x', { ...edJwk, x: x.slice(0, 42) }],
+    ['a long x', { ...edJwk, x: `${x}AAAA` }],
+    ['x as a number', { ...edJwk, x: 1 }],
+    ['a P-256 point off the curve', { ...ecJwk, y: ecJwk['x'] }],
+    ['the P-256 point 0, 0', { ...ecJwk, x: encodeX(''), y: encodeX('') }],
+    ['a P-256 x beyond the prime', { ...ecJwk, x: encodeX('f'.repeat(64)) }],
+    ['the Ed25519 identity', { ...edJwk, x: encodeX('01') }],
+    ['Ed25519 of order 4', { ...edJwk, x: encodeX('') }],
+    ['Ed25519 of order 2', { ...edJwk, x: encodeX(`ec${'f'.repeat(60)}7f`) }],
+    ['Ed25519 y beyond the prime', { ...edJwk, x: encodeX(`ee${'f'.repeat(60)}7f`) }],
+    ['Ed25519 off the curve', { ...edJwk, x: encodeX('02') }],
+  ])('refuses %s', (_name, jwk) => {
+    expect(checkPublicJwk(jwk)).toBeUndefined()
+  })
+
+  test('refuses both Ed25519 points of order 8, with either sign', () => {
+    for (const y of [
+      '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+      'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+    ]) {
+      const bytes = Buffer.from(y, 'hex')
+      expect(isEd25519Point(bytes)).toBe(false)
+      bytes.writeUInt8(bytes.readUInt8(31) | 0x80, 31)
+      expect(isEd25519Point(bytes)).toBe(false)
+    }
+    // The base point of RFC 8032 §5.1 is fine.
+    expect(isEd25519Point(Buffer.from(`58${'66'.repeat(31)}`, 'hex'))).toBe(true)
+  })
+})
+
+describe('checkEncryptionJwk', () => {
+  const jwk = jwkOf(x25519)
+  test('takes X25519 and P-256', () => {
+    expect(checkEncryptionJwk({ ...jwk, use: 'enc', alg: 'ECDH-ES', kid: 'e' })).toEqual(jwk)
+    expect(checkEncryptionJwk(jwkOf(ec))).toEqual(jwkOf(ec))
+  })
+
+  test.each([
+    ['Ed25519', jwkOf(ed)],
+    ['a private key', x25519.privateKey.export({ format: 'jwk' })],
+    ['use sig', { ...jwk, use: 'sig' }],
+    ['another alg', { ...jwk, alg: 'RSA-OAEP' }],
+    ['X448', jwkOf(generateKeyPairSync('x448'))],
+    ['the zero point', { ...jwk, x: encodeX('') }],
+    ['the point 1', { ...jwk, x: encodeX('01') }],
+    ['order 8', { ...jwk, x: encodeX('e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800') }],
+    ['p - 1', { ...jwk, x: encodeX(`ec${'f'.repeat(60)}7f`) }],
+    ['undefined', undefined],
+  ])('refuses %s', (_name, key) => {
+    expect(checkEncryptionJwk(key)).toBeUndefined()
+  })
+})
+
+/** What both kinds of proof refuse, whatever they say. */
+function hostileForms(header: Record<string, unknown>, claims: Record<string, unknown>): [string, unknown][] {
+  const good = forge(header, claims)
+  const [head = '', body = '', signature = ''] = good.split('.')
+  const input = `${b64({ ...header, alg: 'HS256' })}.${body}`
+  const mac = createHmac('sha256', JSON.stringify(jwkOf(ed)))
+    .update(input)
+    .digest('base64url')
+  const attacker = generateKeyPairSync('ed25519')
+  return [
+    ['alg none', `${b64({ ...header, alg: 'none' })}.${body}.`],
+    ['alg none with a signature', forge({ ...header, alg: 'none' }, claims)],
+    ['HS256 with the public key as secret', `${input}.${mac}`],
+    ['ES256 in name', forge({ ...header, alg: 'ES256' }, claims)],
+    ['a P-256 key instead', forge({ ...header, alg: 'ES256' }, claims, ec.privateKey)],
+    ['an RSA key instead', forge({ ...header, alg: 'RS256' }, claims, rsa.privateKey)],
+    ['another key', forge(header, claims, attacker.privateKey)],
+    ['another key in jwk', forge({ ...header, jwk: jwkOf(attacker) }, claims, attacker.privateKey)],
+    ['jku', forge({ ...header, jku: 'https://evil.example' }, claims)],
+    ['crit', forge({ ...header, crit: ['b64'], b64: true }, claims)],
+    ['typ at+jwt', forge({ ...header, typ: 'at+jwt' }, claims)],
+    ['typ as a number', forge({ ...header, typ: 1 }, claims)],
+    ['a padded signature', `${good}==`],
+    ['a trailing newline', `${good}\n`],
+    ['4 parts', `${good}.AA`],
+    ['no signature', `${head}.${body}.`],
+    ['a signature of zeros', `${head}.${body}.${Buffer.alloc(64).toString('base64url')}`],
+    ['a cut signature', `${head}.${body}.${signature.slice(0, 40)}`],
+    ['5 KiB', forge(header, { ...claims, pad: 'x'.repeat(5000) })],
+    ['unicode', `${good.slice(0, -1)}é`],
+    ['a payload that is an array', forge(header, [claims])],
+    ['nothing', ''],
+    ['undefined', undefined],
+    ['no jti', forge(header, { ...claims, jti: undefined })],
+    ['jti as a number', forge(header, { ...claims, jti: 12345678 })],
+    ['a jti of 129 characters', forge(header, { ...claims, jti: 'j'.repeat(129) })],
+    ['a jti with NUL', forge(header, { ...claims, jti: 'jjjjjjjj\0' })],
+    ['a jti with a newline', forge(header, { ...claims, jti: 'jjjjjjjj\n' })],
+    ['no aud', forge(header, { ...claims, aud: undefined })],
+    ['another aud', forge(header, { ...claims, aud: 'https://other.example' })],
+    ['aud with a slash', forge(header, { ...claims, aud: `${ISSUER}/` })],
+    ['aud as an object', forge(header, { ...claims, aud: { 0: ISSUER } })],
+    ['iat 1e300', forge(header, { ...claims, iat: 1e300 })],
+    ['iat as text', forge(header, { ...claims, iat: String(SECONDS) })],
+    ['iat null', forge(header, { ...claims, iat: null })],
+  ]
+}
+
+describe('verifyAssertion', () => {
+  const header = { alg: 'EdDSA' }
+  const claims = {
+    iss: 'agent_1',
+    sub: 'agent_1',
+    aud: ENDPOINT,
+    exp: SECONDS + 60,
+    iat: SECONDS,
+    jti: 'j-1',
+  }
+  const expected = { clientId: 'agent_1', audiences: [ISSUER, ENDPOINT], now: NOW }
+  const verify = (token: unknown, jwk: unknown = jwkOf(ed), now = NOW) =>
+    verifyAssertion(token as string, jwk, { ...expected, now })
+
+  test.each([
+    ['the token endpoint', ENDPOINT],
+    ['the issuer', ISSUER],
+    ['an array with the issuer', ['x', ISSUER]],
+  ])('takes one for %s', async (_name, aud) => {
+    expect(await verify(forge(header, { ...claims, aud }))).toEqual({
+      jti: 'j-1',
+      expiresAt: NOW + 60_000,
+      rememberUntil: NOW + 65_000,
+    })
+  })
+
+  test('takes ES256, the Ed25519 name of RFC 9864, a kid, and the usual types', async () => {
+    expect(await verify(forge({ alg: 'ES256' }, claims, ec.privateKey), jwkOf(ec))).toBeDefined()
+    expect(await verify(forge({ alg: 'Ed25519', kid: 'k' }, claims))).toBeDefined()
+    expect(await verify(forge({ ...header, typ: 'JWT' }, claims))).toBeDefined()
+    expect(await verify(forge({ ...header, typ: 'client-authentication+jwt' }, claims))).toBeDefined()
+  })
+
+  test.each(['Ed25519', 'ES256'])('takes what oauth4webapi makes with %s', async (alg) => {
+    const pair = await oauth.generateKeyPair(alg, { extractable: true })
+    const jwk = await crypto.subtle.exportKey('jwk', pair.publicKey)
+    const body = new URLSearchParams()
+    const client = { client_id: 'agent_1' }
+    await oauth.PrivateKeyJwt(pair.privateKey)({ issuer: ISSUER }, client, body, new Headers())
+    const { kty, crv, x, y } = jwk
+    const plain = y === undefined ? { kty, crv, x } : { kty, crv, x, y }
+    expect(await verify(body.get('client_assertion'), plain, Date.now())).toBeDefined()
+  })
+
+  test('keeps the bounds of time to the ms', async () => {
+    const token = forge(header, claims)
+    expect(await verify(token, undefined, NOW + 64_999)).toBeDefined()
+    expect(await verify(token, undefined, NOW + 65_000)).toBeUndefined()
+    expect(await verify(token, undefined, NOW - 5_000)).toBeDefined()
+    expect(await verify(token, undefined, NOW - 5_001)).toBeUndefined()
+    const far = (seconds: number) => forge(header, { ...claims, exp: SECONDS + seconds })
+    expect(await verify(far(305))).toBeDefined()
+    expect(await verify(far(306))).toBeUndefined()
+  })
+
+  test.each([
+    ...hostileForms(header, claims),
+    ['no exp', forge(header, { ...claims, exp: undefined })],
+    ['exp 1e300', forge(header, { ...claims, exp: 1e300 })],
+    ['exp as text', forge(header, { ...claims, exp: '1' })],
+    ['exp with a fraction', forge(header, { ...claims, exp: SECONDS + 60.5 })],
+    ['exp an hour ahead', forge(header, { ...claims, exp: SECONDS + 3600 })],
+    ['exp in the past', forge(header, { ...claims, exp: SECONDS - 10 })],
+    ['iat in the future', forge(header, { ...claims, iat: SECONDS + 6 })],
+    ['nbf in the future', forge(header, { ...claims, nbf: SECONDS + 6 })],
+    ['another iss', forge(header, { ...claims, iss: 'agent_2' })],
+    ['another sub', forge(header, { ...claims, sub: 'agent_2' })],
+    ['no iss', forge(header, { ...claims, iss: undefined })],
+    ['no sub', forge(header, { ...claims, sub: undefined })],
+    ['iss in an array', forge(header, { ...claims, iss: ['agent_1'] })],
+    ['aud with a number in it', forge(header, { ...claims, aud: [ISSUER, 1] })],
+    ['an empty jti', forge(header, { ...claims, jti: '' })],
+    ['the type of an enrollment proof', forge({ ...header, typ: 'enrollment-proof+jwt' }, claims)],
+  ] as [string, unknown][])('refuses %s', async (_name, token) => {
+    expect(await verify(token)).toBeUndefined()
+  })
+
+  test.each([null, undefined, 'x', {}, { kty: 'oct', k: 'AAAA' }])(
+    'refuses the stored key %j',
+    async (jwk) => {
+      expect(await verifyAssertion(forge(header, claims), jwk, expected)).toBeUndefined()
+    },
+  )
+})
+
+describe('verifyEnrollmentProof', () => {
+  const header = { alg: 'EdDSA' }
+  const claims = { aud: ISSUER, enr: 'enr_1', iat: SECONDS, jti: 'jjjjjjjj', enc: jwkOf(x25519) }
+  const expected = { issuer: ISSUER, enrollmentId: 'enr_1', now: NOW }
+  const verify = (token: unknown, now = NOW, jwk: unknown = jwkOf(ed)) =>
+    verifyEnrollmentProof(token as string, jwk, { ...expected, now })
+
+  test('takes Ed25519 and ES256, with X25519 and P-256 for the answer', async () => {
+    expect(await verify(forge(header, claims))).toEqual({
+      enrollmentId: 'enr_1',
+      jti: 'jjjjjjjj',
+      issuedAt: NOW,
+      rememberUntil: NOW + 60_001,
+      enc: jwkOf(x25519),
+    })
+    const second = forge(
+      { alg: 'ES256', typ: 'enrollment-proof+jwt' },
+      { ...claims, enc: jwkOf(ec) },
+      ec.privateKey,
+    )
+    expect((await verify(second, NOW, jwkOf(ec)))?.enc).toEqual(jwkOf(ec))
+  })
+
+  test('is good for 60 s either way', async () => {
+    const token = forge(header, claims)
+    expect(await verify(token, NOW + 60_000)).toBeDefined()
+    expect(await verify(token, NOW + 60_001)).toBeUndefined()
+    expect(await verify(token, NOW - 60_000)).toBeDefined()
+    expect(await verify(token, NOW - 60_001)).toBeUndefined()
+  })
+
+  test.each([
+    ...hostileForms(header, claims),
+    ['aud in an array', forge(header, { ...claims, aud: [ISSUER] })],
+    ['no iat', forge(header, { ...claims, iat: undefined })],
+    ['another enr', forge(header, { ...claims, enr: 'enr_2' })],
+    ['no enr', forge(header, { ...claims, enr: undefined })],
+    ['a jti of 7 characters', forge(header, { ...claims, jti: 'jjjjjjj' })],
+    ['no enc', forge(header, { ...claims, enc: undefined })],
+    [
+      'enc with its private part',
+      forge(header, { ...claims, enc: x25519.privateKey.export({ format: 'jwk' }) }),
+    ],
+    ['enc of Ed25519', forge(header, { ...claims, enc: jwkOf(ed) })],
+    ['enc of RSA', forge(header, { ...claims, enc: jwkOf(rsa) })],
+    ['enc off the curve', forge(header, { ...claims, enc: { ...jwkOf(ec), y: jwkOf(ec)['x'] } })],
+    ['enc of small order', forge(header, { ...claims, enc: { ...jwkOf(x25519), x: encodeX('') } })],
+    ['enc as text', forge(header, { ...claims, enc: JSON.stringify(jwkOf(x25519)) })],
+    ['exp in the past', forge(header, { ...claims, exp: SECONDS - 10 })],
+    ['the type of a client assertion', forge({ ...header, typ: 'client-authentication+jwt' }, claims)],
+  ] as [string, unknown][])('refuses %s', async (_name, token) => {
+    expect(await verify(token)).toBeUndefined()
+  })
+
+  test('an assertion is no proof, and a proof no assertion', async () => {
+    const assertion = { iss: 'a', sub: 'a', aud: ISSUER, exp: SECONDS + 60, iat: SECONDS, jti: 'jjjjjjjj' }
+    expect(await verify(forge(header, assertion))).toBeUndefined()
+    const asked = { clientId: 'a', audiences: [ISSUER], now: NOW }
+    expect(await verifyAssertion(forge(header, claims), jwkOf(ed), asked)).toBeUndefined()
+  })
+})
+
+describe('sealAnswer', () => {
+  test.each([
+    ['X25519', x25519],
+    ['P-256', ec],
+  ] as const)('to %s opens with the private key and no other', async (_name, pair) => {
+    const enc = checkEncryptionJwk(jwkOf(pair))
+    if (enc === undefined) throw new Error('not a key')
+    const answer = { token: 'ckr_x', scopes: ['a'], note: 'ü' }
+    const sealed = await sealAnswer(answer, enc)
+    expect(sealed.split('.')).toHaveLength(5)
+    expect(sealed).not.toContain(createHash('sha256').update('ckr_x').digest('base64url'))
+    const opened = await compactDecrypt(
+      sealed,
+      createPrivateKey(pair.privateKey.export({ type: 'pkcs8', format: 'pem' })),
+    )
+    expect(opened.protectedHeader).toMatchObject({ alg: 'ECDH-ES', enc: 'A256GCM' })
+    expect(JSON.parse(Buffer.from(opened.plaintext).toString())).toEqual(answer)
+    const stranger =
+      pair === ec ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('x25519')
+    await expect(compactDecrypt(sealed, stranger.privateKey)).rejects.toThrow()
+    expect(await sealAnswer(answer, enc)).not.toBe(sealed)
+  })
+
+  test('refuses a key that is none', async () => {
+    await expect(sealAnswer({}, { kty: 'OKP', crv: 'X25519', x: encodeX('') })).rejects.toThrow()
+  })
+})

@@ -1,0 +1,86 @@
+import type { Step } from './change.ts'
+import { countRows } from './count.ts'
+import type { Engine } from './engine.ts'
+import { run } from './run.ts'
+import type { EnrollmentRow } from './schema.ts'
+
+export type EnrollmentsTable = ReturnType<typeof createEnrollments>
+
+export function createEnrollments(engine: Engine) {
+  return { ...enrollmentReads(engine), ...enrollmentSteps(engine) }
+}
+
+function enrollmentReads(engine: Engine) {
+  const { build, read } = engine
+  const all = () => build.selectFrom('enrollments').selectAll()
+  return {
+    find: async (id: string): Promise<EnrollmentRow | undefined> =>
+      (await read<EnrollmentRow>(all().where('id', '=', id)))[0],
+    /** Oldest first, those after `cursor`. */
+    list: (
+      status: string | undefined,
+      cursor: string | undefined,
+      limit: number,
+    ): Promise<EnrollmentRow[]> => {
+      let query = all()
+      if (status !== undefined) query = query.where('status', '=', status)
+      if (cursor !== undefined) query = query.where('id', '>', cursor)
+      return read<EnrollmentRow>(query.orderBy('id').limit(limit))
+    },
+    pendingOf: (agentId: string): Promise<EnrollmentRow[]> =>
+      read<EnrollmentRow>(
+        all().where('status', '=', 'pending').where('agent_id', '=', agentId).orderBy('id').limit(100),
+      ),
+    countPending: (atMost: number): Promise<number> =>
+      countRows(
+        engine,
+        build.selectFrom('enrollments').select('id').where('status', '=', 'pending').limit(atMost),
+      ),
+    expired: (now: number, limit: number): Promise<EnrollmentRow[]> =>
+      read<EnrollmentRow>(all().where('status', '=', 'pending').where('expires_at', '<=', now).limit(limit)),
+    uncollected: (now: number, limit: number): Promise<EnrollmentRow[]> =>
+      read<EnrollmentRow>(all().where('collect_until', '<=', now).limit(limit)),
+  }
+}
+
+function enrollmentSteps({ build }: Engine) {
+  return {
+    decide: (id: string, set: Partial<EnrollmentRow>): Step =>
+      run(build.updateTable('enrollments').set(set).where('id', '=', id).where('status', '=', 'pending'), 1),
+    /** The first proven fetch: from now on the answer is kept only until `eraseAt`. */
+    collect: (id: string, now: number, eraseAt: number): Step =>
+      run(
+        build
+          .updateTable('enrollments')
+          .set({ collected_at: now, collect_until: null, erase_at: eraseAt })
+          .where('id', '=', id)
+          .where('collected_at', 'is', null)
+          .where('answer', 'is not', null),
+        1,
+      ),
+    abandon: (id: string): Step =>
+      run(
+        build
+          .updateTable('enrollments')
+          .set({ collect_until: null, answer: null, status: 'expired' })
+          .where('id', '=', id)
+          .where('collected_at', 'is', null),
+        1,
+      ),
+    eraseAnswers: (now: number): Step =>
+      run(
+        build.updateTable('enrollments').set({ answer: null, erase_at: null }).where('erase_at', '<=', now),
+        'any',
+      ),
+    /** Amendments of an agent that has ended. */
+    expireOf: (agentId: string, now: number): Step =>
+      run(
+        build
+          .updateTable('enrollments')
+          .set({ status: 'expired', decided_at: now, answer: null })
+          .where('agent_id', '=', agentId)
+          .where('status', '=', 'pending'),
+        'any',
+      ),
+  }
+}

@@ -1,0 +1,18 @@
+import type { Step } from './change.ts'
+import type { Engine } from './engine.ts'
+import { run } from './run.ts'
+
+export type MetaTable = ReturnType<typeof createMeta>
+
+/** Single values by name: `key_check`, `hash_key` (sealed). */
+export function createMeta(engine: Engine) {
+  const { build, read } = engine
+  return {
+    get: async (key: string): Promise<string | undefined> =>
+      (await read<{ value: string }>(build.selectFrom('meta').select('value').where('key', '=', key)))[0]
+        ?.value,
+    add: (key: string, value: string): Step => ({ op: 'insert', table: 'meta', row: { key, value } }),
+    replace: (key: string, from: string, to: string): Step =>
+      run(build.updateTable('meta').set({ value: to }).where('key', '=', key).where('value', '=', from), 1),
+  }
+}

@@ -1,0 +1,31 @@
+import type { Compilable } from 'kysely'
+import type { Change, Step, Value } from './change.ts'
+
+/** A compiled update or delete as a step that must touch exactly `rows` rows. */
+export function run(query: Compilable, rows: number | 'any'): Step {
+  const { sql, parameters } = query.compile()
+  return { op: 'run', sql, params: parameters.map(asValue), rows }
+}
+
+/**
+ * What can be stored or compared with what is. A `Date` would silently become NULL in SQLite, `NaN` too, and a
+ * boolean an error; PostgreSQL has no text with NUL. All are bugs of ours: throws `TypeError`.
+ */
+export function asValue(value: unknown): Value {
+  if (value === null || (typeof value === 'number' && Number.isSafeInteger(value))) return value
+  if (typeof value === 'string') {
+    if (value.includes('\0')) throw new TypeError('a stored text holds no NUL')
+    return value
+  }
+  const found = typeof value === 'number' ? String(value) : typeof value
+  throw new TypeError(`a stored value is text, a whole number or null, not ${found}`)
+}
+
+/** Before a change joins others: what cannot be stored is refused alone. Throws `TypeError`. */
+export function requireStorable(change: Change): void {
+  for (const step of change) {
+    if (step.op === 'insert') for (const cell of Object.values(step.row)) asValue(cell)
+    else if (step.op === 'run') step.params.forEach(asValue)
+    else if (step.op === 'guard') asValue(step.version)
+  }
+}

@@ -1,0 +1,118 @@
+import { chmodSync, closeSync, existsSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { migrate } from './migrate.ts'
+import { type Applier, createApplier } from './sqlite-commit.ts'
+import { isBusy } from './sqlite-errors.ts'
+
+const MAX_STATEMENTS = 512
+/** Room to end credentials in when the disk is full. */
+const BALLAST_BYTES = 2 * 1024 * 1024
+
+/** The open file with its prepared statements, which die with it. */
+export interface OpenFile {
+  readonly db: DatabaseSync
+  statement(sql: string): StatementSync
+  readonly applier: Applier
+}
+
+/** Opens `file` and brings its schema up to date. Throws where another process holds it. */
+export async function openFile(file: string): Promise<OpenFile> {
+  const opened = connect(file)
+  try {
+    await migrate({
+      dialect: 'sqlite',
+      version: async () => Number(opened.db.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0),
+      apply: async (statements, version) => {
+        opened.db.exec(`BEGIN IMMEDIATE; ${statements.join(';\n')}; PRAGMA user_version = ${version}; COMMIT`)
+      },
+    })
+  } catch (error) {
+    opened.db.close()
+    throw error
+  }
+  return opened
+}
+
+export function connect(file: string): OpenFile {
+  // The journal takes its mode from the file, so the file must be private before SQLite opens it.
+  closeSync(openSync(file, 'a', 0o600))
+  chmodSync(file, 0o600)
+  const db = new DatabaseSync(file, { timeout: 0 })
+  try {
+    setUp(db)
+  } catch (error) {
+    db.close()
+    if (isBusy(error))
+      throw new Error(`another process holds ${file}: only one Mayfly may use a data directory`)
+    throw error
+  }
+  const statement = cacheStatements(db)
+  let applier: Applier | undefined
+  return {
+    db,
+    statement,
+    /** Made at first use: it prepares statements on tables that a new file does not have yet. */
+    get applier() {
+      applier ??= createApplier(statement)
+      return applier
+    },
+  }
+}
+
+/** The lock is taken here and held until the file is closed. */
+function setUp(db: DatabaseSync): void {
+  db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+  db.exec('PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY')
+  db.exec('BEGIN IMMEDIATE; COMMIT')
+  const mode = db.prepare('PRAGMA synchronous').get()?.['synchronous']
+  const journal = db.prepare('PRAGMA journal_mode').get()?.['journal_mode']
+  if (mode !== 2 || journal !== 'wal')
+    throw new Error('SQLite did not accept journal_mode=WAL and synchronous=FULL')
+}
+
+function cacheStatements(db: DatabaseSync): (sql: string) => StatementSync {
+  const statements = new Map<string, StatementSync>()
+  return (sql) => {
+    let prepared = statements.get(sql)
+    if (prepared === undefined) {
+      if (statements.size >= MAX_STATEMENTS) statements.clear()
+      prepared = db.prepare(sql)
+      statements.set(sql, prepared)
+    }
+    return prepared
+  }
+}
+
+/**
+ * After a failed commit: brings what was acknowledged into the database file, synced, and empties the journal.
+ * Frames of the failed commit would else come back to life when the file is opened, and frames whose sync
+ * failed could be lost later together with all that follows them. Throws while the disk does not allow it.
+ */
+export function emptyJournal(db: DatabaseSync): void {
+  const busy = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy']
+  if (busy !== 0) throw new Error('the journal could not be emptied')
+}
+
+/** A file that takes room, to be given up when the disk is full. */
+export interface Ballast {
+  /** False when there is no room for it. */
+  lay(): boolean
+  drop(): void
+}
+
+export function createBallast(path: string): Ballast {
+  const drop = () => rmSync(path, { force: true })
+  return {
+    drop,
+    lay() {
+      try {
+        if (existsSync(path) && statSync(path).size === BALLAST_BYTES) return true
+        writeFileSync(path, Buffer.alloc(BALLAST_BYTES), { mode: 0o600 })
+        return true
+      } catch {
+        drop()
+        return false
+      }
+    },
+  }
+}

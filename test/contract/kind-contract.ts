@@ -1,0 +1,223 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  type Backend,
+  BackendError,
+  type Handle,
+  type Issued,
+  type IssueRequest,
+  type Kind,
+} from '../../src/backends/kind.ts'
+import { encodeTail, encodeTime, isId } from '../../src/domain/ids.ts'
+import { isScope } from '../../src/domain/scope.ts'
+
+/** Looks at the upstream itself, past the kind. Times are epoch ms. */
+export interface Probe {
+  /** Whether what the handle names is there. Absent where nothing is made upstream. */
+  exists?(handle: Handle): Promise<boolean>
+  /** Uses the credential as an agent would; throws or is false when it does not work. */
+  use(issued: Issued): Promise<boolean>
+  /** When the upstream itself ends it. */
+  expiresAt(issued: Issued): Promise<number>
+}
+
+export interface OpenKind {
+  readonly kind: Kind
+  readonly backend: Backend
+  /** Scopes that can be granted here. */
+  readonly scopes: readonly string[]
+  readonly probe: Probe
+  /** All that the kind has logged so far. */
+  logged(): string
+  /** A second instance whose upstream cannot be reached; absent on kinds without an upstream. */
+  unreachable?(): Promise<Backend>
+  close(): Promise<void>
+}
+
+export function newCredentialId(now = Date.now()): string {
+  return `cred_${encodeTime(now)}${encodeTail(0, randomBytes(13))}`
+}
+
+export function newRequest(
+  scopes: readonly string[],
+  options: { ttlMs?: number; params?: unknown } = {},
+): IssueRequest<unknown> {
+  const issuedAt = Date.now()
+  return {
+    credentialId: newCredentialId(issuedAt),
+    agent: { id: `ag_${newCredentialId().slice(5)}`, name: 'contract' },
+    scopes,
+    params: options.params ?? {},
+    issuedAt,
+    expiresAt: issuedAt + (options.ttlMs ?? 600_000),
+  }
+}
+
+const never = () => AbortSignal.timeout(20_000)
+
+/** What every kind promises (src/backends/kind.ts). */
+export function describeKind(name: string, open: () => Promise<OpenKind>): void {
+  describe(`the contract of a kind: ${name}`, () => {
+    let opened: OpenKind
+    beforeAll(async () => {
+      opened = await open()
+    }, 60_000)
+    afterAll(() => opened?.close())
+
+    describeShape(() => opened)
+    describeIssue(() => opened)
+    describeRevoke(() => opened)
+  })
+}
+
+function describeShape(get: () => OpenKind): void {
+  it('describes itself truthfully', () => {
+    const { kind, backend } = get()
+    expect(kind.type).toMatch(/^[a-z][a-z0-9-]*$/)
+    expect(kind.title).not.toBe('')
+    expect(kind.scopes.help).not.toBe('')
+    expect(kind.config).toMatchObject({ type: 'object', additionalProperties: false })
+    expect(kind.params).toMatchObject({ additionalProperties: false })
+    for (const scope of kind.scopes.examples) {
+      expect(isScope(scope)).toBe(true)
+      expect(kind.scopes.valid(scope)).toBe(true)
+    }
+    for (const hostile of ['', "x'; DROP", 'a b', 'a\n', 'a::b', 'ä']) {
+      expect(kind.scopes.valid(hostile)).toBe(false)
+    }
+    expect(typeof backend.revoke).toBe(kind.revocation === 'exact' ? 'function' : 'undefined')
+    if (kind.upstream && backend.revoke !== undefined) expect(typeof backend.recover).toBe('function')
+  })
+
+  it('passes its own check, and fails it with a BackendError when it has been aborted', async () => {
+    const { kind, backend } = get()
+    await expect(backend.check(never())).resolves.toBeUndefined()
+    if (kind.upstream) await expect(backend.check(AbortSignal.abort())).rejects.toBeInstanceOf(BackendError)
+  })
+
+  it('says that an upstream which cannot be reached is unavailable', async () => {
+    const backend = await get().unreachable?.()
+    if (backend === undefined) return
+    const handle = backend.recover?.(newCredentialId())
+    const tries = [backend.check(never()), backend.issue(newRequest([]), never())]
+    if (handle !== undefined && backend.revoke) tries.push(backend.revoke(handle, never()) as Promise<never>)
+    for (const outcome of await Promise.allSettled(tries)) {
+      expect(outcome.status).toBe('rejected')
+      const reason = outcome.status === 'rejected' ? outcome.reason : undefined
+      expect(reason).toBeInstanceOf(BackendError)
+      expect(reason.fault).toBe('unavailable')
+    }
+    await backend[Symbol.asyncDispose]()
+  })
+}
+
+function secretsOf(issued: Issued): string[] {
+  const fields = Object.entries(issued.fields ?? {})
+  const hidden = fields.filter(([field]) => /password|secret|token|key|url/.test(field))
+  return [issued.secret, ...hidden.map(([, value]) => String(value))].filter((text) => text !== undefined)
+}
+
+async function end(open: OpenKind, request: IssueRequest<unknown>): Promise<void> {
+  const handle = open.backend.recover?.(request.credentialId)
+  if (handle !== undefined) await open.backend.revoke?.(handle, never())
+}
+
+function describeIssue(get: () => OpenKind): void {
+  it('issues one secret or several fields, which work, and names the handle beforehand', async () => {
+    const { backend, probe, scopes, kind } = get()
+    const request = newRequest(scopes)
+    const issued = await backend.issue(request, never())
+    expect((issued.secret === undefined) !== (issued.fields === undefined)).toBe(true)
+    expect(secretsOf(issued).every((text) => text.length >= 20)).toBe(true)
+    expect(await probe.use(issued)).toBe(true)
+    if (kind.upstream && kind.revocation === 'exact') {
+      expect(issued.handle).toEqual(backend.recover?.(request.credentialId))
+      expect(isId('credential', request.credentialId)).toBe(true)
+    }
+    await end(get(), request)
+  })
+
+  it('sets the expiry upstream, never later than asked', async () => {
+    const { backend, probe, scopes } = get()
+    const request = newRequest(scopes, { ttlMs: 61_234 })
+    const issued = await backend.issue(request, never())
+    const actual = await probe.expiresAt(issued)
+    expect(actual).toBe(issued.upstreamExpiresAt ?? request.expiresAt)
+    expect(actual).toBeLessThanOrEqual(request.expiresAt)
+    expect(actual).toBeGreaterThan(request.expiresAt - 1_001)
+    await end(get(), request)
+  })
+
+  it('never issues the same secret twice, at once or one after the other', async () => {
+    const { backend, scopes } = get()
+    const requests = Array.from({ length: 12 }, () => newRequest(scopes))
+    const all = await Promise.all(requests.map((request) => backend.issue(request, never())))
+    const secrets = all.map((issued) => secretsOf(issued)[0])
+    expect(new Set(secrets).size).toBe(requests.length)
+    await Promise.all(requests.map((request) => end(get(), request)))
+  })
+
+  it('puts nothing secret into facts, handle or log', async () => {
+    const { backend, scopes, logged } = get()
+    const request = newRequest(scopes)
+    const issued = await backend.issue(request, never())
+    const seen = JSON.stringify([issued.facts, issued.handle]) + logged()
+    for (const secret of secretsOf(issued)) expect(seen).not.toContain(secret)
+    await end(get(), request)
+  })
+}
+
+function describeRevoke(get: () => OpenKind): void {
+  it('revokes at once, and again, and what never was', async () => {
+    const { backend, kind, probe, scopes } = get()
+    if (kind.revocation !== 'exact' || backend.revoke === undefined || backend.recover === undefined) return
+    const request = newRequest(scopes)
+    const issued = await backend.issue(request, never())
+    const handle = issued.handle ?? {}
+    expect(await probe.exists?.(handle)).toBe(true)
+    await backend.revoke(handle, never())
+    expect(await probe.exists?.(handle)).toBe(false)
+    await expect(probe.use(issued).catch(() => false)).resolves.toBe(false)
+    await backend.revoke(handle, never())
+    await backend.revoke(backend.recover(newCredentialId()), never())
+  })
+
+  it('revokes once when several try at the same time', async () => {
+    const { backend, kind, probe, scopes } = get()
+    if (kind.revocation !== 'exact') return
+    const { handle = {} } = await backend.issue(newRequest(scopes), never())
+    await Promise.all(Array.from({ length: 5 }, () => backend.revoke?.(handle, never())))
+    expect(await probe.exists?.(handle)).toBe(false)
+  })
+
+  it('leaves nothing behind when an issue is aborted anywhere and then undone', async () => {
+    const { backend, kind, probe, scopes } = get()
+    if (!kind.upstream || backend.recover === undefined || backend.revoke === undefined) return
+    let refused = 0
+    for (let ms = 0; ms < 24; ms += 2) {
+      const request = newRequest(scopes)
+      const abort = new AbortController()
+      const issuing = backend.issue(request, abort.signal).catch((error: unknown) => {
+        refused += 1
+        expect(error).toBeInstanceOf(BackendError)
+      })
+      // The point of the abort has to move through the exchange with the upstream: only time can do that.
+      setTimeout(() => abort.abort(), ms)
+      await issuing
+      const handle = backend.recover(request.credentialId)
+      await backend.revoke(handle, never())
+      expect(await probe.exists?.(handle)).toBe(false)
+    }
+    expect(refused).toBeGreaterThan(0)
+  })
+
+  it('fails to revoke with a BackendError once aborted, and is disposed of twice', async () => {
+    const { backend } = get()
+    const handle = backend.recover?.(newCredentialId())
+    if (handle !== undefined && backend.revoke !== undefined) {
+      await expect(backend.revoke(handle, AbortSignal.abort())).rejects.toBeInstanceOf(BackendError)
+    }
+    await backend[Symbol.asyncDispose]()
+    await backend[Symbol.asyncDispose]()
+  })
+}

@@ -1,0 +1,128 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import ts from 'typescript'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { COLUMNS } from '../../src/store/columns.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import { startPostgres } from '../support/postgres.ts'
+
+interface Column {
+  table: string
+  name: string
+  type: string
+  required: boolean
+}
+interface Schema {
+  dump: string
+  columns: Column[]
+}
+
+/** Ours, not SQLite's; sorted, so that a dump depends on nothing but the schema. */
+async function sqliteSchema(): Promise<Schema> {
+  const directory = await mkdtemp(join(tmpdir(), 'mayfly-schema-'))
+  await (await openSqlite({ directory })).close()
+  const db = new DatabaseSync(join(directory, 'mayfly.db'))
+  const objects = db
+    .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type DESC, name")
+    .all()
+  const columns = db
+    .prepare(
+      `SELECT m.name AS "table", c.name, c.type, c."notnull" AS required FROM sqlite_schema m, pragma_table_info(m.name) c
+       WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`,
+    )
+    .all()
+  db.close()
+  await rm(directory, { recursive: true })
+  return {
+    dump: `${objects.map((one) => `${String(one['sql'])};`).join('\n')}\n`,
+    columns: columns.map((one) => ({
+      table: String(one['table']),
+      name: String(one['name']),
+      // SQLite gives its own type names in capitals.
+      type: one['type'] === 'INTEGER' ? 'bigint' : String(one['type']).toLowerCase(),
+      required: one['required'] === 1,
+    })),
+  }
+}
+
+/** From the catalogue and not by pg_dump, whose text changes with its version. */
+async function postgresSchema(): Promise<Schema> {
+  const server = await startPostgres()
+  const database = await server.createDatabase()
+  await (await openPostgres({ url: database.url })).close()
+  const client = new pg.Client(database.url)
+  await client.connect()
+  const found = await client.query(`
+    SELECT c.relname AS "table", a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
+      a.attnotnull AS required, coalesce(l.collname, '') AS collation, pg_get_expr(d.adbin, d.adrelid) AS fallback
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+      LEFT JOIN pg_collation l ON l.oid = a.attcollation LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' ORDER BY c.relname COLLATE "C", a.attnum`)
+  const indexes = await client.query(`SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname COLLATE "C"`)
+  await client.end()
+  await database.drop()
+  await server.stop()
+  const lines = found.rows.map(
+    (one) =>
+      `${one.table}.${one.name} ${one.type}${one.collation === '' ? '' : ` COLLATE "${one.collation}"`}${one.required ? ' NOT NULL' : ''}${one.fallback === null ? '' : ` DEFAULT ${one.fallback}`};`,
+  )
+  return {
+    dump: `${[...lines, ...indexes.rows.map((one) => `${one.indexdef};`)].join('\n')}\n`,
+    columns: (found.rows as Column[]).filter((one) => one.table !== 'mayfly_schema'),
+  }
+}
+
+/** Which columns `schema.ts` calls nullable, read from its source. */
+async function nullability(): Promise<Map<string, Map<string, boolean>>> {
+  const path = new URL('../../src/store/schema.ts', import.meta.url)
+  const source = ts.createSourceFile('schema.ts', await readFile(path, 'utf8'), ts.ScriptTarget.Latest, true)
+  const interfaces = new Map(source.statements.filter(ts.isInterfaceDeclaration).map((one) => [one.name.text, one]))
+  const members = (name: string) =>
+    (interfaces.get(name)?.members ?? []).filter((one): one is ts.PropertySignature => ts.isPropertySignature(one))
+  return new Map(
+    members('Tables').map((table) => [
+      table.name.getText(),
+      new Map(
+        members(table.type?.getText() ?? '').map((column) => [
+          column.name.getText(),
+          /\bnull\b/.test(column.type?.getText() ?? ''),
+        ]),
+      ),
+    ]),
+  )
+}
+
+describe.each([
+  ['sqlite', sqliteSchema],
+  ['postgres', postgresSchema],
+] as const)('the schema on %s', (dialect, load) => {
+  let schema: Schema
+  beforeAll(async () => {
+    schema = await load()
+  })
+
+  test('is the one that was reviewed (UPDATE_GOLDEN=1 writes it)', async () => {
+    const golden = new URL(`../golden/schema-${dialect}.sql`, import.meta.url)
+    if (process.env['UPDATE_GOLDEN'] === '1') await writeFile(golden, schema.dump)
+    expect(schema.dump).toBe(await readFile(golden, 'utf8'))
+  })
+
+  test('has the columns of columns.ts, each of its type', () => {
+    const real: Record<string, Record<string, string>> = {}
+    for (const { table, name, type } of schema.columns) real[table] = { ...real[table], [name]: type }
+    expect(real).toEqual(COLUMNS)
+  })
+
+  test('requires just the columns that schema.ts does not call nullable', async () => {
+    const declared = await nullability()
+    expect([...declared.keys()].toSorted()).toEqual(Object.keys(COLUMNS).toSorted())
+    for (const { table, name, required } of schema.columns) {
+      expect([table, name, required]).toEqual([table, name, declared.get(table)?.get(name) === false])
+    }
+    expect(schema.columns).toHaveLength([...declared.values()].reduce((sum, one) => sum + one.size, 0))
+  })
+})

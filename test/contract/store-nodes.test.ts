@@ -1,0 +1,161 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Change, Step } from '../../src/store/change.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
+import { agentRow, auditRow, credentialRow, openTestStore, T0, type TestStore } from '../support/store.ts'
+
+const by = { actor: 'local', ip_address: null, user_agent: null, auth_method: null, request_id: null }
+const insertAgent = (row: ReturnType<typeof agentRow>): Step => ({ op: 'insert', table: 'agents', row })
+
+function issue(agentId: string, state = 'active', version = 1): Change {
+  const row = credentialRow({ agent_id: agentId, state })
+  return [
+    { op: 'guard', table: 'agents', id: agentId, version },
+    { op: 'insert', table: 'credentials', row },
+    { op: 'insert', table: 'audit', row: auditRow({ credential_id: row.id, agent_id: agentId }) },
+  ]
+}
+
+describe('two nodes on one PostgreSQL', () => {
+  let a: TestStore
+  let b: TestStore
+  beforeAll(async () => {
+    a = await openTestStore('postgres')
+    b = await a.another()
+  })
+  afterAll(async () => {
+    await b.close()
+    await a.close()
+  })
+
+  test('what A has ended, B refuses and has forgotten', async () => {
+    for (let round = 0; round < 30; round += 1) {
+      const agent = agentRow()
+      await a.store.commit([insertAgent(agent)])
+      expect(await b.store.commit(issue(agent.id))).toEqual({ done: true })
+      const before = await b.store.generation()
+      // A node that is being asked all the time must not be answered from a query that began too early.
+      const asking = Promise.all(Array.from({ length: 20 }, () => b.store.generation()))
+      await a.store.commit(a.store.agents.end(agent.id, 'deleted', T0))
+      expect(await b.store.generation()).toBeGreaterThan(before)
+      expect(await b.store.commit(issue(agent.id))).toEqual({ done: false, step: 0, reason: 'guard' })
+      await asking
+    }
+  })
+
+  test('an agent that is ended while many are issued to it keeps none of them', async () => {
+    for (let round = 0; round < 12; round += 1) {
+      const agent = agentRow()
+      await a.store.commit([insertAgent(agent)])
+      const issuing = Array.from({ length: 120 }, (_, n) => (n % 2 === 0 ? a : b).store.commit(issue(agent.id)))
+      const now = T0 + round
+      const ending = (round % 2 === 0 ? a : b).store.commit([
+        ...a.store.agents.end(agent.id, 'deleted', now),
+        ...a.store.credentials.endAll({ agent_id: agent.id }, 'agent_deleted', now, by),
+      ])
+      const later = Array.from({ length: 120 }, (_, n) => (n % 2 === 0 ? b : a).store.commit(issue(agent.id)))
+      expect(await ending).toEqual({ done: true })
+      const outcomes = await Promise.all([...issuing, ...later])
+      expect(await a.store.credentials.countLiving(agent.id, 1_000)).toBe(0)
+      const kept = outcomes.filter((one) => one.done).length
+      const entries = await a.store.audit.query({ agentId: agent.id }, 1_000)
+      expect(entries.filter((one) => one.action === 'credential.issued')).toHaveLength(kept)
+      expect(entries.filter((one) => one.action === 'credential.revoked')).toHaveLength(kept)
+      expect(outcomes.filter((one) => !one.done && one.reason !== 'guard')).toEqual([])
+    }
+  })
+
+  test('what is due is claimed by one of them', async () => {
+    const rows = Array.from({ length: 40 }, () => credentialRow({ backend_uid: 'be_shared', due_at: T0 }))
+    await a.store.commit(rows.map((row): Step => ({ op: 'insert', table: 'credentials', row })))
+    const taken = await Promise.all(
+      [a, b, a, b].map((node) => node.store.credentials.takeDue('be_shared', T0, 10)),
+    )
+    expect(taken.map((some) => some.length)).toEqual([10, 10, 10, 10])
+    expect(new Set(taken.flat().map((row) => row.id)).size).toBe(40)
+    expect(await b.store.credentials.takeDue('be_shared', T0, 10)).toEqual([])
+    expect(await b.store.credentials.takeDue('be_shared', T0 + 30_000, 100)).toHaveLength(40)
+  })
+
+  test('many reads wait for no write and hold none up', async () => {
+    const slow = a.engine.prepare('SELECT pg_sleep(0.4)')
+    const reading = Promise.all(Array.from({ length: 20 }, () => slow([])))
+    const began = performance.now()
+    await a.store.generation()
+    await a.store.commit([{ op: 'insert', table: 'audit', row: auditRow() }])
+    expect(performance.now() - began).toBeLessThan(400)
+    await reading
+  })
+})
+
+describe('PostgreSQL that fails', () => {
+  let server: TestPostgres
+  let database: TestDatabase
+  let admin: pg.Client
+  beforeAll(async () => {
+    server = await startPostgres()
+    database = await server.createDatabase()
+    admin = new pg.Client(database.url)
+    await admin.connect()
+  })
+  afterAll(async () => {
+    await admin.end()
+    await database.drop()
+    await server.stop()
+  })
+
+  const endSessions = () =>
+    admin.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'mayfly %'",
+    )
+
+  test('connections that are cut while changes are under way: kept is what was acknowledged', async () => {
+    const engine = await openPostgres({ url: database.url })
+    const entries = Array.from({ length: 1_500 }, () => auditRow())
+    const working = entries.map(async (row, n): Promise<boolean | undefined> => {
+      const extra: Step[] = n % 3 === 0 ? [{ op: 'forget' }] : []
+      // Spread over the cuts, and not all in one batch.
+      for (let wait = 0; wait < n % 40; wait += 1) await engine.generation().catch(() => undefined)
+      return engine.commit([{ op: 'insert', table: 'audit', row }, ...extra]).then(
+        (outcome) => outcome.done,
+        () => undefined,
+      )
+    })
+    for (let cut = 0; cut < 12; cut += 1) await endSessions()
+    const answers = await Promise.all(working)
+    const found = await admin.query('SELECT id FROM audit')
+    const kept = new Set(found.rows.map((row: { id: string }) => row.id))
+    for (const [n, answer] of answers.entries()) expect(kept.has(entries[n]?.id ?? '')).toBe(answer === true)
+    expect(kept.size).toBe(found.rows.length)
+    expect(answers.filter((one) => one === true).length).toBeGreaterThan(0)
+    await engine.close()
+  })
+
+  test('trouble ends by itself when the database takes writes again', async () => {
+    const engine = await openPostgres({ url: database.url })
+    const commit = () => engine.commit([{ op: 'insert', table: 'audit', row: auditRow() }])
+    await admin.query(`ALTER DATABASE ${database.name} SET default_transaction_read_only = on`)
+    await endSessions()
+    await expect(commit()).rejects.toThrow('cannot be written')
+    expect(engine.trouble()).toBe('the database cannot be written')
+    await admin.query(`ALTER DATABASE ${database.name} RESET default_transaction_read_only`)
+    await endSessions()
+    await expect.poll(() => engine.trouble(), { timeout: 5_000 }).toBeUndefined()
+    expect(await commit()).toEqual({ done: true })
+    await engine.close()
+  })
+
+  test('a server that answers before the disk does is refused', async () => {
+    await admin.query(`ALTER DATABASE ${database.name} SET synchronous_commit = off`)
+    await expect(openPostgres({ url: database.url })).rejects.toThrow('synchronous_commit=off')
+    await admin.query(`ALTER DATABASE ${database.name} RESET synchronous_commit`)
+  })
+
+  test('nodes that start at once on an empty database all start', async () => {
+    const empty = await server.createDatabase()
+    const engines = await Promise.all(Array.from({ length: 4 }, () => openPostgres({ url: empty.url })))
+    await Promise.all(engines.map((engine) => engine.close()))
+    await empty.drop()
+  })
+})

@@ -1,0 +1,99 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Engine } from '../../src/store/engine.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import { agentRow, auditRow } from '../support/store.ts'
+
+describe('the SQLite file', () => {
+  let directory: string
+  const open: Engine[] = []
+  beforeEach(async () => {
+    directory = join(await mkdtemp(join(tmpdir(), 'mayfly-sqlite-')), 'data')
+  })
+  afterEach(async () => {
+    for (const engine of open.splice(0)) await engine.close()
+    await rm(join(directory, '..'), { recursive: true })
+  })
+  async function start(): Promise<Engine> {
+    const engine = await openSqlite({ directory })
+    open.push(engine)
+    return engine
+  }
+  const value = async (engine: Engine, sql: string) =>
+    Object.values((await engine.prepare<Record<string, unknown>>(sql)([]))[0] ?? {})[0]
+
+  test('a second process on the same directory is told why it cannot start', async () => {
+    await start()
+    const script = `import { openSqlite } from '${new URL('../../src/store/sqlite.ts', import.meta.url).href}'
+      await openSqlite({ directory: ${JSON.stringify(directory)} })`
+    const second = promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+    await expect(second).rejects.toThrow('only one Mayfly may use a data directory')
+    await expect(openSqlite({ directory })).rejects.toThrow('only one Mayfly may use a data directory')
+  })
+
+  test('what was committed is there after reopening, and the clock goes on from it', async () => {
+    const first = await start()
+    const ahead = Date.now() + 60_000
+    const agent = agentRow()
+    const change = [
+      { op: 'insert', table: 'agents', row: agent },
+      { op: 'insert', table: 'audit', row: auditRow({ at: ahead, id: '7zzzzzzzzzzzzzzzzzzzzzzzzz' }) },
+    ] as const
+    expect(await first.commit(change)).toEqual({ done: true })
+    await first.close()
+    const second = await start()
+    expect(await second.read(second.build.selectFrom('agents').selectAll())).toEqual([agent])
+    expect(second.now()).toBeGreaterThanOrEqual(ahead)
+    expect(second.now()).toBeLessThan(ahead + 10_000)
+  })
+
+  test('every acknowledged change is synced: journal, sync mode and locks are as they must be', async () => {
+    const engine = await start()
+    expect(await value(engine, 'PRAGMA journal_mode')).toBe('wal')
+    expect(await value(engine, 'PRAGMA synchronous')).toBe(2)
+    expect(await value(engine, 'PRAGMA foreign_keys')).toBe(1)
+    expect(await value(engine, 'PRAGMA locking_mode')).toBe('exclusive')
+  })
+
+  test('every file is private to the account, whatever the umask', async () => {
+    const umask = process.umask(0)
+    try {
+      const engine = await start()
+      await engine.commit([{ op: 'insert', table: 'audit', row: auditRow() }])
+      const names = await readdir(directory)
+      expect(names.toSorted()).toEqual(['ballast', 'mayfly.db', 'mayfly.db-wal'])
+      for (const name of names) expect((await stat(join(directory, name))).mode & 0o777).toBe(0o600)
+      expect((await stat(directory)).mode & 0o777).toBe(0o700)
+    } finally {
+      process.umask(umask)
+    }
+  })
+
+  test('changes that arrive together share a commit, and too many are turned away', async () => {
+    const engine = await start()
+    const commits = Array.from({ length: 5_000 }, () =>
+      engine.commit([{ op: 'insert', table: 'audit', row: auditRow() }]),
+    )
+    const answers = await Promise.allSettled(commits)
+    expect(answers.filter((one) => one.status === 'fulfilled')).toHaveLength(4_096)
+    expect(answers.at(-1)).toMatchObject({ reason: { message: 'too many changes are waiting' } })
+    expect(engine.stats).toEqual({ commits: 16, changes: 4_096, largestBatch: 256 })
+  })
+
+  test('a database of a newer program is left alone', async () => {
+    await (await start()).close()
+    const db = new DatabaseSync(join(directory, 'mayfly.db'))
+    db.exec('PRAGMA user_version = 99')
+    db.close()
+    await expect(openSqlite({ directory })).rejects.toThrow('run a newer Mayfly')
+    // It has also let go of the file.
+    const again = new DatabaseSync(join(directory, 'mayfly.db'))
+    again.exec('PRAGMA user_version = 1')
+    again.close()
+  })
+})

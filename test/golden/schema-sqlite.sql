@@ -1,0 +1,187 @@
+CREATE TABLE agent_grants (
+    id text NOT NULL,
+    agent_id text NOT NULL,
+    scopes text NOT NULL,
+    created_at integer NOT NULL,
+    expires_at integer,
+    PRIMARY KEY (id)
+  ) STRICT;
+CREATE TABLE agent_uses (
+    agent_id text NOT NULL,
+    last_used_at integer NOT NULL,
+    PRIMARY KEY (agent_id)
+  ) STRICT;
+CREATE TABLE agents (
+    id text NOT NULL,
+    name text NOT NULL,
+    name_key text NOT NULL,
+    scopes text NOT NULL,
+    version integer NOT NULL,
+    bearer_hash text NOT NULL,
+    client_id text NOT NULL,
+    client_secret_hash text NOT NULL,
+    public_jwk text,
+    signing_key_id text NOT NULL,
+    signing_email text NOT NULL,
+    policy text,
+    created_by text NOT NULL,
+    created_at integer NOT NULL,
+    expires_at integer,
+    ended_at integer,
+    end_reason text,
+    PRIMARY KEY (id)
+  ) STRICT;
+CREATE TABLE audit (
+    id text NOT NULL,
+    at integer NOT NULL,
+    action text NOT NULL,
+    outcome text NOT NULL,
+    agent_id text NOT NULL,
+    agent_name text,
+    actor text NOT NULL,
+    backend text NOT NULL,
+    credential_id text,
+    scopes text,
+    ttl_ms integer,
+    ip_address text,
+    user_agent text,
+    auth_method text,
+    request_id text,
+    metadata text,
+    details text,
+    PRIMARY KEY (id)
+  ) STRICT;
+CREATE TABLE backends (
+    uid text NOT NULL,
+    name text NOT NULL,
+    name_key text NOT NULL,
+    type text NOT NULL,
+    config text,
+    default_ttl_ms integer NOT NULL,
+    max_ttl_ms integer NOT NULL,
+    allowed_scopes text,
+    description text,
+    rate text,
+    max_active integer,
+    version integer NOT NULL,
+    created_at integer NOT NULL,
+    changed_at integer NOT NULL,
+    ended_at integer,
+    PRIMARY KEY (uid)
+  ) STRICT;
+CREATE TABLE credentials (
+    id text NOT NULL,
+    agent_id text NOT NULL,
+    agent_name text NOT NULL,
+    backend_uid text NOT NULL,
+    backend text NOT NULL,
+    scopes text NOT NULL,
+    state text NOT NULL,
+    revocation text NOT NULL,
+    ttl_ms integer NOT NULL,
+    created_at integer NOT NULL,
+    expires_at integer NOT NULL,
+    upstream_expires_at integer,
+    ended_at integer,
+    end_reason text,
+    settled_at integer,
+    due_at integer,
+    attempts integer NOT NULL,
+    stuck_at integer,
+    secret_hash text,
+    handle text,
+    PRIMARY KEY (id)
+  ) STRICT;
+CREATE TABLE enrollments (
+    id text NOT NULL,
+    type text NOT NULL,
+    name text NOT NULL,
+    name_key text NOT NULL,
+    agent_id text,
+    scopes text NOT NULL,
+    public_jwk text,
+    fingerprint text,
+    metadata text,
+    reason text,
+    lifetime_ms integer,
+    ip_address text,
+    status text NOT NULL,
+    note text,
+    created_at integer NOT NULL,
+    expires_at integer NOT NULL,
+    decided_at integer,
+    decided_by text,
+    decision_note text,
+    answer text,
+    collect_until integer,
+    collected_at integer,
+    erase_at integer,
+    PRIMARY KEY (id)
+  ) STRICT;
+CREATE TABLE idempotency (
+    agent_id text NOT NULL,
+    key_hash text NOT NULL,
+    body_hash text NOT NULL,
+    credential_id text NOT NULL,
+    reply text,
+    erase_at integer NOT NULL,
+    expires_at integer NOT NULL,
+    PRIMARY KEY (agent_id, key_hash)
+  ) STRICT;
+CREATE TABLE issuer_keys (
+    kid text NOT NULL,
+    public_jwk text NOT NULL,
+    private_key text,
+    created_at integer NOT NULL,
+    retires_at integer,
+    PRIMARY KEY (kid)
+  ) STRICT;
+CREATE TABLE meta (
+    key text NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (key)
+  ) STRICT;
+CREATE TABLE revoked_tokens (
+    jti text NOT NULL,
+    expires_at integer NOT NULL,
+    PRIMARY KEY (jti)
+  ) STRICT;
+CREATE TABLE signing_keys (
+    key_id text NOT NULL,
+    agent_id text NOT NULL,
+    name text NOT NULL,
+    email text NOT NULL,
+    public_key text NOT NULL,
+    private_key text,
+    created_at integer NOT NULL,
+    ended_at integer,
+    PRIMARY KEY (agent_id)
+  ) STRICT;
+CREATE TABLE used_proofs (
+    id text NOT NULL,
+    expires_at integer NOT NULL,
+    PRIMARY KEY (id)
+  ) STRICT;
+CREATE INDEX agent_grants_agent ON agent_grants (agent_id);
+CREATE INDEX agent_grants_ending ON agent_grants (expires_at) WHERE expires_at IS NOT NULL;
+CREATE UNIQUE INDEX agents_bearer ON agents (bearer_hash);
+CREATE UNIQUE INDEX agents_client ON agents (client_id);
+CREATE INDEX agents_ending ON agents (expires_at) WHERE ended_at IS NULL AND expires_at IS NOT NULL;
+CREATE UNIQUE INDEX agents_living_name ON agents (name_key) WHERE ended_at IS NULL;
+CREATE INDEX agents_policy ON agents (policy) WHERE ended_at IS NULL AND policy IS NOT NULL;
+CREATE INDEX audit_agent ON audit (agent_id, backend, action, id);
+CREATE INDEX audit_backend ON audit (backend, action, id);
+CREATE INDEX audit_credential ON audit (credential_id, id) WHERE credential_id IS NOT NULL;
+CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at IS NULL;
+CREATE INDEX credentials_due ON credentials (backend_uid, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX credentials_living ON credentials (agent_id, id) WHERE ended_at IS NULL;
+CREATE INDEX credentials_stuck ON credentials (backend_uid, id) WHERE stuck_at IS NOT NULL;
+CREATE INDEX credentials_unsettled ON credentials (backend_uid, id) WHERE state IN ('pending', 'revoking');
+CREATE INDEX enrollments_collect ON enrollments (collect_until) WHERE collect_until IS NOT NULL;
+CREATE INDEX enrollments_erase ON enrollments (erase_at) WHERE erase_at IS NOT NULL;
+CREATE INDEX enrollments_status ON enrollments (status, id);
+CREATE INDEX idempotency_erase ON idempotency (erase_at) WHERE reply IS NOT NULL;
+CREATE INDEX idempotency_expiry ON idempotency (expires_at);
+CREATE INDEX revoked_tokens_expiry ON revoked_tokens (expires_at);
+CREATE UNIQUE INDEX signing_keys_key ON signing_keys (key_id);
+CREATE INDEX used_proofs_expiry ON used_proofs (expires_at);

