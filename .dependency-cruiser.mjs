@@ -22,7 +22,7 @@ export default {
     allow('backends-import-domain', '^src/backends/[^/]+\\.ts$', '^src/(domain|backends)/'),
     allow('plugins-import-kind', '^src/plugins/', '^src/(plugins|domain)/|^src/backends/kind\\.ts$'),
     allow('core-imports-domain', '^src/core/', '^src/(core|domain)/|^src/backends/kind\\.ts$', { dependencyTypesNot: ['type-only'] }),
-    allow('core-types', '^src/core/', '^src/(core|domain|store|keys|backends|log\\.ts)'),
+    allow('core-types', '^src/core/', '^src/(core|domain|store|keys|backends|(log|trace)\\.ts)'),
     allow('http-imports-core', '^src/http/', '^src/(http|core|domain|api)/|^src/log\\.ts$'),
     allow('jobs-import-core', '^src/jobs/', '^src/(jobs|core|domain)/|^src/log\\.ts$', { dependencyTypesNot: ['type-only'] }),
     allow('config-imports-domain', '^src/config/', '^src/(config|domain)/'),

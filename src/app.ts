@@ -24,6 +24,7 @@ import { createSealer, parseMasterKeys, type Sealer } from './keys/seal.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openStore, type Store } from './store/open.ts'
+import { traced } from './trace.ts'
 import { VERSION } from './version.ts'
 
 const keys: Keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
@@ -49,7 +50,7 @@ export async function buildApp(config: Config, log: Log): Promise<App> {
     const hasher = bearer.createHasher(await openHashKey(store, sealer))
     const settings = settingsOf(config)
     const rates = createRates()
-    const base = { store, sealer, hasher, keys, settings, rates, log, random: Math.random }
+    const base = { store, sealer, hasher, keys, settings, rates, log, trace: traced, random: Math.random }
     const ids = createIdSource(store.now)
     const backends = createRegistry({
       kinds,

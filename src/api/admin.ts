@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { BackendInfo, CredentialStatus } from './api-v1.ts'
 import { Duration, Name, nullable, Page, Scopes, Timestamp } from './shared.ts'
 
@@ -41,7 +42,7 @@ const rules = {
   default_ttl: Type.Optional(Duration),
   max_ttl: Type.Optional(Duration),
   allowed_scopes: Type.Optional(nullable(Scopes)),
-  description: Type.Optional(Type.String({ maxLength: 1024 })),
+  description: Type.Optional(Type.String({ maxLength: MAX_TEXT_LENGTH })),
   rate: Type.Optional(nullable(Type.String({ maxLength: 32, examples: ['10/hour'] }))),
   max_active: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000 }))),
 }

@@ -1,9 +1,10 @@
 import { Type } from 'typebox'
+import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { Duration, Metadata, Name, nullable, Page, Scopes, Timestamp } from './shared.ts'
 
 /** Enrollment, requests for more scopes, and what an administrator does with both. */
 export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'expired'], { type: 'string' })
-const Text = Type.String({ minLength: 1, maxLength: 1024 })
+const Text = Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH })
 
 export const EnrollmentId = Type.Object({ id: Type.String({ minLength: 1, maxLength: 256 }) })
 

@@ -1,5 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import { ACTIONS } from '../domain/actions.ts'
+import { MAX_METADATA_KEYS, MAX_NAME_LENGTH } from '../domain/limits.ts'
 import { PROBLEMS } from '../domain/problems.ts'
 
 /** Pieces that both groups use. Wire names are snake_case. */
@@ -15,9 +16,9 @@ export const Scope = Type.String({
   examples: ['reports:read'],
 })
 export const Scopes = Type.Array(Scope, { maxItems: 64 })
-export const Name = Type.String({ minLength: 1, maxLength: 128 })
+export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH })
 export const Metadata = Type.Record(Type.String(), Type.Unknown(), {
-  maxProperties: 64,
+  maxProperties: MAX_METADATA_KEYS,
   description: 'recorded in the audit, at most 8 KiB',
 })
 

@@ -38,6 +38,14 @@ export function applyDefaults(schema: TObject, value: unknown): unknown {
   return Value.Default(schema, structuredClone(value))
 }
 
+/** The faults of one request's options, as `validateConfig` tells them; most requests have none to look at. */
+export function findParamFaults(schema: TSchema, params: Fields): string[] {
+  const { required, properties } = schema as Partial<TObject>
+  if (Object.keys(params).length === 0 && (required ?? []).length === 0) return []
+  if (properties !== undefined) return validateConfig(schema as TObject, params)
+  return Value.Check(schema, params) ? [] : ['The options are not valid']
+}
+
 /**
  * The faults of a configuration after `applyDefaults`, one line each, empty when there are none. They name paths
  * (`databases/0`) and never a value. A field that the schema does not know is a fault.

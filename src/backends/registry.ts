@@ -1,6 +1,6 @@
 import { nameKey } from '../domain/agent.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
-import { applyDefaults, keepSecrets, redactConfig, validateConfig } from './config-fields.ts'
+import { applyDefaults, findParamFaults, keepSecrets, redactConfig, validateConfig } from './config-fields.ts'
 import type { Backend, Host, Kind } from './kind.ts'
 
 /** What is configured, as the store keeps it; `config` is opened already. */
@@ -40,6 +40,8 @@ export interface Registry {
   at(generation: number): BackendSet | Promise<BackendSet>
   /** The configuration with its defaults, and what is wrong with it: paths, never values. */
   readConfig(kind: Kind, value: unknown): { config: Record<string, unknown>; faults: string[] }
+  /** What is wrong with the options of one request: paths, never values. */
+  paramFaults(kind: Kind, params: Record<string, unknown>): string[]
   /** Every secret that is there as `[redacted]`. */
   redact(kind: Kind, config: Record<string, unknown>): Record<string, unknown>
   /** A secret left out or sent back as `[redacted]` keeps its old value. */
@@ -96,7 +98,15 @@ export function createRegistry(parts: RegistryParts): Registry {
         return instance
       },
     }
-    live.set(key, { open, dispose: async () => (await instance)?.[Symbol.asyncDispose]() })
+    live.set(key, {
+      open,
+      dispose: async () => {
+        const old = instance
+        // Whoever still holds this one is given a new instance, never a closed one.
+        instance = undefined
+        await (await old)?.[Symbol.asyncDispose]()
+      },
+    })
     return open
   }
 
@@ -133,6 +143,7 @@ export function createRegistry(parts: RegistryParts): Registry {
       const config = applyDefaults(kind.config, value)
       return { config: config as Record<string, unknown>, faults: validateConfig(kind.config, config) }
     },
+    paramFaults: (kind, params) => findParamFaults(kind.params, params),
     redact: (kind, config) => redactConfig(kind.config, config),
     keepSecrets: (kind, before, after) => keepSecrets(kind.config, before, after),
     openTrial: (kind, name, config) => kind.open(config, parts.host(name)),

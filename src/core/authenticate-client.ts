@@ -32,14 +32,14 @@ export interface AuthenticatedClient {
 
 /** What an absent client is checked against, so that it takes as long as a wrong secret; nothing hashes to it. */
 const NO_HASH = '-'.repeat(43)
-/** Published keys (RFC 8037 A.2, RFC 7515 A.3) for the same end: what they sign is never believed. */
+/** Keys that anybody can sign with (RFC 8037 A.1; P-256's generator, whose key is 1) for the same end: never believed. */
 const STAND_IN = {
   OKP: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
   EC: {
     kty: 'EC',
     crv: 'P-256',
-    x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
-    y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+    x: 'axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY',
+    y: 'T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU',
   },
 } as const
 

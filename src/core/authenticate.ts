@@ -79,9 +79,3 @@ export function requireScope(
   })
   throw new Problem('insufficient_scope', { message: `This needs the scope ${scope}.`, scope })
 }
-
-/** Throws `insufficient_scope` unless the caller is an agent: the local host has no credentials of its own. */
-export function requireAgent(caller: Caller): AgentCaller {
-  if (caller.kind === 'agent') return caller
-  throw new Problem('unauthorized', { message: 'This needs the token of an agent.' })
-}

@@ -9,6 +9,7 @@ import type * as publicJwk from '../keys/public-jwk.ts'
 import type { Sealer } from '../keys/seal.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/open.ts'
+import type { Trace } from '../trace.ts'
 import type { Callers } from './callers.ts'
 import type { Denials } from './denials.ts'
 import type { IssuerKeys } from './issuer-keys.ts'
@@ -34,6 +35,7 @@ export interface Core {
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log
+  readonly trace: Trace
   /** In [0, 1): jitter only. */
   readonly random: () => number
 }

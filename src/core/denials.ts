@@ -1,4 +1,3 @@
-import type { Action } from '../domain/actions.ts'
 import type { Entry } from './audit-entry.ts'
 import { audit } from './audit-entry.ts'
 import type { Caller, Core, Origin } from './context.ts'
@@ -34,7 +33,7 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
   return {
     record(caller, origin, entry) {
       const now = core.store.now()
-      const key = keyOf(entry.action, caller, origin)
+      const key = keyOf(entry, caller, origin)
       const known = seen.get(key)
       if (known !== undefined && now - known.since < WINDOW_MS) {
         known.count += 1
@@ -62,6 +61,8 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
   }
 }
 
-function keyOf(action: Action, caller: Caller | undefined, origin: Origin): string {
-  return `${action}|${caller?.kind === 'agent' ? caller.agentId : ''}|${origin.ipAddress ?? ''}`
+/** Different refusals are not each other's repetition; what is sent does not make new ones. */
+function keyOf({ action, backend, details }: Entry, caller: Caller | undefined, origin: Origin): string {
+  const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${backend ?? ''}`
+  return `${action}|${caller?.kind === 'agent' ? caller.agentId : ''}|${origin.ipAddress ?? ''}|${why}`
 }

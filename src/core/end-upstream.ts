@@ -8,7 +8,7 @@ import { audit } from './audit-entry.ts'
 import { type Core, SYSTEM } from './context.ts'
 import { callUpstream, certainAt, describe } from './upstream.ts'
 
-type Parts = Pick<Core, 'store' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
+type Parts = Pick<Core, 'store' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random' | 'trace'>
 
 /**
  * Brings one `revoking` credential to its end: revokes upstream, then records that it is gone. Never gives up;
@@ -55,7 +55,7 @@ export async function settleUpstream(
 
 async function revokeAt(core: Parts, backend: OpenBackend, row: CredentialRow): Promise<void> {
   if (backend.kind.revocation !== 'exact') return
-  await callUpstream(core, backend, async (instance, signal) => {
+  await callUpstream(core, backend, 'revoke', async (instance, signal) => {
     const handle = row.handle === null ? instance.recover?.(row.id) : openHandle(core, row.id, row.handle)
     if (handle !== undefined) await instance.revoke?.(handle, signal)
   })

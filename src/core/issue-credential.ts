@@ -1,6 +1,6 @@
 import type { OpenBackend } from '../backends/registry.ts'
 import { nameKey } from '../domain/agent.ts'
-import { Problem } from '../domain/problems.ts'
+import { invalid, Problem } from '../domain/problems.ts'
 import { decideGrant, requireScopes, scopeHere } from '../domain/scope.ts'
 import { decideLifetime } from '../domain/ttl.ts'
 import { checkLimits } from './check-limits.ts'
@@ -91,6 +91,8 @@ function decide(
     }
     const { ttlMs, expiresAt } = decideLifetime(command.ttl, rule, caller.agentExpiresAt, now)
     const params = command.params ?? {}
+    const faults = core.backends.paramFaults(backend.kind, params)
+    if (faults.length > 0) throw invalid(`"params" is not valid: ${faults.slice(0, 5).join(' ')}`)
     return {
       id: core.ids.id('credential'),
       caller,
@@ -105,7 +107,7 @@ function decide(
       claim,
     }
   } catch (error) {
-    throw deny(core, caller, origin, command, error)
+    throw deny(core, caller, origin, command, error, backend.name)
   }
 }
 
@@ -121,10 +123,12 @@ function deny(
   origin: Origin,
   command: IssueCommand,
   error: unknown,
+  backend?: string,
 ): unknown {
   if (error instanceof Problem) {
     core.denials.record(caller, origin, {
       action: 'credential.issue_failed',
+      backend,
       scopes: command.scopes,
       metadata: command.metadata,
       details: { code: error.code },

@@ -40,6 +40,7 @@ export async function reloadPlugin(
 
 async function reload(core: Parts, caller: Caller, origin: Origin, kind: string | undefined): Promise<void> {
   const details = { plugin: kind ?? 'all' }
-  await commit(core, [{ op: 'forget' }, audit(core, caller, origin, { action: 'plugin.reloaded', details })])
+  // Before the generation moves on, so that what is read for it is opened anew.
   core.backends.reload(kind)
+  await commit(core, [{ op: 'forget' }, audit(core, caller, origin, { action: 'plugin.reloaded', details })])
 }

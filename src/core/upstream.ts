@@ -17,15 +17,16 @@ export interface SignedIn {
  * does. Throws what `work` throws, or `DeadlineError`.
  */
 export async function callUpstream<T>(
-  core: Pick<Core, 'settings'>,
+  core: Pick<Core, 'settings' | 'trace'>,
   backend: OpenBackend,
+  call: string,
   work: (instance: Backend, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const wait = backend.breaker.wait()
   if (wait > 0) throw new Problem('backend_unavailable', { retryAfterSeconds: wait })
   try {
-    const result = await withDeadline(core.settings.upstreamTimeoutMs, async (signal) =>
-      work(await backend.connect(), signal),
+    const result = await core.trace(`${backend.type} ${call}`, { 'mayfly.backend': backend.name }, () =>
+      withDeadline(core.settings.upstreamTimeoutMs, async (signal) => work(await backend.connect(), signal)),
     )
     backend.breaker.succeeded()
     return result
@@ -107,7 +108,10 @@ export function describe(error: unknown): string {
 }
 
 /** Asks the backend for the secret and checks that the answer makes sense. */
-export async function signIn(core: Pick<Core, 'settings' | 'store'>, plan: Plan): Promise<SignedIn> {
+export async function signIn(
+  core: Pick<Core, 'settings' | 'store' | 'trace'>,
+  plan: Plan,
+): Promise<SignedIn> {
   const { backend, caller } = plan
   const request = {
     credentialId: plan.id,
@@ -119,7 +123,7 @@ export async function signIn(core: Pick<Core, 'settings' | 'store'>, plan: Plan)
   }
   let issued: Issued
   if (backend.kind.upstream) {
-    issued = await callUpstream(core, backend, (instance, signal) => instance.issue(request, signal))
+    issued = await callUpstream(core, backend, 'issue', (instance, signal) => instance.issue(request, signal))
   } else {
     issued = await (await backend.connect()).issue(request, NEVER)
   }
@@ -130,10 +134,12 @@ export async function signIn(core: Pick<Core, 'settings' | 'store'>, plan: Plan)
   if (upstream !== undefined && (!Number.isSafeInteger(upstream) || upstream <= plan.now)) {
     throw new Problem('backend_error', { detail: 'the kind gave an expiry that has passed' })
   }
+  const expiresAt = Math.min(plan.expiresAt, upstream ?? Number.POSITIVE_INFINITY)
+  // Told apart only where the upstream outlives what is promised.
   return {
     issued,
-    expiresAt: Math.min(plan.expiresAt, upstream ?? Number.POSITIVE_INFINITY),
-    upstreamExpiresAt: upstream ?? null,
+    expiresAt,
+    upstreamExpiresAt: upstream !== undefined && upstream > expiresAt ? upstream : null,
   }
 }
 

@@ -59,9 +59,6 @@ export const RETRY_BASE_MS = 1_000
 export const RETRY_CAP_MS = 15 * MINUTE_MS
 export const STUCK_AFTER = 6
 
-/** How long rows of ended credentials and audit entries are kept; 0 keeps them for ever. */
-export const RETENTION_MS = 0
-
 /** Text fields that come from outside. */
 export const MAX_NAME_LENGTH = 128
 export const MAX_TEXT_LENGTH = 1_024

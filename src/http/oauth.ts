@@ -92,8 +92,15 @@ function addRevokeRoute(http: Http, core: OAuthCore): void {
   })
 }
 
+/** Field by field: copying a form, which has no prototype, whole is slow. */
 function presented(body: PresentedClient, authorization: string | undefined): PresentedClient {
-  return { ...body, authorization }
+  return {
+    authorization,
+    client_id: body.client_id,
+    client_secret: body.client_secret,
+    client_assertion: body.client_assertion,
+    client_assertion_type: body.client_assertion_type,
+  }
 }
 
 async function inOAuthTerms<T>(work: () => Promise<T>): Promise<T> {

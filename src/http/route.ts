@@ -77,16 +77,23 @@ export function addRoute<N extends RouteName, const S extends RouteSchema>(
     config: definition.cacheControl === undefined ? {} : { cacheControl: definition.cacheControl },
     ...(rule.access === 'public' ? {} : { onRequest: http.gate(rule) }),
     handler: (request: FastifyRequest, reply: FastifyReply) =>
-      definition.handle({
-        caller: request.caller as CallerOf<N>,
-        params: request.params as Part<S, 'params'>,
-        query: request.query as Part<S, 'querystring'>,
-        body: (request.body ?? undefined) as Part<S, 'body'>,
-        origin: originOf(request),
-        request,
-        reply,
-      }),
+      http.core.trace(name, {}, () => definition.handle(callOf<N, S>(request, reply))),
   })
+}
+
+function callOf<N extends RouteName, S extends RouteSchema>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Call<N, S> {
+  return {
+    caller: request.caller as CallerOf<N>,
+    params: request.params as Part<S, 'params'>,
+    query: request.query as Part<S, 'querystring'>,
+    body: (request.body ?? undefined) as Part<S, 'body'>,
+    origin: originOf(request),
+    request,
+    reply,
+  }
 }
 
 function errorResponses(url: string): Record<string, TSchema> {

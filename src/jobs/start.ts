@@ -3,6 +3,7 @@ import { expireEnrollments } from '../core/expire-enrollments.ts'
 import { reapAgents } from '../core/reap-agents.ts'
 import { startLoop } from './loop.ts'
 import { prune } from './prune.ts'
+import { rewrap } from './rewrap.ts'
 import { createSweeper } from './sweep.ts'
 
 export interface Jobs {
@@ -33,6 +34,7 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
       await core.denials.flush(core.store.now())
       return false
     }),
+    startLoop('rewrap', TIDY_MS, core.log, (signal) => rewrap(core, signal)),
     startLoop('tidy', TIDY_MS, core.log, async (signal) => {
       await core.store.commit(core.store.tokens.tidy(core.store.now()), { urgent: true })
       return options.retentionMs > 0 && (await prune(core, options.retentionMs, signal))

@@ -5,7 +5,6 @@ import { run } from './run.ts'
 import type { AgentGrantRow, AgentRow, SigningKeyRow } from './schema.ts'
 
 export type AgentWithUse = AgentRow & { last_used_at: number | null }
-export type AgentsTable = ReturnType<typeof createAgents>
 
 /** Agents, their extra grants, their last use and their signing keys. */
 export function createAgents(engine: Engine) {

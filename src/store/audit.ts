@@ -4,8 +4,6 @@ import type { Engine } from './engine.ts'
 import { run } from './run.ts'
 import type { AuditRow } from './schema.ts'
 
-export type AuditTable = ReturnType<typeof createAudit>
-
 export interface AuditFilter {
   agentId?: string | undefined
   backend?: string | undefined

@@ -3,8 +3,6 @@ import type { Engine } from './engine.ts'
 import { run } from './run.ts'
 import type { BackendRow } from './schema.ts'
 
-export type BackendsTable = ReturnType<typeof createBackends>
-
 export function createBackends(engine: Engine) {
   const { build, read } = engine
   const living = () => build.selectFrom('backends').selectAll().where('ended_at', 'is', null)

@@ -9,7 +9,6 @@ import { run } from './run.ts'
 import type { CredentialRow } from './schema.ts'
 
 export type { EndedBy } from './end-all.ts'
-export type CredentialsTable = ReturnType<typeof createCredentials>
 
 export type Activation = Pick<
   CredentialRow,

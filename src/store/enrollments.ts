@@ -4,8 +4,6 @@ import type { Engine } from './engine.ts'
 import { run } from './run.ts'
 import type { EnrollmentRow } from './schema.ts'
 
-export type EnrollmentsTable = ReturnType<typeof createEnrollments>
-
 export function createEnrollments(engine: Engine) {
   return { ...enrollmentReads(engine), ...enrollmentSteps(engine) }
 }

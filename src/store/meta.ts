@@ -2,8 +2,6 @@ import type { Step } from './change.ts'
 import type { Engine } from './engine.ts'
 import { run } from './run.ts'
 
-export type MetaTable = ReturnType<typeof createMeta>
-
 /** Single values by name: `key_check`, `hash_key` (sealed). */
 export function createMeta(engine: Engine) {
   const { build, read } = engine

@@ -6,6 +6,7 @@ import type { Engine } from './engine.ts'
 import { createEnrollments } from './enrollments.ts'
 import { createMeta } from './meta.ts'
 import { openPostgres } from './postgres.ts'
+import { createSealed } from './sealed.ts'
 import { openSqlite } from './sqlite.ts'
 import { createTokens } from './tokens.ts'
 
@@ -36,6 +37,7 @@ export function createStore(engine: Engine) {
     enrollments: createEnrollments(engine),
     tokens: createTokens(engine),
     audit: createAudit(engine),
+    sealed: createSealed(engine),
   }
 }
 

@@ -1,12 +1,28 @@
-import { chmodSync, closeSync, existsSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { migrate } from './migrate.ts'
 import { type Applier, createApplier } from './sqlite-commit.ts'
 import { isBusy } from './sqlite-errors.ts'
 
 const MAX_STATEMENTS = 512
-/** Room to end credentials in when the disk is full. */
-const BALLAST_BYTES = 2 * 1024 * 1024
+/**
+ * Room to end credentials in when the disk is full. More than a full journal (1000 pages of 4 KiB and one large
+ * commit), which must fit into the database file before it can be emptied.
+ */
+const BALLAST_BYTES = 8 * 1024 * 1024
+/** Twice the reserve must fit before anything but ending is done again: the journal needs room too. */
+const PROOF_BYTES = 2 * BALLAST_BYTES
 
 /** The open file with its prepared statements, which die with it. */
 export interface OpenFile {
@@ -100,14 +116,19 @@ export interface Ballast {
   drop(): void
 }
 
-export function createBallast(path: string): Ballast {
+export function createBallast(directory: string): Ballast {
+  const path = join(directory, 'ballast')
   const drop = () => rmSync(path, { force: true })
   return {
     drop,
     lay() {
       try {
         if (existsSync(path) && statSync(path).size === BALLAST_BYTES) return true
-        writeFileSync(path, Buffer.alloc(BALLAST_BYTES), { mode: 0o600 })
+        const { bavail, bsize } = statfsSync(directory)
+        if (bavail * bsize < PROOF_BYTES) return false
+        // Written to the full, because a quota does not show in what the file system says.
+        writeFileSync(path, Buffer.alloc(PROOF_BYTES), { mode: 0o600 })
+        truncateSync(path, BALLAST_BYTES)
         return true
       } catch {
         drop()

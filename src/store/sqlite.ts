@@ -15,6 +15,7 @@ const MAX_QUEUE = 4_096
 const RETRY_MS = 1_000
 /** Failed recoveries after which the file is opened anew even if its journal cannot be emptied first. */
 const PATIENCE = 5
+const DISK_FULL = 'the disk is full'
 
 export interface SqliteOptions {
   /** Holds `mayfly.db`; made 0700 where it is absent. */
@@ -38,7 +39,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
   const opened = await openFile(file)
   const newest = opened.db.prepare('SELECT at FROM audit WHERE id = (SELECT max(id) FROM audit)').get()
   const now = createClock(typeof newest?.['at'] === 'number' ? newest['at'] : 0)
-  const ballast = createBallast(join(options.directory, 'ballast'))
+  const ballast = createBallast(options.directory)
   const writer = new Writer(file, opened, ballast, options.onTrouble)
   return {
     dialect: 'sqlite',
@@ -71,6 +72,7 @@ class Writer {
   #scheduled = false
   #closed = false
   #recovering: NodeJS.Timeout | undefined
+  #doubtful = false
   #failedRecoveries = 0
   generation = 0
   trouble: string | undefined
@@ -87,10 +89,9 @@ class Writer {
   #begin(): void {
     try {
       emptyJournal(this.#opened.db)
-      if (!this.#ballast.lay()) this.#enterTrouble('the disk is full', new Error('no room for the reserve'))
+      if (!this.#ballast.lay()) this.#enterTrouble(DISK_FULL, new Error('no room for the reserve'))
     } catch (error) {
-      if (isDiskFull(error)) this.#ballast.drop()
-      this.#enterTrouble('the database cannot be written', error)
+      this.#doubt(error)
     }
   }
 
@@ -142,11 +143,8 @@ class Writer {
   #settle(batch: readonly Waiting[], again: boolean): void {
     let attempts: Attempt[]
     try {
-      attempts = commitBatch(
-        this.#opened.db,
-        this.#opened.applier,
-        batch.map((one) => one.change),
-      )
+      const changes = batch.map((one) => one.change)
+      attempts = commitBatch(this.#opened.db, this.#opened.applier, changes)
     } catch (error) {
       this.#fail(error, batch, again)
       return
@@ -164,22 +162,38 @@ class Writer {
         one.reject(new StoreError('a change cannot be executed', { cause: attempt }))
       else one.resolve(attempt)
     }
+    if (this.trouble !== undefined) this.#keepRoom()
   }
 
   /** Nothing of the batch is acknowledged; what is urgent is tried once more in the room of the reserve. */
   #fail(error: unknown, batch: readonly Waiting[], again: boolean): void {
-    const full = isDiskFull(error)
-    const what = full ? 'the disk is full' : 'the database cannot be written'
-    const retried = full && again ? batch.filter((one) => one.urgent) : []
-    for (const one of batch) if (!retried.includes(one)) one.reject(new StoreError(what, { cause: error }))
-    if (full) this.#ballast.drop()
-    this.#enterTrouble(what, error)
+    const retried = isDiskFull(error) && again ? batch.filter((one) => one.urgent) : []
+    for (const one of batch) {
+      if (!retried.includes(one)) one.reject(new StoreError(troubleOf(error), { cause: error }))
+    }
+    this.#doubt(error)
+    if (retried.length > 0) this.#settle(retried, false)
+  }
+
+  /** The file has failed: it is opened anew as soon as that can be done without loss. */
+  #doubt(error: unknown): void {
+    this.#doubtful = true
+    if (isDiskFull(error)) this.#ballast.drop()
+    this.#enterTrouble(troubleOf(error), error)
     try {
       this.#renew()
     } catch (cause) {
       this.#onTrouble('the database could not be opened anew', cause)
     }
-    if (retried.length > 0) this.#settle(retried, false)
+  }
+
+  /** On a full disk a journal that grows would use up the very room that is needed to empty it. */
+  #keepRoom(): void {
+    try {
+      emptyJournal(this.#opened.db)
+    } catch (error) {
+      this.#onTrouble('the journal could not be emptied', error)
+    }
   }
 
   #enterTrouble(what: string, error: unknown): void {
@@ -206,21 +220,27 @@ class Writer {
     this.#opened = connect(this.#file)
     emptyJournal(this.#opened.db)
     this.#failedRecoveries = 0
+    this.#doubtful = false
   }
 
   /** Writes for a trial, once a second, until that succeeds and the reserve is laid again. */
   #recover(): void {
     try {
-      this.#renew()
+      if (this.#doubtful) this.#renew()
       this.#opened.db.exec("INSERT OR REPLACE INTO meta (key, value) VALUES ('trial', '')")
       if (!this.#ballast.lay()) return
       this.trouble = undefined
       clearInterval(this.#recovering)
       this.#recovering = undefined
     } catch (error) {
+      this.#doubtful = true
       this.#onTrouble('the database still cannot be written', error)
     }
   }
+}
+
+function troubleOf(error: unknown): string {
+  return isDiskFull(error) ? DISK_FULL : 'the database cannot be written'
 }
 
 function isKept(attempt: Attempt | undefined): boolean {

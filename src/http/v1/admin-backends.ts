@@ -7,11 +7,14 @@ import {
   ForceQuery,
   Kind,
   NameParam,
+  PageQuery,
 } from '../../api/admin.ts'
 import { changeBackend, createBackend } from '../../core/configure-backend.ts'
 import type { Caller } from '../../core/context.ts'
 import { deleteBackend } from '../../core/delete-backend.ts'
 import { listBackends, readBackend, shownConfig } from '../../core/list-backends.ts'
+import { formatRate } from '../../domain/policy.ts'
+import { firstPage, isAfter, pageLimit, sortedAfter } from '../paging.ts'
 import { presentBackend } from '../present-backend.ts'
 import { addRoute, type Http } from '../route.ts'
 import { optional, timestamp } from '../wire.ts'
@@ -25,9 +28,14 @@ export function adminBackendRoutes(http: Http): void {
     schema: {
       summary: 'All backends with their configuration, secrets redacted',
       tags,
+      querystring: PageQuery,
       response: { 200: Type.Array(Backend) },
     },
-    handle: async ({ caller }) => (await listBackends(core, caller)).map((one) => present(http, one)),
+    handle: async (call) => {
+      const { cursor, limit } = call.query
+      const rest = (await listBackends(core, call.caller)).filter((one) => isAfter(one.name, cursor))
+      return firstPage(call, rest, pageLimit(limit), ({ name }) => name).map((one) => present(http, one))
+    },
   })
 
   addRoute(http, 'POST /v1/admin/backends', {
@@ -82,17 +90,20 @@ export function adminBackendRoutes(http: Http): void {
     schema: {
       summary: 'The kinds of backend, with the schemas of their configuration',
       tags,
+      querystring: PageQuery,
       response: { 200: Type.Array(Kind) },
     },
-    handle: () =>
-      [...core.backends.kinds.values()].map((kind) => ({
+    handle: (call) => {
+      const rest = sortedAfter([...core.backends.kinds.values()], call.query.cursor, ({ type }) => type)
+      return firstPage(call, rest, pageLimit(call.query.limit), ({ type }) => type).map((kind) => ({
         type: kind.type,
         title: kind.title,
         revocation: kind.revocation,
         scopes: { help: kind.scopes.help, examples: [...kind.scopes.examples] },
         config: kind.config,
         params: kind.params,
-      })),
+      }))
+    },
   })
 }
 
@@ -107,6 +118,7 @@ function present(http: Http, backend: Awaited<ReturnType<typeof readBackend>>) {
     ...presentBackend(backend),
     name: backend.name,
     created_at: timestamp(backend.createdAt),
+    ...optional('rate', backend.rate === undefined ? undefined : formatRate(backend.rate)),
     ...optional('max_active', backend.maxActive),
     config: shownConfig(http.core, backend),
   }

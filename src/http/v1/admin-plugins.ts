@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
-import { NameParam, Plugin } from '../../api/admin.ts'
+import { NameParam, PageQuery, Plugin } from '../../api/admin.ts'
 import { listPlugins, reloadPlugin, reloadPlugins } from '../../core/reload-plugins.ts'
+import { firstPage, pageLimit, sortedAfter } from '../paging.ts'
 import { addRoute, type Http } from '../route.ts'
 
 const tags = ['admin: plugins']
@@ -9,8 +10,16 @@ export function adminPluginRoutes(http: Http): void {
   const { core } = http
 
   addRoute(http, 'GET /v1/admin/plugins', {
-    schema: { summary: 'The kinds that are loaded', tags, response: { 200: Type.Array(Plugin) } },
-    handle: () => listPlugins(core),
+    schema: {
+      summary: 'The kinds that are loaded',
+      tags,
+      querystring: PageQuery,
+      response: { 200: Type.Array(Plugin) },
+    },
+    handle: (call) => {
+      const rest = sortedAfter(listPlugins(core), call.query.cursor, ({ name }) => name)
+      return firstPage(call, rest, pageLimit(call.query.limit), ({ name }) => name)
+    },
   })
 
   addRoute(http, 'POST /v1/admin/plugins/reload', {

@@ -1,7 +1,9 @@
 import { Type } from 'typebox'
+import { PageQuery } from '../../api/admin.ts'
 import { Policy } from '../../api/enrollment.ts'
 import { formatDuration } from '../../domain/duration.ts'
 import { formatRate } from '../../domain/policy.ts'
+import { firstPage, pageLimit } from '../paging.ts'
 import { addRoute, type Http } from '../route.ts'
 import { optional } from '../wire.ts'
 
@@ -10,10 +12,14 @@ export function adminPolicyRoutes(http: Http): void {
     schema: {
       summary: 'The configured policies, in the order in which they decide',
       tags: ['admin: enrollments'],
+      querystring: PageQuery,
       response: { 200: Type.Array(Policy) },
     },
-    handle: () =>
-      http.core.settings.policies.map((policy) => ({
+    handle: (call) => {
+      const { policies } = http.core.settings
+      // In their own order, which decides; an unknown cursor begins anew.
+      const rest = policies.slice(policies.findIndex(({ name }) => name === call.query.cursor) + 1)
+      return firstPage(call, rest, pageLimit(call.query.limit), ({ name }) => name).map((policy) => ({
         name: policy.name,
         pattern: policy.pattern,
         scopes: policy.scopes,
@@ -23,7 +29,8 @@ export function adminPolicyRoutes(http: Http): void {
         ...optional('max_agents', policy.maxAgents),
         ...optional('rate', policy.rate === undefined ? undefined : formatRate(policy.rate)),
         deny: policy.deny,
-      })),
+      }))
+    },
   })
 }
 

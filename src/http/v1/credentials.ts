@@ -36,8 +36,10 @@ export function backendCredentialRoutes(http: Http, options: { issueByGet: boole
       response: { 200: BackendCredential },
     },
     handle: (call) => {
-      if (!options.issueByGet)
+      if (!options.issueByGet) {
+        call.reply.header('allow', 'POST')
         throw new Problem('method_not_allowed', { message: 'Issuing by GET is switched off here; use POST.' })
+      }
       const { ttl, scope, repo, read_only } = call.query
       const params = { ...optional('repos', repo), ...optional('read_only', read_only) }
       return issue(
@@ -65,7 +67,7 @@ async function issue(
 ) {
   const idempotencyKey = call.request.headers['idempotency-key'] as string | undefined
   const issued = await issueCredential(http.core, caller, { ...command, idempotencyKey }, call.origin)
-  if (call.request.raw.destroyed) void revokeUndelivered(http.core, caller, issued.id, call.origin)
+  if (call.request.raw.socket.destroyed) void revokeUndelivered(http.core, caller, issued.id, call.origin)
   return {
     token: issued.token,
     expires_at: timestamp(issued.expiresAt),

@@ -6,14 +6,20 @@ import { agentStatus, listActive } from '../../core/agent-status.ts'
 import { deleteAgent } from '../../core/end-agent.ts'
 import { readSigningKey } from '../../core/read-signing-key.ts'
 import { revokeCredential } from '../../core/revoke-credential.ts'
-import { linkNext, pageLimit } from '../paging.ts'
+import { firstPage, pageLimit } from '../paging.ts'
 import { addRoute, type Http } from '../route.ts'
 import { timestamp, timestampOrNull } from '../wire.ts'
 
 const tags = ['agent']
 
-/** What an agent asks about itself. */
+/** What an agent asks about itself, and does to itself. */
 export function statusRoutes(http: Http): void {
+  selfRoutes(http)
+  activeRoutes(http)
+}
+
+/** Who it is, its key, its end. */
+function selfRoutes(http: Http): void {
   const { core } = http
 
   addRoute(http, 'GET /v1/status', {
@@ -39,39 +45,6 @@ export function statusRoutes(http: Http): void {
           expires_at: timestamp(one.expiresAt),
         })),
       }
-    },
-  })
-
-  addRoute(http, 'GET /v1/active', {
-    schema: {
-      summary: 'My active credentials, oldest first',
-      tags,
-      querystring: PageQuery,
-      response: { 200: Type.Array(ActiveCredential) },
-    },
-    handle: async ({ caller, query, request, reply }) => {
-      const limit = pageLimit(query.limit)
-      const rows = await listActive(core, caller, query.cursor ?? '', limit)
-      if (rows.length === limit) linkNext(reply, request, rows.at(-1)?.id)
-      return rows.map((row) => ({
-        id: row.id,
-        backend: row.backend,
-        expires_at: timestamp(row.expiresAt),
-        created_at: timestamp(row.createdAt),
-      }))
-    },
-  })
-
-  addRoute(http, 'DELETE /v1/active/:id', {
-    schema: {
-      summary: 'Revoke one of my credentials',
-      tags,
-      params: CredentialId,
-      response: { 204: Type.Null() },
-    },
-    handle: async ({ caller, params, origin, reply }) => {
-      await revokeCredential(core, caller, params.id, origin)
-      return reply.code(204).send()
     },
   })
 
@@ -106,6 +79,43 @@ export function statusRoutes(http: Http): void {
     schema: { summary: 'Delete myself, and revoke all that I hold', tags, response: { 204: Type.Null() } },
     handle: async ({ caller, origin, reply }) => {
       await deleteAgent(core, caller, caller.agentName, origin)
+      return reply.code(204).send()
+    },
+  })
+}
+
+/** What it holds. */
+function activeRoutes(http: Http): void {
+  const { core } = http
+
+  addRoute(http, 'GET /v1/active', {
+    schema: {
+      summary: 'My active credentials, oldest first',
+      tags,
+      querystring: PageQuery,
+      response: { 200: Type.Array(ActiveCredential) },
+    },
+    handle: async (call) => {
+      const limit = pageLimit(call.query.limit)
+      const rows = await listActive(core, call.caller, call.query.cursor ?? '', limit + 1)
+      return firstPage(call, rows, limit, ({ id }) => id).map((row) => ({
+        id: row.id,
+        backend: row.backend,
+        expires_at: timestamp(row.expiresAt),
+        created_at: timestamp(row.createdAt),
+      }))
+    },
+  })
+
+  addRoute(http, 'DELETE /v1/active/:id', {
+    schema: {
+      summary: 'Revoke one of my credentials',
+      tags,
+      params: CredentialId,
+      response: { 204: Type.Null() },
+    },
+    handle: async ({ caller, params, origin, reply }) => {
+      await revokeCredential(core, caller, params.id, origin)
       return reply.code(204).send()
     },
   })

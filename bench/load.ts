@@ -1,0 +1,188 @@
+/**
+ * The load, as a process of its own: kept-alive sockets with one request under way on each. Requests are made ready
+ * beforehand and replies hardly looked at, so that what is measured is the server. Started by `loader.ts`.
+ */
+import { connect, type Socket } from 'node:net'
+import { createHistogram } from './histogram.ts'
+
+export interface LoadPlan {
+  readonly port: number
+  /** Whole requests; connection i sends the i-th, modulo their number. */
+  readonly requests: readonly string[]
+  readonly connections: number
+  /** Without being counted, at first. */
+  readonly warmMs: number
+  readonly measureMs: number
+  /** Every reply must have it. */
+  readonly status: number
+}
+
+export interface LoadResult {
+  readonly requests: number
+  readonly seconds: number
+  readonly perSecond: number
+  readonly p50: number
+  readonly p95: number
+  readonly p99: number
+  readonly worst: number
+}
+
+/** What the process says: when the counting begins and ends, then the result or what went wrong. */
+export type LoadMessage =
+  | { readonly kind: 'begin' }
+  | { readonly kind: 'end' }
+  | { readonly kind: 'result'; readonly result: LoadResult }
+  | { readonly kind: 'failed'; readonly message: string }
+
+const READ_BYTES = 65_536
+const LENGTH = /\r\ncontent-length: *(\d+)/i
+const CLOSE = /\r\nconnection: *close/i
+
+interface Run {
+  readonly plan: LoadPlan
+  /** Called with the time a reply took, in µs. */
+  readonly onReply: (us: number) => void
+  readonly onFault: (message: string) => void
+  stopping: boolean
+  readonly open: Set<Socket>
+}
+
+/** One connection, opened again for as long as the run lasts. Resolves when its last reply is in. */
+function keepAsking(run: Run, request: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    const start = () => {
+      let sentAt = 0
+      let waiting = false
+      let held = Buffer.alloc(0)
+      let renew = false
+      const take = (size: number, buffer: Uint8Array) => {
+        const fresh = buffer.subarray(0, size)
+        const bytes =
+          held.length === 0
+            ? Buffer.from(fresh.buffer, fresh.byteOffset, fresh.length)
+            : Buffer.concat([held, fresh])
+        const whole = readReply(run, bytes)
+        if (whole === undefined) {
+          held = Buffer.from(bytes)
+          return true
+        }
+        held = Buffer.alloc(0)
+        waiting = false
+        run.onReply((performance.now() - sentAt) * 1_000)
+        if (run.stopping || whole.close) {
+          renew = !run.stopping
+          socket.end()
+        } else send()
+        return true
+      }
+      const socket = connect({
+        host: '127.0.0.1',
+        port: run.plan.port,
+        noDelay: true,
+        onread: { buffer: Buffer.allocUnsafe(READ_BYTES), callback: take },
+      })
+      const send = () => {
+        waiting = true
+        sentAt = performance.now()
+        socket.write(request)
+      }
+      run.open.add(socket)
+      socket.on('connect', send)
+      socket.on('error', (error) => run.onFault(`a connection broke: ${error.message}`))
+      socket.on('close', () => {
+        run.open.delete(socket)
+        if (waiting && !run.stopping) run.onFault('the server closed a connection without a reply')
+        if (renew && !run.stopping) start()
+        else resolve()
+      })
+    }
+    start()
+  })
+}
+
+/** Undefined while the reply is not all there. */
+function readReply(run: Run, bytes: Buffer): { close: boolean } | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  if (headEnd === -1) return undefined
+  const head = bytes.latin1Slice(0, headEnd)
+  const length = LENGTH.exec(head)?.[1]
+  if (length === undefined) {
+    run.onFault(`a reply without Content-Length: ${head}`)
+    return { close: true }
+  }
+  if (bytes.length < headEnd + 4 + Number(length)) return undefined
+  if (Number(head.slice(9, 12)) !== run.plan.status) {
+    run.onFault(`not ${run.plan.status}: ${bytes.toString('utf8', 0, 1_000)}`)
+  }
+  return { close: CLOSE.test(head) }
+}
+
+async function runLoad(plan: LoadPlan, tell: (message: LoadMessage) => void): Promise<LoadResult> {
+  const histogram = createHistogram()
+  let counting = false
+  let fault: string | undefined
+  const run: Run = {
+    plan,
+    onReply: (us) => {
+      if (counting) histogram.record(us)
+    },
+    onFault: (message) => {
+      fault ??= message
+      run.stopping = true
+      finish()
+    },
+    stopping: false,
+    open: new Set(),
+  }
+  let began = 0
+  let seconds = 0
+  const { promise: over, resolve: finish } = Promise.withResolvers<void>()
+  const timers = [
+    setTimeout(() => {
+      tell({ kind: 'begin' })
+      began = performance.now()
+      counting = true
+    }, plan.warmMs),
+    setTimeout(() => {
+      counting = false
+      seconds = (performance.now() - began) / 1_000
+      tell({ kind: 'end' })
+      run.stopping = true
+      finish()
+    }, plan.warmMs + plan.measureMs),
+  ]
+  const requests = plan.requests.map((text) => Buffer.from(text, 'latin1'))
+  const connections = Array.from({ length: plan.connections }, (_, index) =>
+    keepAsking(run, requests[index % requests.length]!),
+  )
+  await over
+  for (const timer of timers) clearTimeout(timer)
+  const patience = setTimeout(() => {
+    fault ??= 'a reply did not come within 10 s'
+    for (const socket of run.open) socket.destroy()
+  }, 10_000)
+  if (fault !== undefined) for (const socket of run.open) socket.destroy()
+  await Promise.all(connections)
+  clearTimeout(patience)
+  if (fault !== undefined) throw new Error(fault)
+  const requestsDone = histogram.count()
+  return {
+    requests: requestsDone,
+    seconds,
+    perSecond: requestsDone / seconds,
+    p50: histogram.quantile(0.5),
+    p95: histogram.quantile(0.95),
+    p99: histogram.quantile(0.99),
+    worst: histogram.quantile(1),
+  }
+}
+
+const tell = (message: LoadMessage) => process.send?.(message)
+process.on('SIGINT', () => undefined)
+process.on('disconnect', () => process.exit(0))
+process.on('message', (plan: LoadPlan) => {
+  runLoad(plan, tell).then(
+    (result) => tell({ kind: 'result', result }),
+    (error: unknown) => tell({ kind: 'failed', message: String((error as Error).message) }),
+  )
+})

@@ -1,0 +1,112 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+type Undo = () => void | Promise<void>
+
+/** What must not be left over, undone in reverse. */
+const undos: Undo[] = []
+let undoing: Promise<void> | undefined
+
+export function onExit(undo: Undo): void {
+  undos.push(undo)
+}
+
+export function cleanUp(): Promise<void> {
+  undoing ??= (async () => {
+    for (let undo = undos.pop(); undo !== undefined; undo = undos.pop()) {
+      try {
+        await undo()
+      } catch (error) {
+        console.error('left over:', error)
+      }
+    }
+    undoing = undefined
+  })()
+  return undoing
+}
+
+/** On Ctrl-C and the like, everything is undone and the process ends. */
+export function cleanUpOnSignals(): void {
+  for (const [signal, number] of [
+    ['SIGINT', 2],
+    ['SIGTERM', 15],
+    ['SIGHUP', 1],
+  ] as const) {
+    process.on(signal, () => {
+      void cleanUp().finally(() => process.exit(128 + number))
+    })
+  }
+}
+
+/** A directory that is gone at the end. */
+export function temporaryDirectory(parent: string | undefined): string {
+  const path = mkdtempSync(join(parent ?? tmpdir(), 'mayfly-bench-'))
+  onExit(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+/** The environment without our own variables and what slows a start. */
+export function plainEnvironment(): NodeJS.ProcessEnv {
+  const ours = (name: string) => name.startsWith('MAYFLY_') || name === 'NODE_EXTRA_CA_CERTS'
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours(name)))
+}
+
+/** A TypeScript file of this folder as a child with a channel. */
+export function forkHere(file: string): ChildProcess {
+  return stopAtEnd(
+    fork(join(import.meta.dirname, file), { env: plainEnvironment(), stdio: ['ignore', 2, 2, 'ipc'] }),
+  )
+}
+
+export function spawnNode(args: readonly string[]): ChildProcess {
+  // A group of its own: Ctrl-C reaches it only once, from us.
+  const child = spawn(process.execPath, args, {
+    env: plainEnvironment(),
+    stdio: ['ignore', 'pipe', 2],
+    detached: true,
+  })
+  return stopAtEnd(child)
+}
+
+function stopAtEnd(child: ChildProcess): ChildProcess {
+  onExit(() => stop(child))
+  return child
+}
+
+/** SIGTERM, and SIGKILL after 10 s. Resolves when it has ended. */
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  const force = setTimeout(() => child.kill('SIGKILL'), 10_000)
+  await ended
+  clearTimeout(force)
+}
+
+export interface Usage {
+  /** User and system time so far, in s. */
+  readonly cpuSeconds: number
+  readonly rssMb: number
+}
+
+/** Linux counts in 1/100 s whatever the kernel's own tick. */
+const TICKS = 100
+
+/** Of a living process; undefined where there is no /proc. */
+export function usageOf(pid: number | undefined): Usage | undefined {
+  if (pid === undefined) return undefined
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The name, in parentheses, may hold spaces.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const rss = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
+    return {
+      cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS,
+      rssMb: Number(rss ?? Number.NaN) / 1_024,
+    }
+  } catch {
+    return undefined
+  }
+}

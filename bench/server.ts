@@ -1,0 +1,99 @@
+import type { ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { spawnNode, stop } from './processes.ts'
+import { fetchJson } from './request.ts'
+
+export interface Agent {
+  readonly name: string
+  readonly token: string
+  readonly clientId: string
+  readonly clientSecret: string
+}
+
+export interface OurServer {
+  readonly pid: number
+  readonly port: number
+  /** Asked as the administrator. */
+  admin<T>(method: 'GET' | 'POST', path: string, json?: object): Promise<T>
+  stop(): Promise<void>
+}
+
+export interface ServerOptions {
+  readonly dataDir: string
+  readonly databaseUrl?: string | undefined
+  /** From src/ instead of dist/. */
+  readonly fromSource: boolean
+  /** For Node, before the file. */
+  readonly nodeArgs?: readonly string[]
+}
+
+const ROOT = join(import.meta.dirname, '..')
+const START_MS = 60_000
+
+/** Our real server, as operators start it, on a free port of loopback. Resolves when it listens. */
+export async function startOurs(options: ServerOptions): Promise<OurServer> {
+  const file = join(ROOT, options.fromSource ? 'src/cli/main.ts' : 'dist/cli/main.js')
+  const args = ['server', '--data-dir', options.dataDir, '--listen', '127.0.0.1:0', '--log-level', 'info']
+  if (options.databaseUrl !== undefined) args.push('--database-url', options.databaseUrl)
+  const child = spawnNode([...(options.nodeArgs ?? []), file, ...args])
+  const port = await portOf(child)
+  return {
+    pid: child.pid!,
+    port,
+    admin: (method, path, json) => {
+      const bearer = readFileSync(join(options.dataDir, 'admin.token'), 'utf8')
+      return fetchJson({ method, path, bearer, ...(json === undefined ? {} : { json }) }, port)
+    },
+    stop: () => stop(child),
+  }
+}
+
+/** From the line of the log that says `listening`; everything that is an error goes to standard error. */
+function portOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error('the server did not start')), START_MS)
+    child.once('exit', (code) => reject(new Error(`the server ended with ${code}`)))
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const { message, msg, level, address } = readLine(line)
+      if (level === 'error') console.error(line)
+      if ((msg ?? message) !== 'listening' || address === undefined) return
+      clearTimeout(late)
+      resolve(Number(new URL(address).port))
+    })
+  })
+}
+
+function readLine(line: string): { msg?: string; message?: string; level?: string; address?: string } {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return {}
+  }
+}
+
+export const BACKEND = 'bench'
+export const SCOPES = ['orders:read']
+
+/** A backend of kind `jwt` as it is by default, and so many agents that may use it. */
+export async function furnish(server: OurServer, agents: number): Promise<Agent[]> {
+  const config = { audience: 'https://orders.example' }
+  await server.admin('POST', '/v1/admin/backends', { type: 'jwt', name: BACKEND, config })
+  const made: Agent[] = []
+  for (let n = 0; n < agents; n += 1) {
+    const name = `bench-${n}`
+    const reply = await server.admin<{ token: string; oidc: { client_id: string; client_secret: string } }>(
+      'POST',
+      '/v1/admin/agents',
+      { name, scopes: [`${BACKEND}:*`] },
+    )
+    made.push({
+      name,
+      token: reply.token,
+      clientId: reply.oidc.client_id,
+      clientSecret: reply.oidc.client_secret,
+    })
+  }
+  return made
+}

@@ -1,0 +1,200 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { createAgent } from '../../src/core/create-agent.ts'
+import { DAY_MS, HOUR_MS } from '../../src/domain/limits.ts'
+import { ADMIN_TOKEN, LOCAL, ORIGIN } from '../support/core.ts'
+import { newEnrollee } from '../support/enrollee.ts'
+import { call, code, decide, enroll, now, POLICIES, poll, RFC3339, test } from '../support/enrollment.ts'
+import { enrollmentRow } from '../support/store.ts'
+
+describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve) => {
+  it('asks, waits, is approved, and reads its credentials, again if the reply was lost', async () => {
+    const me = newEnrollee(curve)
+    const asked = await enroll(me, { metadata: { host: 'laptop' } })
+    const { id } = asked.json
+    expect(asked.status).toBe(200)
+    expect(asked.json).toEqual({
+      id: expect.stringMatching(/^enr_[0-9a-z]{26}$/),
+      enrollment_id: id,
+      status: 'pending',
+      poll_url: `https://mayfly.test/v1/enroll/${id}/status`,
+      poll_interval_ms: 2_000,
+      expires_at: expect.stringMatching(RFC3339),
+    })
+    const waiting = await poll(id, await me.prove(id, now()))
+    expect([waiting.status, waiting.json.status, waiting.json.sealed]).toEqual([200, 'pending', undefined])
+
+    const listed = await call('GET', '/v1/admin/pending', { token: ADMIN_TOKEN })
+    expect(listed.json).toEqual([
+      {
+        id,
+        name: 'bot',
+        type: 'enroll',
+        scopes: ['db:read'],
+        public_key_fingerprint: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+        metadata: { host: 'laptop' },
+        ip_address: expect.stringMatching(/^10\.1\./),
+        created_at: expect.stringMatching(RFC3339),
+        expires_at: asked.json.expires_at,
+        status: 'pending',
+        note: 'The policy "rest" leaves this name to an administrator.',
+      },
+    ])
+    const approved = await decide(id, 'approve', { note: 'known machine' })
+    expect(approved.status).toBe(200)
+    expect(approved.json).toMatchObject({
+      id,
+      status: 'approved',
+      decided_by: 'local',
+      decision_note: 'known machine',
+    })
+
+    const proof = await me.prove(id, now())
+    const lost = await poll(id, proof)
+    const answer = await me.open(lost.json.sealed, proof)
+    expect(Object.keys(answer).sort()).toEqual(
+      ['agent_id', 'oidc', 'scopes', 'signing_email', 'signing_key_id', 'token'].sort(),
+    )
+    const second = await me.prove(id, now())
+    expect(await me.open((await poll(id, second)).json.sealed, second)).toEqual(answer)
+    await expect(me.open(lost.json.sealed, second)).rejects.toThrow()
+
+    const self = await call('GET', '/v1/status', { token: answer.token })
+    expect(self.json).toMatchObject({ id: answer.agent_id, name: 'bot', scopes: ['db:read'] })
+    const row = await test.core.store.agents.findLiving(answer.agent_id)
+    expect(row).toMatchObject({ client_id: answer.oidc.client_id, signing_key_id: answer.signing_key_id })
+    expect(test.core.hasher.matches(answer.oidc.client_secret, row?.client_secret_hash ?? '')).toBe(true)
+    expect(answer.signing_email).toBe('bot@mayfly.test')
+
+    const open = [asked, waiting, listed, approved, lost].map((reply) => reply.text).join('')
+    for (const text of [open, test.logged(), JSON.stringify(await test.audit())]) {
+      expect(text).not.toMatch(/ck[rs]_[0-9a-f]/)
+      expect(text).not.toContain(answer.oidc.client_secret)
+    }
+  })
+})
+
+describe('asking', () => {
+  const me = newEnrollee()
+  const good = { name: 'bot', public_key: me.publicKey }
+  const rows: [string, object | string][] = [
+    ['no body', ''],
+    ['an array', [good]],
+    ['an unknown field', { ...good, admin: true }],
+    ['no name', { public_key: me.publicKey }],
+    ['a name that is a number', { ...good, name: 1 }],
+    ['a name with a slash', { ...good, name: 'a/b' }],
+    ['no key', { name: 'bot' }],
+    ['a key as text', { ...good, public_key: JSON.stringify(me.publicKey) }],
+    ['a private key', { ...good, public_key: me.privateKey.export({ format: 'jwk' }) }],
+    [
+      'an RSA key',
+      {
+        ...good,
+        public_key: generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }),
+      },
+    ],
+    ['a point off the curve', { ...good, public_key: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } }],
+    ['scopes as text', { ...good, scopes: 'db:read' }],
+    ['a scope with a space', { ...good, scopes: ['db read'] }],
+    ['65 scopes', { ...good, scopes: Array.from({ length: 65 }, (_, n) => `a:${n}`) }],
+    ['metadata as an array', { ...good, metadata: [] }],
+    [
+      'metadata of 65 keys',
+      { ...good, metadata: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [n, 1])) },
+    ],
+    ['metadata over 8 KiB', { ...good, metadata: { a: 'é'.repeat(4_096) } }],
+    ['a duplicate key', `{"name":"a","name":"b","public_key":${JSON.stringify(me.publicKey)}}`],
+    ['__proto__', `{"name":"a","__proto__":{},"public_key":${JSON.stringify(me.publicKey)}}`],
+    ['NUL', `{"name":"a","metadata":{"a":"\\u0000"},"public_key":${JSON.stringify(me.publicKey)}}`],
+  ]
+  it.each(rows)('with %s is refused', async (_what, body) => {
+    const reply = await call('POST', '/v1/enroll', { body })
+    expect([reply.status, code(reply)]).toEqual([400, 'invalid_request'])
+    expect(await test.core.store.enrollments.list(undefined, undefined, 1)).toEqual([])
+  })
+
+  it('is answered alike whether the name is free, taken or reserved; the administrator is told', async () => {
+    await createAgent(test.core, LOCAL, { name: 'taken' }, ORIGIN)
+    const replies = []
+    for (const name of ['free', 'Taken', 'admin']) replies.push(await enroll(me, { name }))
+    const [free, ...others] = replies.map(({ status, json }) => ({
+      status,
+      keys: Object.keys(json),
+      state: json.status,
+    }))
+    for (const other of others) expect(other).toEqual(free)
+    expect(replies.map((reply) => reply.text).join('')).not.toMatch(/taken|exists|reserved|note/i)
+    for (const { json } of replies) {
+      const seen = await poll(json.id, await me.prove(json.id, now()))
+      expect(Object.keys(seen.json)).toEqual(['id', 'status', 'poll_interval_ms', 'expires_at'])
+    }
+    const pending = await call('GET', '/v1/admin/pending', { token: ADMIN_TOKEN })
+    expect(pending.json.map((one: { note: string }) => one.note)).toEqual([
+      expect.not.stringMatching(/exists|reserved/),
+      expect.stringContaining('exists already'),
+      expect.stringContaining('reserved'),
+    ])
+    const refused = await decide(replies[1]?.json.id, 'approve')
+    expect([refused.status, code(refused)]).toEqual([409, 'conflict'])
+  })
+
+  it('ten times a minute from one address', async () => {
+    test.freeze()
+    const from = '192.0.2.7'
+    const statuses = []
+    for (let count = 0; count < 10; count += 1)
+      statuses.push((await call('POST', '/v1/enroll', { body: good, from })).status)
+    expect(statuses).toEqual(Array(10).fill(200))
+    const refused = await call('POST', '/v1/enroll', { body: good, from })
+    expect([refused.status, code(refused), refused.headers['retry-after']]).toEqual([
+      429,
+      'rate_limited',
+      '6',
+    ])
+    expect((await call('POST', '/v1/enroll', { body: good, from: '192.0.2.8' })).status).toBe(200)
+    test.advance(6_000)
+    expect((await call('POST', '/v1/enroll', { body: good, from })).status).toBe(200)
+  })
+
+  it('while 1,000 wait is too much', async () => {
+    const rows = Array.from({ length: 999 }, () => enrollmentRow({ expires_at: now() + DAY_MS }))
+    await test.core.store.commit(rows.map((row) => ({ op: 'insert', table: 'enrollments', row }) as const))
+    expect((await enroll(me)).status).toBe(200)
+    const refused = await enroll(me)
+    expect([refused.status, code(refused)]).toEqual([429, 'rate_limited'])
+    expect(refused.headers['retry-after']).toBe('60')
+    expect((await enroll(me, { name: 'ci-1' })).json.status).toBe('approved')
+  })
+})
+
+describe('a policy', () => {
+  it('approves at once, with all that an approved agent gets', async () => {
+    const me = newEnrollee()
+    const asked = await enroll(me, { name: 'ci-1' })
+    expect(asked.json.status).toBe('approved')
+    const proof = await me.prove(asked.json.id, now())
+    const answer = await me.open((await poll(asked.json.id, proof)).json.sealed, proof)
+    expect(answer.scopes).toEqual(['db:read'])
+    const self = (await call('GET', '/v1/status', { token: answer.token })).json
+    expect(Date.parse(self.expires_at) - Date.parse(self.created_at)).toBe(1.5 * HOUR_MS)
+    const approved = await call('GET', '/v1/admin/pending?status=approved', { token: ADMIN_TOKEN })
+    expect(approved.json).toMatchObject([
+      { name: 'ci-1', decided_by: 'system', agent_id: answer.agent_id, expires_in: '1h30m' },
+    ])
+  })
+
+  it('leaves to the administrator what it does not give', async () => {
+    const me = newEnrollee()
+    for (const scopes of [['db:write'], ['log:secret'], ['log:*'], ['admin:*'], ['*']])
+      expect((await enroll(me, { name: 'ci-1', scopes })).json.status).toBe('pending')
+  })
+
+  it('is shown as it is configured', async () => {
+    const reply = await call('GET', '/v1/admin/policies', { token: ADMIN_TOKEN })
+    expect(reply.json).toEqual([
+      { ...POLICIES[0], max_agent_lifetime: '1h30m' },
+      { ...POLICIES[1], auto_approve: false, deny: [] },
+    ])
+  })
+})

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Change, Step } from '../../src/store/change.ts'
+import type { Table, Tables } from '../../src/store/schema.ts'
+import {
+  agentRow,
+  auditRow,
+  backendRow,
+  credentialRow,
+  DIALECTS,
+  enrollmentRow,
+  idempotencyRow,
+  newBody,
+  openTestStore,
+  T0,
+  type TestStore,
+} from '../support/store.ts'
+
+const insert = <T extends Table>(table: T, row: Tables[T]): Step => ({ op: 'insert', table, row }) as Step
+const by = { actor: 'local', ip_address: '::1', user_agent: null, auth_method: 'local', request_id: 'req_1' }
+
+describe.each(DIALECTS)('the tables on %s', (dialect) => {
+  let opened: TestStore
+  beforeAll(async () => {
+    opened = await openTestStore(dialect)
+  })
+  afterAll(() => opened.close())
+
+  const commit = (change: Change) => opened.store.commit(change)
+  async function done(...change: Step[]) {
+    expect(await commit(change)).toEqual({ done: true })
+  }
+  async function living() {
+    const agent = agentRow()
+    const backend = backendRow()
+    await done(insert('agents', agent), insert('backends', backend))
+    return { agent, backend }
+  }
+
+  test('endAll ends what lives, each with its entry, and leaves the rest', async () => {
+    const { store } = opened
+    const { agent, backend } = await living()
+    const own = { agent_id: agent.id, backend_uid: backend.uid }
+    const exact = credentialRow(own)
+    const soft = credentialRow({ ...own, revocation: 'expiry_only' })
+    const pending = credentialRow({ ...own, state: 'pending', revocation: 'none', handle: null })
+    const ended = credentialRow({
+      ...own,
+      state: 'revoked',
+      ended_at: T0 - 5,
+      end_reason: 'revoked',
+      due_at: null,
+    })
+    const foreign = credentialRow()
+    const rows = [exact, soft, pending, ended, foreign]
+    await done(...rows.map((row) => insert('credentials', row)))
+    const now = T0 + 77
+    await done(
+      ...store.agents.end(agent.id, 'deleted', now),
+      ...store.credentials.endAll({ agent_id: agent.id }, 'agent_deleted', now, by),
+    )
+    const after = await store.credentials.findAll(rows.map((row) => row.id))
+    const set = { end_reason: 'agent_deleted', ended_at: now }
+    expect(new Map(after.map((row) => [row.id, row]))).toEqual(
+      new Map([
+        [exact.id, { ...exact, ...set, state: 'revoking', due_at: now }],
+        [soft.id, { ...soft, ...set, state: 'revoked', due_at: null, settled_at: now, handle: null }],
+        [pending.id, { ...pending, ...set, state: 'revoking', due_at: now }],
+        [ended.id, ended],
+        [foreign.id, foreign],
+      ]),
+    )
+    const entries = await store.audit.query({ agentId: agent.id }, 100)
+    expect(new Set(entries.map((entry) => entry.credential_id))).toEqual(
+      new Set([exact.id, soft.id, pending.id]),
+    )
+    const entry = entries.find((one) => one.credential_id === exact.id)
+    expect(entry).toEqual({
+      ...auditRow(),
+      ...by,
+      id: entry?.id,
+      at: now,
+      action: 'credential.revoked',
+      agent_id: agent.id,
+      agent_name: 'one',
+      backend: 'db',
+      credential_id: exact.id,
+      scopes: '["read"]',
+      ttl_ms: 600_000,
+      details: '{"reason":"agent_deleted"}',
+    })
+    await done(...store.credentials.endAll({ backend_uid: backend.uid }, 'backend_deleted', now + 1, by))
+    expect(await store.audit.query({ agentId: agent.id }, 100)).toHaveLength(3)
+  })
+
+  test('a credential moves only from the state it is in', async () => {
+    const { store } = opened
+    const row = credentialRow({ state: 'pending', backend_uid: 'be_moves' })
+    await done(insert('credentials', row))
+    const set = {
+      expires_at: T0 + 9,
+      upstream_expires_at: null,
+      due_at: T0 + 9,
+      secret_hash: 'h',
+      handle: 'x',
+    }
+    await done(store.credentials.activate(row.id, set))
+    for (const step of [
+      store.credentials.activate(row.id, set),
+      store.credentials.fail(row.id, T0),
+      store.credentials.interrupt(row.id, T0, T0, null),
+      store.credentials.settle(row.id, 'revoked', T0),
+    ]) {
+      expect(await commit([step])).toMatchObject({ reason: 'rows' })
+    }
+    await done(store.credentials.endActive(row.id, 'revoked', T0 + 1, T0 + 1))
+    expect(await commit([store.credentials.finishActive([row.id], 'expired', 'expired', T0)])).toMatchObject({
+      reason: 'rows',
+    })
+    expect(await store.credentials.backlog('be_moves')).toEqual({
+      open: 1,
+      unsettled: 1,
+      stuck: 0,
+      earliest: T0 + 1,
+    })
+    await done(store.credentials.postpone(row.id, 6, T0 + 5, T0 + 2))
+    expect(await store.credentials.backlog('be_moves')).toEqual({
+      open: 1,
+      unsettled: 1,
+      stuck: 1,
+      earliest: T0 + 5,
+    })
+    await done(store.credentials.settle(row.id, 'revoked', T0 + 3))
+    expect(await store.credentials.backlog('be_moves')).toEqual({
+      open: 0,
+      unsettled: 0,
+      stuck: 0,
+      earliest: null,
+    })
+    expect(await store.credentials.find(row.id)).toMatchObject({
+      state: 'revoked',
+      handle: null,
+      stuck_at: null,
+    })
+  })
+
+  test('takeDue gives the earliest first, as they are stored, no more than asked', async () => {
+    const { store } = opened
+    const rows = [5, 3, 9, 1, 7].map((at) => credentialRow({ backend_uid: 'be_due', due_at: T0 + at }))
+    await done(...rows.map((row) => insert('credentials', row)))
+    const taken = await store.credentials.takeDue('be_due', T0 + 7, 3)
+    expect(taken.map((row) => (row.due_at ?? 0) - T0)).toEqual([1, 3, 5])
+    expect(taken[0]).toEqual(rows[3])
+    expect(await store.credentials.countOpenOfBackend('be_due', 100)).toBe(5)
+    expect(await store.credentials.countOpenOfBackend('be_due', 2)).toBe(2)
+    // A claim lasts on PostgreSQL only: on SQLite the one process that is there knows what it has taken.
+    const next = await store.credentials.takeDue('be_due', T0 + 7, 3)
+    expect(next.map((row) => (row.due_at ?? 0) - T0)).toEqual(dialect === 'sqlite' ? [1, 3, 5] : [7])
+  })
+
+  test('agents: found while they live, listed by page, with their last use', async () => {
+    const { store } = opened
+    const agent = agentRow({ policy: `p ${dialect}`, expires_at: T0 + 5 })
+    await done(insert('agents', agent), store.agents.recordUse(agent.id, T0))
+    await done(store.agents.recordUse(agent.id, T0 + 1))
+    expect(await store.agents.findByBearer(agent.bearer_hash)).toEqual(agent)
+    expect(await store.agents.findByClient(agent.client_id)).toEqual(agent)
+    expect(await store.agents.lastUsed(agent.id)).toBe(T0 + 1)
+    expect(await store.agents.lastUsed('ag_none')).toBeNull()
+    expect((await store.agents.list(undefined, 1_000)).at(-1)).toEqual({ ...agent, last_used_at: T0 + 1 })
+    expect(await store.agents.countByPolicy(`p ${dialect}`)).toBe(1)
+    expect(await store.agents.expired(T0 + 4, 9)).toEqual([])
+    expect(await store.agents.expired(T0 + 5, 9)).toEqual([agent])
+    await done(...store.agents.end(agent.id, 'expired', T0 + 5))
+    expect(await store.agents.findByBearer(agent.bearer_hash)).toBeUndefined()
+    expect(await store.agents.countByPolicy(`p ${dialect}`)).toBe(0)
+  })
+
+  test('enrollments are decided once and collected once', async () => {
+    const { store } = opened
+    const row = enrollmentRow()
+    await done(insert('enrollments', row))
+    expect(await store.enrollments.countPending(9)).toBe(1)
+    expect(await store.enrollments.expired(T0 + 999, 9)).toEqual([])
+    expect(await store.enrollments.expired(T0 + 1_000, 9)).toEqual([row])
+    const set = { status: 'approved', decided_at: T0, answer: 'sealed', collect_until: T0 + 50 }
+    await done(store.enrollments.decide(row.id, set))
+    expect(await commit([store.enrollments.decide(row.id, { status: 'rejected' })])).toMatchObject({
+      reason: 'rows',
+    })
+    expect(await store.enrollments.uncollected(T0 + 50, 9)).toEqual([{ ...row, ...set }])
+    await done(store.enrollments.collect(row.id, T0 + 1, T0 + 10))
+    expect(await commit([store.enrollments.collect(row.id, T0 + 2, T0 + 20)])).toMatchObject({
+      reason: 'rows',
+    })
+    expect(await commit([store.enrollments.abandon(row.id)])).toMatchObject({ reason: 'rows' })
+    await done(store.enrollments.eraseAnswers(T0 + 9))
+    expect((await store.enrollments.find(row.id))?.answer).toBe('sealed')
+    await done(store.enrollments.eraseAnswers(T0 + 10))
+    expect((await store.enrollments.find(row.id))?.answer).toBeNull()
+    expect(await store.enrollments.list('approved', undefined, 9)).toHaveLength(1)
+  })
+
+  test('tokens, keys and repeated requests', async () => {
+    const { store } = opened
+    const kid = newBody()
+    await done(
+      insert('issuer_keys', { kid, public_jwk: '{}', private_key: 's', created_at: T0, retires_at: null }),
+    )
+    await done(store.tokens.retireIssuerKeys(T0 + 10))
+    expect(await store.tokens.issuerKeys(T0 + 9)).toMatchObject([{ kid, private_key: null }])
+    expect(await store.tokens.issuerKeys(T0 + 10)).toEqual([])
+    await done(insert('used_proofs', { id: 'proof', expires_at: T0 + 5 }))
+    expect(await commit([insert('used_proofs', { id: 'proof', expires_at: T0 + 5 })])).toMatchObject({
+      reason: 'unique',
+    })
+    await done(insert('revoked_tokens', { jti: 'j', expires_at: T0 + 5 }))
+    expect(await store.tokens.isRevoked('j')).toBe(true)
+    const row = idempotencyRow()
+    await done(insert('idempotency', row))
+    expect(await commit([insert('idempotency', { ...row, body_hash: 'other' })])).toMatchObject({
+      reason: 'unique',
+    })
+    await done(store.tokens.keepReply(row.agent_id, row.key_hash, 'sealed', row.erase_at))
+    expect(await store.tokens.findIdempotent(row.agent_id, row.key_hash, T0)).toEqual({
+      ...row,
+      reply: 'sealed',
+    })
+    await done(...store.tokens.tidy(row.erase_at))
+    expect(await store.tokens.findIdempotent(row.agent_id, row.key_hash, T0)).toEqual(row)
+    expect(await store.tokens.isRevoked('j')).toBe(false)
+    expect(await store.tokens.findIdempotent(row.agent_id, row.key_hash, row.expires_at)).toBeUndefined()
+  })
+})

@@ -1,0 +1,285 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type App, buildApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Core } from '../../src/core/context.ts'
+import type { Jobs } from '../../src/jobs/start.ts'
+import { createSweeper } from '../../src/jobs/sweep.ts'
+import { createLogger } from '../../src/log.ts'
+import { startPostgres, type TestDatabase } from './postgres.ts'
+
+export interface AppWish {
+  dialect?: 'sqlite' | 'postgres'
+  /** A database that is there already: another node on it. */
+  databaseUrl?: string
+  /** The data directory (and so the master key) of another node. */
+  masterKeyFile?: string
+  /** Settings as flags. */
+  argv?: Record<string, unknown>
+  /** The configuration file. */
+  yaml?: string
+  env?: Record<string, string>
+  /** Whether the sweeper and the other jobs run. */
+  jobs?: boolean
+  /** The issuer is the very address that is listened on. */
+  ownIssuer?: boolean
+}
+
+export interface Reply<T = any> {
+  status: number
+  headers: Headers
+  text: string
+  /** The parsed body; undefined when there is none or it is no JSON. */
+  body: T
+}
+
+type Send = (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>
+export interface Client {
+  get(path: string, headers?: Record<string, string>): Promise<Reply>
+  post: Send
+  put: Send
+  delete(path: string, headers?: Record<string, string>): Promise<Reply>
+}
+
+export interface NewAgent {
+  id: string
+  name: string
+  token: string
+  scopes: string[]
+  created_at: string
+  expires_at: string | null
+  oidc: { client_id: string; client_secret: string }
+  signing_key_id: string
+  signing_email: string
+  client: Client
+}
+
+export interface TestApp {
+  readonly url: string
+  readonly app: App
+  readonly core: Core
+  readonly directory: string
+  readonly adminToken: string
+  /** With the admin token. */
+  admin(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
+  /** With this bearer, or with none. */
+  as(token: string | undefined): Client
+  newAgent(wish?: { name?: string; scopes?: readonly string[]; expires_in?: string }): Promise<NewAgent>
+  /** A backend of kind `jwt`; its name. */
+  newBackend(wish?: Record<string, unknown>): Promise<string>
+  /** An access token of this agent; `scope` as the form has it. */
+  accessToken(agent: NewAgent, scope?: string): Promise<string>
+  /** Bytes as they are: every header as given, `Host` included. */
+  raw(options: {
+    method?: string
+    path: string
+    headers?: Record<string, string>
+    body?: string | Buffer
+  }): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>
+  /** Moves the server's clock on, in ms. */
+  advance(ms: number): void
+  /** One turn of the sweeper. */
+  sweep(): Promise<void>
+  logged(): string
+  close(): Promise<void>
+}
+
+let count = 0
+
+export async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+/** The whole service, listening, on a fresh store. */
+export async function startApp(wish: AppWish = {}): Promise<TestApp> {
+  const directory = await mkdtemp(join(tmpdir(), 'mayfly-app-'))
+  const database = wish.dialect === 'postgres' ? await freshDatabase() : undefined
+  const databaseUrl = wish.databaseUrl ?? database?.url
+  const port = wish.ownIssuer === true ? await freePort() : 0
+  const { config } = await loadConfig({
+    argv: {
+      listen: `127.0.0.1:${port}`,
+      issuer: port === 0 ? 'https://mayfly.test' : `http://127.0.0.1:${port}`,
+      dataDir: directory,
+      ...(wish.masterKeyFile === undefined ? {} : { masterKeyFile: wish.masterKeyFile }),
+      ...(wish.yaml === undefined ? {} : { config: 'mayfly.yaml' }),
+      ...wish.argv,
+    },
+    env: { ...wish.env, ...(databaseUrl === undefined ? {} : { MAYFLY_DATABASE_URL: databaseUrl }) },
+    readFile: (path) =>
+      path === 'mayfly.yaml' ? Promise.resolve(Buffer.from(wish.yaml ?? '')) : readFile(path),
+  })
+  const lines: string[] = []
+  const destination = { write: (line: string) => lines.push(line) }
+  const log = createLogger({ level: 'debug', format: 'json', destination })
+  const app = await buildApp(config, log)
+  const { core } = app
+  let offset = 0
+  const realNow = core.store.now
+  core.store.now = () => realNow() + offset
+  const url = await app.faces.listen()
+  let jobs: Jobs | undefined = wish.jobs === true ? app.startJobs() : undefined
+  const adminToken = await readFile(join(directory, 'admin.token'), 'utf8')
+  const as = (token: string | undefined) => clientOf(url, token)
+  const admin: TestApp['admin'] = (method, path, body, headers) =>
+    call(url, method, path, adminToken, body, headers)
+  const sweeper = createSweeper(core)
+  return {
+    url,
+    app,
+    core,
+    directory,
+    adminToken,
+    admin,
+    as,
+    async newAgent(agent = {}) {
+      count += 1
+      const reply = await admin('POST', '/v1/admin/agents', {
+        name: `agent-${process.pid}-${count}`,
+        ...agent,
+      })
+      if (reply.status !== 200) throw new Error(`no agent: ${reply.text}`)
+      return { ...reply.body, client: as(reply.body.token) }
+    },
+    async newBackend(backend = {}) {
+      count += 1
+      const reply = await admin('POST', '/v1/admin/backends', {
+        type: 'jwt',
+        name: `be-${count}`,
+        config: { audience: 'tests' },
+        ...backend,
+      })
+      if (reply.status !== 200) throw new Error(`no backend: ${reply.text}`)
+      return reply.body.id
+    },
+    async accessToken(agent, scope) {
+      const form = new URLSearchParams({ grant_type: 'client_credentials', ...agent.oidc })
+      if (scope !== undefined) form.set('scope', scope)
+      const reply = await fetch(`${url}/oauth/token`, { method: 'POST', body: form })
+      const body = (await reply.json()) as { access_token?: string }
+      if (body.access_token === undefined) throw new Error(`no token: ${JSON.stringify(body)}`)
+      return body.access_token
+    },
+    raw: (options) => rawRequest(url, options),
+    advance: (ms) => {
+      offset += ms
+    },
+    async sweep() {
+      await sweeper.sweep(new AbortController().signal)
+      await sweeper.idle()
+    },
+    logged: () => lines.join(''),
+    async close() {
+      await app.faces.drain()
+      await jobs?.stop()
+      jobs = undefined
+      await app.close()
+      await database?.drop()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+async function freshDatabase(): Promise<TestDatabase> {
+  const server = await startPostgres()
+  const database = await server.createDatabase()
+  return {
+    ...database,
+    drop: async () => {
+      await database.drop()
+      await server.stop()
+    },
+  }
+}
+
+function clientOf(url: string, token: string | undefined): Client {
+  return {
+    get: (path, headers) => call(url, 'GET', path, token, undefined, headers),
+    post: (path, body, headers) => call(url, 'POST', path, token, body, headers),
+    put: (path, body, headers) => call(url, 'PUT', path, token, body, headers),
+    delete: (path, headers) => call(url, 'DELETE', path, token, undefined, headers),
+  }
+}
+
+async function call(
+  url: string,
+  method: string,
+  path: string,
+  token: string | undefined,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Reply> {
+  const response = await fetch(url + path, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, body: parsed(text) }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function rawRequest(
+  url: string,
+  options: { method?: string; path: string; headers?: Record<string, string>; body?: string | Buffer },
+): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      {
+        hostname,
+        port,
+        method: options.method ?? 'GET',
+        path: options.path,
+        headers: options.headers ?? {},
+        agent: false,
+      },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text: Buffer.concat(chunks).toString(),
+          }),
+        )
+      },
+    )
+    request.on('error', reject)
+    request.end(options.body)
+  })
+}
+
+/** Asks again and again until it holds; throws what it threw last. */
+export async function eventually<T>(ask: () => Promise<T>, ms = 10_000): Promise<T> {
+  const end = performance.now() + ms
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (performance.now() > end) throw error
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const START_MS = 60_000
+const ANSWER_MS = 45_000
+const LOG_LINES = 2_000
+
+export interface ServerGiven {
+  readonly dataDir: string
+  /** PostgreSQL as the store. */
+  readonly databaseUrl?: string
+  readonly flags?: readonly string[]
+  /** Modules that are loaded before the server. */
+  readonly preload?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface Reply<T> {
+  readonly status: number
+  readonly body: T
+  readonly headers: Headers
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** The server as operators run it: a process of its own, spoken to over HTTP. */
+export interface ServerProcess {
+  readonly address: string
+  /** `token` undefined: as the administrator. Throws `NoAnswer` when none came. */
+  call<T = Record<string, unknown>>(
+    token: string | undefined,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Reply<T>>
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<Ended>
+  /** SIGTERM; resolves when the process is gone. */
+  terminate(): Promise<Ended>
+  readonly ended: Promise<Ended>
+  hasEnded(): boolean
+  /** The newest lines of its log. */
+  logged(): string
+}
+
+/** The connection ended before a reply came: whether it was done is unknown. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+}
+
+const alive = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of alive) child.kill('SIGKILL')
+})
+
+/** From the sources, on a free port. Resolves when it listens; throws with its log when it does not. */
+export async function startServerProcess(given: ServerGiven): Promise<ServerProcess> {
+  const preload = (given.preload ?? []).flatMap((module) => ['--import', module])
+  const argv = ['server', '--data-dir', given.dataDir, '--listen', '127.0.0.1:0', ...(given.flags ?? [])]
+  const child = spawn(process.execPath, [...preload, MAIN, ...argv], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      ...(given.databaseUrl === undefined ? {} : { MAYFLY_DATABASE_URL: given.databaseUrl }),
+      ...given.env,
+    },
+  })
+  alive.add(child)
+  const lines: string[] = []
+  const ended = once(child, 'exit').then(([code, signal]): Ended => {
+    alive.delete(child)
+    return { code, signal }
+  })
+  const address = await untilListening(child, lines, ended)
+  const adminToken = await readFile(join(given.dataDir, 'admin.token'), 'utf8')
+  const end = (signal: NodeJS.Signals) => () => {
+    child.kill(signal)
+    return ended
+  }
+  return {
+    address,
+    call: (token, method, path, body, headers = {}) =>
+      request(address + path, method, token ?? adminToken, body, headers),
+    kill: end('SIGKILL'),
+    terminate: end('SIGTERM'),
+    ended,
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    logged: () => lines.join('\n'),
+  }
+}
+
+async function untilListening(child: ChildProcess, lines: string[], ended: Promise<Ended>): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const keep = (line: string) => {
+    lines.push(line)
+    if (lines.length > LOG_LINES) lines.shift()
+  }
+  if (child.stdout === null || child.stderr === null) throw new Error('no output')
+  createInterface({ input: child.stderr }).on('line', keep)
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    keep(line)
+    if (line.includes('"msg":"listening"')) resolve(JSON.parse(line).address)
+  })
+  const fail = (why: string) => reject(new Error(`${why}:\n${lines.join('\n')}`))
+  void ended.then(({ code, signal }) => fail(`the server ended with ${code ?? signal}`))
+  const timer = setTimeout(() => fail('the server did not listen in time'), START_MS)
+  try {
+    return await promise
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function request<T>(
+  url: string,
+  method: string,
+  token: string,
+  body: unknown,
+  more: Record<string, string>,
+): Promise<Reply<T>> {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    ...more,
+  }
+  try {
+    const response = await fetch(url, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(ANSWER_MS),
+    })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.includes('json') === true
+    return {
+      status: response.status,
+      body: (isJson ? JSON.parse(text) : text) as T,
+      headers: response.headers,
+    }
+  } catch (cause) {
+    throw new NoAnswer(`${method} ${url}`, { cause })
+  }
+}
+
+/** Asks again and again until the answer is other than undefined or false; throws with `what` after a long while. */
+export async function poll<T>(
+  what: string | (() => string),
+  ask: () => Promise<T | undefined | false> | T | undefined | false,
+  { withinMs = 120_000, everyMs = 50 } = {},
+): Promise<T> {
+  const until = Date.now() + withinMs
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined && answer !== false) return answer as T
+    if (Date.now() > until) throw new Error(`not in time: ${typeof what === 'string' ? what : what()}`)
+    await new Promise((resolve) => setTimeout(resolve, everyMs))
+  }
+}

@@ -1,0 +1,136 @@
+import { connect, createServer, type Socket } from 'node:net'
+
+export interface Tripwire {
+  /** What a client says on one connection. */
+  readonly sees: string
+  /** What it says after that on the same connection; the wire is then this message. */
+  readonly then?: string
+  /** `arrival`: not passed on. `answered`: passed on and wholly answered, and the answer held back. */
+  readonly at: 'arrival' | 'answered'
+}
+
+export interface TripwireProxy {
+  readonly port: number
+  /** Once; a later one takes the place of one that has not been touched. */
+  arm(wire: Tripwire, onTouch: () => void): void
+  /** Sends on what was kept from the server, even where its client is gone. */
+  release(): void
+  close(): Promise<void>
+}
+
+interface Connection {
+  readonly client: Socket
+  readonly server: Socket
+  /** Not yet looked at for the wire. */
+  said: string
+  seen: boolean
+  /** The wire that was touched here; nothing passes any more. */
+  touched: { wire: Tripwire; onTouch: () => void } | undefined
+  readonly kept: Buffer[]
+  answer: Buffer
+}
+
+/** ReadyForQuery (PostgreSQL protocol, 55.7), in whatever state of transaction: the server is done. */
+const READY = /Z\0\0\0\x05[ITE]$/
+const LOOK_BACK = 65_536
+
+/** Stands before a PostgreSQL server, and at one message of a client lets the world end. */
+export async function startTripwireProxy(upstream: { host: string; port: number }): Promise<TripwireProxy> {
+  const open = new Set<Connection>()
+  let armed: { wire: Tripwire; onTouch: () => void } | undefined
+
+  const listener = createServer((client) => {
+    const server = connect(upstream.port, upstream.host)
+    const connection: Connection = {
+      client,
+      server,
+      said: '',
+      seen: false,
+      touched: undefined,
+      kept: [],
+      answer: Buffer.alloc(0),
+    }
+    open.add(connection)
+    client.on('error', () => undefined)
+    server.on('error', () => undefined)
+    client.on('close', () => {
+      // What is kept from the server may still be released.
+      if (connection.kept.length === 0) server.destroy()
+    })
+    server.on('close', () => {
+      open.delete(connection)
+      client.destroy()
+    })
+    client.on('data', (chunk) => fromClient(connection, chunk))
+    server.on('data', (chunk) => fromServer(connection, chunk))
+  })
+
+  function fromClient(connection: Connection, chunk: Buffer): void {
+    if (connection.touched?.wire.at === 'arrival') {
+      connection.kept.push(chunk)
+      return
+    }
+    if (armed !== undefined && connection.touched === undefined && touches(connection, chunk, armed.wire)) {
+      connection.touched = armed
+      armed = undefined
+      if (connection.touched.wire.at === 'arrival') {
+        connection.kept.push(chunk)
+        connection.touched.onTouch()
+        return
+      }
+    }
+    connection.server.write(chunk)
+  }
+
+  function fromServer(connection: Connection, chunk: Buffer): void {
+    const { touched } = connection
+    if (touched?.wire.at !== 'answered') {
+      connection.client.write(chunk)
+      return
+    }
+    const before = READY.test(connection.answer.toString('latin1'))
+    connection.answer = Buffer.concat([connection.answer, chunk])
+    if (!before && READY.test(connection.answer.toString('latin1'))) touched.onTouch()
+  }
+
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  listener.once('error', reject)
+  listener.listen(0, '127.0.0.1', resolve)
+  await promise
+  const address = listener.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return {
+    port: address.port,
+    arm: (wire, onTouch) => {
+      armed = { wire, onTouch }
+      for (const connection of open) Object.assign(connection, { said: '', seen: false })
+    },
+    release: () => {
+      for (const connection of open) {
+        connection.touched = undefined
+        for (const chunk of connection.kept.splice(0)) connection.server.write(chunk)
+        if (connection.client.destroyed) connection.server.end()
+      }
+    },
+    close: async () => {
+      for (const { client, server } of open) {
+        client.destroy()
+        server.destroy()
+      }
+      const closed = Promise.withResolvers<void>()
+      listener.close(() => closed.resolve())
+      await closed.promise
+    },
+  }
+}
+
+function touches(connection: Connection, chunk: Buffer, wire: Tripwire): boolean {
+  connection.said = (connection.said + chunk.toString('latin1')).slice(-LOOK_BACK)
+  if (!connection.seen) {
+    const at = connection.said.indexOf(wire.sees)
+    if (at === -1) return false
+    connection.seen = true
+    connection.said = connection.said.slice(at + wire.sees.length)
+  }
+  return wire.then === undefined || connection.said.includes(wire.then)
+}
