@@ -37,6 +37,15 @@ export type LoadMessage =
 const READ_BYTES = 65_536
 const LENGTH = /\r\ncontent-length: *(\d+)/i
 const CLOSE = /\r\nconnection: *close/i
+const RETURN = 13
+const ZERO = 48
+
+/** Where the last whole reply of this connection had what is looked for: the next one mostly has the same shape. */
+interface Shape {
+  headEnd: number
+  lengthAt: number
+  lengthDigits: number
+}
 
 interface Run {
   readonly plan: LoadPlan
@@ -53,26 +62,22 @@ function keepAsking(run: Run, request: Buffer): Promise<void> {
     const start = () => {
       let sentAt = 0
       let waiting = false
-      let held = Buffer.alloc(0)
+      let held: Buffer | undefined
       let renew = false
+      const shape: Shape = { headEnd: 0, lengthAt: 0, lengthDigits: 0 }
       const take = (size: number, buffer: Uint8Array) => {
-        const fresh = buffer.subarray(0, size)
-        const bytes =
-          held.length === 0
-            ? Buffer.from(fresh.buffer, fresh.byteOffset, fresh.length)
-            : Buffer.concat([held, fresh])
-        const whole = readReply(run, bytes)
-        if (whole === undefined) {
-          held = Buffer.from(bytes)
-          return true
+        if (held !== undefined || !isSameShape(run, shape, buffer, size)) {
+          const fresh = Buffer.from(buffer.subarray(0, size))
+          const bytes = held === undefined ? fresh : Buffer.concat([held, fresh])
+          const whole = readReply(run, shape, bytes)
+          held = whole === undefined ? bytes : undefined
+          if (whole === undefined) return true
+          renew = whole.close
         }
-        held = Buffer.alloc(0)
         waiting = false
         run.onReply((performance.now() - sentAt) * 1_000)
-        if (run.stopping || whole.close) {
-          renew = !run.stopping
-          socket.end()
-        } else send()
+        if (run.stopping || renew) socket.end()
+        else send()
         return true
       }
       const socket = connect({
@@ -100,21 +105,39 @@ function keepAsking(run: Run, request: Buffer): Promise<void> {
   })
 }
 
+/** The reply is whole, has the wanted status, and does not close: told without making text of it. */
+function isSameShape(run: Run, shape: Shape, bytes: Uint8Array, size: number): boolean {
+  const { headEnd, lengthAt, lengthDigits } = shape
+  if (headEnd === 0 || size < headEnd + 4) return false
+  if (bytes[headEnd] !== RETURN || bytes[headEnd + 2] !== RETURN) return false
+  if (bytes[lengthAt + lengthDigits] !== RETURN) return false
+  const { status } = run.plan
+  const seen = ((bytes[9] ?? 0) - ZERO) * 100 + ((bytes[10] ?? 0) - ZERO) * 10 + ((bytes[11] ?? 0) - ZERO)
+  if (seen !== status) return false
+  let length = 0
+  for (let n = 0; n < lengthDigits; n += 1) length = length * 10 + (bytes[lengthAt + n] ?? 0) - ZERO
+  return size === headEnd + 4 + length
+}
+
 /** Undefined while the reply is not all there. */
-function readReply(run: Run, bytes: Buffer): { close: boolean } | undefined {
+function readReply(run: Run, shape: Shape, bytes: Buffer): { close: boolean } | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd === -1) return undefined
-  const head = bytes.latin1Slice(0, headEnd)
-  const length = LENGTH.exec(head)?.[1]
-  if (length === undefined) {
+  const head = bytes.toString('latin1', 0, headEnd + 2)
+  const found = LENGTH.exec(head)
+  const digits = found?.[1]
+  if (found === null || digits === undefined) {
     run.onFault(`a reply without Content-Length: ${head}`)
     return { close: true }
   }
-  if (bytes.length < headEnd + 4 + Number(length)) return undefined
+  if (bytes.length < headEnd + 4 + Number(digits)) return undefined
   if (Number(head.slice(9, 12)) !== run.plan.status) {
     run.onFault(`not ${run.plan.status}: ${bytes.toString('utf8', 0, 1_000)}`)
   }
-  return { close: CLOSE.test(head) }
+  const close = CLOSE.test(head)
+  const lengthAt = found.index + found[0].length - digits.length
+  Object.assign(shape, { headEnd: close ? 0 : headEnd, lengthAt, lengthDigits: digits.length })
+  return { close }
 }
 
 async function runLoad(plan: LoadPlan, tell: (message: LoadMessage) => void): Promise<LoadResult> {

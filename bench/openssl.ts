@@ -25,22 +25,15 @@ export async function measureOpenssl(
       ...multi,
       algorithm,
     ])
-    const perSecond = readSpeed(stdout, processes > 1)
+    const perSecond = readSpeed(stdout)
     return perSecond === undefined ? undefined : { perSecond, signMs: 1_000 / perSecond }
   } catch {
     return undefined
   }
 }
 
-/**
- * The lines for machines. One process: `+R1:<signatures>:<bits>:<seconds>` (`+R5` for ECDSA). Several: the summary
- * `+F2:<n>:<bits>:<seconds per signature>:…`, already divided among them (`+F4` for ECDSA, `+F3` in newer ones).
- */
-export function readSpeed(output: string, several: boolean): number | undefined {
-  if (several) {
-    const summary = /^\+F[234]:\d+:\d+:([\d.e-]+):/m.exec(output)
-    return summary === null ? undefined : 1 / Number(summary[1])
-  }
-  const counted = /^\+R[135]:(\d+):\d+:([\d.]+)/m.exec(output)
-  return counted === null ? undefined : Number(counted[1]) / Number(counted[2])
+/** The summary line for machines, `+F2:<n>:<bits>:<signatures a second>:…` (`+F4` for ECDSA). */
+export function readSpeed(output: string): number | undefined {
+  const summary = /^\+F\d:\d+:\d+:([\d.]+):/m.exec(output)
+  return summary === null ? undefined : Number(summary[1])
 }

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { PolicySchema } from '../src/config/policy-schema.ts'
 import { CONFIG_ENV, ConfigSchema, FIELDS, type Field } from '../src/config/schema.ts'
+import { renderNotice } from './notice.ts'
 
 export interface Page {
   /** Relative to the root of the repository. */
@@ -12,6 +13,7 @@ export interface Page {
 export const PAGES: readonly Page[] = [
   { path: 'docs/config.md', render: renderConfigPage },
   { path: 'docs/config.schema.json', render: renderConfigSchema },
+  { path: 'NOTICE', render: renderNotice },
 ]
 
 const MADE = '<!-- Made from the code by `npm run docs`; edit the code instead. -->'

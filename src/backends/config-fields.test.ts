@@ -47,17 +47,17 @@ describe('the check of a configuration', () => {
     expect(validateConfig(schema, full)).toEqual([])
   })
 
-  it('names every fault by its path and never a value', () => {
+  it('names every fault by its path, and repeats nothing that was sent', () => {
     const faults = validateConfig(schema, {
       port: 'SECRET1',
       mode: 'SECRET2',
       list: ['a', 7],
       password: 'SECRET3',
-      extra: 'SECRET4',
+      SECRET5: 'SECRET4',
     })
     expect(faults.join('\n')).not.toContain('SECRET')
     expect(faults).toEqual([
-      '"extra" is not a known field',
+      `There is an unknown field; it takes ${Object.keys(schema.properties).join(', ')}`,
       '"host" is required',
       '"port" must be integer',
       '"mode" must be one of "fast", "safe"',
@@ -75,21 +75,25 @@ describe('the check of a configuration', () => {
 
   it('does not take what objects inherit for fields', () => {
     const inherited = JSON.parse('{"host":"h","port":1,"mode":"safe","__proto__":1,"constructor":2}')
-    expect(validateConfig(schema, inherited)).toHaveLength(2)
+    expect(validateConfig(schema, inherited)).toEqual([expect.stringMatching(/^There is an unknown field/)])
   })
 
   it.each([null, 5, 'x', [], undefined])('refuses %j as a whole', (value) => {
     expect(validateConfig(schema, applyDefaults(schema, value)).length).toBeGreaterThan(0)
   })
 
-  it('cuts and escapes hostile names', () => {
-    const [fault = ''] = validateConfig(schema, {
-      host: 'h',
-      port: 1,
-      mode: 'safe',
-      [`\u001b[2J\n${'x'.repeat(500)}`]: 1,
+  it('says nothing of hostile names, however deep', () => {
+    const nested = Type.Object({
+      map: Type.Record(Type.String(), Type.Integer()),
+      one: Type.Object({ a: Type.Integer() }, { additionalProperties: false }),
     })
-    expect(fault.length).toBeLessThan(120)
-    expect([...fault].every((character) => character >= ' ')).toBe(true)
+    const hostile = `\u001b[2J\n${'x'.repeat(500)}`
+    const faults = validateConfig(nested, { [hostile]: 1, map: { 'x;y': '1' }, one: { [hostile]: 1 } })
+    expect(faults).toEqual([
+      'There is an unknown field; it takes map, one',
+      '"map/*" must be integer',
+      '"one/a" is required',
+      '"one" has an unknown field',
+    ])
   })
 })

@@ -48,7 +48,7 @@ export function findParamFaults(schema: TSchema, params: Fields): string[] {
 
 /**
  * The faults of a configuration after `applyDefaults`, one line each, empty when there are none. They name paths
- * (`databases/0`) and never a value. A field that the schema does not know is a fault.
+ * (`databases/0`) of fields that the schema knows, and never what was sent. An unknown field is a fault.
  */
 export function validateConfig(schema: TObject, value: unknown): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -58,7 +58,7 @@ export function validateConfig(schema: TObject, value: unknown): string[] {
   const unknown = [...given.keys()].filter((name) => !Object.hasOwn(schema.properties, name))
   const required = new Set<string>(schema.required ?? [])
   return [
-    ...unknown.map((name) => `${pathOf('', name)} is not a known field`),
+    ...(unknown.length === 0 ? [] : [`There is an unknown field${knownFields(schema)}`]),
     // Field by field: TypeBox collects eight errors at most in one go.
     ...Object.entries(schema.properties).flatMap(([name, field]) => {
       if (given.get(name) !== undefined) return fieldFaults(name, field, given.get(name))
@@ -74,12 +74,12 @@ function fieldFaults(field: string, schema: TSchema, value: unknown): string[] {
     // What each branch of a union finds wrong, and the "false" behind each unknown field, is said once already.
     if (unions.some((path) => error.schemaPath.startsWith(`${path}/anyOf/`))) return []
     if (error.keyword === 'boolean') return []
-    const at = `/${field}${error.instancePath}`
+    const at = `/${field}${knownPath(error.instancePath, error.schemaPath)}`
     if (error.keyword === 'required') {
       return error.params.requiredProperties.map((name) => `${pathOf(at, name)} is required`)
     }
     if (error.keyword === 'additionalProperties') {
-      return error.params.additionalProperties.map((name) => `${pathOf(at, name)} is not a known field`)
+      return [`${pathOf(at)} has an unknown field`]
     }
     const choices = error.keyword === 'anyOf' ? choicesAt(errors, error.schemaPath) : []
     const says = choices.length > 0 ? `must be one of ${choices.join(', ')}` : error.message
@@ -100,7 +100,19 @@ function choicesAt(errors: ReturnType<typeof Value.Errors>, union: string): stri
   )
 }
 
-/** A JSON pointer without its first slash; a name from outside is cut and escaped. */
+function knownFields(schema: TObject): string {
+  const names = Object.keys(schema.properties)
+  return names.length === 0 ? '; it takes none' : `; it takes ${names.join(', ')}`
+}
+
+/** Names that the schema does not spell out came from outside: they are `*`. */
+function knownPath(instancePath: string, schemaPath: string): string {
+  const segments = instancePath.split('/').slice(1)
+  const known = (one: string) => /^\d{1,5}$/.test(one) || schemaPath.includes(`/properties/${one}/`)
+  return segments.map((one) => (known(one) ? `/${one}` : '/*')).join('')
+}
+
+/** A JSON pointer without its first slash, cut and quoted. */
 function pathOf(pointer: string, name?: string): string {
   const path = pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
   const whole = name === undefined ? path : path === '' ? name : `${path}/${name}`

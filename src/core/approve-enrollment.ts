@@ -1,4 +1,4 @@
-import { requireDuration } from '../domain/duration.ts'
+import { requireLifetime } from '../domain/duration.ts'
 import { COLLECT_MS } from '../domain/limits.ts'
 import { Problem } from '../domain/problems.ts'
 import { requireScopes } from '../domain/scope.ts'
@@ -43,7 +43,7 @@ export async function approveEnrollment(
   requireHeld(core, caller, scopes, origin)
   const asked = row.lifetime_ms ?? undefined
   const lifetimeMs =
-    command.expires_in === undefined ? asked : requireDuration(command.expires_in, 'expires_in')
+    command.expires_in === undefined ? asked : requireLifetime(command.expires_in, 'expires_in')
   const decision = { scopes, lifetimeMs, note: command.note ?? null }
   return row.agent_id === null
     ? approveAgent(core, caller, row, decision, origin)

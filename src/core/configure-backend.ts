@@ -1,6 +1,6 @@
 import type { Kind } from '../backends/kind.ts'
 import { nameKey, requireName } from '../domain/agent.ts'
-import { requireDuration } from '../domain/duration.ts'
+import { requireLifetime } from '../domain/duration.ts'
 import { DEFAULT_MAX_TTL_MS, DEFAULT_TTL_MS } from '../domain/limits.ts'
 import { parseRate } from '../domain/policy.ts'
 import { invalid, Problem } from '../domain/problems.ts'
@@ -151,11 +151,11 @@ function readRules(kind: Kind, command: BackendChange, old: BackendRow | undefin
   const max_ttl_ms =
     command.max_ttl === undefined
       ? (old?.max_ttl_ms ?? Math.min(DEFAULT_MAX_TTL_MS, longest))
-      : requireDuration(command.max_ttl, 'max_ttl')
+      : requireLifetime(command.max_ttl, 'max_ttl')
   const wanted =
     command.default_ttl === undefined
       ? old?.default_ttl_ms
-      : requireDuration(command.default_ttl, 'default_ttl')
+      : requireLifetime(command.default_ttl, 'default_ttl')
   const default_ttl_ms = wanted ?? Math.min(DEFAULT_TTL_MS, max_ttl_ms)
   if (max_ttl_ms > longest)
     throw invalid(`"max_ttl" is longer than this kind can keep. ${kind.limits.why ?? ''}`)

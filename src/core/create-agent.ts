@@ -1,5 +1,5 @@
 import { nameKey, requireName } from '../domain/agent.ts'
-import { requireDuration } from '../domain/duration.ts'
+import { requireLifetime } from '../domain/duration.ts'
 import { Problem } from '../domain/problems.ts'
 import { covers, requireScopes } from '../domain/scope.ts'
 import type { Step } from '../store/change.ts'
@@ -36,7 +36,7 @@ export async function createAgent(
   requireScopes(scopes)
   requireHeld(core, caller, scopes, origin)
   const lifetimeMs =
-    command.expires_in === undefined ? undefined : requireDuration(command.expires_in, 'expires_in')
+    command.expires_in === undefined ? undefined : requireLifetime(command.expires_in, 'expires_in')
   const made = await prepareAgent(core, {
     name: command.name,
     scopes,

@@ -77,10 +77,10 @@ export async function takeOver(core: Parts, row: CredentialRow): Promise<Credent
         credentialId: row.id,
         details: { reason: 'interrupted' },
       })
-      const outcome = await core.store.commit(
-        [core.store.credentials.interrupt(row.id, now, now + CLAIM_MS, null), entry],
-        { urgent: true },
-      )
+      const interrupted = core.store.credentials.interrupt(row.id, now, now + CLAIM_MS, null)
+      // Whoever asked heard nothing, and may ask again with the same Idempotency-Key.
+      const forgotten = core.store.tokens.forgetIdempotentOf(row.agent_id, row.id)
+      const outcome = await core.store.commit([interrupted, forgotten, entry], { urgent: true })
       return outcome.done
         ? { ...row, state: 'revoking', end_reason: 'interrupted', ended_at: now, attempts: 0 }
         : undefined

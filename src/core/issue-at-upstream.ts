@@ -87,17 +87,21 @@ async function activate(core: Core, plan: Plan, signed: SignedIn): Promise<Issue
   })
 }
 
-/** The upstream has it, the store does not: revoked at once; if that fails the sweeper goes on with the pending row. */
+/**
+ * The upstream has it and nobody will be told its secret: withdrawn at once, even where the store cannot be
+ * written. What fails here the sweeper does, from the row that is still pending.
+ */
 async function undo(core: Core, plan: Plan, issued: Issued): Promise<void> {
+  const failed = (error: unknown) =>
+    core.log.warn(
+      { credential: plan.id, detail: describe(error) },
+      'an issued credential could not be undone at once; the sweeper will',
+    )
   try {
     const handle = sealHandle(core, plan.id, issued)
     const row = await core.store.credentials.find(plan.id)
     if (row === undefined) return
-    if (row.state === 'pending')
-      await core.store.commit(
-        [core.store.credentials.interrupt(plan.id, core.store.now(), certainAt(core, plan.now), handle)],
-        { urgent: true },
-      )
+    await withdraw(core, plan, row.state, handle).catch(failed)
     await settleUpstream(core, plan.backend, {
       ...row,
       state: 'revoking',
@@ -105,9 +109,40 @@ async function undo(core: Core, plan: Plan, issued: Issued): Promise<void> {
       end_reason: row.end_reason ?? 'interrupted',
     })
   } catch (error) {
-    core.log.warn(
-      { credential: plan.id, detail: describe(error) },
-      'an issued credential could not be undone at once; the sweeper will',
+    failed(error)
+  }
+}
+
+async function withdraw(core: Core, plan: Plan, state: string, handle: string | null): Promise<void> {
+  const { store } = core
+  const now = store.now()
+  const dueAt = certainAt(core, plan.now)
+  const about = { backend: plan.backend.name, credentialId: plan.id }
+  if (state === 'pending') {
+    const details = { code: 'audit_unavailable' }
+    await store.commit(
+      [
+        store.credentials.interrupt(plan.id, now, dueAt, handle),
+        ...forgetClaim(core, plan),
+        audit(core, plan.caller, plan.origin, {
+          ...about,
+          action: 'credential.issue_failed',
+          outcome: 'failed',
+          details,
+        }),
+      ],
+      { urgent: true },
+    )
+  } else if (state === 'active') {
+    // The connection was lost at COMMIT, and it had been kept after all.
+    const details = { reason: 'undelivered' }
+    await store.commit(
+      [
+        store.credentials.endActive(plan.id, 'undelivered', now, dueAt),
+        ...forgetClaim(core, plan),
+        audit(core, plan.caller, plan.origin, { ...about, action: 'credential.revoked', details }),
+      ],
+      { urgent: true },
     )
   }
 }

@@ -28,7 +28,7 @@ export async function issueCredential(
   for (let attempt = 1; ; attempt += 1) {
     try {
       const issued = await issueOnce(core, current, command, origin)
-      core.meter.issued(command.backend, 'ok', performance.now() - started)
+      core.meter.issued(issued.backend, 'ok', performance.now() - started)
       return issued
     } catch (error) {
       if (error instanceof StalePlan && attempt < TRIES) {
@@ -39,7 +39,8 @@ export async function issueCredential(
         error instanceof StalePlan
           ? new Problem('conflict', { message: 'The agent or the backend is being changed; try again.' })
           : error
-      core.meter.issued(command.backend, isDenial(problem) ? 'denied' : 'failed', performance.now() - started)
+      const name = await meteredName(core, current, command.backend)
+      core.meter.issued(name, isDenial(problem) ? 'denied' : 'failed', performance.now() - started)
       throw problem
     }
   }
@@ -135,6 +136,12 @@ function deny(
     })
   }
   return error
+}
+
+/** As it is configured, or one name for all that are not: what callers invent must not make new series. */
+async function meteredName(core: Core, caller: AgentCaller, asked: string): Promise<string> {
+  const { byName } = await core.backends.at(caller.generation)
+  return byName.get(nameKey(asked))?.name ?? 'unknown'
 }
 
 async function anew(core: Core, caller: AgentCaller): Promise<AgentCaller> {

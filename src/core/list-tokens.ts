@@ -30,14 +30,18 @@ export async function listTokens(
   const next = await sourceOf(core, filter)
   const views: CredentialView[] = []
   let cursor = filter.cursor
+  let lastShown: string | undefined
   for (let examined = 0; examined < MOST_EXAMINED; examined += CHUNK) {
     const chunk = await next(cursor)
     for (const { row, at } of chunk) {
       cursor = at
       const view = viewOf(row, core.store.now())
       const issued = row.state !== 'pending' && row.state !== 'failed'
-      if (issued && (filter.status === undefined || view.status === filter.status)) views.push(view)
-      if (views.length === filter.limit) return { views, nextCursor: cursor }
+      if (!issued || (filter.status !== undefined && view.status !== filter.status)) continue
+      // One more than fits: only then is there a next page.
+      if (views.length === filter.limit) return { views, nextCursor: lastShown }
+      views.push(view)
+      lastShown = at
     }
     if (chunk.length < CHUNK) return { views, nextCursor: undefined }
   }

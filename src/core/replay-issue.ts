@@ -4,6 +4,7 @@ import { IDEMPOTENCY_MS, IDEMPOTENT_SECRET_MS } from '../domain/limits.ts'
 import { invalid, Problem } from '../domain/problems.ts'
 import type { Step } from '../store/change.ts'
 import { readScopes } from './callers.ts'
+import { commit } from './commit.ts'
 import type { AgentCaller, Core } from './context.ts'
 import type { IssueCommand, IssuedCredential, Plan } from './issue-plan.ts'
 
@@ -32,8 +33,13 @@ export async function replayReply(
     keyHash: core.hasher.hash(`idempotency|${key}`),
     bodyHash: core.hasher.hash(canonical({ ...asked, backend: backend.uid })),
   }
-  const known = await core.store.tokens.findIdempotent(caller.agentId, claim.keyHash, core.store.now())
+  const known = await core.store.tokens.findIdempotent(caller.agentId, claim.keyHash, 0)
   if (known === undefined) return { claim }
+  if (known.expires_at <= core.store.now()) {
+    // Not tidied away yet: the key is free again.
+    await commit(core, [core.store.tokens.forgetIdempotent(caller.agentId, claim.keyHash)])
+    return { claim }
+  }
   if (known.body_hash !== claim.bodyHash)
     throw new Problem('conflict', { message: 'This Idempotency-Key was used for another request.' })
   const row = await core.store.credentials.find(known.credential_id)

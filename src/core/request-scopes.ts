@@ -1,5 +1,5 @@
 import { nameKey } from '../domain/agent.ts'
-import { requireDuration } from '../domain/duration.ts'
+import { requireLifetime } from '../domain/duration.ts'
 import { ENROLLMENT_MS, MAX_REQUESTS_PER_AGENT, MINUTE_MS } from '../domain/limits.ts'
 import { invalid, Problem } from '../domain/problems.ts'
 import { requireScopes } from '../domain/scope.ts'
@@ -30,7 +30,7 @@ export async function requestScopes(
   requireScopes(command.scopes)
   if (command.scopes.length === 0) throw invalid('"scopes" is empty: name the scopes that you need.')
   const lifetimeMs =
-    command.expires_in === undefined ? undefined : requireDuration(command.expires_in, 'expires_in')
+    command.expires_in === undefined ? undefined : requireLifetime(command.expires_in, 'expires_in')
   const rate = { count: core.settings.enrollmentsPerMinute, perMs: MINUTE_MS }
   const message = 'Scopes are being asked for faster than is allowed here.'
   takeOrRefuse(core.rates, `request|${caller.agentId}`, rate, now, message)

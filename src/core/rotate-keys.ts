@@ -1,4 +1,4 @@
-import { requireDuration } from '../domain/duration.ts'
+import { requireLifetime } from '../domain/duration.ts'
 import type { Step } from '../store/change.ts'
 import { audit } from './audit-entry.ts'
 import { commitOrConflict } from './commit.ts'
@@ -21,7 +21,7 @@ export async function rotateKeys(
   command: { readonly grace?: string | undefined },
   origin: Origin,
 ): Promise<RotatedKeys> {
-  const graceMs = command.grace === undefined ? undefined : requireDuration(command.grace, 'grace')
+  const graceMs = command.grace === undefined ? undefined : requireLifetime(command.grace, 'grace')
   const made = await newIssuerKey(core)
   const previousUntil = graceMs === undefined ? null : core.store.now() + graceMs
   const change: Step[] = [

@@ -77,7 +77,7 @@ describe('format', () => {
     [3_600_000, '1h'],
     [5_400_000, '1h30m'],
     [90_061_001, '25h1m1s1ms'],
-    [LONGEST_MS, '277777777h46m40s'],
+    [LONGEST_MS, '8760000h'],
   ])('%d ms is %s', (ms, text) => {
     expect(formatDuration(ms)).toBe(text)
   })

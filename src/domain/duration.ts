@@ -12,8 +12,8 @@ const UNITS = [
 
 const DURATION = /^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/
 
-/** Longer than any ttl or lifetime (some 31,000 years), and still exact when added to a time in ms. */
-export const LONGEST_MS = 1e15
+/** A thousand years: longer than any ttl or lifetime, and a time in ms plus this still has a year of four digits (RFC 3339). */
+export const LONGEST_MS = 31_536_000_000_000
 
 /**
  * Milliseconds of a duration such as `1h30m`: units `w d h m s ms`, each at most once, largest first.
@@ -37,6 +37,13 @@ export function parseDuration(text: string): number | undefined {
 export function requireDuration(text: string, field: string): number {
   const value = parseDuration(text)
   if (value === undefined) throw invalid(`"${field}" is not a duration: write it as 45s, 10m, 1h30m or 7d.`)
+  return value
+}
+
+/** As `requireDuration`, for what is stored as a bound or a lifetime: `LONGEST_MS` and more is refused, not cut. */
+export function requireLifetime(text: string, field: string): number {
+  const value = requireDuration(text, field)
+  if (value >= LONGEST_MS) throw invalid(`"${field}" must be less than a thousand years.`)
   return value
 }
 

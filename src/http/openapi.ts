@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { docsPage } from './docs-page.ts'
 import { addRoute, type Http } from './route.ts'
 import type { HttpServer } from './server.ts'
+import { OPTIONAL_BODY_MARK } from './validation.ts'
 
 /** Must be registered before the routes: it collects their schemas as they come. */
 export async function installOpenApi(server: HttpServer, version: string): Promise<void> {
@@ -28,14 +29,38 @@ export async function installOpenApi(server: HttpServer, version: string): Promi
   })
 }
 
-type Document = { paths?: Record<string, Record<string, unknown>> }
+interface Operation {
+  requestBody?: { required?: boolean; content: Record<string, { schema?: object }> }
+  responses?: Record<string, { content?: Record<string, unknown> }>
+}
+type Document = { paths?: Record<string, Record<string, Operation>> }
 
 /** The document of what is registered, with its paths in order. */
 export function openApiDocument(server: HttpServer): Document {
   const document = (server as unknown as { swagger(): Document }).swagger()
+  const paths = Object.entries(document.paths ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
+  const corrected = paths.map(([path, methods]) => [
+    path,
+    Object.fromEntries(Object.entries(methods).map(([method, one]) => [method, correct(one)])),
+  ])
+  return { ...document, paths: Object.fromEntries(corrected) }
+}
+
+/** What the plugin cannot know: some bodies may be left out, and errors are JSON whatever the route answers with. */
+function correct(operation: Operation): Operation {
+  const { requestBody, responses = {} } = operation
+  const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema)
+  const isOptional = schemas.some((schema) => schema !== undefined && OPTIONAL_BODY_MARK in schema)
+  const errorsAsJson = Object.entries(responses).map(([status, response]) => {
+    const [content] = Object.values(response.content ?? {})
+    return /^[45]/.test(status)
+      ? [status, { ...response, content: { 'application/json': content } }]
+      : [status, response]
+  })
   return {
-    ...document,
-    paths: Object.fromEntries(Object.entries(document.paths ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))),
+    ...operation,
+    ...(requestBody && isOptional ? { requestBody: { ...requestBody, required: false } } : {}),
+    responses: Object.fromEntries(errorsAsJson),
   }
 }
 

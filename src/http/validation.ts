@@ -25,6 +25,8 @@ function createAjv(coerce: false | 'array'): Ajv {
     useDefaults: false,
     allErrors: false,
     strict: true,
+    // `1e400` is coerced to Infinity, which strict numbers would exempt from `maximum`; JSON cannot say it.
+    strictNumbers: coerce === false,
     strictTypes: false,
     strictTuples: false,
     allowUnionTypes: true,

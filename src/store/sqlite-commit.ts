@@ -10,6 +10,8 @@ export type Attempt = Outcome | Error
 
 /** Runs one change inside the transaction that is open. */
 export interface Applier {
+  /** At the start of each transaction. */
+  begin(): void
   /** Throws what is not the change's own fault: the disk's, the file's. */
   apply(change: Change): Attempt
   /** Whether the last change that was not done had written before, so that the transaction is spoilt. */
@@ -22,7 +24,17 @@ export function createApplier(statement: (sql: string) => StatementSync): Applie
     agents: statement('SELECT 1 FROM agents WHERE id = ? AND version = ? AND ended_at IS NULL'),
     backends: statement('SELECT 1 FROM backends WHERE uid = ? AND version = ? AND ended_at IS NULL'),
   }
+  /** Guards that held in this transaction; whatever `run` changes may end them. */
+  const held = new Set<string>()
   let dirty = false
+
+  function isHeld(step: Extract<Step, { op: 'guard' }>): boolean {
+    const key = `${step.id}@${step.version}`
+    if (held.has(key)) return true
+    if (guards[step.table].get(step.id, step.version) === undefined) return false
+    held.add(key)
+    return true
+  }
 
   function inserter(table: Table): (row: object) => void {
     const columns = columnNames(table)
@@ -38,7 +50,7 @@ export function createApplier(statement: (sql: string) => StatementSync): Applie
   function runStep(step: Step): 'done' | 'guard' | 'rows' {
     switch (step.op) {
       case 'guard':
-        return guards[step.table].get(step.id, step.version) === undefined ? 'guard' : 'done'
+        return isHeld(step) ? 'done' : 'guard'
       case 'insert': {
         const insert = inserts.get(step.table) ?? inserter(step.table)
         inserts.set(step.table, insert)
@@ -47,6 +59,7 @@ export function createApplier(statement: (sql: string) => StatementSync): Applie
         return 'done'
       }
       case 'run': {
+        held.clear()
         const changed = Number(statement(step.sql).run(...step.params).changes)
         if (changed > 0) dirty = true
         return step.rows === 'any' || step.rows === changed ? 'done' : 'rows'
@@ -61,6 +74,7 @@ export function createApplier(statement: (sql: string) => StatementSync): Applie
   }
 
   return {
+    begin: () => held.clear(),
     wrote: () => dirty,
     apply(change) {
       dirty = false
@@ -95,6 +109,7 @@ function tryBatch(
   careful: boolean,
 ): Attempt[] | undefined {
   db.exec('BEGIN IMMEDIATE')
+  applier.begin()
   try {
     const attempts: Attempt[] = []
     for (const change of changes) {

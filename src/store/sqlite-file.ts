@@ -31,7 +31,26 @@ export interface OpenFile {
   readonly applier: Applier
 }
 
-/** Opens `file` and brings its schema up to date. Throws where another process holds it. */
+/**
+ * One process at a time: the lock of a small database of its own, which the system frees whatever becomes of the
+ * process. Returns what lets go of it. Throws where another process holds it.
+ */
+export function lockDirectory(directory: string): () => void {
+  const file = join(directory, 'mayfly.lock')
+  closeSync(openSync(file, 'a', 0o600))
+  const db = new DatabaseSync(file, { timeout: 0 })
+  try {
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; COMMIT')
+  } catch (error) {
+    db.close()
+    if (isBusy(error))
+      throw new Error(`another process holds ${directory}: only one Mayfly may use a data directory`)
+    throw error
+  }
+  return () => db.close()
+}
+
+/** Opens `file` and brings its schema up to date. */
 export async function openFile(file: string): Promise<OpenFile> {
   const opened = connect(file)
   try {
@@ -53,13 +72,11 @@ export function connect(file: string): OpenFile {
   // The journal takes its mode from the file, so the file must be private before SQLite opens it.
   closeSync(openSync(file, 'a', 0o600))
   chmodSync(file, 0o600)
-  const db = new DatabaseSync(file, { timeout: 0 })
+  const db = new DatabaseSync(file, { timeout: 1_000 })
   try {
     setUp(db)
   } catch (error) {
     db.close()
-    if (isBusy(error))
-      throw new Error(`another process holds ${file}: only one Mayfly may use a data directory`)
     throw error
   }
   const statement = cacheStatements(db)
@@ -75,18 +92,16 @@ export function connect(file: string): OpenFile {
   }
 }
 
-/** The lock is taken here and held until the file is closed. */
 function setUp(db: DatabaseSync): void {
-  db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-  db.exec('PRAGMA foreign_keys = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY')
-  db.exec('BEGIN IMMEDIATE; COMMIT')
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+  db.exec('PRAGMA foreign_keys = ON; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY')
   const mode = db.prepare('PRAGMA synchronous').get()?.['synchronous']
   const journal = db.prepare('PRAGMA journal_mode').get()?.['journal_mode']
   if (mode !== 2 || journal !== 'wal')
     throw new Error('SQLite did not accept journal_mode=WAL and synchronous=FULL')
 }
 
-function cacheStatements(db: DatabaseSync): (sql: string) => StatementSync {
+export function cacheStatements(db: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>()
   return (sql) => {
     let prepared = statements.get(sql)

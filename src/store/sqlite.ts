@@ -1,21 +1,19 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Worker } from 'node:worker_threads'
 import { type Change, type Outcome, StoreError } from './change.ts'
 import { createClock } from './clock.ts'
 import { createBuilder } from './compile.ts'
 import type { CommitOptions, CommitStats, Engine } from './engine.ts'
 import { asValue, requireStorable } from './run.ts'
-import { type Attempt, commitBatch } from './sqlite-commit.ts'
-import { isDiskFull } from './sqlite-errors.ts'
-import { type Ballast, connect, createBallast, emptyJournal, type OpenFile, openFile } from './sqlite-file.ts'
+import { cacheStatements } from './sqlite-file.ts'
+import type { Message, Request } from './sqlite-worker.ts'
+import type { Result } from './sqlite-writer.ts'
 
 const MAX_BATCH = 256
 /** Changes that may wait before new ones are turned away. */
 const MAX_QUEUE = 4_096
-const RETRY_MS = 1_000
-/** Failed recoveries after which the file is opened anew even if its journal cannot be emptied first. */
-const PATIENCE = 5
-const DISK_FULL = 'the disk is full'
 
 export interface SqliteOptions {
   /** Holds `mayfly.db`; made 0700 where it is absent. */
@@ -32,81 +30,90 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** One file, one writer, one process: the lock is held for as long as it is open. */
+/** One file, one writer, one process: the directory is locked for as long as it is open. */
 export async function openSqlite(options: SqliteOptions): Promise<Engine> {
   mkdirSync(options.directory, { recursive: true, mode: 0o700 })
   const file = join(options.directory, 'mayfly.db')
-  const opened = await openFile(file)
-  const newest = opened.db.prepare('SELECT at FROM audit WHERE id = (SELECT max(id) FROM audit)').get()
-  const now = createClock(typeof newest?.['at'] === 'number' ? newest['at'] : 0)
-  const ballast = createBallast(options.directory)
-  const writer = new Writer(file, opened, ballast, options.onTrouble)
+  const queue = new CommitQueue(options, file)
+  const newestAt = await queue.opened
+  const reader = openReader(file)
   return {
     dialect: 'sqlite',
     build: createBuilder('sqlite'),
-    stats: writer.stats,
+    stats: queue.stats,
     read: async <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
       const { sql, parameters } = query.compile()
-      return writer.read<R>(sql, parameters.map(asValue))
+      return reader.read<R>(sql, parameters.map(asValue))
     },
     prepare:
       <R>(sql: string) =>
       async (params: readonly Cell[]) =>
-        writer.read<R>(sql, params),
-    commit: (change, commitOptions) => writer.commit(change, commitOptions),
-    generation: () => writer.generation,
-    now,
-    trouble: () => writer.trouble,
-    close: async () => writer.close(),
+        reader.read<R>(sql, params),
+    commit: (change, commitOptions) => queue.commit(change, commitOptions),
+    generation: () => queue.generation,
+    now: createClock(newestAt),
+    trouble: () => queue.trouble,
+    close: async () => {
+      await queue.close()
+      reader.close()
+    },
   }
 }
 
-/** The open file and the queue of changes that share the next commit. */
-class Writer {
+/** Reads what is committed, on the caller's thread: a hot read takes microseconds. */
+function openReader(file: string): { read<R>(sql: string, params: readonly Cell[]): R[]; close(): void } {
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
+  db.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY')
+  const statement = cacheStatements(db)
+  return {
+    read<R>(sql: string, params: readonly Cell[]): R[] {
+      if (!db.isOpen) throw new StoreError('the store is closed')
+      try {
+        return statement(sql).all(...params) as R[]
+      } catch (cause) {
+        throw new StoreError('the database cannot be read', { cause })
+      }
+    },
+    close: () => {
+      if (db.isOpen) db.close()
+    },
+  }
+}
+
+/** The changes that wait for the writer's thread: one batch is with it, and meanwhile the next one fills. */
+class CommitQueue {
   readonly stats: CommitStats = { commits: 0, changes: 0, largestBatch: 0 }
-  readonly #file: string
-  readonly #ballast: Ballast
+  /** Resolves with the time of the newest entry, in ms. */
+  readonly opened: Promise<number>
   readonly #onTrouble: (what: string, error: unknown) => void
+  readonly #worker: Worker
   readonly #queue: Waiting[] = []
-  #opened: OpenFile
+  readonly #ended = Promise.withResolvers<void>()
+  #underWay: readonly Waiting[] = []
   #scheduled = false
-  #closed = false
-  #recovering: NodeJS.Timeout | undefined
-  #doubtful = false
-  #failedRecoveries = 0
+  #closing = false
   generation = 0
   trouble: string | undefined
 
-  constructor(file: string, opened: OpenFile, ballast: Ballast, onTrouble: SqliteOptions['onTrouble']) {
-    this.#file = file
-    this.#opened = opened
-    this.#ballast = ballast
-    this.#onTrouble = onTrouble ?? (() => undefined)
-    this.#begin()
-  }
-
-  /** What a failed sync of an earlier process may have left in the journal is made good before anything is added. */
-  #begin(): void {
-    try {
-      emptyJournal(this.#opened.db)
-      if (!this.#ballast.lay()) this.#enterTrouble(DISK_FULL, new Error('no room for the reserve'))
-    } catch (error) {
-      this.#doubt(error)
-    }
-  }
-
-  read<R>(sql: string, params: readonly Cell[]): R[] {
-    if (this.#closed) throw new StoreError('the store is closed')
-    try {
-      return this.#opened.statement(sql).all(...params) as R[]
-    } catch (cause) {
-      throw new StoreError('the database cannot be read', { cause })
-    }
+  constructor(options: SqliteOptions, file: string) {
+    this.#onTrouble = options.onTrouble ?? (() => undefined)
+    const name = import.meta.url.endsWith('.ts') ? './sqlite-worker.ts' : './sqlite-worker.js'
+    this.#worker = new Worker(new URL(name, import.meta.url), {
+      workerData: { directory: options.directory, file },
+    })
+    const opened = Promise.withResolvers<number>()
+    this.opened = opened.promise
+    this.#worker.on('message', (message: Message) => this.#hear(message, opened))
+    this.#worker.on('error', (error) => this.#lose(error))
+    this.#worker.on('exit', () => {
+      opened.reject(new Error('the writer of the database ended'))
+      this.#lose(new Error('the writer of the database ended'))
+    })
   }
 
   async commit(change: Change, options: CommitOptions = {}): Promise<Outcome> {
     requireStorable(change)
-    if (this.#closed) throw new StoreError('the store is closed')
+    if (this.#closing) throw new StoreError('the store is closed')
     if (this.#queue.length >= MAX_QUEUE) throw new StoreError('too many changes are waiting')
     return new Promise((resolve, reject) => {
       this.#queue.push({ change, urgent: options.urgent ?? false, resolve, reject })
@@ -115,134 +122,96 @@ class Writer {
   }
 
   /** Commits what is queued, then lets go of the file. */
-  close(): void {
-    while (this.#queue.length > 0) this.#flush()
-    this.#closed = true
-    clearInterval(this.#recovering)
-    if (this.#opened.db.isOpen) this.#opened.db.close()
+  async close(): Promise<void> {
+    if (!this.#closing) {
+      this.#closing = true
+      this.#schedule()
+    }
+    await this.#ended.promise
   }
 
   /** All requests that arrive in one turn of the event loop are in the queue by the time this runs. */
   #schedule(): void {
-    if (this.#scheduled) return
+    if (this.#scheduled || this.#underWay.length > 0) return
     this.#scheduled = true
-    setImmediate(() => this.#flush())
+    setImmediate(() => this.#send())
   }
 
-  #flush(): void {
+  #send(): void {
     this.#scheduled = false
-    let batch = this.#queue.splice(0, MAX_BATCH)
-    if (this.#queue.length > 0) this.#schedule()
-    if (this.trouble !== undefined) {
-      for (const one of batch) if (!one.urgent) one.reject(new StoreError(this.trouble))
-      batch = batch.filter((one) => one.urgent)
-    }
-    if (batch.length > 0) this.#settle(batch, true)
+    this.#underWay = this.#queue.splice(0, MAX_BATCH)
+    if (this.#underWay.length > 0) {
+      this.#tell({ batch: this.#underWay.map(({ change, urgent }) => ({ change, urgent })) })
+    } else if (this.#closing) this.#tell({})
   }
 
-  #settle(batch: readonly Waiting[], again: boolean): void {
-    let attempts: Attempt[]
-    try {
-      const changes = batch.map((one) => one.change)
-      attempts = commitBatch(this.#opened.db, this.#opened.applier, changes)
-    } catch (error) {
-      this.#fail(error, batch, again)
-      return
+  #tell(request: Request): void {
+    this.#worker.postMessage(request)
+  }
+
+  #hear(message: Message, opened: PromiseWithResolvers<number>): void {
+    switch (message.kind) {
+      case 'open':
+        this.trouble = message.trouble
+        opened.resolve(message.newestAt)
+        return
+      case 'refused':
+        opened.reject(new Error(message.message))
+        return
+      case 'trouble':
+        this.trouble = message.trouble
+        this.#onTrouble(message.what, new Error(message.cause))
+        return
+      case 'done':
+        this.trouble = message.trouble
+        this.#settle(message.results)
+        return
+      case 'closed':
+        this.#ended.resolve()
+        return
+      default: {
+        const never: never = message
+        throw new Error(`unknown message ${String(never)}`)
+      }
     }
+  }
+
+  #settle(results: readonly Result[]): void {
+    const batch = this.#underWay
+    this.#underWay = []
     this.stats.commits += 1
     this.stats.changes += batch.length
     this.stats.largestBatch = Math.max(this.stats.largestBatch, batch.length)
-    const settled = batch.map((one, index) => ({ one, attempt: attempts[index] }))
     // Raised before anyone hears of it, so that who hears of it finds nothing stale.
-    for (const { one, attempt } of settled) {
-      if (isKept(attempt) && one.change.some((step) => step.op === 'forget')) this.generation += 1
+    for (const [index, one] of batch.entries()) {
+      if (isKept(results[index]) && one.change.some((step) => step.op === 'forget')) this.generation += 1
     }
-    for (const { one, attempt } of settled) {
-      if (attempt === undefined || attempt instanceof Error)
-        one.reject(new StoreError('a change cannot be executed', { cause: attempt }))
-      else one.resolve(attempt)
-    }
-    if (this.trouble !== undefined) this.#keepRoom()
+    if (this.#queue.length > 0 || this.#closing) this.#schedule()
+    for (const [index, one] of batch.entries()) answer(one, results[index])
   }
 
-  /** Nothing of the batch is acknowledged; what is urgent is tried once more in the room of the reserve. */
-  #fail(error: unknown, batch: readonly Waiting[], again: boolean): void {
-    const retried = isDiskFull(error) && again ? batch.filter((one) => one.urgent) : []
-    for (const one of batch) {
-      if (!retried.includes(one)) one.reject(new StoreError(troubleOf(error), { cause: error }))
+  /** The thread is gone: nothing of what it had is acknowledged, and nothing more will be. */
+  #lose(error: Error): void {
+    if (this.#closing && this.#underWay.length + this.#queue.length === 0) {
+      this.#ended.resolve()
+      return
     }
-    this.#doubt(error)
-    if (retried.length > 0) this.#settle(retried, false)
-  }
-
-  /** The file has failed: it is opened anew as soon as that can be done without loss. */
-  #doubt(error: unknown): void {
-    this.#doubtful = true
-    if (isDiskFull(error)) this.#ballast.drop()
-    this.#enterTrouble(troubleOf(error), error)
-    try {
-      this.#renew()
-    } catch (cause) {
-      this.#onTrouble('the database could not be opened anew', cause)
-    }
-  }
-
-  /** On a full disk a journal that grows would use up the very room that is needed to empty it. */
-  #keepRoom(): void {
-    try {
-      emptyJournal(this.#opened.db)
-    } catch (error) {
-      this.#onTrouble('the journal could not be emptied', error)
-    }
-  }
-
-  #enterTrouble(what: string, error: unknown): void {
-    this.trouble = what
-    this.#recovering ??= setInterval(() => this.#recover(), RETRY_MS).unref()
-    this.#onTrouble(what, error)
-  }
-
-  /**
-   * The file opened anew, with an empty journal. Until the journal can be emptied the connection stays: in its
-   * view the failed commit has not happened, while a new one would read it from the journal.
-   */
-  #renew(): void {
-    const { db } = this.#opened
-    if (db.isOpen) {
-      try {
-        emptyJournal(db)
-      } catch (error) {
-        this.#failedRecoveries += 1
-        if (this.#failedRecoveries < PATIENCE) throw error
-      }
-      db.close()
-    }
-    this.#opened = connect(this.#file)
-    emptyJournal(this.#opened.db)
-    this.#failedRecoveries = 0
-    this.#doubtful = false
-  }
-
-  /** Writes for a trial, once a second, until that succeeds and the reserve is laid again. */
-  #recover(): void {
-    try {
-      if (this.#doubtful) this.#renew()
-      this.#opened.db.exec("INSERT OR REPLACE INTO meta (key, value) VALUES ('trial', '')")
-      if (!this.#ballast.lay()) return
-      this.trouble = undefined
-      clearInterval(this.#recovering)
-      this.#recovering = undefined
-    } catch (error) {
-      this.#doubtful = true
-      this.#onTrouble('the database still cannot be written', error)
-    }
+    this.trouble = 'the writer of the database ended'
+    this.#onTrouble(this.trouble, error)
+    for (const one of [...this.#underWay, ...this.#queue.splice(0)])
+      one.reject(new StoreError(this.trouble, { cause: error }))
+    this.#underWay = []
+    this.#closing = true
+    this.#ended.resolve()
   }
 }
 
-function troubleOf(error: unknown): string {
-  return isDiskFull(error) ? DISK_FULL : 'the database cannot be written'
+function answer(one: Waiting, result: Result | undefined): void {
+  if (result === undefined) one.reject(new StoreError('the writer did not answer'))
+  else if ('failed' in result) one.reject(new StoreError(result.failed, { cause: result.cause }))
+  else one.resolve(result)
 }
 
-function isKept(attempt: Attempt | undefined): boolean {
-  return attempt !== undefined && !(attempt instanceof Error) && attempt.done
+function isKept(result: Result | undefined): boolean {
+  return result !== undefined && !('failed' in result) && result.done
 }

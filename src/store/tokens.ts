@@ -65,6 +65,15 @@ function idempotency({ build, read }: Engine) {
           .where('key_hash', '=', keyHash),
         1,
       ),
+    /** The claims that led to this credential. */
+    forgetIdempotentOf: (agentId: string, credentialId: string): Step =>
+      run(
+        build
+          .deleteFrom('idempotency')
+          .where('agent_id', '=', agentId)
+          .where('credential_id', '=', credentialId),
+        'any',
+      ),
     forgetIdempotent: (agentId: string, keyHash: string): Step =>
       run(
         build.deleteFrom('idempotency').where('agent_id', '=', agentId).where('key_hash', '=', keyHash),

@@ -65,7 +65,8 @@ async function rounds({ world, ledger }: Stage, count: number): Promise<number> 
 describe.each(['sqlite', 'postgres'] as const)('kill -9 under load, %s as the store', (dialect) => {
   test(`${ROUNDS[dialect]} times`, { timeout: LONG_MS }, async () => {
     const databaseUrl = dialect === 'postgres' ? (await upstream.server.createDatabase()).url : undefined
-    const world = await openWorld(databaseUrl === undefined ? {} : { databaseUrl })
+    const flags = ['--upstream-timeout', '500ms']
+    const world = await openWorld({ flags, ...(databaseUrl === undefined ? {} : { databaseUrl }) })
     const stage = { world, ledger: newLedger(), kills: 0 }
     stages.set(dialect, stage)
     stage.kills = await rounds(stage, ROUNDS[dialect])

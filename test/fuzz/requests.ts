@@ -83,20 +83,30 @@ const header = fc.oneof(
 
 function pathValue(path: string, parameter: Parameter): fc.Arbitrary<string> {
   const known = path.includes('credential') || path.includes('/active/') || path.includes('/tokens/')
-  const kind = parameter.name === 'backend' || path.includes('/backends/')
-    ? 'backend'
-    : path.includes('/agents/')
-      ? 'agent'
-      : path.includes('/plugins/')
-        ? 'kind'
-        : known
-          ? 'credential'
-          : 'enrollment'
+  const kind =
+    parameter.name === 'backend' || path.includes('/backends/')
+      ? 'backend'
+      : path.includes('/agents/')
+        ? 'agent'
+        : path.includes('/plugins/')
+          ? 'kind'
+          : known
+            ? 'credential'
+            : 'enrollment'
   return fc.oneof(
     { weight: 6, arbitrary: pooled(kind) },
-    { weight: 1, arbitrary: fitting(parameter.schema).map((text) => encodeURIComponent(wellFormed(String(text)))) },
-    { weight: 2, arbitrary: brokenText(parameter.schema).map((text) => encodeURIComponent(wellFormed(text))) },
-    { weight: 1, arbitrary: fc.constantFrom('%', '%zz', '%c0%80', '%00', '%2e%2e', '%2f', `{{enrollment:1}}%20`) },
+    {
+      weight: 1,
+      arbitrary: fitting(parameter.schema).map((text) => encodeURIComponent(wellFormed(String(text)))),
+    },
+    {
+      weight: 2,
+      arbitrary: brokenText(parameter.schema).map((text) => encodeURIComponent(wellFormed(text))),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom('%', '%zz', '%c0%80', '%00', '%2e%2e', '%2f', `{{enrollment:1}}%20`),
+    },
   )
 }
 
@@ -108,11 +118,14 @@ function queryOf(parameters: readonly Parameter[]): fc.Arbitrary<[string, string
     const text = (value: unknown): [string, string][] =>
       [value].flat().map((one) => [parameter.name, typeof one === 'string' ? one : JSON.stringify(one)])
     return fc.oneof(
-      { weight: 6, arbitrary: fc.constant([]) },
+      { weight: 6, arbitrary: fc.constant<[string, string][]>([]) },
       { weight: 4, arbitrary: fitting(parameter.schema, parameter.name).map(text) },
       { weight: 1, arbitrary: brokenText(parameter.schema).map(text) },
       // The same key twice.
-      { weight: 1, arbitrary: fitting(parameter.schema, parameter.name).map((one) => [...text(one), ...text(one)]) },
+      {
+        weight: 1,
+        arbitrary: fitting(parameter.schema, parameter.name).map((one) => [...text(one), ...text(one)]),
+      },
     )
   })
   const stray = fc.constantFrom<[string, string]>(
@@ -132,7 +145,9 @@ function queryOf(parameters: readonly Parameter[]): fc.Arbitrary<[string, string
 
 function jsonBody(schema: Schema): fc.Arbitrary<Drawn['body']> {
   const json = (value: unknown) => ({ type: JSON_MEDIA, text: JSON.stringify(value) })
-  const spoiled = fc.tuple(fittingObject(schema), fc.nat({ max: 11 })).map(([value, how]) => spoil(JSON.stringify(value), how))
+  const spoiled = fc
+    .tuple(fittingObject(schema), fc.nat({ max: 11 }))
+    .map(([value, how]) => spoil(JSON.stringify(value), how))
   return fc.oneof(
     { weight: 8, arbitrary: fittingObject(schema).map(json) },
     { weight: 6, arbitrary: nearly(schema).map(json) },
@@ -170,16 +185,30 @@ function formBody(schema: Schema): fc.Arbitrary<Drawn['body']> {
       .map(([key, one]) => `${encode(key)}=${encode(typeof one === 'string' ? one : JSON.stringify(one))}`)
       .join('&'),
   })
-  const client = fc.nat({ max: 63 }).map((index) => ({ client_id: `{{clientId:${index}}}`, client_secret: `{{clientSecret:${index}}}` }))
+  const client = fc
+    .nat({ max: 63 })
+    .map((index) => ({ client_id: `{{clientId:${index}}}`, client_secret: `{{clientSecret:${index}}}` }))
   const { client_id: _, client_secret: __, ...rest } = schema.properties ?? {}
   const { client_assertion: ___, client_assertion_type: ____, ...plain } = rest
-  const right = fc.tuple(fittingObject({ ...schema, properties: plain }), client).map(([value, who]) => form({ ...value, ...who }))
+  const right = fc
+    .tuple(fittingObject({ ...schema, properties: plain }), client)
+    .map(([value, who]) => form({ ...value, ...who }))
   return fc.oneof(
     { weight: 8, arbitrary: right },
-    { weight: 4, arbitrary: fc.tuple(nearly({ ...schema, properties: rest }), client).map(([value, who]) => form({ ...who, ...value })) },
+    {
+      weight: 4,
+      arbitrary: fc
+        .tuple(nearly({ ...schema, properties: rest }), client)
+        .map(([value, who]) => form({ ...who, ...value })),
+    },
     { weight: 1, arbitrary: right.map((body) => ({ ...body, text: `${body.text}&client_id=${MARK}` })) },
     { weight: 1, arbitrary: right.map((body) => ({ ...body, type: JSON_MEDIA })) },
-    { weight: 1, arbitrary: fc.constantFrom(`a=%zz${MARK}`, '&&&', `=${MARK}`, '%00=1').map((text) => ({ type: FORM_MEDIA, text })) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .constantFrom(`a=%zz${MARK}`, '&&&', `=${MARK}`, '%00=1')
+        .map((text) => ({ type: FORM_MEDIA, text })),
+    },
   )
 }
 
@@ -196,7 +225,13 @@ function bodyOf(operation: Operation): fc.Arbitrary<Drawn['body']> {
   if (form !== undefined) return formBody(form)
   return fc.oneof(
     { weight: 30, arbitrary: fc.constant(undefined) },
-    { weight: 1, arbitrary: fc.constantFrom({ type: JSON_MEDIA, text: `{"${MARK}":1}` }, { type: undefined, text: MARK }) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(
+        { type: JSON_MEDIA, text: `{"${MARK}":1}` },
+        { type: undefined, text: MARK },
+      ),
+    },
   )
 }
 
@@ -204,9 +239,11 @@ function requestOf(path: string, method: string, operation: Operation): fc.Arbit
   const parameters = operation.parameters ?? []
   const inPath = parameters.filter((one) => one.in === 'path')
   const names = parameters.filter((one) => one.in === 'header')
-  const paths = fc.tuple(...inPath.map((one) => pathValue(path, one))).map((values) =>
-    inPath.reduce((text, one, index) => text.replace(`{${one.name}}`, () => values[index] ?? ''), path),
-  )
+  const paths = fc
+    .tuple(...inPath.map((one) => pathValue(path, one)))
+    .map((values) =>
+      inPath.reduce((text, one, index) => text.replace(`{${one.name}}`, () => values[index] ?? ''), path),
+    )
   const declared = fc.tuple(
     ...names.map((one) => fitting(one.schema, one.name).map((value) => [one.name, String(value)] as const)),
   )
@@ -235,11 +272,19 @@ function unique(headers: (readonly [string, string])[]): (readonly [string, stri
   return [...new Map(headers).entries()]
 }
 
-/** Any request of any operation; making an RSA key takes longer than all else, so that it is drawn less often. */
+/** What ends the callers of all requests beside it, or takes longer than all else, is drawn less often. */
+const WEIGHTS: Record<string, number> = {
+  'post /v1/admin/keys/rotate': 1,
+  'delete /v1/self': 1,
+  'delete /v1/admin/agents/{name}': 2,
+  'delete /v1/admin/backends/{name}': 4,
+}
+
+/** Any request of any operation. */
 export function anyRequest(paths: Record<string, Record<string, Operation>>): fc.Arbitrary<Drawn> {
   const all = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
-      weight: path.endsWith('/keys/rotate') ? 1 : 5,
+      weight: WEIGHTS[`${method} ${path}`] ?? 8,
       arbitrary: requestOf(path, method, operation),
     })),
   )

@@ -28,6 +28,7 @@ export interface AppWish {
   ownIssuer?: boolean
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: what a reply holds is for each test to say
 export interface Reply<T = any> {
   status: number
   headers: Headers

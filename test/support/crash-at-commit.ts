@@ -1,9 +1,9 @@
 /**
  * Loaded before the server (`node --import`): while the file CRASH_CONTROL exists, the process ends as by
  * `kill -9` at the point that the file names.
- *   {"at":"before","sees":"…"}  before the COMMIT of the SQLite transaction that says this
- *   {"at":"after","sees":"…"}   after it
- *   {"at":"reply","sees":"POST /api/v1/credentials"}  when the reply to such a request is about to be written
+ *   {"at":"before","sees":["…"]}  before the COMMIT of the SQLite transaction that says all this
+ *   {"at":"after","sees":["…"]}   after it
+ *   {"at":"reply","sees":["POST /api/v1/credentials"]}  when the reply to such a request is about to be written
  */
 import { readFileSync } from 'node:fs'
 import { ServerResponse } from 'node:http'
@@ -11,7 +11,7 @@ import { DatabaseSync, StatementSync } from 'node:sqlite'
 
 export interface CrashPoint {
   readonly at: 'before' | 'after' | 'reply'
-  readonly sees: string
+  readonly sees: readonly string[]
 }
 
 const control = process.env['CRASH_CONTROL'] ?? ''
@@ -34,10 +34,10 @@ const { exec } = DatabaseSync.prototype
 DatabaseSync.prototype.exec = function (sql: string): void {
   if (sql.startsWith('BEGIN')) said = []
   const point = sql === 'COMMIT' ? armed() : undefined
-  const here = point !== undefined && said.some((one) => one.includes(point.sees))
-  if (here && point.at === 'before') die()
+  const here = point?.sees.every((word) => said.some((one) => one.includes(word))) === true
+  if (here && point?.at === 'before') die()
   exec.call(this, sql)
-  if (here && point.at === 'after') die()
+  if (here && point?.at === 'after') die()
 }
 
 const { run } = StatementSync.prototype
@@ -49,6 +49,6 @@ StatementSync.prototype.run = function (this: StatementSync, ...values: never[])
 const { writeHead } = ServerResponse.prototype
 ServerResponse.prototype.writeHead = function (this: ServerResponse, ...values: never[]) {
   const point = armed()
-  if (point?.at === 'reply' && `${this.req.method} ${this.req.url}`.startsWith(point.sees)) die()
+  if (point?.at === 'reply' && `${this.req.method} ${this.req.url}`.startsWith(point.sees[0] ?? '')) die()
   return Reflect.apply(writeHead, this, values)
 } as typeof writeHead

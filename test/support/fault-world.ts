@@ -106,6 +106,10 @@ export interface World {
   close(): Promise<void>
 }
 
+/** As the store reads them: int8 (type 20) as numbers. */
+const NUMBERS = new pg.TypeOverrides()
+NUMBERS.setTypeParser(20, Number)
+
 /** The store of one server that is killed and started again. */
 export async function openWorld(
   given: Omit<ServerGiven, 'dataDir'> & { dataDir?: string } = {},
@@ -113,7 +117,7 @@ export async function openWorld(
   readUrl = given.databaseUrl,
 ): Promise<World> {
   const dataDir = given.dataDir ?? (await mkdtemp(join(tmpdir(), 'mayfly-world-')))
-  const flags = ['--upstream-timeout', '500ms', ...(given.flags ?? [])]
+  const flags = ['--upstream-timeout', '2s', ...(given.flags ?? [])]
   let running: ServerProcess | undefined
   return {
     dataDir,
@@ -132,11 +136,14 @@ export async function openWorld(
         file.close()
         return rows as R[]
       }
-      const client = new pg.Client({ connectionString: readUrl })
+      const client = new pg.Client({ connectionString: readUrl, types: NUMBERS })
+      client.on('error', () => undefined)
       await client.connect()
-      const { rows } = await client.query(sql)
-      await client.end()
-      return rows as R[]
+      try {
+        return (await client.query(sql)).rows as R[]
+      } finally {
+        await client.end()
+      }
     },
     close: async () => {
       await running?.kill()

@@ -101,10 +101,8 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
     // PostgreSQL refuses to run as root: the account `postgres` is used then, and made where it is missing.
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off'].flatMap((flag) => [
-      '-c',
-      flag,
-    ]),
+    // With fsync, which the store insists on.
+    postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories='].flatMap((flag) => ['-c', flag]),
     onLog: (message) => log.push(String(message)),
     onError: (error) => log.push(String(error)),
   })

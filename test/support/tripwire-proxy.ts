@@ -1,12 +1,13 @@
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface Tripwire {
-  /** What a client says on one connection. */
-  readonly sees: string
-  /** What it says after that on the same connection; the wire is then this message. */
-  readonly then?: string
-  /** `arrival`: not passed on. `answered`: passed on and wholly answered, and the answer held back. */
-  readonly at: 'arrival' | 'answered'
+  /** What a client says on one connection, in this order; the wire is the message with the last of it. */
+  readonly sees: readonly string[]
+  /**
+   * `arrival`: not passed on, and lost. `delayed`: not passed on before `release`, by when its client may be gone.
+   * `answered`: passed on and wholly answered, and the answer held back.
+   */
+  readonly at: 'arrival' | 'delayed' | 'answered'
 }
 
 export interface TripwireProxy {
@@ -21,9 +22,9 @@ export interface TripwireProxy {
 interface Connection {
   readonly client: Socket
   readonly server: Socket
-  /** Not yet looked at for the wire. */
+  /** Not yet looked at for the wire, of which so many words have been seen. */
   said: string
-  seen: boolean
+  seen: number
   /** The wire that was touched here; nothing passes any more. */
   touched: { wire: Tripwire; onTouch: () => void } | undefined
   readonly kept: Buffer[]
@@ -31,7 +32,7 @@ interface Connection {
 }
 
 /** ReadyForQuery (PostgreSQL protocol, 55.7), in whatever state of transaction: the server is done. */
-const READY = /Z\0\0\0\x05[ITE]$/
+const READY = ['I', 'T', 'E'].map((state) => Buffer.from(`Z\0\0\0\u0005${state}`))
 const LOOK_BACK = 65_536
 
 /** Stands before a PostgreSQL server, and at one message of a client lets the world end. */
@@ -45,7 +46,7 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
       client,
       server,
       said: '',
-      seen: false,
+      seen: 0,
       touched: undefined,
       kept: [],
       answer: Buffer.alloc(0),
@@ -54,8 +55,7 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
     client.on('error', () => undefined)
     server.on('error', () => undefined)
     client.on('close', () => {
-      // What is kept from the server may still be released.
-      if (connection.kept.length === 0) server.destroy()
+      if (connection.touched?.wire.at !== 'delayed') server.destroy()
     })
     server.on('close', () => {
       open.delete(connection)
@@ -66,14 +66,14 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
   })
 
   function fromClient(connection: Connection, chunk: Buffer): void {
-    if (connection.touched?.wire.at === 'arrival') {
+    if (connection.touched !== undefined && connection.touched.wire.at !== 'answered') {
       connection.kept.push(chunk)
       return
     }
     if (armed !== undefined && connection.touched === undefined && touches(connection, chunk, armed.wire)) {
       connection.touched = armed
       armed = undefined
-      if (connection.touched.wire.at === 'arrival') {
+      if (connection.touched.wire.at !== 'answered') {
         connection.kept.push(chunk)
         connection.touched.onTouch()
         return
@@ -88,9 +88,8 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
       connection.client.write(chunk)
       return
     }
-    const before = READY.test(connection.answer.toString('latin1'))
     connection.answer = Buffer.concat([connection.answer, chunk])
-    if (!before && READY.test(connection.answer.toString('latin1'))) touched.onTouch()
+    if (READY.some((end) => connection.answer.subarray(-end.length).equals(end))) touched.onTouch()
   }
 
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -103,10 +102,11 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
     port: address.port,
     arm: (wire, onTouch) => {
       armed = { wire, onTouch }
-      for (const connection of open) Object.assign(connection, { said: '', seen: false })
+      for (const connection of open) Object.assign(connection, { said: '', seen: 0 })
     },
     release: () => {
       for (const connection of open) {
+        if (connection.touched?.wire.at !== 'delayed') continue
         connection.touched = undefined
         for (const chunk of connection.kept.splice(0)) connection.server.write(chunk)
         if (connection.client.destroyed) connection.server.end()
@@ -126,11 +126,11 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
 
 function touches(connection: Connection, chunk: Buffer, wire: Tripwire): boolean {
   connection.said = (connection.said + chunk.toString('latin1')).slice(-LOOK_BACK)
-  if (!connection.seen) {
-    const at = connection.said.indexOf(wire.sees)
+  for (let next = wire.sees[connection.seen]; next !== undefined; next = wire.sees[connection.seen]) {
+    const at = connection.said.indexOf(next)
     if (at === -1) return false
-    connection.seen = true
-    connection.said = connection.said.slice(at + wire.sees.length)
+    connection.seen += 1
+    connection.said = connection.said.slice(at + next.length)
   }
-  return wire.then === undefined || connection.said.includes(wire.then)
+  return true
 }

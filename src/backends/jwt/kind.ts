@@ -99,8 +99,9 @@ async function openJwt(settings: Config, host: Host): Promise<Backend<Params>> {
       if (exp * 1000 <= request.issuedAt) {
         throw new BackendError('unsupported', 'The agent ends within the second, and a JWT cannot say so.')
       }
-      const token = signer.sign(startOf(request.params.audience) + varyingClaims(settings, request, exp))
-      const secret = typeof token === 'string' ? token : await token
+      const secret = await signer.sign(
+        startOf(request.params.audience) + varyingClaims(settings, request, exp),
+      )
       // `exp` counts whole seconds: rounded down, so that it never outlives what was asked.
       return exp * 1000 === request.expiresAt
         ? { secret, facts }

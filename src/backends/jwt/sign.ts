@@ -14,16 +14,20 @@ export type Algorithm = 'ES256' | 'EdDSA' | 'RS256'
 
 const generate = promisify(generateKeyPair)
 const signAsync = promisify(
-  (data: Buffer, key: KeyObject, done: (error: Error | null, signature: Buffer) => void) =>
-    signWith('sha256', data, key, done),
+  (
+    digest: string | null,
+    data: Buffer,
+    key: KeyObject,
+    done: (error: Error | null, signature: Buffer) => void,
+  ) => signWith(digest, data, key, done),
 )
 const RSA_BITS = 2048
 
 export interface Signer {
   /** RFC 7517, with `kid` (RFC 7638), `use` and `alg`. */
   readonly publicJwk: Readonly<Record<string, unknown>> & { readonly kid: string }
-  /** A compact JWS of a payload that is JSON already. ES256 and EdDSA sign at once, RS256 in the thread pool. */
-  sign(payload: string): string | Promise<string>
+  /** A compact JWS of a payload that is JSON already; signed in the thread pool, so that requests go on meanwhile. */
+  sign(payload: string): Promise<string>
 }
 
 /** A fresh private key as JWK text. */
@@ -55,15 +59,14 @@ export function prepareSigner(algorithm: Algorithm, privateJwk: string): Signer 
   const header = encode(JSON.stringify({ alg: algorithm, typ: 'at+jwt', kid }))
   return {
     publicJwk: { ...members, kid, use: 'sig', alg: algorithm },
-    sign(payload) {
+    async sign(payload) {
       const input = `${header}.${encode(payload)}`
-      const data = Buffer.from(input, 'latin1')
-      if (algorithm === 'RS256') {
-        return signAsync(data, key).then((signature) => `${input}.${signature.toString('base64url')}`)
-      }
-      const signature =
-        algorithm === 'ES256' ? joinIntegers(signWith('sha256', data, key)) : signWith(null, data, key)
-      return `${input}.${signature.toString('base64url')}`
+      const signature = await signAsync(
+        algorithm === 'EdDSA' ? null : 'sha256',
+        Buffer.from(input, 'latin1'),
+        key,
+      )
+      return `${input}.${(algorithm === 'ES256' ? joinIntegers(signature) : signature).toString('base64url')}`
     },
   }
 }

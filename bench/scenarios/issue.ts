@@ -1,0 +1,65 @@
+import { freshDatabase } from '../postgres.ts'
+import { temporaryDirectory } from '../processes.ts'
+import { atMost, type Row, throughputRows } from '../report.ts'
+import type { Ask } from '../request.ts'
+import type { Bench, Scenario } from '../scenario.ts'
+import { type Agent, BACKEND, furnish, SCOPES, startOurs } from '../server.ts'
+import { takeTurns } from '../turns.ts'
+
+/** So many that no agent comes near the number of credentials it may hold. */
+export const AGENTS = 64
+const GOAL_CLIENTS = 64
+
+export const issueSqlite: Scenario = {
+  name: 'issue-sqlite',
+  title: 'Issue (kind jwt), SQLite',
+  run: (bench) => issue(bench, issueSqlite.title, undefined, 0.45),
+}
+
+export const issuePostgres: Scenario = {
+  name: 'issue-postgres',
+  title: 'Issue (kind jwt), PostgreSQL',
+  run: async (bench) => issue(bench, issuePostgres.title, await freshDatabase(bench.say), 0.35),
+}
+
+export function issueAsk(agent: Agent): Ask {
+  return {
+    method: 'POST',
+    path: '/api/v1/credentials',
+    bearer: agent.token,
+    json: { backend: BACKEND, ttl: '1h', scopes: SCOPES },
+  }
+}
+
+async function issue(
+  bench: Bench,
+  title: string,
+  databaseUrl: string | undefined,
+  goal: number,
+): Promise<Row[]> {
+  const dataDir = temporaryDirectory(bench.directory)
+  const server = await startOurs({ ...bench, dataDir, databaseUrl })
+  const agents = await furnish(server, AGENTS)
+  const turns = await takeTurns(
+    title,
+    { pid: server.pid, port: server.port, asks: agents.map(issueAsk), status: 201 },
+    bench.pace,
+    bench.say,
+  )
+  await server.stop()
+  const rows = throughputRows(title, turns, { clients: GOAL_CLIENTS, atLeast: goal })
+  const measured = turns.find((one) => one.clients === GOAL_CLIENTS)
+  if (measured === undefined) return rows
+  const tail = measured.ours.tail
+  return [
+    ...rows,
+    {
+      scenario: `${title}: p99`,
+      clients: GOAL_CLIENTS,
+      figures: { p50: measured.ours.p50, p99: measured.ours.p99 },
+      floor: 'its p50',
+      ratio: tail,
+      goal: atMost(tail, 4),
+    },
+  ]
+}

@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROUTES, type RouteName, type RouteRule } from '../../src/http/route-table.ts'
+import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
+
+/**
+ * Every route of the table against everyone who may knock. Who is let in is read from nothing but the
+ * specification and the decisions: the table below is written by hand and compared with `ROUTES`.
+ */
+const NEEDED: Record<RouteName, string> = {
+  'GET /health': 'public',
+  'GET /readyz': 'public',
+  'GET /metrics': 'admin:metrics:read',
+  'GET /openapi.json': 'public',
+  'GET /docs': 'public',
+  'GET /.well-known/openid-configuration': 'public',
+  'GET /.well-known/oauth-authorization-server': 'public',
+  'GET /.well-known/jwks.json': 'public',
+  'GET /backends/:backend/.well-known/openid-configuration': 'public',
+  'GET /backends/:backend/.well-known/jwks.json': 'public',
+  'POST /oauth/token': 'public',
+  'POST /oauth/introspect': 'public',
+  'POST /oauth/revoke': 'public',
+  'POST /api/v1/credentials': 'agent',
+  'GET /api/v1/credentials/:id': 'reader',
+  'DELETE /api/v1/credentials/:id': 'reader',
+  'GET /api/v1/backends': 'reader',
+  'GET /api/v1/backends/:id': 'reader',
+  'GET /api/v1/audit': 'reader',
+  'GET /v1/status': 'agent',
+  'POST /v1/credentials/:backend': 'agent',
+  'GET /v1/credentials/:backend': 'agent',
+  'GET /v1/active': 'agent',
+  'DELETE /v1/active/:id': 'agent',
+  'GET /v1/signing-key': 'agent',
+  'DELETE /v1/self': 'agent',
+  'POST /v1/request': 'agent',
+  'POST /v1/enroll': 'public',
+  'GET /v1/enroll/:id/status': 'public',
+  'GET /v1/admin/agents': 'admin:agents:read',
+  'POST /v1/admin/agents': 'admin:agents:write',
+  'GET /v1/admin/agents/:name': 'admin:agents:read',
+  'DELETE /v1/admin/agents/:name': 'admin:agents:write',
+  'GET /v1/admin/backends': 'admin:backends:read',
+  'POST /v1/admin/backends': 'admin:backends:write',
+  'GET /v1/admin/backends/:name': 'admin:backends:read',
+  'PUT /v1/admin/backends/:name': 'admin:backends:write',
+  'DELETE /v1/admin/backends/:name': 'admin:backends:write',
+  'GET /v1/admin/kinds': 'admin:backends:read',
+  'GET /v1/admin/tokens': 'admin:tokens:read',
+  'DELETE /v1/admin/tokens/:id': 'admin:tokens:write',
+  'GET /v1/admin/audit': 'admin:audit:read',
+  'GET /v1/admin/pending': 'admin:enrollments:read',
+  'POST /v1/admin/pending/:id/approve': 'admin:enrollments:write',
+  'POST /v1/admin/pending/:id/reject': 'admin:enrollments:write',
+  'GET /v1/admin/policies': 'admin:policies:read',
+  'GET /v1/admin/plugins': 'admin:plugins:write',
+  'POST /v1/admin/plugins/reload': 'admin:plugins:write',
+  'POST /v1/admin/plugins/:name/reload': 'admin:plugins:write',
+  'GET /v1/admin/keys': 'admin:keys:read',
+  'POST /v1/admin/keys/rotate': 'admin:keys:write',
+}
+
+const ADMIN_SCOPES = [...new Set(Object.values(NEEDED))].filter((needed) => needed.startsWith('admin:'))
+
+let app: TestApp
+let plain: NewAgent
+const holders = new Map<string, NewAgent>()
+let almost: Map<string, NewAgent>
+let jwtOf: Map<string, string>
+
+beforeAll(async () => {
+  app = await startApp()
+  plain = await app.newAgent({ scopes: ['*'] })
+  for (const scope of [...ADMIN_SCOPES, 'admin:*', 'admin']) holders.set(scope, await app.newAgent({ scopes: [scope] }))
+  almost = new Map()
+  for (const scope of ADMIN_SCOPES) {
+    const others = [...ADMIN_SCOPES.filter((other) => other !== scope), `${scope}:x`, '*']
+    almost.set(scope, await app.newAgent({ scopes: others }))
+  }
+  jwtOf = new Map()
+  for (const scope of ADMIN_SCOPES) jwtOf.set(scope, await app.accessToken(holders.get(scope) as NewAgent))
+})
+afterAll(() => app.close())
+
+/** A request that passes the gate harmlessly: ids and names that nothing has, bodies that are refused. */
+async function knock(name: RouteName, token: string | undefined): Promise<{ status: number; code: string | undefined; challenge: string | null }> {
+  const [method, path] = name.split(' ') as [string, string]
+  const url = path
+    .replace(':id', `cred_${'0'.repeat(26)}`)
+    .replace(':name', 'nobody')
+    .replace(':backend', 'nowhere')
+  const response = await fetch(app.url + url, {
+    method,
+    headers: token === undefined ? {} : { authorization: token },
+  })
+  const text = await response.text()
+  let code: string | undefined
+  try {
+    code = JSON.parse(text).error?.code
+  } catch {}
+  return { status: response.status, code, challenge: response.headers.get('www-authenticate') }
+}
+
+/** Whether the gate let it through: what comes after is not asked here. */
+const passed = ({ code }: { code: string | undefined }) =>
+  code === undefined || !['unauthorized', 'insufficient_scope', 'misdirected_request'].includes(code)
+
+test('the table is what the specification and the decisions say', () => {
+  const table = Object.fromEntries(
+    Object.entries(ROUTES as Record<string, RouteRule>).map(([name, rule]) => [
+      name,
+      rule.access === 'admin' ? rule.scope : rule.access,
+    ]),
+  )
+  expect(table).toEqual(NEEDED)
+})
+
+const rows = Object.entries(NEEDED) as [RouteName, string][]
+/** These do something that the other rows need undone. */
+const HARMFUL = ['POST /v1/admin/keys/rotate', 'DELETE /v1/self']
+
+describe.each(rows)('%s', (name, needed) => {
+  test('no token', async () => {
+    // Sent as by a browser elsewhere, so that the local host's trust does not apply.
+    const [method, path] = name.split(' ') as [string, string]
+    const reply = await app.raw({ method, path: path.replace(/:\w+/, 'nobody'), headers: { 'x-forwarded-for': '1.2.3.4' } })
+    const body = reply.text.startsWith('{') ? JSON.parse(reply.text) : {}
+    if (needed === 'public') {
+      if (name === 'GET /v1/enroll/:id/status') expect(reply.status).toBe(401)
+      else expect(body.error?.code).not.toBe('unauthorized')
+      return
+    }
+    expect([reply.status, body.error?.code]).toEqual([401, 'unauthorized'])
+    expect(reply.headers['www-authenticate']).toBe('Bearer realm="mayfly"')
+  })
+
+  test('a bad token', async () => {
+    const bads = [`Bearer ckr_${'a'.repeat(48)}`, 'Bearer eyJhbGciOiJub25lIn0.e30.', 'Bearer ', 'Basic YTpi', 'nonsense', `Bearer ${'f'.repeat(64)}`]
+    for (const bad of bads) {
+      const reply = await knock(name, bad)
+      if (needed === 'public') {
+        expect(reply.code).not.toBe('insufficient_scope')
+        continue
+      }
+      expect([bad, reply.status, reply.code]).toEqual([bad, 401, 'unauthorized'])
+      expect(reply.challenge).toBe('Bearer realm="mayfly", error="invalid_token"')
+    }
+  })
+
+  test.skipIf(HARMFUL.includes(name))('an agent without an admin scope', async () => {
+    const reply = await knock(name, `Bearer ${plain.token}`)
+    if (!needed.startsWith('admin:')) {
+      expect(passed(reply) || name === 'GET /v1/enroll/:id/status').toBe(true)
+      return
+    }
+    expect([reply.status, reply.code]).toEqual([403, 'insufficient_scope'])
+    expect(reply.challenge).toBe(`Bearer realm="mayfly", error="insufficient_scope", scope="${needed}"`)
+  })
+
+  test.runIf(needed.startsWith('admin:'))('every other admin scope does not help', async () => {
+    const reply = await knock(name, `Bearer ${(almost.get(needed) as NewAgent).token}`)
+    expect([reply.status, reply.code]).toEqual([403, 'insufficient_scope'])
+  })
+
+  test.runIf(needed.startsWith('admin:') && !HARMFUL.includes(name))('the scope, by opaque token and by JWT; and what covers it', async () => {
+    const bearers = [(holders.get(needed) as NewAgent).token, jwtOf.get(needed) as string]
+    for (const wide of ['admin:*', 'admin']) bearers.push((holders.get(wide) as NewAgent).token)
+    for (const bearer of bearers) expect(passed(await knock(name, `Bearer ${bearer}`))).toBe(true)
+  })
+
+  test.skipIf(HARMFUL.includes(name))('the local host without credentials, and the admin token', async () => {
+    for (const token of [undefined, `Bearer ${app.adminToken}`]) {
+      const reply = await knock(name, token)
+      if (needed === 'agent') expect([reply.status, reply.code]).toEqual([401, 'unauthorized'])
+      else expect(passed(reply) || name === 'GET /v1/enroll/:id/status').toBe(true)
+    }
+  })
+})
+
+test('a * matches everything below it: admin:agents:* reads and writes agents, and nothing else', async () => {
+  const agent = await app.newAgent({ scopes: ['admin:agents:*'] })
+  expect((await agent.client.get('/v1/admin/agents')).status).toBe(200)
+  expect((await agent.client.post('/v1/admin/agents', { name: 'below' })).status).toBe(200)
+  expect((await agent.client.delete('/v1/admin/agents/below')).status).toBe(204)
+  expect((await agent.client.get('/v1/admin/backends')).status).toBe(403)
+})
+
+test('both methods give the same access', async () => {
+  const backend = await app.newBackend()
+  const agent = await app.newAgent({ scopes: [backend, 'admin:agents:read'] })
+  const jwt = await app.accessToken(agent)
+  for (const token of [agent.token, jwt]) {
+    const client = app.as(token)
+    expect((await client.get('/v1/status')).body.scopes).toEqual([backend, 'admin:agents:read'])
+    expect((await client.get('/v1/admin/agents')).status).toBe(200)
+    const { id } = (await client.post('/api/v1/credentials', { backend })).body
+    expect((await client.delete(`/v1/active/${id}`)).status).toBe(204)
+    expect((await client.get('/v1/signing-key')).status).toBe(200)
+  }
+})
+
+test('the scheme is read without regard to its first letter’s case, the token exactly', async () => {
+  for (const [header, status] of [
+    [`bearer ${plain.token}`, 200],
+    [`Bearer ${plain.token}`, 200],
+    [`Bearer  ${plain.token}`, 401],
+    [`Bearer ${plain.token.toUpperCase()}`, 401],
+    [`Bearer ${plain.token}0`, 401],
+    [plain.token, 401],
+  ] as const)
+    expect((await knock('GET /v1/status', header)).status).toBe(status)
+})

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../support/app.ts'
+import { DIALECTS } from '../support/store.ts'
+
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+describe.each(DIALECTS)('backends on %s', (dialect) => {
+  let app: TestApp
+
+  beforeAll(async () => {
+    app = await startApp({ dialect })
+  })
+  afterAll(() => app.close())
+
+  const wish = {
+    type: 'jwt',
+    name: 'Orders',
+    config: { audience: 'orders' },
+    default_ttl: '10m',
+    max_ttl: '90m',
+    allowed_scopes: ['read', 'logs:*'],
+    description: 'tokens for orders',
+    rate: '10/hour',
+    max_active: 5,
+  }
+
+  test('creating answers 200 with the id, which is the name, and the settings', async () => {
+    const { status, body } = await app.admin('POST', '/v1/admin/backends', wish)
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      id: 'Orders',
+      name: 'Orders',
+      type: 'jwt',
+      default_ttl: '10m',
+      max_ttl: '1h30m',
+      allowed_scopes: ['read', 'logs:*'],
+      description: 'tokens for orders',
+      rate: '10/hour',
+      max_active: 5,
+      created_at: expect.stringMatching(RFC3339),
+      revocation: 'expiry_only',
+      config: {
+        audience: 'orders',
+        algorithm: 'ES256',
+        subject: 'agent_id',
+        signing_key: '[redacted]',
+      },
+    })
+    const read = await app.admin('GET', '/v1/admin/backends/orders')
+    expect([read.status, read.body]).toEqual([200, body])
+    const list = await app.admin('GET', '/v1/admin/backends')
+    expect(list.body).toEqual([body])
+  })
+
+  test('every agent sees all backends, and never their configuration', async () => {
+    await app.newBackend({ name: 'plain' })
+    const agent = await app.newAgent()
+    const { status, body, text } = await agent.client.get('/api/v1/backends')
+    expect(status).toBe(200)
+    expect(Object.keys(body)).toEqual(['backends'])
+    expect(body.backends.find((one: { id: string }) => one.id === 'Orders')).toEqual({
+      id: 'Orders',
+      type: 'jwt',
+      default_ttl: '10m',
+      max_ttl: '1h30m',
+      allowed_scopes: ['read', 'logs:*'],
+      description: 'tokens for orders',
+      revocation: 'expiry_only',
+    })
+    expect(body.backends.find((one: { id: string }) => one.id === 'plain')).toEqual({
+      id: 'plain',
+      type: 'jwt',
+      default_ttl: '1h',
+      max_ttl: '24h',
+      revocation: 'expiry_only',
+    })
+    expect(text).not.toMatch(/config|signing_key|audience/)
+    const one = await agent.client.get('/api/v1/backends/Orders')
+    expect(one.body).toEqual(body.backends.find((each: { id: string }) => each.id === 'Orders'))
+    const none = await agent.client.get('/api/v1/backends/nowhere')
+    expect([none.status, none.body.error.code]).toEqual([404, 'backend_not_found'])
+  })
+
+  test('the name is the type where none is given, and a taken one is a conflict', async () => {
+    const reply = await app.admin('POST', '/v1/admin/backends', { type: 'jwt', config: { audience: 'x' } })
+    expect([reply.status, reply.body.id]).toEqual([200, 'jwt'])
+    const again = await app.admin('POST', '/v1/admin/backends', { type: 'jwt', name: 'JWT', config: { audience: 'x' } })
+    expect([again.status, again.body.error.code]).toEqual([409, 'conflict'])
+  })
+
+  test.each([
+    ['an unknown type', { type: 'nonsense' }],
+    ['no type', { type: undefined }],
+    ['a configuration without what is required', { config: {} }],
+    ['a configuration with what is not known', { config: { audience: 'x', nonsense: 1 } }],
+    ['a configuration of a wrong type', { config: { audience: 5 } }],
+    ['a name that is none', { name: 'a/b' }],
+    ['default_ttl above max_ttl', { default_ttl: '2h', max_ttl: '1h' }],
+    ['a ttl that is no duration', { max_ttl: '1 hour' }],
+    ['a scope that is none', { allowed_scopes: ['::'] }],
+    ['a rate that is none', { rate: 'often' }],
+    ['max_active of zero', { max_active: 0 }],
+    ['an unknown field', { ttl: '1h' }],
+  ])('%s is invalid_request', async (_what, change) => {
+    const reply = await app.admin('POST', '/v1/admin/backends', { ...wish, name: 'never', ...change })
+    expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
+    expect((await app.admin('GET', '/v1/admin/backends/never')).status).toBe(404)
+  })
+
+  test('an upstream that cannot be reached is told, unless check=false', async () => {
+    const config = { host: '127.0.0.1', port: 1, database: 'd', username: 'u', password: 'very secret', local: true }
+    const reply = await app.admin('POST', '/v1/admin/backends', { type: 'postgres', name: 'pg', config })
+    expect([reply.status, reply.body.error.code]).toEqual([503, 'backend_unavailable'])
+    expect(reply.text).not.toContain('very secret')
+    expect((await app.admin('GET', '/v1/admin/backends/pg')).status).toBe(404)
+    const untried = await app.admin('POST', '/v1/admin/backends?check=false', { type: 'postgres', name: 'pg', config })
+    expect(untried.status).toBe(200)
+    expect(untried.body.config).toMatchObject({ host: '127.0.0.1', password: '[redacted]' })
+    expect(untried.body.revocation).toBe('exact')
+    expect((await app.admin('GET', '/v1/admin/backends')).text).not.toContain('very secret')
+  })
+
+  test('PUT changes what is named, keeps the rest and the secrets, and is seen at once', async () => {
+    const name = await app.newBackend({ name: 'changed', max_ttl: '2h', description: 'before' })
+    const agent = await app.newAgent({ scopes: [name] })
+    const keys = async () => (await app.as(undefined).get(`/backends/${name}/.well-known/jwks.json`)).text
+    const before = await keys()
+    const shown = (await app.admin('GET', `/v1/admin/backends/${name}`)).body
+    const reply = await app.admin('PUT', `/v1/admin/backends/${name}`, {
+      config: { ...shown.config, audience: 'others' },
+      max_ttl: '30m',
+      default_ttl: '5m',
+    })
+    expect(reply.status).toBe(200)
+    expect(reply.body).toMatchObject({
+      default_ttl: '5m',
+      max_ttl: '30m',
+      description: 'before',
+      config: { audience: 'others', signing_key: '[redacted]' },
+    })
+    expect(await keys()).toBe(before)
+    const long = await agent.client.post(`/v1/credentials/${name}`, { ttl: '1h' })
+    expect(long.body.error.code).toBe('ttl_exceeded')
+    const { token } = (await agent.client.post(`/v1/credentials/${name}`)).body
+    expect(JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()).aud).toBe('others')
+    const type = await app.admin('PUT', `/v1/admin/backends/${name}`, { type: 'postgres' })
+    expect([type.status, type.body.error.code]).toEqual([400, 'invalid_request'])
+    const none = await app.admin('PUT', '/v1/admin/backends/nowhere', {})
+    expect([none.status, none.body.error.code]).toEqual([404, 'backend_not_found'])
+  })
+
+  test('DELETE is a conflict while credentials live, and force revokes them first', async () => {
+    const name = await app.newBackend()
+    const agent = await app.newAgent({ scopes: [name] })
+    const { id } = (await agent.client.post(`/v1/credentials/${name}`)).body
+    const refused = await app.admin('DELETE', `/v1/admin/backends/${name}`)
+    expect([refused.status, refused.body.error.code]).toEqual([409, 'conflict'])
+    expect((await agent.client.get(`/api/v1/credentials/${id}`)).body.status).toBe('active')
+    const reply = await app.admin('DELETE', `/v1/admin/backends/${name}?force=true`)
+    expect([reply.status, reply.text]).toEqual([204, ''])
+    expect((await agent.client.get(`/api/v1/credentials/${id}`)).body.status).toBe('revoked')
+    const gone = await agent.client.post(`/v1/credentials/${name}`)
+    expect([gone.status, gone.body.error.code]).toEqual([404, 'backend_not_found'])
+    const again = await app.admin('DELETE', `/v1/admin/backends/${name}`)
+    expect([again.status, again.body.error.code]).toEqual([404, 'backend_not_found'])
+  })
+
+  test('a backend without credentials is deleted without force', async () => {
+    const name = await app.newBackend()
+    expect((await app.admin('DELETE', `/v1/admin/backends/${name}`)).status).toBe(204)
+  })
+
+  test('a backend of a deleted name inherits nothing of the first', async () => {
+    const name = await app.newBackend({ name: 'reborn' })
+    const agent = await app.newAgent({ scopes: [name] })
+    const jwks = () => app.as(undefined).get('/backends/reborn/.well-known/jwks.json')
+    const { id } = (await agent.client.post(`/v1/credentials/${name}`)).body
+    const before = (await jwks()).text
+    await app.admin('DELETE', `/v1/admin/backends/${name}?force=true`)
+    await app.newBackend({ name: 'reborn' })
+    expect((await jwks()).text).not.toBe(before)
+    expect((await agent.client.get(`/api/v1/credentials/${id}`)).body.status).toBe('revoked')
+  })
+
+  test('each change leaves its entry', async () => {
+    const name = await app.newBackend()
+    await app.admin('PUT', `/v1/admin/backends/${name}`, { description: 'other' })
+    await app.admin('DELETE', `/v1/admin/backends/${name}`)
+    const { body } = await app.admin('GET', `/v1/admin/audit?backend=${name}`)
+    expect(body.map((entry: { action: string }) => entry.action)).toEqual([
+      'backend.deleted',
+      'backend.changed',
+      'backend.created',
+    ])
+  })
+
+  test('the kinds are told with the schemas of their configuration and where their secrets are', async () => {
+    const { body } = await app.admin('GET', '/v1/admin/kinds')
+    const jwt = body.find((kind: { type: string }) => kind.type === 'jwt')
+    expect(jwt.config.properties.signing_key['x-secret']).toBe(true)
+    expect(jwt.revocation).toBe('expiry_only')
+    expect(body.map((kind: { type: string }) => kind.type)).toEqual(expect.arrayContaining(['jwt', 'postgres']))
+  })
+})

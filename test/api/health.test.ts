@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { StoreError } from '../../src/store/change.ts'
+import { VERSION } from '../../src/version.ts'
+import { startApp, type TestApp } from '../support/app.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startApp()
+})
+afterAll(() => app.close())
+
+describe('health', () => {
+  test('/health answers anybody with status and version', async () => {
+    const reply = await app.as(undefined).get('/health')
+    expect([reply.status, reply.body]).toEqual([200, { status: 'ok', version: VERSION }])
+    // What is sent for authentication is ignored.
+    expect((await app.as('nonsense').get('/health')).status).toBe(200)
+  })
+
+  test('/readyz answers 200 while the store can be written', async () => {
+    const reply = await app.as(undefined).get('/readyz')
+    expect([reply.status, reply.body]).toEqual([200, { status: 'ready', version: VERSION }])
+  })
+
+  test('/metrics counts, for the administrator only', async () => {
+    const backend = await app.newBackend()
+    const agent = await app.newAgent({ scopes: [backend] })
+    await agent.client.post(`/v1/credentials/${backend}`)
+    const reply = await app.admin('GET', '/metrics')
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get('content-type')).toMatch(/^text\/plain/)
+    expect(reply.text).toContain(`mayfly_issues_total{backend="${backend}",outcome="ok"} 1`)
+    expect(reply.text).toContain('mayfly_ready 1')
+    expect((await agent.client.get('/metrics')).status).toBe(403)
+  })
+
+  test('the number of series does not grow with what callers invent', async () => {
+    const agent = await app.newAgent({ scopes: ['*'] })
+    for (let one = 0; one < 20; one += 1) await agent.client.post(`/v1/credentials/invented-${one}`)
+    expect((await app.admin('GET', '/metrics')).text).not.toContain('invented-')
+  })
+
+  test('a store that cannot be reached answers 503 store_unavailable with Retry-After', async () => {
+    const agent = await app.newAgent({ scopes: ['admin:agents:write'] })
+    await agent.client.get('/v1/status')
+    const real = app.core.store.commit
+    app.core.store.commit = () => Promise.reject(new StoreError('the disk is full'))
+    try {
+      const reply = await agent.client.post('/v1/admin/agents', { name: 'never' })
+      expect([reply.status, reply.body.error.code]).toEqual([503, 'store_unavailable'])
+      expect(reply.headers.get('retry-after')).toBe('1')
+      expect(reply.text).not.toContain('disk')
+    } finally {
+      app.core.store.commit = real
+    }
+  })
+})

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
+import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { DIALECTS } from '../support/store.ts'
+
+describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
+  let app: TestApp
+  let agent: NewAgent
+  let keys = 0
+
+  beforeAll(async () => {
+    app = await startApp({ dialect })
+    await app.newBackend({ name: 'orders', max_ttl: '100h' })
+    agent = await app.newAgent({ scopes: ['orders'] })
+  })
+  afterAll(() => app.close())
+
+  const newKey = () => {
+    keys += 1
+    return `key-${keys}`
+  }
+  const a = (key: string, body: object = {}, who = agent) =>
+    who.client.post('/api/v1/credentials', { backend: 'orders', ttl: '50h', ...body }, { 'idempotency-key': key })
+
+  test('the same key and body: the same credential and the same token, issued once', async () => {
+    const key = newKey()
+    const first = await a(key)
+    const second = await a(key)
+    expect([second.status, second.body]).toEqual([201, first.body])
+    const { body } = await app.admin('GET', `/v1/admin/audit?credential=${first.body.id}`)
+    expect(body).toHaveLength(1)
+    const other = await a(newKey())
+    expect(other.body.id).not.toBe(first.body.id)
+  })
+
+  test('in group B too, by POST and by GET', async () => {
+    const post = { 'idempotency-key': newKey() }
+    const one = await agent.client.post('/v1/credentials/orders', { ttl: '5m' }, post)
+    const two = await agent.client.post('/v1/credentials/orders', { ttl: '5m' }, post)
+    expect(two.body).toEqual(one.body)
+    const get = { 'idempotency-key': newKey() }
+    const three = await agent.client.get('/v1/credentials/orders?ttl=5m', get)
+    expect((await agent.client.get('/v1/credentials/orders?ttl=5m', get)).body).toEqual(three.body)
+  })
+
+  test('another body under the same key is a conflict', async () => {
+    const key = newKey()
+    await a(key)
+    for (const change of [{ ttl: '49h' }, { scopes: ['read'] }, { metadata: { a: 1 } }]) {
+      const reply = await a(key, change)
+      expect([reply.status, reply.body.error.code]).toEqual([409, 'conflict'])
+    }
+  })
+
+  test('the order of the keys of a body does not make another', async () => {
+    const key = newKey()
+    const first = await a(key, { metadata: { a: 1, b: { c: 2, d: 3 } } })
+    const second = await a(key, { metadata: { b: { d: 3, c: 2 }, a: 1 } })
+    expect(second.body.id).toBe(first.body.id)
+  })
+
+  test('each agent has keys of its own', async () => {
+    const other = await app.newAgent({ scopes: ['orders'] })
+    const key = newKey()
+    const mine = await a(key)
+    const theirs = await a(key, {}, other)
+    expect(theirs.status).toBe(201)
+    expect(theirs.body.id).not.toBe(mine.body.id)
+    expect(theirs.body.token).not.toBe(mine.body.token)
+  })
+
+  test('many at the same time issue once', async () => {
+    const key = newKey()
+    const replies = await Promise.all(Array.from({ length: 8 }, () => a(key)))
+    const issued = new Set(replies.filter(({ status }) => status === 201).map(({ body }) => body.id))
+    expect(issued.size).toBe(1)
+    for (const { status, body } of replies)
+      expect(status === 201 || body.error.code === 'conflict').toBe(true)
+    expect((await a(key)).body.id).toBe([...issued][0])
+  })
+
+  test('after five minutes the metadata only, after a day anew', async () => {
+    const key = newKey()
+    const first = (await a(key)).body
+    app.advance(6 * MINUTE_MS)
+    const later = await a(key)
+    expect(later.status).toBe(201)
+    expect(later.body.token).toBeUndefined()
+    expect(later.body).toMatchObject({ id: first.id, expires_at: first.expires_at, scopes: first.scopes })
+    app.advance(24 * HOUR_MS)
+    const anew = await a(key)
+    expect(anew.status).toBe(201)
+    expect(anew.body.id).not.toBe(first.id)
+  })
+
+  test('the token of a revoked one is not told again', async () => {
+    const key = newKey()
+    const { id } = (await a(key)).body
+    await agent.client.delete(`/v1/active/${id}`)
+    const again = await a(key)
+    expect([again.body.id, again.body.token]).toEqual([id, undefined])
+  })
+
+  test.each(['', 'a b', 'x'.repeat(256), 'ä'])('the key %j is invalid_request', async (key) => {
+    const reply = await a(key)
+    expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
+  })
+
+  test('a refusal is not kept: the same key may try again', async () => {
+    const key = newKey()
+    expect((await a(key, { ttl: '500h' })).body.error.code).toBe('ttl_exceeded')
+    expect((await a(key)).status).toBe(201)
+  })
+})

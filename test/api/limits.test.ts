@@ -1,0 +1,98 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { type AppWish, startApp, type TestApp } from '../support/app.ts'
+
+let app: TestApp
+afterEach(() => app.close())
+const start = async (wish: AppWish) => {
+  app = await startApp(wish)
+}
+
+const limited = (reply: { status: number; body: { error: { code: string } }; headers: Headers }) => {
+  expect([reply.status, reply.body.error?.code]).toEqual([429, 'rate_limited'])
+  expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
+}
+
+describe('limits', () => {
+  test('issuing has no rate by default', async () => {
+    await start({})
+    await app.newBackend({ name: 'orders' })
+    const agent = await app.newAgent({ scopes: ['orders'] })
+    for (let one = 0; one < 120; one += 1)
+      expect((await agent.client.post('/v1/credentials/orders')).status).toBe(200)
+  })
+
+  test('issue_rate bounds each agent by itself, and time lets it go on', async () => {
+    await start({ env: { MAYFLY_LIMITS_ISSUE_RATE: '3/minute' } })
+    await app.newBackend({ name: 'orders' })
+    const [one, other] = [await app.newAgent({ scopes: ['orders'] }), await app.newAgent({ scopes: ['orders'] })]
+    for (let time = 0; time < 3; time += 1)
+      expect((await one.client.post('/v1/credentials/orders')).status).toBe(200)
+    const refused = await one.client.post('/api/v1/credentials', { backend: 'orders' })
+    limited(refused)
+    expect((await other.client.post('/v1/credentials/orders')).status).toBe(200)
+    app.advance(Number(refused.headers.get('retry-after')) * 1_000)
+    expect((await one.client.post('/v1/credentials/orders')).status).toBe(200)
+  })
+
+  test('rate of a backend bounds all of its agents together', async () => {
+    await start({})
+    await app.newBackend({ name: 'orders', rate: '2/hour' })
+    await app.newBackend({ name: 'stock' })
+    for (const expected of [200, 200, 429]) {
+      const agent = await app.newAgent({ scopes: ['orders', 'stock'] })
+      const reply = await agent.client.post('/v1/credentials/orders')
+      expect(reply.status).toBe(expected)
+      if (expected === 429) limited(reply)
+      expect((await agent.client.post('/v1/credentials/stock')).status).toBe(200)
+    }
+  })
+
+  test('max_active_per_agent counts what lives, and revoking makes room', async () => {
+    await start({ env: { MAYFLY_LIMITS_MAX_ACTIVE_PER_AGENT: '3' } })
+    await app.newBackend({ name: 'orders' })
+    const agent = await app.newAgent({ scopes: ['orders'] })
+    const ids: string[] = []
+    for (let one = 0; one < 3; one += 1) ids.push((await agent.client.post('/v1/credentials/orders')).body.id)
+    limited(await agent.client.post('/v1/credentials/orders'))
+    await agent.client.delete(`/v1/active/${ids[0]}`)
+    expect((await agent.client.post('/v1/credentials/orders')).status).toBe(200)
+    limited(await agent.client.post('/v1/credentials/orders'))
+  })
+
+  test('max_active of a backend', async () => {
+    await start({})
+    await app.newBackend({ name: 'orders', max_active: 2 })
+    const agent = await app.newAgent({ scopes: ['orders'] })
+    const first = (await agent.client.post('/v1/credentials/orders')).body.id
+    expect((await agent.client.post('/v1/credentials/orders')).status).toBe(200)
+    limited(await agent.client.post('/v1/credentials/orders'))
+    await agent.client.delete(`/v1/active/${first}`)
+    expect((await agent.client.post('/v1/credentials/orders')).status).toBe(200)
+  })
+
+  test('an agent of a policy has the max_ttl of the policy', async () => {
+    const policy = '{ name: ci, pattern: "ci-*", scopes: ["orders"], auto_approve: true, max_ttl: 5m }'
+    await start({ yaml: `policies:\n  - ${policy}\n` })
+    await app.newBackend({ name: 'orders' })
+    const agent = await app.newAgent({ scopes: ['orders'] })
+    await app.core.store.commit([
+      { op: 'run', sql: 'UPDATE agents SET policy = ? WHERE id = ?', params: ['ci', agent.id], rows: 1 },
+      { op: 'forget' },
+    ])
+    expect((await agent.client.post('/v1/credentials/orders')).body.ttl).toBe('5m')
+    const long = await agent.client.post('/v1/credentials/orders', { ttl: '6m' })
+    expect([long.status, long.body.error.code]).toEqual([400, 'ttl_exceeded'])
+  })
+
+  test('the defaults are those of the decision', async () => {
+    await start({})
+    expect(app.core.settings).toMatchObject({
+      tokenFailuresPerMinute: 10,
+      enrollmentsPerMinute: 10,
+      maxPendingEnrollments: 1_000,
+      maxActivePerAgent: 10_000,
+      issueRate: undefined,
+      accessTokenMs: 3_600_000,
+    })
+  })
+})

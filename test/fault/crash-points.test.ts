@@ -1,0 +1,275 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CrashPoint } from '../support/crash-at-commit.ts'
+import {
+  addAgent,
+  addBackends,
+  CREDENTIALS,
+  type Issued,
+  issue,
+  logIn,
+  must,
+  openWorld,
+  roleOf,
+  type StoredCredential,
+  startUpstream,
+  type Upstream,
+  untilSettled,
+  type World,
+} from '../support/fault-world.ts'
+import { NoAnswer, poll, type ServerProcess } from '../support/server-process.ts'
+import { startTripwireProxy, type Tripwire, type TripwireProxy } from '../support/tripwire-proxy.ts'
+
+const PRELOAD = fileURLToPath(new URL('../support/crash-at-commit.ts', import.meta.url))
+const KILLED = { code: null, signal: 'SIGKILL' }
+
+/** Where the process dies: in front of the upstream, in front of a PostgreSQL store, or at a COMMIT of SQLite. */
+type Point = { upstream: Tripwire } | { store: Tripwire } | { process: CrashPoint }
+/** What is on record when the dust has settled. */
+type Left = 'nothing' | 'interrupted' | 'active' | 'ended'
+
+const before = (...sees: string[]): Point[] => [
+  { process: { at: 'before', sees } },
+  { store: { at: 'arrival', sees } },
+]
+const after = (...sees: string[]): Point[] => [
+  { process: { at: 'after', sees } },
+  { store: { at: 'answered', sees } },
+]
+const upstreamAt = (at: Tripwire['at'], ...sees: string[]): Point[] => [{ upstream: { at, sees } }]
+const reply = (request: string): Point[] => [{ process: { at: 'reply', sees: [request] } }]
+type Table = readonly [what: string, points: Point[], left: Left][]
+
+/** The first point that fits the store is taken. `{id}` and `{role}` are those of the credential at stake. */
+const ISSUING: Table = [
+  ['before the intent', before('credential.requested'), 'nothing'],
+  ['after the intent', after('credential.requested'), 'interrupted'],
+  ['during the upstream call', upstreamAt('answered', 'CREATE ROLE'), 'interrupted'],
+  ['with the upstream about to commit', upstreamAt('arrival', 'CREATE ROLE', 'COMMIT'), 'interrupted'],
+  ['after the upstream call', upstreamAt('answered', 'CREATE ROLE', 'COMMIT'), 'interrupted'],
+  ['before the commit', before('credential.issued', 'COMMIT'), 'interrupted'],
+  ['after the commit', after('credential.issued', 'COMMIT'), 'active'],
+  ['before the reply', reply('POST /api/v1/credentials'), 'active'],
+]
+
+const REVOKING: Table = [
+  ['before the commit', before('credential.revoked', '{id}', 'COMMIT'), 'active'],
+  ['after the commit', after('credential.revoked', '{id}', 'COMMIT'), 'ended'],
+  ['during the upstream call', upstreamAt('answered', 'ALTER ROLE "{role}"', 'COMMIT'), 'ended'],
+  ['after the upstream call', upstreamAt('answered', 'DROP ROLE "{role}"', 'COMMIT'), 'ended'],
+  ['before it is settled', before('credential.settled', '{id}', 'COMMIT'), 'ended'],
+  ['after it is settled', after('credential.settled', '{id}', 'COMMIT'), 'ended'],
+  ['before the reply', reply('DELETE /api/v1/credentials'), 'ended'],
+]
+
+const DELETING: Table = [
+  ['before the commit', before('agent.deleted', 'COMMIT'), 'active'],
+  ['after the commit', after('agent.deleted', 'COMMIT'), 'ended'],
+]
+
+const EXPIRING: Table = [
+  ['before the commit', before('credential.expired', '{id}', 'COMMIT'), 'ended'],
+  ['after the commit', after('credential.expired', '{id}', 'COMMIT'), 'ended'],
+  ['during the upstream call', upstreamAt('answered', 'ALTER ROLE "{role}"', 'COMMIT'), 'ended'],
+]
+
+interface Case {
+  readonly what: string
+  readonly agentId: string
+  readonly left: Left
+  readonly issued?: Issued
+}
+
+/** The process sees statements; its COMMIT is where it dies. */
+function inTransaction(point: CrashPoint): CrashPoint {
+  return { ...point, sees: point.sees.filter((word) => word !== 'COMMIT') }
+}
+
+let upstream: Upstream
+beforeAll(async () => {
+  upstream = await startUpstream()
+})
+afterAll(async () => {
+  for (const world of worlds) await world.close()
+  await upstream.close()
+})
+const worlds: World[] = []
+
+describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the store', (dialect) => {
+  let world: World
+  let upstreamProxy: TripwireProxy
+  let storeProxy: TripwireProxy
+  let control: string
+  const cases: Case[] = []
+  const fits = (point: Point) =>
+    'upstream' in point || (dialect === 'sqlite' ? 'process' in point : 'store' in point)
+  const usable = (points: Table) =>
+    points.flatMap(([what, choice, left]) => {
+      const point = choice.find(fits) ?? choice.find((one) => 'process' in one && one.process.at === 'reply')
+      return point === undefined ? [] : [{ what, point, left }]
+    })
+
+  beforeAll(async () => {
+    upstreamProxy = await startTripwireProxy(upstream.server)
+    storeProxy = await startTripwireProxy(upstream.server)
+    const url = dialect === 'postgres' ? (await upstream.server.createDatabase()).url : undefined
+    const through = url?.replace(`:${upstream.server.port}/`, `:${storeProxy.port}/`)
+    world = await openWorld(
+      { preload: [PRELOAD], ...(through === undefined ? {} : { databaseUrl: through }) },
+      url,
+    )
+    worlds.push(world)
+    control = join(world.dataDir, 'crash-control')
+    await addBackends(await restart(), upstream.config(upstreamProxy.port))
+  })
+  afterAll(async () => {
+    await world.server().kill()
+    await upstreamProxy.close()
+    await storeProxy.close()
+  })
+
+  async function restart(): Promise<ServerProcess> {
+    rmSync(control, { force: true })
+    return world.start({ env: { CRASH_CONTROL: control } })
+  }
+
+  function arm(of: Point, server: ServerProcess, id = ''): void {
+    const point: Point = JSON.parse(
+      JSON.stringify(of).replaceAll('{id}', id).replaceAll('{role}', roleOf(id)),
+    )
+    const kill = () => void server.kill()
+    if ('upstream' in point) upstreamProxy.arm(point.upstream, kill)
+    else if ('store' in point) storeProxy.arm(point.store, kill)
+    else writeFileSync(control, JSON.stringify(inTransaction(point.process)))
+  }
+
+  /** Dies at the point, unanswered; runs again when this resolves. */
+  async function crash(
+    point: Point,
+    ask: (server: ServerProcess) => Promise<unknown>,
+    id?: string,
+  ): Promise<void> {
+    const server = world.server()
+    arm(point, server, id)
+    await expect(ask(server)).rejects.toThrow(NoAnswer)
+    expect(await server.ended).toEqual(KILLED)
+    await restart()
+  }
+
+  test.each(usable(ISSUING))('issuing: $what', async ({ what, point, left }) => {
+    const agent = await addAgent(world.server(), `issuing.${what.replaceAll(' ', '-')}`)
+    cases.push({ what: `issuing, ${what}`, agentId: agent.id, left })
+    await crash(point, (server) => issue(server, agent.token))
+    expect(await world.server().call(undefined, 'GET', '/readyz')).toMatchObject({ status: 200 })
+    // For who asks again it works: nothing is locked or half done.
+    await must(world.server(), agent.token, 'POST', '/api/v1/credentials', { backend: 'tok' })
+  })
+
+  test.each(usable(REVOKING))('revoking: $what', async ({ what, point, left }) => {
+    const agent = await addAgent(world.server(), `revoking.${what.replaceAll(' ', '-')}`)
+    const issued = await issue(world.server(), agent.token)
+    cases.push({ what: `revoking, ${what}`, agentId: agent.id, left, issued })
+    const path = `/api/v1/credentials/${issued.id}`
+    await crash(point, (server) => server.call(agent.token, 'DELETE', path), issued.id)
+    const record = await must(world.server(), agent.token, 'GET', `/api/v1/credentials/${issued.id}`)
+    expect(record['status']).toBe(left === 'active' ? 'active' : 'revoked')
+  })
+
+  test.each(usable(DELETING))('deleting an agent: $what', async ({ what, point, left }) => {
+    const name = `deleting.${what.replaceAll(' ', '-')}`
+    const agent = await addAgent(world.server(), name)
+    const issued = await issue(world.server(), agent.token)
+    cases.push({ what: `deleting, ${what}`, agentId: agent.id, left, issued })
+    await crash(point, (server) => server.call(undefined, 'DELETE', `/v1/admin/agents/${name}`))
+    const status = await world.server().call(agent.token, 'GET', '/v1/status')
+    expect(status.status).toBe(left === 'active' ? 200 : 401)
+  })
+
+  test.each(usable(EXPIRING))('expiring: $what', async ({ what, point, left }) => {
+    const server = world.server()
+    const agent = await addAgent(server, `expiring.${what.replaceAll(' ', '-')}`)
+    const issued = await issue(server, agent.token, { ttl: '1s' })
+    cases.push({ what: `expiring, ${what}`, agentId: agent.id, left, issued })
+    arm(point, server, issued.id)
+    expect(await server.ended).toEqual(KILLED)
+    await restart()
+  })
+
+  test('issuing: with its COMMIT on the way until long after the restart', async () => {
+    const agent = await addAgent(world.server(), 'issuing.late')
+    cases.push({ what: 'issuing, late', agentId: agent.id, left: 'interrupted' })
+    const point: Point = { upstream: { at: 'delayed', sees: ['CREATE ROLE', 'COMMIT'] } }
+    await crash(point, (server) => issue(server, agent.token))
+    const failed = `/v1/admin/audit?agent=issuing.late&action=credential.revoke_failed`
+    await poll('a revocation that could not be', async () => {
+      return (await must<unknown[]>(world.server(), undefined, 'GET', failed)).length > 0
+    })
+    upstreamProxy.release()
+  })
+
+  test('an Idempotency-Key is good for another try after each', { timeout: 180_000 }, async () => {
+    for (const { what, point } of usable(ISSUING)) {
+      const agent = await addAgent(world.server(), `again.${what.replaceAll(' ', '-')}`)
+      const headers = { 'idempotency-key': what.replaceAll(' ', '-') }
+      const ask = (server: ServerProcess) =>
+        server.call<Issued>(agent.token, 'POST', '/api/v1/credentials', { backend: 'db', ttl: '1h' }, headers)
+      await crash(point, ask)
+      // While the first try is being undone it is told to wait.
+      const issued = await poll(`an answer (${what})`, async () => {
+        const reply = await ask(world.server())
+        if (reply.status === 409) return undefined
+        expect(reply.status, what).toBe(201)
+        return reply.body
+      })
+      expect(issued.token, what).toBeTypeOf('string')
+      await logIn(issued)
+    }
+  })
+
+  test('from no crash point does an account survive unrecorded', { timeout: 240_000 }, async () => {
+    const server = world.server()
+    await untilSettled(server)
+    for (const { issued, left } of cases) if (issued !== undefined && left === 'active') await logIn(issued)
+    expect(await server.terminate()).toEqual({ code: 0, signal: null })
+    const rows = (await world.rows<StoredCredential>(CREDENTIALS)).filter((row) => row.backend === 'db')
+    const entries = await world.rows<{ action: string; credential_id: string }>(
+      'SELECT action, credential_id FROM audit WHERE credential_id IS NOT NULL ORDER BY id',
+    )
+    for (const one of cases) {
+      const own = rows.filter((row) => row.agent_id === one.agentId)
+      expect(own.length, one.what).toBe(one.left === 'nothing' ? 0 : 1)
+      for (const row of own) checkLeft(one, row, entries)
+    }
+    expect(rows.filter((row) => row.state === 'pending' || row.state === 'revoking')).toEqual([])
+  })
+
+  function checkLeft(
+    one: Case,
+    row: StoredCredential,
+    entries: readonly { action: string; credential_id: string }[],
+  ): void {
+    const actions = entries.filter((entry) => entry.credential_id === row.id).map((entry) => entry.action)
+    const kinds = { issued: 0, ended: 0, settled: 0 }
+    for (const action of actions) {
+      if (action === 'credential.issued') kinds.issued += 1
+      if (action === 'credential.revoked' || action === 'credential.expired') kinds.ended += 1
+      if (action === 'credential.settled') kinds.settled += 1
+    }
+    const ended = one.left !== 'active'
+    expect(row.state === 'active', one.what).toBe(!ended)
+    expect(kinds, `${one.what}: ${actions}`).toEqual({
+      issued: one.left === 'interrupted' ? 0 : 1,
+      ended: ended ? 1 : 0,
+      settled: ended ? 1 : 0,
+    })
+    if (one.left === 'interrupted') expect(row.end_reason).toBe('interrupted')
+  }
+})
+
+test('what is upstream is what is on record', async () => {
+  const rows = (await Promise.all(worlds.map((world) => world.rows<StoredCredential>(CREDENTIALS)))).flat()
+  const active = rows.filter((row) => row.backend === 'db' && row.state === 'active')
+  expect(await upstream.roles()).toEqual(active.map((row) => roleOf(row.id)).sort())
+})

@@ -1,0 +1,180 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openApiDocument } from '../../src/http/openapi.ts'
+import { createConnection, type RawReply } from '../support/keep-alive.ts'
+import { openPool, type Pool } from './pool.ts'
+import { type Asked, createReplyCheck } from './replies.ts'
+import { anyRequest, type Drawn, type Operation } from './requests.ts'
+
+/**
+ * Requests drawn from our own OpenAPI document, over real sockets: whatever is sent, the answer is one that the
+ * document has. MAYFLY_FUZZ_SEED gives another seed, MAYFLY_LONG=1 ten times as many.
+ */
+const COUNT = process.env['MAYFLY_LONG'] === '1' ? 200_000 : 20_000
+const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_121)
+/** Sent side by side, then whatever they have ended is made again. */
+const TOGETHER = 50
+
+let pool: Pool
+let paths: Record<string, Record<string, Operation>>
+let documented: ReadonlySet<string>
+beforeAll(async () => {
+  pool = await openPool()
+  paths = openApiDocument(pool.server).paths as typeof paths
+  documented = new Set(
+    Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    ),
+  )
+})
+afterAll(() => pool.close())
+
+interface Sendable extends Asked {
+  readonly bytes: Buffer
+}
+
+function fill(text: string, encode: (value: string) => string = (value) => value): string {
+  return text.replace(/\{\{(\w+):(\d+)\}\}/g, (_, kind: string, index: string) =>
+    encode(pool.resource(kind, Number(index))),
+  )
+}
+
+function prepare(drawn: Drawn): Sendable {
+  const callerKind = /^\{\{caller:(\w+)\}\}$/.exec(drawn.caller)?.[1]
+  const bearer = callerKind === undefined ? drawn.caller : pool.bearer(callerKind)
+  const body = drawn.body === undefined ? undefined : Buffer.from(fillBody(drawn.body))
+  const headers: (readonly [string, string])[] = [
+    ['Host', `127.0.0.1:${pool.port}`],
+    ...drawn.headers.map(
+      ([key, value]) => [key, fill(value).replace(/[^\t\x20-\x7e\x80-\xff]/g, '')] as const,
+    ),
+  ]
+  if (bearer !== undefined) headers.push(['Authorization', bearer])
+  if (callerKind === 'none' && !drawn.headers.some(([key]) => key === 'x-forwarded-for'))
+    headers.push(['X-Forwarded-For', '192.0.2.1'])
+  if (body !== undefined) {
+    if (drawn.body?.type !== undefined) headers.push(['Content-Type', drawn.body.type])
+    headers.push(['Content-Length', String(body.length)])
+  }
+  const target = targetOf(drawn)
+  const head = `${drawn.method} ${target} HTTP/1.1\r\n${headers.map(([key, value]) => `${key}: ${value}\r\n`).join('')}\r\n`
+  const actual = `${drawn.method === 'HEAD' ? 'GET' : drawn.method} ${drawn.operation.split(' ')[1]}`
+  const bytes = Buffer.concat([Buffer.from(head, 'latin1'), body ?? Buffer.alloc(0)])
+  return {
+    operation: documented.has(actual) ? actual : drawn.operation,
+    method: drawn.method,
+    bearer,
+    mayFailUpstream: asksTheDead(drawn, target, body),
+    bytes,
+  }
+}
+
+/** A backend of the kind `postgres` is stored untried: there is nothing to try. */
+function targetOf(drawn: Drawn): string {
+  const path = fill(drawn.path, encodeURIComponent)
+  const untried = drawn.operation.endsWith('/backends') || drawn.method === 'PUT'
+  const pairs = drawn.query.map(([key, value]) => [key, fill(value)] as const)
+  if (
+    untried &&
+    /postgres|"port"|"host"/.test(drawn.body?.text ?? '') &&
+    !pairs.some(([key]) => key === 'check')
+  )
+    pairs.push(['check', 'false'])
+  const tried = pairs.map(([key, value]) =>
+    untried && key === 'check' && value === 'true' ? ([key, 'false'] as const) : ([key, value] as const),
+  )
+  const query = tried
+    .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value.toWellFormed())}`)
+    .join('&')
+  return query === '' ? path : `${path}?${query}`
+}
+
+function fillBody(body: NonNullable<Drawn['body']>): string {
+  const isForm = body.type?.includes('form') === true
+  return fill(body.text, isForm ? encodeURIComponent : (value) => value)
+}
+
+function asksTheDead(drawn: Drawn, target: string, body: Buffer | undefined): boolean {
+  if (drawn.operation === 'POST /api/v1/credentials') return /"backend":"dead"/i.test(String(body))
+  return (
+    drawn.operation.endsWith(' /v1/credentials/{backend}') && /^\/v1\/credentials\/dead(\?|$)/i.test(target)
+  )
+}
+
+/** What was really created is used by the requests that follow. */
+function learn(reply: RawReply): void {
+  for (const [id] of reply.body.matchAll(/\bcred_[0-9a-z]{26}\b/g)) pool.keep('credential', id)
+  if (reply.status === 200 || reply.status === 201) {
+    for (const [id] of reply.body.matchAll(/\benr_[0-9a-z]{26}\b/g)) pool.keep('enrollment', id)
+    const cursor =
+      /"next_cursor":"(\w+)"/.exec(reply.body)?.[1] ??
+      /[?&]cursor=(\w+)/.exec(reply.headers.get('link') ?? '')?.[1]
+    if (cursor !== undefined) pool.keep('cursor', cursor)
+    const token = /"token":"(eyJ[\w.-]+)"/.exec(reply.body)?.[1]
+    if (token !== undefined) pool.keep('credentialToken', token)
+  }
+}
+
+it(`gives only documented answers to ${COUNT} requests`, { timeout: COUNT * 20 }, async () => {
+  const check = createReplyCheck(paths)
+  const connections = Array.from({ length: 10 }, () => createConnection(pool.port))
+  const statuses = new Map<string, Map<number, number>>()
+  const faults = new Map<string, string>()
+  let sent = 0
+
+  async function sendOne(connection: (typeof connections)[number], drawn: Drawn): Promise<void> {
+    const asked = prepare(drawn)
+    const reply = await connection.send(asked.bytes, asked.method).catch((error: Error) => {
+      throw new Error(
+        `${error.message}\nto: ${JSON.stringify(asked.bytes.toString('latin1').slice(0, 2_000))}`,
+      )
+    })
+    sent += 1
+    const counts = statuses.get(asked.operation) ?? new Map<number, number>()
+    statuses.set(asked.operation, counts.set(reply.status, (counts.get(reply.status) ?? 0) + 1))
+    const fault = check(asked, reply)
+    if (fault !== undefined) faults.set(`${asked.operation}: ${fault}`, described(asked, reply))
+    learn(reply)
+  }
+
+  const together = fc.array(anyRequest(paths), { minLength: TOGETHER, maxLength: TOGETHER })
+  const property = fc.asyncProperty(together, async (drawn) => {
+    const waiting = [...drawn]
+    await Promise.all(
+      connections.map(async (connection) => {
+        for (let one = waiting.shift(); one !== undefined; one = waiting.shift())
+          await sendOne(connection, one)
+      }),
+    )
+    await pool.refresh()
+  })
+  // Faults are gathered, each with the request that did it: there is nothing to shrink.
+  const run = await fc.check(property, { numRuns: COUNT / TOGETHER, seed: SEED, endOnFailure: true })
+  if (run.failed) throw run.errorInstance
+  for (const connection of connections) connection.close()
+
+  report(sent, statuses)
+  expect([...faults].map(([fault, where]) => `${fault}\n${where}`)).toEqual([])
+  expect(sent).toBe(COUNT)
+  const neverDone = Object.keys(Object.fromEntries(statuses)).filter(
+    (operation) => ![...(statuses.get(operation)?.keys() ?? [])].some((status) => status < 300),
+  )
+  expect(neverDone, 'every operation has succeeded at least once').toEqual([])
+  expect(statuses.size).toBe(documented.size)
+  expect(pool.logged()).not.toMatch(/unforeseen error|ck[rs]_[0-9a-f]{8}|eyJ[A-Za-z0-9_-]{6}|PRIVATE KEY/)
+  expect(pool.core.store.trouble()).toBeUndefined()
+})
+
+function described(asked: Sendable, reply: RawReply): string {
+  const request = JSON.stringify(asked.bytes.toString('latin1').slice(0, 1_500))
+  const headers = [...reply.headers].map((pair) => pair.join(': ')).join('; ')
+  return `to: ${request}\ngot: ${reply.status} ${reply.body.slice(0, 600)}\nwith ${headers}`
+}
+
+function report(sent: number, statuses: ReadonlyMap<string, ReadonlyMap<number, number>>): void {
+  const totals = new Map<number, number>()
+  for (const counts of statuses.values())
+    for (const [status, count] of counts) totals.set(status, (totals.get(status) ?? 0) + count)
+  const shown = [...totals].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`)
+  console.log(`fuzz: ${sent} requests, ${statuses.size} operations, seed ${SEED}; ${shown.join(', ')}`)
+}

@@ -1,0 +1,199 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildApp } from '../../src/app.ts'
+import { createLogger } from '../../src/log.ts'
+import { loadGiven } from '../support/config.ts'
+import { newEnrollee } from '../support/enrollee.ts'
+
+const ISSUER = 'https://mayfly.test'
+const KEPT = 64
+/** Who the callers are, and what they hold. */
+const AGENTS: Record<string, string[]> = {
+  wide: ['*', 'admin:*'],
+  narrow: ['tok:read'],
+  scopeless: [],
+  partAdmin: ['admin:agents:read', 'tok:*', 'dead:*'],
+}
+const CREATE_BACKENDS: Record<string, object> = {
+  tok: { type: 'jwt', config: { audience: 'demo' } },
+  tok2: { type: 'jwt', config: { audience: ['a', 'b'] }, allowed_scopes: ['read:*'], max_ttl: '2h' },
+  // Nothing listens on port 1.
+  dead: {
+    type: 'postgres',
+    config: { host: '127.0.0.1', port: 1, local: true, database: 'd', username: 'u', password: 'p' },
+  },
+}
+
+interface Known {
+  id: string
+  token: string
+  clientId: string
+  clientSecret: string
+  jwt: string
+  narrowed: string
+}
+
+/** The service on a real port, with resources of every sort that were really created in it. */
+export async function openPool() {
+  const directory = await mkdtemp(join(tmpdir(), 'mayfly-fuzz-'))
+  const huge = { enrollments_per_minute: 1_000_000, max_pending_enrollments: 1_000_000 }
+  const limits = Object.entries({ ...huge, token_failures_per_minute: 1_000_000 })
+  const { config } = await loadGiven({
+    argv: { listen: '127.0.0.1:0', issuer: ISSUER, dataDir: directory },
+    yaml: `limits:\n${limits.map(([key, value]) => `  ${key}: ${value}\n`).join('')}`,
+  })
+  const lines: string[] = []
+  const log = createLogger({
+    level: 'debug',
+    format: 'json',
+    destination: { write: (line) => lines.push(line) },
+  })
+  const app = await buildApp(config, log)
+  const port = Number(new URL(await app.faces.listen()).port)
+  const admin = await readFile(join(directory, 'admin.token'), 'utf8')
+  const known = new Map<string, Known>()
+  const rings: Record<string, string[]> = { issuer: [ISSUER], kind: ['jwt', 'postgres', 'JWT', 'none'] }
+  const enrollees: { id: string; prove: ReturnType<typeof newEnrollee>['prove'] }[] = []
+
+  async function call(
+    method: 'GET' | 'POST',
+    url: string,
+    payload?: object,
+    authorization = `Bearer ${admin}`,
+  ) {
+    const headers = { authorization }
+    const reply = await app.faces.server.inject({ method, url, headers, ...(payload && { payload }) })
+    if (reply.statusCode >= 300) throw new Error(`${method} ${url}: ${reply.statusCode} ${reply.body}`)
+    return reply.json()
+  }
+
+  async function login(clientId: string, clientSecret: string, scope?: string): Promise<string> {
+    const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }
+    const payload = new URLSearchParams({ ...form, ...(scope && { scope }) }).toString()
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const reply = await app.faces.server.inject({ method: 'POST', url: '/oauth/token', headers, payload })
+    if (reply.statusCode !== 200) throw new Error(`login: ${reply.body}`)
+    return reply.json().access_token
+  }
+
+  async function createAgent(name: string, scopes: string[]): Promise<Known> {
+    const made = await call('POST', '/v1/admin/agents', { name, scopes })
+    const { client_id: clientId, client_secret: clientSecret } = made.oidc
+    const known = { id: made.id, token: made.token, clientId, clientSecret, jwt: '', narrowed: '' }
+    keep('agentId', made.id)
+    return known
+  }
+
+  function keep(kind: string, value: string): void {
+    rings[kind] ??= []
+    const ring = rings[kind]
+    ring.push(value)
+    if (ring.length > KEPT) ring.shift()
+  }
+
+  async function isGood(token: string): Promise<boolean> {
+    const generation = await app.core.store.generation()
+    return (await app.core.callers.find(token, generation)) !== undefined
+  }
+
+  /** Whatever the requests have ended is made again. */
+  async function refresh(): Promise<void> {
+    const { byName } = await app.core.backends.at(await app.core.store.generation())
+    for (const [name, wish] of Object.entries(CREATE_BACKENDS)) {
+      if (byName.get(name)?.type !== (wish as { type: string }).type)
+        await call('POST', '/v1/admin/backends?check=false', { name, ...wish })
+    }
+    for (const [name, scopes] of Object.entries(AGENTS)) {
+      let agent = known.get(name)
+      if (agent === undefined || !(await isGood(agent.token))) {
+        agent = await createAgent(name, scopes)
+        known.set(name, agent)
+      }
+      if (!(await isGood(agent.jwt))) {
+        agent.jwt = await login(agent.clientId, agent.clientSecret)
+        keep('jwt', agent.jwt)
+        if (name === 'wide') agent.narrowed = await login(agent.clientId, agent.clientSecret, 'tok:read')
+      }
+    }
+    rings['agent'] = [...known.keys(), ...known.keys(), 'WIDE', 'f-1', 'f-2', 'f-3', 'none']
+    rings['backend'] = [...Object.keys(CREATE_BACKENDS), 'tok', 'TOK', 'none', 'jwt']
+    rings['bearer'] = [...known.values()].map((one) => one.token)
+    rings['clientId'] = [...known.values()].map((one) => one.clientId)
+    rings['clientSecret'] = [...known.values()].map((one) => one.clientSecret)
+    await prove()
+  }
+
+  /** Fresh proofs for the enrollments that wait, and one that is approved. */
+  async function prove(): Promise<void> {
+    if (enrollees.length < 6) {
+      const enrollee = newEnrollee(enrollees.length % 2 === 0 ? 'Ed25519' : 'P-256', ISSUER)
+      const name = `enrollee-${enrollees.length}`
+      const { id } = await call('POST', '/v1/enroll', { name, public_key: enrollee.publicKey }, '')
+      if (enrollees.length === 0) await call('POST', `/v1/admin/pending/${id}/approve`)
+      enrollees.push({ id, prove: enrollee.prove })
+      keep('enrollment', id)
+    }
+    const now = app.core.store.now()
+    rings['enrollment'] = [...enrollees.map((one) => one.id), ...(rings['enrollment'] ?? []).slice(-10)]
+    rings['proof'] = await Promise.all(enrollees.map(({ id, prove }) => prove(id, now)))
+  }
+
+  async function expiredJwt(): Promise<string> {
+    const { core } = app
+    const { signing } = await core.issuerKeys.at(await core.store.generation())
+    const agent = known.get('wide')
+    const iat = Math.floor(core.store.now() / 1000) - 7_200
+    const shared = {
+      iss: ISSUER,
+      aud: ISSUER,
+      sub: agent?.id,
+      jti: 'old',
+      client_id: agent?.clientId,
+      iat,
+      exp: iat + 3_600,
+    }
+    const claims = { ...shared, agent_id: agent?.id, agent_name: 'wide', scope: '*', scopes: ['*'] }
+    return signing.sign({ typ: 'at+jwt' }, claims)
+  }
+
+  await refresh()
+  const old = await call('POST', '/v1/admin/agents', { name: 'old', scopes: ['*'], expires_in: '1ms' })
+  const gone = await call('POST', '/v1/admin/agents', { name: 'gone', scopes: ['*'] })
+  const bearer = { authorization: `Bearer ${gone.token}` }
+  await app.faces.server.inject({ method: 'DELETE', url: '/v1/self', headers: bearer })
+  const ended: Record<string, string> = {
+    expired: old.token,
+    deleted: gone.token,
+    expiredJwt: await expiredJwt(),
+  }
+
+  return {
+    port,
+    core: app.core,
+    server: app.faces.server,
+    refresh,
+    keep,
+    logged: () => lines.join(''),
+    /** `Authorization` of this caller; undefined sends none. */
+    bearer(kind: string): string | undefined {
+      const wide = known.get('wide')
+      if (kind === 'admin') return `Bearer ${admin}`
+      if (kind === 'wideJwt') return `Bearer ${wide?.jwt}`
+      if (kind === 'narrowedJwt') return `Bearer ${wide?.narrowed}`
+      const token = ended[kind] ?? known.get(kind)?.token
+      return token === undefined ? undefined : `Bearer ${token}`
+    },
+    resource(kind: string, index: number): string {
+      const ring = rings[kind] ?? []
+      // The latest ones are the likeliest to be alive.
+      return ring[ring.length - 1 - (index % Math.max(1, ring.length))] ?? `no-${kind}`
+    },
+    async close() {
+      await app.close()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+export type Pool = Awaited<ReturnType<typeof openPool>>

@@ -1,0 +1,131 @@
+import { Ajv, type ValidateFunction } from 'ajv'
+import ajvFormats from 'ajv-formats'
+import { PROBLEMS } from '../../src/domain/problems.ts'
+import type { RawReply } from '../support/keep-alive.ts'
+import type { Operation } from './requests.ts'
+import { MARK, type Schema } from './values.ts'
+
+const OAUTH_ERRORS =
+  'invalid_request invalid_client invalid_grant unauthorized_client unsupported_grant_type unsupported_token_type invalid_scope invalid_target invalid_token insufficient_scope temporarily_unavailable'.split(
+    ' ',
+  )
+const CACHED = 'public, max-age=300'
+
+/** What a schema does not name is not allowed in a reply. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closed(value)]))
+  const isObject = inner['type'] === 'object' && inner['properties'] !== undefined
+  return isObject && inner['additionalProperties'] === undefined
+    ? { ...inner, additionalProperties: false }
+    : inner
+}
+
+export interface Asked {
+  readonly operation: string
+  readonly method: string
+  readonly bearer: string | undefined
+  /** Whether an upstream that cannot be reached may be to blame. */
+  readonly mayFailUpstream: boolean
+}
+
+/** Says what is wrong with a reply; undefined when nothing is. */
+export function createReplyCheck(paths: Record<string, Record<string, Operation>>) {
+  const ajv = new Ajv({ strict: true, strictTypes: false, allErrors: false, allowUnionTypes: true })
+  ajvFormats.default(ajv)
+  ajv.addVocabulary(['example', 'x-secret', 'x-optional-body'])
+  const documented = new Map<string, Operation['responses']>()
+  for (const [path, methods] of Object.entries(paths))
+    for (const [method, operation] of Object.entries(methods))
+      documented.set(`${method.toUpperCase()} ${path}`, operation.responses)
+  const compiled = new Map<string, ValidateFunction>()
+
+  function validate(key: string, schema: Schema, value: unknown): string | undefined {
+    let check = compiled.get(key)
+    if (check === undefined) {
+      check = ajv.compile(closed(schema) as object)
+      compiled.set(key, check)
+    }
+    return check(value) ? undefined : `the body is not as documented: ${ajv.errorsText(check.errors)}`
+  }
+
+  function checkBody(asked: Asked, reply: RawReply): string | undefined {
+    const [verb] = asked.operation.split(' ')
+    const isHead = asked.method === 'HEAD'
+    const same = verb === asked.method || (isHead && verb === 'GET')
+    const responses = documented.get(asked.operation) ?? {}
+    const status = String(reply.status)
+    const range = `${status[0]}XX`
+    const response = responses[status] ?? responses[range]
+    if (!same) return reply.status < 400 ? 'an undocumented method was answered' : undefined
+    if (response === undefined) return 'the status is not documented'
+    if (isHead || reply.status === 204) return reply.body === '' ? undefined : 'a body where none belongs'
+    const [media = '', content] = Object.entries(response.content ?? {})[0] ?? []
+    const sent = reply.headers.get('content-type') ?? ''
+    if (sent.split(';')[0] !== media) return `the type is ${sent}, not ${media}`
+    if (media !== 'application/json' || content?.schema === undefined) return undefined
+    return validate(
+      `${asked.operation} ${responses[status] === undefined ? range : status}`,
+      content.schema,
+      JSON.parse(reply.body),
+    )
+  }
+
+  return (asked: Asked, reply: RawReply): string | undefined => {
+    if (reply.status >= 500 && !(asked.mayFailUpstream && [502, 503, 504].includes(reply.status)))
+      return 'the server failed'
+    return (
+      checkHeaders(reply) ??
+      checkBody(asked, reply) ??
+      (reply.status >= 400 ? checkError(asked, reply) : undefined)
+    )
+  }
+}
+
+function checkHeaders({ status, headers }: RawReply): string | undefined {
+  const cache = headers.get('cache-control')
+  if (cache !== 'no-store' && !(status === 200 && cache === CACHED)) return `Cache-Control is ${cache}`
+  if (headers.get('x-content-type-options') !== 'nosniff') return 'X-Content-Type-Options is missing'
+  if (!/^req_[0-9a-z]{26}$/.test(headers.get('x-request-id') ?? '')) return 'X-Request-Id is missing'
+  if (headers.has('x-powered-by') || headers.has('server')) return 'a header tells of the framework'
+  if (status === 405 && !headers.get('allow')) return 'Allow is missing'
+  if ((status === 429 || status === 503) && !/^[1-9]\d*$/.test(headers.get('retry-after') ?? ''))
+    return 'Retry-After is missing'
+  return undefined
+}
+
+function checkError(asked: Asked, reply: RawReply): string | undefined {
+  const all = `${reply.body}\n${[...reply.headers].map(([key, value]) => `${key}: ${value}`).join('\n')}`
+  if (all.includes(MARK)) return 'it repeats what was sent'
+  if (asked.bearer !== undefined && asked.bearer.length > 20 && all.includes(asked.bearer.slice(7)))
+    return 'it repeats the bearer'
+  if (/ck[rs]_[0-9a-f]{8}|eyJ[A-Za-z0-9_-]{6}|PRIVATE KEY|FST_|node_modules|\.ts:\d/.test(all))
+    return 'it holds what it must not'
+  if (asked.method === 'HEAD') return undefined
+  const body = JSON.parse(reply.body)
+  return asked.operation.includes(' /oauth/') ? checkOAuthError(reply, body) : checkProblem(reply, body)
+}
+
+function checkOAuthError({ status }: RawReply, body: Record<string, unknown>): string | undefined {
+  if (Object.keys(body).join() !== 'error,error_description')
+    return 'the error is not of the shape of RFC 6749'
+  return OAUTH_ERRORS.includes(String(body['error']))
+    ? undefined
+    : `the error is ${body['error']} with ${status}`
+}
+
+function checkProblem({ status, headers }: RawReply, body: Record<string, unknown>): string | undefined {
+  const error = body['error'] as Record<string, unknown>
+  if (Object.keys(body).join() !== 'error' || Object.keys(error).join() !== 'code,message,request_id')
+    return 'the error is not of our shape'
+  const code = String(error['code'])
+  if (!Object.hasOwn(PROBLEMS, code)) return `the code ${code} is not in the table`
+  if (PROBLEMS[code as keyof typeof PROBLEMS].status !== status) return `${code} with status ${status}`
+  if (error['request_id'] !== headers.get('x-request-id')) return 'the request ids differ'
+  const challenge = headers.get('www-authenticate')
+  if (status === 401 && !challenge?.startsWith('Bearer realm="mayfly"')) return 'the challenge is missing'
+  if (code === 'insufficient_scope' && !challenge?.includes('error="insufficient_scope"'))
+    return 'the challenge does not name the fault'
+  return undefined
+}

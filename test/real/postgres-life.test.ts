@@ -1,0 +1,130 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
+
+interface Issued {
+  id: string
+  token: string
+  fields: { username: string; password: string; host: string; port: number; database: string; url: string }
+}
+
+let app: TestApp
+let agent: NewAgent
+let server: TestPostgres
+let database: TestDatabase
+let root: pg.Client
+
+beforeAll(async () => {
+  server = await startPostgres()
+  database = await server.createDatabase()
+  root = new pg.Client({ connectionString: database.url })
+  await root.connect()
+  await root.query('CREATE TABLE fruit (name text); INSERT INTO fruit VALUES (\'plum\')')
+  app = await startApp({ jobs: true })
+  const reply = await app.admin('POST', '/v1/admin/backends', {
+    type: 'postgres',
+    name: 'db',
+    config: {
+      host: server.host,
+      port: server.port,
+      database: database.name,
+      username: server.username,
+      ...(server.password === undefined ? {} : { password: server.password }),
+      local: true,
+    },
+  })
+  expect([reply.status, reply.text]).toEqual([200, expect.anything()])
+  agent = await app.newAgent({ scopes: ['db'] })
+})
+afterAll(async () => {
+  await app.close()
+  await root.end()
+  await database.drop()
+  await server.stop()
+})
+
+async function issue(ttl: string): Promise<Issued> {
+  const reply = await agent.client.post('/v1/credentials/db', { ttl })
+  expect(reply.status).toBe(200)
+  return reply.body
+}
+
+async function login({ fields }: Issued): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: fields.url })
+  client.on('error', () => undefined)
+  await client.connect()
+  return client
+}
+
+const roleExists = async ({ fields }: Issued) =>
+  (await root.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [fields.username])).rowCount === 1
+
+const statusOf = async (id: string) => (await agent.client.get(`/api/v1/credentials/${id}`)).body
+
+describe('a role of PostgreSQL', () => {
+  test('logs in with what the reply says, which comes as text and as parts', async () => {
+    const issued = await issue('5m')
+    expect(JSON.parse(issued.token)).toEqual(issued.fields)
+    expect(issued.fields.username).toBe(`mf_${issued.id.slice('cred_'.length)}`)
+    const client = await login(issued)
+    expect((await client.query('SELECT name FROM fruit')).rows).toEqual([{ name: 'plum' }])
+    await expect(client.query('DELETE FROM fruit')).rejects.toThrow('permission denied')
+    await client.end()
+  })
+
+  test('revoked, it is refused, and its open session has ended', async () => {
+    const issued = await issue('5m')
+    const client = await login(issued)
+    const ended = new Promise((resolve) => client.once('end', resolve))
+    const reply = await agent.client.delete(`/api/v1/credentials/${issued.id}`)
+    expect(reply.body).toMatchObject({ revoked: true, upstream: 'revoked' })
+    await ended
+    await expect(login(issued)).rejects.toThrow()
+    expect(await roleExists(issued)).toBe(false)
+    expect(await statusOf(issued.id)).toMatchObject({ status: 'revoked', revoked: true })
+  })
+
+  test('expired, it is gone from the server by the work of the sweeper', async () => {
+    const issued = await issue('700ms')
+    const client = await login(issued)
+    const ended = new Promise((resolve) => client.once('end', resolve))
+    expect(await roleExists(issued)).toBe(true)
+    await eventually(async () => expect(await roleExists(issued)).toBe(false))
+    await ended
+    expect(await statusOf(issued.id)).toMatchObject({ status: 'expired', revoked: false })
+    await eventually(async () => {
+      const { body } = await app.admin('GET', `/v1/admin/audit?credential=${issued.id}`)
+      expect(body.map((entry: { action: string }) => entry.action)).toEqual([
+        'credential.settled',
+        'credential.expired',
+        'credential.issued',
+        'credential.requested',
+      ])
+    })
+  })
+
+  test('goes with its agent, and with its backend', async () => {
+    const other = await app.newAgent({ scopes: ['db'] })
+    const first = (await other.client.post('/v1/credentials/db')).body as Issued
+    await app.admin('DELETE', `/v1/admin/agents/${other.name}`)
+    await eventually(async () => expect(await roleExists(first)).toBe(false))
+    await expect(login(first)).rejects.toThrow()
+    const second = await issue('5m')
+    const client = await login(second)
+    const ended = new Promise((resolve) => client.once('end', resolve))
+    expect((await app.admin('DELETE', '/v1/admin/backends/db?force=true')).status).toBe(204)
+    await ended
+    await eventually(async () => expect(await roleExists(second)).toBe(false))
+    const left = await root.query("SELECT rolname FROM pg_roles WHERE rolname LIKE 'mf\\_%' AND rolname = ANY($1)", [
+      [first.fields.username, second.fields.username],
+    ])
+    expect(left.rows).toEqual([])
+  })
+
+  test('left no password in the log or the audit', async () => {
+    const { text } = await app.admin('GET', '/v1/admin/audit?limit=1000')
+    expect(text).not.toContain('password')
+    expect(app.logged()).not.toMatch(/SCRAM|"password":"(?!\[)/)
+  })
+})
