@@ -5,7 +5,12 @@ export interface Histogram {
   /** The time in ms that this share of the samples does not exceed; NaN without samples. */
   quantile(share: number): number
   count(): number
+  /** Number and samples of every bucket that has some; `add` takes them into another. */
+  counts(): Counts
+  add(counts: Counts): void
 }
+
+export type Counts = readonly (readonly [bucket: number, samples: number])[]
 
 const EXACT = 1_024
 /** Buckets to each power of two above. */
@@ -35,6 +40,13 @@ export function createHistogram(): Histogram {
       return Number.NaN
     },
     count: () => samples,
+    counts: () => [...buckets.entries()].filter(([, found]) => found > 0),
+    add(counts) {
+      for (const [index, found] of counts) {
+        buckets[index] = (buckets[index] ?? 0) + found
+        samples += found
+      }
+    },
   }
 }
 

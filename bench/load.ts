@@ -3,11 +3,11 @@
  * beforehand and replies hardly looked at, so that what is measured is the server. Started by `loader.ts`.
  */
 import { connect, type Socket } from 'node:net'
-import { createHistogram } from './histogram.ts'
+import { type Counts, createHistogram } from './histogram.ts'
 
 export interface LoadPlan {
   readonly port: number
-  /** Whole requests; connection i sends the i-th, modulo their number. */
+  /** Whole requests; connection i sends every one that is i modulo the number of connections, in turn. */
   readonly requests: readonly string[]
   readonly connections: number
   /** Without being counted, at first. */
@@ -25,6 +25,7 @@ export interface LoadResult {
   readonly p95: number
   readonly p99: number
   readonly worst: number
+  readonly counts: Counts
 }
 
 /** What the process says: when the counting begins and ends, then the result or what went wrong. */
@@ -57,7 +58,8 @@ interface Run {
 }
 
 /** One connection, opened again for as long as the run lasts. Resolves when its last reply is in. */
-function keepAsking(run: Run, request: Buffer): Promise<void> {
+function keepAsking(run: Run, requests: readonly Buffer[], first: number): Promise<void> {
+  let next = first % requests.length
   return new Promise((resolve) => {
     const start = () => {
       let sentAt = 0
@@ -89,7 +91,8 @@ function keepAsking(run: Run, request: Buffer): Promise<void> {
       const send = () => {
         waiting = true
         sentAt = performance.now()
-        socket.write(request)
+        socket.write(requests[next]!)
+        next = (next + run.plan.connections) % requests.length
       }
       run.open.add(socket)
       socket.on('connect', send)
@@ -176,7 +179,7 @@ async function runLoad(plan: LoadPlan, tell: (message: LoadMessage) => void): Pr
   ]
   const requests = plan.requests.map((text) => Buffer.from(text, 'latin1'))
   const connections = Array.from({ length: plan.connections }, (_, index) =>
-    keepAsking(run, requests[index % requests.length]!),
+    keepAsking(run, requests, index),
   )
   await over
   for (const timer of timers) clearTimeout(timer)
@@ -197,6 +200,7 @@ async function runLoad(plan: LoadPlan, tell: (message: LoadMessage) => void): Pr
     p95: histogram.quantile(0.95),
     p99: histogram.quantile(0.99),
     worst: histogram.quantile(1),
+    counts: histogram.counts(),
   }
 }
 

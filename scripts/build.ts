@@ -12,7 +12,9 @@ function newest(path: string): number {
   return Math.max(own, ...readdirSync(path).map((name) => newest(join(path, name))))
 }
 
-const sources = ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json'].map((name) => join(root, name))
+const sources = ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json'].map((name) =>
+  join(root, name),
+)
 if (existsSync(stamp) && statSync(stamp).mtimeMs > Math.max(...sources.map(newest))) process.exit(0)
 
 rmSync(join(root, 'dist'), { recursive: true, force: true })

@@ -1,6 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { PolicySchema } from '../src/config/policy-schema.ts'
 import { CONFIG_ENV, ConfigSchema, FIELDS, type Field } from '../src/config/schema.ts'
+import { renderAuditPage } from './docs-audit.ts'
+import { renderErrorsPage } from './docs-errors.ts'
+import { renderOpenApi } from './docs-openapi.ts'
+import { MADE, table } from './markdown.ts'
 import { renderNotice } from './notice.ts'
 
 export interface Page {
@@ -13,10 +17,11 @@ export interface Page {
 export const PAGES: readonly Page[] = [
   { path: 'docs/config.md', render: renderConfigPage },
   { path: 'docs/config.schema.json', render: renderConfigSchema },
+  { path: 'docs/errors.md', render: renderErrorsPage },
+  { path: 'docs/audit.md', render: renderAuditPage },
+  { path: 'docs/openapi.json', render: renderOpenApi },
   { path: 'NOTICE', render: renderNotice },
 ]
-
-const MADE = '<!-- Made from the code by `npm run docs`; edit the code instead. -->'
 
 export function renderConfigPage(): string {
   return `${[
@@ -80,16 +85,6 @@ function policyRows(): string[][] {
 
 function descriptionOf(path: string): string {
   return FIELDS.find((field) => field.path === path)?.description ?? ''
-}
-
-/** Columns padded, as the formatter of this repository writes them. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const cells = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll('|', '\\|')))
-  const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column]?.length ?? 0)))
-  const line = (row: readonly string[]) =>
-    `| ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`
-  const [first = [], ...rest] = cells
-  return [line(first), line(widths.map((width) => '-'.repeat(width))), ...rest.map(line)].join('\n')
 }
 
 /** JSON Schema of the file, without what only the server reads, and without the fields a file may not hold. */

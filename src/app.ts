@@ -38,9 +38,12 @@ export interface App {
   close(): Promise<void>
 }
 
-/** Puts the parts together, in the order in which they need each other; closes in reverse. Nothing listens yet. */
-export async function buildApp(config: Config, log: Log): Promise<App> {
-  const store = await openStore({
+/**
+ * Puts the parts together, in the order in which they need each other; closes in reverse. Nothing listens yet.
+ * The store, and with it the clock, may be opened in another way.
+ */
+export async function buildApp(config: Config, log: Log, open: typeof openStore = openStore): Promise<App> {
+  const store = await open({
     directory: config.dataDir,
     databaseUrl: config.databaseUrl?.reveal(),
     onTrouble: (what, error) => log.error({ err: error }, what),

@@ -129,5 +129,7 @@ export const Policy = Type.Object({
   max_ttl: Type.Optional(Duration),
   max_agents: Type.Optional(Type.Integer()),
   rate: Type.Optional(Type.String()),
+  issue_rate: Type.Optional(Type.String()),
+  max_active: Type.Optional(Type.Integer()),
   deny: Type.Array(Type.String()),
 })

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import { ACTIONS } from '../domain/actions.ts'
 import { MAX_METADATA_KEYS, MAX_NAME_LENGTH } from '../domain/limits.ts'
 import { PROBLEMS } from '../domain/problems.ts'
@@ -24,7 +24,9 @@ export const Metadata = Type.Record(Type.String(), Type.Unknown(), {
 
 export const ACTION_NAMES: string[] = [...ACTIONS]
 
-export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+/** One type or null, written as JSON Schema's list of types: a union would be validated on every reply. */
+export const nullable = <T extends TSchema & { type: string }>(schema: T) =>
+  Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] })
 
 export const ErrorBody = Type.Object(
   {

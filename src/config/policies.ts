@@ -2,7 +2,7 @@ import picomatch from 'picomatch'
 import type { Static } from 'typebox'
 import { parseDuration } from '../domain/duration.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
-import { parseRate } from '../domain/policy.ts'
+import { parseRate, type Rate } from '../domain/policy.ts'
 import { isAdminScope, isScope } from '../domain/scope.ts'
 import { InvalidValue, quote } from './fault.ts'
 import type { PolicySchema } from './policy-schema.ts'
@@ -88,10 +88,6 @@ function compile(entry: PolicyEntry, note: Note): ConfiguredPolicy {
     note('pattern', error.message)
   }
   checkScopes(entry, note)
-  const rate = entry.rate === undefined ? undefined : parseRate(entry.rate)
-  if (entry.rate !== undefined && rate === undefined) {
-    note('rate', `${quote(entry.rate)} is not a rate: write it as 10/hour (second, minute, hour or day)`)
-  }
   return {
     name: entry.name,
     pattern: entry.pattern,
@@ -101,9 +97,20 @@ function compile(entry: PolicyEntry, note: Note): ConfiguredPolicy {
     maxAgentLifetimeMs: duration(entry, 'max_agent_lifetime', note),
     maxTtlMs: duration(entry, 'max_ttl', note),
     maxAgents: entry.max_agents,
-    rate,
+    rate: rateOf(entry, 'rate', note),
+    issueRate: rateOf(entry, 'issue_rate', note),
+    maxActive: entry.max_active,
     deny: entry.deny ?? [],
   }
+}
+
+function rateOf(entry: PolicyEntry, key: 'rate' | 'issue_rate', note: Note): Rate | undefined {
+  const text = entry[key]
+  const rate = text === undefined ? undefined : parseRate(text)
+  if (text !== undefined && rate === undefined) {
+    note(key, `${quote(text)} is not a rate: write it as 10/hour (second, minute, hour or day)`)
+  }
+  return rate
 }
 
 /** Compiles all and tells `report` every fault, with its place in the list. */

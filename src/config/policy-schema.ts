@@ -24,6 +24,16 @@ export const PolicySchema = Type.Object(
     rate: Type.Optional(
       Type.String({ description: 'Approvals per second, minute, hour or day, such as `10/hour`.' }),
     ),
+    issue_rate: Type.Optional(
+      Type.String({ description: 'Credentials that its agents may ask for together, such as `100/minute`.' }),
+    ),
+    max_active: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        description: 'Active credentials of each of its agents.',
+      }),
+    ),
     deny: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 64,

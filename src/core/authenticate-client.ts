@@ -153,7 +153,7 @@ export function callerOf({ client, method }: AuthenticatedClient): AgentCaller {
     policy: client.policy,
     clientId: client.clientId,
     // The audit tells how the client came; nothing else looks at it but for `jwt`.
-    method: method as unknown as AgentCaller['method'],
+    method: method,
     generation: client.generation,
   }
 }

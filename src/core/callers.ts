@@ -21,7 +21,7 @@ interface Known {
 }
 
 interface TokenPart {
-  method: 'opaque' | 'jwt'
+  method: AgentCaller['method']
   /** Undefined: all that the agent has. */
   scopes: readonly string[] | undefined
   expiresAt: number
@@ -34,14 +34,14 @@ type Parts = Pick<Core, 'store' | 'hasher' | 'keys' | 'issuerKeys' | 'settings'>
 export function createCallers(core: Parts): Callers {
   const known = new Map<string, Known>()
 
-  async function load(bearer: string, hash: string, generation: number): Promise<AgentCaller | undefined> {
+  async function load(bearer: string, key: string, generation: number): Promise<AgentCaller | undefined> {
     const opaque = core.keys.isBearerForm(bearer)
     const found = opaque
-      ? await fromOpaque(core, bearer, hash, generation)
+      ? await fromOpaque(core, bearer, generation)
       : await fromJwt(core, bearer, generation)
     if (found === undefined) return undefined
     if (known.size >= MAX_KNOWN) known.clear()
-    known.set(hash, found)
+    known.set(key, found)
     return found.caller
   }
 
@@ -49,21 +49,21 @@ export function createCallers(core: Parts): Callers {
     find(bearer, generation) {
       if (bearer.length > MAX_JWT_BYTES) return undefined
       if (!core.keys.isBearerForm(bearer) && !bearer.startsWith('eyJ')) return undefined
-      const hash = core.hasher.hash(bearer)
-      const cached = known.get(hash)
+      const key = core.keys.fingerprint(bearer)
+      const cached = known.get(key)
       if (
         cached !== undefined &&
         cached.caller.generation >= generation &&
         cached.validUntil > core.store.now()
       )
         return cached.caller
-      known.delete(hash)
-      return load(bearer, hash, generation)
+      known.delete(key)
+      return load(bearer, key, generation)
     },
     async refresh(caller, generation) {
       const row = await core.store.agents.findLiving(caller.agentId)
       if (!isAlive(core, row)) return undefined
-      const scopes = caller.method === 'jwt' ? caller.scopes : undefined
+      const scopes = caller.method === 'opaque' ? undefined : caller.scopes
       return (await build(core, row, { method: caller.method, scopes, expiresAt: NEVER }, generation)).caller
     },
   }
@@ -71,13 +71,8 @@ export function createCallers(core: Parts): Callers {
 
 const NEVER = Number.POSITIVE_INFINITY
 
-async function fromOpaque(
-  core: Parts,
-  bearer: string,
-  hash: string,
-  generation: number,
-): Promise<Known | undefined> {
-  const row = await core.store.agents.findByBearer(hash)
+async function fromOpaque(core: Parts, bearer: string, generation: number): Promise<Known | undefined> {
+  const row = await core.store.agents.findByBearer(core.hasher.hash(bearer))
   if (!isAlive(core, row) || !core.hasher.matches(bearer, row.bearer_hash)) return undefined
   return build(core, row, { method: 'opaque', scopes: undefined, expiresAt: NEVER }, generation)
 }

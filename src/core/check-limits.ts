@@ -26,14 +26,14 @@ export async function checkLimits(core: Core, plan: Plan): Promise<void> {
     caller.policy === null ? undefined : core.settings.policies.find((one) => one.name === caller.policy)
   const rates = [
     [`issue|agent|${caller.agentId}`, core.settings.issueRate],
-    [`issue|policy|${caller.policy}`, policy?.rate],
+    [`issue|policy|${caller.policy}`, policy?.issueRate],
     [`issue|backend|${backend.uid}`, backend.rate],
   ] as const
   for (const [key, rate] of rates) {
     if (rate !== undefined)
       takeOrRefuse(core.rates, key, rate, now, 'Credentials are being asked for faster than is allowed here.')
   }
-  const perAgent = core.settings.maxActivePerAgent
+  const perAgent = Math.min(core.settings.maxActivePerAgent, policy?.maxActive ?? Number.POSITIVE_INFINITY)
   await checkTally(core, `agent|${caller.agentId}`, perAgent, now, () =>
     core.store.credentials.countLiving(caller.agentId, perAgent),
   )

@@ -86,7 +86,8 @@ export interface AgentCaller {
   readonly createdAt: number
   readonly policy: string | null
   readonly clientId: string
-  readonly method: 'opaque' | 'jwt'
+  /** How it said who it is; the client methods at the token endpoint only. */
+  readonly method: 'opaque' | 'jwt' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
   /** The generation of the store at which all this was true. */
   readonly generation: number
 }

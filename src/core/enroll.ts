@@ -1,5 +1,6 @@
 import { nameKey, requireName } from '../domain/agent.ts'
 import { COLLECT_MS, ENROLLMENT_MS, MINUTE_MS } from '../domain/limits.ts'
+import { networkOf } from '../domain/network.ts'
 import { type Admission, admissionBounds, decideAdmission } from '../domain/policy.ts'
 import { invalid, Problem } from '../domain/problems.ts'
 import { requireScopes } from '../domain/scope.ts'
@@ -36,7 +37,7 @@ export async function enroll(core: Parts, command: EnrollCommand, origin: Origin
   const now = core.store.now()
   const rate = { count: core.settings.enrollmentsPerMinute, perMs: MINUTE_MS }
   const message = 'Enrollments are being asked for faster than is allowed here.'
-  takeOrRefuse(core.rates, `enroll|${origin.ipAddress ?? ''}`, rate, now, message)
+  takeOrRefuse(core.rates, `enroll|${networkOf(origin.ipAddress)}`, rate, now, message)
   const { row, nameNote } = draft(core, command, origin, now)
   const taken = (await core.store.agents.findByName(row.name_key)) === undefined ? undefined : TAKEN
   const admission = decideAdmission(core.settings.policies, { name: row.name, scopes: command.scopes })

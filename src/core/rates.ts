@@ -32,13 +32,10 @@ export function createRates(): Rates {
     return left >= 1 ? 0 : Math.max(1, Math.ceil(((1 - left) * rate.perMs) / rate.count / 1_000))
   }
 
-  /** Full buckets say nothing that an absent one does not; should all be in use, the oldest go. */
-  function shed(now: number): void {
-    for (const [key, bucket] of buckets) {
-      if (refilled(key, bucket.rate, now).left >= bucket.rate.count) buckets.delete(key)
-    }
+  /** The oldest go, a tenth at a time: a flood of new keys must not cost a walk over all of them each. */
+  function shed(): void {
     for (const key of buckets.keys()) {
-      if (buckets.size < MAX_KEYS) break
+      if (buckets.size < MAX_KEYS * 0.9) break
       buckets.delete(key)
     }
   }
@@ -49,7 +46,7 @@ export function createRates(): Rates {
       const bucket = refilled(key, rate, now)
       const wait = seconds(bucket.left, rate)
       if (wait === 0) bucket.left -= 1
-      if (!buckets.has(key) && buckets.size >= MAX_KEYS) shed(now)
+      if (!buckets.has(key) && buckets.size >= MAX_KEYS) shed()
       buckets.set(key, bucket)
       return wait
     },

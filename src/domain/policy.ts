@@ -15,7 +15,12 @@ export interface CompiledPolicy {
   readonly maxAgentLifetimeMs?: number | undefined
   readonly maxTtlMs?: number | undefined
   readonly maxAgents?: number | undefined
+  /** Of admissions. */
   readonly rate?: Rate | undefined
+  /** Of issuing, for all its agents together. */
+  readonly issueRate?: Rate | undefined
+  /** Active credentials of each of its agents. */
+  readonly maxActive?: number | undefined
   /** Scope patterns that this policy never gives. */
   readonly deny: readonly string[]
 }

@@ -1,7 +1,7 @@
 import type { Problem, ProblemCode } from '../domain/problems.ts'
 
 /** RFC 6749 §5.2 and §4.1.2.1, RFC 6750 §3.1, RFC 7009 §2.2.1, RFC 8707 §2. */
-const STATUS = {
+export const OAUTH_ERRORS = {
   invalid_request: 400,
   invalid_client: 401,
   invalid_grant: 400,
@@ -16,7 +16,7 @@ const STATUS = {
   temporarily_unavailable: 503,
 } as const
 
-export type OAuthError = keyof typeof STATUS
+export type OAuthError = keyof typeof OAUTH_ERRORS
 
 /** A refusal in the words of OAuth. `description` is public: it holds nothing that the caller sent. */
 export class OAuthProblem extends Error {
@@ -35,7 +35,7 @@ export class OAuthProblem extends Error {
     super(description, options.cause === undefined ? undefined : { cause: options.cause })
     this.error = error
     this.description = description
-    this.status = options.status ?? STATUS[error]
+    this.status = options.status ?? OAUTH_ERRORS[error]
     this.retryAfterSeconds = options.retryAfterSeconds
   }
 }

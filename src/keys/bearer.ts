@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
 
 const BEARER = /^ckr_[0-9a-f]{48}$/
 const CLIENT_SECRET = /^cks_[0-9a-f]{64}$/
@@ -20,6 +20,11 @@ export function isBearerForm(text: string): boolean {
 
 export function isClientSecretForm(text: string): boolean {
   return text.length === 68 && CLIENT_SECRET.test(text)
+}
+
+/** What a bearer is remembered by in memory, and only there: half the price of the keyed hash that is stored. */
+export function fingerprint(bearer: string): string {
+  return digest('sha256', bearer, 'base64')
 }
 
 /** 32 random bytes. Stored sealed, so that master keys can change while the hashes stay. */

@@ -10,6 +10,9 @@ export function createEnrollments(engine: Engine) {
 
 function enrollmentReads(engine: Engine) {
   const { build, read } = engine
+  const pendingOf = engine.prepare<EnrollmentRow>(
+    "SELECT * FROM enrollments WHERE agent_id = ? AND status = 'pending' ORDER BY id LIMIT 100",
+  )
   const all = () => build.selectFrom('enrollments').selectAll()
   return {
     find: async (id: string): Promise<EnrollmentRow | undefined> =>
@@ -25,10 +28,7 @@ function enrollmentReads(engine: Engine) {
       if (cursor !== undefined) query = query.where('id', '>', cursor)
       return read<EnrollmentRow>(query.orderBy('id').limit(limit))
     },
-    pendingOf: (agentId: string): Promise<EnrollmentRow[]> =>
-      read<EnrollmentRow>(
-        all().where('status', '=', 'pending').where('agent_id', '=', agentId).orderBy('id').limit(100),
-      ),
+    pendingOf: (agentId: string): Promise<EnrollmentRow[]> => pendingOf([agentId]),
     countPending: (atMost: number): Promise<number> =>
       countRows(
         engine,

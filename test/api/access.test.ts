@@ -71,7 +71,8 @@ let jwtOf: Map<string, string>
 beforeAll(async () => {
   app = await startApp()
   plain = await app.newAgent({ scopes: ['*'] })
-  for (const scope of [...ADMIN_SCOPES, 'admin:*', 'admin']) holders.set(scope, await app.newAgent({ scopes: [scope] }))
+  for (const scope of [...ADMIN_SCOPES, 'admin:*', 'admin'])
+    holders.set(scope, await app.newAgent({ scopes: [scope] }))
   almost = new Map()
   for (const scope of ADMIN_SCOPES) {
     const others = [...ADMIN_SCOPES.filter((other) => other !== scope), `${scope}:x`, '*']
@@ -83,7 +84,10 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 /** A request that passes the gate harmlessly: ids and names that nothing has, bodies that are refused. */
-async function knock(name: RouteName, token: string | undefined): Promise<{ status: number; code: string | undefined; challenge: string | null }> {
+async function knock(
+  name: RouteName,
+  token: string | undefined,
+): Promise<{ status: number; code: string | undefined; challenge: string | null }> {
   const [method, path] = name.split(' ') as [string, string]
   const url = path
     .replace(':id', `cred_${'0'.repeat(26)}`)
@@ -123,7 +127,11 @@ describe.each(rows)('%s', (name, needed) => {
   test('no token', async () => {
     // Sent as by a browser elsewhere, so that the local host's trust does not apply.
     const [method, path] = name.split(' ') as [string, string]
-    const reply = await app.raw({ method, path: path.replace(/:\w+/, 'nobody'), headers: { 'x-forwarded-for': '1.2.3.4' } })
+    const reply = await app.raw({
+      method,
+      path: path.replace(/:\w+/, 'nobody'),
+      headers: { 'x-forwarded-for': '1.2.3.4' },
+    })
     const body = reply.text.startsWith('{') ? JSON.parse(reply.text) : {}
     if (needed === 'public') {
       if (name === 'GET /v1/enroll/:id/status') expect(reply.status).toBe(401)
@@ -135,7 +143,14 @@ describe.each(rows)('%s', (name, needed) => {
   })
 
   test('a bad token', async () => {
-    const bads = [`Bearer ckr_${'a'.repeat(48)}`, 'Bearer eyJhbGciOiJub25lIn0.e30.', 'Bearer ', 'Basic YTpi', 'nonsense', `Bearer ${'f'.repeat(64)}`]
+    const bads = [
+      `Bearer ckr_${'a'.repeat(48)}`,
+      'Bearer eyJhbGciOiJub25lIn0.e30.',
+      'Bearer ',
+      'Basic YTpi',
+      'nonsense',
+      `Bearer ${'f'.repeat(64)}`,
+    ]
     for (const bad of bads) {
       const reply = await knock(name, bad)
       if (needed === 'public') {
@@ -162,11 +177,14 @@ describe.each(rows)('%s', (name, needed) => {
     expect([reply.status, reply.code]).toEqual([403, 'insufficient_scope'])
   })
 
-  test.runIf(needed.startsWith('admin:') && !HARMFUL.includes(name))('the scope, by opaque token and by JWT; and what covers it', async () => {
-    const bearers = [(holders.get(needed) as NewAgent).token, jwtOf.get(needed) as string]
-    for (const wide of ['admin:*', 'admin']) bearers.push((holders.get(wide) as NewAgent).token)
-    for (const bearer of bearers) expect(passed(await knock(name, `Bearer ${bearer}`))).toBe(true)
-  })
+  test.runIf(needed.startsWith('admin:') && !HARMFUL.includes(name))(
+    'the scope, by opaque token and by JWT; and what covers it',
+    async () => {
+      const bearers = [(holders.get(needed) as NewAgent).token, jwtOf.get(needed) as string]
+      for (const wide of ['admin:*', 'admin']) bearers.push((holders.get(wide) as NewAgent).token)
+      for (const bearer of bearers) expect(passed(await knock(name, `Bearer ${bearer}`))).toBe(true)
+    },
+  )
 
   test.skipIf(HARMFUL.includes(name))('the local host without credentials, and the admin token', async () => {
     for (const token of [undefined, `Bearer ${app.adminToken}`]) {

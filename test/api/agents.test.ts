@@ -64,7 +64,8 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     await agent.client.get('/v1/status')
     const after = await app.admin('GET', '/v1/admin/agents?limit=1000')
     expect(after.body.find((one: { id: string }) => one.id === agent.id).last_used).toMatch(RFC3339)
-    for (const secret of [agent.token, agent.oidc.client_secret, 'PRIVATE KEY']) expect(after.text).not.toContain(secret)
+    for (const secret of [agent.token, agent.oidc.client_secret, 'PRIVATE KEY'])
+      expect(after.text).not.toContain(secret)
     const one = await app.admin('GET', '/v1/admin/agents/LISTED')
     expect([one.status, one.body.id]).toEqual([200, agent.id])
     expect(one.text).not.toContain(agent.token)
@@ -156,7 +157,11 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     expect((await second.client.get('/v1/active')).body).toEqual([])
     expect((await second.client.get('/v1/status')).body.scopes).toEqual([])
     expect((await second.client.get(`/api/v1/credentials/${id}`)).status).toBe(404)
-    expect((await second.client.get('/api/v1/audit')).body.entries.every((entry: { agent_id: string }) => entry.agent_id === second.id)).toBe(true)
+    expect(
+      (await second.client.get('/api/v1/audit')).body.entries.every(
+        (entry: { agent_id: string }) => entry.agent_id === second.id,
+      ),
+    ).toBe(true)
     expect(second.signing_key_id).not.toBe(first.signing_key_id)
     expect((await app.as(first.token).get('/v1/status')).status).toBe(401)
   })

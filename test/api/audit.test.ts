@@ -66,7 +66,12 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
 
   test('newest first', async () => {
     const list = await entries(local())
-    expect(list.map(({ id }) => id)).toEqual(list.map(({ id }) => id).sort().reverse())
+    expect(list.map(({ id }) => id)).toEqual(
+      list
+        .map(({ id }) => id)
+        .sort()
+        .reverse(),
+    )
   })
 
   test('an agent sees its own entries only, whatever it asks for', async () => {
@@ -104,7 +109,9 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
 
   test('since and until take ISO 8601 or a duration back from now', async () => {
     const all = (await entries(local(), '?limit=1000')).length
-    const { timestamp } = (await entries(local(), `?credential=${first.id}&action=credential.issued`))[0] as Entry
+    const { timestamp } = (
+      await entries(local(), `?credential=${first.id}&action=credential.issued`)
+    )[0] as Entry
     const at = encodeURIComponent(timestamp)
     const since = await entries(local(), `?since=${at}&limit=1000`)
     expect(since.some((entry) => entry.timestamp === timestamp)).toBe(true)
@@ -143,7 +150,10 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
   })
 
   test('limit is 100 by default and 1000 at most; the cursor leads through all, each once', async () => {
-    const rows = Array.from({ length: 120 }, () => ({ op: 'insert', table: 'audit', row: entryRow(app, ada) }) as const)
+    const rows = Array.from(
+      { length: 120 },
+      () => ({ op: 'insert', table: 'audit', row: entryRow(app, ada) }) as const,
+    )
     await app.core.store.commit(rows)
     expect(await entries(ada.client)).toHaveLength(100)
     const all = await entries(ada.client, '?limit=1000')
@@ -179,7 +189,13 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     for (let time = 0; time < 5; time += 1) await app.as(`ckr_${'0'.repeat(48)}`).get('/v1/status')
     await eventually(async () => {
       const own = await entries(local(), '?agent=eve')
-      expect(own.map((entry) => [entry.action, entry.outcome, entry.details?.['code'] ?? entry.details?.['reason']])).toEqual(
+      expect(
+        own.map((entry) => [
+          entry.action,
+          entry.outcome,
+          entry.details?.['code'] ?? entry.details?.['reason'],
+        ]),
+      ).toEqual(
         expect.arrayContaining([
           ['auth.failed', 'denied', 'insufficient_scope'],
           ['credential.issue_failed', 'denied', 'ttl_exceeded'],
@@ -202,7 +218,13 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     const [entry] = await entries(local(), '?action=admin.local_access&limit=2')
     expect(entry).toMatchObject({ action: 'admin.local_access' })
     const all = await entries(local(), '?action=admin.local_access&limit=1000')
-    expect(all.some((one) => one.details?.['route'] === 'GET /v1/admin/agents' && (one as unknown as { auth_method: string }).auth_method === 'loopback')).toBe(true)
+    expect(
+      all.some(
+        (one) =>
+          one.details?.['route'] === 'GET /v1/admin/agents' &&
+          (one as unknown as { auth_method: string }).auth_method === 'loopback',
+      ),
+    ).toBe(true)
   })
 
   test('every action of the decision is one that is recorded', () => {

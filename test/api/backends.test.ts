@@ -84,7 +84,11 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
   test('the name is the type where none is given, and a taken one is a conflict', async () => {
     const reply = await app.admin('POST', '/v1/admin/backends', { type: 'jwt', config: { audience: 'x' } })
     expect([reply.status, reply.body.id]).toEqual([200, 'jwt'])
-    const again = await app.admin('POST', '/v1/admin/backends', { type: 'jwt', name: 'JWT', config: { audience: 'x' } })
+    const again = await app.admin('POST', '/v1/admin/backends', {
+      type: 'jwt',
+      name: 'JWT',
+      config: { audience: 'x' },
+    })
     expect([again.status, again.body.error.code]).toEqual([409, 'conflict'])
   })
 
@@ -108,12 +112,23 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
   })
 
   test('an upstream that cannot be reached is told, unless check=false', async () => {
-    const config = { host: '127.0.0.1', port: 1, database: 'd', username: 'u', password: 'very secret', local: true }
+    const config = {
+      host: '127.0.0.1',
+      port: 1,
+      database: 'd',
+      username: 'u',
+      password: 'very secret',
+      local: true,
+    }
     const reply = await app.admin('POST', '/v1/admin/backends', { type: 'postgres', name: 'pg', config })
     expect([reply.status, reply.body.error.code]).toEqual([503, 'backend_unavailable'])
     expect(reply.text).not.toContain('very secret')
     expect((await app.admin('GET', '/v1/admin/backends/pg')).status).toBe(404)
-    const untried = await app.admin('POST', '/v1/admin/backends?check=false', { type: 'postgres', name: 'pg', config })
+    const untried = await app.admin('POST', '/v1/admin/backends?check=false', {
+      type: 'postgres',
+      name: 'pg',
+      config,
+    })
     expect(untried.status).toBe(200)
     expect(untried.body.config).toMatchObject({ host: '127.0.0.1', password: '[redacted]' })
     expect(untried.body.revocation).toBe('exact')
@@ -199,6 +214,8 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     const jwt = body.find((kind: { type: string }) => kind.type === 'jwt')
     expect(jwt.config.properties.signing_key['x-secret']).toBe(true)
     expect(jwt.revocation).toBe('expiry_only')
-    expect(body.map((kind: { type: string }) => kind.type)).toEqual(expect.arrayContaining(['jwt', 'postgres']))
+    expect(body.map((kind: { type: string }) => kind.type)).toEqual(
+      expect.arrayContaining(['jwt', 'postgres']),
+    )
   })
 })

@@ -10,7 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-const deep = (depth: number) => `{"backend":"orders","metadata":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`
+const deep = (depth: number) =>
+  `{"backend":"orders","metadata":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`
 
 /** Text, or bytes as latin1. */
 const HOSTILE: [string, string][] = [
@@ -62,7 +63,11 @@ describe('a JSON body', () => {
   })
 
   test('needs application/json, with or without charset=utf-8', async () => {
-    for (const type of ['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON;charset="UTF-8"'])
+    for (const type of [
+      'application/json',
+      'application/json; charset=utf-8',
+      'APPLICATION/JSON;charset="UTF-8"',
+    ])
       expect((await post('{"backend":"orders"}', type)).status).toBe(201)
     for (const type of ['text/json', 'application/json-patch+json', 'application/json, text/plain', ''])
       expect((await post('{"backend":"orders"}', type)).status).toBe(415)

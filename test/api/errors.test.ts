@@ -26,7 +26,11 @@ describe('the error body', () => {
     ]
     for (const reply of replies) {
       expect(reply.body).toEqual({
-        error: { code: expect.any(String), message: expect.any(String), request_id: reply.headers.get('x-request-id') },
+        error: {
+          code: expect.any(String),
+          message: expect.any(String),
+          request_id: reply.headers.get('x-request-id'),
+        },
       })
       expect(reply.status).toBe(PROBLEMS[reply.body.error.code as keyof typeof PROBLEMS].status)
       expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
@@ -85,7 +89,14 @@ describe('the error body', () => {
       backend_unavailable: 503,
       backend_timeout: 504,
     }
-    const specified = ['invalid_request', 'backend_not_found', 'credential_not_found', 'scope_not_allowed', 'ttl_exceeded', 'internal_error']
+    const specified = [
+      'invalid_request',
+      'backend_not_found',
+      'credential_not_found',
+      'scope_not_allowed',
+      'ttl_exceeded',
+      'internal_error',
+    ]
     const rest = Object.entries(PROBLEMS).filter(([code]) => !specified.includes(code))
     expect(Object.fromEntries(rest.map(([code, { status }]) => [code, status]))).toEqual(decided)
   })
@@ -104,10 +115,21 @@ describe('the error body', () => {
 
   test('a wrong method is 405 with Allow, an unknown path 404', async () => {
     const wrong = await ada.client.put('/api/v1/credentials', {})
-    expect([wrong.status, wrong.body.error.code, wrong.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'POST'])
+    expect([wrong.status, wrong.body.error.code, wrong.headers.get('allow')]).toEqual([
+      405,
+      'method_not_allowed',
+      'POST',
+    ])
     const both = await ada.client.put('/v1/credentials/orders', {})
     expect(both.headers.get('allow')).toBe('GET, POST')
-    for (const path of ['/api/v2/credentials', '/v1/Status', '/v1/status/', '//v1/status', '/v1/admin', '/api/v1']) {
+    for (const path of [
+      '/api/v2/credentials',
+      '/v1/Status',
+      '/v1/status/',
+      '//v1/status',
+      '/v1/admin',
+      '/api/v1',
+    ]) {
       const reply = await ada.client.get(path)
       expect([path, reply.status, reply.body.error.code]).toEqual([path, 404, 'not_found'])
     }
@@ -118,7 +140,12 @@ describe('the error body', () => {
     expect([big.status, big.body.error.code]).toEqual([413, 'payload_too_large'])
     const long = await ada.client.get(`/v1/status?${'x'.repeat(8_300)}`)
     expect([long.status, long.body.error.code]).toEqual([414, 'uri_too_long'])
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=utf-16', 'application/jsonx']) {
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'application/json; charset=utf-16',
+      'application/jsonx',
+    ]) {
       const reply = await ada.client.post('/v1/credentials/orders', '{}', { 'content-type': type })
       expect([type, reply.status, reply.body.error.code]).toEqual([type, 415, 'unsupported_media_type'])
     }

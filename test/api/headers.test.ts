@@ -11,7 +11,9 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-const PATHS = Object.keys(ROUTES).filter((name) => name !== 'DELETE /v1/self' && name !== 'POST /v1/admin/keys/rotate')
+const PATHS = Object.keys(ROUTES).filter(
+  (name) => name !== 'DELETE /v1/self' && name !== 'POST /v1/admin/keys/rotate',
+)
 
 describe('every reply', () => {
   test.each(PATHS)('%s has no-store, nosniff and a request id, good or bad', async (name) => {

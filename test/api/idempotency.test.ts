@@ -20,7 +20,11 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     return `key-${keys}`
   }
   const a = (key: string, body: object = {}, who = agent) =>
-    who.client.post('/api/v1/credentials', { backend: 'orders', ttl: '50h', ...body }, { 'idempotency-key': key })
+    who.client.post(
+      '/api/v1/credentials',
+      { backend: 'orders', ttl: '50h', ...body },
+      { 'idempotency-key': key },
+    )
 
   test('the same key and body: the same credential and the same token, issued once', async () => {
     const key = newKey()

@@ -19,7 +19,10 @@ describe('rotating the keys', () => {
     for (const token of tokens) expect(await works(token)).toBe(true)
     const before = await jwks()
     const reply = await app.admin('POST', '/v1/admin/keys/rotate')
-    expect([reply.status, reply.body]).toEqual([200, { key_id: expect.any(String), previous_valid_until: null }])
+    expect([reply.status, reply.body]).toEqual([
+      200,
+      { key_id: expect.any(String), previous_valid_until: null },
+    ])
     for (const token of tokens) {
       const refused = await app.as(token).get('/v1/status')
       expect([refused.status, refused.body.error.code]).toEqual([401, 'unauthorized'])
@@ -47,10 +50,13 @@ describe('rotating the keys', () => {
     expect((await jwks()).keys).toHaveLength(1)
   })
 
-  test.each([{ grace: 'soon' }, { grace: 5 }, { grace: '0s' }, { other: 1 }, []])('%j is invalid_request', async (body) => {
-    const reply = await app.admin('POST', '/v1/admin/keys/rotate', body)
-    expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
-  })
+  test.each([{ grace: 'soon' }, { grace: 5 }, { grace: '0s' }, { other: 1 }, []])(
+    '%j is invalid_request',
+    async (body) => {
+      const reply = await app.admin('POST', '/v1/admin/keys/rotate', body)
+      expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
+    },
+  )
 
   test('leaves an entry', async () => {
     const { body } = await app.admin('GET', '/v1/admin/audit?action=keys.rotated')

@@ -24,7 +24,10 @@ describe('limits', () => {
   test('issue_rate bounds each agent by itself, and time lets it go on', async () => {
     await start({ env: { MAYFLY_LIMITS_ISSUE_RATE: '3/minute' } })
     await app.newBackend({ name: 'orders' })
-    const [one, other] = [await app.newAgent({ scopes: ['orders'] }), await app.newAgent({ scopes: ['orders'] })]
+    const [one, other] = [
+      await app.newAgent({ scopes: ['orders'] }),
+      await app.newAgent({ scopes: ['orders'] }),
+    ]
     for (let time = 0; time < 3; time += 1)
       expect((await one.client.post('/v1/credentials/orders')).status).toBe(200)
     const refused = await one.client.post('/api/v1/credentials', { backend: 'orders' })

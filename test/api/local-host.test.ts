@@ -59,14 +59,19 @@ describe('the local host', () => {
   })
 
   test('typed into a browser’s address bar it is let in', async () => {
-    const reply = await app.raw({ path: ADMIN, headers: { host: `localhost:${port}`, 'sec-fetch-site': 'none' } })
+    const reply = await app.raw({
+      path: ADMIN,
+      headers: { host: `localhost:${port}`, 'sec-fetch-site': 'none' },
+    })
     expect(reply.status).toBe(200)
   })
 
   test('reads backends and the audit of group A, but has no credentials of its own', async () => {
     const nobody = app.as(undefined)
-    for (const path of ['/api/v1/backends', '/api/v1/audit']) expect((await nobody.get(path)).status).toBe(200)
-    for (const path of ['/v1/status', '/v1/active', '/v1/signing-key']) expect((await nobody.get(path)).status).toBe(401)
+    for (const path of ['/api/v1/backends', '/api/v1/audit'])
+      expect((await nobody.get(path)).status).toBe(200)
+    for (const path of ['/v1/status', '/v1/active', '/v1/signing-key'])
+      expect((await nobody.get(path)).status).toBe(401)
     expect((await nobody.post('/api/v1/credentials', { backend: 'x' })).status).toBe(401)
   })
 
@@ -106,10 +111,13 @@ describe('local_admin', () => {
     try {
       expect((await stat(path)).mode & 0o777).toBe(0o600)
       const status = await new Promise((resolve, reject) => {
-        const call = request({ socketPath: path, path: ADMIN, headers: { host: 'localhost' } }, (response) => {
-          response.resume()
-          resolve(response.statusCode)
-        })
+        const call = request(
+          { socketPath: path, path: ADMIN, headers: { host: 'localhost' } },
+          (response) => {
+            response.resume()
+            resolve(response.statusCode)
+          },
+        )
         call.on('error', reject)
         call.end()
       })

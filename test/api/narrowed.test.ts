@@ -15,7 +15,11 @@ afterAll(() => app.close())
 describe('a JWT with a narrower scope', () => {
   test('is limited to it in issuing, in administration and in what it shows', async () => {
     const token = await app.accessToken(agent, 'orders:read')
-    expect(decodeJwt(token)).toMatchObject({ agent_id: agent.id, scopes: ['orders:read'], scope: 'orders:read' })
+    expect(decodeJwt(token)).toMatchObject({
+      agent_id: agent.id,
+      scopes: ['orders:read'],
+      scope: 'orders:read',
+    })
     const narrow = app.as(token)
     expect((await narrow.get('/v1/status')).body.scopes).toEqual(['orders:read'])
     const issued = await narrow.post('/api/v1/credentials', { backend: 'orders' })
@@ -47,7 +51,12 @@ describe('a JWT with a narrower scope', () => {
     const client = app.as(token)
     expect((await client.post('/v1/credentials/stock')).status).toBe(200)
     await app.core.store.commit([
-      { op: 'run', sql: 'UPDATE agents SET scopes = ?, version = version + 1 WHERE id = ?', params: ['["orders:read"]', one.id], rows: 1 },
+      {
+        op: 'run',
+        sql: 'UPDATE agents SET scopes = ?, version = version + 1 WHERE id = ?',
+        params: ['["orders:read"]', one.id],
+        rows: 1,
+      },
       { op: 'forget' },
     ])
     expect((await client.get('/v1/status')).body.scopes).toEqual(['orders:read'])

@@ -17,7 +17,11 @@ describe('plugins', () => {
     expect(Object.keys(reply.body).sort()).toEqual(['loaded', 'plugins'])
     expect(reply.body.loaded).toBe(reply.body.plugins.length)
     expect(reply.body.plugins).toEqual((await app.admin('GET', '/v1/admin/plugins')).body)
-    expect(reply.body.plugins[0]).toEqual({ name: expect.any(String), version: expect.any(String), builtin: true })
+    expect(reply.body.plugins[0]).toEqual({
+      name: expect.any(String),
+      version: expect.any(String),
+      builtin: true,
+    })
     expect([before, (await agent.client.post(`/v1/credentials/${backend}`)).status]).toEqual([200, 200])
   })
 

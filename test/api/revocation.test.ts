@@ -9,7 +9,9 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 const actionsOf = async (id: string) =>
-  (await app.admin('GET', `/v1/admin/audit?credential=${id}`)).body.map((entry: { action: string }) => entry.action)
+  (await app.admin('GET', `/v1/admin/audit?credential=${id}`)).body.map(
+    (entry: { action: string }) => entry.action,
+  )
 
 describe('the life of a credential', () => {
   test('time makes it expired: in every answer at once, and in the audit once, by the sweeper', async () => {

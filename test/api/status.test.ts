@@ -14,7 +14,8 @@ describe('GET /v1/status', () => {
   test('says who I am, what I may, what I hold and what I wait for', async () => {
     const agent = await app.newAgent({ scopes: ['orders:read'], expires_in: '1h' })
     const issued = (await agent.client.post('/v1/credentials/orders')).body
-    const asked = (await agent.client.post('/v1/request', { scopes: ['orders:write'], reason: 'deploy' })).body
+    const asked = (await agent.client.post('/v1/request', { scopes: ['orders:write'], reason: 'deploy' }))
+      .body
     const { status, body } = await agent.client.get('/v1/status')
     expect(status).toBe(200)
     expect(body).toEqual({

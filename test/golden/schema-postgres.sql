@@ -146,6 +146,7 @@ CREATE INDEX credentials_living ON public.credentials USING btree (agent_id, id)
 CREATE UNIQUE INDEX credentials_pkey ON public.credentials USING btree (id);
 CREATE INDEX credentials_stuck ON public.credentials USING btree (backend_uid, id) WHERE (stuck_at IS NOT NULL);
 CREATE INDEX credentials_unsettled ON public.credentials USING btree (backend_uid, id) WHERE (state = ANY (ARRAY['pending'::text, 'revoking'::text]));
+CREATE INDEX enrollments_agent ON public.enrollments USING btree (agent_id, id) WHERE ((agent_id IS NOT NULL) AND (status = 'pending'::text));
 CREATE INDEX enrollments_collect ON public.enrollments USING btree (collect_until) WHERE (collect_until IS NOT NULL);
 CREATE INDEX enrollments_erase ON public.enrollments USING btree (erase_at) WHERE (erase_at IS NOT NULL);
 CREATE UNIQUE INDEX enrollments_pkey ON public.enrollments USING btree (id);

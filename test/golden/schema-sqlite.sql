@@ -177,6 +177,7 @@ CREATE INDEX credentials_due ON credentials (backend_uid, due_at) WHERE due_at I
 CREATE INDEX credentials_living ON credentials (agent_id, id) WHERE ended_at IS NULL;
 CREATE INDEX credentials_stuck ON credentials (backend_uid, id) WHERE stuck_at IS NOT NULL;
 CREATE INDEX credentials_unsettled ON credentials (backend_uid, id) WHERE state IN ('pending', 'revoking');
+CREATE INDEX enrollments_agent ON enrollments (agent_id, id) WHERE agent_id IS NOT NULL AND status = 'pending';
 CREATE INDEX enrollments_collect ON enrollments (collect_until) WHERE collect_until IS NOT NULL;
 CREATE INDEX enrollments_erase ON enrollments (erase_at) WHERE erase_at IS NOT NULL;
 CREATE INDEX enrollments_status ON enrollments (status, id);

@@ -15,28 +15,32 @@ afterAll(() => app.close())
 
 /** As a resource server does: from the issuer's address alone. */
 async function discover(issuer: string) {
-  const document = await (await fetch(`${issuer}/.well-known/openid-configuration`)).json()
+  const response = await fetch(`${issuer}/.well-known/openid-configuration`)
+  const document = (await response.json()) as { issuer: string; jwks_uri: string }
   expect(document.issuer).toBe(issuer)
   return createRemoteJWKSet(new URL(document.jwks_uri))
 }
 
 describe('a credential of kind jwt', () => {
-  test.each(['ES256', 'EdDSA', 'RS256'])('with %s verifies by the discovery of its backend', async (algorithm) => {
-    const { body } = await agent.client.post('/api/v1/credentials', {
-      backend: `jwt-${algorithm}`,
-      scopes: ['read'],
-      ttl: '5m',
-    })
-    const issuer = `${app.url}/backends/jwt-${algorithm}`
-    const { payload, protectedHeader } = await jwtVerify(body.token, await discover(issuer), {
-      issuer,
-      audience: 'api',
-      typ: 'at+jwt',
-    })
-    expect(protectedHeader.alg).toBe(algorithm)
-    expect(payload).toMatchObject({ sub: agent.id, scope: 'read', jti: body.id, client_id: agent.id })
-    expect((payload.exp ?? 0) * 1_000).toBeLessThanOrEqual(Date.parse(body.expires_at))
-  })
+  test.each(['ES256', 'EdDSA', 'RS256'])(
+    'with %s verifies by the discovery of its backend',
+    async (algorithm) => {
+      const { body } = await agent.client.post('/api/v1/credentials', {
+        backend: `jwt-${algorithm}`,
+        scopes: ['read'],
+        ttl: '5m',
+      })
+      const issuer = `${app.url}/backends/jwt-${algorithm}`
+      const { payload, protectedHeader } = await jwtVerify(body.token, await discover(issuer), {
+        issuer,
+        audience: 'api',
+        typ: 'at+jwt',
+      })
+      expect(protectedHeader.alg).toBe(algorithm)
+      expect(payload).toMatchObject({ sub: agent.id, scope: 'read', jti: body.id, client_id: agent.id })
+      expect((payload.exp ?? 0) * 1_000).toBeLessThanOrEqual(Date.parse(body.expires_at))
+    },
+  )
 
   test('is taken for none of another issuer: not for ours, nor for another backend’s', async () => {
     const { token } = (await agent.client.post('/v1/credentials/jwt-ES256')).body

@@ -20,7 +20,7 @@ beforeAll(async () => {
   database = await server.createDatabase()
   root = new pg.Client({ connectionString: database.url })
   await root.connect()
-  await root.query('CREATE TABLE fruit (name text); INSERT INTO fruit VALUES (\'plum\')')
+  await root.query("CREATE TABLE fruit (name text); INSERT INTO fruit VALUES ('plum')")
   app = await startApp({ jobs: true })
   const reply = await app.admin('POST', '/v1/admin/backends', {
     type: 'postgres',
@@ -116,9 +116,10 @@ describe('a role of PostgreSQL', () => {
     expect((await app.admin('DELETE', '/v1/admin/backends/db?force=true')).status).toBe(204)
     await ended
     await eventually(async () => expect(await roleExists(second)).toBe(false))
-    const left = await root.query("SELECT rolname FROM pg_roles WHERE rolname LIKE 'mf\\_%' AND rolname = ANY($1)", [
-      [first.fields.username, second.fields.username],
-    ])
+    const left = await root.query(
+      "SELECT rolname FROM pg_roles WHERE rolname LIKE 'mf\\_%' AND rolname = ANY($1)",
+      [[first.fields.username, second.fields.username]],
+    )
     expect(left.rows).toEqual([])
   })
 

@@ -27,7 +27,8 @@ afterAll(async () => {
   await server.stop()
 })
 
-const refusedBy = async (node: TestApp, token: string) => (await node.as(token).get('/v1/status')).status === 401
+const refusedBy = async (node: TestApp, token: string) =>
+  (await node.as(token).get('/v1/status')).status === 401
 
 describe('two nodes on one PostgreSQL: what one ends, the very next request to the other refuses', () => {
   test('a revoked credential', async () => {
@@ -95,7 +96,9 @@ describe('the sweepers of two nodes', () => {
     const agent = await a.newAgent({ scopes: [name] })
     const clients = [a.as(agent.token), b.as(agent.token)]
     const issued = await Promise.all(
-      Array.from({ length: 200 }, (_, one) => (clients[one % 2] as (typeof clients)[0]).post(`/v1/credentials/${name}`)),
+      Array.from({ length: 200 }, (_, one) =>
+        (clients[one % 2] as (typeof clients)[0]).post(`/v1/credentials/${name}`),
+      ),
     )
     expect(new Set(issued.map(({ status }) => status))).toEqual(new Set([200]))
     const list = async () =>
@@ -106,7 +109,9 @@ describe('the sweepers of two nodes', () => {
     await Promise.all([a.sweep(), b.sweep()])
     const entries = await list()
     expect(entries).toHaveLength(200)
-    expect(new Set(entries.map((entry) => entry.credential_id))).toEqual(new Set(issued.map(({ body }) => body.id)))
+    expect(new Set(entries.map((entry) => entry.credential_id))).toEqual(
+      new Set(issued.map(({ body }) => body.id)),
+    )
   })
 
   test('of an upstream too: each role is dropped once, with one entry', async () => {
@@ -123,7 +128,9 @@ describe('the sweepers of two nodes', () => {
     const agent = await a.newAgent({ scopes: [name] })
     const clients = [a.as(agent.token), b.as(agent.token)]
     const issued = await Promise.all(
-      Array.from({ length: 12 }, (_, one) => (clients[one % 2] as (typeof clients)[0]).post(`/v1/credentials/${name}`)),
+      Array.from({ length: 12 }, (_, one) =>
+        (clients[one % 2] as (typeof clients)[0]).post(`/v1/credentials/${name}`),
+      ),
     )
     const ids = issued.map(({ body }) => body.id)
     expect(new Set(ids).size).toBe(12)
@@ -131,7 +138,10 @@ describe('the sweepers of two nodes', () => {
       (await a.admin('GET', `/v1/admin/audit?backend=${name}&action=${action}&limit=1000`)).body.map(
         (entry: { credential_id: string }) => entry.credential_id,
       )
-    await eventually(async () => expect((await of('credential.settled')).length).toBeGreaterThanOrEqual(12), 20_000)
+    await eventually(
+      async () => expect((await of('credential.settled')).length).toBeGreaterThanOrEqual(12),
+      20_000,
+    )
     for (const action of ['credential.expired', 'credential.settled'])
       expect((await of(action)).sort()).toEqual([...ids].sort())
   })

@@ -5,7 +5,7 @@ export interface Tripwire {
   readonly sees: readonly string[]
   /**
    * `arrival`: not passed on, and lost. `delayed`: not passed on before `release`, by when its client may be gone.
-   * `answered`: passed on and wholly answered, and the answer held back.
+   * `answered`: passed on and wholly answered, and the answer held back before `release`.
    */
   readonly at: 'arrival' | 'delayed' | 'answered'
 }
@@ -14,7 +14,7 @@ export interface TripwireProxy {
   readonly port: number
   /** Once; a later one takes the place of one that has not been touched. */
   arm(wire: Tripwire, onTouch: () => void): void
-  /** Sends on what was kept from the server, even where its client is gone. */
+  /** Sends on what was kept back; to the server even where its client is gone. */
   release(): void
   close(): Promise<void>
 }
@@ -106,10 +106,12 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
     },
     release: () => {
       for (const connection of open) {
-        if (connection.touched?.wire.at !== 'delayed') continue
+        const { client, server, touched } = connection
+        if (touched === undefined || touched.wire.at === 'arrival') continue
         connection.touched = undefined
-        for (const chunk of connection.kept.splice(0)) connection.server.write(chunk)
-        if (connection.client.destroyed) connection.server.end()
+        client.write(connection.answer)
+        for (const chunk of connection.kept.splice(0)) server.write(chunk)
+        if (client.destroyed) server.end()
       }
     },
     close: async () => {

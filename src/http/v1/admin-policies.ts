@@ -27,7 +27,9 @@ export function adminPolicyRoutes(http: Http): void {
         ...lasting('max_agent_lifetime', policy.maxAgentLifetimeMs),
         ...lasting('max_ttl', policy.maxTtlMs),
         ...optional('max_agents', policy.maxAgents),
-        ...optional('rate', policy.rate === undefined ? undefined : formatRate(policy.rate)),
+        ...optional('rate', policy.rate && formatRate(policy.rate)),
+        ...optional('issue_rate', policy.issueRate && formatRate(policy.issueRate)),
+        ...optional('max_active', policy.maxActive),
         deny: policy.deny,
       }))
     },

@@ -183,6 +183,7 @@ const STATEMENTS = [
   'CREATE INDEX idempotency_erase ON idempotency (erase_at) WHERE reply IS NOT NULL',
   'CREATE INDEX idempotency_expiry ON idempotency (expires_at)',
   'CREATE INDEX enrollments_status ON enrollments (status, id)',
+  "CREATE INDEX enrollments_agent ON enrollments (agent_id, id) WHERE agent_id IS NOT NULL AND status = 'pending'",
   'CREATE INDEX enrollments_collect ON enrollments (collect_until) WHERE collect_until IS NOT NULL',
   'CREATE INDEX enrollments_erase ON enrollments (erase_at) WHERE erase_at IS NOT NULL',
   'CREATE INDEX used_proofs_expiry ON used_proofs (expires_at)',

@@ -1,0 +1,57 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { AuditEntry } from '../src/api/api-v1.ts'
+import { ACTIONS } from '../src/domain/actions.ts'
+import { PROBLEMS } from '../src/domain/problems.ts'
+import { OAUTH_ERRORS } from '../src/http/oauth-problem.ts'
+import { ROUTES, type RouteRule } from '../src/http/route-table.ts'
+
+const page = (name: string) => readFile(new URL(`../docs/${name}`, import.meta.url), 'utf8')
+
+/** The first cells of the rows of a table, without their backticks, with the second. */
+function rows(text: string): [string, string][] {
+  return [...text.matchAll(/^\| `([^`]+)` +\| ([^|]*?) +\|/gm)].map(([, first = '', second = '']) => [
+    first,
+    second,
+  ])
+}
+
+test('docs/errors.md has every code with its status, and no other', async () => {
+  const [ours = '', oauth = ''] = (await page('errors.md')).split('## Under `/oauth/`')
+  expect(rows(ours)).toEqual(Object.entries(PROBLEMS).map(([code, { status }]) => [code, String(status)]))
+  expect(rows(oauth)).toEqual(Object.entries(OAUTH_ERRORS).map(([code, status]) => [code, String(status)]))
+})
+
+test('docs/audit.md has every field and every action, and no other', async () => {
+  const [fields = '', actions = ''] = (await page('audit.md')).split('## Actions')
+  expect(rows(fields).map(([name]) => name)).toEqual(Object.keys(AuditEntry.properties))
+  expect(rows(actions).map(([name]) => name)).toEqual([...ACTIONS])
+})
+
+test('docs/openapi.json has every route with its security, and no other', async () => {
+  const document = JSON.parse(await page('openapi.json'))
+  expect(document.openapi).toBe('3.1.0')
+  const described = Object.entries(
+    document.paths as Record<string, Record<string, { security?: object[] }>>,
+  ).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`),
+  )
+  const known = Object.keys(ROUTES)
+  expect(described.filter((name) => !name.startsWith('HEAD ')).sort()).toEqual([...known].sort())
+  for (const [name, rule] of Object.entries(ROUTES as Record<string, RouteRule>)) {
+    const [method = '', path = ''] = name.split(' ')
+    const operation = document.paths[path.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()]
+    expect(operation.summary, name).toMatch(/\S/)
+    expect(operation.security.length, name).toBe(
+      rule.access === 'public' ? 0 : rule.access === 'agent' ? 1 : 2,
+    )
+    if (rule.access === 'admin') expect(operation.security[0].bearer, name).toEqual([rule.scope])
+  }
+})
+
+test('the error schema of the document lists the codes of the table', async () => {
+  const text = await page('openapi.json')
+  const enums = [...text.matchAll(/"code": \{\s*"type": "string",\s*"enum": (\[[^\]]*\])/g)]
+  expect(enums.length).toBeGreaterThan(0)
+  for (const [, list = '[]'] of enums) expect(JSON.parse(list)).toEqual(Object.keys(PROBLEMS))
+})

@@ -1,0 +1,11 @@
+export const MADE = '<!-- Made from the code by `npm run docs`; edit the code instead. -->'
+
+/** Columns padded, as the formatter of this repository writes them. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll('|', '\\|')))
+  const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column]?.length ?? 0)))
+  const line = (row: readonly string[]) =>
+    `| ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`
+  const [first = [], ...rest] = cells
+  return [line(first), line(widths.map((width) => '-'.repeat(width))), ...rest.map(line)].join('\n')
+}

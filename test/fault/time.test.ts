@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import {
+  addAgent,
+  addBackends,
+  CREDENTIALS,
+  type Issued,
+  issue,
+  logIn,
+  must,
+  openWorld,
+  roleOf,
+  type StoredCredential,
+  startUpstream,
+  type Upstream,
+  type World,
+} from '../support/fault-world.ts'
+import { poll } from '../support/server-process.ts'
+import { startTripwireProxy, type TripwireProxy } from '../support/tripwire-proxy.ts'
+
+let upstream: Upstream
+let proxy: TripwireProxy
+let world: World
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  proxy = await startTripwireProxy(upstream.server)
+})
+afterAll(async () => {
+  await proxy.close()
+  await upstream.close()
+})
+afterEach(() => world.close())
+
+describe('after kill -9 and a restart', () => {
+  test('an issued credential is known, lives on, and ends on time', { timeout: 120_000 }, async () => {
+    world = await openWorld()
+    const first = await world.start()
+    await addBackends(first, upstream.config())
+    const agent = await addAgent(first, 'agent')
+    const ttl = '8s'
+    const [db, tok] = await Promise.all([
+      issue(first, agent.token, { ttl }),
+      issue(first, agent.token, { ttl, backend: 'tok' }),
+    ])
+    await first.kill()
+    const server = await world.start()
+    const record = (id: string) => must(server, agent.token, 'GET', `/api/v1/credentials/${id}`)
+    expect(await record(db.id)).toMatchObject({ id: db.id, expires_at: db.expires_at })
+    if (Date.now() < Date.parse(db.expires_at) - 2_000) {
+      expect(await record(db.id)).toMatchObject({ status: 'active' })
+      await logIn(db)
+    }
+    await poll('the role is gone', async () => !(await upstream.roles()).includes(roleOf(db.id)))
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(db.expires_at) - 50)
+    await expect(logIn(db)).rejects.toThrow()
+    for (const one of [db, tok]) {
+      expect(await record(one.id)).toMatchObject({ status: 'expired', revoked: false })
+      const path = `/v1/admin/audit?credential=${one.id}&action=credential.expired`
+      const [entry] = await poll('an entry', async () => {
+        const entries = await must<{ timestamp: string }[]>(server, undefined, 'GET', path)
+        return entries.length > 0 && entries
+      })
+      const late = Date.parse(entry?.timestamp ?? '') - Date.parse(one.expires_at)
+      expect(late).toBeGreaterThanOrEqual(0)
+      // The sweeper looks twice a second; the rest is for a slow machine.
+      expect(late).toBeLessThan(20_000)
+    }
+  })
+
+  test('what ran out while nobody was there ends at the start', { timeout: 120_000 }, async () => {
+    world = await openWorld()
+    const first = await world.start()
+    await addBackends(first, upstream.config())
+    const agent = await addAgent(first, 'agent')
+    const issued = await issue(first, agent.token, { ttl: '3s' })
+    await first.kill()
+    await poll('its end', () => Date.now() > Date.parse(issued.expires_at))
+    // The upstream's own backstop holds meanwhile.
+    await expect(logIn(issued)).rejects.toThrow()
+    expect(await upstream.roles()).toContain(roleOf(issued.id))
+    const server = await world.start()
+    const path = `/api/v1/credentials/${issued.id}`
+    expect(await must(server, agent.token, 'GET', path)).toMatchObject({ status: 'expired' })
+    await poll('the role is gone', async () => !(await upstream.roles()).includes(roleOf(issued.id)))
+  })
+})
+
+describe('SIGTERM', () => {
+  test('what is under way completes, and nothing is left pending', { timeout: 120_000 }, async () => {
+    world = await openWorld({ flags: ['--upstream-timeout', '20s'] })
+    const server = await world.start()
+    await addBackends(server, upstream.config(proxy.port))
+    const agent = await addAgent(server, 'agent')
+    const issued = await issue(server, agent.token)
+    const reached = Promise.withResolvers<void>()
+    proxy.arm({ at: 'delayed', sees: ['CREATE ROLE'] }, reached.resolve)
+    const slow = Array.from({ length: 3 }, () => issue(server, agent.token))
+    await reached.promise
+    const ending = server.terminate()
+    await poll('it takes no more connections', () =>
+      server.call(undefined, 'GET', '/health').then(
+        () => false,
+        () => true,
+      ),
+    )
+    expect(server.hasEnded()).toBe(false)
+    proxy.release()
+    const done = await Promise.all(slow)
+    expect(await ending).toEqual({ code: 0, signal: null })
+    for (const one of [issued, ...done]) await logIn(one)
+    const rows = await world.rows<StoredCredential>(CREDENTIALS)
+    expect(rows.map((row) => row.state)).toEqual(['active', 'active', 'active', 'active'])
+    const held = await upstream.roles()
+    for (const one of [issued, ...done]) expect(held).toContain(roleOf(one.id))
+  })
+
+  test('an upstream that hangs is undone after its deadline', { timeout: 120_000 }, async () => {
+    world = await openWorld()
+    const server = await world.start()
+    await addBackends(server, upstream.config(proxy.port))
+    const agent = await addAgent(server, 'agent')
+    const reached = Promise.withResolvers<void>()
+    proxy.arm({ at: 'arrival', sees: ['CREATE ROLE'] }, reached.resolve)
+    const hanging = server.call<Issued>(agent.token, 'POST', '/api/v1/credentials', { backend: 'db' })
+    await reached.promise
+    const ending = server.terminate()
+    expect((await hanging).status).toBe(504)
+    expect(await ending).toEqual({ code: 0, signal: null })
+    const [row] = await world.rows<StoredCredential>(CREDENTIALS)
+    // It is not known to have happened, so the next process looks again.
+    expect(row).toMatchObject({ state: 'revoking', end_reason: 'interrupted' })
+    await world.start()
+    await poll('it is settled', async () => {
+      const path = `/v1/admin/audit?credential=${row?.id}&action=credential.settled`
+      return (await must<unknown[]>(world.server(), undefined, 'GET', path)).length === 1
+    })
+    expect(await upstream.roles()).not.toContain(roleOf(row?.id ?? ''))
+  })
+})

@@ -1,0 +1,147 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { CredentialRow } from '../../src/store/schema.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { commands, expectActive, expectRead, opening } from './commands.ts'
+import { isAlive, isNear, type Model, newModel } from './model.ts'
+import { openWorld, type World } from './world.ts'
+
+/**
+ * Any sequence of what callers, administrators, jobs, time and restarts can do, against a simple model, on either
+ * store and with a real PostgreSQL as upstream. MAYFLY_FUZZ_SEED gives another seed, MAYFLY_LONG=1 far more.
+ */
+const LONG = process.env['MAYFLY_LONG'] === '1'
+const SEQUENCES = LONG ? 150 : 10
+const LENGTH = LONG ? 80 : 45
+const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_121)
+
+let server: TestPostgres
+const forced = process.env['MAYFLY_TEST_POSTGRES']
+beforeAll(async () => {
+  // One of our own: roles belong to the whole server, and every `mf_` role in it must be ours.
+  process.env['MAYFLY_TEST_POSTGRES'] = 'embedded'
+  server = await startPostgres()
+})
+afterAll(async () => {
+  await server.stop()
+  if (forced === undefined) delete process.env['MAYFLY_TEST_POSTGRES']
+  else process.env['MAYFLY_TEST_POSTGRES'] = forced
+})
+
+describe.each(['sqlite', 'postgres'] as const)('the life of everything on %s', (dialect) => {
+  it(`agrees with the model in ${SEQUENCES} sequences`, { timeout: SEQUENCES * 30_000 }, async () => {
+    let steps = 0
+    let issued = 0
+    const property = fc.asyncProperty(commands(LENGTH), async (drawn) => {
+      const world = await openWorld(dialect, server)
+      try {
+        const model = newModel()
+        for (const command of opening) await command.run(model, world)
+        await fc.asyncModelRun(() => ({ model, real: world }), drawn)
+        await expectInvariants(model, world)
+        await expectCleanEnd(model, world)
+        steps += [...drawn].length
+        issued += model.credentials.length
+      } finally {
+        await world.close()
+      }
+    })
+    await fc.assert(property, { numRuns: SEQUENCES, seed: SEED, endOnFailure: !LONG })
+    console.log(
+      `model: ${SEQUENCES} sequences, ${steps} commands, ${issued} credentials on ${dialect}, seed ${SEED}`,
+    )
+  })
+})
+
+async function expectInvariants(model: Model, world: World): Promise<void> {
+  for (const one of model.credentials) await expectRead(one, world)
+  for (const agent of model.agents) await expectActive(agent, model, world)
+  await expectAgents(model, world)
+  const rows = await world.credentials()
+  expect(rows.map((row) => row.id).sort()).toEqual(model.credentials.map((one) => one.id).sort())
+  await expectUpstream(rows, world)
+  await expectAudit(model, rows, world)
+  await expectNoSecrets(world)
+}
+
+async function expectAgents(model: Model, world: World): Promise<void> {
+  const now = world.now()
+  const listed = new Set<string>(
+    (await world.admin('GET', '/v1/admin/agents')).body.map((one: { id: string }) => one.id),
+  )
+  for (const agent of model.agents) {
+    if (agent.deleted) expect(listed.has(agent.id)).toBe(false)
+    else if (isAlive(agent, now) && !isNear(now, agent.expiresAt)) expect(listed.has(agent.id)).toBe(true)
+  }
+}
+
+/** What exists upstream is what is recorded as existing, and nothing else. */
+async function expectUpstream(rows: readonly CredentialRow[], world: World): Promise<void> {
+  const outstanding = rows.filter(
+    (row) => row.revocation === 'exact' && ['pending', 'active', 'revoking'].includes(row.state),
+  )
+  expect(await world.roles()).toEqual(outstanding.map((row) => row.id.replace('cred_', 'mf_')).sort())
+}
+
+/** Each change of state has one entry, and there is none without a change. */
+async function expectAudit(model: Model, rows: readonly CredentialRow[], world: World): Promise<void> {
+  const entries = await world.audit()
+  const counted = new Map<string, number>()
+  for (const { action, credential_id, agent_id } of entries) {
+    const about = action.startsWith('credential.')
+      ? credential_id
+      : action.startsWith('agent.')
+        ? agent_id
+        : ''
+    const key = `${action} ${about ?? ''}`
+    if (action !== 'credential.issue_failed') counted.set(key, (counted.get(key) ?? 0) + 1)
+  }
+  for (const row of rows) {
+    const expected = entriesOf(row)
+    for (const action of ['requested', 'issued', 'revoked', 'expired', 'settled', 'revoke_failed'])
+      expect([row.id, row.state, action, counted.get(`credential.${action} ${row.id}`) ?? 0]).toEqual([
+        row.id,
+        row.state,
+        action,
+        expected.includes(action) ? 1 : 0,
+      ])
+  }
+  for (const agent of model.agents) {
+    const ends = ['deleted', 'expired'].map((how) => counted.get(`agent.${how} ${agent.id}`) ?? 0)
+    if (agent.deleted) expect(ends).toEqual([1, 0])
+    else expect([0, 1]).toContain((ends[0] ?? 0) + (ends[1] ?? 0))
+  }
+  for (const [action, count] of Object.entries(model.done))
+    expect([action, entries.filter((one) => one.action === action).length]).toEqual([action, count])
+  expect(new Set(entries.map((one) => one.id)).size).toBe(entries.length)
+}
+
+function entriesOf(row: CredentialRow): string[] {
+  const begun = row.revocation === 'exact' ? ['requested', 'issued'] : ['issued']
+  if (row.state === 'active') return begun
+  const ended = row.end_reason === 'expired' ? 'expired' : 'revoked'
+  const settled = row.revocation === 'exact' && row.state !== 'revoking' ? ['settled'] : []
+  return [...begun, ended, ...settled]
+}
+
+async function expectNoSecrets(world: World): Promise<void> {
+  for (const [place, text] of Object.entries(await world.stolen())) {
+    for (const secret of world.secrets)
+      if (text.includes(secret)) throw new Error(`a secret lies in ${place}: ${secret.slice(0, 12)}…`)
+    expect([place, /PRIVATE KEY/.test(text)]).toEqual([place, false])
+  }
+}
+
+/** In the end nothing is left upstream, nor to be done. */
+async function expectCleanEnd(model: Model, world: World): Promise<void> {
+  for (const backend of model.backends)
+    if (!backend.deleted)
+      expect((await world.admin('DELETE', `/v1/admin/backends/${backend.name}?force=true`)).status).toBe(204)
+  for (let turn = 0; turn < 3; turn += 1) {
+    world.advance(60_000)
+    await world.sweep()
+  }
+  expect(await world.roles()).toEqual([])
+  const rows = await world.credentials()
+  expect(rows.filter((row) => row.due_at !== null || !['revoked', 'expired'].includes(row.state))).toEqual([])
+}

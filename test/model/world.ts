@@ -1,0 +1,167 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { type App, buildApp } from '../../src/app.ts'
+import { expireEnrollments } from '../../src/core/expire-enrollments.ts'
+import { reapAgents } from '../../src/core/reap-agents.ts'
+import { createSweeper } from '../../src/jobs/sweep.ts'
+import { createLogger } from '../../src/log.ts'
+import { createStore } from '../../src/store/open.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { openSqlite } from '../../src/store/sqlite.ts'
+import { loadGiven } from '../support/config.ts'
+import type { TestDatabase, TestPostgres } from '../support/postgres.ts'
+
+export interface Reply {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: replies are checked by the test that reads them
+  readonly body: any
+}
+
+type Method = 'GET' | 'POST' | 'DELETE'
+
+/** The whole service on one store that outlives a restart, with a clock that can be moved, and a real upstream. */
+export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPostgres) {
+  const directory = await mkdtemp(join(tmpdir(), 'mayfly-model-'))
+  const upstream = await server.createDatabase()
+  const database = dialect === 'postgres' ? await server.createDatabase() : undefined
+  const lines: string[] = []
+  const errors: string[] = []
+  const secrets = new Set<string>()
+  const upstreamSql = new pg.Pool({ connectionString: upstream.url, max: 1 })
+  upstreamSql.on('error', () => undefined)
+  let offset = 0
+  let now = 0
+  let app: App
+  let admin = ''
+
+  async function start(): Promise<void> {
+    const { config } = await loadGiven({
+      argv: { listen: '127.0.0.1:0', issuer: 'https://mayfly.test', dataDir: directory },
+    })
+    const write = (line: string) => lines.push(line)
+    const log = createLogger({ level: 'debug', format: 'json', destination: { write } })
+    app = await buildApp(config, log, async () => {
+      const engine = database ? await openPostgres({ url: database.url }) : await openSqlite({ directory })
+      // A store opened anew may have moved its clock on to its last entry.
+      offset = Math.max(0, now - engine.now())
+      return createStore({ ...engine, now: () => engine.now() + offset })
+    })
+    await app.faces.listen()
+    admin = await readFile(join(directory, 'admin.token'), 'utf8')
+    secrets.add(admin)
+  }
+
+  async function send(
+    method: Method,
+    url: string,
+    bearer: string,
+    payload?: object | string,
+    more = {},
+  ): Promise<Reply> {
+    const headers = { authorization: `Bearer ${bearer}`, ...more }
+    const reply = await app.faces.server.inject({
+      method,
+      url,
+      headers,
+      ...(payload === undefined ? {} : { payload }),
+    })
+    if (reply.statusCode >= 400) errors.push(reply.body)
+    if (reply.statusCode >= 500)
+      throw new Error(`${method} ${url}: ${reply.statusCode} ${reply.body}\n${lines.slice(-5).join('')}`)
+    return { status: reply.statusCode, body: reply.body === '' ? undefined : reply.json() }
+  }
+
+  await start()
+  return {
+    secrets,
+    send,
+    get core() {
+      return app.core
+    },
+    admin: (method: Method, url: string, payload?: object) => send(method, url, admin, payload),
+    async login(clientId: string, clientSecret: string, scope: string | undefined): Promise<Reply> {
+      const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }
+      const payload = new URLSearchParams({ ...form, ...(scope !== undefined && { scope }) }).toString()
+      const type = { 'content-type': 'application/x-www-form-urlencoded' }
+      const reply = await app.faces.server.inject({
+        method: 'POST',
+        url: '/oauth/token',
+        headers: type,
+        payload,
+      })
+      if (reply.statusCode >= 400) errors.push(reply.body)
+      return { status: reply.statusCode, body: reply.json() }
+    },
+    now: () => app.core.store.now(),
+    advance(ms: number) {
+      offset += ms
+    },
+    /** One turn of every job that ends something. */
+    async sweep(): Promise<void> {
+      const { signal } = new AbortController()
+      await reapAgents(app.core, signal)
+      await expireEnrollments(app.core, app.core.store.now())
+      await app.core.store.commit(app.core.store.tokens.tidy(app.core.store.now()), { urgent: true })
+      const sweeper = createSweeper(app.core)
+      await sweeper.sweep(signal)
+      await sweeper.idle()
+    },
+    async restart(): Promise<void> {
+      now = app.core.store.now()
+      await app.close()
+      await start()
+    },
+    upstreamConfig: {
+      host: server.host,
+      port: server.port,
+      database: upstream.name,
+      username: server.username,
+      ...(server.password === undefined ? {} : { password: server.password }),
+      local: true,
+    },
+    async roles(): Promise<string[]> {
+      const found = await upstreamSql.query(
+        "SELECT rolname FROM pg_roles WHERE rolname LIKE 'mf\\_%' ORDER BY 1",
+      )
+      return found.rows.map((row) => String(row['rolname']))
+    },
+    audit: () => app.core.store.audit.query({}, 1_000_000),
+    credentials: () => app.core.store.credentials.list(undefined, 1_000_000),
+    /** Everything that a thief of the disk, of the log or of error replies would have. */
+    async stolen(): Promise<Record<string, string>> {
+      const files = database ? await dump(database) : readFiles(directory)
+      return { ...files, log: lines.join(''), replies: errors.join('\n') }
+    },
+    async close(): Promise<void> {
+      await app.close()
+      await upstreamSql.end()
+      await upstream.drop()
+      await database?.drop()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+export type World = Awaited<ReturnType<typeof openWorld>>
+async function dump(database: TestDatabase): Promise<Record<string, string>> {
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  try {
+    const texts: Record<string, string> = {}
+    const tables = await client.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    for (const { tablename } of tables.rows)
+      texts[tablename] = JSON.stringify((await client.query(`SELECT * FROM ${tablename}`)).rows)
+    return texts
+  } finally {
+    await client.end()
+  }
+}
+
+/** The database with its journal, and whatever else lies beside it but for the keys themselves. */
+function readFiles(directory: string): Record<string, string> {
+  const names = readdirSync(directory).filter((name) => name !== 'master.key' && name !== 'admin.token')
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name), 'latin1')]))
+}
