@@ -178,9 +178,7 @@ async function runLoad(plan: LoadPlan, tell: (message: LoadMessage) => void): Pr
     }, plan.warmMs + plan.measureMs),
   ]
   const requests = plan.requests.map((text) => Buffer.from(text, 'latin1'))
-  const connections = Array.from({ length: plan.connections }, (_, index) =>
-    keepAsking(run, requests, index),
-  )
+  const connections = Array.from({ length: plan.connections }, (_, index) => keepAsking(run, requests, index))
   await over
   for (const timer of timers) clearTimeout(timer)
   const patience = setTimeout(() => {

@@ -42,7 +42,7 @@ export function cleanUpOnSignals(): void {
 
 /** A directory that is gone at the end. */
 export function temporaryDirectory(parent: string | undefined): string {
-  const path = mkdtempSync(join(parent ?? tmpdir(), 'mayfly-bench-'))
+  const path = mkdtempSync(join(parent ?? tmpdir(), `mayfly-bench-${process.pid}-`))
   onExit(() => rmSync(path, { recursive: true, force: true }))
   return path
 }

@@ -1,7 +1,20 @@
 import type { Scenario } from './scenario.ts'
+import { auditQuery } from './scenarios/audit-query.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
+import { latencyOneClient } from './scenarios/latency-one-client.ts'
+import { startUp } from './scenarios/start-up.ts'
 import { status } from './scenarios/status.ts'
+import { sweep } from './scenarios/sweep.ts'
 import { token } from './scenarios/token.ts'
 
 /** In the order in which they run. */
-export const SCENARIOS: readonly Scenario[] = [issueSqlite, issuePostgres, status, token]
+export const SCENARIOS: readonly Scenario[] = [
+  issueSqlite,
+  issuePostgres,
+  latencyOneClient,
+  status,
+  token,
+  auditQuery,
+  sweep,
+  startUp,
+]

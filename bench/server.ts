@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { spawnNode, stop } from './processes.ts'
@@ -27,6 +28,8 @@ export interface ServerOptions {
   readonly fromSource: boolean
   /** For Node, before the file. */
   readonly nodeArgs?: readonly string[]
+  /** Told the port before the server listens on it. Awaited. */
+  readonly onPort?: (port: number) => Promise<void>
 }
 
 const ROOT = join(import.meta.dirname, '..')
@@ -35,10 +38,11 @@ const START_MS = 60_000
 /** Our real server, as operators start it, on a free port of loopback. Resolves when it listens. */
 export async function startOurs(options: ServerOptions): Promise<OurServer> {
   const file = join(ROOT, options.fromSource ? 'src/cli/main.ts' : 'dist/cli/main.js')
-  const args = ['server', '--data-dir', options.dataDir, '--listen', '127.0.0.1:0', '--log-level', 'info']
+  const port = await freePort()
+  const args = ['server', '--data-dir', options.dataDir, '--listen', `127.0.0.1:${port}`]
   if (options.databaseUrl !== undefined) args.push('--database-url', options.databaseUrl)
   const child = spawnNode([...(options.nodeArgs ?? []), file, ...args])
-  const port = await portOf(child)
+  await Promise.all([isListening(child), options.onPort?.(port)])
   return {
     pid: child.pid!,
     port,
@@ -50,22 +54,36 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
   }
 }
 
-/** From the line of the log that says `listening`; everything that is an error goes to standard error. */
-function portOf(child: ChildProcess): Promise<number> {
+/** Resolves with the line of the log that says so; every error in the log goes to standard error. */
+function isListening(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error('the server did not start')), START_MS)
-    child.once('exit', (code) => reject(new Error(`the server ended with ${code}`)))
-    createInterface({ input: child.stdout! }).on('line', (line) => {
-      const { message, msg, level, address } = readLine(line)
-      if (level === 'error') console.error(line)
-      if ((msg ?? message) !== 'listening' || address === undefined) return
+    child.once('exit', (code) => {
       clearTimeout(late)
-      resolve(Number(new URL(address).port))
+      reject(new Error(`the server ended with ${code}`))
+    })
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const { msg, level } = readLine(line)
+      if (level === 'error') console.error(line)
+      if (msg !== 'listening') return
+      clearTimeout(late)
+      resolve()
     })
   })
 }
 
-function readLine(line: string): { msg?: string; message?: string; level?: string; address?: string } {
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+function readLine(line: string): { msg?: string; level?: string } {
   try {
     return JSON.parse(line)
   } catch {

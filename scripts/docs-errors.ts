@@ -47,7 +47,7 @@ export function renderErrorsPage(): string {
     MADE,
     '# Errors',
     'Every error outside `/oauth/` has one shape. `request_id` is that of the header `X-Request-Id`; the message may be told to people, programs go by `code`. A code may have a more exact message than the one below.',
-    '```json\n{"error":{"code":"backend_not_found","message":"There is no such backend.","request_id":"req_…"}}\n```',
+    '```json\n{ "error": { "code": "backend_not_found", "message": "There is no such backend.", "request_id": "req_…" } }\n```',
     table(['Code', 'Status', 'Message', 'What to do'], rows),
     'What belongs to somebody else answers exactly as what does not exist. A request that did not arrive in time is answered with status 408 and `invalid_request`.',
     '## Under `/oauth/`',

@@ -1,6 +1,14 @@
 // Enrolls an agent with nothing but Node 24: makes a key, asks, waits for approval, opens the sealed answer.
 // Usage: node enroll.mjs <issuer> <agent name> [scope …]     (the answer goes to standard output, as JSON)
-import { createDecipheriv, createHash, createPublicKey, diffieHellman, generateKeyPairSync, randomUUID, sign } from 'node:crypto'
+import {
+  createDecipheriv,
+  createHash,
+  createPublicKey,
+  diffieHellman,
+  generateKeyPairSync,
+  randomUUID,
+  sign,
+} from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 
 const [issuer, name, ...scopes] = process.argv.slice(2)
@@ -44,7 +52,13 @@ async function poll(proof) {
 
 /** A compact JWS by the enrolled key: good for a minute, once. The answer is sealed to `enc`. */
 function prove(enc) {
-  const claims = { aud: issuer, enr: enrollment.id, iat: Math.floor(Date.now() / 1000), jti: randomUUID(), enc }
+  const claims = {
+    aud: issuer,
+    enr: enrollment.id,
+    iat: Math.floor(Date.now() / 1000),
+    jti: randomUUID(),
+    enc,
+  }
   const input = `${b64('{"alg":"EdDSA"}')}.${b64(JSON.stringify(claims))}`
   return `${input}.${b64(sign(null, Buffer.from(input), own.privateKey))}`
 }
@@ -57,7 +71,9 @@ function open(sealed, privateKey) {
   const u32 = (n) => Buffer.from([n >>> 24, n >>> 16, n >>> 8, n])
   const part = (data) => Buffer.concat([u32(data.length), data])
   const info = [part(Buffer.from('A256GCM')), part(Buffer.alloc(0)), part(Buffer.alloc(0)), u32(256)]
-  const key = createHash('sha256').update(Buffer.concat([u32(1), shared, ...info])).digest()
+  const key = createHash('sha256')
+    .update(Buffer.concat([u32(1), shared, ...info]))
+    .digest()
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
   decipher.setAAD(Buffer.from(head)).setAuthTag(Buffer.from(tag, 'base64url'))
   return decipher.update(text, 'base64url', 'utf8') + decipher.final('utf8')

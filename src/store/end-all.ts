@@ -13,7 +13,7 @@ const COPIED = ['agent_id', 'agent_name', 'backend', 'scopes', 'ttl_ms'] as cons
 const GIVEN = ['actor', 'ip_address', 'user_agent', 'auth_method', 'request_id'] as const
 
 /**
- * Ends all that an agent or a backend has, each with its audit entry. Goes AFTER the step that ends the owner:
+ * Ends all that an agent or a backend has and that has not expired, each with its audit entry. Goes AFTER the step that ends the owner:
  * on PostgreSQL that step waits for the issues that hold a guard on it, and only a later one sees their rows.
  * The reason is given once in the life of the agent or backend, so the rows that carry it are the ones just
  * changed.
@@ -44,6 +44,8 @@ export function endAll(
     })
     .where(column, '=', id)
     .where('ended_at', 'is', null)
+    // What has expired already stays expired: the sweeper is about to say so, whoever has ended since.
+    .where(sql<boolean>`NOT (state = 'active' AND expires_at <= ${now})`)
   const entries = entriesOf(build, reason, now, by)
     .where(column, '=', id)
     .where('end_reason', '=', reason)

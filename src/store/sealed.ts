@@ -15,7 +15,6 @@ export const SEALED = [
 ] as const
 
 export type SealedColumn = (typeof SEALED)[number]
-export type SealedTable = ReturnType<typeof createSealed>
 
 /** For replacing the master key while the service runs. */
 export function createSealed({ read, build }: Engine) {

@@ -19,7 +19,7 @@ import {
   untilSettled,
   type World,
 } from '../support/fault-world.ts'
-import { NoAnswer, poll, type ServerProcess } from '../support/server-process.ts'
+import { NoAnswer, poll, type Reply, type ServerProcess } from '../support/server-process.ts'
 import { startTripwireProxy, type Tripwire, type TripwireProxy } from '../support/tripwire-proxy.ts'
 
 const PRELOAD = fileURLToPath(new URL('../support/crash-at-commit.ts', import.meta.url))
@@ -210,15 +210,19 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
   })
 
   test('an Idempotency-Key is good for another try after each', { timeout: 180_000 }, async () => {
+    const asked: { what: string; ask(): Promise<Reply<Issued>> }[] = []
     for (const { what, point } of usable(ISSUING)) {
       const agent = await addAgent(world.server(), `again.${what.replaceAll(' ', '-')}`)
       const headers = { 'idempotency-key': what.replaceAll(' ', '-') }
-      const ask = (server: ServerProcess) =>
-        server.call<Issued>(agent.token, 'POST', '/api/v1/credentials', { backend: 'db', ttl: '1h' }, headers)
+      const body = { backend: 'db', ttl: '1h' }
+      const ask = () => world.server().call<Issued>(agent.token, 'POST', '/api/v1/credentials', body, headers)
       await crash(point, ask)
+      asked.push({ what, ask })
+    }
+    for (const { what, ask } of asked) {
       // While the first try is being undone it is told to wait.
       const issued = await poll(`an answer (${what})`, async () => {
-        const reply = await ask(world.server())
+        const reply = await ask()
         if (reply.status === 409) return undefined
         expect(reply.status, what).toBe(201)
         return reply.body

@@ -175,6 +175,8 @@ function report(sent: number, statuses: ReadonlyMap<string, ReadonlyMap<number, 
   const totals = new Map<number, number>()
   for (const counts of statuses.values())
     for (const [status, count] of counts) totals.set(status, (totals.get(status) ?? 0) + count)
+  if (process.env['MAYFLY_FUZZ_DETAIL'] !== undefined)
+    for (const [operation, counts] of statuses) console.log(operation, Object.fromEntries(counts))
   const shown = [...totals].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`)
   console.log(`fuzz: ${sent} requests, ${statuses.size} operations, seed ${SEED}; ${shown.join(', ')}`)
 }

@@ -1,19 +1,17 @@
-import fc, { type AsyncCommand } from 'fast-check'
+import fc from 'fast-check'
 import { expect } from 'vitest'
 import { covers } from '../../src/domain/scope.ts'
+import { type Command, command, pick } from './command.ts'
 import {
-  endNow,
-  isAlive,
-  isNear,
-  type Model,
-  type ModelAgent,
-  type ModelCredential,
-  type ModelToken,
-  statusOf,
-} from './model.ts'
-import type { Reply, World } from './world.ts'
-
-export type Command = AsyncCommand<Model, World>
+  issue,
+  isTokenGood,
+  listActive,
+  type Revoker,
+  read,
+  revoke,
+  type Wish,
+} from './credential-commands.ts'
+import { endNow, isAlive, isNear, type Model, type ModelAgent, statusOf } from './model.ts'
 
 const HOUR = 3_600_000
 const GRANTS = [['tok:*', 'db:*'], ['tok:read'], ['*'], [], ['db', 'tok:read']]
@@ -21,16 +19,6 @@ const LIFETIMES: [string, number][] = [
   ['10m', 600_000],
   ['3h', 3 * HOUR],
 ]
-const KEEPS_TOKEN = 300_000
-const KEEPS_KEY = 24 * HOUR
-
-const command = (text: string, run: (model: Model, world: World) => Promise<void>): Command => ({
-  check: () => true,
-  run,
-  toString: () => text,
-})
-
-const pick = <T>(all: readonly T[], index: number): T | undefined => all[index % Math.max(1, all.length)]
 
 function livingAgent(model: Model, name: string, now: number): ModelAgent | undefined {
   return model.agents.find((one) => one.name === name && isAlive(one, now))
@@ -124,211 +112,6 @@ const deleteBackend = (name: 'tok' | 'db', force: boolean) =>
     for (const one of own) endNow(one, now)
   })
 
-interface Wish {
-  readonly backend: 'tok' | 'db'
-  readonly ttl: string | undefined
-  readonly scopes: readonly string[] | undefined
-  readonly key: string | undefined
-  readonly groupA: boolean
-}
-
-/** The bearer that is presented, what it is good for, and whether that is certain. */
-function presented(model: Model, index: number, jwt: boolean, now: number) {
-  if (!jwt) {
-    const agent = pick(model.agents, index)
-    return agent && { agent, bearer: agent.token, scopes: agent.scopes, good: isAlive(agent, now) }
-  }
-  const token = pick(model.tokens, index)
-  if (token === undefined || Math.abs(token.expiresAt - now) < 10_000) return undefined
-  const good = isTokenGood(token, now)
-  return { agent: token.agent, bearer: token.text, scopes: token.scopes, good }
-}
-
-function isTokenGood(token: ModelToken, now: number): boolean {
-  return !token.dead && token.expiresAt > now && isAlive(token.agent, now)
-}
-
-const issue = (index: number, jwt: boolean, wish: Wish) =>
-  command(`issue(${index}, ${jwt}, ${JSON.stringify(wish)})`, async (model, world) => {
-    const now = world.now()
-    const who = presented(model, index, jwt, now)
-    if (who === undefined || isNear(now, who.agent.expiresAt)) return
-    const body = { ...(wish.ttl && { ttl: wish.ttl }), ...(wish.scopes && { scopes: wish.scopes }) }
-    const headers = wish.key === undefined ? {} : { 'idempotency-key': wish.key }
-    const reply = wish.groupA
-      ? await world.send(
-          'POST',
-          '/api/v1/credentials',
-          who.bearer,
-          { backend: wish.backend, ...body },
-          headers,
-        )
-      : await world.send('POST', `/v1/credentials/${wish.backend}`, who.bearer, body, headers)
-    if (!who.good) return void expect(reply.status).toBe(401)
-    const backend = model.backends.find((one) => one.name === wish.backend && !one.deleted)
-    if (backend === undefined) return void expect(reply.body.error.code).toBe('backend_not_found')
-    const asked = JSON.stringify([model.backends.indexOf(backend), body])
-    const known = wish.key === undefined ? undefined : model.keys.get(`${who.agent.id}|${wish.key}`)
-    if (known !== undefined && Math.abs(now - known.at - KEEPS_KEY) < 3_000) return
-    if (known !== undefined && now - known.at < KEEPS_KEY)
-      return known.body === asked
-        ? expectReplay(known, reply, now)
-        : void expect(reply.body.error.code).toBe('conflict')
-    const refusal = refusalOf(who.scopes, wish)
-    if (refusal !== undefined) return void expect(reply.body.error?.code).toBe(refusal)
-    expect(reply).toMatchObject({ status: wish.groupA ? 201 : 200 })
-    remember(model, world, who.agent, wish, reply, asked, now)
-  })
-
-function refusalOf(held: readonly string[], wish: Wish): string | undefined {
-  const here = held.filter((one) => covers(one.split(':')[0] ?? '', wish.backend))
-  const wanted = wish.scopes?.map((one) => `${wish.backend}:${one}`) ?? []
-  if (here.length === 0 || !wanted.every((one) => held.some((own) => covers(own, one))))
-    return 'scope_not_allowed'
-  return wish.ttl === '25h' ? 'ttl_exceeded' : undefined
-}
-
-function expectReplay(
-  known: { credential: ModelCredential; token: string; at: number },
-  reply: Reply,
-  now: number,
-): void {
-  expect(reply.body.id).toBe(known.credential.id)
-  const { token } = reply.body
-  expect([undefined, known.token]).toContain(token)
-  if (statusOf(known.credential, now) === 'active' && now - known.at < KEEPS_TOKEN - 3_000)
-    expect(token).toBe(known.token)
-  if (known.credential.revoked || now - known.at > KEEPS_TOKEN + 3_000) expect(token).toBeUndefined()
-}
-
-function remember(
-  model: Model,
-  world: World,
-  agent: ModelAgent,
-  wish: Wish,
-  { body }: Reply,
-  asked: string,
-  now: number,
-): void {
-  const backend = model.backends.find((one) => one.name === wish.backend && !one.deleted)
-  if (backend === undefined) return
-  const secrets =
-    wish.backend === 'tok' ? [body.token, body.token.split('.')[2]] : [body.fields.password, body.fields.url]
-  for (const one of secrets) world.secrets.add(one)
-  expect(model.credentials.some((one) => one.id === body.id)).toBe(false)
-  const expiresAt = Date.parse(body.expires_at)
-  const longest = wish.ttl === undefined ? HOUR : wish.ttl === '1m' ? 60_000 : 24 * HOUR
-  expect(expiresAt).toBeLessThanOrEqual(
-    Math.min(now + longest + 3_000, agent.expiresAt ?? Number.POSITIVE_INFINITY),
-  )
-  const credential: ModelCredential = {
-    id: body.id,
-    agent,
-    backend,
-    scopes: wish.scopes ?? [],
-    expiresAt,
-    revokedAt: undefined,
-    revoked: false,
-    unsure: false,
-  }
-  model.credentials.push(credential)
-  if (wish.key !== undefined)
-    model.keys.set(`${agent.id}|${wish.key}`, { body: asked, credential, token: body.token, at: now })
-}
-
-type Revoker = 'owner' | 'other' | 'admin'
-
-const revoke = (index: number, by: Revoker, groupA: boolean) =>
-  command(`revoke(${index}, ${by}, ${groupA})`, async (model, world) => {
-    const now = world.now()
-    const credential = pick(model.credentials, index)
-    if (
-      credential === undefined ||
-      isNear(now, credential.expiresAt) ||
-      isNear(now, credential.agent.expiresAt)
-    )
-      return
-    const path = groupA ? `/api/v1/credentials/${credential.id}` : `/v1/active/${credential.id}`
-    if (by === 'admin') {
-      const reply = await world.admin('DELETE', groupA ? path : `/v1/admin/tokens/${credential.id}`)
-      expect(reply.status).toBe(groupA ? 200 : 204)
-      return noteRevoked(credential, reply, now)
-    }
-    const caller =
-      by === 'owner'
-        ? credential.agent
-        : model.agents.find(
-            (one) => one !== credential.agent && isAlive(one, now) && !isNear(now, one.expiresAt),
-          )
-    if (caller === undefined) return
-    const reply = await world.send('DELETE', path, caller.token)
-    if (!isAlive(caller, now)) return void expect(reply.status).toBe(401)
-    if (by === 'other') return void expect(reply.body.error.code).toBe('credential_not_found')
-    expect(reply.status).toBe(groupA ? 200 : 204)
-    noteRevoked(credential, reply, now)
-  })
-
-function noteRevoked(credential: ModelCredential, reply: Reply, now: number): void {
-  const before = statusOf(credential, now)
-  if (before === 'active') credential.revoked = true
-  if (reply.body === undefined) return
-  expect(reply.body).toMatchObject({ id: credential.id, revoked: true })
-  const at = Date.parse(reply.body.revoked_at)
-  if (before === 'active') expect(Math.abs(at - now)).toBeLessThan(3_000)
-  if (before === 'expired' && !credential.unsure) expect(at).toBe(credential.expiresAt)
-  if (credential.revokedAt !== undefined) expect(at, 'the first end counts').toBe(credential.revokedAt)
-  credential.revokedAt = at
-}
-
-const read = (index: number) =>
-  command(`read(${index})`, async (model, world) => {
-    const credential = pick(model.credentials, index)
-    if (credential !== undefined) await expectRead(credential, world)
-  })
-
-/** `GET` agrees with the model, for the administrator and, while it lives, for the owner. */
-export async function expectRead(credential: ModelCredential, world: World): Promise<void> {
-  const now = world.now()
-  const path = `/api/v1/credentials/${credential.id}`
-  const reply = await world.admin('GET', path)
-  expect(reply.body).toMatchObject({
-    id: credential.id,
-    backend: credential.backend.name,
-    agent: credential.agent.name,
-    expires_at: new Date(credential.expiresAt).toISOString(),
-  })
-  if (credential.scopes.length > 0) expect(reply.body.scopes).toEqual(credential.scopes)
-  expect(reply.body.revoked).toBe(reply.body.status === 'revoked')
-  expect(reply.body.token).toBeUndefined()
-  if (!credential.unsure && !isNear(now, credential.expiresAt))
-    expect(reply.body.status).toBe(statusOf(credential, now))
-  if (credential.revokedAt !== undefined && reply.body.revoked)
-    expect(Date.parse(reply.body.revoked_at)).toBe(credential.revokedAt)
-  if (isNear(now, credential.agent.expiresAt)) return
-  const own = await world.send('GET', path, credential.agent.token)
-  if (isAlive(credential.agent, now)) expect(own.body).toEqual(reply.body)
-  else expect(own.status).toBe(401)
-}
-
-const listActive = (index: number) =>
-  command(`listActive(${index})`, async (model, world) => {
-    const agent = pick(model.agents, index)
-    if (agent !== undefined) await expectActive(agent, model, world)
-  })
-
-export async function expectActive(agent: ModelAgent, model: Model, world: World): Promise<void> {
-  const now = world.now()
-  if (isNear(now, agent.expiresAt)) return
-  const reply = await world.send('GET', '/v1/active', agent.token)
-  if (!isAlive(agent, now)) return void expect(reply.status).toBe(401)
-  const own = model.credentials.filter(
-    (one) => one.agent === agent && !one.unsure && !isNear(now, one.expiresAt),
-  )
-  const listed = new Set<string>(reply.body.map((one: { id: string }) => one.id))
-  for (const one of own)
-    expect([one.id, listed.has(one.id)]).toEqual([one.id, statusOf(one, now) === 'active'])
-}
-
 const login = (index: number, narrow: boolean) =>
   command(`login(${index}, ${narrow})`, async (model, world) => {
     const now = world.now()
@@ -385,48 +168,57 @@ const backend = fc.constantFrom('tok' as const, 'db' as const)
 const wish: fc.Arbitrary<Wish> = fc
   .record({
     backend,
-    ttl: fc.constantFrom(undefined, undefined, '1m', '24h', '25h'),
-    scopes: fc.constantFrom(undefined, undefined, ['*'], ['read']),
+    ttl: fc.constantFrom(undefined, undefined, undefined, '1m', '24h', '24h', '25h'),
+    scopes: fc.constantFrom(undefined, undefined, undefined, ['*'], ['read']),
     key: fc.constantFrom(undefined, undefined, 'k1', 'k2'),
     groupA: fc.boolean(),
   })
   .map((one) => (one.backend === 'db' && one.scopes?.[0] === 'read' ? { ...one, scopes: ['*'] } : one))
 
+const times = (count: number, one: fc.Arbitrary<Command>) => Array.from({ length: count }, () => one)
+
+/** Sequences of at most so many; what only ends things is rarer than what makes them. */
 export const commands = (maxCommands: number) => {
-  const issuing = fc.tuple(index, fc.boolean(), wish).map(([who, jwt, one]) => issue(who, jwt, one))
-  const creating = fc
-    .tuple(fc.nat({ max: 3 }), fc.nat({ max: 4 }), fc.nat({ max: 4 }))
-    .map((all) => createAgent(...all))
-  const revoking = fc
-    .tuple(index, fc.constantFrom<Revoker>('owner', 'owner', 'other', 'admin'), fc.boolean())
-    .map((all) => revoke(...all))
+  const creating = fc.tuple(fc.nat({ max: 3 }), fc.nat({ max: 4 }), fc.nat({ max: 4 }))
+  const revoker = fc.constantFrom<Revoker>('owner', 'owner', 'other', 'admin')
   return fc.commands(
     [
-      issuing,
-      issuing,
-      issuing,
-      issuing,
-      issuing,
-      creating,
-      creating,
-      revoking,
-      revoking,
-      revoking,
-      fc.tuple(index, fc.boolean()).map((all) => deleteAgent(...all)),
-      backend.map(createBackend),
-      backend.map(createBackend),
-      fc.tuple(backend, fc.boolean()).map((all) => deleteBackend(...all)),
-      index.map(read),
-      index.map(listActive),
-      fc.tuple(index, fc.boolean()).map((all) => login(...all)),
-      fc.tuple(index, fc.boolean()).map((all) => login(...all)),
-      index.map(present),
-      index.map(signingKey),
-      fc.constantFrom(1_000, 70_000, 400_000, 3_700_000, 90_000_000).map(advance),
-      fc.constant(sweep()),
-      fc.constant(sweep()),
-      fc.constant(rotate()),
-      fc.constant(restart()),
+      ...times(
+        12,
+        fc.tuple(index, fc.nat({ max: 2 }), wish).map(([who, jwt, one]) => issue(who, jwt === 0, one)),
+      ),
+      ...times(
+        5,
+        fc.tuple(index, revoker, fc.boolean()).map((all) => revoke(...all)),
+      ),
+      ...times(
+        3,
+        creating.map((all) => createAgent(...all)),
+      ),
+      ...times(
+        1,
+        fc.tuple(index, fc.boolean()).map((all) => deleteAgent(...all)),
+      ),
+      ...times(2, backend.map(createBackend)),
+      ...times(
+        1,
+        fc.tuple(backend, fc.boolean()).map((all) => deleteBackend(...all)),
+      ),
+      ...times(1, index.map(read)),
+      ...times(1, index.map(listActive)),
+      ...times(
+        3,
+        fc.tuple(index, fc.boolean()).map((all) => login(...all)),
+      ),
+      ...times(2, index.map(present)),
+      ...times(1, index.map(signingKey)),
+      ...times(
+        2,
+        fc.constantFrom(1_000, 70_000, 70_000, 400_000, 400_000, 3_700_000, 90_000_000).map(advance),
+      ),
+      ...times(2, fc.constant(sweep())),
+      ...times(1, fc.constant(rotate())),
+      ...times(1, fc.constant(restart())),
     ],
     { maxCommands, size: 'max' },
   )

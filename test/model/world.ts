@@ -139,6 +139,7 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
       await app.close()
       await upstreamSql.end()
       await upstream.drop()
+      await dropRoles(server)
       await database?.drop()
       await rm(directory, { recursive: true, force: true })
     },
@@ -146,6 +147,15 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
 }
 
 export type World = Awaited<ReturnType<typeof openWorld>>
+/** What a sequence that failed has left behind would be taken for the next one's. */
+async function dropRoles(server: TestPostgres): Promise<void> {
+  const client = new pg.Client({ connectionString: server.url })
+  await client.connect()
+  const left = await client.query("SELECT rolname FROM pg_roles WHERE rolname LIKE 'mf\\_%'")
+  for (const { rolname } of left.rows) await client.query(`DROP ROLE ${pg.escapeIdentifier(rolname)}`)
+  await client.end()
+}
+
 async function dump(database: TestDatabase): Promise<Record<string, string>> {
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()

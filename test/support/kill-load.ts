@@ -1,4 +1,4 @@
-import { addAgent, type Issued } from './fault-world.ts'
+import type { Issued } from './fault-world.ts'
 import type { ServerProcess } from './server-process.ts'
 
 /** How far a change is known to have gone: not asked for, asked without an answer, acknowledged. */
@@ -25,12 +25,14 @@ export interface Ledger {
   readonly credentials: Map<string, KnownCredential>
   acknowledged: number
   unanswered: number
+  /** Answered with 502 or above. */
+  refused: number
   /** Answers other than those foreseen. */
   readonly odd: string[]
 }
 
 export function newLedger(): Ledger {
-  return { agents: [], credentials: new Map(), acknowledged: 0, unanswered: 0, odd: [] }
+  return { agents: [], credentials: new Map(), acknowledged: 0, unanswered: 0, refused: 0, odd: [] }
 }
 
 const CLIENTS = 6
@@ -71,8 +73,10 @@ async function step(server: ServerProcess, ledger: Ledger): Promise<void> {
 async function create(server: ServerProcess, ledger: Ledger): Promise<void> {
   names += 1
   const name = `load-${names}`
-  const made = await addAgent(server, name)
-  ledger.agents.push({ name, id: made.id, token: made.token, deleted: 'no' })
+  const body = { name, scopes: ['db', 'tok'] }
+  const reply = await server.call<{ id: string; token: string }>(undefined, 'POST', '/v1/admin/agents', body)
+  if (reply.status !== 200) return note(ledger, 'create', reply)
+  ledger.agents.push({ name, id: reply.body.id, token: reply.body.token, deleted: 'no' })
   ledger.acknowledged += 1
 }
 
@@ -94,22 +98,37 @@ async function revoke(server: ServerProcess, ledger: Ledger, one: KnownCredentia
   ledger.acknowledged += 1
 }
 
-async function issueOne(server: ServerProcess, ledger: Ledger, agent: KnownAgent): Promise<void> {
-  const backend = Math.random() < 0.7 ? 'db' : 'tok'
-  const short = Math.random() < 0.15
+/** One that lasts, upstream, with an agent of its own; asked for until it is acknowledged. */
+export async function issueLasting(server: ServerProcess, ledger: Ledger): Promise<void> {
+  await create(server, ledger)
+  const agent = ledger.agents.at(-1)
+  const before = ledger.credentials.size
+  while (agent !== undefined && ledger.credentials.size === before) {
+    await issueOne(server, ledger, agent, 'db', false)
+  }
+}
+
+async function issueOne(
+  server: ServerProcess,
+  ledger: Ledger,
+  agent: KnownAgent,
+  backend = Math.random() < 0.7 ? 'db' : 'tok',
+  short = Math.random() < 0.15,
+): Promise<void> {
   const body = { backend, ttl: short ? '2s' : '1h' }
   const reply = await server.call<Issued>(agent.token, 'POST', '/api/v1/credentials', body)
-  if (reply.status !== 201) {
-    // The agent may have been deleted by another client, and a slow upstream is not the subject here.
-    if (agent.deleted === 'no' && reply.status < 500) note(ledger, 'issue', reply)
-    return
-  }
+  // The agent may have been deleted by another client.
+  if (reply.status !== 201) return agent.deleted === 'no' ? note(ledger, 'issue', reply) : undefined
   ledger.credentials.set(reply.body.id, { issued: reply.body, agent, short, revoked: 'no' })
   ledger.acknowledged += 1
 }
 
-function note(ledger: Ledger, what: string, reply: { status: number; body: unknown }): void {
-  ledger.odd.push(`${what}: ${reply.status} ${JSON.stringify(reply.body)}`)
+/** What the store or the upstream cannot do for now is no surprise; it may or may not have been done. */
+async function note(ledger: Ledger, what: string, reply: { status: number; body: unknown }): Promise<void> {
+  const seen = `${what}: ${reply.status} ${JSON.stringify(reply.body)}`
+  if (reply.status < 502) ledger.odd.push(seen)
+  else ledger.refused += 1
+  await new Promise((resolve) => setTimeout(resolve, 20))
 }
 
 function pick<T>(from: readonly T[]): T {

@@ -62,8 +62,7 @@ process.once('exit', () => {
   for (const child of alive) child.kill('SIGKILL')
 })
 
-/** From the sources, on a free port. Resolves when it listens; throws with its log when it does not. */
-export async function startServerProcess(given: ServerGiven): Promise<ServerProcess> {
+function spawnServer(given: ServerGiven): ChildProcess {
   const preload = (given.preload ?? []).flatMap((module) => ['--import', module])
   const argv = ['server', '--data-dir', given.dataDir, '--listen', '127.0.0.1:0', ...(given.flags ?? [])]
   const child = spawn(process.execPath, [...preload, MAIN, ...argv], {
@@ -75,11 +74,27 @@ export async function startServerProcess(given: ServerGiven): Promise<ServerProc
     },
   })
   alive.add(child)
+  child.once('exit', () => alive.delete(child))
+  return child
+}
+
+/** SIGKILL in the midst of starting, or of whatever it does by then. */
+export async function killDuringStart(given: ServerGiven, afterMs: number): Promise<void> {
+  const child = spawnServer(given)
+  child.stdout?.resume()
+  child.stderr?.resume()
+  const ended = once(child, 'exit')
+  const timer = setTimeout(() => child.kill('SIGKILL'), afterMs)
+  const [code] = await ended
+  clearTimeout(timer)
+  if (code !== null) throw new Error(`the server ended by itself with ${code}`)
+}
+
+/** From the sources, on a free port. Resolves when it listens; throws with its log when it does not. */
+export async function startServerProcess(given: ServerGiven): Promise<ServerProcess> {
+  const child = spawnServer(given)
   const lines: string[] = []
-  const ended = once(child, 'exit').then(([code, signal]): Ended => {
-    alive.delete(child)
-    return { code, signal }
-  })
+  const ended = once(child, 'exit').then(([code, signal]): Ended => ({ code, signal }))
   const address = await untilListening(child, lines, ended)
   const adminToken = await readFile(join(given.dataDir, 'admin.token'), 'utf8')
   const end = (signal: NodeJS.Signals) => () => {

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# The tests on each line of Node that is supported, or on those named: scripts/matrix.sh 26
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ "$#" -gt 0 ] || set -- 24 26
+for line in "$@"; do
+  npx -y -p "node@$line" -c 'echo "Node $(node --version)" && node node_modules/vitest/vitest.mjs run' </dev/null
+done
