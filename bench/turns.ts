@@ -65,6 +65,8 @@ export async function takeTurns(
   ours: Contest,
   pace: Pace,
   say: (line: string) => void,
+  /** Called before each pair: a floor of another sort. */
+  beforePair: () => void = () => undefined,
 ): Promise<Turns[]> {
   const first = ours.asks[0]!
   const reply = await record(first, ours.port)
@@ -79,6 +81,7 @@ export async function takeTurns(
   for (const clients of pace.concurrencies) {
     const pairs: { floor: Burst; ours: Burst }[] = []
     for (let n = 0; n < pace.pairs; n += 1) {
+      beforePair()
       pairs.push({
         floor: await at(floor, clients, pace.burstMs),
         ours: await at(ours, clients, pace.burstMs),

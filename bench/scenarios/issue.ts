@@ -1,3 +1,5 @@
+import { type DiskSpeed, measureDisk } from '../disk.ts'
+import { median } from '../histogram.ts'
 import { freshDatabase } from '../postgres.ts'
 import { temporaryDirectory } from '../processes.ts'
 import { atMost, type Row, throughputRows } from '../report.ts'
@@ -40,19 +42,33 @@ async function issue(
   const dataDir = temporaryDirectory(bench.directory)
   const server = await startOurs({ ...bench, dataDir, databaseUrl })
   const agents = await furnish(server, AGENTS)
+  const disk: DiskSpeed[] = []
   const turns = await takeTurns(
     title,
     { pid: server.pid, port: server.port, asks: agents.map(issueAsk), status: 201 },
     bench.pace,
     bench.say,
+    () => {
+      disk.push(measureDisk(dataDir, bench.quick ? 50 : 200))
+    },
   )
   await server.stop()
   const rows = throughputRows(title, turns, { clients: GOAL_CLIENTS, atLeast: goal })
   const measured = turns.find((one) => one.clients === GOAL_CLIENTS)
   if (measured === undefined) return rows
   const tail = measured.ours.tail
+  const syncs = median(disk.map((one) => one.syncsPerSecond))
   return [
     ...rows,
+    {
+      scenario: `${title}: for each sync that the disk does`,
+      clients: GOAL_CLIENTS,
+      figures: { perSecond: measured.ours.perSecond },
+      floor: `fdatasync of 4 KiB ${syncs.toFixed(0)}/s`,
+      ratio: measured.ours.perSecond / syncs,
+      goal: undefined,
+      detail: { disk },
+    },
     {
       scenario: `${title}: p99`,
       clients: GOAL_CLIENTS,

@@ -35,6 +35,8 @@ export async function listTokens(
     const chunk = await next(cursor)
     for (const { row, at } of chunk) {
       cursor = at
+      // Its entry is still there, the credential has been pruned.
+      if (row === undefined) continue
       const view = viewOf(row, core.store.now())
       const issued = row.state !== 'pending' && row.state !== 'failed'
       if (!issued || (filter.status !== undefined && view.status !== filter.status)) continue
@@ -48,7 +50,7 @@ export async function listTokens(
   return { views, nextCursor: cursor }
 }
 
-type Source = (cursor: string | undefined) => Promise<{ row: CredentialRow; at: string }[]>
+type Source = (cursor: string | undefined) => Promise<{ row: CredentialRow | undefined; at: string }[]>
 
 async function sourceOf(core: Pick<Core, 'store'>, filter: TokenFilter): Promise<Source> {
   if (filter.agent === undefined && filter.backend === undefined) {
@@ -64,10 +66,7 @@ async function sourceOf(core: Pick<Core, 'store'>, filter: TokenFilter): Promise
     const entries = await core.store.audit.credentialsOf(question, CHUNK)
     const rows = await core.store.credentials.findAll(entries.flatMap((entry) => entry.credential_id ?? []))
     const byId = new Map(rows.map((row) => [row.id, row]))
-    return entries.flatMap((entry) => {
-      const row = byId.get(entry.credential_id ?? '')
-      return row === undefined ? [] : [{ row, at: entry.id }]
-    })
+    return entries.map((entry) => ({ row: byId.get(entry.credential_id ?? ''), at: entry.id }))
   }
 }
 

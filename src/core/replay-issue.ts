@@ -3,6 +3,7 @@ import { formatDuration } from '../domain/duration.ts'
 import { IDEMPOTENCY_MS, IDEMPOTENT_SECRET_MS } from '../domain/limits.ts'
 import { invalid, Problem } from '../domain/problems.ts'
 import type { Step } from '../store/change.ts'
+import type { CredentialRow } from '../store/schema.ts'
 import { readScopes } from './callers.ts'
 import { commit } from './commit.ts'
 import type { AgentCaller, Core } from './context.ts'
@@ -44,7 +45,10 @@ export async function replayReply(
     throw new Problem('conflict', { message: 'This Idempotency-Key was used for another request.' })
   const row = await core.store.credentials.find(known.credential_id)
   if (row === undefined) return { claim }
-  if (row.state === 'pending')
+  if (
+    isUnderWay(row) ||
+    (row.state === 'active' && known.reply === null && known.erase_at > core.store.now())
+  )
     throw new Problem('conflict', {
       message: 'The first request with this Idempotency-Key is still under way.',
       retryAfterSeconds: 1,
@@ -67,6 +71,11 @@ export async function replayReply(
       upstreamExpiresAt: row.upstream_expires_at,
     },
   }
+}
+
+/** Or has been since the claim was read: both have moved on by then, and the next try finds them so. */
+function isUnderWay({ state, end_reason }: Pick<CredentialRow, 'state' | 'end_reason'>): boolean {
+  return state === 'pending' || state === 'failed' || end_reason === 'interrupted'
 }
 
 /** The claim beside the record, with the reply where it is known; a second one under the key is refused as not unique. */

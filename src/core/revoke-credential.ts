@@ -81,6 +81,8 @@ async function endNow(
           reason,
           now,
         ),
+    // Who heard nothing may ask again with the same Idempotency-Key.
+    ...(reason === 'undelivered' ? [core.store.tokens.forgetIdempotentOf(row.agent_id, row.id)] : []),
     audit(core, caller, origin, {
       action: reason === 'expired' ? 'credential.expired' : 'credential.revoked',
       agent: agentOf(row),

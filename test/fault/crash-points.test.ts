@@ -103,11 +103,16 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
   let storeProxy: TripwireProxy
   let control: string
   const cases: Case[] = []
-  const fits = (point: Point) =>
-    'upstream' in point || (dialect === 'sqlite' ? 'process' in point : 'store' in point)
+  // What happens upstream is the same whatever the store: in the short run one of them is enough.
+  const short = dialect === 'postgres' && process.env['MAYFLY_LONG'] !== '1'
+  const fits = (point: Point) => {
+    if (short) return 'store' in point
+    return 'upstream' in point || (dialect === 'sqlite' ? 'process' in point : 'store' in point)
+  }
+  const isReply = (point: Point) => !short && 'process' in point && point.process.at === 'reply'
   const usable = (points: Table) =>
     points.flatMap(([what, choice, left]) => {
-      const point = choice.find(fits) ?? choice.find((one) => 'process' in one && one.process.at === 'reply')
+      const point = choice.find(fits) ?? choice.find(isReply)
       return point === undefined ? [] : [{ what, point, left }]
     })
 
@@ -197,18 +202,6 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
     await restart()
   })
 
-  test('issuing: with its COMMIT on the way until long after the restart', async () => {
-    const agent = await addAgent(world.server(), 'issuing.late')
-    cases.push({ what: 'issuing, late', agentId: agent.id, left: 'interrupted' })
-    const point: Point = { upstream: { at: 'delayed', sees: ['CREATE ROLE', 'COMMIT'] } }
-    await crash(point, (server) => issue(server, agent.token))
-    const failed = `/v1/admin/audit?agent=issuing.late&action=credential.revoke_failed`
-    await poll('a revocation that could not be', async () => {
-      return (await must<unknown[]>(world.server(), undefined, 'GET', failed)).length > 0
-    })
-    upstreamProxy.release()
-  })
-
   test('an Idempotency-Key is good for another try after each', { timeout: 180_000 }, async () => {
     const asked: { what: string; ask(): Promise<Reply<Issued>> }[] = []
     for (const { what, point } of usable(ISSUING)) {
@@ -230,6 +223,19 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
       expect(issued.token, what).toBeTypeOf('string')
       await logIn(issued)
     }
+  })
+
+  // The last of them: its failed revocations may leave the breaker open.
+  test.skipIf(short)('issuing: with its COMMIT on the way until long after the restart', async () => {
+    const agent = await addAgent(world.server(), 'issuing.late')
+    cases.push({ what: 'issuing, late', agentId: agent.id, left: 'interrupted' })
+    const point: Point = { upstream: { at: 'delayed', sees: ['CREATE ROLE', 'COMMIT'] } }
+    await crash(point, (server) => issue(server, agent.token))
+    const failed = `/v1/admin/audit?agent=issuing.late&action=credential.revoke_failed`
+    await poll('a revocation that could not be', async () => {
+      return (await must<unknown[]>(world.server(), undefined, 'GET', failed)).length > 0
+    })
+    upstreamProxy.release()
   })
 
   test('from no crash point does an account survive unrecorded', { timeout: 240_000 }, async () => {

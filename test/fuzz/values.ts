@@ -195,6 +195,43 @@ export function fittingObject(schema: Schema): fc.Arbitrary<Record<string, unkno
 
 const deep = (depth: number): unknown => (depth === 0 ? MARK : { a: deep(depth - 1) })
 
+/** Right in every way, so that the request gets as deep as it can. */
+const SANE: Record<string, fc.Arbitrary<unknown>> = {
+  backend: or('tok', 'tok', 'tok2', 'dead'),
+  ttl: or('10m', '45s', '1h30m'),
+  expires_in: or('10m', '1h30m'),
+  default_ttl: or('5m', '10m'),
+  max_ttl: or('2h', '24h'),
+  scopes: fc.constantFrom(['read'], ['read:a'], ['read', 'read:*']),
+  allowed_scopes: fc.constantFrom(null, ['read:*'], ['read', 'x']),
+  name: fc.nat({ max: 5_000 }).map((n) => `f-${n}`),
+  type: or('jwt'),
+  config: fc.constantFrom({ audience: 'demo' }, { audience: ['a', 'b'], algorithm: 'EdDSA' }),
+  params: fc.constant({}),
+  metadata: fc.constantFrom({}, { job: 7, '\u001b': 'é漢🦟' }),
+  rate: or('1000000/second'),
+  description: or('', 'what it is for'),
+  reason: or('because'),
+  note: or('so be it'),
+  max_active: fc.constant(null),
+  public_key: fc.constant({ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }),
+  grant_type: or('client_credentials'),
+  scope: or('openid', 'tok:read', 'openid tok:read'),
+  audience: pooled('issuer'),
+  resource: pooled('issuer'),
+  token: fc.oneof(pooled('jwt'), pooled('bearer'), pooled('credentialToken')),
+}
+
+/** Every field that it needs, and any of those whose right values are known. */
+export function sane(schema: Schema): fc.Arbitrary<Record<string, unknown>> {
+  const required = [...(schema.required ?? []), 'grant_type']
+  const parts = Object.entries(schema.properties ?? {})
+    .filter(([key]) => required.includes(key) || SANE[key] !== undefined)
+    .map(([key, part]) => [key, SANE[key] ?? fitting(part, key)] as const)
+  const requiredKeys = parts.map(([key]) => key).filter((key) => required.includes(key))
+  return fc.record(Object.fromEntries(parts), { requiredKeys }) as fc.Arbitrary<Record<string, unknown>>
+}
+
 /** Outside the schema more often than not. */
 export function broken(schema: Schema): fc.Arbitrary<unknown> {
   return fc.oneof(

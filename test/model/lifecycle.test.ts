@@ -12,7 +12,7 @@ import { openWorld, type World } from './world.ts'
  * store and with a real PostgreSQL as upstream. MAYFLY_FUZZ_SEED gives another seed, MAYFLY_LONG=1 far more.
  */
 const LONG = process.env['MAYFLY_LONG'] === '1'
-const SEQUENCES = LONG ? 150 : 10
+const SEQUENCES = LONG ? 150 : 8
 const LENGTH = LONG ? 100 : 70
 const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_121)
 
