@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import type { Config } from './config/config.ts'
+import { ConfigError } from './config/fault.ts'
 import type { Core } from './core/context.ts'
 import { auditRoutes } from './http/api-v1/audit.ts'
 import { backendRoutes } from './http/api-v1/backends.ts'
@@ -113,13 +114,28 @@ function listeners(config: Config, server: HttpServer, adminToken: string): Face
       const file = join(config.dataDir, 'admin.token')
       rmSync(file, { force: true })
       writeFileSync(file, adminToken, { mode: 0o600, flag: 'wx' })
-      const address = await server.listen(config.listen)
+      const address = await server.listen(config.listen).catch((error: unknown) => {
+        throw explainListen(error, config)
+      })
       if (config.unixSocket !== undefined) socket = await listenOnSocket(server, config.unixSocket)
       return address
     },
     drain,
     close: drain,
   }
+}
+
+/** The two faults of listening that the operator can mend, in words; any other as it is. */
+function explainListen(error: unknown, config: Config): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const where = `${config.listen.host}:${config.listen.port}`
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `${where} is in use, perhaps by another Mayfly: stop that one, or choose another address`,
+    EACCES: `this user may not listen on ${where}: choose a port above 1023`,
+    EADDRNOTAVAIL: `this machine has no address ${config.listen.host}`,
+  }
+  const message = typeof code === 'string' ? reasons[code] : undefined
+  return message === undefined ? error : new ConfigError([{ source: 'listen', message }])
 }
 
 /** Whoever may open the socket file is an administrator: 0600. */
