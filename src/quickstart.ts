@@ -24,13 +24,16 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
     ])
     return
   }
-  await createBackend(
-    core,
-    caller,
-    { type: 'jwt', name: 'demo', config: { audience: 'demo' }, description: 'made by the first start' },
-    true,
-    ORIGIN,
-  )
+  // A first start that was cut short may have left it.
+  if ((await core.store.backends.findByName('demo')) === undefined) {
+    await createBackend(
+      core,
+      caller,
+      { type: 'jwt', name: 'demo', config: { audience: 'demo' }, description: 'made by the first start' },
+      true,
+      ORIGIN,
+    )
+  }
   const { agent, token, clientSecret } = await createAgent(
     core,
     caller,
