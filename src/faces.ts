@@ -53,6 +53,7 @@ export async function openFaces(config: Config, core: Core, metrics: Metrics, lo
       : { tls: { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) } }),
   })
   server.decorateRequest('caller', undefined)
+  server.decorateRequest('origin', undefined)
   const registered = new Set<string>()
   server.addHook('onRoute', ({ method, url }) => {
     for (const one of [method].flat()) if (one !== 'HEAD') registered.add(`${one} ${url}`)

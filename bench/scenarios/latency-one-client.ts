@@ -5,7 +5,7 @@ import { atMost } from '../report.ts'
 import type { Scenario } from '../scenario.ts'
 import { furnish, startOurs } from '../server.ts'
 import { takeTurns } from '../turns.ts'
-import { issueAsk } from './issue.ts'
+import { AGENTS, issueAsk } from './issue.ts'
 
 const SLACK_MS = 1
 
@@ -16,7 +16,7 @@ export const latencyOneClient: Scenario = {
   async run(bench) {
     const dataDir = temporaryDirectory(bench.directory)
     const server = await startOurs({ ...bench, dataDir })
-    const agents = await furnish(server, 4)
+    const agents = await furnish(server, AGENTS)
     const before = measureDisk(dataDir, bench.quick ? 100 : 1_000)
     const signing = await measureOpenssl('ecdsap256', 1, bench.quick ? 1 : 2)
     const contest = { pid: server.pid, port: server.port, asks: agents.map(issueAsk), status: 201 }

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { audit } from '../core/audit-entry.ts'
 import { authenticate, requireScope } from '../core/authenticate.ts'
 import { commit } from '../core/commit.ts'
-import type { Caller, Core, LocalCaller } from '../core/context.ts'
+import type { Caller, Core, LocalCaller, Origin } from '../core/context.ts'
 import { Problem } from '../domain/problems.ts'
 import type { LocalVerdict } from './local-host.ts'
 import { type GateHook, originOf } from './route.ts'
@@ -14,6 +14,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set by the gate of the route; undefined on public ones. */
     caller: Caller | undefined
+    /** See `originOf`, which reads it once. */
+    origin: Origin | undefined
   }
 }
 

@@ -112,6 +112,11 @@ const CONTROLS = /\p{Cc}/gu
 
 /** As it goes into the audit: control characters escaped, 256 characters at most. */
 export function originOf(request: FastifyRequest): Origin {
+  request.origin ??= readOrigin(request)
+  return request.origin
+}
+
+function readOrigin(request: FastifyRequest): Origin {
   const agent = request.headers['user-agent']
   return {
     requestId: request.id,

@@ -19,8 +19,10 @@ const TIDY_MS = 30_000
 
 export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
   const sweeper = createSweeper(core)
+  const claimsVoided = voidClaims(core)
   const loops = [
     startLoop('sweep', SWEEP_MS, core.log, async (signal) => {
+      await claimsVoided
       await sweeper.sweep(signal)
       return false
     }),
@@ -46,4 +48,16 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
       await sweeper.idle()
     },
   }
+}
+
+/** SQLite has one process: what the last one had claimed is free. Elsewhere claims run out by themselves. */
+async function voidClaims(core: Core): Promise<void> {
+  if (core.store.dialect !== 'sqlite') return
+  const step = core.store.credentials.voidClaims(core.store.now())
+  await core.store.commit([step], { urgent: true }).catch((error: unknown) => {
+    core.log.warn(
+      { err: error },
+      'claims of the last process could not be voided; they run out by themselves',
+    )
+  })
 }

@@ -22,6 +22,7 @@ export function createCredentials(engine: Engine) {
   return {
     ...credentialReads(engine),
     ...credentialSteps(engine),
+    ...settlingSteps(engine),
     ...dueReads(engine),
     endAll: (
       owner: { agent_id: string } | { backend_uid: string },
@@ -136,15 +137,33 @@ function credentialSteps({ build }: Engine) {
           .where('state', '=', 'active'),
         ids.length,
       ),
+  }
+}
+
+/** The way of a credential that is `revoking`, and the end of its row. */
+function settlingSteps({ build }: Engine) {
+  const revoking = (id: string) =>
+    build.updateTable('credentials').where('id', '=', id).where('state', '=', 'revoking')
+  return {
     settle: (id: string, state: 'revoked' | 'expired', now: number): Step =>
+      run(revoking(id).set({ state, settled_at: now, due_at: null, stuck_at: null, handle: null }), 1),
+    /** What another process of ours had in hand when it died is due at once. Where one process alone may write. */
+    voidClaims: (now: number): Step =>
       run(
-        from(id, 'revoking').set({ state, settled_at: now, due_at: null, stuck_at: null, handle: null }),
-        1,
+        build
+          .updateTable('credentials')
+          .set({ due_at: now })
+          // The first condition is the index's own: without it SQLite would read every row.
+          .where(sql<boolean>`state IN ('pending', 'revoking')`)
+          .where('state', '=', 'revoking')
+          .where('attempts', '=', 0)
+          .where('due_at', '>', now),
+        'any',
       ),
     drop: (ids: readonly string[]): Step =>
       run(build.deleteFrom('credentials').where('id', 'in', ids), 'any'),
     postpone: (id: string, attempts: number, dueAt: number, stuckAt: number | null): Step =>
-      run(from(id, 'revoking').set({ attempts, due_at: dueAt, stuck_at: stuckAt }), 1),
+      run(revoking(id).set({ attempts, due_at: dueAt, stuck_at: stuckAt }), 1),
   }
 }
 
