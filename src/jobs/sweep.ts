@@ -5,7 +5,7 @@ import { expireLocal, takeOver } from '../core/expire-credentials.ts'
 import type { CredentialRow } from '../store/schema.ts'
 
 /** Rows of one commit for kinds without an upstream: small enough that a request beside it hardly waits. */
-const SLICE = 128
+const SLICE = 500
 /** Of one backend at once, for kinds with one. */
 const AT_ONCE = 4
 const BATCH = 32
