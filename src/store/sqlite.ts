@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { type Change, type Outcome, StoreError } from './change.ts'
 import { createClock } from './clock.ts'
@@ -36,7 +36,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
   const file = join(options.directory, 'mayfly.db')
   const queue = new CommitQueue(options, file)
   const newestAt = await queue.opened
-  const reader = openReader(file)
+  const reader = new Reader(file, () => queue.isQuiet())
+  queue.beforeBatch = () => reader.release()
   return {
     dialect: 'sqlite',
     build: createBuilder('sqlite'),
@@ -60,23 +61,46 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
   }
 }
 
-/** Reads what is committed, on the caller's thread: a hot read takes microseconds. */
-function openReader(file: string): { read<R>(sql: string, params: readonly Cell[]): R[]; close(): void } {
-  const db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
-  db.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY')
-  const statement = cacheStatements(db)
-  return {
-    read<R>(sql: string, params: readonly Cell[]): R[] {
-      if (!db.isOpen) throw new StoreError('the store is closed')
-      try {
-        return statement(sql).all(...params) as R[]
-      } catch (cause) {
-        throw new StoreError('the database cannot be read', { cause })
+/**
+ * Reads what is committed, on the caller's thread. While no batch is with the writer nothing can change, and one
+ * read transaction serves for many reads: taking the locks of each would cost ten times the look itself. It ends
+ * before the next batch is sent, so that it is never stale and never keeps the journal from being emptied.
+ */
+class Reader {
+  readonly #db: DatabaseSync
+  readonly #statement: (sql: string) => StatementSync
+  readonly #isQuiet: () => boolean
+  #holding = false
+
+  constructor(file: string, isQuiet: () => boolean) {
+    this.#db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
+    this.#db.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY')
+    this.#statement = cacheStatements(this.#db)
+    this.#isQuiet = isQuiet
+  }
+
+  read<R>(sql: string, params: readonly Cell[]): R[] {
+    if (!this.#db.isOpen) throw new StoreError('the store is closed')
+    try {
+      if (!this.#holding && this.#isQuiet()) {
+        this.#db.exec('BEGIN')
+        this.#holding = true
       }
-    },
-    close: () => {
-      if (db.isOpen) db.close()
-    },
+      return this.#statement(sql).all(...params) as R[]
+    } catch (cause) {
+      this.release()
+      throw new StoreError('the database cannot be read', { cause })
+    }
+  }
+
+  release(): void {
+    if (!this.#holding) return
+    this.#holding = false
+    if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close()
   }
 }
 
@@ -94,6 +118,7 @@ class CommitQueue {
   #closing = false
   generation = 0
   trouble: string | undefined
+  beforeBatch: () => void = () => undefined
 
   constructor(options: SqliteOptions, file: string) {
     this.#onTrouble = options.onTrouble ?? (() => undefined)
@@ -121,6 +146,11 @@ class CommitQueue {
     })
   }
 
+  /** Nothing is with the writer, nor will it touch the file by itself to mend it. */
+  isQuiet(): boolean {
+    return this.#underWay.length === 0 && this.trouble === undefined && !this.#closing
+  }
+
   /** Commits what is queued, then lets go of the file. */
   async close(): Promise<void> {
     if (!this.#closing) {
@@ -139,6 +169,7 @@ class CommitQueue {
 
   #send(): void {
     this.#scheduled = false
+    this.beforeBatch()
     this.#underWay = this.#queue.splice(0, MAX_BATCH)
     if (this.#underWay.length > 0) {
       this.#tell({ batch: this.#underWay.map(({ change, urgent }) => ({ change, urgent })) })
@@ -160,6 +191,7 @@ class CommitQueue {
         return
       case 'trouble':
         this.trouble = message.trouble
+        if (message.trouble !== undefined) this.beforeBatch()
         this.#onTrouble(message.what, new Error(message.cause))
         return
       case 'done':
