@@ -4,8 +4,11 @@ import { settleUpstream } from '../core/end-upstream.ts'
 import { expireLocal, takeOver } from '../core/expire-credentials.ts'
 import type { CredentialRow } from '../store/schema.ts'
 
-/** Rows of one commit for kinds without an upstream: small enough that a request beside it hardly waits. */
-const SLICE = 500
+/**
+ * Rows of one commit for kinds without an upstream. SQLite has one writer, and a request waits for the slice before
+ * it; PostgreSQL has others, and a larger slice spares round trips.
+ */
+const SLICE = { sqlite: 128, postgres: 500 }
 /** Of one backend at once, for kinds with one. */
 const AT_ONCE = 4
 const BATCH = 32
@@ -18,7 +21,7 @@ export function createSweeper(core: Core) {
   const busy = new Map<string, Promise<void>>()
 
   async function sweepBackend(backend: OpenBackend, signal: AbortSignal): Promise<void> {
-    const limit = backend.kind.upstream ? BATCH : SLICE
+    const limit = backend.kind.upstream ? BATCH : SLICE[core.store.dialect]
     while (!signal.aborted) {
       if (backend.kind.upstream && backend.breaker.wait() > 0) return
       const rows = await core.store.credentials.takeDue(backend.uid, core.store.now(), limit)
