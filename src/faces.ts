@@ -43,6 +43,7 @@ export interface Faces {
 
 export async function openFaces(config: Config, core: Core, metrics: Metrics, log: Log): Promise<Faces> {
   const adminToken = randomBytes(32).toString('hex')
+  const fromUnix = new WeakSet<object>()
   const server = createHttpServer({
     log,
     newRequestId: () => core.ids.id('request'),
@@ -69,11 +70,19 @@ export async function openFaces(config: Config, core: Core, metrics: Metrics, lo
     serverUid: process.getuid?.() ?? -1,
     tls: config.tls !== undefined,
   })
-  addRoutes({ server, core, gate: createGate({ core, localHost, adminToken }) }, config, metrics)
+  addRoutes(
+    {
+      server,
+      core,
+      gate: createGate({ core, localHost, adminToken, isUnixSocket: (socket) => fromUnix.has(socket) }),
+    },
+    config,
+    metrics,
+  )
   if (config.accessLog) logRequests(server, log)
   await server.ready()
   checkRoutes(registered)
-  return listeners(config, server, adminToken)
+  return listeners(config, server, adminToken, fromUnix)
 }
 
 function addRoutes(http: Http, config: Config, metrics: Metrics): void {
@@ -98,7 +107,7 @@ function addRoutes(http: Http, config: Config, metrics: Metrics): void {
   adminKeyRoutes(http)
 }
 
-function listeners(config: Config, server: HttpServer, adminToken: string): Faces {
+function listeners(config: Config, server: HttpServer, adminToken: string, fromUnix: WeakSet<object>): Faces {
   let socket: Server | undefined
   let closing: Promise<void> | undefined
   const drain = () => {
@@ -118,7 +127,7 @@ function listeners(config: Config, server: HttpServer, adminToken: string): Face
       const address = await server.listen(config.listen).catch((error: unknown) => {
         throw explainListen(error, config)
       })
-      if (config.unixSocket !== undefined) socket = await listenOnSocket(server, config.unixSocket)
+      if (config.unixSocket !== undefined) socket = await listenOnSocket(server, config.unixSocket, fromUnix)
       return address
     },
     drain,
@@ -140,9 +149,10 @@ function explainListen(error: unknown, config: Config): unknown {
 }
 
 /** Whoever may open the socket file is an administrator: 0600. */
-async function listenOnSocket(server: HttpServer, path: string): Promise<Server> {
+async function listenOnSocket(server: HttpServer, path: string, accepted: WeakSet<object>): Promise<Server> {
   rmSync(path, { force: true })
   const socket = createServer((request, response) => server.routing(request, response))
+  socket.on('connection', (connection) => accepted.add(connection))
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
     socket.listen(path, resolve)

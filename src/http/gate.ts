@@ -22,6 +22,8 @@ declare module 'fastify' {
 export interface GateParts {
   readonly core: Core
   readonly localHost: (request: IncomingMessage) => LocalVerdict | Promise<LocalVerdict>
+  /** Whether our own unix socket accepted it: known from the listener, never guessed from a missing address. */
+  readonly isUnixSocket: (socket: object) => boolean
   /** Hex of 256 bits, from the file `admin.token`; new at each start. */
   readonly adminToken: string
 }
@@ -68,8 +70,7 @@ function localCaller(
       ? enter(parts, rule, 'admin_token', request)
       : undefined
   }
-  if (request.raw.socket.remoteAddress === undefined && isUnixSocket(request))
-    return enter(parts, rule, 'unix_socket', request)
+  if (parts.isUnixSocket(request.raw.socket)) return enter(parts, rule, 'unix_socket', request)
   return askLocalHost(parts, rule, request)
 }
 
@@ -97,10 +98,6 @@ async function enter(
     code: 'audit_unavailable',
   })
   return caller
-}
-
-function isUnixSocket(request: FastifyRequest): boolean {
-  return typeof request.raw.socket.address === 'function' && !('port' in request.raw.socket.address())
 }
 
 function isAdminToken(token: string, authorization: string): boolean {

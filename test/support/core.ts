@@ -121,7 +121,12 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     trace: traced,
   }
   const server = createHttpServer({ log, newRequestId: () => core.ids.id('request') })
-  const gate = createGate({ core, localHost: () => 'not_local', adminToken: ADMIN_TOKEN })
+  const gate = createGate({
+    core,
+    localHost: () => 'not_local',
+    adminToken: ADMIN_TOKEN,
+    isUnixSocket: () => false,
+  })
   return {
     core,
     http: { server, core, gate },
