@@ -32,7 +32,7 @@ function auditRow(core: Parts, caller: Caller | undefined, origin: Origin, entry
     outcome: entry.outcome ?? 'ok',
     agent_id: entry.agent?.id ?? own?.agentId ?? '',
     agent_name: entry.agent?.name ?? own?.agentName ?? null,
-    actor: actorOf(caller),
+    ...traceOf(caller, origin),
     backend: entry.backend ?? '',
     credential_id: entry.credentialId ?? null,
     scopes:
@@ -40,12 +40,19 @@ function auditRow(core: Parts, caller: Caller | undefined, origin: Origin, entry
         ? (entry.scopes ?? null)
         : JSON.stringify(entry.scopes),
     ttl_ms: entry.ttlMs ?? null,
+    metadata: entry.metadata === undefined ? null : JSON.stringify(entry.metadata),
+    details: entry.details === undefined ? null : JSON.stringify(entry.details),
+  }
+}
+
+/** Who did it and from where: the same columns in every entry, whether it is made here or by the set in the store. */
+export function traceOf(caller: Caller | undefined, origin: Origin) {
+  return {
+    actor: actorOf(caller),
     ip_address: origin.ipAddress,
     user_agent: origin.userAgent,
     auth_method: caller?.method ?? null,
     request_id: origin.requestId === '' ? null : origin.requestId,
-    metadata: entry.metadata === undefined ? null : JSON.stringify(entry.metadata),
-    details: entry.details === undefined ? null : JSON.stringify(entry.details),
   }
 }
 

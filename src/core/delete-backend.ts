@@ -1,6 +1,6 @@
 import { nameKey } from '../domain/agent.ts'
 import { Problem } from '../domain/problems.ts'
-import { actorOf, audit } from './audit-entry.ts'
+import { audit, traceOf } from './audit-entry.ts'
 import { commit } from './commit.ts'
 import type { Caller, Core, Origin } from './context.ts'
 
@@ -23,13 +23,7 @@ export async function deleteBackend(
     })
   }
   const now = core.store.now()
-  const by = {
-    actor: actorOf(caller),
-    ip_address: origin.ipAddress,
-    user_agent: origin.userAgent,
-    auth_method: caller.method,
-    request_id: origin.requestId,
-  }
+  const by = traceOf(caller, origin)
   const outcome = await commit(
     core,
     [

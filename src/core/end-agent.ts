@@ -3,7 +3,7 @@ import type { EndReason } from '../domain/credential.ts'
 import { Problem } from '../domain/problems.ts'
 import type { Step } from '../store/change.ts'
 import type { AgentRow } from '../store/schema.ts'
-import { actorOf, audit } from './audit-entry.ts'
+import { audit, traceOf } from './audit-entry.ts'
 import { commit } from './commit.ts'
 import type { Caller, Core, Origin } from './context.ts'
 
@@ -36,13 +36,7 @@ export async function endAgent(
 ): Promise<void> {
   const now = core.store.now()
   const [action, reason] = REASONS[how]
-  const by = {
-    actor: actorOf(caller),
-    ip_address: origin.ipAddress,
-    user_agent: origin.userAgent,
-    auth_method: caller?.method ?? null,
-    request_id: origin.requestId === '' ? null : origin.requestId,
-  }
+  const by = traceOf(caller, origin)
   const change: Step[] = [
     ...core.store.agents.end(row.id, how, now),
     ...core.store.credentials.endAll({ agent_id: row.id }, reason, now, by),

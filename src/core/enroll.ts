@@ -9,7 +9,7 @@ import { commit, commitOrConflict } from './commit.ts'
 import type { Core, Origin } from './context.ts'
 import { prepareAgent } from './create-agent.ts'
 import { takeTurn } from './in-turn.ts'
-import { answerOf, type Enrollment } from './pending-enrollment.ts'
+import { answerOf, type Enrollment, UNDECIDED } from './pending-enrollment.ts'
 import { takeOrRefuse } from './rates.ts'
 
 export interface EnrollCommand {
@@ -82,17 +82,9 @@ function draft(
     reason: null,
     lifetime_ms: null,
     ip_address: origin.ipAddress,
-    status: 'pending',
-    note: null,
     created_at: now,
     expires_at: now + ENROLLMENT_MS,
-    decided_at: null,
-    decided_by: null,
-    decision_note: null,
-    answer: null,
-    collect_until: null,
-    collected_at: null,
-    erase_at: null,
+    ...UNDECIDED,
   }
   return { row, nameNote }
 }

@@ -1,4 +1,5 @@
 import { nameKey } from '../domain/agent.ts'
+import { isId } from '../domain/ids.ts'
 import { Problem } from '../domain/problems.ts'
 import type { AgentWithUse } from '../store/agents.ts'
 import type { SigningKeyRow } from '../store/schema.ts'
@@ -52,4 +53,10 @@ export function listSigningKeys(
   limit: number,
 ): Promise<SigningKeyRow[]> {
   return core.store.agents.listSigningKeys(cursor, limit)
+}
+
+/** The id itself (also of an agent that has ended), or that of the living agent of this name. */
+export async function findAgentId(core: Pick<Core, 'store'>, agent: string): Promise<string | undefined> {
+  if (isId('agent', agent)) return agent
+  return (await core.store.agents.findByName(nameKey(agent)))?.id
 }

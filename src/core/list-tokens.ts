@@ -1,9 +1,9 @@
-import { nameKey } from '../domain/agent.ts'
 import type { Status } from '../domain/credential.ts'
 import { isId } from '../domain/ids.ts'
 import { invalid } from '../domain/problems.ts'
 import type { CredentialRow } from '../store/schema.ts'
 import type { Core } from './context.ts'
+import { findAgentId } from './list-agents.ts'
 import { type CredentialView, viewOf } from './read-credential.ts'
 
 export interface TokenFilter {
@@ -59,7 +59,7 @@ async function sourceOf(core: Pick<Core, 'store'>, filter: TokenFilter): Promise
       (await core.store.credentials.list(cursor, CHUNK)).map((row) => ({ row, at: row.id }))
   }
   if (filter.cursor !== undefined && !isId('audit', `aud_${filter.cursor}`)) throw badCursor()
-  const agentId = await agentIdOf(core, filter.agent)
+  const agentId = filter.agent === undefined ? undefined : await findAgentId(core, filter.agent)
   if (filter.agent !== undefined && agentId === undefined) return async () => []
   return async (cursor) => {
     const question = { agentId, backend: filter.backend, action: 'credential.issued', before: cursor }
@@ -68,11 +68,6 @@ async function sourceOf(core: Pick<Core, 'store'>, filter: TokenFilter): Promise
     const byId = new Map(rows.map((row) => [row.id, row]))
     return entries.map((entry) => ({ row: byId.get(entry.credential_id ?? ''), at: entry.id }))
   }
-}
-
-async function agentIdOf(core: Pick<Core, 'store'>, agent: string | undefined): Promise<string | undefined> {
-  if (agent === undefined || isId('agent', agent)) return agent
-  return (await core.store.agents.findByName(nameKey(agent)))?.id
 }
 
 function badCursor() {

@@ -8,6 +8,19 @@ import type { CreatedAgent } from './create-agent.ts'
 export type Enrollment = EnrollmentRow
 export type EnrollmentStatus = 'pending' | 'approved' | 'rejected' | 'expired'
 
+/** What a request has while nobody has decided on it. */
+export const UNDECIDED = {
+  status: 'pending',
+  note: null,
+  decided_at: null,
+  decided_by: null,
+  decision_note: null,
+  answer: null,
+  collect_until: null,
+  collected_at: null,
+  erase_at: null,
+} as const
+
 /** As it stands at `now`, whether or not the job that expires has been there already. */
 export function statusOf(row: Enrollment, now: number): EnrollmentStatus {
   if (row.status === 'pending') return row.expires_at <= now ? 'expired' : 'pending'

@@ -1,5 +1,4 @@
 import { ACTIONS } from '../domain/actions.ts'
-import { nameKey } from '../domain/agent.ts'
 import { parseDuration } from '../domain/duration.ts'
 import { isId, lowestBodyAt } from '../domain/ids.ts'
 import { DEFAULT_PAGE } from '../domain/limits.ts'
@@ -7,8 +6,8 @@ import { invalid, Problem } from '../domain/problems.ts'
 import { coversAny } from '../domain/scope.ts'
 import type { AuditFilter } from '../store/audit.ts'
 import type { AuditRow } from '../store/schema.ts'
-
 import type { Caller, Core } from './context.ts'
+import { findAgentId } from './list-agents.ts'
 
 export interface AuditQuestion {
   readonly backend?: string | undefined
@@ -75,7 +74,7 @@ async function readFilter(
   const until =
     question.until === undefined ? undefined : lowestBodyAt(readTime(question.until, 'until', now) + 1)
   const before = [until, question.cursor].filter((bound) => bound !== undefined).sort()[0]
-  const agentId = question.agent === undefined ? undefined : await agentIdOf(core, question.agent)
+  const agentId = question.agent === undefined ? undefined : await findAgentId(core, question.agent)
   if (question.agent !== undefined && agentId === undefined) return undefined
   return {
     agentId,
@@ -85,12 +84,6 @@ async function readFilter(
     from,
     before,
   }
-}
-
-/** The living agent of this name, or the id itself. */
-async function agentIdOf(core: Pick<Core, 'store'>, agent: string): Promise<string | undefined> {
-  if (isId('agent', agent)) return agent
-  return (await core.store.agents.findByName(nameKey(agent)))?.id
 }
 
 const ISO = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/

@@ -7,7 +7,7 @@ import { audit } from './audit-entry.ts'
 import { commitOrConflict } from './commit.ts'
 import type { AgentCaller, Core, Origin } from './context.ts'
 import { requireRoom } from './enroll.ts'
-import type { Enrollment } from './pending-enrollment.ts'
+import { type Enrollment, UNDECIDED } from './pending-enrollment.ts'
 import { takeOrRefuse } from './rates.ts'
 
 export interface ScopesCommand {
@@ -85,16 +85,8 @@ function amendment(
     reason: command.reason ?? null,
     lifetime_ms: lifetimeMs ?? null,
     ip_address: origin.ipAddress,
-    status: 'pending',
-    note: null,
     created_at: now,
     expires_at: now + ENROLLMENT_MS,
-    decided_at: null,
-    decided_by: null,
-    decision_note: null,
-    answer: null,
-    collect_until: null,
-    collected_at: null,
-    erase_at: null,
+    ...UNDECIDED,
   }
 }
