@@ -1,43 +1,27 @@
 import type { OpenBackend } from '../backends/registry.ts'
 import type { CredentialRow } from '../store/schema.ts'
-import { audit } from './audit-entry.ts'
+import { audit, traceOf } from './audit-entry.ts'
 import { type Core, SYSTEM } from './context.ts'
 import { agentOf } from './end-upstream.ts'
 
 type Parts = Pick<Core, 'store' | 'ids' | 'meter' | 'settings'>
 
-/** Kinds without an upstream: past its expiry is expired, with one entry each, as one change. */
+/**
+ * Kinds without an upstream: past its expiry is expired, with one entry each, as one change. Returns how many it
+ * ended; undefined when somebody revoked one of them meanwhile, and nothing was done.
+ */
 export async function expireLocal(
   core: Parts,
   backend: OpenBackend,
-  rows: readonly CredentialRow[],
-): Promise<void> {
-  const ended = rows.filter((row) => row.state === 'active')
-  const entries = ended.map((row) => expiredEntry(core, row))
-  const outcome = await core.store.commit(
-    [
-      core.store.credentials.finishActive(
-        ended.map((row) => row.id),
-        'expired',
-        'expired',
-        core.store.now(),
-      ),
-      ...entries,
-    ],
-    { urgent: true },
-  )
-  if (outcome.done) {
-    core.meter.expired(backend.name, ended.length)
-    return
-  }
-  // Somebody revoked one of them meanwhile: one by one, each either ours or theirs.
-  for (const row of ended) {
-    const steps = [
-      core.store.credentials.finishActive([row.id], 'expired', 'expired', core.store.now()),
-      expiredEntry(core, row),
-    ]
-    if ((await core.store.commit(steps, { urgent: true })).done) core.meter.expired(backend.name, 1)
-  }
+  limit: number,
+): Promise<number | undefined> {
+  const now = core.store.now()
+  const ids = await core.store.credentials.expired(backend.uid, now, limit)
+  if (ids.length === 0) return 0
+  const steps = core.store.credentials.expireAll(ids, now, traceOf(undefined, SYSTEM))
+  if (!(await core.store.commit(steps, { urgent: true, bulk: true })).done) return undefined
+  core.meter.expired(backend.name, ids.length)
+  return ids.length
 }
 
 function expiredEntry(core: Parts, row: CredentialRow) {

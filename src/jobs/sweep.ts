@@ -8,10 +8,12 @@ import type { CredentialRow } from '../store/schema.ts'
  * Rows of one commit for kinds without an upstream. SQLite has one writer, and a request waits for the slice before
  * it; PostgreSQL has others, and a larger slice spares round trips.
  */
-const SLICE = { sqlite: 128, postgres: 500 }
+const SLICE = { sqlite: 96, postgres: 500 }
 /** Of one backend at once, for kinds with one. */
 const AT_ONCE = 4
 const BATCH = 32
+/** Slices that somebody else's revocations may spoil before the next look. */
+const TRIES = 8
 
 /**
  * Ends what is due: expired credentials, revocations to be tried again, issues that were interrupted. Every
@@ -21,16 +23,26 @@ export function createSweeper(core: Core) {
   const busy = new Map<string, Promise<void>>()
 
   async function sweepBackend(backend: OpenBackend, signal: AbortSignal): Promise<void> {
-    const limit = backend.kind.upstream ? BATCH : SLICE[core.store.dialect]
-    while (!signal.aborted) {
-      if (backend.kind.upstream && backend.breaker.wait() > 0) return
-      const rows = await core.store.credentials.takeDue(backend.uid, core.store.now(), limit)
-      if (rows.length === 0) break
-      if (backend.kind.upstream) await settleAll(core, backend, rows, signal)
-      else await expireLocal(core, backend, rows)
-      if (rows.length < limit) break
-    }
+    if (backend.kind.upstream) await sweepUpstream(backend, signal)
+    else await sweepLocal(backend, signal)
     if (backend.endedAt !== null) await forgetEnded(core, backend)
+  }
+
+  async function sweepLocal(backend: OpenBackend, signal: AbortSignal): Promise<void> {
+    const limit = SLICE[core.store.dialect]
+    for (let refused = 0; !signal.aborted && refused < TRIES; ) {
+      const ended = await expireLocal(core, backend, limit)
+      if (ended === undefined) refused += 1
+      else if (ended < limit) return
+    }
+  }
+
+  async function sweepUpstream(backend: OpenBackend, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && backend.breaker.wait() <= 0) {
+      const rows = await core.store.credentials.takeDue(backend.uid, core.store.now(), BATCH)
+      await settleAll(core, backend, rows, signal)
+      if (rows.length < BATCH) return
+    }
   }
 
   return {

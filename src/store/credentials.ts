@@ -3,7 +3,7 @@ import type { EndReason } from '../domain/credential.ts'
 import type { Step } from './change.ts'
 import { countRows } from './count.ts'
 import type { EndedBy } from './end-all.ts'
-import { endAll } from './end-all.ts'
+import { endAll, expireAll } from './end-all.ts'
 import type { Engine } from './engine.ts'
 import { run } from './run.ts'
 import type { CredentialRow } from './schema.ts'
@@ -30,6 +30,7 @@ export function createCredentials(engine: Engine) {
       now: number,
       by: EndedBy,
     ): Step[] => endAll(engine.build, owner, reason, now, by),
+    expireAll: (ids: readonly string[], now: number, by: EndedBy): Step[] => expireAll(engine, ids, now, by),
   }
 }
 
@@ -176,7 +177,15 @@ function dueReads(engine: Engine) {
       .where('due_at', '<=', now)
       .orderBy('due_at')
       .limit(limit)
+  const expired = engine.prepare<{ id: string }>(
+    `SELECT id FROM credentials WHERE backend_uid = ? AND due_at <= ? AND state = 'active' ORDER BY due_at LIMIT (? + 0)${
+      engine.dialect === 'sqlite' ? '' : ' FOR UPDATE SKIP LOCKED'
+    }`,
+  )
   return {
+    /** Ids of the active ones due at `now`, earliest first; on PostgreSQL without those that another node is ending. */
+    expired: async (backendUid: string, now: number, limit: number): Promise<string[]> =>
+      (await expired([backendUid, now, limit])).map(({ id }) => id),
     /** Due at `now`, earliest first. On PostgreSQL they are claimed: no other node is given them for a while. */
     takeDue: async (backendUid: string, now: number, limit: number): Promise<CredentialRow[]> => {
       const due = dueOf(backendUid, now, limit)

@@ -1,7 +1,9 @@
-import { type Kysely, sql } from 'kysely'
+import { type Expression, type Kysely, type SqlBool, sql } from 'kysely'
+import type { Action } from '../domain/actions.ts'
 import type { EndReason } from '../domain/credential.ts'
 import { encodeTime } from '../domain/ids.ts'
 import type { Step } from './change.ts'
+import type { Engine } from './engine.ts'
 import { run } from './run.ts'
 import type { AuditRow, Tables } from './schema.ts'
 
@@ -46,30 +48,69 @@ export function endAll(
     .where('ended_at', 'is', null)
     // What has expired already stays expired: the sweeper is about to say so, whoever has ended since.
     .where(sql<boolean>`NOT (state = 'active' AND expires_at <= ${now})`)
-  const entries = entriesOf(build, reason, now, by)
-    .where(column, '=', id)
-    .where('end_reason', '=', reason)
-    .where('ended_at', '=', now)
-  const recorded = build
-    .insertInto('audit')
-    .columns(['id', 'at', 'action', 'outcome', 'credential_id', 'details', ...COPIED, ...GIVEN])
-    .expression(entries)
-  return [run(ended, 'any'), run(recorded, 'any')]
+  const theirs = sql<boolean>`${sql.ref(column)} = ${id} AND end_reason = ${reason} AND ended_at = ${now}`
+  return [
+    run(ended, 'any'),
+    run(record(build, { action: 'credential.revoked', reason, now, by }, theirs), 'any'),
+  ]
 }
 
-/** An entry's id is its time and the credential's own tail (which starts at the 16th character of `cred_…`). */
-function entriesOf(build: Kysely<Tables>, reason: EndReason, now: number, by: EndedBy) {
+/**
+ * Ends what has passed its expiry and has nothing to be revoked upstream, each with its audit entry: all of `ids`, or
+ * none when one of them is not active any more.
+ */
+export function expireAll(
+  engine: Pick<Engine, 'build' | 'dialect'>,
+  ids: readonly string[],
+  now: number,
+  by: EndedBy,
+): Step[] {
+  const { build } = engine
+  const among =
+    engine.dialect === 'sqlite'
+      ? sql<boolean>`id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
+      : sql<boolean>`id = ANY (cast(${`{${ids.join(',')}}`} as text[]))`
+  const ended = build
+    .updateTable('credentials')
+    .set({
+      state: 'expired',
+      end_reason: 'expired',
+      ended_at: sql`expires_at`,
+      settled_at: now,
+      due_at: null,
+      handle: null,
+    })
+    .where(among)
+    .where('state', '=', 'active')
+  const recorded = record(build, { action: 'credential.expired', now, by }, among)
+  return [run(ended, ids.length), run(recorded, ids.length)]
+}
+
+interface Entries {
+  readonly action: Action
+  readonly reason?: EndReason
+  readonly now: number
+  readonly by: EndedBy
+}
+
+/** One entry for each. Its id is its time and the credential's own tail (which starts at the 16th character of `cred_…`). */
+function record(build: Kysely<Tables>, { action, reason, now, by }: Entries, which: Expression<SqlBool>) {
   const text = (value: string | null) => sql<string>`cast(${value} as text)`
-  return build
+  const entries = build
     .selectFrom('credentials')
     .select([
       sql<string>`${sql.lit(encodeTime(now))} || substr(id, 16)`.as('id'),
       sql<number>`cast(${now} as bigint)`.as('at'),
-      sql.lit('credential.revoked').as('action'),
+      sql.lit(action).as('action'),
       sql.lit('ok').as('outcome'),
       sql<string>`id`.as('credential_id'),
-      text(JSON.stringify({ reason })).as('details'),
+      text(reason === undefined ? null : JSON.stringify({ reason })).as('details'),
       ...COPIED,
       ...GIVEN.map((name) => text(by[name]).as(name)),
     ])
+    .where(which)
+  return build
+    .insertInto('audit')
+    .columns(['id', 'at', 'action', 'outcome', 'credential_id', 'details', ...COPIED, ...GIVEN])
+    .expression(entries)
 }

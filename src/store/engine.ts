@@ -7,6 +7,8 @@ export type Dialect = 'sqlite' | 'postgres'
 export interface CommitOptions {
   /** Ends something: still done when the disk is full, out of the reserve. */
   urgent?: boolean
+  /** Large, and nobody waits for it: SQLite commits it by itself, in turns with all that somebody waits for. */
+  bulk?: boolean
 }
 
 /** What is counted for `/metrics`. */

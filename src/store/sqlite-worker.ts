@@ -4,8 +4,8 @@ import { type Result, type Submitted, Writer } from './sqlite-writer.ts'
 
 /** What the two threads say to each other. */
 export interface Request {
-  /** Absent: close the file and end. */
-  readonly batch?: readonly Submitted[]
+  /** `Submitted[]` as JSON, which holds every value that can be stored. Absent: close the file and end. */
+  readonly batch?: string
 }
 
 export type Message =
@@ -41,7 +41,7 @@ async function main(say: (message: Message) => void, directory: string, file: st
     say({ kind: 'trouble', what: 'the database can be written again', cause: '', trouble: undefined })
   parentPort?.on('message', ({ batch }: Request) => {
     if (batch !== undefined) {
-      const results = writer.apply(batch)
+      const results = writer.apply(JSON.parse(batch) as Submitted[])
       say({ kind: 'done', results, trouble: writer.trouble })
       return
     }

@@ -112,9 +112,11 @@ class CommitQueue {
   readonly #onTrouble: (what: string, error: unknown) => void
   readonly #worker: Worker
   readonly #queue: Waiting[] = []
+  readonly #bulk: Waiting[] = []
   readonly #ended = Promise.withResolvers<void>()
   #underWay: readonly Waiting[] = []
   #scheduled = false
+  #wasBulk = false
   #closing = false
   generation = 0
   trouble: string | undefined
@@ -139,9 +141,10 @@ class CommitQueue {
   async commit(change: Change, options: CommitOptions = {}): Promise<Outcome> {
     requireStorable(change)
     if (this.#closing) throw new StoreError('the store is closed')
-    if (this.#queue.length >= MAX_QUEUE) throw new StoreError('too many changes are waiting')
+    const queue = options.bulk === true ? this.#bulk : this.#queue
+    if (queue.length >= MAX_QUEUE) throw new StoreError('too many changes are waiting')
     return new Promise((resolve, reject) => {
-      this.#queue.push({ change, urgent: options.urgent ?? false, resolve, reject })
+      queue.push({ change, urgent: options.urgent ?? false, resolve, reject })
       this.#schedule()
     })
   }
@@ -170,9 +173,11 @@ class CommitQueue {
   #send(): void {
     this.#scheduled = false
     this.beforeBatch()
-    this.#underWay = this.#queue.splice(0, MAX_BATCH)
+    this.#wasBulk = this.#bulk.length > 0 && (this.#queue.length === 0 || !this.#wasBulk)
+    this.#underWay = this.#wasBulk ? this.#bulk.splice(0, 1) : this.#queue.splice(0, MAX_BATCH)
     if (this.#underWay.length > 0) {
-      this.#tell({ batch: this.#underWay.map(({ change, urgent }) => ({ change, urgent })) })
+      // Text crosses between threads for less than a structured clone of the objects takes.
+      this.#tell({ batch: JSON.stringify(this.#underWay.map(({ change, urgent }) => ({ change, urgent }))) })
     } else if (this.#closing) this.#tell({})
   }
 
@@ -218,20 +223,20 @@ class CommitQueue {
     for (const [index, one] of batch.entries()) {
       if (isKept(results[index]) && one.change.some((step) => step.op === 'forget')) this.generation += 1
     }
-    if (this.#queue.length > 0 || this.#closing) this.#schedule()
+    if (this.#queue.length + this.#bulk.length > 0 || this.#closing) this.#schedule()
     for (const [index, one] of batch.entries()) answer(one, results[index])
   }
 
   /** The thread is gone: nothing of what it had is acknowledged, and nothing more will be. */
   #lose(error: Error): void {
-    if (this.#closing && this.#underWay.length + this.#queue.length === 0) {
+    const lost = [...this.#underWay, ...this.#queue.splice(0), ...this.#bulk.splice(0)]
+    if (this.#closing && lost.length === 0) {
       this.#ended.resolve()
       return
     }
     this.trouble = 'the writer of the database ended'
     this.#onTrouble(this.trouble, error)
-    for (const one of [...this.#underWay, ...this.#queue.splice(0)])
-      one.reject(new StoreError(this.trouble, { cause: error }))
+    for (const one of lost) one.reject(new StoreError(this.trouble, { cause: error }))
     this.#underWay = []
     this.#closing = true
     this.#ended.resolve()

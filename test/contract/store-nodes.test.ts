@@ -80,6 +80,25 @@ describe('two nodes on one PostgreSQL', () => {
     expect(await b.store.credentials.takeDue('be_shared', T0 + 30_000, 100)).toHaveLength(40)
   })
 
+  test('what has expired is ended once, whichever of them comes by', async () => {
+    const rows = Array.from({ length: 40 }, () =>
+      credentialRow({ backend_uid: 'be_out', revocation: 'none', handle: null, due_at: T0 }),
+    )
+    await a.store.commit(rows.map((row): Step => ({ op: 'insert', table: 'credentials', row })))
+    const sweep = async (node: TestStore) => {
+      const { credentials } = node.store
+      for (let ids = await credentials.expired('be_out', T0, 7); ids.length > 0; ) {
+        await node.store.commit(credentials.expireAll(ids, T0 + 1, by))
+        ids = await credentials.expired('be_out', T0, 7)
+      }
+    }
+    await Promise.all([sweep(a), sweep(b), sweep(a), sweep(b)])
+    for (const row of rows) {
+      expect(await a.store.audit.query({ credentialId: row.id }, 9)).toHaveLength(1)
+      expect(await b.store.credentials.find(row.id)).toMatchObject({ state: 'expired', due_at: null })
+    }
+  })
+
   test('many reads wait for no write and hold none up', async () => {
     const slow = a.engine.prepare('SELECT pg_sleep(0.4)')
     const reading = Promise.all(Array.from({ length: 20 }, () => slow([])))

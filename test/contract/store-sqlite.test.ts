@@ -59,6 +59,29 @@ describe('the SQLite file', () => {
     expect(await value(engine, 'PRAGMA foreign_keys')).toBe(1)
   })
 
+  test('what is bulk goes by itself, in turns with what somebody waits for', async () => {
+    const engine = await start()
+    const order: string[] = []
+    const put = async (name: string, bulk: boolean) => {
+      await engine.commit([{ op: 'insert', table: 'meta', row: { key: name, value: '' } }], { bulk })
+      order.push(name)
+    }
+    await Promise.all([
+      put('bulk 1', true),
+      put('bulk 2', true),
+      put('bulk 3', true),
+      put('a', false),
+      put('b', false),
+    ])
+    expect(order).toEqual(['bulk 1', 'a', 'b', 'bulk 2', 'bulk 3'])
+    expect(engine.stats).toMatchObject({ commits: 4, changes: 5 })
+    const last = Promise.all([put('bulk 4', true), put('c', false), put('bulk 5', true)])
+    await engine.close()
+    await last
+    expect(order.toSorted().slice(-1)).toEqual(['c'])
+    expect(order).toHaveLength(8)
+  })
+
   test('every file is private to the account, whatever the umask', async () => {
     const umask = process.umask(0)
     try {

@@ -157,6 +157,45 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     expect(next.map((row) => (row.due_at ?? 0) - T0)).toEqual(dialect === 'sqlite' ? [1, 3, 5] : [7])
   })
 
+  test('expireAll ends those that were found, each with its entry, or none when one was ended meanwhile', async () => {
+    const { store } = opened
+    const own = { backend_uid: 'be_out', revocation: 'none' as const, handle: null }
+    const rows = [4, 2, 8, 6].map((at) => credentialRow({ ...own, expires_at: T0 + at, due_at: T0 + at }))
+    const revoking = credentialRow({ ...own, state: 'revoking', ended_at: T0, due_at: T0 })
+    await done(...[...rows, revoking].map((row) => insert('credentials', row)))
+    const [second, first, , third] = rows.map((row) => row.id)
+    expect(await store.credentials.expired('be_out', T0 + 6, 2)).toEqual([first, second])
+    const found = await store.credentials.expired('be_out', T0 + 6, 9)
+    expect(found).toEqual([first, second, third])
+    await done(store.credentials.finishActive([second ?? ''], 'revoked', 'revoked', T0 + 7))
+    const entries = () => store.audit.query({ backend: rows[0]?.backend, action: 'credential.expired' }, 99)
+    const before = (await entries()).length
+    expect(await commit(store.credentials.expireAll(found, T0 + 8, by))).toMatchObject({ reason: 'rows' })
+    expect(await entries()).toHaveLength(before)
+    expect(await store.credentials.find(first ?? '')).toEqual(rows[1])
+    const left = await store.credentials.expired('be_out', T0 + 6, 9)
+    expect(left).toEqual([first, third])
+    await done(...store.credentials.expireAll(left, T0 + 9, by))
+    expect(await store.credentials.find(first ?? '')).toEqual({
+      ...rows[1],
+      state: 'expired',
+      end_reason: 'expired',
+      ended_at: T0 + 2,
+      settled_at: T0 + 9,
+      due_at: null,
+    })
+    expect((await store.audit.query({ credentialId: first ?? '' }, 9))[0]).toMatchObject({
+      at: T0 + 9,
+      action: 'credential.expired',
+      outcome: 'ok',
+      agent_id: rows[1]?.agent_id,
+      backend: rows[1]?.backend,
+      details: null,
+      ...by,
+    })
+    expect(await store.credentials.expired('be_out', T0 + 6, 9)).toEqual([])
+  })
+
   test('agents: found while they live, listed by page, with their last use', async () => {
     const { store } = opened
     const agent = agentRow({ policy: `p ${dialect}`, expires_at: T0 + 5 })
