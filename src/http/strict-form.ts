@@ -31,6 +31,7 @@ export function parseStrictForm(body: Buffer): Record<string, string> {
 }
 
 function decode(text: string): string {
+  if (!text.includes('%') && !text.includes('+')) return text
   let decoded: string
   try {
     // Throws on a bad escape and on bytes that are not UTF-8, overlong forms and surrogates included.

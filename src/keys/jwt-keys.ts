@@ -124,16 +124,12 @@ function createHeaderEncoder(alg: string, kid: string): (header: Record<string, 
 /** The callback form runs on the thread pool: an RSA signature would hold the event loop for a millisecond. */
 function signOnPool(alg: SigningKey['alg'], key: KeyObject, input: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // JWS has ECDSA signatures as r || s, not as DER (RFC 7518 §3.4).
-    signBytes(
-      alg === 'EdDSA' ? null : 'sha256',
-      input,
-      { key, dsaEncoding: 'ieee-p1363' },
-      (error, signature) => {
-        if (error === null) resolve(signature)
-        else reject(error)
-      },
-    )
+    // JWS has ECDSA signatures as r || s, not as DER (RFC 7518 §3.4). A bare key is prepared far faster than options.
+    const how = alg === 'ES256' ? ({ key, dsaEncoding: 'ieee-p1363' } as const) : key
+    signBytes(alg === 'EdDSA' ? null : 'sha256', input, how, (error, signature) => {
+      if (error === null) resolve(signature)
+      else reject(error)
+    })
   })
 }
 
