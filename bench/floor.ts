@@ -2,6 +2,7 @@
  * The floor: a bare `node:http` server on the same Node, as a process of its own. It parses the JSON body it is sent
  * and answers a recorded reply, byte for byte. The first message holds that reply; it answers with its port.
  */
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -10,7 +11,12 @@ export interface RecordedReply {
   /** Name, value, name, value, … without those that Node sets by itself. */
   readonly headers: readonly string[]
   readonly body: string
+  /** Before each reply to a POST an ES256 signature as long as such a token is made, on the thread pool. */
+  readonly signs?: boolean
 }
+
+const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const TOKEN = Buffer.alloc(500, 'a')
 
 let reply: RecordedReply = { status: 200, headers: [], body: '' }
 
@@ -31,7 +37,8 @@ const server = createServer((request, response) => {
     const text = (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString('utf8')
     const parsed: unknown = isJson ? JSON.parse(text) : new URLSearchParams(text)
     if (typeof parsed !== 'object') throw new Error('not what was expected')
-    answer(response)
+    if (reply.signs === true) sign('sha256', TOKEN, privateKey, () => answer(response))
+    else answer(response)
   })
 })
 

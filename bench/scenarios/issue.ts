@@ -3,10 +3,10 @@ import { median } from '../histogram.ts'
 import { freshDatabase } from '../postgres.ts'
 import { temporaryDirectory } from '../processes.ts'
 import { atMost, type Row, throughputRows } from '../report.ts'
-import type { Ask } from '../request.ts'
+import { type Ask, record } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { type Agent, BACKEND, furnish, SCOPES, startOurs } from '../server.ts'
-import { takeTurns } from '../turns.ts'
+import { startFloor, takeTurns } from '../turns.ts'
 
 /** So many that no agent comes near the number of credentials it may hold. */
 export const AGENTS = 64
@@ -33,6 +33,21 @@ export function issueAsk(agent: Agent): Ask {
   }
 }
 
+/** What is left of the floor when it signs as an issue does and nothing more: no issue can come nearer. */
+async function besideSigning(bench: Bench, port: number, agents: readonly Agent[]): Promise<Row[]> {
+  const asks = agents.map(issueAsk)
+  const reply = await record(asks[0]!, port)
+  const signing = await startFloor({ ...reply, signs: true })
+  const title = 'Bare node:http that makes one ES256 signature'
+  const pace = {
+    ...bench.pace,
+    concurrencies: bench.pace.concurrencies.filter((one) => one === GOAL_CLIENTS),
+  }
+  const turns = await takeTurns(title, { ...signing, asks, status: reply.status }, pace, bench.say)
+  await signing.stop()
+  return throughputRows(title, turns)
+}
+
 async function issue(
   bench: Bench,
   title: string,
@@ -52,8 +67,9 @@ async function issue(
       disk.push(measureDisk(dataDir, bench.quick ? 50 : 200))
     },
   )
-  await server.stop()
   const rows = throughputRows(title, turns, { clients: GOAL_CLIENTS, atLeast: goal })
+  rows.push(...(await besideSigning(bench, server.port, agents)))
+  await server.stop()
   const measured = turns.find((one) => one.clients === GOAL_CLIENTS)
   if (measured === undefined) return rows
   const tail = measured.ours.tail
