@@ -26,6 +26,8 @@ const ACTION_MEANING: Readonly<Record<Action, string>> = {
   'token.refused': 'No access token was given.',
   'token.revoked': 'An access token was ended before its time.',
   'signing_key.read': 'An agent fetched its private signing key.',
+  'signing_key.used':
+    'A commit or tag was signed with the key of an agent, which stayed here; `details` has its hash and its tree. Refused (`denied`) when it names somebody else.',
   'keys.rotated': 'The keys that sign access tokens were replaced.',
   'backend.created': 'A backend was configured.',
   'backend.changed': 'A backend was changed; `details.fields` names what.',

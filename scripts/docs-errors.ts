@@ -9,6 +9,8 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   unauthorized: 'Send a token that is good; `WWW-Authenticate` says whether one was seen.',
   scope_not_allowed: 'Ask for scopes that both you and the backend have, or `POST /v1/request` for more.',
   insufficient_scope: 'Use a token with the scope that `WWW-Authenticate` names.',
+  not_allowed:
+    'The message says what the operator has ruled out; see `signing_identity` and `signing_key_export`.',
   backend_not_found: 'See `GET /api/v1/backends`.',
   credential_not_found: 'The id is unknown, or it is not yours.',
   agent_not_found: 'See `GET /v1/admin/agents`.',

@@ -180,6 +180,8 @@ function settingsOf(config: Config): Settings {
     accessTokenMs: config.accessTokenTtlMs,
     audiences: config.audiences,
     signingDomain: config.signingDomain,
+    signingIdentity: config.signingIdentity,
+    signingKeyExport: config.signingKeyExport,
     policies: config.policies,
     maxActivePerAgent: config.limits.maxActivePerAgent,
     issueRate: config.limits.issueRate,

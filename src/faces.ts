@@ -26,6 +26,7 @@ import { adminTokenRoutes } from './http/v1/admin-tokens.ts'
 import { backendCredentialRoutes } from './http/v1/credentials.ts'
 import { enrollRoutes } from './http/v1/enroll.ts'
 import { requestRoutes } from './http/v1/request.ts'
+import { signRoutes } from './http/v1/sign.ts'
 import { statusRoutes } from './http/v1/status.ts'
 import { wellKnownRoutes } from './http/well-known.ts'
 import type { Log } from './log.ts'
@@ -95,6 +96,7 @@ function addRoutes(http: Http, config: Config, metrics: Metrics): void {
   backendRoutes(http)
   auditRoutes(http)
   statusRoutes(http)
+  signRoutes(http)
   backendCredentialRoutes(http, { issueByGet: config.issueByGet })
   enrollRoutes(http)
   requestRoutes(http)

@@ -90,7 +90,13 @@ export const Kind = Type.Object({
 export const TokenQuery = Type.Object(
   {
     backend: Type.Optional(Name),
-    agent: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'name or id' })),
+    agent: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'id, or name: of whoever has it or had it last',
+      }),
+    ),
     status: Type.Optional(CredentialStatus),
     ...Page,
   },

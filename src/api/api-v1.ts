@@ -71,7 +71,13 @@ export const AuditQuery = {
   backend: Type.Optional(Name),
   since: Type.Optional(Type.String({ maxLength: 64, description: 'ISO 8601, or a duration back from now' })),
   until: Type.Optional(Type.String({ maxLength: 64 })),
-  agent: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'name or id' })),
+  agent: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'id, or name: of whoever has it or had it last',
+    }),
+  ),
   action: Type.Optional(Type.String({ enum: ACTION_NAMES })),
   credential: Type.Optional(Type.String({ maxLength: 64 })),
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
-import { Duration, Metadata, Name, nullable, Page, Scopes, Timestamp } from './shared.ts'
+import { Duration, Metadata, Name, nullable, Page, Scope, Scopes, Timestamp } from './shared.ts'
 
 /** Enrollment, requests for more scopes, and what an administrator does with both. */
 export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'expired'], { type: 'string' })
@@ -132,4 +132,35 @@ export const Policy = Type.Object({
   issue_rate: Type.Optional(Type.String()),
   max_active: Type.Optional(Type.Integer()),
   deny: Type.Array(Type.String()),
+})
+
+export const ExplainQuery = Type.Object(
+  {
+    name: Name,
+    scope: Type.Optional(
+      Type.Array(Scope, {
+        maxItems: 64,
+        description: 'repeatable; left out: what the policy gives',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const Explanation = Type.Object({
+  name: Type.String(),
+  decision: Type.String({ enum: ['approve', 'wait'] }),
+  reason: nullable(Type.String({ description: 'why an administrator must look at it' })),
+  policy: nullable(Type.String({ description: 'the one that decides' })),
+  scopes: Type.Array(Type.String(), { description: 'that it would hold, or that are asked for' }),
+  expires_in: nullable(Duration),
+  policies: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      pattern: Type.String(),
+      matches: Type.Boolean(),
+      decides: Type.Boolean({ description: 'the first that matches' }),
+    }),
+    { description: 'in their order' },
+  ),
 })

@@ -28,6 +28,8 @@ export const ACTION_NAMES: string[] = [...ACTIONS]
 export const nullable = <T extends TSchema & { type: string }>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] })
 
+export type ErrorCode = keyof typeof PROBLEMS
+
 export const ErrorBody = Type.Object(
   {
     error: Type.Object({

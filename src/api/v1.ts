@@ -65,17 +65,41 @@ export const BackendCredential = Type.Object({
 })
 
 export const SigningKeyQuery = Type.Object(
-  { format: Type.Optional(Type.String({ enum: ['git'] })) },
+  {
+    format: Type.Optional(Type.String({ enum: ['git'] })),
+    private_key: Type.Optional(
+      Type.Boolean({ description: '`false` leaves the private key out, and nothing is recorded' }),
+    ),
+  },
   { additionalProperties: false },
 )
 
 export const SigningKey = Type.Object({
   key_id: Type.String(),
   public_key: Type.String(),
-  private_key: Type.String(),
+  private_key: Type.Optional(Type.String({ description: 'absent with ?private_key=false' })),
   email: Type.String(),
   name: Type.String(),
   git_config: Type.Optional(
     Type.Record(Type.String(), Type.String(), { description: 'with ?format=git: what to set in git' }),
   ),
+})
+
+export const SignBody = Type.Object(
+  {
+    data: Type.String({ description: 'base64 of the git object as git would hash it, at most 48000 bytes' }),
+    purpose: Type.Optional(
+      Type.Enum(['git-commit', 'git-tag'], { description: '`git-commit` where not given' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const Signature = Type.Object({
+  signature: Type.String({ description: 'detached OpenPGP signature, ASCII armor' }),
+  key_id: Type.String(),
+  fingerprint: Type.String(),
+  created_at: Timestamp,
+  email: Type.String(),
+  name: Type.String(),
 })

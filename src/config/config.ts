@@ -1,5 +1,6 @@
 import type { Rate } from '../domain/policy.ts'
 import type { Secret } from '../domain/secret.ts'
+import type { SigningIdentity } from '../domain/signing-identity.ts'
 import type { ConfiguredPolicy } from './policies.ts'
 
 export type MasterKeySource =
@@ -24,6 +25,8 @@ export interface Config {
   /** 0 keeps for ever. */
   readonly retentionMs: number
   readonly signingDomain: string
+  readonly signingIdentity: SigningIdentity
+  readonly signingKeyExport: boolean
   readonly accessTokenTtlMs: number
   readonly audiences: readonly string[]
   readonly policies: readonly ConfiguredPolicy[]

@@ -174,6 +174,8 @@ async function buildConfig(reader: Reader, readFile: ReadFile): Promise<Config> 
       text === 'forever' ? 0 : parseBoundedDuration(text, DAY_MS, 36_500 * DAY_MS),
     ),
     signingDomain: optional('signing_domain', parseDomain) ?? defaultSigningDomain(issuer),
+    signingIdentity: read('signing_identity', asIs),
+    signingKeyExport: read('signing_key_export', asIs),
     accessTokenTtlMs: read('access_token_ttl', readTokenTtl),
     audiences: read('audiences', each(parseAudience)),
     policies: readPolicies(reader),

@@ -158,6 +158,17 @@ const behaviour = {
     'x-default': "the issuer's host, or `mayfly.local` where that is no domain",
     'x-argument': '<domain>',
   }),
+  signing_identity: oneOf(['strict', 'committer', 'any'], {
+    description:
+      'Whose commits `POST /v1/sign` signs: author and committer are the agent, the committer is, or anybody’s.',
+    default: 'strict',
+    'x-argument': '<strict|committer|any>',
+  }),
+  signing_key_export: flag({
+    description:
+      'Whether `GET /v1/signing-key` hands out the private key. Without it agents sign by `POST /v1/sign` only.',
+    default: true,
+  }),
   access_token_ttl: text({
     description: 'Lifetime of access tokens: whole seconds, at most 24h.',
     default: formatDuration(ACCESS_TOKEN_MS),

@@ -46,7 +46,7 @@ export function gatherFlags(flags: Flags): Gathered {
 
 /** Names of the command's other verbs, which talk to a server. */
 const CLIENT_NAME =
-  /^MAYFLY_(SERVER|TOKEN|TOKEN_FILE|ADMIN_TOKEN|CLIENT_ID|CLIENT_SECRET|CLIENT_SECRET_FILE|HOME)$/
+  /^MAYFLY_(SERVER|TOKEN|TOKEN_FILE|ADMIN_TOKEN|CLIENT_ID|CLIENT_SECRET|CLIENT_SECRET_FILE|HOME|PROFILE|CA_FILE|KEYCHAIN|ALLOW_HTTP|GPG)$/
 /** What Kubernetes and Docker links put into every container beside a service called `mayfly` or `mayfly-…`. */
 const INJECTED_NAME =
   /^MAYFLY_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/

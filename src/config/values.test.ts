@@ -135,6 +135,8 @@ describe('single values that are refused', () => {
     ['retention', ['0', 'never', '1h', '0d', 'Forever', '99999999w']],
     ['shutdown_timeout', ['11m', '25d', '0s', 'none']],
     ['upstream_timeout', ['99ms', '6m', '10']],
+    ['signing_identity', ['Strict', 'none', 'author']],
+    ['signing_key_export', ['no', '1']],
     ['local_admin', ['on', 'AUTO', 'true', 'false']],
     ['log_level', ['verbose', 'INFO', 'trace']],
     ['log_format', ['text']],

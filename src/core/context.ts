@@ -1,6 +1,7 @@
 import type { Registry } from '../backends/registry.ts'
 import type { IdKind } from '../domain/ids.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
+import type { SigningIdentity } from '../domain/signing-identity.ts'
 import type * as bearer from '../keys/bearer.ts'
 import type * as jwtKeys from '../keys/jwt-keys.ts'
 import type * as pgp from '../keys/pgp.ts'
@@ -49,6 +50,9 @@ export interface Settings {
   /** Audiences that any agent may ask an access token for, besides the issuer. */
   readonly audiences: readonly string[]
   readonly signingDomain: string
+  readonly signingIdentity: SigningIdentity
+  /** Whether private signing keys may be read. */
+  readonly signingKeyExport: boolean
   readonly policies: readonly (CompiledPolicy & { readonly pattern: string })[]
   readonly maxActivePerAgent: number
   readonly issueRate: { count: number; perMs: number } | undefined

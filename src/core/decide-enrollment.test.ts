@@ -104,20 +104,29 @@ describe('approving', () => {
       (change) => change.some((step) => step.op === 'insert' && step.table === 'agents'),
       () => reject(id),
     )
-    await expect(approve(id)).rejects.toMatchObject({ code: 'conflict', message: /decided already/ })
+    await expect(approve(id)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringMatching(/decided already/),
+    })
     expect(await test.core.store.agents.findByName('bot')).toBeUndefined()
   })
 
   it('tells the administrator that the name is taken, and stays open', async () => {
     const { id } = await ask()
     await agent('Bot', [])
-    await expect(approve(id)).rejects.toMatchObject({ code: 'conflict', message: /name exists/ })
+    await expect(approve(id)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringMatching(/name exists/),
+    })
     await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
     test.before(
       (change) => change.some((step) => step.op === 'insert' && step.table === 'agents'),
       () => agent('bot', []),
     )
-    await expect(approve(id)).rejects.toMatchObject({ code: 'conflict', message: /name exists/ })
+    await expect(approve(id)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringMatching(/name exists/),
+    })
     await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
     expect((await approve(id)).status).toBe('approved')
   })

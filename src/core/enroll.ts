@@ -1,7 +1,7 @@
-import { nameKey, requireName } from '../domain/agent.ts'
+import { nameKey } from '../domain/agent.ts'
 import { COLLECT_MS, ENROLLMENT_MS, MINUTE_MS } from '../domain/limits.ts'
 import { networkOf } from '../domain/network.ts'
-import { type Admission, admissionBounds, decideAdmission } from '../domain/policy.ts'
+import type { Admission } from '../domain/policy.ts'
 import { invalid, Problem } from '../domain/problems.ts'
 import { requireScopes } from '../domain/scope.ts'
 import { audit } from './audit-entry.ts'
@@ -9,7 +9,8 @@ import { commit, commitOrConflict } from './commit.ts'
 import type { Core, Origin } from './context.ts'
 import { prepareAgent } from './create-agent.ts'
 import { takeTurn } from './in-turn.ts'
-import { answerOf, type Enrollment, UNDECIDED } from './pending-enrollment.ts'
+import { boundsNote, judgeEnrollment, reservedNote, TAKEN } from './judge-enrollment.ts'
+import { answerOf, type Enrollment, statusOf, UNDECIDED } from './pending-enrollment.ts'
 import { takeOrRefuse } from './rates.ts'
 
 export interface EnrollCommand {
@@ -27,28 +28,53 @@ type Parts = Pick<
 >
 type Approval = Extract<Admission, { decision: 'approve' }>
 
-const TAKEN = 'An agent of this name exists already.'
-
 /**
  * Anybody may ask. What stands against it is written down for the administrator; the caller hears only of the
- * form of what was sent (decisions §5.4). Throws `invalid_request` and `rate_limited`.
+ * form of what was sent (decisions §5.4). A key that asks again gets what it has. Throws `invalid_request` and
+ * `rate_limited`.
  */
 export async function enroll(core: Parts, command: EnrollCommand, origin: Origin): Promise<Enrollment> {
   const now = core.store.now()
   const rate = { count: core.settings.enrollmentsPerMinute, perMs: MINUTE_MS }
   const message = 'Enrollments are being asked for faster than is allowed here.'
   takeOrRefuse(core.rates, `enroll|${networkOf(origin.ipAddress)}`, rate, now, message)
-  const { row, nameNote } = draft(core, command, origin, now)
-  const taken = (await core.store.agents.findByName(row.name_key)) === undefined ? undefined : TAKEN
-  const admission = decideAdmission(core.settings.policies, { name: row.name, scopes: command.scopes })
-  const policy = admission.policy
-  // Without scopes of its own the request is for what the policy gives; an administrator may still decide so.
-  const scopes = command.scopes ?? policy?.scopes ?? []
-  const asked = { ...row, scopes: JSON.stringify([...new Set(scopes)]) }
-  const notes = [nameNote, taken, admission.decision === 'wait' ? admission.reason : undefined]
-  const note = notes.filter((one) => one !== undefined).join(' ')
+  const row = draft(core, command, origin, now)
+  // One after the other, so that a key which asks again while its first request is under way finds that one.
+  return takeTurn(core.rates, `enroll|${row.fingerprint}`, async () => {
+    const known = await findSame(core, row, command, now)
+    return known ?? (await ask(core, row, command, origin))
+  })
+}
+
+/**
+ * The enrollment that this key has already: whoever lost the reply asks again, and a second agent of the name
+ * could not be approved. With its public key alone nobody collects anything.
+ */
+async function findSame(
+  core: Parts,
+  { name_key, fingerprint }: Enrollment,
+  { scopes }: EnrollCommand,
+  now: number,
+): Promise<Enrollment | undefined> {
+  const wanted = scopes === undefined ? undefined : JSON.stringify([...new Set(scopes)])
+  const open = await core.store.enrollments.openOf(fingerprint ?? '')
+  return open.find((row) => {
+    const status = row.type === 'enroll' && row.name_key === name_key ? statusOf(row, now) : 'expired'
+    // What was asked is no longer known once it is approved.
+    return status === 'approved' || (status === 'pending' && (wanted ?? row.scopes) === row.scopes)
+  })
+}
+
+async function ask(
+  core: Parts,
+  row: Enrollment,
+  command: EnrollCommand,
+  origin: Origin,
+): Promise<Enrollment> {
+  const { admission, scopes, note } = await judgeEnrollment(core, command)
+  const asked = { ...row, scopes: JSON.stringify(scopes) }
   if (admission.decision === 'wait' || note !== '')
-    return leavePending(core, asked, note, policy?.name, command, origin)
+    return leavePending(core, asked, note, admission.policy?.name, command, origin)
   // One after the other, so that the number of agents that is counted is the number that there is.
   return takeTurn(core.rates, `admit|${admission.policy.name}`, async () => {
     const refusal = await admit(core, asked, admission, command, origin)
@@ -59,17 +85,12 @@ export async function enroll(core: Parts, command: EnrollCommand, origin: Origin
 }
 
 /** The form of everything. A reserved name is well-formed: that it is reserved is for the administrator. */
-function draft(
-  core: Parts,
-  command: EnrollCommand,
-  origin: Origin,
-  now: number,
-): { row: Enrollment; nameNote: string | undefined } {
-  const nameNote = reservedNote(command.name)
+function draft(core: Parts, command: EnrollCommand, origin: Origin, now: number): Enrollment {
+  reservedNote(command.name)
   if (command.scopes !== undefined) requireScopes(command.scopes)
   const key = core.keys.checkPublicJwk(command.public_key)
   if (key === undefined) throw invalid('"public_key" is not an Ed25519 or P-256 public JWK.')
-  const row: Enrollment = {
+  return {
     id: core.ids.id('enrollment'),
     type: 'enroll',
     name: command.name,
@@ -85,17 +106,6 @@ function draft(
     created_at: now,
     expires_at: now + ENROLLMENT_MS,
     ...UNDECIDED,
-  }
-  return { row, nameNote }
-}
-
-function reservedNote(name: string): string | undefined {
-  try {
-    requireName(name)
-    return undefined
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'conflict') return error.message
-    throw error
   }
 }
 
@@ -151,12 +161,8 @@ async function admit(
   origin: Origin,
 ): Promise<Enrollment | string> {
   const now = core.store.now()
-  const { maxAgents, rate } = admissionBounds(policy)
-  const named = `The policy "${policy.name}"`
-  if (maxAgents !== undefined && (await core.store.agents.countByPolicy(policy.name)) >= maxAgents)
-    return `${named} has as many agents as it may have.`
-  if (rate !== undefined && core.rates.take(`admit|${policy.name}`, rate, now) > 0)
-    return `${named} has admitted as many agents as it may in this time.`
+  const bound = await boundsNote(core, policy, 'take')
+  if (bound !== undefined) return bound
   const made = await prepareAdmitted(core, row, scopes, lifetimeMs, policy.name)
   if (made instanceof Problem) return made.message
   const { agent } = made

@@ -9,11 +9,13 @@ import {
   StalePlan,
 } from './issue-plan.ts'
 import { claimSteps } from './replay-issue.ts'
-import { signIn } from './upstream.ts'
+import { asProblem, signIn } from './upstream.ts'
 
 /** For a kind without an upstream: nothing can be left behind, so the record and its entry are one commit. */
 export async function issueLocally(core: Core, plan: Plan): Promise<IssuedCredential> {
-  const { issued, expiresAt, upstreamExpiresAt } = await signIn(core, plan)
+  const { issued, expiresAt, upstreamExpiresAt } = await signIn(core, plan).catch((error: unknown) => {
+    throw recordRefusal(core, plan, error)
+  })
   const reply = presentPlan(plan, issued, expiresAt, upstreamExpiresAt)
   const record = recordOf(plan, {
     state: 'active',
@@ -27,4 +29,17 @@ export async function issueLocally(core: Core, plan: Plan): Promise<IssuedCreden
   const outcome = await commit(core, change, { code: 'audit_unavailable' })
   if (!outcome.done) throw new StalePlan()
   return reply
+}
+
+function recordRefusal(core: Core, plan: Plan, error: unknown): unknown {
+  const { code } = asProblem(error)
+  core.denials.record(plan.caller, plan.origin, {
+    action: 'credential.issue_failed',
+    ...(code === 'invalid_request' ? {} : { outcome: 'failed' }),
+    backend: plan.backend.name,
+    scopes: plan.scopes,
+    metadata: plan.metadata,
+    details: { code },
+  })
+  return error
 }

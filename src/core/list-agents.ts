@@ -55,8 +55,7 @@ export function listSigningKeys(
   return core.store.agents.listSigningKeys(cursor, limit)
 }
 
-/** The id itself (also of an agent that has ended), or that of the living agent of this name. */
+/** The id itself, or that of whoever has this name or had it last: what an agent did is asked when it is gone, too. */
 export async function findAgentId(core: Pick<Core, 'store'>, agent: string): Promise<string | undefined> {
-  if (isId('agent', agent)) return agent
-  return (await core.store.agents.findByName(nameKey(agent)))?.id
+  return isId('agent', agent) ? agent : core.store.agents.lastNamed(nameKey(agent))
 }

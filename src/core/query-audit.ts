@@ -11,7 +11,7 @@ import { findAgentId } from './list-agents.ts'
 
 export interface AuditQuestion {
   readonly backend?: string | undefined
-  /** A name, or an id `ag_…` (also of agents that have ended). */
+  /** A name, or an id `ag_…`; also of agents that have ended. */
   readonly agent?: string | undefined
   readonly action?: string | undefined
   readonly credential?: string | undefined

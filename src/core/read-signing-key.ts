@@ -6,25 +6,37 @@ import type { AgentCaller, Core, Origin } from './context.ts'
 export interface SigningKeyView {
   readonly keyId: string
   readonly publicKey: string
-  readonly privateKey: string
+  readonly privateKey: string | undefined
   readonly email: string
   readonly name: string
 }
 
-/** The caller's own key pair. The entry is durable before the private key leaves. */
+/** The caller's own key. The entry is durable before the private half leaves; the public one needs none. */
 export async function readSigningKey(
-  core: Pick<Core, 'store' | 'sealer' | 'ids'>,
+  core: Pick<Core, 'store' | 'sealer' | 'ids' | 'settings' | 'denials'>,
   caller: AgentCaller,
   origin: Origin,
+  withPrivateKey: boolean,
 ): Promise<SigningKeyView> {
   const row = await core.store.agents.signingKeyOf(caller.agentId)
   if (row === undefined || row.private_key === null)
     throw new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
+  const view = { keyId: row.key_id, publicKey: row.public_key, email: row.email, name: row.name }
+  if (!withPrivateKey) return { ...view, privateKey: undefined }
+  if (!core.settings.signingKeyExport) throw refuseExport(core, caller, origin)
   const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', row.private_key)
   await commit(
     core,
     [audit(core, caller, origin, { action: 'signing_key.read', details: { key_id: row.key_id } })],
     { code: 'audit_unavailable' },
   )
-  return { keyId: row.key_id, publicKey: row.public_key, privateKey, email: row.email, name: row.name }
+  return { ...view, privateKey }
+}
+
+function refuseExport(core: Pick<Core, 'denials'>, caller: AgentCaller, origin: Origin): Problem {
+  const problem = new Problem('not_allowed', {
+    message: 'Private keys stay on this server: sign by POST /v1/sign, or ask with private_key=false.',
+  })
+  core.denials.record(caller, origin, { action: 'signing_key.read', details: { code: problem.code } })
+  return problem
 }

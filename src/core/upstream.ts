@@ -125,7 +125,11 @@ export async function signIn(
   if (backend.kind.upstream) {
     issued = await callUpstream(core, backend, 'issue', (instance, signal) => instance.issue(request, signal))
   } else {
-    issued = await (await backend.connect()).issue(request, NEVER)
+    try {
+      issued = await (await backend.connect()).issue(request, NEVER)
+    } catch (error) {
+      throw asProblem(error)
+    }
   }
   if (issued.secret === undefined && issued.fields === undefined)
     throw new Problem('backend_error', { detail: 'the kind gave neither secret nor fields' })

@@ -1,4 +1,4 @@
-/** The closed table of what is recorded (decisions §7.1, and ADR 0003 for `requested`, `settled`, `collected` and `token.revoked`). */
+/** The closed table of what is recorded (decisions §7.1, ADR 0003 for `requested`, `settled`, `collected` and `token.revoked`, and ADR 0013 for `signing_key.used`). */
 export const ACTIONS = [
   'credential.requested',
   'credential.issued',
@@ -20,6 +20,7 @@ export const ACTIONS = [
   'token.refused',
   'token.revoked',
   'signing_key.read',
+  'signing_key.used',
   'keys.rotated',
   'backend.created',
   'backend.changed',

@@ -16,6 +16,8 @@ export const MAX_JWT_BYTES = 4_096
 
 /** Body, free-form metadata and JSON nesting. */
 export const MAX_BODY_BYTES = 65_536
+/** A git object that is signed: as base64 it still fits into a body. */
+export const MAX_SIGN_BYTES = 48_000
 export const MAX_METADATA_BYTES = 8_192
 export const MAX_METADATA_KEYS = 64
 export const MAX_JSON_DEPTH = 8

@@ -98,3 +98,39 @@ export function admissionBounds(policy: CompiledPolicy): AdmissionBounds {
     rate: policy.rate,
   }
 }
+
+/** What becomes of a request, and how it came to that. */
+export interface Explanation {
+  readonly decision: Admission['decision']
+  /** Why an administrator must look at it; empty when it is approved. */
+  readonly reason: string
+  /** The one that decides. */
+  readonly policy: string | undefined
+  readonly scopes: readonly string[]
+  /** Of what is approved. */
+  readonly lifetimeMs: number | undefined
+  /** All, in their order: the first that matches the name decides. */
+  readonly policies: readonly { name: string; pattern: string; matches: boolean; decides: boolean }[]
+}
+
+/** Puts a decision in words, `admission` being that of `decideAdmission`. */
+export function explainAdmission<P extends CompiledPolicy & { readonly pattern: string }>(
+  policies: readonly P[],
+  request: { readonly name: string; readonly scopes?: readonly string[] | undefined },
+  admission: Admission<P>,
+): Explanation {
+  const { decision, policy } = admission
+  return {
+    decision,
+    reason: admission.decision === 'wait' ? admission.reason : '',
+    policy: policy?.name,
+    scopes: [...new Set(request.scopes ?? policy?.scopes ?? [])],
+    lifetimeMs: admission.decision === 'approve' ? admission.lifetimeMs : undefined,
+    policies: policies.map((one) => ({
+      name: one.name,
+      pattern: one.pattern,
+      matches: one.matches(request.name),
+      decides: one === policy,
+    })),
+  }
+}

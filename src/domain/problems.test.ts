@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest'
 import { invalid, PROBLEMS, Problem, type ProblemCode } from './problems.ts'
 
-/** The six of the specification and decisions §1.5, written out a second time on purpose. */
+/** The six of the specification, decisions §1.5 and ADR 0013, written out a second time on purpose. */
 const EXPECTED: Record<string, number> = {
   invalid_request: 400,
   ttl_exceeded: 400,
   unauthorized: 401,
   scope_not_allowed: 403,
   insufficient_scope: 403,
+  not_allowed: 403,
   backend_not_found: 404,
   credential_not_found: 404,
   agent_not_found: 404,

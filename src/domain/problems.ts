@@ -8,6 +8,7 @@ export const PROBLEMS = {
   unauthorized: { status: 401, message: 'Authentication is required: send "Authorization: Bearer <token>".' },
   scope_not_allowed: { status: 403, message: 'A requested scope is not permitted.' },
   insufficient_scope: { status: 403, message: 'Your token lacks the scope that this operation needs.' },
+  not_allowed: { status: 403, message: 'The rules of this server do not allow this.' },
   backend_not_found: { status: 404, message: 'There is no such backend.' },
   credential_not_found: { status: 404, message: 'There is no such credential.' },
   agent_not_found: { status: 404, message: 'There is no such agent.' },

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { requireName } from '../domain/agent.ts'
 import { MINUTE_MS } from '../domain/limits.ts'
 import { invalid } from '../domain/problems.ts'
@@ -16,7 +17,7 @@ export interface AgentPgpKey {
 const EMAIL =
   /^[A-Za-z0-9._+-]{1,128}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/
 const MAX_EMAIL_LENGTH = 254
-/** GnuPG refuses a key that was made in the future, so an agent's clock may be this much behind ours. */
+/** GnuPG refuses what was made in the future, so a verifier's clock may be this much behind ours. */
 const BACKDATED_MS = MINUTE_MS
 
 /**
@@ -47,5 +48,41 @@ export async function generateAgentPgpKey(agent: {
     fingerprint: publicKey.getFingerprint().toUpperCase(),
     publicKey: publicKey.armor(),
     privateKey: privateKey.armor(),
+  }
+}
+
+export interface PgpSignature {
+  /** ASCII armor. */
+  readonly signature: string
+  readonly fingerprint: string
+  /** Epoch ms, whole seconds. */
+  readonly createdAt: number
+  /** Of the signed bytes, hex. */
+  readonly sha256: string
+}
+
+/** A detached signature over these bytes as they are (type 0x00), never older than its key. `now` is epoch ms. */
+export async function signWithPgpKey(wish: {
+  /** ASCII armor, without a passphrase. */
+  readonly privateKey: string
+  readonly bytes: Uint8Array
+  readonly now: number
+}): Promise<PgpSignature> {
+  const { createMessage, readPrivateKey, sign } = await import('openpgp')
+  const key = await readPrivateKey({ armoredKey: wish.privateKey })
+  const second = Math.floor((wish.now - BACKDATED_MS) / 1_000) * 1_000
+  const createdAt = Math.max(second, key.getCreationTime().getTime())
+  const signature = await sign({
+    message: await createMessage({ binary: wish.bytes }),
+    signingKeys: key,
+    detached: true,
+    format: 'armored',
+    date: new Date(createdAt),
+  })
+  return {
+    signature,
+    fingerprint: key.getFingerprint().toUpperCase(),
+    createdAt,
+    sha256: hash('sha256', wish.bytes, 'hex'),
   }
 }

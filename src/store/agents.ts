@@ -26,6 +26,11 @@ function agentReads(engine: Engine) {
     findLiving: (id: string): Promise<AgentRow | undefined> => first(read(living().where('id', '=', id))),
     findByName: (nameKey: string): Promise<AgentRow | undefined> =>
       first(read(living().where('name_key', '=', nameKey))),
+    /** Whoever had this name last, ended or not: a name is given again only when nobody has it. */
+    lastNamed: async (nameKey: string): Promise<string | undefined> => {
+      const named = build.selectFrom('agents').select('id').where('name_key', '=', nameKey)
+      return (await read<{ id: string }>(named.orderBy('id', 'desc').limit(1)))[0]?.id
+    },
 
     /** Oldest first, those after `cursor` (an id). */
     list: (cursor: string | undefined, limit: number): Promise<AgentWithUse[]> => {

@@ -13,6 +13,13 @@ function enrollmentReads(engine: Engine) {
   const pendingOf = engine.prepare<EnrollmentRow>(
     "SELECT * FROM enrollments WHERE agent_id = ? AND status = 'pending' ORDER BY id LIMIT 100",
   )
+  const openOf = engine.prepare<EnrollmentRow>(
+    [
+      "SELECT * FROM enrollments WHERE status = 'pending' AND fingerprint = ?",
+      'SELECT * FROM enrollments WHERE collect_until IS NOT NULL AND fingerprint = ?',
+      'SELECT * FROM enrollments WHERE erase_at IS NOT NULL AND fingerprint = ?',
+    ].join(' UNION ALL '),
+  )
   const all = () => build.selectFrom('enrollments').selectAll()
   return {
     find: async (id: string): Promise<EnrollmentRow | undefined> =>
@@ -28,6 +35,9 @@ function enrollmentReads(engine: Engine) {
       if (cursor !== undefined) query = query.where('id', '>', cursor)
       return read<EnrollmentRow>(query.orderBy('id').limit(limit))
     },
+    /** Those of this key that are still to be decided, or to be collected: each part has an index. */
+    openOf: (fingerprint: string): Promise<EnrollmentRow[]> =>
+      openOf([fingerprint, fingerprint, fingerprint]),
     pendingOf: (agentId: string): Promise<EnrollmentRow[]> => pendingOf([agentId]),
     countPending: (atMost: number): Promise<number> =>
       countRows(

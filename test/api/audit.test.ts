@@ -107,6 +107,16 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     expect(await of('?backend=nowhere')).toEqual([])
   })
 
+  test('what an agent did is found by its name when it is gone, until another has the name', async () => {
+    const gone = await app.newAgent({ name: 'short-lived' })
+    expect((await app.admin('DELETE', '/v1/admin/agents/short-lived')).status).toBe(204)
+    const named = async () =>
+      new Set((await entries(local(), '?agent=Short-Lived')).map((one) => one.agent_id))
+    expect(await named()).toEqual(new Set([gone.id]))
+    const next = await app.newAgent({ name: 'SHORT-lived' })
+    expect(await named()).toEqual(new Set([next.id]))
+  })
+
   test('since and until take ISO 8601 or a duration back from now', async () => {
     const all = (await entries(local(), '?limit=1000')).length
     const { timestamp } = (

@@ -39,6 +39,24 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect(seen.body.scopes).toEqual(['read'])
   })
 
+  test('what the kind cannot give is refused with its own words, and recorded as denied', async () => {
+    const reply = await agent.client.post('/v1/credentials/orders', { params: { audience: 'elsewhere' } })
+    expect(reply.status).toBe(400)
+    expect(reply.body.error).toMatchObject({
+      code: 'invalid_request',
+      message: 'The audience asked for is not one of this backend.',
+    })
+    const denied = () =>
+      app.admin('GET', '/v1/admin/audit?action=credential.issue_failed&backend=orders&limit=1')
+    await expect
+      .poll(async () => (await denied()).body[0])
+      .toMatchObject({
+        outcome: 'denied',
+        agent_name: agent.name,
+        details: { code: 'invalid_request' },
+      })
+  })
+
   test('GET issues too, with ttl and repeated scope in the query', async () => {
     const reply = await agent.client.get('/v1/credentials/orders?ttl=5m&scope=read&scope=orders:write')
     expect(reply.status).toBe(200)

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createAgent } from '../../src/core/create-agent.ts'
-import { DAY_MS, HOUR_MS } from '../../src/domain/limits.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
 import { ADMIN_TOKEN, LOCAL, ORIGIN } from '../support/core.ts'
 import { newEnrollee } from '../support/enrollee.ts'
 import { call, code, decide, enroll, now, POLICIES, poll, RFC3339, test } from '../support/enrollment.ts'
@@ -161,10 +161,54 @@ describe('asking', () => {
     const rows = Array.from({ length: 999 }, () => enrollmentRow({ expires_at: now() + DAY_MS }))
     await test.core.store.commit(rows.map((row) => ({ op: 'insert', table: 'enrollments', row }) as const))
     expect((await enroll(me)).status).toBe(200)
-    const refused = await enroll(me)
+    const refused = await enroll(newEnrollee())
     expect([refused.status, code(refused)]).toEqual([429, 'rate_limited'])
     expect(refused.headers['retry-after']).toBe('60')
     expect((await enroll(me, { name: 'ci-1' })).json.status).toBe('approved')
+  })
+})
+
+describe('a key that asks again, because the reply was lost', () => {
+  it('has the same enrollment while it waits, and asked at once twice', async () => {
+    const me = newEnrollee()
+    const replies = await Promise.all([enroll(me), enroll(me), enroll(me, { name: 'BOT' })])
+    expect(new Set(replies.map((reply) => reply.json.id)).size).toBe(1)
+    expect((await test.core.store.enrollments.list('pending', undefined, 10)).length).toBe(1)
+  })
+
+  it('has the same one once it is approved, until the answer is erased', async () => {
+    const me = newEnrollee()
+    const first = await enroll(me, { name: 'ci-1' })
+    const again = await enroll(me, { name: 'ci-1' })
+    expect(again.json).toMatchObject({ id: first.json.id, status: 'approved' })
+    const proof = await me.prove(again.json.id, now())
+    expect((await me.open((await poll(again.json.id, proof)).json.sealed, proof)).token).toMatch(/^ckr_/)
+    expect((await enroll(me, { name: 'ci-1' })).json.id).toBe(first.json.id)
+    test.advance(11 * MINUTE_MS)
+    await test.core.store.commit([test.core.store.enrollments.eraseAnswers(now())])
+    const other = await enroll(me, { name: 'ci-1' })
+    expect(other.json.status).toBe('pending')
+    expect(other.json.id).not.toBe(first.json.id)
+  })
+
+  it.each([
+    ['for another name', { name: 'other' }],
+    ['for other scopes', { scopes: ['db:write'] }],
+  ])('%s has one of its own', async (_, more) => {
+    const me = newEnrollee()
+    const first = await enroll(me)
+    expect((await enroll(me, more)).json.id).not.toBe(first.json.id)
+    expect((await enroll(newEnrollee())).json.id).not.toBe(first.json.id)
+  })
+
+  it('after a rejection has one of its own', async () => {
+    const me = newEnrollee()
+    const first = await enroll(me)
+    await decide(first.json.id, 'reject')
+    expect((await enroll(me)).json).toMatchObject({
+      status: 'pending',
+      id: expect.not.stringMatching(first.json.id),
+    })
   })
 })
 

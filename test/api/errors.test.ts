@@ -71,6 +71,8 @@ describe('the error body', () => {
     const decided = {
       unauthorized: 401,
       insufficient_scope: 403,
+      // Not of the decision: ADR 0013.
+      not_allowed: 403,
       agent_not_found: 404,
       enrollment_not_found: 404,
       not_found: 404,

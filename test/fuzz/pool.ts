@@ -40,7 +40,7 @@ export async function openPool() {
   const huge = { enrollments_per_minute: 1_000_000, max_pending_enrollments: 1_000_000 }
   const limits = Object.entries({ ...huge, token_failures_per_minute: 1_000_000 })
   const { config } = await loadGiven({
-    argv: { listen: '127.0.0.1:0', issuer: ISSUER, dataDir: directory },
+    argv: { listen: '127.0.0.1:0', issuer: ISSUER, dataDir: directory, signingIdentity: 'any' },
     yaml: `limits:\n${limits.map(([key, value]) => `  ${key}: ${value}\n`).join('')}`,
   })
   const lines: string[] = []

@@ -119,6 +119,22 @@ const config = mostly(
   ),
 )
 
+/** Of nobody in the pool: the rule about identities is off there. */
+const commit = (author: string, more = '') =>
+  Buffer.from(
+    `tree ${'a'.repeat(40)}\nauthor ${author}\ncommitter a <a@b> 1 +0000\n${more}\n${MARK}\n`,
+  ).toString('base64')
+const gitObject = mostly(
+  fc.constant(commit('a <a@b> 1 +0000')),
+  or(
+    commit(`${MARK} <a@b>`),
+    commit('a <a@b> 1 +0000', `${MARK} x\n`),
+    commit('a\0 <a@b> 1 +0000'),
+    `${MARK}==`,
+    MARK,
+  ),
+)
+
 /** What a field of this name is given when it is to be right, or nearly so. */
 const HINTS: Record<string, fc.Arbitrary<unknown>> = {
   backend: mostly(pooled('backend'), or('none')),
@@ -142,6 +158,7 @@ const HINTS: Record<string, fc.Arbitrary<unknown>> = {
   public_key: publicKey,
   config,
   params: mostly(fc.constant({}), fc.constantFrom({ audience: 'demo' }, { audience: 7, x: MARK })),
+  data: gitObject,
   format: or('git', 'GIT'),
   token: fc.oneof(pooled('jwt'), pooled('bearer'), pooled('credentialToken'), or(`${MARK}.a.b`, 'eyJ')),
   grant_type: or('client_credentials', 'client_credentials', 'password'),
@@ -209,6 +226,7 @@ const SANE: Record<string, fc.Arbitrary<unknown>> = {
   config: fc.constantFrom({ audience: 'demo' }, { audience: ['a', 'b'], algorithm: 'EdDSA' }),
   params: fc.constant({}),
   metadata: fc.constantFrom({}, { job: 7, '\u001b': 'é漢🦟' }),
+  data: fc.constant(commit('a <a@b> 1 +0000')),
   rate: or('1000000/second'),
   description: or('', 'what it is for'),
   reason: or('because'),

@@ -133,6 +133,7 @@ CREATE UNIQUE INDEX agents_bearer ON public.agents USING btree (bearer_hash);
 CREATE UNIQUE INDEX agents_client ON public.agents USING btree (client_id);
 CREATE INDEX agents_ending ON public.agents USING btree (expires_at) WHERE ((ended_at IS NULL) AND (expires_at IS NOT NULL));
 CREATE UNIQUE INDEX agents_living_name ON public.agents USING btree (name_key) WHERE (ended_at IS NULL);
+CREATE INDEX agents_name ON public.agents USING btree (name_key, id);
 CREATE UNIQUE INDEX agents_pkey ON public.agents USING btree (id);
 CREATE INDEX agents_policy ON public.agents USING btree (policy) WHERE ((ended_at IS NULL) AND (policy IS NOT NULL));
 CREATE INDEX audit_agent ON public.audit USING btree (agent_id, backend, action, id);

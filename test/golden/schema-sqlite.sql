@@ -168,6 +168,7 @@ CREATE UNIQUE INDEX agents_bearer ON agents (bearer_hash);
 CREATE UNIQUE INDEX agents_client ON agents (client_id);
 CREATE INDEX agents_ending ON agents (expires_at) WHERE ended_at IS NULL AND expires_at IS NOT NULL;
 CREATE UNIQUE INDEX agents_living_name ON agents (name_key) WHERE ended_at IS NULL;
+CREATE INDEX agents_name ON agents (name_key, id);
 CREATE INDEX agents_policy ON agents (policy) WHERE ended_at IS NULL AND policy IS NOT NULL;
 CREATE INDEX audit_agent ON audit (agent_id, backend, action, id);
 CREATE INDEX audit_backend ON audit (backend, action, id);

@@ -44,6 +44,8 @@ const SETTINGS: Settings = {
   accessTokenMs: 3_600_000,
   audiences: [],
   signingDomain: 'mayfly.test',
+  signingIdentity: 'strict',
+  signingKeyExport: true,
   policies: [],
   maxActivePerAgent: 10_000,
   issueRate: undefined,

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { PageQuery } from '../../api/admin.ts'
-import { Policy } from '../../api/enrollment.ts'
+import { ExplainQuery, Explanation, Policy } from '../../api/enrollment.ts'
+import { explainPolicy } from '../../core/explain-policy.ts'
 import { formatDuration } from '../../domain/duration.ts'
 import { formatRate } from '../../domain/policy.ts'
 import { firstPage, pageLimit } from '../paging.ts'
@@ -32,6 +33,27 @@ export function adminPolicyRoutes(http: Http): void {
         ...optional('max_active', policy.maxActive),
         deny: policy.deny,
       }))
+    },
+  })
+
+  addRoute(http, 'GET /v1/admin/policies/explain', {
+    schema: {
+      summary: 'What would become of an enrollment with this name and these scopes, and why',
+      tags: ['admin: enrollments'],
+      querystring: ExplainQuery,
+      response: { 200: Explanation },
+    },
+    handle: async ({ query: { name, scope } }) => {
+      const found = await explainPolicy(http.core, { name, scopes: scope })
+      return {
+        name,
+        decision: found.decision,
+        reason: found.reason === '' ? null : found.reason,
+        policy: found.policy ?? null,
+        scopes: [...found.scopes],
+        expires_in: found.lifetimeMs === undefined ? null : formatDuration(found.lifetimeMs),
+        policies: [...found.policies],
+      }
     },
   })
 }

@@ -16,6 +16,7 @@ export function enrollRoutes(http: Http): void {
   addRoute(http, 'POST /v1/enroll', {
     schema: {
       summary: 'Ask to become an agent, with a public key made on your side',
+      description: 'Asking again with the same key and name gives the enrollment that the key has already.',
       tags,
       body: Enroll,
       response: { 200: Enrolled },

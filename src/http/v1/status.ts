@@ -8,7 +8,7 @@ import { readSigningKey } from '../../core/read-signing-key.ts'
 import { revokeCredential } from '../../core/revoke-credential.ts'
 import { firstPage, pageLimit } from '../paging.ts'
 import { addRoute, type Http } from '../route.ts'
-import { timestamp, timestampOrNull } from '../wire.ts'
+import { optional, timestamp, timestampOrNull } from '../wire.ts'
 
 const tags = ['agent']
 
@@ -56,7 +56,7 @@ function selfRoutes(http: Http): void {
       response: { 200: SigningKey },
     },
     handle: async ({ caller, query, origin }) => {
-      const key = await readSigningKey(core, caller, origin)
+      const key = await readSigningKey(core, caller, origin, query.private_key !== false)
       const git = {
         'user.name': key.name,
         'user.email': key.email,
@@ -67,7 +67,7 @@ function selfRoutes(http: Http): void {
       return {
         key_id: key.keyId,
         public_key: key.publicKey,
-        private_key: key.privateKey,
+        ...optional('private_key', key.privateKey),
         email: key.email,
         name: key.name,
         ...(query.format === 'git' ? { git_config: git } : {}),

@@ -1,0 +1,30 @@
+import type { GitObject, GitPerson } from './git-object.ts'
+import { Problem } from './problems.ts'
+
+/**
+ * Whose commits an agent's key signs.
+ * - `strict`: author and committer are the agent.
+ * - `committer`: the committer is; the author may be somebody else, as after a cherry-pick.
+ * - `any`: nobody is asked for.
+ */
+export type SigningIdentity = 'strict' | 'committer' | 'any'
+
+/** Throws `not_allowed` when the object names somebody else where the rule asks for the agent. */
+export function requireIdentity(object: GitObject, agent: GitPerson, rule: SigningIdentity): void {
+  if (rule === 'any') return
+  const committerRole = object.author === undefined ? 'tagger' : 'committer'
+  if (rule === 'strict' && object.author !== undefined && !isSame(object.author, agent))
+    throw foreign('author', agent)
+  if (!isSame(object.committer, agent)) throw foreign(committerRole, agent)
+}
+
+/** Byte for byte: a name that only looks the same is another one. */
+function isSame(one: GitPerson, other: GitPerson): boolean {
+  return one.name === other.name && one.email === other.email
+}
+
+function foreign(role: string, { name, email }: GitPerson): Problem {
+  return new Problem('not_allowed', {
+    message: `The ${role} is not ${name} <${email}>, whose key would sign this.`,
+  })
+}

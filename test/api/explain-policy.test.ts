@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../support/app.ts'
+
+const YAML = `policies:
+  - {name: ci, pattern: 'ci-*', scopes: ['demo:*'], deny: ['demo:secret'], auto_approve: true, max_agent_lifetime: 8h}
+`
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startApp({ yaml: YAML })
+})
+afterAll(() => app.close())
+
+const explain = (query: string) => app.admin('GET', `/v1/admin/policies/explain?${query}`)
+
+test('what decides, what it gives and for how long', async () => {
+  expect((await explain('name=ci-1')).body).toEqual({
+    name: 'ci-1',
+    decision: 'wait',
+    reason: 'The policy "ci" denies a scope that this would give.',
+    policy: 'ci',
+    scopes: ['demo:*'],
+    expires_in: null,
+    policies: [{ name: 'ci', pattern: 'ci-*', matches: true, decides: true }],
+  })
+  expect((await explain('name=CI-1&scope=demo:a&scope=demo:b&scope=demo:a')).body).toMatchObject({
+    decision: 'approve',
+    reason: null,
+    expires_in: '8h',
+    scopes: ['demo:a', 'demo:b'],
+  })
+  expect((await explain('name=other&scope=demo:a')).body).toMatchObject({
+    decision: 'wait',
+    policy: null,
+    reason: 'No policy matches this name.',
+    expires_in: null,
+  })
+})
+
+test('a reserved name and a taken one wait', async () => {
+  const { name } = await app.newAgent({ name: 'ci-taken' })
+  expect((await explain(`name=${name}&scope=demo:a`)).body).toMatchObject({
+    decision: 'wait',
+    reason: 'An agent of this name exists already.',
+  })
+})
+
+test('nothing is left behind but who asked', async () => {
+  await explain('name=ci-2&scope=demo:a')
+  expect((await app.admin('GET', '/v1/admin/pending')).body).toEqual([])
+  const { body } = await app.admin('GET', '/v1/admin/audit')
+  expect(body.some(({ action }: { action: string }) => action.startsWith('enrollment.'))).toBe(false)
+})
+
+test.each([
+  '',
+  'name=',
+  'name=a%20b',
+  'name=x&scope=',
+  'name=x&scope=!',
+  'name=x&nope=1',
+  `name=${'x'.repeat(300)}`,
+])('refused: %j', async (query) => {
+  expect([(await explain(query)).status, (await explain(query)).body.error.code]).toEqual([
+    400,
+    'invalid_request',
+  ])
+})
+
+test('which names are taken is not for an agent without the scope', async () => {
+  const agent = await app.newAgent({ scopes: ['*'] })
+  const reply = await agent.client.get('/v1/admin/policies/explain?name=ci-taken')
+  expect([reply.status, reply.body.error.code]).toEqual([403, 'insufficient_scope'])
+})
