@@ -1,8 +1,14 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { isInstalled } from './test/support/run-program.ts'
+
+/** Debian has no package of terraform: where it is absent, CI goes without, and a person is told of the skip. */
+const absent =
+  process.env['CI'] !== undefined && !isInstalled('terraform') ? ['test/real/terraform.test.ts'] : []
 
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...absent],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Two cores, and servers beside the tests.

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { PolicySchema } from '../src/config/policy-schema.ts'
 import { CONFIG_ENV, ConfigSchema, FIELDS, type Field } from '../src/config/schema.ts'
 import { renderAuditPage } from './docs-audit.ts'
+import { renderCliPage } from './docs-cli.ts'
 import { renderErrorsPage } from './docs-errors.ts'
 import { renderOpenApi } from './docs-openapi.ts'
 import { MADE, table } from './markdown.ts'
@@ -19,6 +20,7 @@ export const PAGES: readonly Page[] = [
   { path: 'docs/config.schema.json', render: renderConfigSchema },
   { path: 'docs/errors.md', render: renderErrorsPage },
   { path: 'docs/audit.md', render: renderAuditPage },
+  { path: 'docs/cli.md', render: renderCliPage },
   { path: 'docs/openapi.json', render: renderOpenApi },
   { path: 'NOTICE', render: renderNotice },
 ]

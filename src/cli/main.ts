@@ -2,10 +2,11 @@
 // Nothing is imported before the version is known: an older Node would stop at the first thing it lacks.
 const major = Number(process.versions.node.split('.')[0])
 if (major >= 24) {
-  const { enableCompileCache } = await import('node:module')
-  enableCompileCache()
+  if (process.argv[2] === 'server') (await import('./server-heap.ts')).enterServerHeap(process)
+  process.getBuiltinModule('node:module').enableCompileCache()
   const { run } = await import('./program.ts')
-  process.exitCode = await run(process.argv.slice(2))
+  const { processHost } = await import('./process-host.ts')
+  process.exitCode = await run(process.argv.slice(2), processHost())
 } else {
   process.stderr.write(
     `mayfly needs Node.js 24 or later, and this is ${process.versions.node}.\n` +

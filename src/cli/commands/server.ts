@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { ConfigError } from '../../config/fault.ts'
 import { type Loaded, loadConfig } from '../../config/load.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from '../../config/schema.ts'
 import type { Flags } from '../../config/sources.ts'
 import { keepRunning } from '../keep-running.ts'
+import { defineVerb } from '../verb.ts'
 
 /** The flags of `mayfly server`: one per field that has one, described by the schema. */
 export function serverOptions(): Option[] {
@@ -24,15 +25,23 @@ function optionOf(field: Field, flag: string): Option {
   return option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value])
 }
 
-export function describeServer(command: Command, exit: (code: number) => void): void {
-  command.description(
+export const verb = defineVerb<Flags>({
+  description:
     'Runs the server. Each setting is taken from its flag, else its environment variable, else the file, else its default.',
-  )
-  for (const option of serverOptions()) command.addOption(option)
-  command.allowExcessArguments(false).action(async (flags: Flags) => {
-    exit(await runServer(flags))
-  })
-}
+  examples: [
+    {
+      command: 'mayfly server --quickstart',
+      about: 'try it: data in ./mayfly-data, a backend and an agent made',
+    },
+    { command: 'mayfly server --config /etc/mayfly.yaml', about: 'run it with its configuration file' },
+  ],
+  globals: false,
+  ownSignals: true,
+  configure: (command) => {
+    for (const option of serverOptions()) command.addOption(option)
+  },
+  run: (_context, flags) => runServer(flags),
+})
 
 /** Returns the exit code. */
 async function runServer(flags: Flags): Promise<number> {

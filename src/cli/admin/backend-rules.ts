@@ -1,0 +1,123 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Client } from '../../client/client.ts'
+import type { Backend, CreateBackend, Kind } from '../../client/wire.ts'
+import { CliError, failureOf, usage } from '../failure.ts'
+import { listing } from '../output.ts'
+import { readStdin } from '../prompt.ts'
+import type { Context, OptionSpec } from '../verb.ts'
+
+/** What every backend has, whatever its kind. */
+export interface RuleOptions {
+  readonly config?: string
+  readonly defaultTtl?: string
+  readonly maxTtl?: string
+  readonly allowScope?: readonly string[]
+  readonly description?: string
+  /** False with `--no-rate`. */
+  readonly rate?: string | boolean
+  readonly maxActive?: string | boolean
+  readonly check?: boolean
+}
+
+export const RULE_OPTIONS: readonly OptionSpec[] = [
+  {
+    flags: '--config <file>',
+    description: 'configuration as JSON, - for standard input; flags go before it',
+  },
+  { flags: '--default-ttl <duration>', description: 'life of a credential where none is asked' },
+  { flags: '--max-ttl <duration>', description: 'longest life of a credential' },
+  { flags: '--allow-scope <scope>', description: 'only these scopes; may be repeated', repeatable: true },
+  { flags: '--description <text>', description: 'told to everybody who may use it' },
+  { flags: '--rate <rate>', description: 'credentials that may be asked for, such as 10/hour' },
+  { flags: '--max-active <number>', description: 'credentials alive at a time' },
+  { flags: '--no-check', description: 'store it without trying it out' },
+]
+
+type Rules = Omit<CreateBackend, 'type' | 'name' | 'config'>
+
+/** As the API has them; a rule that was not given is left out. Throws `CliError` (usage). */
+export function rulesOf(options: RuleOptions): Rules {
+  const { defaultTtl, maxTtl, allowScope, description, rate, maxActive } = options
+  return {
+    ...(defaultTtl === undefined ? {} : { default_ttl: defaultTtl }),
+    ...(maxTtl === undefined ? {} : { max_ttl: maxTtl }),
+    ...(allowScope === undefined ? {} : { allowed_scopes: [...allowScope] }),
+    ...(description === undefined ? {} : { description }),
+    ...(rate === undefined || rate === true ? {} : { rate: rate === false ? null : String(rate) }),
+    ...(maxActive === undefined || maxActive === true ? {} : { max_active: countOf(maxActive) }),
+  }
+}
+
+function countOf(text: string | false): number | null {
+  if (text === false) return null
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw usage('--max-active is a whole number of at least 1.', 'Give it in digits.')
+}
+
+/** The JSON object of `--config`; empty without. Throws `CliError` (usage), which repeats nothing of it. */
+export async function readConfigOption(
+  context: Context,
+  path: string | undefined,
+): Promise<Record<string, unknown>> {
+  if (path === undefined) return {}
+  const where = path === '-' ? 'Standard input' : path
+  const text = path === '-' ? await readStdin(context) : await readFile(resolve(context.cwd, path), 'utf8')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    value = undefined
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>
+  throw usage(`${where} holds no JSON object.`, 'Write the fields of the kind as {"host": "…"}.')
+}
+
+/** Throws `CliError` (usage) that names the kinds there are. */
+export async function findKind(client: Client, type: string): Promise<Kind> {
+  const types: string[] = []
+  for await (const kind of client.admin.kinds()) {
+    if (kind.type === type) return kind
+    types.push(kind.type)
+  }
+  const { didYouMean } = await import('../../config/suggest.ts')
+  throw usage(
+    `${JSON.stringify(type.slice(0, 40))} is not a kind of backend${didYouMean(type, types)}.`,
+    `There ${types.length === 1 ? 'is' : 'are'}: ${types.join(', ')}.`,
+  )
+}
+
+/** The server speaks of its own parameter; a person has a flag. */
+export function inFlags(error: unknown): unknown {
+  if (!(error instanceof Error) || error.name !== 'MayflyError') return error
+  const { code, message, exitCode } = failureOf(error)
+  const at = message.indexOf(' Mend the configuration, or add ?check=false')
+  if (at < 0) return error
+  return new CliError(code, message.slice(0, at), {
+    exit: exitCode === 2 ? 2 : 1,
+    hint: 'Mend the configuration, or store it untried with --no-check.',
+    cause: error,
+  })
+}
+
+/** One backend for people. */
+export function describeBackend(backend: Backend): string {
+  const config = Object.entries(backend.config).map(([name, value]) => [
+    `config.${name}`,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ])
+  return listing({
+    name: backend.name,
+    kind: backend.type,
+    description: backend.description,
+    'default ttl': backend.default_ttl,
+    'max ttl': backend.max_ttl,
+    scopes: backend.allowed_scopes?.join(', '),
+    rate: backend.rate,
+    'max active': backend.max_active === undefined ? undefined : String(backend.max_active),
+    revocation: backend.revocation === 'exact' ? 'at once' : 'ends by its expiry',
+    created: backend.created_at,
+    ...Object.fromEntries(config),
+  })
+}

@@ -1,0 +1,59 @@
+import type { CreatedAgent } from '../../client/wire.ts'
+import { dotenvQuote, shellQuote } from '../credential-variables.ts'
+import { usage } from '../failure.ts'
+import { listing } from '../output.ts'
+
+export type Form = (agent: CreatedAgent) => string
+
+/** How the secrets of a new agent are printed. Throws `CliError` (usage) for a form that there is not. */
+export function createdForm(name: string): Form {
+  if (name === 'text') return (agent) => listing(factsOf(agent))
+  if (name === 'json') return (agent) => JSON.stringify(agent, null, 2)
+  if (name === 'env') return (agent) => lines(agent, 'export ', shellQuote)
+  if (name === 'dotenv') return (agent) => lines(agent, '', dotenvQuote)
+  const field = /^field=([a-z_]+)$/.exec(name)?.[1]
+  if (field !== undefined && (FIELDS as readonly string[]).includes(field))
+    return (agent) => String(factsOf(agent)[field])
+  throw usage(
+    'There is no such form of output.',
+    `Use text, json, env, dotenv or field=NAME with one of ${FIELDS.join(', ')}.`,
+  )
+}
+
+const FIELDS = [
+  'name',
+  'id',
+  'scopes',
+  'expires_at',
+  'token',
+  'client_id',
+  'client_secret',
+  'signing_key_id',
+  'signing_email',
+] as const
+
+function factsOf(agent: CreatedAgent): Record<string, string> {
+  return {
+    name: agent.name,
+    id: agent.id,
+    scopes: agent.scopes.join(' '),
+    expires_at: agent.expires_at ?? 'never',
+    token: agent.token,
+    client_id: agent.oidc.client_id,
+    client_secret: agent.oidc.client_secret,
+    signing_key_id: agent.signing_key_id,
+    signing_email: agent.signing_email,
+  }
+}
+
+/** The token is a login by itself, and is what the command looks for first. */
+function lines(agent: CreatedAgent, before: string, quoted: (text: string) => string): string {
+  const variables = {
+    MAYFLY_TOKEN: agent.token,
+    MAYFLY_CLIENT_ID: agent.oidc.client_id,
+    MAYFLY_CLIENT_SECRET: agent.oidc.client_secret,
+  }
+  return Object.entries(variables)
+    .map(([name, value]) => `${before}${name}=${quoted(value)}`)
+    .join('\n')
+}

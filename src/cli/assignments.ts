@@ -1,0 +1,30 @@
+import { usage } from './failure.ts'
+
+const FORM = /^([A-Za-z_][A-Za-z0-9_.-]{0,63})(:?=)([\s\S]*)$/
+
+/**
+ * `name=text` and `name:=json`, as given with `flag`; a name that is repeated becomes a list of its values.
+ * Throws `CliError` (usage) for any other form.
+ */
+export function readAssignments(
+  given: readonly string[] | undefined,
+  flag: string,
+): Record<string, unknown> | undefined {
+  if (given === undefined || given.length === 0) return undefined
+  const values = new Map<string, unknown[]>()
+  for (const text of given) {
+    const [, name, sign, value] = FORM.exec(text) ?? []
+    if (name === undefined || value === undefined || name === '__proto__' || name === 'constructor')
+      throw usage(`${flag} is given as name=text, or name:=json for numbers, booleans and lists.`)
+    values.set(name, [...(values.get(name) ?? []), sign === ':=' ? readJson(value, name, flag) : value])
+  }
+  return Object.fromEntries([...values].map(([name, all]) => [name, all.length === 1 ? all[0] : all]))
+}
+
+function readJson(text: string, name: string, flag: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    throw usage(`What stands after ${flag} ${name}:= is not JSON.`, `Use ${flag} ${name}=… for a plain text.`)
+  }
+}

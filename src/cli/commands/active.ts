@@ -1,0 +1,24 @@
+import { collect } from '../collect.ts'
+import { table } from '../output.ts'
+import { openAgentClient } from '../session/open.ts'
+import { defineVerb } from '../verb.ts'
+
+export const verb = defineVerb({
+  description: 'Lists the credentials of the agent that are alive, oldest first.',
+  examples: [
+    { command: 'mayfly active', about: 'what do I hold' },
+    { command: "mayfly active --json | jq -r '.[].id'", about: 'the ids alone' },
+  ],
+  json: 'array of {id, backend, created_at, expires_at}',
+  exits: [3, 4],
+  run: async (context) => {
+    const client = await openAgentClient(context)
+    const rows = await collect(client.active({ limit: 1000 }))
+    await context.out.show(rows, () =>
+      table(
+        ['CREDENTIAL', 'BACKEND', 'CREATED', 'EXPIRES'],
+        rows.map((row) => [row.id, row.backend, row.created_at, row.expires_at]),
+      ),
+    )
+  },
+})

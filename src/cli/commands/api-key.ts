@@ -1,0 +1,41 @@
+import type { HeldCredential } from '../session/held-credential.ts'
+import { openAgentSession } from '../session/open.ts'
+import { callLine } from '../tools/call-line.ts'
+import { heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
+import { singleSecret } from '../tools/parts.ts'
+import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
+import { defineVerb } from '../verb.ts'
+
+interface Options extends RequestOptions {
+  printSettings?: boolean
+}
+
+export const verb = defineVerb<Options>({
+  description:
+    'Prints an API key alone, as `apiKeyHelper` of Claude Code wants it: the same one until five minutes before its end, unless it was revoked.',
+  options: [
+    ...REQUEST_OPTIONS,
+    { flags: '--print-settings', description: 'print the settings of Claude Code, and ask for no key' },
+  ],
+  examples: [
+    {
+      command: 'mayfly api-key --backend anthropic --print-settings > .claude/settings.local.json',
+      about: 'Claude Code in this directory gets its keys from the backend',
+    },
+    { command: 'mayfly api-key --backend anthropic', about: 'what it runs' },
+  ],
+  json: 'with --print-settings {apiKeyHelper, env: {CLAUDE_CODE_API_KEY_HELPER_TTL_MS}}; else the key alone, with or without --json',
+  exits: [3, 4, 5],
+  run: async (context, options) => {
+    const request = requestOf(options)
+    const session = await openAgentSession(context)
+    if (options.printSettings === true) {
+      const helper = callLine(context, session.target, ['api-key', ...requestFlags(options)])
+      const ttl = String(RENEW_BEFORE_MS.apiKey)
+      await context.out.json({ apiKeyHelper: helper, env: { CLAUDE_CODE_API_KEY_HELPER_TTL_MS: ttl } })
+      return
+    }
+    const toKey = (credential: HeldCredential) => singleSecret(credential, 'a key helper')
+    await context.out.result(await heldAnswer(context, session, request, RENEW_BEFORE_MS.apiKey, toKey))
+  },
+})

@@ -1,0 +1,113 @@
+import type { AuditEntry } from '../../client/wire.ts'
+import { followEntries, readEntries } from '../admin/audit-entries.ts'
+import { usage } from '../failure.ts'
+import { oneLine } from '../output.ts'
+import { openAdminClient } from '../session/admin.ts'
+import { type Context, defineVerb } from '../verb.ts'
+
+interface Options {
+  readonly backend?: string
+  readonly agent?: string
+  readonly action?: string
+  readonly credential?: string
+  readonly since?: string
+  readonly until?: string
+  readonly limit?: string
+  readonly all?: boolean
+  readonly follow?: boolean
+}
+
+const LIMIT = 50
+
+export const verb = defineVerb<Options>({
+  description:
+    'Reads the audit: the newest entries that match, the newest last. With --json one object a line.',
+  options: [
+    { flags: '--backend <name>', description: 'of this backend' },
+    { flags: '--agent <name>', description: 'of this agent, by its name or id' },
+    { flags: '--action <action>', description: 'of this action, such as credential.issued' },
+    { flags: '--credential <id>', description: 'of this credential' },
+    { flags: '--since <time>', description: 'not before: 2026-01-31T12:00:00Z, or 1h ago as 1h' },
+    { flags: '--until <time>', description: 'not after' },
+    { flags: '-n, --limit <number>', description: 'at most so many; 50 where not given' },
+    { flags: '--all', description: 'as many as there are' },
+    { flags: '-f, --follow', description: 'wait for more, until Ctrl-C' },
+  ],
+  examples: [
+    { command: 'mayfly audit --since 1h', about: 'what happened in the last hour' },
+    { command: 'mayfly audit --follow --agent ci-42', about: 'what an agent does now' },
+    {
+      command: 'mayfly audit --all --json --action credential.issued',
+      about: 'every issue, one JSON object a line',
+    },
+  ],
+  json: async () => {
+    const { AuditEntry } = await import('../../api/api-v1.ts')
+    return { ...AuditEntry, description: 'one object a line' }
+  },
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, options) => {
+    const limit = limitOf(options)
+    const { backend, agent, action, credential, since, until } = options
+    if (options.follow === true && until !== undefined)
+      throw usage('--follow has no end, so --until makes no sense with it.')
+    await checkAction(action)
+    const client = await openAdminClient(context)
+    const filter = { backend, agent, action, credential, since, until }
+    const batches =
+      options.follow === true
+        ? followEntries(context, client, filter, limit)
+        : readEntries(client, filter, limit)
+    for await (const batch of batches)
+      for (const entry of batch)
+        await (context.out.isJson
+          ? context.out.json(entry, 'line')
+          : context.out.result(lineOf(context, entry)))
+  },
+})
+
+function limitOf({ limit, all }: Options): number {
+  if (all === true && limit !== undefined) throw usage('--limit and --all exclude each other.')
+  if (all === true) return Number.POSITIVE_INFINITY
+  if (limit === undefined) return LIMIT
+  if (/^\d{1,9}$/.test(limit)) return Number(limit)
+  throw usage('--limit is a whole number.', 'Give it in digits, or --all.')
+}
+
+/** With a suggestion, where the server would only list them all. */
+async function checkAction(action: string | undefined): Promise<void> {
+  if (action === undefined) return
+  const [{ ACTION_NAMES }, { didYouMean }] = await Promise.all([
+    import('../../api/shared.ts'),
+    import('../../config/suggest.ts'),
+  ])
+  if (!ACTION_NAMES.includes(action))
+    throw usage(
+      `${JSON.stringify(action.slice(0, 40))} is not an action${didYouMean(action, ACTION_NAMES)}.`,
+      `There are: ${ACTION_NAMES.join(', ')}.`,
+    )
+}
+
+const ACTION_WIDTH = 24
+
+/** `time  action  who  what`; a failure is marked. */
+function lineOf({ out }: Context, entry: AuditEntry): string {
+  const { timestamp, action, outcome, agent_name, agent_id, actor, backend, credential_id } = entry
+  const { name, route } = (entry.details ?? {}) as { name?: unknown; route?: unknown }
+  const who = agent_name ?? agent_id ?? (typeof name === 'string' ? name : '')
+  const by = actor === agent_id || actor === '' ? '' : `by ${actor}`
+  const scopes = Array.isArray(entry.scopes) ? entry.scopes.join(' ') : ''
+  const words = [
+    who,
+    by,
+    backend ?? '',
+    credential_id ?? '',
+    scopes,
+    entry.ttl ?? '',
+    typeof route === 'string' ? route : '',
+  ]
+  const text = oneLine(words.filter((word) => word !== '').join('  '))
+  const mark = outcome === 'ok' ? '' : `  ${out.paint('red', oneLine(outcome))}`
+  return `${timestamp}  ${oneLine(action).padEnd(ACTION_WIDTH)}  ${text}${mark}`.trimEnd()
+}

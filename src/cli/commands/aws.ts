@@ -1,0 +1,39 @@
+import { openAgentSession } from '../session/open.ts'
+import { processAnswer } from '../tools/aws-answers.ts'
+import { callLine } from '../tools/call-line.ts'
+import { heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
+import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
+import { defineVerb } from '../verb.ts'
+
+interface ProcessOptions extends RequestOptions {
+  printConfig?: boolean
+}
+
+export const credentialProcess = defineVerb<ProcessOptions>({
+  description:
+    'Prints credentials as `credential_process` of an AWS profile wants them, from a cache while they live long enough. The backend gives access_key_id, secret_access_key and session_token.',
+  options: [
+    ...REQUEST_OPTIONS,
+    { flags: '--print-config', description: 'print the lines for ~/.aws/config, and ask for no credential' },
+  ],
+  examples: [
+    { command: 'mayfly aws credential-process --backend cloud', about: 'what an SDK runs' },
+    {
+      command: 'mayfly aws credential-process --backend cloud --print-config >> ~/.aws/config',
+      about: 'a profile "mayfly": aws --profile mayfly s3 ls',
+    },
+  ],
+  json: '{Version: 1, AccessKeyId, SecretAccessKey, SessionToken?, Expiration}, with or without --json',
+  exits: [3, 4, 5],
+  run: async (context, options) => {
+    const request = requestOf(options)
+    const session = await openAgentSession(context)
+    if (options.printConfig === true) {
+      const words = ['aws', 'credential-process', ...requestFlags(options)]
+      const line = callLine(context, session.target, words)
+      await context.out.result(`[profile mayfly]\ncredential_process = ${line}`)
+      return
+    }
+    await context.out.json(await heldAnswer(context, session, request, RENEW_BEFORE_MS.aws, processAnswer))
+  },
+})

@@ -1,0 +1,82 @@
+import {
+  describeBackend,
+  findKind,
+  inFlags,
+  RULE_OPTIONS,
+  type RuleOptions,
+  readConfigOption,
+  rulesOf,
+} from '../admin/backend-rules.ts'
+import { usage } from '../failure.ts'
+import { asFlags } from '../kind-form/as-flags.ts'
+import { fieldsOf } from '../kind-form/fields.ts'
+import { readGiven } from '../kind-form/flags.ts'
+import { askFields, missingError, missingFields } from '../kind-form/questions.ts'
+import { ask } from '../prompt.ts'
+import { openAdminClient } from '../session/admin.ts'
+import { defineVerb } from '../verb.ts'
+
+export const verb = defineVerb<
+  RuleOptions,
+  [type: string, name: string | undefined, rest: readonly string[] | undefined]
+>({
+  description:
+    'Configures a backend. Its kind makes the flags (`mayfly backend kinds TYPE` lists them); on a terminal it asks for what is missing. Secrets come from files, from standard input (-) or from the question, never from the command line. The backend is tried out before it is stored.',
+  arguments: [
+    { name: '<type>', description: 'the kind, such as postgres' },
+    { name: '[name]', description: 'its name; the kind where none is given' },
+    { name: '[flags...]', description: 'flags of the kind' },
+  ],
+  options: RULE_OPTIONS,
+  examples: [
+    { command: 'mayfly backend add postgres', about: 'answer its questions' },
+    {
+      command:
+        'mayfly backend add postgres orders --host db.internal --database orders --username mayfly --password-file ./password --max-ttl 1h',
+      about: 'without a question',
+    },
+    {
+      command: 'mayfly backend add jwt api --config - < api.json',
+      about: 'from JSON',
+    },
+  ],
+  json: async () => (await import('../../api/admin.ts')).Backend,
+  exits: [3, 4, 5],
+  admin: true,
+  configure: (command) => {
+    command.allowUnknownOption().usage('<type> [name] [flags of the kind] [options]')
+  },
+  run: async (context, options, type, second, more) => {
+    if (type.startsWith('-')) throw usage('The kind stands before its flags.', 'See `mayfly backend kinds`.')
+    const rest = [...(second === undefined ? [] : [second]), ...(more ?? [])]
+    const rules = rulesOf(options)
+    const client = await openAdminClient(context)
+    const kind = await findKind(client, type)
+    const fields = fieldsOf(kind.config)
+    const given = await readGiven(context, 'mayfly backend add', type, fields, rest)
+    const config = { ...(await readConfigOption(context, options.config)), ...given.config }
+    let name = given.name
+    const missing = missingFields(fields, config)
+    const isAsked = missing.length > 0
+    if (isAsked) {
+      if (context.stdin.isTTY !== true || options.config === '-') throw missingError(type, fields, missing)
+      name ??= await ask(context, `name [${type}]: `, { default: type })
+      Object.assign(config, await askFields(context, fields, config))
+    }
+    context.out.progress(options.check === false ? 'Storing it …' : 'Trying it out …')
+    const body = { type, ...(name === undefined ? {} : { name }), config, ...rules }
+    const made = await client.admin.backends
+      .create(body, { check: options.check === false ? false : undefined })
+      .catch((error: unknown) => {
+        if (isAsked)
+          context.out.note(`The same as flags: backend add ${type} ${name} ${asFlags(type, fields, config)}`)
+        throw inFlags(error)
+      })
+    await context.out.show(made, () => describeBackend(made))
+    const example = kind.scopes.examples[0]
+    if (!context.out.isJson && example !== undefined)
+      context.out.note(
+        `Agents with a scope such as ${made.name}:${example} get credentials: mayfly get ${made.name}`,
+      )
+  },
+})

@@ -1,0 +1,26 @@
+import { table } from '../output.ts'
+import { openAgentClient } from '../session/open.ts'
+import { defineVerb } from '../verb.ts'
+
+export const verb = defineVerb({
+  description: 'Lists the backends of the server: what there is to get, and for how long.',
+  examples: [{ command: 'mayfly backends', about: 'what can be asked for' }],
+  json: 'array of {id, type, default_ttl, max_ttl, allowed_scopes, description, revocation}',
+  exits: [3, 4],
+  run: async (context) => {
+    const backends = await (await openAgentClient(context)).backends()
+    await context.out.show(backends, () =>
+      table(
+        ['BACKEND', 'TYPE', 'TTL', 'LONGEST', 'REVOCATION', 'DESCRIPTION'],
+        backends.map((one) => [
+          one.id,
+          one.type,
+          one.default_ttl,
+          one.max_ttl,
+          one.revocation === 'exact' ? 'at once' : 'by expiry',
+          one.description ?? '',
+        ]),
+      ),
+    )
+  },
+})

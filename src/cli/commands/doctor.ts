@@ -1,0 +1,46 @@
+import { checkDataDir, checkFiles, checkGit, checkKeychain, checkNode } from '../admin/doctor-local.ts'
+import { checkAdmin, checkLogin, checkServer } from '../admin/doctor-server.ts'
+import type { Finding } from '../admin/finding.ts'
+import { EXIT } from '../failure.ts'
+import { oneLine } from '../output.ts'
+import { readTarget } from '../session/session.ts'
+import { type Context, defineVerb } from '../verb.ts'
+
+export const verb = defineVerb({
+  description:
+    'Says what is wrong, and how to mend it: Node.js, the server and its certificate, the clocks, the versions, the login, files that others can read, the keychain, admin access, the data directory, git. Nothing is changed.',
+  examples: [
+    { command: 'mayfly doctor', about: 'look at everything' },
+    { command: 'mayfly doctor --json', about: 'for a program' },
+  ],
+  json: '[{"check", "level": "ok" | "warn" | "fail", "message", "mend"?}]',
+  admin: true,
+  run: async (context) => {
+    const findings = await examine(context)
+    await context.out.show(findings, () => findings.map((one) => lineOf(context, one)).join('\n'))
+    return findings.some(({ level }) => level === 'fail') ? EXIT.failed : EXIT.done
+  },
+})
+
+async function examine(context: Context): Promise<Finding[]> {
+  const server = await checkServer(context)
+  const isUp = server.some(({ check, level }) => check === 'server' && level === 'ok')
+  const login = isUp ? [await checkLogin(context, await readTarget(context)), await checkAdmin(context)] : []
+  return [
+    checkNode(),
+    ...server,
+    ...login,
+    ...(await checkFiles(context)),
+    await checkKeychain(context),
+    ...(await checkDataDir(context)),
+    await checkGit(context),
+  ]
+}
+
+const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
+const WIDTH = 15
+
+function lineOf({ out }: Context, { check, level, message, mend }: Finding): string {
+  const head = `${out.paint(COLOURS[level], level.padEnd(5))} ${check.padEnd(WIDTH)} ${oneLine(message)}`
+  return mend === undefined ? head : `${head}\n${' '.repeat(6 + WIDTH + 1)}${oneLine(mend)}`
+}

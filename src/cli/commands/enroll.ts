@@ -1,0 +1,186 @@
+import type { Client } from '../../client/client.ts'
+import type { EnrollmentAnswer } from '../../client/sealed-answer.ts'
+import { readAssignments } from '../assignments.ts'
+import { shellQuote } from '../credential-variables.ts'
+import { lockEnrollment } from '../enroll/lock.ts'
+import { begin, dropOwn, findPresent, findTarget, loginVariables } from '../enroll/start.ts'
+import { isSubmitted, type Submitted, submit } from '../enroll/submit.ts'
+import { removeUnderway } from '../enroll/underway.ts'
+import { EnrollmentEnded, explained, look, wait } from '../enroll/wait.ts'
+import { CliError, failureOf } from '../failure.ts'
+import { listing, plain } from '../output.ts'
+import { keepLogin } from '../session/keep-login.ts'
+import { clientFor } from '../session/open.ts'
+import { DEFAULT_SERVER } from '../session/server-address.ts'
+import type { Target } from '../session/session.ts'
+import { type Context, defineVerb } from '../verb.ts'
+
+interface Options {
+  name?: string
+  scope?: string[]
+  metadata?: string[]
+  /** False with `--no-wait`. */
+  wait?: boolean
+  restart?: boolean
+}
+
+export const verb = defineVerb<Options>({
+  description:
+    'Makes this user an agent of the server: makes a key here, sends its public half, waits until an administrator ' +
+    'approves it, and keeps the login. The private half never leaves this machine. Interrupted at any moment, it ' +
+    'goes on where it was when it is run again.',
+  options: [
+    { flags: '--name <name>', description: 'name of the agent; asked for where it is left out' },
+    {
+      flags: '--scope <scope>',
+      description: 'a scope to ask for, such as shop:shop:read; may be repeated',
+      repeatable: true,
+    },
+    {
+      flags: '--metadata <name=text>',
+      description: 'shown to the administrator; may be repeated',
+      repeatable: true,
+    },
+    { flags: '--no-wait', description: 'ask and leave; run it again to collect the answer' },
+    { flags: '--restart', description: 'drop an enrollment that is under way, and ask anew' },
+  ],
+  examples: [
+    {
+      command: 'mayfly enroll --server https://mayfly.example.com --name reviewer --scope demo',
+      about: 'ask, and wait for the approval',
+    },
+    { command: 'mayfly enroll', about: 'go on after an interruption' },
+    { command: 'mayfly enroll --name ci-42 --json', about: 'in a script, where a policy approves' },
+  ],
+  json: '{status: approved, agent: {id, name}, scopes, server, profile, kept_in: keychain or file, place (when it is new)}; with --no-wait while undecided {status: pending, enrollment_id, fingerprint, approve, server, profile, expires_at}',
+  exits: [3, 4, 5],
+  run: async (context, options) => {
+    const target = await findTarget(context)
+    const unlock = await lockEnrollment(context, target.profileName)
+    try {
+      await enroll(context, options, target)
+    } finally {
+      unlock()
+    }
+  },
+})
+
+async function enroll(context: Context, options: Options, target: Target): Promise<void> {
+  const { profileName } = target
+  const metadata = readAssignments(options.metadata, '--metadata')
+  const asked = { name: options.name, scopes: options.scope, metadata }
+  const present = await findPresent(context, target, options.name)
+  if (present !== undefined) {
+    const { agent, scopes, place } = present
+    await dropOwn(context, profileName, present)
+    const value = { status: 'approved', agent, scopes, ...placeOf(target), kept_in: place }
+    return context.out.report(value, `This is the agent ${agent.name} already.`)
+  }
+  if (options.restart === true) await removeUnderway(context, profileName)
+  const underway = await begin(context, target, asked)
+  const client = await clientFor(context, target, { kind: 'none' })
+  try {
+    const submitted = isSubmitted(underway) ? underway : await submit(context, client, profileName, underway)
+    await collect(context, target, client, submitted, options.wait !== false)
+  } catch (error) {
+    if (error instanceof EnrollmentEnded) await removeUnderway(context, profileName)
+    if (context.signal.aborted) context.out.note(`It goes on with: ${again(context, target)}`)
+    throw await explained(context, client, error)
+  }
+}
+
+/** Collects the answer and keeps the login; with `isWaiting` false only if it is there. */
+async function collect(
+  context: Context,
+  target: Target,
+  client: Client,
+  submitted: Submitted,
+  isWaiting: boolean,
+): Promise<void> {
+  const { issuer } = await client.discovery()
+  const answer = isWaiting
+    ? await wait(context, client, issuer, submitted, () => announce(context, target, submitted))
+    : await look(context, client, issuer, submitted)
+  if (answer === undefined) await leave(context, target, submitted)
+  else await keep(context, target, submitted, { answer, issuer })
+}
+
+/** Of all that was answered only the enrolled key is needed to log in: the token and the secret are forgotten. */
+async function keep(
+  context: Context,
+  target: Target,
+  { private_jwk, wish }: Submitted,
+  { answer, issuer }: { answer: EnrollmentAnswer; issuer: string },
+): Promise<void> {
+  const agent = { id: answer.agent_id, name: wish.name }
+  const secret = { kind: 'private_key_jwt', client_id: answer.oidc.client_id, private_jwk } as const
+  const kept = await keepLogin(context, { target, secret, agent, issuer }).catch((cause: unknown) => {
+    const { message } = failureOf(cause)
+    const why = `${message[0]?.toLowerCase()}${message.slice(1)}`
+    throw new CliError('login_not_kept', `The enrollment is approved, but ${why}`, {
+      hint: 'Mend that and run `mayfly enroll` again within ten minutes: nothing is lost.',
+      cause,
+    })
+  })
+  await removeUnderway(context, target.profileName)
+  const scopes = answer.scopes.join(', ') || 'no scopes'
+  await context.out.report(
+    {
+      status: 'approved',
+      agent,
+      scopes: answer.scopes,
+      ...placeOf(target),
+      kept_in: kept.place,
+      place: kept.title,
+    },
+    `This is now the agent ${agent.name}, with ${scopes}. Its key is kept in ${kept.title}.`,
+  )
+  const [variable] = loginVariables(context)
+  if (variable !== undefined) context.out.note(`${variable} is set, and is used before this login: unset it.`)
+}
+
+/** What somebody needs who approves it, and who compares what is asked with what is shown there. */
+function announce(context: Context, target: Target, { enrollment, fingerprint, wish }: Submitted): void {
+  context.out.note(`Waiting for an administrator to approve the agent ${plain(wish.name)}.`)
+  context.out.note(
+    listing({
+      enrollment: enrollment.id,
+      'key fingerprint': fingerprint,
+      'to be run there': approval(target, enrollment.id),
+    }),
+  )
+}
+
+/** An administrator at the server's own address needs to be told only of an unusual one. */
+function approval({ server }: Target, id: string): string {
+  const isUnusual = server.isLocal && server.text !== DEFAULT_SERVER
+  const where = isUnusual ? ` --server ${shellWord(server.text)}` : ''
+  return `mayfly approve ${id}${where}`
+}
+
+async function leave(context: Context, target: Target, submitted: Submitted): Promise<void> {
+  if (!context.out.isJson) announce(context, target, submitted)
+  const { id, expires_at } = submitted.enrollment
+  await context.out.report(
+    {
+      status: 'pending',
+      enrollment_id: id,
+      fingerprint: submitted.fingerprint,
+      approve: approval(target, id),
+      ...placeOf(target),
+      expires_at,
+    },
+    `Once it is approved, run: ${again(context, target)}`,
+  )
+}
+
+const shellWord = (text: string) => (/^[\w:/.[\]-]+$/.test(text) ? text : shellQuote(text))
+
+function again({ globals }: Context, { server, serverFrom, profileName, profileFrom }: Target): string {
+  const at =
+    serverFrom === 'flag' && globals.profile === undefined ? ` --server ${shellWord(server.text)}` : ''
+  const as = profileFrom === 'flag' ? ` --profile ${profileName}` : ''
+  return `mayfly enroll${at}${as}`
+}
+
+const placeOf = ({ server, profileName }: Target) => ({ server: server.text, profile: profileName })

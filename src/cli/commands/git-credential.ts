@@ -1,0 +1,132 @@
+import type { IssueRequest } from '../../client/client.ts'
+import { readAssignments } from '../assignments.ts'
+import { usage } from '../failure.ts'
+import { formatCredential, type GitCredential, parseAttributes, QUIT } from '../git/credential-protocol.ts'
+import { isForHost, parseGitHost } from '../git/host.ts'
+import { cachedCredential, dropCached, identityOf } from '../session/credential-cache.ts'
+import type { HeldCredential } from '../session/held-credential.ts'
+import { openAgentSession, type Session } from '../session/open.ts'
+import { REQUEST_OPTIONS } from '../tools/request.ts'
+import { type Context, defineVerb } from '../verb.ts'
+
+interface Options {
+  host?: string
+  backend?: string
+  ttl?: string
+  scope?: string[]
+  param?: string[]
+}
+
+/** More than git ever sends. */
+const MAX_INPUT_BYTES = 65_536
+/** Of those who take any name beside a token. */
+const USERNAME = 'x-access-token'
+
+export const verb = defineVerb<Options, [operation: string]>({
+  description:
+    'A credential helper of git (gitcredentials(7)); "mayfly git setup" configures it. It answers for one host and is silent for all others. "get" answers from a cache while it can, "erase" revokes the credential, "store" does nothing.',
+  arguments: [{ name: '<operation>', description: 'get, store or erase; git adds it' }],
+  options: [
+    { flags: '--host <host>', description: 'the git server that gets the credential' },
+    ...REQUEST_OPTIONS,
+  ],
+  examples: [
+    {
+      command:
+        'printf "protocol=https\\nhost=git.example.com\\n\\n" | mayfly git-credential --host git.example.com --backend forge get',
+      about: 'what git does to ask for a password',
+    },
+  ],
+  json: 'nothing: the answer is of the form that git wants',
+  exits: [3, 4, 5],
+  run: async (context, options, operation) => {
+    if (options.host === undefined || options.backend === undefined)
+      throw usage('--host and --backend are needed.', 'Let `mayfly git setup` write the configuration.')
+    const host = parseGitHost(options.host)
+    const asked = parseAttributes(await readAsked(context))
+    if (!isForHost(host, asked)) return
+    // Others may come with a later git, which wants silence for what a helper does not know.
+    if (operation === 'get') await answer(context, { ...options, backend: options.backend })
+    if (operation === 'erase') await erase(context, options.backend, asked.get('password'))
+  },
+})
+
+/** To the empty line or the end, whichever comes first: not everybody closes the pipe before the answer. */
+async function readAsked({ stdin, signal }: Context): Promise<string> {
+  const stop = () => stdin.destroy(signal.reason instanceof Error ? signal.reason : undefined)
+  signal.throwIfAborted()
+  signal.addEventListener('abort', stop, { once: true })
+  let asked = Buffer.alloc(0)
+  try {
+    for await (const chunk of stdin) {
+      asked = Buffer.concat([asked, Buffer.from(chunk)])
+      if (asked.length > MAX_INPUT_BYTES)
+        throw usage(`Standard input holds more than ${MAX_INPUT_BYTES} bytes.`, 'git never sends so much.')
+      if (/(?:^|\n)\r?\n/.test(asked.toString('latin1'))) break
+    }
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+  return asked.toString('utf8')
+}
+
+async function answer(context: Context, options: Options & { backend: string }): Promise<void> {
+  try {
+    const session = await openAgentSession(context)
+    const credential = await cachedCredential(session, context, requestOf(options))
+    await context.out.result(await textOf(context, session, credential))
+  } catch (error) {
+    // Without it git would ask a terminal that nobody sits at, or somebody else's helper.
+    await context.out.result(QUIT)
+    throw error
+  }
+}
+
+/** One that git cannot use is revoked. */
+async function textOf(context: Context, { client }: Session, credential: HeldCredential): Promise<string> {
+  try {
+    return formatCredential(toGit(credential))
+  } catch (error) {
+    await dropCached(context, ({ id }) => id === credential.id)
+    // The first thing that went wrong is what is told.
+    await client.revoke(credential.id).catch(() => {})
+    throw error
+  }
+}
+
+function requestOf({ backend, ttl, scope, param }: Options & { backend: string }): IssueRequest {
+  const params = readAssignments(param, '--param')
+  return {
+    backend,
+    ...(ttl === undefined ? {} : { ttl }),
+    ...(scope === undefined ? {} : { scopes: scope }),
+    ...(params === undefined ? {} : { params }),
+  }
+}
+
+function toGit({ token, fields, expires_at }: HeldCredential): GitCredential {
+  const { username, password } = fields ?? {}
+  const hasBoth = typeof username === 'string' && typeof password === 'string'
+  const expiresAt = Date.parse(expires_at)
+  return hasBoth ? { username, password, expiresAt } : { username: USERNAME, password: token, expiresAt }
+}
+
+/** git was refused with this password: it is ended, and the next `get` brings another. */
+async function erase(context: Context, backend: string, password: string | undefined): Promise<void> {
+  const { client, target, login } = await openAgentSession(context)
+  const own = identityOf(target, login.auth)
+  const isMeant = (one: HeldCredential, identity: string) =>
+    identity === own && one.backend === backend && [undefined, toGit(one).password].includes(password)
+  let failure: unknown
+  for (const { id } of await dropCached(context, isMeant)) {
+    try {
+      await client.revoke(id)
+    } catch (error) {
+      context.signal.throwIfAborted()
+      // It is in the cache no more, so this is where its id is told.
+      context.out.note(`mayfly: ${id} was not revoked.`)
+      failure ??= error
+    }
+  }
+  if (failure !== undefined) throw failure
+}

@@ -1,0 +1,197 @@
+import { access, constants } from 'node:fs/promises'
+import { CliError, usage } from '../failure.ts'
+import { configFile, editConfig, type Scope } from '../git/config-file.ts'
+import { parseGitHost } from '../git/host.ts'
+import { type InForce, readInForce } from '../git/in-force.ts'
+import { ownCommand, quote } from '../git/own-command.ts'
+import {
+  apply,
+  hostSettings,
+  processSettings,
+  type Setting,
+  signingSettings,
+  takeAway,
+} from '../git/settings.ts'
+import { wayFlags, wayTo, writeSigningProgram } from '../git/wrapper.ts'
+import { listing } from '../output.ts'
+import { openAgentSession, type Session } from '../session/open.ts'
+import { type Context, defineVerb } from '../verb.ts'
+
+interface Where {
+  local?: boolean
+  global?: boolean
+}
+
+interface SetupOptions extends Where {
+  process?: boolean
+  host?: string
+  backend?: string
+  ttl?: string
+  scope?: string[]
+  param?: string[]
+  sign?: boolean
+}
+
+const WHERE = [
+  { flags: '--local', description: 'in this repository (the default)' },
+  { flags: '--global', description: 'in all repositories of this user' },
+]
+
+export const setup = defineVerb<SetupOptions>({
+  description:
+    'Makes git sign commits with the key of the agent, which stays on the server, and with --host and --backend get its passwords from a backend.',
+  options: [
+    ...WHERE,
+    {
+      flags: '--process',
+      description: 'change no file: print the variables that set up one shell or process',
+    },
+    { flags: '--host <host>', description: 'git server that gets the credentials, such as git.example.com' },
+    { flags: '--backend <name>', description: 'backend that issues them' },
+    { flags: '--ttl <duration>', description: 'how long each lasts, such as 30m' },
+    {
+      flags: '--scope <scope>',
+      description: 'what each may do; all that the agent has where not given',
+      repeatable: true,
+    },
+    { flags: '--param <name=value>', description: 'option of this kind of backend', repeatable: true },
+    { flags: '--no-sign', description: 'leave name, e-mail and signing as they are' },
+  ],
+  examples: [
+    { command: 'mayfly git setup', about: 'sign the commits of this repository as the agent' },
+    {
+      command: 'mayfly git setup --host git.example.com --backend forge',
+      about: 'also clone from and push to git.example.com',
+    },
+    {
+      command: 'eval "$(mayfly git setup --process --host git.example.com --backend forge)"',
+      about: 'for this shell only; no file of git is changed',
+    },
+  ],
+  json: '{scope, signing: {name, email, key_id, program} or null, hosts: [{url, backend}], env?: {NAME: value} with --process}',
+  exits: [3, 4, 5],
+  run: async (context, options) => {
+    if ([options.local, options.global, options.process].filter(Boolean).length > 1)
+      throw usage(
+        '--local, --global and --process exclude each other.',
+        'Give one of them, or none for --local.',
+      )
+    if ((options.host === undefined) !== (options.backend === undefined))
+      throw usage('--host and --backend go together.', 'Give both, or neither.')
+    if (options.sign === false && options.host === undefined)
+      throw usage('There is nothing to set up.', 'Leave out --no-sign, or give --host and --backend.')
+    // Before anything is asked of the server: outside a repository there is nothing to do.
+    const file = options.process === true ? undefined : await configFile(context, scopeOf(options))
+    const wanted = await prepare(context, options)
+    if (file === undefined) return printVariables(context, wanted)
+    await editConfig(context, file, (draft) => apply(draft, wanted.settings))
+    const { signing, hosts } = wanted
+    await context.out.show({ scope: scopeOf(options), signing: signing ?? null, hosts }, () =>
+      describe(wanted),
+    )
+  },
+})
+
+interface Wanted {
+  readonly settings: readonly Setting[]
+  readonly signing: { name: string; email: string; key_id: string; program: string } | undefined
+  readonly hosts: readonly { url: string; backend: string }[]
+}
+
+/** Asks the server, and makes the program that git will run; git itself is not touched. */
+async function prepare(context: Context, options: SetupOptions): Promise<Wanted> {
+  const host = options.host === undefined ? undefined : parseGitHost(options.host)
+  const session = await openAgentSession(context)
+  const settings: Setting[] = []
+  let signing: Wanted['signing']
+  if (options.sign !== false) {
+    const key = await session.client.signingKey()
+    const program = await writeSigningProgram(context, wayTo(context, session.target))
+    signing = { name: key.name, email: key.email, key_id: key.key_id, program }
+    settings.push(...signingSettings({ name: key.name, email: key.email, keyId: key.key_id }, program))
+  }
+  if (host === undefined || options.backend === undefined) return { settings, signing, hosts: [] }
+  await session.client.backend(options.backend)
+  settings.push(...hostSettings(host, options.backend, helperCommand(context, session, options, host.url)))
+  return { settings, signing, hosts: [{ url: host.url, backend: options.backend }] }
+}
+
+function helperCommand(context: Context, { target }: Session, options: SetupOptions, url: string): string[] {
+  return [
+    ...ownCommand(context),
+    'git-credential',
+    ...wayFlags(wayTo(context, target)),
+    ...['--host', url, '--backend', options.backend ?? ''],
+    ...(options.ttl === undefined ? [] : ['--ttl', options.ttl]),
+    ...(options.scope ?? []).flatMap((scope) => ['--scope', scope]),
+    ...(options.param ?? []).flatMap((param) => ['--param', param]),
+  ]
+}
+
+async function printVariables(context: Context, { settings, signing, hosts }: Wanted): Promise<void> {
+  const env = processSettings(settings, context.env['GIT_CONFIG_COUNT'])
+  const lines = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`)
+  await context.out.show({ scope: 'process', signing: signing ?? null, hosts, env }, () => lines.join('\n'))
+}
+
+function describe({ signing, hosts }: Pick<Wanted, 'signing' | 'hosts'>): string {
+  return listing({
+    'signs as': signing === undefined ? undefined : `${signing.name} <${signing.email}>`,
+    key: signing?.key_id,
+    ...Object.fromEntries(hosts.map(({ url, backend }) => [url, `credentials of ${backend}`])),
+  })
+}
+
+export const status = defineVerb({
+  description: 'Says how git is set up in this directory.',
+  examples: [{ command: 'mayfly git status', about: 'who signs here, and which servers get credentials' }],
+  json: '{signing: {name, email, key_id, program, scope} or null, hosts: [{url, backend, scope}]}; scope is that of git: local, global, command',
+  run: async (context) => {
+    const { signing, hosts } = await readInForce(context)
+    if (signing === undefined && hosts.length === 0)
+      throw new CliError('not_set_up', 'git is not set up here.', { hint: 'Run `mayfly git setup`.' })
+    if (signing !== undefined) await requireProgram(signing.program)
+    const shown = signing === undefined ? undefined : present(signing)
+    await context.out.show({ signing: shown ?? null, hosts }, () => describe({ signing: shown, hosts }))
+  },
+})
+
+function present({ keyId, ...rest }: NonNullable<InForce['signing']>) {
+  return { ...rest, key_id: keyId }
+}
+
+async function requireProgram(program: string): Promise<void> {
+  const isThere = await access(program, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+  if (!isThere)
+    throw new CliError('program_missing', `git would sign with ${program}, which is not there.`, {
+      hint: 'Run `mayfly git setup` again.',
+    })
+}
+
+export const unset = defineVerb<Where>({
+  description: 'Takes away what "git setup" wrote, and puts back what stood there before.',
+  options: WHERE,
+  examples: [{ command: 'mayfly git unset', about: 'git in this repository is as it was' }],
+  json: '{scope, signing: whether it was set up, hosts: [url]}',
+  run: async (context, options) => {
+    if (options.local === true && options.global === true)
+      throw usage('--local and --global exclude each other.', 'Give one of them, or none for --local.')
+    const file = await configFile(context, scopeOf(options))
+    const taken = await editConfig(context, file, takeAway)
+    if (!taken.signing && taken.hosts.length === 0)
+      throw new CliError('not_set_up', 'git is not set up there.', { hint: 'See `mayfly git status`.' })
+    await context.out.show({ scope: scopeOf(options), ...taken }, () =>
+      listing({
+        signing: taken.signing ? 'as before' : undefined,
+        ...Object.fromEntries(taken.hosts.map((url) => [url, 'no credentials any more'])),
+      }),
+    )
+  },
+})
+
+function scopeOf({ global }: Where): Scope {
+  return global === true ? 'global' : 'local'
+}

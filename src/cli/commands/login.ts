@@ -1,0 +1,87 @@
+import { type CliError, usage } from '../failure.ts'
+import { askSecret, readSecretFile } from '../prompt.ts'
+import { keepLogin } from '../session/keep-login.ts'
+import { clientFor } from '../session/open.ts'
+import { authOf, type StoredSecret } from '../session/secrets.ts'
+import { readTarget } from '../session/session.ts'
+import { type Context, defineVerb } from '../verb.ts'
+
+interface Options {
+  tokenFile?: string
+  clientId?: string
+  clientSecretFile?: string
+}
+
+export const verb = defineVerb<Options>({
+  description:
+    'Keeps credentials that an administrator gave you: a token (ckr_…), or a client id with its secret. ' +
+    'They are asked for without echo, or read from a file or standard input; they are tried before they are kept.',
+  options: [
+    { flags: '--token-file <file>', description: 'file with the token; - for standard input' },
+    { flags: '--client-id <id>', description: 'client id (agent_…), to log in by client secret' },
+    {
+      flags: '--client-secret-file <file>',
+      description: 'file with the client secret; - for standard input',
+    },
+  ],
+  examples: [
+    { command: 'mayfly login --server https://mayfly.example.com', about: 'asks for the token' },
+    { command: 'mayfly login --token-file /run/secrets/mayfly', about: 'takes it from a file' },
+    {
+      command: 'mayfly login --client-id agent_01… --client-secret-file - <secret.txt',
+      about: 'by client id and secret, the secret from standard input',
+    },
+  ],
+  json: '{server, profile, agent: {id, name}, login, kept_in: keychain or file, place}',
+  exits: [3, 4],
+  run: async (context, options) => {
+    const target = await readTarget(context)
+    const secret = await readSecret(context, options)
+    const client = await clientFor(context, target, authOf(secret))
+    const { id, name } = await client.status()
+    const agent = { id, name }
+    const kept = await keepLogin(context, { target, secret, agent })
+    await context.out.report(
+      {
+        server: target.server.text,
+        profile: target.profileName,
+        agent,
+        login: secret.kind,
+        kept_in: kept.place,
+        place: kept.title,
+      },
+      `Logged in to ${target.server.text} as ${name}. The login is kept in ${kept.title}.`,
+    )
+  },
+})
+
+async function readSecret(context: Context, options: Options): Promise<StoredSecret> {
+  const { tokenFile, clientId, clientSecretFile } = options
+  if (clientId === undefined) {
+    if (clientSecretFile !== undefined) throw usage('--client-secret-file goes with --client-id.')
+    const token = await take(context, tokenFile, 'Token: ', '--token-file')
+    if (!/^ckr_[0-9a-f]{48}$/.test(token)) throw notOurs('token', 'ckr_ and 48 hexadecimal digits')
+    return { kind: 'bearer', token }
+  }
+  if (tokenFile !== undefined) throw usage('--token-file and --client-id exclude each other.')
+  const clientSecret = await take(context, clientSecretFile, 'Client secret: ', '--client-secret-file')
+  if (!/^cks_[0-9a-f]{64}$/.test(clientSecret))
+    throw notOurs('client secret', 'cks_ and 64 hexadecimal digits')
+  return { kind: 'client_secret', client_id: clientId, client_secret: clientSecret }
+}
+
+/** From the file; else typed, or piped in. */
+async function take(
+  context: Context,
+  file: string | undefined,
+  question: string,
+  flag: string,
+): Promise<string> {
+  if (file !== undefined || context.stdin.isTTY !== true)
+    return (await readSecretFile(context, file ?? '-')).trim()
+  return askSecret(context, question, { otherwise: `Use ${flag}.` })
+}
+
+function notOurs(what: string, form: string): CliError {
+  return usage(`That is no ${what} of this service.`, `It is ${form}; copy it as a whole.`)
+}

@@ -1,0 +1,87 @@
+import { CliError, EXIT } from '../failure.ts'
+import { confirm } from '../prompt.ts'
+import { dropCached, identityOf } from '../session/credential-cache.ts'
+import { forgetLogin } from '../session/keep-login.ts'
+import { clientFor } from '../session/open.ts'
+import { findLogin, notLoggedIn, readTarget, type Target } from '../session/session.ts'
+import { cacheOf } from '../session/token-cache.ts'
+import { type Context, defineVerb } from '../verb.ts'
+
+interface Options {
+  deleteAgent?: boolean
+  yes?: boolean
+}
+
+export const verb = defineVerb<Options>({
+  description:
+    'Forgets the login of the profile, and whatever was cached with it. The agent itself lives on, unless --delete-agent is given.',
+  options: [
+    { flags: '--delete-agent', description: 'end the agent at the server too, with all its credentials' },
+    { flags: '--yes', description: 'do not ask' },
+  ],
+  examples: [
+    { command: 'mayfly logout', about: 'forget the login on this machine' },
+    { command: 'mayfly logout --delete-agent', about: 'and end the agent for good' },
+  ],
+  json: '{profile, server, deleted_agent: boolean}',
+  exits: [3, 4],
+  run: async (context, { deleteAgent, yes }) => {
+    const target = await readTarget(context)
+    if (target.profile === undefined) throw noProfile(target)
+    if (deleteAgent === true) await endAgent(context, target, yes === true)
+    else await endCached(context, target)
+    await forgetLogin(context, target.profileName)
+    const { profileName: profile, server } = target
+    await context.out.report(
+      { profile, server: server.text, deleted_agent: deleteAgent === true },
+      deleteAgent === true
+        ? `The agent is deleted, and the login at ${server.text} is forgotten.`
+        : `The login at ${server.text} is forgotten.`,
+    )
+  },
+})
+
+function noProfile({ server, profileName }: Target): CliError {
+  const message = `Profile ${profileName} holds no login for ${server.text}.`
+  return new CliError('not_logged_in', message, {
+    exit: EXIT.unauthenticated,
+    hint: 'There is nothing to forget; name another with --profile.',
+  })
+}
+
+async function endAgent(context: Context, target: Target, isSure: boolean): Promise<void> {
+  const login = await findLogin({ ...context, env: withoutLogin(context.env) }, target)
+  if (login === undefined) throw notLoggedIn(target)
+  const name = target.profile?.agent?.name ?? 'this login'
+  const question = `Delete agent ${name} at ${target.server.text}, and revoke all its credentials?`
+  if (!isSure && !(await confirm(context, question, { otherwise: 'Give --yes.' })))
+    throw new CliError('not_confirmed', 'Nothing was deleted.')
+  const client = await clientFor(context, target, login.auth)
+  await client.deleteSelf()
+  await dropCached(context, (_, identity) => identity === identityOf(target, login.auth))
+  await cacheOf(context, target.server.text, login.auth)?.save(undefined)
+}
+
+/** What this login cached is of no use to anybody any more: it is revoked as far as the server can be reached. */
+async function endCached(context: Context, target: Target): Promise<void> {
+  // A secret that cannot be read must not keep anyone from forgetting it.
+  const login = await findLogin({ ...context, env: withoutLogin(context.env) }, target).catch(() => undefined)
+  if (login === undefined) return
+  const dropped = await dropCached(context, (_, identity) => identity === identityOf(target, login.auth))
+  if (dropped.length > 0) {
+    const client = await clientFor(context, target, login.auth)
+    const ends = await Promise.allSettled(dropped.map(({ id }) => client.revoke(id)))
+    const left = ends.filter(({ status }) => status === 'rejected').length
+    if (left > 0) context.out.note(`${left} cached credentials could not be revoked; they end by themselves.`)
+  }
+  await cacheOf(context, target.server.text, login.auth)?.save(undefined)
+}
+
+/** The login of the profile is meant, whatever is in the environment. */
+function withoutLogin(env: Context['env']): Context['env'] {
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      ([name]) => !/^MAYFLY_(?:TOKEN|CLIENT_ID|CLIENT_SECRET)(?:_FILE)?$/.test(name),
+    ),
+  )
+}

@@ -1,0 +1,22 @@
+import { openAdminClient } from '../session/admin.ts'
+import { defineVerb } from '../verb.ts'
+
+export const verb = defineVerb<{ reason?: string }, [id: string]>({
+  description: 'Rejects an enrollment or a request for more scopes. The reason is told to whoever asked.',
+  arguments: [{ name: '<id>', description: 'as `mayfly pending` lists it' }],
+  options: [{ flags: '--reason <text>', description: 'told to whoever asked' }],
+  examples: [
+    {
+      command: 'mayfly reject enr_01k3vq8m5xn6w7r2t9y4u1i0pa --reason "ask for orders:read only"',
+      about: 'with what to do instead',
+    },
+  ],
+  json: async () => (await import('../../api/enrollment.ts')).PendingEnrollment,
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, { reason }, id) => {
+    const client = await openAdminClient(context)
+    const rejected = await client.admin.pending.reject(id, reason === undefined ? {} : { reason })
+    await context.out.show(rejected, () => `Rejected ${rejected.name}.`)
+  },
+})

@@ -1,0 +1,66 @@
+import { createReadStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { pause } from '../pause.ts'
+import type { GuardMessage } from '../run/guard.ts'
+import { createLedger } from '../run/ledger.ts'
+import { takeSignals } from '../run/signals.ts'
+import { openAgentClient } from '../session/open.ts'
+import { defineVerb } from '../verb.ts'
+
+const PIPE = 3
+const ROUNDS = 20
+const BETWEEN_MS = 15_000
+const ROUND_MS = 15_000
+
+export const verb = defineVerb({
+  description:
+    'Guards a `mayfly run --guard`, which starts it: when that is killed, it revokes what was got and removes the files.',
+  examples: [{ command: 'mayfly run --guard --backend demo -- ./job.sh', about: 'is how it is started' }],
+  exits: [3, 4],
+  ownSignals: true,
+  run: async (context) => {
+    // It ends with the run, and by nothing else.
+    const release = takeSignals(() => {})
+    const { ids, directories, isDone } = await listen()
+    if (isDone) return
+    for (const directory of directories) await rm(directory, { recursive: true, force: true }).catch(() => {})
+    for (let round = 0; round < ROUNDS && ids.size > 0; round += 1) {
+      if (round > 0) await pause(BETWEEN_MS, context.signal)
+      // Anew each time: there may have been no network to log in by.
+      const ledger = await openAgentClient(context).then(
+        (client) => createLedger(client, context.now),
+        () => undefined,
+      )
+      for (const id of ids) ledger?.adopt(id)
+      await ledger?.revokeAll(AbortSignal.timeout(ROUND_MS))
+      for (const { id, revoked } of ledger?.outcomes() ?? []) if (revoked) ids.delete(id)
+    }
+    release()
+  },
+})
+
+/** Until the other end of the pipe is closed. */
+async function listen() {
+  const ids = new Set<string>()
+  const directories: string[] = []
+  let isDone = false
+  for await (const line of createInterface({ input: createReadStream('', { fd: PIPE }) })) {
+    const message = parseMessage(line)
+    if (message === undefined) continue
+    if ('obtained' in message) ids.add(message.obtained)
+    else if ('revoked' in message) ids.delete(message.revoked)
+    else if ('directory' in message) directories.push(message.directory)
+    else isDone = true
+  }
+  return { ids, directories, isDone }
+}
+
+/** Undefined for half a line, which is what somebody may leave who is killed while writing it. */
+function parseMessage(line: string): GuardMessage | undefined {
+  try {
+    return JSON.parse(line) as GuardMessage
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process'
+import { writeSync } from 'node:fs'
+import type { Signed } from '../../client/client.ts'
+import { CliError } from '../failure.ts'
+import { type GpgCall, isKey, readGpgArguments, sigCreatedLine } from '../git/gpg-arguments.ts'
+import { tellOldGit } from '../git/tell-git.ts'
+import { openAgentClient } from '../session/open.ts'
+import { type Context, defineVerb } from '../verb.ts'
+
+/** As much as the server signs. */
+const MAX_OBJECT_BYTES = 48_000
+
+export const verb = defineVerb<object, [argv: readonly string[]]>({
+  description:
+    'What git runs as gpg.program. Signs the commit or tag on standard input with the key of the agent, on the server; everything else that is asked of gpg is passed on to gpg.',
+  globals: false,
+  passThrough: 'all',
+  examples: [
+    {
+      command: 'mayfly sign --status-fd=2 -bsau KEYID < commit',
+      about: 'as git calls it; "mayfly git setup" configures it',
+    },
+  ],
+  json: 'nothing: the signature is armored, and the status as of gpg',
+  exits: [3, 4, 5],
+  run: async (context, _options, argv) => {
+    const call = readGpgArguments(argv)
+    if (call.kind === 'other') return runGpg(context, argv)
+    try {
+      await sign(context, call)
+    } catch (error) {
+      if (call.statusFd === 2) await tellOldGit(context, error)
+      throw error
+    }
+    return undefined
+  },
+})
+
+async function sign(context: Context, call: GpgCall & { kind: 'sign' }): Promise<void> {
+  const object = await readAll(context)
+  const client = await openAgentClient(context)
+  const { body } = await client.call<Signed>({
+    method: 'POST',
+    path: '/v1/sign',
+    body: { data: object.toString('base64'), purpose: purposeOf(object) },
+    retry: 'always',
+  })
+  requireKey(call.keyId, body)
+  await context.out.result(body.signature.replaceAll('\r', '').trimEnd())
+  report(
+    context,
+    call.statusFd,
+    sigCreatedLine(body.signature, body.fingerprint, Date.parse(body.created_at)),
+  )
+}
+
+const purposeOf = (object: Buffer) =>
+  object.subarray(0, 7).toString('latin1') === 'object ' ? 'git-tag' : 'git-commit'
+
+/** Bytes as they are: a commit may be in any encoding. */
+async function readAll({ stdin }: Context): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk)
+    size += bytes.length
+    if (size <= MAX_OBJECT_BYTES) chunks.push(bytes)
+  }
+  // Read to the end all the same: git is still writing.
+  if (size > MAX_OBJECT_BYTES)
+    throw new CliError(
+      'payload_too_large',
+      `A commit of more than ${MAX_OBJECT_BYTES} bytes is not signed.`,
+      {
+        hint: 'Shorten its message.',
+      },
+    )
+  return Buffer.concat(chunks)
+}
+
+/** With another key in its configuration git would show a signature that it did not ask for. */
+function requireKey(asked: string | undefined, { fingerprint, key_id, name, email }: Signed): void {
+  if (asked === undefined || asked === `${name} <${email}>` || isKey(asked, fingerprint)) return
+  throw new CliError('other_key', `git asks for another key than ${key_id}, which is this agent’s.`, {
+    hint: 'Run `mayfly git setup` again, or check user.signingkey.',
+  })
+}
+
+function report({ stderr }: Context, fd: number | undefined, line: string): void {
+  if (fd === 2) stderr.write(line)
+  else if (fd !== undefined) writeSync(fd, line)
+}
+
+/** Verifying and the like: the terminal and the files are handed on as they are. */
+function runGpg({ env, cwd }: Context, argv: readonly string[]): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  const program = env['MAYFLY_GPG'] || 'gpg'
+  const child = spawn(program, argv, { cwd, env: { ...env }, stdio: 'inherit' })
+  child.on('error', (cause) =>
+    reject(
+      new CliError('no_gpg', `${program} cannot be run, and only gpg can do that.`, {
+        hint: 'Install GnuPG, or name it in MAYFLY_GPG.',
+        cause,
+      }),
+    ),
+  )
+  child.on('close', (code) => resolve(code ?? 1))
+  return promise
+}

@@ -1,0 +1,54 @@
+import { resolve } from 'node:path'
+import type { SigningKey } from '../../client/wire.ts'
+import { shellQuote } from '../credential-variables.ts'
+import { usage } from '../failure.ts'
+import { openAgentClient } from '../session/open.ts'
+import { writePrivateFile } from '../session/private-file.ts'
+import { defineVerb } from '../verb.ts'
+
+interface Options {
+  private?: boolean
+  exportTo?: string
+  gitConfig?: boolean
+}
+
+export const verb = defineVerb<Options>({
+  description:
+    'Prints the public OpenPGP key that signs the commits of the agent. Reading the private one is recorded. ' +
+    'To sign without taking the private key from the server, use `mayfly git setup`.',
+  options: [
+    { flags: '--private', description: 'print the private key instead' },
+    { flags: '--export-to <file>', description: 'write the private key to a file that only you can read' },
+    { flags: '--git-config', description: 'print the commands that tell git of it' },
+  ],
+  examples: [
+    { command: 'mayfly signing-key | gpg --import', about: 'make its signatures known to gpg' },
+    { command: 'mayfly signing-key --export-to key.asc', about: 'take the private key to a file (0600)' },
+    { command: 'mayfly signing-key --git-config | sh', about: 'set name, e-mail and key in this repository' },
+  ],
+  json: '{key_id, name, email, public_key, git_config; private_key with --private; file with --export-to}',
+  exits: [3, 4],
+  run: async (context, options) => {
+    if ([options.private, options.exportTo, options.gitConfig].filter(Boolean).length > 1)
+      throw usage('--private, --export-to and --git-config exclude each other.')
+    const privateKey = options.private === true || options.exportTo !== undefined
+    const key = await (await openAgentClient(context)).signingKey({ privateKey })
+    const { private_key = '', ...open } = key
+    if (options.exportTo !== undefined) {
+      const file = resolve(context.cwd, options.exportTo)
+      await writePrivateFile(file, private_key)
+      await context.out.report({ ...open, file }, `The private key is in ${file}, which only you can read.`)
+      return
+    }
+    const value = options.private === true ? key : open
+    await context.out.show(value, () => textOf(key, options))
+  },
+})
+
+function textOf(key: SigningKey, options: Options): string {
+  if (options.gitConfig === true)
+    return Object.entries(key.git_config ?? {})
+      .map(([name, value]) => `git config ${name} ${shellQuote(value)}`)
+      .join('\n')
+  return ((options.private === true ? key.private_key : undefined) ?? key.public_key).trimEnd()
+}

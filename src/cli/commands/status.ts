@@ -1,0 +1,42 @@
+import type { AgentStatus } from '../../client/wire.ts'
+import { listing, table } from '../output.ts'
+import { openAgentClient } from '../session/open.ts'
+import { defineVerb } from '../verb.ts'
+
+export const verb = defineVerb({
+  description: 'Shows the agent: its scopes, when it ends, what it holds and what it has asked for.',
+  examples: [{ command: 'mayfly status', about: 'what may I do, and what do I hold' }],
+  json: async () => (await import('../../api/v1.ts')).AgentStatus,
+  exits: [3, 4],
+  run: async (context) => {
+    const status = await (await openAgentClient(context)).status()
+    await context.out.show(status, () => inWords(status))
+  },
+})
+
+function inWords(status: AgentStatus): string {
+  const parts = [
+    listing({
+      Agent: `${status.name} (${status.id})`,
+      Scopes: status.scopes.join(' ') || 'none',
+      Created: status.created_at,
+      'Last used': status.last_used ?? 'never',
+      Ends: status.expires_at ?? 'never',
+    }),
+  ]
+  if (status.active_credentials.length > 0)
+    parts.push(
+      table(
+        ['CREDENTIAL', 'BACKEND', 'EXPIRES'],
+        status.active_credentials.map((one) => [one.id, one.backend, one.expires_at]),
+      ),
+    )
+  if (status.pending_requests.length > 0)
+    parts.push(
+      table(
+        ['REQUEST', 'SCOPES', 'EXPIRES'],
+        status.pending_requests.map((one) => [one.id, one.scopes.join(' '), one.expires_at]),
+      ),
+    )
+  return parts.join('\n\n')
+}

@@ -1,0 +1,44 @@
+import { CliError } from '../failure.ts'
+import type { HeldCredential } from '../session/held-credential.ts'
+import { openAgentSession } from '../session/open.ts'
+import { endHeld, heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
+import { contextFor, readHosts } from '../tools/host-map.ts'
+import { singleSecret } from '../tools/parts.ts'
+import { requestOf } from '../tools/request.ts'
+import { terraformHost } from '../tools/terraform-config.ts'
+import { defineVerb } from '../verb.ts'
+
+const OPERATIONS = ['get', 'store', 'forget'] as const
+
+/** developer.hashicorp.com/terraform/internals/credentials-helpers */
+export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number], host: string]>({
+  description:
+    'The credentials helper of Terraform and OpenTofu, which run it as terraform-credentials-mayfly; "mayfly terraform setup" configures it. "get" answers from a cache while it can, "forget" revokes the credential, "store" is refused.',
+  arguments: [
+    { name: '<operation>', description: 'get, store or forget; terraform adds it', choices: OPERATIONS },
+    { name: '<host>', description: 'the host that it calls' },
+  ],
+  examples: [
+    { command: 'mayfly terraform-credentials get app.terraform.io', about: 'what terraform does to ask' },
+  ],
+  json: '{token}, or {} for a host that is not set up, with or without --json',
+  exits: [3, 4, 5],
+  run: async (context, _options, operation, host) => {
+    const entry = (await readHosts(context, 'terraform')).get(terraformHost(host) ?? '')
+    if (operation === 'store')
+      throw new CliError('not_stored', 'Mayfly stores no tokens: it issues them.', {
+        hint: 'There is no need for `terraform login` where `mayfly terraform setup` was run.',
+      })
+    if (entry === undefined) {
+      // Nothing is known, which is no failure; forgetting it is none either.
+      if (operation === 'get') await context.out.result('{}')
+      return
+    }
+    const ours = contextFor(context, entry)
+    const session = await openAgentSession(ours)
+    if (operation === 'forget') return endHeld(ours, session, requestOf(entry))
+    const toToken = (credential: HeldCredential) => singleSecret(credential, 'terraform')
+    const token = await heldAnswer(ours, session, requestOf(entry), RENEW_BEFORE_MS.command, toToken)
+    await context.out.json({ token }, 'line')
+  },
+})

@@ -1,0 +1,93 @@
+import { usage } from '../failure.ts'
+import { ownCommand } from '../git/own-command.ts'
+import { wayTo } from '../git/wrapper.ts'
+import { listing, table } from '../output.ts'
+import { openAgentSession } from '../session/open.ts'
+import { removeFile } from '../session/private-file.ts'
+import { readHosts, writeHost } from '../tools/host-map.ts'
+import { refuseForeign, scriptFor, writeProgram } from '../tools/program-file.ts'
+import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
+import {
+  addHelperBlock,
+  helperPath,
+  needTerraformHost,
+  removeHelperBlock,
+  terraformConfigPath,
+} from '../tools/terraform-config.ts'
+import { defineVerb } from '../verb.ts'
+
+const HOST = { name: '<host>', description: 'host of the registry or of the remote operations' }
+
+export const setup = defineVerb<RequestOptions, [host: string]>({
+  description:
+    'Makes Terraform and OpenTofu get their token for a host from a backend. Writes the helper into ~/.terraform.d/plugins, where they look for it, and a block credentials_helper into the configuration ($TF_CLI_CONFIG_FILE or ~/.terraformrc).',
+  arguments: [HOST],
+  options: REQUEST_OPTIONS,
+  examples: [
+    {
+      command: 'mayfly terraform setup app.terraform.io --backend terraform',
+      about: 'terraform init and plan, with no login',
+    },
+  ],
+  json: '{host, backend, helper: path of the program, config: path of the configuration}',
+  exits: [3, 4, 5],
+  run: async (context, options, text) => {
+    const host = needTerraformHost(text)
+    const { backend, ttl } = requestOf(options)
+    const { scope, param } = options
+    const { client, target } = await openAgentSession(context)
+    await client.backend(backend)
+    const given = Object.fromEntries(
+      Object.entries({ ttl, scope, param }).filter(([, value]) => value !== undefined),
+    )
+    const helper = helperPath(context)
+    await refuseForeign(helper)
+    // What asks comes last: until then nothing has changed for terraform.
+    await writeHost(context, 'terraform', host, { backend, ...given, way: wayTo(context, target) })
+    const call = [...ownCommand(context), 'terraform-credentials']
+    await writeProgram(helper, scriptFor('"mayfly terraform setup"', call))
+    const config = await addHelperBlock(context)
+    await context.out.show({ host, backend, helper, config }, () =>
+      listing({ [host]: `token of ${backend}`, helper, config }),
+    )
+  },
+})
+
+export const list = defineVerb({
+  description: 'Lists the hosts that terraform gets tokens for.',
+  examples: [{ command: 'mayfly terraform ls', about: 'which host gets them from which backend' }],
+  json: '[{host, backend, server}]',
+  run: async (context) => {
+    const rows = [...(await readHosts(context, 'terraform'))].map(([host, { backend, way }]) => ({
+      host,
+      backend,
+      server: way.server,
+    }))
+    await context.out.show(rows, () =>
+      table(
+        ['HOST', 'BACKEND', 'SERVER'],
+        rows.map(({ host, backend, server }) => [host, backend, server]),
+      ),
+    )
+  },
+})
+
+export const unset = defineVerb<object, [host: string]>({
+  description:
+    'Takes away what "terraform setup" wrote for a host; with the last one, the helper and the block too.',
+  arguments: [HOST],
+  examples: [{ command: 'mayfly terraform unset app.terraform.io', about: 'terraform is as it was' }],
+  json: '{host, config: path of the configuration}',
+  run: async (context, _options, text) => {
+    const host = needTerraformHost(text)
+    if (!(await writeHost(context, 'terraform', host, undefined)))
+      throw usage('That host is not set up.', 'See which are with `mayfly terraform ls`.')
+    if ((await readHosts(context, 'terraform')).size === 0) {
+      await removeHelperBlock(context)
+      const helper = helperPath(context)
+      if (await refuseForeign(helper)) await removeFile(helper)
+    }
+    const config = terraformConfigPath(context)
+    await context.out.show({ host, config }, () => listing({ [host]: 'no token any more' }))
+  },
+})

@@ -1,0 +1,81 @@
+import { collect } from '../collect.ts'
+import { usage } from '../failure.ts'
+import { table } from '../output.ts'
+import { openAdminClient } from '../session/admin.ts'
+import { defineVerb } from '../verb.ts'
+
+type Status = 'active' | 'expired' | 'revoked'
+
+interface ListOptions {
+  readonly backend?: string
+  readonly agent?: string
+  readonly status?: Status
+  readonly limit?: string
+}
+
+export const list = defineVerb<ListOptions>({
+  description: 'Lists the credentials of all agents, newest first. Their secrets are never shown.',
+  options: [
+    { flags: '--backend <name>', description: 'of this backend' },
+    { flags: '--agent <name>', description: 'of this agent, by its name or id' },
+    {
+      flags: '--status <status>',
+      description: 'only these',
+      choices: ['active', 'expired', 'revoked'],
+    },
+    { flags: '-n, --limit <number>', description: 'at most so many' },
+  ],
+  examples: [
+    { command: 'mayfly tokens ls --status active', about: 'all that is alive' },
+    { command: 'mayfly tokens ls --agent ci-42 --json', about: 'of one agent, as JSON' },
+  ],
+  json: async () => {
+    const [{ Type }, { Token }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
+    return Type.Array(Token)
+  },
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, options) => {
+    const { backend, agent, status, limit } = options
+    if (limit !== undefined && !/^[1-9]\d{0,8}$/.test(limit))
+      throw usage('--limit is a whole number of at least 1.', 'Give it in digits.')
+    const most = limit === undefined ? Number.POSITIVE_INFINITY : Number(limit)
+    const client = await openAdminClient(context)
+    const page = { limit: Math.min(most, 1000) }
+    const rows = await collect(client.admin.tokens.list({ backend, agent, status }, page), most)
+    await context.out.show(rows, () =>
+      table(
+        ['ID', 'AGENT', 'BACKEND', 'SCOPES', 'STATUS', 'EXPIRES'],
+        rows.map((row) => [
+          row.id,
+          row.agent_name,
+          row.backend,
+          row.scopes.join(' '),
+          row.status,
+          row.expires_at,
+        ]),
+      ),
+    )
+  },
+})
+
+export const revoke = defineVerb<object, [ids: readonly string[]]>({
+  description: 'Revokes credentials of any agent.',
+  arguments: [{ name: '<ids...>', description: 'as `mayfly tokens ls` lists them' }],
+  examples: [
+    { command: 'mayfly tokens revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'end one before its time' },
+  ],
+  json: '{"revoked": ["ID", …]}',
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, _options, ids) => {
+    const client = await openAdminClient(context)
+    for (const [index, id] of ids.entries()) {
+      await client.admin.tokens.revoke(id).catch((error: unknown) => {
+        if (index > 0) context.out.note(`Revoked before this: ${ids.slice(0, index).join(', ')}.`)
+        throw error
+      })
+    }
+    await context.out.show({ revoked: ids }, () => ids.map((id) => `Revoked ${id}.`).join('\n'))
+  },
+})

@@ -1,0 +1,28 @@
+import { listing } from '../output.ts'
+import { readVersion } from '../read-version.ts'
+import { openPublicClient } from '../session/open.ts'
+import { defineVerb } from '../verb.ts'
+
+export const verb = defineVerb<{ client?: boolean }>({
+  description: 'Prints the versions of this command and of the server.',
+  options: [{ flags: '--client', description: 'of this command only; no server is asked' }],
+  examples: [
+    { command: 'mayfly version', about: 'both versions' },
+    { command: 'mayfly version --client --json', about: 'of the command, as JSON' },
+  ],
+  json: '{client, server: {address, version}}; no server with --client',
+  exits: [3],
+  run: async (context, options) => {
+    const version = readVersion()
+    if (options.client === true) {
+      await context.out.show({ client: version }, () => listing({ Client: version }))
+      return
+    }
+    const { client, target } = await openPublicClient(context)
+    const health = await client.health()
+    const server = { address: target.server.text, version: health.version ?? null }
+    await context.out.show({ client: version, server }, () =>
+      listing({ Client: version, Server: `${server.version ?? 'unknown'} at ${server.address}` }),
+    )
+  },
+})

@@ -1,0 +1,41 @@
+import { listing } from '../output.ts'
+import { openAgentSession } from '../session/open.ts'
+import { defineVerb } from '../verb.ts'
+
+export const verb = defineVerb({
+  description: 'Says which agent you are, at which server, and by which login. The server is asked.',
+  examples: [{ command: 'mayfly whoami', about: 'who am I here' }],
+  json: '{agent: {id, name}, server, profile: string or null, login, login_from: environment, keychain or file}',
+  exits: [3, 4],
+  run: async (context) => {
+    const { client, target, login } = await openAgentSession(context)
+    const { id, name } = await client.status()
+    const profile = login.from === 'environment' ? null : target.profileName
+    await context.out.show(
+      {
+        agent: { id, name },
+        server: target.server.text,
+        profile,
+        login: login.auth.kind,
+        login_from: login.from,
+      },
+      () =>
+        listing({
+          Agent: `${name} (${id})`,
+          Server: target.server.text,
+          Profile: profile ?? undefined,
+          Login: `${LOGINS[login.auth.kind]}, from ${FROM[login.from]}`,
+        }),
+    )
+  },
+})
+
+const LOGINS = {
+  bearer: 'token',
+  client_secret: 'client secret',
+  private_key_jwt: 'enrolled key',
+  admin_token: 'admin token',
+  none: 'none',
+} as const
+
+const FROM = { environment: 'the environment', keychain: 'the keychain', file: 'a file' } as const

@@ -1,0 +1,23 @@
+import { CliError } from '../failure.ts'
+import { tryLock } from '../session/file-lock.ts'
+import { configPath } from '../session/paths.ts'
+import type { Context } from '../verb.ts'
+
+const SQLITE_FULL = 13
+
+/** One process at a time enrolls for a profile. Throws `CliError` where another one holds it. */
+export async function lockEnrollment(context: Context, profileName: string): Promise<() => void> {
+  const path = configPath(context, 'secrets', `${profileName}.enrollment.lock`)
+  const release = await tryLock(path).catch((error: unknown) => {
+    if ((error as { errcode?: unknown }).errcode !== SQLITE_FULL) throw error
+    throw new CliError('not_written', `${path} cannot be written: the disk is full.`, {
+      hint: 'Nothing was changed there.',
+    })
+  })
+  if (release !== undefined) return release
+  throw new CliError(
+    'enrollment_waits',
+    `Another \`mayfly enroll\` is at work for the profile ${profileName}.`,
+    { hint: 'Let it go on, or end it first; for another agent name another --profile.' },
+  )
+}

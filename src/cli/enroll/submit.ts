@@ -1,0 +1,55 @@
+import { type Client, MayflyError, type Reply } from '../../client/client.ts'
+import type { Enrolled } from '../../client/wire.ts'
+import type { Context } from '../verb.ts'
+import { publicHalf, removeUnderway, saveUnderway, type Underway } from './underway.ts'
+
+export type Submitted = Underway & { readonly enrollment: NonNullable<Underway['enrollment']> }
+
+export function isSubmitted(underway: Underway): underway is Submitted {
+  return underway.enrollment !== undefined
+}
+
+/**
+ * Asks, and keeps the id of what was asked. A key that asks again gets the enrollment that it has, so a lost reply
+ * is asked for again. What the server refuses for good is dropped.
+ */
+export async function submit(
+  context: Context,
+  client: Client,
+  profileName: string,
+  underway: Underway,
+): Promise<Submitted> {
+  const { name, scopes, metadata } = underway.wish
+  const body = {
+    name,
+    public_key: publicHalf(underway),
+    ...(scopes === undefined ? {} : { scopes }),
+    ...(metadata === undefined ? {} : { metadata }),
+  }
+  const reply = await client
+    .call<Enrolled>({ method: 'POST', path: '/v1/enroll', body, retry: 'always' })
+    .catch(async (error: unknown) => {
+      if (isFinal(error)) await removeUnderway(context, profileName)
+      throw error
+    })
+  const { id, expires_at, poll_interval_ms } = checked(reply)
+  const submitted = { ...underway, enrollment: { id, expires_at, poll_ms: poll_interval_ms } }
+  await saveUnderway(context, profileName, submitted)
+  return submitted
+}
+
+/** The id is shown, and copied into a command line by an administrator. Throws `MayflyError` for one that is none. */
+function checked({ status, body }: Reply<Enrolled>): Enrolled {
+  const isWhole =
+    /^enr_[0-9a-z]{26}$/.test(body?.id) &&
+    Number.isFinite(Date.parse(body.expires_at)) &&
+    Number.isSafeInteger(body.poll_interval_ms)
+  if (isWhole) return body
+  const message = 'What answered does not look like a Mayfly server.'
+  throw new MayflyError({ code: 'unexpected_reply', status, message })
+}
+
+/** Nothing was stored there, and nothing will be. */
+function isFinal(error: unknown): boolean {
+  return error instanceof MayflyError && error.status < 500 && error.status !== 429 && error.status !== 409
+}

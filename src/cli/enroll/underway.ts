@@ -1,0 +1,63 @@
+import type { PrivateJwk } from '../../client/assertion.ts'
+import { findKeychain } from '../session/keychain.ts'
+import { loadSecret, removeSecret, saveSecret } from '../session/secrets.ts'
+import type { Context } from '../verb.ts'
+
+/** What is asked for. */
+export interface Wish {
+  readonly name: string
+  readonly scopes?: readonly string[] | undefined
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** An enrollment of this profile that has not ended: kept before anything of it is sent. */
+export interface Underway {
+  readonly server: string
+  readonly ca_file?: string | undefined
+  readonly wish: Wish
+  readonly private_jwk: PrivateJwk
+  /** RFC 7638 thumbprint, as the administrator sees it. */
+  readonly fingerprint: string
+  /** Since the server has answered. */
+  readonly enrollment?:
+    | { readonly id: string; readonly expires_at: string; readonly poll_ms: number }
+    | undefined
+}
+
+export async function loadUnderway(context: Context, profileName: string): Promise<Underway | undefined> {
+  for (const place of placesOf(context)) {
+    const found = await loadSecret<Underway>(context, `${profileName}/enrollment`, place)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+export async function saveUnderway(context: Context, profileName: string, value: Underway): Promise<void> {
+  await saveSecret(context, `${profileName}/enrollment`, value)
+}
+
+export async function removeUnderway(context: Context, profileName: string): Promise<void> {
+  for (const place of placesOf(context)) await removeSecret(context, `${profileName}/enrollment`, place)
+}
+
+function placesOf(context: Context): ('file' | 'keychain')[] {
+  const keychain = findKeychain(context, context.globals.keychain !== false)
+  return keychain === undefined ? ['file'] : ['file', 'keychain']
+}
+
+/** A new pair of keys, Ed25519, whose private half leaves this machine never. */
+export async function newKey(): Promise<Pick<Underway, 'private_jwk' | 'fingerprint'>> {
+  const pair = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
+  if (!('privateKey' in pair)) throw new Error('Ed25519 gave no pair of keys')
+  const { kty, crv, x, d } = await crypto.subtle.exportKey('jwk', pair.privateKey)
+  if (kty === undefined || crv === undefined || x === undefined || d === undefined)
+    throw new Error('Ed25519 gave no private key')
+  const members = new TextEncoder().encode(JSON.stringify({ crv, kty, x }))
+  const digest = await crypto.subtle.digest('SHA-256', members)
+  return { private_jwk: { kty, crv, x, d }, fingerprint: Buffer.from(digest).toString('base64url') }
+}
+
+/** The whole of what is sent of the key. */
+export function publicHalf({ private_jwk: { kty, crv, x } }: Underway) {
+  return { kty, crv, x }
+}

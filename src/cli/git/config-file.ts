@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto'
+import { copyFile, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { CliError } from '../failure.ts'
+import type { Surroundings } from '../surroundings.ts'
+import { runGit } from './run-git.ts'
+
+type Where = Pick<Surroundings, 'env' | 'cwd' | 'home' | 'signal'>
+export type Scope = 'local' | 'global'
+
+/** The file that `git config --local` or `--global` would write. Throws `CliError` outside a repository. */
+export async function configFile(where: Where, scope: Scope): Promise<string> {
+  if (scope === 'local') {
+    const { code, stdout, stderr } = await runGit(where, ['rev-parse', '--git-path', 'config'])
+    if (code === 0) return resolve(where.cwd, stdout.replace(/\n$/, ''))
+    if (!stderr.includes('not a git repository')) throw refused(stderr)
+    throw new CliError('no_repository', 'This directory is in no git repository.', {
+      hint: 'Go into one, or set up all of them with --global, or one process with --process.',
+    })
+  }
+  const named = where.env['GIT_CONFIG_GLOBAL'] ?? ''
+  if (named !== '') return resolve(where.cwd, named)
+  const usual = join(where.home, '.gitconfig')
+  const xdg = where.env['XDG_CONFIG_HOME'] ?? ''
+  const other = join(xdg.startsWith('/') ? xdg : join(where.home, '.config'), 'git', 'config')
+  return (await exists(usual)) || !(await exists(other)) ? usual : other
+}
+
+/** A configuration file that is being changed; nobody sees it before all is done. */
+export interface Draft {
+  get(key: string): Promise<string | undefined>
+  /** Key and value of all that match, in their order. */
+  find(pattern: string): Promise<readonly (readonly [key: string, value: string])[]>
+  /** Takes all values of this key away, then adds these. */
+  put(key: string, ...values: readonly string[]): Promise<void>
+}
+
+/** Changes the file whole or not at all, under git's own lock. */
+export async function editConfig<T>(
+  where: Where,
+  file: string,
+  edit: (draft: Draft) => Promise<T>,
+): Promise<T> {
+  const target = await realpath(file).catch(() => file)
+  const lock = `${target}.lock`
+  const draft = `${target}.${randomBytes(6).toString('hex')}`
+  const held = await open(lock, 'wx').catch((cause: unknown) => {
+    throw isCode(cause, 'EEXIST') ? locked(target, lock, cause) : cause
+  })
+  try {
+    if (await exists(target)) await copyFile(target, draft)
+    else await writeFile(draft, '', { mode: 0o644, flag: 'wx' })
+    const result = await edit(draftOf(where, draft))
+    await sync(draft)
+    await rename(draft, target)
+    return result
+  } finally {
+    await held.close()
+    for (const left of [draft, `${draft}.lock`, lock]) await rm(left, { force: true })
+  }
+}
+
+function draftOf(where: Where, file: string): Draft {
+  const config = (...args: string[]) => runGit(where, ['config', '--file', file, ...args])
+  const change = async (...args: string[]) => {
+    const { code, stderr } = await config(...args)
+    // 5: there was nothing to take away.
+    if (code !== 0 && code !== 5) throw refused(stderr)
+  }
+  const find: Draft['find'] = async (pattern) => {
+    const { code, stdout, stderr } = await config('-z', '--get-regexp', pattern)
+    if (code > 1) throw refused(stderr)
+    return parseEntries(stdout)
+  }
+  return {
+    get: async (key) => {
+      const { code, stdout, stderr } = await config('-z', '--get', key)
+      if (code > 1) throw refused(stderr)
+      return code === 0 ? stdout.replace(/\0$/, '') : undefined
+    },
+    find,
+    put: async (key, ...values) => {
+      await change('--unset-all', key)
+      for (const value of values) await change('--add', key, value)
+    },
+  }
+}
+
+/** `key\nvalue\0`, as `git config -z` prints them. */
+export function parseEntries(text: string): (readonly [string, string])[] {
+  return text
+    .split('\0')
+    .filter((entry) => entry !== '')
+    .map((entry) => {
+      const at = entry.indexOf('\n')
+      return at < 0 ? [entry, ''] : [entry.slice(0, at), entry.slice(at + 1)]
+    })
+}
+
+async function sync(path: string): Promise<void> {
+  const file = await open(path, 'r')
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+function locked(target: string, lock: string, cause: unknown): CliError {
+  return new CliError('git_config_locked', `${target} is being changed by another git.`, {
+    hint: `Try again; if none is running, delete ${lock}.`,
+    cause,
+  })
+}
+
+function refused(stderr: string): CliError {
+  const line = stderr.split('\n')[0]?.replace(/^(?:fatal|error): /, '') ?? ''
+  return new CliError('git_config_failed', `git refuses: ${line.slice(0, 300)}`, {
+    hint: 'Nothing was changed. See `git config --list --show-origin`.',
+  })
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: unknown) => {
+      if (isCode(error, 'ENOENT')) return false
+      throw error
+    },
+  )
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return (error as { code?: unknown }).code === code
+}

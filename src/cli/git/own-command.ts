@@ -1,0 +1,31 @@
+import { realpathSync, statSync } from 'node:fs'
+import { delimiter, extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Surroundings } from '../surroundings.ts'
+
+/** For `sh`: one word, whatever it holds. */
+export function quote(word: string): string {
+  return /^[A-Za-z0-9_/.:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+/** How other programs call this very command: by its name where the PATH leads here, else by node and file. */
+export function ownCommand({ env }: Pick<Surroundings, 'env'>): readonly string[] {
+  const own = fileURLToPath(new URL(`../main${extname(import.meta.url)}`, import.meta.url))
+  const candidates = (env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((directory) => directory.startsWith('/'))
+    .map((directory) => join(directory, 'mayfly'))
+  // Behind another one of this name, ours would not be the one that is run.
+  const first = candidates.find(isFile)
+  return first !== undefined && realpathSync(first) === realpathSync(own)
+    ? ['mayfly']
+    : [process.execPath, own]
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,103 @@
+import { CliError } from '../failure.ts'
+import type { Draft } from './config-file.ts'
+import type { GitHost } from './host.ts'
+import { quote } from './own-command.ts'
+
+export type Setting = readonly [key: string, value: string]
+
+export interface Identity {
+  readonly name: string
+  readonly email: string
+  readonly keyId: string
+}
+
+/** That signing was set up by us, and (below) what stood there before. */
+export const SIGNING_MARK = 'mayfly.signing'
+const hostMark = (url: string) => `mayfly.${url}.backend`
+export const HOST_MARKS = '^mayfly\\.https?://.*\\.backend$'
+const beforeKey = (key: string) => `mayfly.before.${key.replace('.', '-')}`
+
+/** `program`: the path that git runs as gpg. */
+export function signingSettings({ name, email, keyId }: Identity, program: string): Setting[] {
+  return [
+    ['user.name', name],
+    ['user.email', email],
+    ['user.signingkey', keyId],
+    ['gpg.format', 'openpgp'],
+    ['gpg.program', program],
+    ['commit.gpgsign', 'true'],
+    [SIGNING_MARK, 'true'],
+  ]
+}
+
+/** The empty one first: it takes away helpers that would keep our secret on disk when git says `store`. */
+export function hostSettings(host: GitHost, backend: string, command: readonly string[]): Setting[] {
+  const key = `credential.${host.url}.helper`
+  return [
+    [key, ''],
+    [key, `!${command.map(quote).join(' ')}`],
+    [hostMark(host.url), backend],
+  ]
+}
+
+/** Writes them, and keeps what stood there before for `takeAway`. Throws `CliError` for somebody else's helper. */
+export async function apply(draft: Draft, settings: readonly Setting[]): Promise<void> {
+  const isFirst = (await draft.get(SIGNING_MARK)) === undefined
+  const byKey = Map.groupBy(settings, ([key]) => key)
+  for (const [key, entries] of byKey) {
+    const url = /^credential\.(.*)\.helper$/.exec(key)?.[1]
+    if (url !== undefined) await refuseForeignHelper(draft, key, url)
+    else if (isFirst && !key.startsWith('mayfly.')) {
+      const before = await draft.get(key)
+      if (before !== undefined) await draft.put(beforeKey(key), before)
+    }
+    await draft.put(key, ...entries.map(([, value]) => value))
+  }
+}
+
+async function refuseForeignHelper(draft: Draft, key: string, url: string): Promise<void> {
+  if ((await draft.get(hostMark(url))) !== undefined || (await draft.get(key)) === undefined) return
+  throw new CliError('helper_exists', `git has another credential helper for ${url} here.`, {
+    hint: `Remove it first: git config --unset-all ${quote(key)}`,
+  })
+}
+
+export interface TakenAway {
+  readonly signing: boolean
+  /** Addresses. */
+  readonly hosts: readonly string[]
+}
+
+/** Undoes `apply`, and nothing else. */
+export async function takeAway(draft: Draft): Promise<TakenAway> {
+  const signing = (await draft.get(SIGNING_MARK)) !== undefined
+  const ours = signingSettings({ name: '', email: '', keyId: '' }, '')
+  for (const [key] of signing ? ours : []) {
+    const before = await draft.get(beforeKey(key))
+    await draft.put(key, ...(before === undefined ? [] : [before]))
+    await draft.put(beforeKey(key))
+  }
+  const hosts = (await draft.find(HOST_MARKS)).map(([key]) => urlOf(key))
+  for (const url of hosts) {
+    await draft.put(`credential.${url}.helper`)
+    await draft.put(hostMark(url))
+  }
+  return { signing, hosts }
+}
+
+/** For `sh`: the same settings for the processes that inherit them, behind those that are there already. */
+export function processSettings(
+  settings: readonly Setting[],
+  already: string | undefined,
+): Record<string, string> {
+  const first = /^\d{1,4}$/.test(already ?? '') ? Number(already) : 0
+  const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(first + settings.length) }
+  for (const [index, [key, value]] of settings.entries()) {
+    variables[`GIT_CONFIG_KEY_${first + index}`] = key
+    variables[`GIT_CONFIG_VALUE_${first + index}`] = value
+  }
+  return variables
+}
+
+/** The address in the key of such a mark. */
+export const urlOf = (key: string) => key.replace(/^mayfly\./, '').replace(/\.backend$/, '')

@@ -1,0 +1,96 @@
+/** One field of a kind's configuration, as its JSON Schema (from `GET /v1/admin/kinds`) has it. */
+export interface KindField {
+  readonly name: string
+  readonly description: string
+  readonly type: FieldType
+  readonly secret: boolean
+  /** Must be there, and there is no default. */
+  readonly needed: boolean
+  /** Whether it is always there, by its default if need be. */
+  readonly always: boolean
+  readonly default: unknown
+  readonly choices: readonly string[] | undefined
+  /** Of several lines, as a rule: may come from a file. */
+  readonly long: boolean
+}
+
+export type FieldType = 'text' | 'integer' | 'number' | 'boolean' | 'list' | 'text or list' | 'json'
+
+interface Schema {
+  readonly type?: unknown
+  readonly const?: unknown
+  readonly enum?: unknown
+  readonly anyOf?: unknown
+  readonly items?: unknown
+  readonly description?: unknown
+  readonly default?: unknown
+  readonly maxLength?: unknown
+  readonly required?: unknown
+  readonly properties?: unknown
+  readonly [name: string]: unknown
+}
+
+const SECRET_MARK = 'x-secret'
+const LONG_TEXT = 1025
+
+/** The fields in the order of the schema. */
+export function fieldsOf(schema: Readonly<Record<string, unknown>>): KindField[] {
+  const required = Array.isArray(schema['required']) ? schema['required'] : []
+  return Object.entries(isSchema(schema['properties']) ? schema['properties'] : {}).map(([name, value]) => {
+    const field: Schema = isSchema(value) ? value : {}
+    const secret = field[SECRET_MARK] === true
+    const isRequired = required.includes(name)
+    return {
+      name,
+      description: typeof field.description === 'string' ? field.description : '',
+      // A secret is text whatever else is said of it: it comes from a file.
+      type: secret ? 'text' : typeOf(field),
+      secret,
+      needed: isRequired && field.default === undefined,
+      always: isRequired,
+      default: field.default,
+      choices: choicesOf(field),
+      long: typeof field.maxLength === 'number' && field.maxLength >= LONG_TEXT,
+    }
+  })
+}
+
+function typeOf(field: Schema): FieldType {
+  if (choicesOf(field) !== undefined) return 'text'
+  switch (field.type) {
+    case 'string':
+      return 'text'
+    case 'integer':
+    case 'number':
+    case 'boolean':
+      return field.type
+    case 'array':
+      return isText(field.items) ? 'list' : 'json'
+    default:
+      return isTextOrList(field) ? 'text or list' : 'json'
+  }
+}
+
+const isText = (value: unknown) => isSchema(value) && value.type === 'string'
+
+function isTextOrList({ anyOf }: Schema): boolean {
+  return (
+    Array.isArray(anyOf) &&
+    anyOf.length === 2 &&
+    anyOf.some(isText) &&
+    anyOf.some((one) => isSchema(one) && one.type === 'array' && isText(one.items))
+  )
+}
+
+function choicesOf({ anyOf, enum: values }: Schema): readonly string[] | undefined {
+  const all: unknown[] | undefined = Array.isArray(values)
+    ? values
+    : Array.isArray(anyOf)
+      ? anyOf.map((one) => (isSchema(one) ? one.const : undefined))
+      : undefined
+  return all?.every((one) => typeof one === 'string') === true && all.length > 0 ? all : undefined
+}
+
+function isSchema(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

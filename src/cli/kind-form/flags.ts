@@ -1,0 +1,133 @@
+import { Command, CommanderError, Option } from 'commander'
+import { CliError, EXIT, usage } from '../failure.ts'
+import { readSecretFile } from '../prompt.ts'
+import type { Context } from '../verb.ts'
+import type { KindField } from './fields.ts'
+import { readValue } from './values.ts'
+
+/** The flags of the verb itself: a field of such a name gets the kind's before it. */
+const TAKEN = new Set(
+  'server profile ca json no-keychain keychain data-dir help config description default-ttl max-ttl allow-scope rate max-active no-check check unset allow-any-scope name'.split(
+    ' ',
+  ),
+)
+
+/** One flag of a field; `file`: names a file that holds the value. */
+export interface KindFlag {
+  readonly flag: string
+  readonly field: KindField
+  readonly file: boolean
+}
+
+/** The flags that a kind's configuration makes: `--host <text>`, `--password-file <path>`, `--local`. */
+export function flagsOf(type: string, fields: readonly KindField[]): KindFlag[] {
+  const used = new Set(TAKEN)
+  const free = (wanted: string) => {
+    let flag = wanted
+    while (used.has(flag)) flag = `${kebab(type)}-${flag}`
+    used.add(flag)
+    return flag
+  }
+  return fields.flatMap((field) => {
+    const name = kebab(field.name)
+    const flags: KindFlag[] = field.secret ? [] : [{ flag: free(name), field, file: false }]
+    if (field.secret || field.long) flags.push({ flag: free(fileFlag(name, flags[0])), field, file: true })
+    return flags
+  })
+}
+
+/** Beside `--postgres-ca` stands `--postgres-ca-file`. */
+const fileFlag = (name: string, plain: KindFlag | undefined) => `${plain?.flag ?? name}-file`
+
+const kebab = (name: string) => name.replaceAll('_', '-').replace(/[^A-Za-z0-9-]/g, '-')
+
+/** As `--help` and the list of kinds show it: `--host <text>`. */
+export function shapeOf({ flag, field, file }: KindFlag): string {
+  if (file) return `--${flag} <path>`
+  if (field.type === 'boolean') return `--[no-]${flag}`
+  return `--${flag} <${argumentOf(field)}>`
+}
+
+function argumentOf({ type, choices }: KindField): string {
+  if (choices !== undefined) return choices.join('|')
+  return type === 'list' || type === 'text or list' ? 'text' : type
+}
+
+export interface Given {
+  readonly name: string | undefined
+  /** By field, ready to be sent. */
+  readonly config: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Reads what stands after the type: at most one name, and the flags of the kind. Throws `CliError` (usage) for what
+ * it does not know, and for a secret that stands in the command line.
+ */
+export async function readGiven(
+  context: Context,
+  words: string,
+  type: string,
+  fields: readonly KindField[],
+  argv: readonly string[],
+): Promise<Given> {
+  const flags = flagsOf(type, fields)
+  refuseSecrets(flags, argv)
+  const { options, name } = parse(words, type, flags, argv)
+  const config: Record<string, unknown> = {}
+  for (const one of flags) {
+    const given = options[camel(one.flag)]
+    if (given === undefined) continue
+    if (Object.hasOwn(config, one.field.name))
+      throw usage(`The field ${one.field.name} is given twice, as text and as a file.`, 'Keep one of them.')
+    const raw = one.file ? await readSecretFile(context, String(given)) : given
+    config[one.field.name] = readValue(one.field, raw, `--${one.flag}`)
+  }
+  return { name, config }
+}
+
+function parse(words: string, type: string, flags: readonly KindFlag[], argv: readonly string[]) {
+  const command = new Command(words)
+    .argument('[name]')
+    .exitOverride()
+    .helpOption(false)
+    .configureOutput({ writeErr: () => {} })
+    .action(() => {})
+  for (const one of flags) for (const option of optionsOf(one)) command.addOption(option)
+  try {
+    command.parse([...argv], { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    const text = error.message.replace(/^error: /, '').replaceAll('\n', ' ')
+    throw new CliError('usage', `${text[0]?.toUpperCase()}${text.slice(1)}`.replace(/[^.)]$/, '$&.'), {
+      exit: EXIT.usage,
+      hint: `Run \`mayfly backend kinds ${type}\` to see the flags of this kind.`,
+    })
+  }
+  return { options: command.opts(), name: command.args[0] }
+}
+
+function optionsOf(flag: KindFlag): Option[] {
+  const { field, file } = flag
+  if (file) return [new Option(`--${flag.flag} <path>`)]
+  if (field.type === 'boolean') return [new Option(`--${flag.flag}`), new Option(`--no-${flag.flag}`)]
+  const option = new Option(`--${flag.flag} <value>`)
+  if (field.choices !== undefined) option.choices(field.choices)
+  if (field.type === 'list' || field.type === 'text or list')
+    option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value])
+  return [option]
+}
+
+/** `--password hunter2` would be in the history of the shell, and readable by every user of this machine. */
+function refuseSecrets(flags: readonly KindFlag[], argv: readonly string[]): void {
+  for (const { flag, field } of flags) {
+    if (!field.secret) continue
+    const plain = `--${flag.replace(/-file$/, '')}`
+    if (argv.some((one) => one === plain || one.startsWith(`${plain}=`)))
+      throw usage(
+        `${plain} is a secret, and a command line can be read by others.`,
+        `Give it with --${flag} PATH, or --${flag} - for standard input.`,
+      )
+  }
+}
+
+const camel = (flag: string) => flag.replace(/-([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase())

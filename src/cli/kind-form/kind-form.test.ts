@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest'
+import { createOutput } from '../output.ts'
+import type { Context } from '../verb.ts'
+import { fieldsOf } from './fields.ts'
+import { flagsOf, readGiven, shapeOf } from './flags.ts'
+import { missingFields } from './questions.ts'
+
+const { stdin, stdout, stderr } = process
+const context: Context = {
+  stdin,
+  stdout,
+  stderr,
+  env: {},
+  cwd: '/',
+  home: '/',
+  platform: process.platform,
+  now: Date.now,
+  signal: new AbortController().signal,
+  globals: {},
+  verbs: [],
+  out: createOutput({ stdout, stderr, env: {} }, false),
+}
+
+/** A kind of a plugin: any JSON Schema at all. */
+const SCHEMA = {
+  type: 'object',
+  required: ['app_id', 'mode', 'key'],
+  properties: {
+    app_id: { type: 'integer', description: 'App.' },
+    mode: { enum: ['a', 'b'], default: 'a' },
+    key: { type: 'string', 'x-secret': true, maxLength: 9000 },
+    server: { type: 'string' },
+    description: { type: 'string' },
+    ratio: { type: 'number' },
+    hosts: { type: 'array', items: { type: 'string' } },
+    aud: { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+    tls: { anyOf: [{ const: 'on' }, { const: 'off' }] },
+    labels: { type: 'object' },
+    rows: { type: 'array', items: { type: 'object' } },
+    anything: true,
+    deep: { anyOf: [{ type: 'string' }, { type: 'number' }] },
+    pem: { type: 'string', maxLength: 4096 },
+    on: { type: 'boolean', default: true },
+  },
+}
+const fields = fieldsOf(SCHEMA)
+const given = (...argv: string[]) => readGiven(context, 'mayfly backend add', 'gh', fields, argv)
+
+test('each field has the type that its schema says', () => {
+  expect(Object.fromEntries(fields.map(({ name, type }) => [name, type]))).toEqual({
+    app_id: 'integer',
+    mode: 'text',
+    key: 'text',
+    server: 'text',
+    description: 'text',
+    ratio: 'number',
+    hosts: 'list',
+    aud: 'text or list',
+    tls: 'text',
+    labels: 'json',
+    rows: 'json',
+    anything: 'json',
+    deep: 'json',
+    pem: 'text',
+    on: 'boolean',
+  })
+  expect(missingFields(fields, {}).map(({ name }) => name)).toEqual(['app_id', 'key'])
+  expect(missingFields(fields, { app_id: 0, key: '' })).toEqual([])
+})
+
+test('each flag is there once; what is ours already has the kind before it; a secret has no plain flag', () => {
+  const shapes = flagsOf('gh', fields).map(shapeOf)
+  expect(shapes).toEqual([
+    '--app-id <integer>',
+    '--mode <a|b>',
+    '--key-file <path>',
+    '--gh-server <text>',
+    '--gh-description <text>',
+    '--ratio <number>',
+    '--hosts <text>',
+    '--aud <text>',
+    '--tls <on|off>',
+    '--labels <json>',
+    '--rows <json>',
+    '--anything <json>',
+    '--deep <json>',
+    '--pem <text>',
+    '--pem-file <path>',
+    '--[no-]on',
+  ])
+})
+
+test('names that would clash, or are none for a shell', () => {
+  const odd = fieldsOf({
+    properties: {
+      a: { type: 'string', maxLength: 9999 },
+      a_file: { type: 'string' },
+      'x y$': { type: 'string' },
+    },
+  })
+  const flags = flagsOf('k', odd).map(({ flag }) => flag)
+  expect(new Set(flags).size).toBe(flags.length)
+  expect(flags.join(' ')).toMatch(/^[a-z -]+$/)
+})
+
+test.each([{}, { properties: null }, { properties: [] }, { required: 'x', properties: { a: null } }])(
+  'a schema that is none: %j',
+  (schema) => {
+    expect(() => flagsOf('k', fieldsOf(schema as Record<string, unknown>))).not.toThrow()
+  },
+)
+
+describe('what was given', () => {
+  test('arrives by type, with the name anywhere', async () => {
+    expect(
+      await given(
+        ...['--app-id', '7', '--ratio=0.5', '--hosts', 'a', 'name', '--hosts', 'b', '--aud', 'x', '--no-on'],
+        ...['--labels', '{"a":[1]}', '--deep', '3', '--tls', 'off', '--gh-server', '-', '--pem', '--x'],
+      ),
+    ).toEqual({
+      name: 'name',
+      config: {
+        app_id: 7,
+        ratio: 0.5,
+        hosts: ['a', 'b'],
+        aud: 'x',
+        on: false,
+        labels: { a: [1] },
+        deep: 3,
+        tls: 'off',
+        server: '-',
+        pem: '--x',
+      },
+    })
+  })
+
+  test.each<[string[], RegExp]>([
+    [['--app-id', '1e3'], /--app-id is a whole number/],
+    [['--app-id', ''], /--app-id is a whole number/],
+    [['--app-id', '99999999999999999999'], /--app-id is a whole number/],
+    [['--ratio', 'NaN'], /--ratio is a number/],
+    [['--mode', 'c'], /Allowed choices are a, b/],
+    [['--labels', "{'a':1}"], /--labels is not valid JSON/],
+    [['--key', 'sesame'], /--key is a secret/],
+    [['--key=sesame'], /--key is a secret/],
+    [['--pem', 'a', '--pem-file', '/dev/null'], /twice|is empty/],
+    [['--app-id'], /argument missing/],
+    [['a', 'b'], /too many arguments/i],
+    [['--__proto__', 'x'], /unknown option/i],
+  ])('wrong: %j', async (argv, message) => {
+    const error = await given(...argv).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ exitCode: 2, message: expect.stringMatching(message) })
+    expect(JSON.stringify(error) + (error as Error).message).not.toContain('sesame')
+  })
+})

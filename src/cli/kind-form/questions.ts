@@ -1,0 +1,94 @@
+import { failureOf, usage } from '../failure.ts'
+import { ask, askSecret, readSecretFile } from '../prompt.ts'
+import type { Context } from '../verb.ts'
+import type { KindField } from './fields.ts'
+import { flagsOf } from './flags.ts'
+import { readValue } from './values.ts'
+
+type Config = Readonly<Record<string, unknown>>
+
+/** The needed fields that nothing was given for. */
+export function missingFields(fields: readonly KindField[], given: Config): KindField[] {
+  return fields.filter(({ name, needed }) => needed && given[name] === undefined)
+}
+
+/** One error for all that is missing, where nobody can be asked. */
+export function missingError(type: string, fields: readonly KindField[], missing: readonly KindField[]) {
+  const flags = flagsOf(type, fields)
+  const named = missing.map(({ name }) => {
+    const flag = flags.find(({ field }) => field.name === name)
+    return `--${flag?.flag ?? name}`
+  })
+  return usage(
+    `Missing: ${named.join(', ')}.`,
+    `Give ${named.length === 1 ? 'it' : 'them'} as flags or with --config FILE; \`mayfly backend kinds ${type}\` describes them.`,
+  )
+}
+
+/**
+ * Asks on the terminal for what every backend of the kind has, with its default, and for secrets. A wrong answer is
+ * asked again.
+ */
+export async function askFields(
+  context: Context,
+  fields: readonly KindField[],
+  given: Config,
+): Promise<Record<string, unknown>> {
+  const answers: Record<string, unknown> = {}
+  for (const field of fields) {
+    if (given[field.name] !== undefined || !(field.always || field.secret)) continue
+    const answer = await askUntilRight(context, field)
+    if (answer !== undefined) answers[field.name] = answer
+  }
+  return answers
+}
+
+async function askUntilRight(context: Context, field: KindField): Promise<unknown> {
+  if (field.description !== '') context.out.note(context.out.paint('dim', field.description, 'stderr'))
+  for (;;) {
+    const text = await askOnce(context, field)
+    if (text === '' && (field.default !== undefined || !field.needed)) return undefined
+    if (text === '') {
+      context.out.note('It is needed.')
+      continue
+    }
+    try {
+      if (field.long) return readValue(field, await readSecretFile(context, fileOf(context, text)), 'It')
+      return readValue(field, field.type === 'list' ? commaList(text) : text, 'It')
+    } catch (error) {
+      const { message, exitCode } = failureOf(error)
+      if (exitCode > 128) throw error
+      context.out.note(message)
+    }
+  }
+}
+
+function askOnce(context: Context, field: KindField): Promise<string> {
+  const otherwise = 'Give it as a flag, or with --config FILE.'
+  const empty = field.needed ? '' : ' (empty for none)'
+  // Of several lines, as keys are: a terminal takes one.
+  if (field.long) return ask(context, `${field.name}, a file that holds it${empty}: `, { otherwise })
+  if (field.secret) return askSecret(context, `${field.name}${empty}: `, { otherwise })
+  const choices = field.choices === undefined ? '' : ` (${field.choices.join(', ')})`
+  const preset = field.default === undefined ? '' : ` [${shownDefault(field)}]`
+  const kind = field.type === 'boolean' ? ' (y/n)' : ''
+  return ask(context, `${field.name}${choices}${kind}${preset}: `, { otherwise })
+}
+
+/** No shell is there to know the tilde; `-` would be what the answers come from. */
+function fileOf({ home }: Context, text: string): string {
+  if (text === '-') throw usage('It is the name of a file.')
+  return text.startsWith('~/') ? `${home}${text.slice(1)}` : text
+}
+
+export function shownDefault({ default: value, type }: KindField): string {
+  if (type === 'boolean') return value === true ? 'y' : 'n'
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+const commaList = (text: string) =>
+  text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '')

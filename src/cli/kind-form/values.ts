@@ -1,0 +1,46 @@
+import { usage } from '../failure.ts'
+import type { KindField } from './fields.ts'
+
+/**
+ * What was typed or read, as the field wants it. The server has the last word; this only finds the type. Throws
+ * `CliError` (usage), which does not repeat the value.
+ */
+export function readValue(field: KindField, raw: unknown, said: string): unknown {
+  if (field.choices !== undefined && !field.choices.includes(String(raw)))
+    throw usage(`${said} is one of ${field.choices.join(', ')}.`, 'Give it one of them.')
+  switch (field.type) {
+    case 'text':
+      return String(raw)
+    case 'boolean':
+      return typeof raw === 'boolean' ? raw : yesOrNo(String(raw), said)
+    case 'integer':
+    case 'number':
+      return numberOf(String(raw), field.type, said)
+    case 'list':
+      return Array.isArray(raw) ? raw : [String(raw)]
+    case 'text or list':
+      return Array.isArray(raw) && raw.length === 1 ? raw[0] : raw
+    case 'json':
+      return jsonOf(String(raw), said)
+  }
+}
+
+function numberOf(text: string, type: 'integer' | 'number', said: string): number {
+  const form = type === 'integer' ? /^-?\d{1,15}$/ : /^-?\d{1,15}(?:\.\d{1,15})?$/
+  if (form.test(text.trim())) return Number(text)
+  throw usage(`${said} is a${type === 'integer' ? ' whole' : ''} number.`, 'Give it in digits.')
+}
+
+function yesOrNo(text: string, said: string): boolean {
+  if (/^(?:y|yes|true)$/i.test(text)) return true
+  if (/^(?:n|no|false)$/i.test(text)) return false
+  throw usage(`${said} is yes or no.`, 'Answer y or n.')
+}
+
+function jsonOf(text: string, said: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw usage(`${said} is not valid JSON.`, 'Quote it for the shell, or give it in a file with --config.')
+  }
+}

@@ -1,0 +1,109 @@
+import type { Surroundings, TerminalOutput } from './surroundings.ts'
+
+export type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
+const CODES: Readonly<Record<Colour, number>> = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 }
+
+/** Results go to standard output, everything else to standard error. */
+export interface Output {
+  /** Whether `--json` was given. */
+  readonly isJson: boolean
+  /** The result alone and as it is, with a newline. Rejects when it cannot be written. */
+  result(text: string): Promise<void>
+  /** Any value as JSON, whether or not `--json` was given; `line`: on one line, for streams. */
+  json(value: unknown, layout?: 'line'): Promise<void>
+  /** With `--json` the value, else the text for people. An empty text prints nothing. */
+  show(value: unknown, human: () => string): Promise<void>
+  /** What was done: with `--json` the value, else a line on standard error. */
+  report(value: unknown, text: string): Promise<void>
+  /** One line on standard error, with or without `--json`. */
+  note(text: string): void
+  /** A line on the terminal that the next one replaces; nothing where standard error is no terminal. */
+  progress(text: string): void
+  /** Takes the progress line away. */
+  clearProgress(): void
+  /** Coloured where standard output (or standard error: `where`) is a terminal and NO_COLOR is not set. */
+  paint(colour: Colour, text: string, where?: 'stderr'): string
+}
+
+export function createOutput(io: Pick<Surroundings, 'stdout' | 'stderr' | 'env'>, isJson: boolean): Output {
+  const noColour = (io.env['NO_COLOR'] ?? '') !== '' || io.env['TERM'] === 'dumb'
+  let hasProgress = false
+  const clearProgress = () => {
+    if (hasProgress) io.stderr.write('\r\x1b[2K')
+    hasProgress = false
+  }
+  const result = (text: string) => {
+    clearProgress()
+    return write(io.stdout, `${text}\n`)
+  }
+  const json = (value: unknown, layout?: 'line') =>
+    result(JSON.stringify(value, null, layout === 'line' ? undefined : 2))
+  const note = (text: string) => {
+    clearProgress()
+    io.stderr.write(`${plain(text)}\n`)
+  }
+  return {
+    isJson,
+    result,
+    json,
+    report: async (value, text) => (isJson ? json(value) : note(text)),
+    show: async (value, human) => {
+      if (isJson) return json(value)
+      const text = human()
+      if (text !== '') await result(text)
+    },
+    note,
+    progress: (text) => {
+      if (io.stderr.isTTY !== true || isJson) return
+      const line = plain(text).slice(0, (io.stderr.columns ?? 80) - 1)
+      io.stderr.write(`\r\x1b[2K${line}`)
+      hasProgress = true
+    },
+    clearProgress,
+    paint: (colour, text, where) =>
+      noColour || (where === 'stderr' ? io.stderr : io.stdout).isTTY !== true
+        ? text
+        : `\x1b[${CODES[colour]}m${text}\x1b[0m`,
+  }
+}
+
+function write(stream: TerminalOutput, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error == null ? resolve() : reject(error)))
+  })
+}
+
+const STEERING = /\p{Cc}\[\d{1,2}m|\p{Cc}|\p{Bidi_Control}/gu
+
+/** Without what steers a terminal: names and reasons come from others. Line breaks and our own colours are kept. */
+export function plain(text: string): string {
+  return text.replace(STEERING, (found) =>
+    found === '\n' || found === '\t' || found.startsWith('\x1b[') ? found : '\ufffd',
+  )
+}
+
+/** Columns of equal width, two blanks between them; the first row is the heading. */
+export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [heading, ...rows].map((row) => row.map((cell) => oneLine(cell)))
+  const widths = heading.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+  return cells
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** `name: value` lines with the values under each other; undefined ones are left out. */
+export function listing(facts: Readonly<Record<string, string | undefined>>): string {
+  const lines = Object.entries(facts).filter((fact): fact is [string, string] => fact[1] !== undefined)
+  const width = Math.max(...lines.map(([name]) => name.length))
+  return lines.map(([name, value]) => `${`${name}:`.padEnd(width + 1)} ${oneLine(value)}`).join('\n')
+}
+
+/** For a cell or a line: no control characters, no colours, no line breaks. */
+export function oneLine(text: string): string {
+  return plain(text.replaceAll('\x1b', '\ufffd')).replace(/[\t\n]+/g, ' ')
+}

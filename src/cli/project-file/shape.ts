@@ -1,0 +1,39 @@
+import { ConfigError, type Fault } from '../../config/fault.ts'
+import { didYouMean } from '../../config/suggest.ts'
+import type { ConfigFile, Path } from '../../config/yaml-file.ts'
+
+export type Shape = Readonly<Record<string, unknown>>
+
+export function isRecord(value: unknown): value is Shape {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Everything that is wrong in one file, each with its line; told together. */
+export class Faults {
+  readonly #file: ConfigFile
+  readonly #found: Fault[] = []
+
+  constructor(file: ConfigFile) {
+    this.#file = file
+  }
+
+  add(path: Path, message: string, what?: 'key' | 'value'): void {
+    this.#found.push({ source: this.#file.locate(path, what), message })
+  }
+
+  unknownKeys(path: Path, value: Shape, known: readonly string[]): void {
+    for (const key of Object.keys(value)) {
+      if (known.includes(key)) continue
+      const shown = JSON.stringify(key.slice(0, 60))
+      this.add([...path, key], `${shown} is not a field${didYouMean(key, known)}`, 'key')
+    }
+  }
+
+  any(): boolean {
+    return this.#found.length > 0
+  }
+
+  error(): ConfigError {
+    return new ConfigError(this.#found)
+  }
+}

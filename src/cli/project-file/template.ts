@@ -1,0 +1,53 @@
+import { CliError } from '../failure.ts'
+import type { HeldCredential } from '../session/held-credential.ts'
+
+/** A field of a credential, or a text with fields in it. */
+export interface Template {
+  readonly parts: readonly ({ readonly text: string } | { readonly field: string })[]
+}
+
+const FIELD = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
+const PLACE = /\{\{\s*([^{}]*?)\s*\}\}/g
+
+/** `password`, or `{{host}}:{{port}}`. Undefined for what names no field. */
+export function parseTemplate(text: string): Template | undefined {
+  if (FIELD.test(text)) return { parts: [{ field: text }] }
+  const parts: ({ text: string } | { field: string })[] = []
+  let from = 0
+  for (const place of text.matchAll(PLACE)) {
+    const field = place[1] ?? ''
+    if (!FIELD.test(field)) return undefined
+    if (place.index > from) parts.push({ text: text.slice(from, place.index) })
+    parts.push({ field })
+    from = place.index + place[0].length
+  }
+  if (from === 0) return undefined
+  if (from < text.length) parts.push({ text: text.slice(from) })
+  return { parts }
+}
+
+/** What a credential has beside its parts. */
+const PLAIN_FIELDS = ['token', 'id', 'expires_at', 'created_at', 'ttl'] as const
+
+/** Throws `CliError` for a field that the credential lacks. */
+export function fill({ parts }: Template, credential: HeldCredential): string {
+  return parts.map((part) => ('text' in part ? part.text : fieldOf(part.field, credential))).join('')
+}
+
+function fieldOf(name: string, credential: HeldCredential): string {
+  const { fields = {} } = credential
+  if (Object.hasOwn(fields, name)) return String(fields[name])
+  const plain = PLAIN_FIELDS.find((one) => one === name)
+  if (plain !== undefined) return credential[plain]
+  throw new CliError('no_such_field', `A credential of ${credential.backend} has no field ${name}.`, {
+    exit: 2,
+    hint: `It has: ${[...Object.keys(fields), ...PLAIN_FIELDS].join(', ')}.`,
+  })
+}
+
+/** What stays the same from one credential of a backend to the next. */
+const LASTING = new Set(['host', 'port', 'database'])
+
+export function isLasting({ parts }: Template): boolean {
+  return parts.every((part) => 'text' in part || LASTING.has(part.field))
+}

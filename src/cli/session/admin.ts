@@ -1,0 +1,98 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { Auth } from '../../client/authorize.ts'
+import { type Client, MayflyError } from '../../client/client.ts'
+import { CliError } from '../failure.ts'
+import type { Context } from '../verb.ts'
+import { clientFor } from './open.ts'
+import { readPrivateFile } from './private-file.ts'
+import { findLogin, givenOf, notLoggedIn, readTarget, type Target } from './session.ts'
+
+/** The server's own default. */
+const DATA_DIR = './mayfly-data'
+
+/**
+ * A client for `/v1/admin`. With a login that is named (flag or variable) that one; else on the server's own machine
+ * its unix socket, its admin token or the local rule; else the login of the profile. Throws `CliError`.
+ */
+export async function openAdminClient(context: Context): Promise<Client> {
+  const target = await readTarget(context)
+  const { env } = context
+  const isNamed =
+    target.profileFrom !== 'default' ||
+    ['MAYFLY_TOKEN', 'MAYFLY_TOKEN_FILE', 'MAYFLY_CLIENT_ID'].some((name) => givenOf(env[name]) !== undefined)
+  if (target.server.isLocal && !isNamed) {
+    const local = await localAuth(context, target)
+    if (local !== undefined) return clientFor(context, target, local)
+  }
+  const login = await findLogin(context, target)
+  if (login === undefined) throw target.server.isLocal && !isNamed ? notLocal() : notLoggedIn(target)
+  return clientFor(context, target, login.auth)
+}
+
+/** Undefined when this machine's server does not take us for its administrator. */
+async function localAuth(context: Context, target: Target): Promise<Auth | undefined> {
+  if (target.server.socketPath !== undefined) return { kind: 'none' }
+  const token = await readAdminToken(context, target)
+  if (token !== undefined) return { kind: 'admin_token', token }
+  const open = await clientFor(context, target, { kind: 'none' })
+  try {
+    await open.call({ method: 'GET', path: '/api/v1/backends' })
+    return { kind: 'none' }
+  } catch (error) {
+    if (error instanceof MayflyError && (error.status === 401 || error.status === 421)) return undefined
+    throw error
+  }
+}
+
+/** Of the server that listens there and wrote it, and of no other: whoever else listens there must not get it. */
+async function readAdminToken(
+  { globals, env, cwd, platform }: Context,
+  target: Target,
+): Promise<string | undefined> {
+  const directory = globals.dataDir ?? givenOf(env['MAYFLY_DATA_DIR'])
+  const path = join(resolve(cwd, directory ?? DATA_DIR), 'admin.token')
+  const owner = await stat(path).then(
+    ({ uid }) => uid,
+    () => undefined,
+  )
+  if (owner === undefined) return undefined
+  const listener = platform === 'linux' ? await listenerUid(target.server.url) : undefined
+  const isItsOwn = listener !== undefined && (listener === owner || listener === 0)
+  // Where the listener cannot be looked up, the directory must have been named.
+  if (!isItsOwn && (platform === 'linux' || directory === undefined)) return undefined
+  const text = await readPrivateFile(path).catch(() => undefined)
+  return text !== undefined && /^[0-9a-f]{64}$/.test(text.trim()) ? text.trim() : undefined
+}
+
+const LISTEN = '0A'
+
+/** The user that listens on this port of the loopback or of all addresses; undefined when there is none, or several. */
+export async function listenerUid(url: string): Promise<number | undefined> {
+  const { port, protocol } = new URL(url)
+  const wanted = Number(port || (protocol === 'https:' ? 443 : 80))
+    .toString(16)
+    .toUpperCase()
+    .padStart(4, '0')
+  const tables = await Promise.all(
+    ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
+  )
+  const uids = new Set<number>()
+  for (const line of tables.flatMap((text) => text.split('\n').slice(1))) {
+    const [, local, , state, , , , uid] = line.trim().split(/\s+/)
+    if (state === LISTEN && local?.endsWith(`:${wanted}`) && uid !== undefined) uids.add(Number(uid))
+  }
+  const [only] = uids
+  return uids.size === 1 ? only : undefined
+}
+
+function notLocal(): CliError {
+  return new CliError(
+    'not_logged_in',
+    'The server does not take you for its administrator, and there is no login.',
+    {
+      exit: 4,
+      hint: 'Run it as the user of the server, name its data directory with --data-dir, or use `mayfly login` with an agent that has the admin scope.',
+    },
+  )
+}

@@ -1,0 +1,146 @@
+import { readdir } from 'node:fs/promises'
+import type { Auth } from '../../client/authorize.ts'
+import type { IssueRequest } from '../../client/wire.ts'
+import { pause } from '../pause.ts'
+import type { Context } from '../verb.ts'
+import { tryLock } from './file-lock.ts'
+import { type HeldCredential, requireToken } from './held-credential.ts'
+import type { Session } from './open.ts'
+import { cachePath } from './paths.ts'
+import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
+import type { Target } from './session.ts'
+import { digest } from './token-cache.ts'
+
+export interface CacheOptions {
+  /** One that ends sooner is not used any more; a minute by default, at most a quarter of its life. */
+  readonly minRemainingMs?: number
+  /** True: a new one in any case. */
+  readonly refresh?: boolean
+}
+
+/**
+ * For tools that ask again and again: the credential that was issued for the same request, server and login, while
+ * it lives long enough, else a new one. Throws as `client.issue`.
+ */
+export async function cachedCredential(
+  session: Session,
+  context: Context,
+  request: IssueRequest,
+  options: CacheOptions = {},
+): Promise<HeldCredential> {
+  const { identity, path } = placeOf(session, context, request)
+  const fresh = async () => {
+    const known = options.refresh === true ? undefined : (await readEntry(path))?.credential
+    return known !== undefined && isFresh(known, context.now(), options.minRemainingMs ?? 60_000)
+      ? known
+      : undefined
+  }
+  const known = await fresh()
+  if (known !== undefined) return known
+  // Who asks at the same time waits, and has the same one: another could be found by nobody, to be revoked.
+  const release = await waitForLock(`${path}.lock`, context.signal)
+  try {
+    const theirs = await fresh()
+    if (theirs !== undefined) return theirs
+    const issued = requireToken(await session.client.issue(request))
+    // Without a cache there is a credential each time; that is no reason to withhold this one.
+    await writePrivateFile(path, JSON.stringify({ identity, credential: issued })).catch(() => {})
+    return issued
+  } finally {
+    release?.()
+  }
+}
+
+const LOCK_TRIES = 400
+const LOCK_PAUSE_MS = 25
+
+/** Undefined after ten seconds, or where there can be no lock: then it goes without. */
+async function waitForLock(path: string, signal: AbortSignal): Promise<(() => void) | undefined> {
+  for (let tries = 0; tries < LOCK_TRIES; tries += 1) {
+    const found = await tryLock(path).then(
+      (release) => ({ release }),
+      () => undefined,
+    )
+    if (found === undefined || found.release !== undefined) return found?.release
+    await pause(LOCK_PAUSE_MS, signal)
+  }
+  return undefined
+}
+
+/** What is kept for this request, whether or not it is still good. */
+export async function peekCached(
+  session: Session,
+  context: Context,
+  request: IssueRequest,
+): Promise<HeldCredential | undefined> {
+  return (await readEntry(placeOf(session, context, request).path))?.credential
+}
+
+/** Takes those that match out of the cache, of all servers and logins, and returns them; revoking is the caller's. */
+export async function dropCached(
+  context: Context,
+  matches: (credential: HeldCredential, identity: string) => boolean,
+): Promise<HeldCredential[]> {
+  const names = await readdir(cachePath(context, 'credentials')).catch(() => [])
+  const dropped: HeldCredential[] = []
+  for (const name of names.filter((one) => one.endsWith('.json'))) {
+    const path = entryPath(context, name.slice(0, -'.json'.length))
+    const known = await readEntry(path)
+    if (known === undefined || !matches(known.credential, known.identity)) continue
+    await removeFile(path)
+    dropped.push(known.credential)
+  }
+  return dropped
+}
+
+function placeOf({ target, login }: Session, context: Context, request: IssueRequest) {
+  const identity = identityOf(target, login?.auth ?? { kind: 'none' })
+  return { identity, path: entryPath(context, digest(identity, canonical(request))) }
+}
+
+const entryPath = (context: Context, key: string) => cachePath(context, 'credentials', `${key}.json`)
+
+interface CacheEntry {
+  readonly identity: string
+  readonly credential: HeldCredential
+}
+
+async function readEntry(path: string): Promise<CacheEntry | undefined> {
+  try {
+    const text = await readPrivateFile(path)
+    const entry = text === undefined ? undefined : (JSON.parse(text) as CacheEntry)
+    const { token, expires_at } = entry?.credential ?? {}
+    return typeof token === 'string' && typeof expires_at === 'string' ? entry : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isFresh(credential: HeldCredential, now: number, minRemainingMs: number): boolean {
+  const end = Date.parse(credential.expires_at)
+  const life = end - Date.parse(credential.created_at)
+  return end - now > Math.min(minRemainingMs, life / 4)
+}
+
+/** A login at a server, without its secret: two of them never share a credential. */
+export function identityOf({ server }: Pick<Target, 'server'>, auth: Auth): string {
+  switch (auth.kind) {
+    case 'bearer':
+    case 'admin_token':
+      return digest(server.text, auth.kind, auth.token)
+    case 'client_secret':
+    case 'private_key_jwt':
+      return digest(server.text, auth.kind, auth.clientId)
+    case 'none':
+      return digest(server.text, auth.kind)
+  }
+}
+
+/** The same request in the same words, whatever the order in which it was put together. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, one: unknown) =>
+    typeof one === 'object' && one !== null && !Array.isArray(one)
+      ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : one,
+  )
+}

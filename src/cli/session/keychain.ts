@@ -1,0 +1,139 @@
+import { spawn } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { CliError } from '../failure.ts'
+import type { Surroundings } from '../surroundings.ts'
+
+/** The keychain of the operating system, by its own program; a secret goes in by standard input, never by argv. */
+export interface Keychain {
+  readonly title: string
+  save(account: string, secret: string): Promise<void>
+  /** Undefined when it holds none. */
+  load(account: string): Promise<string | undefined>
+  remove(account: string): Promise<void>
+}
+
+type Where = Pick<Surroundings, 'env' | 'platform' | 'signal'>
+const SERVICE = 'mayfly'
+const TIMEOUT_MS = 60_000
+
+/** Undefined where there is none, or where it is switched off. */
+export function findKeychain(where: Where, isWanted: boolean): Keychain | undefined {
+  if (!isWanted || where.env['MAYFLY_KEYCHAIN'] === 'off') return undefined
+  if (where.platform === 'darwin') {
+    const program = find(where, 'security')
+    return program === undefined ? undefined : macKeychain(where, program)
+  }
+  // Without a session bus there is no secret service to ask.
+  if (where.platform !== 'linux' || (where.env['DBUS_SESSION_BUS_ADDRESS'] ?? '') === '') return undefined
+  const program = find(where, 'secret-tool')
+  return program === undefined ? undefined : secretService(where, program)
+}
+
+function find({ env }: Where, name: string): string | undefined {
+  for (const directory of (env['PATH'] ?? '').split(delimiter).filter((one) => one.startsWith('/'))) {
+    const path = join(directory, name)
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // The next one.
+    }
+  }
+  return undefined
+}
+
+/** libsecret: GNOME Keyring, KWallet and others. */
+function secretService(where: Where, program: string): Keychain {
+  const title = 'the keychain (secret-tool)'
+  const attributes = (account: string) => ['service', SERVICE, 'account', account]
+  return {
+    title,
+    save: async (account, secret) => {
+      const argv = ['store', `--label=Mayfly: ${account}`, ...attributes(account)]
+      const ended = await runProgram(where, program, argv, secret)
+      if (ended.code !== 0) throw failed(title)
+    },
+    load: async (account) => {
+      const ended = await runProgram(where, program, ['lookup', ...attributes(account)], '')
+      if (ended.code === 0 && ended.stdout !== '') return ended.stdout
+      // It ends with 1 and says nothing when there is none.
+      if (ended.stderr === '') return undefined
+      throw failed(title)
+    },
+    remove: async (account) => {
+      const ended = await runProgram(where, program, ['clear', ...attributes(account)], '')
+      if (ended.code !== 0 && ended.stderr !== '') throw failed(title)
+    },
+  }
+}
+
+const NOT_FOUND = 44
+
+/** `security -i` reads its commands from standard input, so that the secret is in nobody's list of processes. */
+function macKeychain(where: Where, program: string): Keychain {
+  const title = 'the keychain (security)'
+  return {
+    title,
+    save: async (account, secret) => {
+      const hex = Buffer.from(secret, 'utf8').toString('hex')
+      const command = `add-generic-password -U -a ${quoted(account)} -s ${SERVICE} -X ${hex}\n`
+      const ended = await runProgram(where, program, ['-i'], command)
+      if (ended.code !== 0 || ended.stderr !== '') throw failed(title)
+    },
+    load: async (account) => {
+      const argv = ['find-generic-password', '-a', account, '-s', SERVICE, '-w']
+      const ended = await runProgram(where, program, argv, '')
+      if (ended.code === 0) return ended.stdout.replace(/\n$/, '')
+      if (ended.code === NOT_FOUND) return undefined
+      throw failed(title)
+    },
+    remove: async (account) => {
+      const argv = ['delete-generic-password', '-a', account, '-s', SERVICE]
+      const ended = await runProgram(where, program, argv, '')
+      if (ended.code !== 0 && ended.code !== NOT_FOUND) throw failed(title)
+    },
+  }
+}
+
+const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
+
+function failed(title: string): CliError {
+  return new CliError(
+    'keychain_failed',
+    `${title[0]?.toUpperCase()}${title.slice(1)} is locked or does not answer.`,
+    {
+      hint: 'Unlock it, or use files instead with --no-keychain or MAYFLY_KEYCHAIN=off.',
+    },
+  )
+}
+
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+function runProgram(where: Where, program: string, argv: readonly string[], input: string): Promise<Ended> {
+  const { promise, resolve, reject } = Promise.withResolvers<Ended>()
+  const child = spawn(program, argv, {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...where.env },
+    signal: where.signal,
+    timeout: TIMEOUT_MS,
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  child.on('error', reject)
+  child.on('close', (code) => resolve({ code, stdout, stderr }))
+  // A program that does not read to the end is judged by its exit code.
+  child.stdin.on('error', () => {})
+  child.stdin.end(input)
+  return promise
+}

@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises'
+import type { Auth } from '../../client/authorize.ts'
+import { type Client, createClient } from '../../client/client.ts'
+import { CliError } from '../failure.ts'
+import { readVersion } from '../read-version.ts'
+import { nodeTransport } from '../transport.ts'
+import type { Context } from '../verb.ts'
+import { findLogin, type Login, notLoggedIn, readTarget, type Target } from './session.ts'
+import { cacheOf } from './token-cache.ts'
+
+export interface Session {
+  readonly client: Client
+  readonly target: Target
+  /** Undefined: without a login, as the local host or to all. */
+  readonly login: Login | undefined
+}
+
+/** A client with the agent's login. Throws `CliError` with exit code 4 when there is none. */
+export async function openAgentClient(context: Context): Promise<Client> {
+  return (await openAgentSession(context)).client
+}
+
+export async function openAgentSession(context: Context): Promise<Session & { login: Login }> {
+  const target = await readTarget(context)
+  const login = await findLogin(context, target)
+  if (login === undefined) throw notLoggedIn(target)
+  return { client: await clientFor(context, target, login.auth), target, login }
+}
+
+/** A client that sends no authentication: for enrolling, and for what is open to all. */
+export async function openPublicClient(context: Context): Promise<Session> {
+  const target = await readTarget(context)
+  return { client: await clientFor(context, target, { kind: 'none' }), target, login: undefined }
+}
+
+/** A client for this server and login, over the CLI's own transport. */
+export async function clientFor(context: Context, target: Target, auth: Auth): Promise<Client> {
+  const { server } = target
+  return createClient({
+    server: server.url,
+    auth,
+    transport: nodeTransport({ ca: await readAuthorities(target), socketPath: server.socketPath }),
+    retries: 2,
+    signal: context.signal,
+    now: context.now,
+    userAgent: `mayfly-cli/${readVersion()}`,
+    tokens: cacheOf(context, server.text, auth),
+  })
+}
+
+async function readAuthorities({ caFile }: Target): Promise<string | undefined> {
+  if (caFile === undefined) return undefined
+  const text = await readFile(caFile, 'utf8')
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text
+  throw new CliError('usage', `${caFile} holds no certificate in PEM.`, {
+    exit: 2,
+    hint: 'Name the certificate of the authority that signed the server\u2019s.',
+  })
+}

@@ -1,0 +1,60 @@
+import { CliError } from '../failure.ts'
+import type { Surroundings } from '../surroundings.ts'
+import { configPath } from './paths.ts'
+import { readPrivateFile, writePrivateFile } from './private-file.ts'
+
+type Where = Pick<Surroundings, 'env' | 'home'>
+
+/** One login at one server, without its secret. */
+export interface Profile {
+  /** As `serverOf` writes it. */
+  readonly server: string
+  readonly issuer?: string | undefined
+  readonly agent?: { readonly id: string; readonly name: string } | undefined
+  readonly login: 'bearer' | 'client_secret' | 'private_key_jwt'
+  readonly client_id?: string | undefined
+  readonly ca_file?: string | undefined
+  readonly secret_in: 'keychain' | 'file'
+}
+
+export interface Profiles {
+  /** The one that is used when none is named. */
+  readonly current?: string | undefined
+  readonly profiles: Readonly<Record<string, Profile>>
+}
+
+export const DEFAULT_PROFILE = 'default'
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+
+/** Throws `CliError` (usage) for a name that cannot be one. */
+export function checkProfileName(name: string): string {
+  if (NAME.test(name)) return name
+  throw new CliError('usage', `${JSON.stringify(name.slice(0, 80))} cannot be the name of a profile.`, {
+    exit: 2,
+    hint: 'Use letters, digits, dots, hyphens and underscores, at most 64.',
+  })
+}
+
+export function profilesPath(where: Where): string {
+  return configPath(where, 'config.json')
+}
+
+/** None when there is no file. Throws `CliError` for one that cannot be read. */
+export async function readProfiles(where: Where): Promise<Profiles> {
+  const path = profilesPath(where)
+  const text = await readPrivateFile(path, { openTo: 'readers' })
+  if (text === undefined) return { profiles: {} }
+  try {
+    const value = JSON.parse(text) as Profiles
+    if (typeof value.profiles === 'object' && value.profiles !== null) return value
+  } catch {
+    // Told below.
+  }
+  throw new CliError('profiles_broken', `${path} is not as this command writes it.`, {
+    hint: 'Mend it, or delete it and log in again.',
+  })
+}
+
+export async function writeProfiles(where: Where, profiles: Profiles): Promise<void> {
+  await writePrivateFile(profilesPath(where), `${JSON.stringify(profiles, null, 2)}\n`)
+}

@@ -1,0 +1,98 @@
+import type { PrivateJwk } from '../../client/assertion.ts'
+import type { Auth } from '../../client/authorize.ts'
+import { CliError } from '../failure.ts'
+import type { Context } from '../verb.ts'
+import type { Keychain } from './keychain.ts'
+import { configPath } from './paths.ts'
+import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
+import type { Profile } from './profiles.ts'
+
+/** What proves who the agent is, as it is kept. */
+export type StoredSecret =
+  | { readonly kind: 'bearer'; readonly token: string }
+  | { readonly kind: 'client_secret'; readonly client_id: string; readonly client_secret: string }
+  | { readonly kind: 'private_key_jwt'; readonly client_id: string; readonly private_jwk: PrivateJwk }
+
+/** With the server that it may be sent to. */
+export type KeptSecret = StoredSecret & { readonly server: string }
+
+export function authOf(secret: StoredSecret, issuer?: string): Auth {
+  switch (secret.kind) {
+    case 'bearer':
+      return { kind: secret.kind, token: secret.token }
+    case 'client_secret':
+      return { kind: secret.kind, clientId: secret.client_id, clientSecret: secret.client_secret }
+    case 'private_key_jwt':
+      return { kind: secret.kind, clientId: secret.client_id, privateJwk: secret.private_jwk, issuer }
+  }
+}
+
+/** Where it now is: for the profile, and in words for the user. */
+export interface KeptAt {
+  readonly place: Profile['secret_in']
+  readonly title: string
+}
+
+/** `profile/kind`: the name of a secret. Kinds: `login`, `enrollment`. */
+export type SecretName = `${string}/${'login' | 'enrollment'}`
+
+export function secretPath(context: Context, name: SecretName): string {
+  return configPath(context, 'secrets', `${name.replace('/', '.')}.json`)
+}
+
+/** In the keychain where there is one, else in a file of 0600. Throws `CliError`; then nothing is kept. */
+export async function saveSecret(context: Context, name: SecretName, value: object): Promise<KeptAt> {
+  const keychain = await keychainOf(context)
+  const text = JSON.stringify(value)
+  if (keychain !== undefined) {
+    await keychain.save(name, text)
+    return { place: 'keychain', title: keychain.title }
+  }
+  const path = secretPath(context, name)
+  await writePrivateFile(path, `${text}\n`)
+  return { place: 'file', title: path }
+}
+
+/** Undefined when there is none at that place. Throws `CliError` for a locked keychain or an unsafe file. */
+export async function loadSecret<T extends object = StoredSecret>(
+  context: Context,
+  name: SecretName,
+  place: Profile['secret_in'],
+): Promise<T | undefined> {
+  const text =
+    place === 'file'
+      ? await readPrivateFile(secretPath(context, name))
+      : await (await needKeychain(context)).load(name)
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    throw new CliError('secret_broken', 'The kept login is not as this command writes it.', {
+      exit: 4,
+      hint: 'Run `mayfly logout`, then `mayfly login` or `mayfly enroll`.',
+    })
+  }
+}
+
+export async function removeSecret(
+  context: Context,
+  name: SecretName,
+  place: Profile['secret_in'],
+): Promise<void> {
+  if (place === 'file') await removeFile(secretPath(context, name))
+  else await (await needKeychain(context)).remove(name)
+}
+
+async function keychainOf(context: Context): Promise<Keychain | undefined> {
+  const { findKeychain } = await import('./keychain.ts')
+  return findKeychain(context, context.globals.keychain !== false)
+}
+
+async function needKeychain(context: Context): Promise<Keychain> {
+  const keychain = await keychainOf(context)
+  if (keychain !== undefined) return keychain
+  throw new CliError('keychain_absent', 'The login is in the keychain, which cannot be reached from here.', {
+    exit: 4,
+    hint: 'Use the session it was made in, or log in again with --no-keychain.',
+  })
+}

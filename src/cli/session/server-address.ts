@@ -1,0 +1,47 @@
+import { CliError, usage } from '../failure.ts'
+import type { Surroundings } from '../surroundings.ts'
+
+export const DEFAULT_SERVER = 'http://127.0.0.1:8620'
+
+/** A server in one spelling: `https://host[:port][/path]`, or `unix:/path/of/socket`. */
+export interface ServerAddress {
+  readonly text: string
+  /** What the client is given. */
+  readonly url: string
+  readonly socketPath?: string | undefined
+  /** On this machine, by its name: a socket, `localhost`, `127.0.0.0/8`, `::1`. */
+  readonly isLocal: boolean
+}
+
+/** Throws `CliError` (usage) for what is no address, or where secrets would travel in the clear. */
+export function serverOf(text: string, env: Surroundings['env']): ServerAddress {
+  const socketPath = /^unix:(?:\/\/)?(\/.+)$/.exec(text)?.[1]
+  if (socketPath !== undefined)
+    return { text: `unix:${socketPath}`, url: 'http://localhost', socketPath, isLocal: true }
+  const url = parse(text)
+  const isLocal = isLoopbackName(url.hostname)
+  if (url.protocol === 'http:' && !isLocal && env['MAYFLY_ALLOW_HTTP'] !== '1')
+    throw new CliError('insecure_server', `${url.origin} would get your secrets unencrypted.`, {
+      exit: 2,
+      hint: 'Use https://, or set MAYFLY_ALLOW_HTTP=1 where the network is trusted.',
+    })
+  const address = url.href.replace(/\/+$/, '')
+  return { text: address, url: address, isLocal }
+}
+
+function parse(text: string): URL {
+  const hint = 'Give it as https://mayfly.example.com, http://127.0.0.1:8620 or unix:/path.'
+  // A name alone is the commonest slip; a port would be taken for a path.
+  const url = /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined)
+    throw usage(`${JSON.stringify(text.slice(0, 80))} is not the address of a server.`, hint)
+  if (url.username !== '' || url.password !== '')
+    throw usage('The address of the server holds a user or a password.', 'Use `mayfly login` instead.')
+  if (url.search !== '' || url.hash !== '')
+    throw usage('The address of the server holds a query or a fragment.', hint)
+  return url
+}
+
+export function isLoopbackName(hostname: string): boolean {
+  return /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/i.test(hostname)
+}

@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Auth } from '../../client/authorize.ts'
+import { CliError, EXIT, usage } from '../failure.ts'
+import type { Context } from '../verb.ts'
+import { checkProfileName, DEFAULT_PROFILE, type Profile, readProfiles } from './profiles.ts'
+import { authOf, type KeptSecret, loadSecret } from './secrets.ts'
+import { DEFAULT_SERVER, type ServerAddress, serverOf } from './server-address.ts'
+
+/** Where something was said. */
+export type Origin = 'flag' | 'environment' | 'profile' | 'default'
+
+/** Which server, and which profile if any. */
+export interface Target {
+  readonly server: ServerAddress
+  readonly serverFrom: Origin
+  /** The one that is meant, whether or not it is there yet. */
+  readonly profileName: string
+  readonly profileFrom: Origin
+  /** Its entry, if it is there and for this server. */
+  readonly profile: Profile | undefined
+  readonly caFile: string | undefined
+}
+
+/**
+ * Flag, then environment, then profile, then default. A profile is only ever used for the server that it was
+ * made at. Throws `CliError` (usage) for addresses and names that are wrong.
+ */
+export async function readTarget(context: Context): Promise<Target> {
+  const { globals, env } = context
+  const named = globals.profile ?? givenOf(env['MAYFLY_PROFILE'])
+  const known = await readProfiles(context)
+  const given = globals.server ?? givenOf(env['MAYFLY_SERVER'])
+  const asked = given === undefined ? undefined : serverOf(given, env)
+  const profileName = checkProfileName(named ?? matching(known, asked))
+  const entry = known.profiles[profileName]
+  const profile = asked === undefined || entry?.server === asked.text ? entry : undefined
+  const serverFrom = globals.server !== undefined ? 'flag' : given !== undefined ? 'environment' : undefined
+  return {
+    server: asked ?? serverOf(entry?.server ?? DEFAULT_SERVER, env),
+    serverFrom: serverFrom ?? (entry === undefined ? 'default' : 'profile'),
+    profileName,
+    profileFrom: globals.profile !== undefined ? 'flag' : named !== undefined ? 'environment' : 'default',
+    profile,
+    caFile: caFileOf(context, profile),
+  }
+}
+
+/** The profile for this server; a name of its own where there is none, so that no other login is overwritten. */
+function matching(known: Awaited<ReturnType<typeof readProfiles>>, asked: ServerAddress | undefined): string {
+  const usual = known.current ?? DEFAULT_PROFILE
+  const holder = known.profiles[usual]
+  if (asked === undefined || holder === undefined || holder.server === asked.text) return usual
+  const other = Object.entries(known.profiles).find(([, one]) => one.server === asked.text)?.[0]
+  return (
+    other ??
+    asked.text
+      .replace(/^\w+:[/[]*/, '')
+      .replace(/[^A-Za-z0-9._-]+/g, '-')
+      .slice(0, 64)
+  )
+}
+
+function caFileOf({ globals, env, cwd }: Context, profile: Profile | undefined): string | undefined {
+  const given = globals.ca ?? givenOf(env['MAYFLY_CA_FILE'])
+  return given === undefined ? profile?.ca_file : resolve(cwd, given)
+}
+
+/** Empty counts as not given, as most shells and CI systems mean it. */
+export function givenOf(text: string | undefined): string | undefined {
+  return text === undefined || text === '' ? undefined : text
+}
+
+/** How the agent proves who it is, and where that comes from. */
+export interface Login {
+  readonly auth: Auth
+  readonly from: 'environment' | 'keychain' | 'file'
+}
+
+/** MAYFLY_TOKEN, else MAYFLY_CLIENT_ID with MAYFLY_CLIENT_SECRET, else the profile; undefined when there is none. */
+export async function findLogin(context: Context, target: Target): Promise<Login | undefined> {
+  const token = await variable(context, 'MAYFLY_TOKEN')
+  if (token !== undefined) return { auth: { kind: 'bearer', token }, from: 'environment' }
+  const clientId = givenOf(context.env['MAYFLY_CLIENT_ID'])
+  const clientSecret = await variable(context, 'MAYFLY_CLIENT_SECRET')
+  if ((clientId === undefined) !== (clientSecret === undefined))
+    throw usage('MAYFLY_CLIENT_ID and MAYFLY_CLIENT_SECRET go together.', 'Set both, or neither.')
+  if (clientId !== undefined && clientSecret !== undefined)
+    return { auth: { kind: 'client_secret', clientId, clientSecret }, from: 'environment' }
+  const { profile, profileName } = target
+  if (profile === undefined) return undefined
+  const secret = await loadSecret<KeptSecret>(context, `${profileName}/login`, profile.secret_in)
+  // A secret is for the server that it was kept for, whatever has become of the profile since.
+  if (secret?.server !== profile.server) return undefined
+  return { auth: authOf(secret, profile.issuer), from: profile.secret_in }
+}
+
+/** Not logged in: what to do about it. */
+export function notLoggedIn({ server, profileName, profileFrom }: Target): CliError {
+  const which = profileFrom === 'default' ? '' : ` with profile ${profileName}`
+  return new CliError('not_logged_in', `There is no login for ${server.text}${which}.`, {
+    exit: EXIT.unauthenticated,
+    hint: 'Run `mayfly enroll` or `mayfly login`, or set MAYFLY_TOKEN.',
+  })
+}
+
+/** `NAME`, or what is in the file that `NAME_FILE` names. */
+async function variable({ env, cwd }: Context, name: string): Promise<string | undefined> {
+  const value = givenOf(env[name])
+  const file = givenOf(env[`${name}_FILE`])
+  if (value !== undefined && file !== undefined)
+    throw usage(`${name} and ${name}_FILE are both set.`, 'Set one of them.')
+  if (file === undefined) return value
+  const text = (await readFile(resolve(cwd, file), 'utf8')).trim()
+  if (text === '') throw usage(`The file of ${name}_FILE is empty.`, 'Write the secret into it.')
+  return text
+}

@@ -1,0 +1,58 @@
+import type { AccessToken, Auth, TokenCache } from '../../client/authorize.ts'
+import type { Context } from '../verb.ts'
+import { cachePath } from './paths.ts'
+import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
+
+/**
+ * The access token that all runs of this login share; undefined for a login that needs none. A new secret starts
+ * anew. What cannot be read or written is no reason to fail: there is a login each time then.
+ */
+export function cacheOf(context: Context, server: string, auth: Auth): TokenCache | undefined {
+  switch (auth.kind) {
+    case 'client_secret':
+      return tokenCache(context, [server, auth.clientId, auth.clientSecret])
+    case 'private_key_jwt':
+      return tokenCache(context, [server, auth.clientId, auth.privateJwk.x])
+    case 'bearer':
+    case 'admin_token':
+    case 'none':
+      return undefined
+  }
+}
+
+function tokenCache(context: Context, key: readonly string[]): TokenCache {
+  const path = cachePath(context, 'tokens', `${digest(...key)}.json`)
+  return {
+    load: async () => {
+      try {
+        const text = await readPrivateFile(path)
+        return text === undefined ? undefined : readToken(text)
+      } catch {
+        return undefined
+      }
+    },
+    save: async (token) => {
+      try {
+        if (token === undefined) await removeFile(path)
+        else await writePrivateFile(path, JSON.stringify(token))
+      } catch {
+        // A full disk: the token lives as long as this process.
+      }
+    },
+  }
+}
+
+/** The name of a file for these texts. */
+export function digest(...parts: readonly string[]): string {
+  // Asked for here, because most runs do without it, and it takes its time to load.
+  const { createHash } = process.getBuiltinModule('node:crypto')
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
+}
+
+function readToken(text: string): AccessToken | undefined {
+  const value = JSON.parse(text) as Partial<AccessToken> | null
+  if (typeof value?.token !== 'string') return undefined
+  const { token, expiresAt, renewAt, scope } = value
+  if (typeof expiresAt !== 'number' || typeof renewAt !== 'number') return undefined
+  return { token, expiresAt, renewAt, scope: String(scope ?? '') }
+}

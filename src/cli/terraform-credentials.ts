@@ -1,0 +1,6 @@
+#!/usr/bin/env node
+// What terraform runs as `terraform-credentials-mayfly`.
+process.argv.splice(2, 0, 'terraform-credentials')
+await import('./main.ts')
+
+export {}

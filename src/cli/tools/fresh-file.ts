@@ -1,0 +1,76 @@
+import { CliError } from '../failure.ts'
+import type { HeldCredential } from '../session/held-credential.ts'
+import { removeFile, writePrivateFile } from '../session/private-file.ts'
+import type { Context } from '../verb.ts'
+import { endOf } from './held.ts'
+import type { Supply } from './with-command.ts'
+
+/** `setTimeout` fires at once for more than this. */
+const MAX_WAIT_MS = 2 ** 31 - 1
+const RETRY_MS = 5_000
+/** How often at most, also for credentials that live for seconds. */
+const LEAST_WAIT_MS = 500
+
+export interface FreshFile {
+  /** Ends the renewal and deletes the file. */
+  close(): Promise<void>
+}
+
+/**
+ * Writes a secret into a file of 0600 and replaces it, whole, before it ends. Resolves when it is there; throws
+ * when the first cannot be issued or written. Later failures are told once, and tried again.
+ */
+export async function keepFresh(
+  context: Context,
+  path: string,
+  supply: Pick<Supply, 'current'>,
+  secretOf: (credential: HeldCredential) => string,
+  renewBeforeMs: number,
+): Promise<FreshFile> {
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+  let isFailing = false
+  let running: Promise<void> = Promise.resolve()
+  const write = async (): Promise<number> => {
+    const credential = await supply.current()
+    await writePrivateFile(path, secretOf(credential))
+    const end = endOf(credential)
+    const life = end - Date.parse(credential.created_at)
+    return end - context.now() - Math.min(renewBeforeMs, life / 4)
+  }
+  const renew = async (): Promise<void> => {
+    try {
+      const dueMs = await write()
+      if (isFailing && dueMs > 0) context.out.note(`mayfly: ${path} is fresh again.`)
+      if (dueMs > 0) isFailing = false
+      schedule(dueMs > 0 ? dueMs : RETRY_MS)
+    } catch (error) {
+      if (!isFailing && !isClosed) {
+        const why = error instanceof Error ? error.message.split('\n')[0] : ''
+        context.out.note(`mayfly: ${path} could not be renewed, trying on: ${why}`)
+      }
+      isFailing = true
+      schedule(RETRY_MS)
+    }
+  }
+  const schedule = (dueMs: number): void => {
+    if (isClosed) return
+    timer = setTimeout(
+      () => {
+        running = renew()
+      },
+      Math.min(Math.max(dueMs, LEAST_WAIT_MS), MAX_WAIT_MS),
+    )
+  }
+  schedule(await write())
+  return {
+    close: async () => {
+      isClosed = true
+      clearTimeout(timer)
+      await running
+      await removeFile(path).catch((cause: unknown) => {
+        throw new CliError('not_removed', `${path} could not be removed.`, { cause })
+      })
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import { CliError } from '../failure.ts'
+import type { wayTo } from '../git/wrapper.ts'
+import { configPath } from '../session/paths.ts'
+import { readPrivateFile, writePrivateFile } from '../session/private-file.ts'
+import { givenOf } from '../session/session.ts'
+import type { Surroundings } from '../surroundings.ts'
+import type { Context } from '../verb.ts'
+
+/** The tools that name a host alone when they ask. */
+export type HostTool = 'docker' | 'terraform'
+
+/** Which backend a host gets its credentials from, and the way to its server. No secret. */
+export interface HostEntry {
+  readonly backend: string
+  readonly ttl?: string
+  readonly scope?: string[]
+  readonly param?: string[]
+  /** For docker, where the backend gives none. */
+  readonly username?: string
+  readonly way: ReturnType<typeof wayTo>
+}
+
+type Hosts = Readonly<Record<string, HostEntry>>
+type HostMap = Partial<Readonly<Record<HostTool, Hosts>>>
+
+const pathOf = (where: Pick<Surroundings, 'env' | 'home'>) => configPath(where, 'hosts.json')
+
+/** By host. Throws `CliError` for a file that is not ours. */
+export async function readHosts(context: Context, tool: HostTool): Promise<ReadonlyMap<string, HostEntry>> {
+  return new Map(Object.entries((await readAll(context))[tool] ?? {}))
+}
+
+/** `entry` undefined: takes it out. Returns whether there was one. */
+export async function writeHost(
+  context: Context,
+  tool: HostTool,
+  host: string,
+  entry: HostEntry | undefined,
+): Promise<boolean> {
+  const all = await readAll(context)
+  const hosts = new Map(Object.entries(all[tool] ?? {}))
+  const was = hosts.delete(host)
+  if (entry !== undefined) hosts.set(host, entry)
+  if (entry === undefined && !was) return false
+  const changed = { ...all, [tool]: Object.fromEntries(hosts) }
+  await writePrivateFile(pathOf(context), `${JSON.stringify(changed, null, 2)}\n`)
+  return was
+}
+
+async function readAll(context: Context): Promise<HostMap> {
+  const path = pathOf(context)
+  const text = await readPrivateFile(path)
+  if (text === undefined) return {}
+  try {
+    const value = JSON.parse(text) as HostMap
+    if (isMap(value.docker) && isMap(value.terraform)) return value
+  } catch {
+    // Told below.
+  }
+  throw new CliError('hosts_broken', `${path} is not as this command writes it.`, {
+    hint: 'Mend it, or delete it and set up the hosts again.',
+  })
+}
+
+function isMap(value: unknown): boolean {
+  if (value === undefined) return true
+  if (typeof value !== 'object' || value === null) return false
+  return Object.values(value).every(
+    (one: Partial<HostEntry> | null) =>
+      typeof one?.backend === 'string' && typeof one.way?.server === 'string',
+  )
+}
+
+/** The surroundings in which a host's server is reached; a server that was named for this call goes first. */
+export function contextFor(context: Context, { way }: HostEntry): Context {
+  const { globals, env } = context
+  if (globals.server !== undefined || givenOf(env['MAYFLY_SERVER']) !== undefined) return context
+  const profile = globals.profile ?? givenOf(env['MAYFLY_PROFILE']) ?? way.profile
+  const ca = globals.ca ?? givenOf(env['MAYFLY_CA_FILE']) ?? way.caFile
+  const merged = {
+    ...globals,
+    server: way.server,
+    ...(profile === undefined ? {} : { profile }),
+    ...(ca === undefined ? {} : { ca }),
+    keychain: globals.keychain !== false && way.keychain,
+  }
+  return { ...context, globals: merged }
+}

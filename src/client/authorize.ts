@@ -1,0 +1,181 @@
+import type { Static } from 'typebox'
+import type { DiscoveryReply, TokenReply } from '../api/oauth.ts'
+import { type PrivateJwk, signAssertion } from './assertion.ts'
+import { MayflyError } from './errors.ts'
+import { type Call, type CallOptions, type Reply, type Sender, send } from './send.ts'
+
+/** Who speaks. `none`: the local host, or a route that is open to all. */
+export type Auth =
+  | { readonly kind: 'bearer'; readonly token: string }
+  | { readonly kind: 'client_secret'; readonly clientId: string; readonly clientSecret: string }
+  | {
+      readonly kind: 'private_key_jwt'
+      readonly clientId: string
+      readonly privateJwk: PrivateJwk
+      /** The issuer of the server; asked of it where absent. */
+      readonly issuer?: string | undefined
+    }
+  | { readonly kind: 'admin_token'; readonly token: string }
+  | { readonly kind: 'none' }
+
+export interface AccessToken {
+  readonly token: string
+  /** Epoch milliseconds. */
+  readonly expiresAt: number
+  /** From here on another one is asked for. Epoch milliseconds. */
+  readonly renewAt: number
+  readonly scope: string
+}
+
+/** Where an access token is kept between processes. Neither may throw for a reason of its own. */
+export interface TokenCache {
+  load(): Promise<AccessToken | undefined>
+  /** Undefined: it is no longer good. */
+  save(token: AccessToken | undefined): Promise<void>
+}
+
+/** What is asked of the token endpoint beyond the default. */
+export interface TokenWish {
+  readonly scopes?: readonly string[] | undefined
+  readonly audience?: string | undefined
+}
+
+export type TokenAnswer = Static<typeof TokenReply>
+
+export interface Authorizer {
+  /** As `send`, with the right `Authorization`; logs in first where that is needed, and once more when it was refused. */
+  call<T>(call: Call): Promise<Reply<T>>
+  /** A token of its own from the token endpoint, kept nowhere. */
+  requestToken(wish: TokenWish, options?: CallOptions): Promise<TokenAnswer>
+}
+
+/** How long before its end an access token is renewed, at most a fifth of its life. */
+const RENEW_MS = 30_000
+
+export function createAuthorizer(
+  sender: Sender,
+  auth: Auth,
+  now: () => number,
+  cache: TokenCache | undefined,
+): Authorizer {
+  const requestToken = (wish: TokenWish, options: CallOptions = {}) => logIn(sender, auth, now, wish, options)
+  if (auth.kind === 'bearer' || auth.kind === 'admin_token' || auth.kind === 'none') {
+    const authorization = auth.kind === 'none' ? undefined : `Bearer ${tokenOf(auth.token)}`
+    return { call: (call) => send(sender, call, authorization), requestToken }
+  }
+  let kept: AccessToken | undefined
+  let login: Login | undefined
+  const obtain = async (renew: boolean, signal: AbortSignal): Promise<AccessToken> => {
+    if (renew) await cache?.save(undefined)
+    else kept ??= await cache?.load()
+    if (!renew && kept !== undefined && kept.renewAt > now()) return kept
+    const askedAt = now()
+    const answer = await requestToken({}, { signal })
+    const lifeMs = answer.expires_in * 1_000
+    const expiresAt = askedAt + lifeMs
+    const renewAt = expiresAt - Math.min(RENEW_MS, lifeMs / 5)
+    kept = { token: answer.access_token, expiresAt, renewAt, scope: answer.scope }
+    await cache?.save(kept)
+    return kept
+  }
+  /** One login at a time, however many calls wait for it; it ends when none of them does any more. */
+  const access = async (signal: AbortSignal | undefined, renew = false): Promise<AccessToken> => {
+    const stop = new AbortController()
+    login ??= { token: obtain(renew, stop.signal), stop, waiting: 0 }
+    const one = login
+    one.waiting += 1
+    try {
+      return await unlessAborted(one.token, signal)
+    } finally {
+      one.waiting -= 1
+      if (one.waiting === 0) {
+        if (login === one) login = undefined
+        one.stop.abort()
+      }
+    }
+  }
+  return {
+    requestToken,
+    call: async <T>(call: Call) => {
+      const token = await access(call.signal)
+      try {
+        return await send<T>(sender, call, `Bearer ${token.token}`)
+      } catch (error) {
+        if (!(error instanceof MayflyError) || error.status !== 401) throw error
+        const anew = await access(call.signal, kept?.token === token.token)
+        return send<T>(sender, call, `Bearer ${anew.token}`)
+      }
+    },
+  }
+}
+
+/** Throws `MayflyError`: what carries a request would show the whole of a header that it cannot send. */
+function tokenOf(text: string): string {
+  const token = text.trim()
+  if (/^[\x21-\x7e]+$/.test(token)) return token
+  const message = 'The token is empty, or holds a blank, a line break or another character that no token has.'
+  throw new MayflyError({ code: 'unauthorized', status: 0, message })
+}
+
+/** One that is under way, and how many calls wait for it. */
+interface Login {
+  readonly token: Promise<AccessToken>
+  readonly stop: AbortController
+  waiting: number
+}
+
+/** What is waited for, or the reason of the signal where that comes first. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work
+  const { promise, reject } = Promise.withResolvers<never>()
+  const stop = () => reject(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    return await Promise.race([promise, work])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+async function logIn(
+  sender: Sender,
+  auth: Auth,
+  now: () => number,
+  wish: TokenWish,
+  options: CallOptions,
+): Promise<TokenAnswer> {
+  if (auth.kind !== 'client_secret' && auth.kind !== 'private_key_jwt') {
+    const message =
+      'The token endpoint needs a client secret or an enrolled key; a plain token is not enough.'
+    throw new MayflyError({ code: 'invalid_client', status: 0, message })
+  }
+  const issuer = auth.kind === 'private_key_jwt' ? (auth.issuer ?? (await askIssuer(sender, options))) : ''
+  const form = async () => ({
+    grant_type: 'client_credentials',
+    ...(await proofOf(auth, issuer, now)),
+    ...(wish.scopes === undefined ? {} : { scope: wish.scopes.join(' ') }),
+    ...(wish.audience === undefined ? {} : { audience: wish.audience }),
+  })
+  const call: Call = { method: 'POST', path: '/oauth/token', form, retry: 'always', ...options }
+  return (await send<TokenAnswer>(sender, call)).body
+}
+
+async function askIssuer(sender: Sender, options: CallOptions): Promise<string> {
+  const call = { method: 'GET', path: '/.well-known/openid-configuration', ...options } as const
+  return (await send<Static<typeof DiscoveryReply>>(sender, call)).body.issuer
+}
+
+async function proofOf(
+  auth: Extract<Auth, { clientId: string }>,
+  issuer: string,
+  now: () => number,
+): Promise<Record<string, string>> {
+  if (auth.kind === 'client_secret') return { client_id: auth.clientId, client_secret: auth.clientSecret }
+  const claims = { clientId: auth.clientId, audience: issuer, nowMs: now() }
+  return {
+    client_id: auth.clientId,
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: await signAssertion(auth.privateJwk, claims),
+  }
+}

@@ -1,0 +1,141 @@
+import type { ErrorCode } from '../api/shared.ts'
+
+/** RFC 6749 §5.2 and its extensions, as `/oauth/*` answers. */
+export type OAuthErrorCode =
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'invalid_scope'
+  | 'invalid_target'
+  | 'invalid_token'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+  | 'server_error'
+  | 'temporarily_unavailable'
+
+/** `unexpected_reply`: whatever answered is no Mayfly server, or a proxy answered in its place. */
+export type MayflyErrorCode = ErrorCode | OAuthErrorCode | 'unexpected_reply'
+
+export interface MayflyErrorFacts {
+  code: MayflyErrorCode
+  /** Of the HTTP reply; 0 when nothing was sent. */
+  status: number
+  message: string
+  requestId?: string | undefined
+  retryAfterSeconds?: number | undefined
+  /** The scope that the caller lacks, with `insufficient_scope`. */
+  scope?: string | undefined
+}
+
+/** The server answered, and the answer is an error. */
+export class MayflyError extends Error {
+  override readonly name = 'MayflyError'
+  readonly code: MayflyErrorCode
+  readonly status: number
+  readonly requestId: string | undefined
+  readonly retryAfterSeconds: number | undefined
+  readonly scope: string | undefined
+
+  constructor(facts: MayflyErrorFacts) {
+    super(facts.message)
+    this.code = facts.code
+    this.status = facts.status
+    this.requestId = facts.requestId
+    this.retryAfterSeconds = facts.retryAfterSeconds
+    this.scope = facts.scope
+  }
+}
+
+export type UnreachableReason =
+  | 'refused'
+  | 'dns'
+  | 'timeout'
+  | 'reset'
+  | 'socket'
+  | 'tls_untrusted'
+  | 'tls_expired'
+  | 'tls_hostname'
+  | 'tls_protocol'
+  | 'not_http'
+  | 'network'
+
+const REASONS: Readonly<Record<string, UnreachableReason>> = {
+  ECONNREFUSED: 'refused',
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+  ETIMEDOUT: 'timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'timeout',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  TimeoutError: 'timeout',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  UND_ERR_SOCKET: 'reset',
+  ENOENT: 'socket',
+  EACCES: 'socket',
+  ENOTSOCK: 'socket',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'tls_untrusted',
+  SELF_SIGNED_CERT_IN_CHAIN: 'tls_untrusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'tls_untrusted',
+  UNABLE_TO_GET_ISSUER_CERT: 'tls_untrusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'tls_untrusted',
+  CERT_UNTRUSTED: 'tls_untrusted',
+  CERT_HAS_EXPIRED: 'tls_expired',
+  CERT_NOT_YET_VALID: 'tls_expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'tls_hostname',
+  EPROTO: 'tls_protocol',
+}
+
+const MESSAGES: Readonly<Record<UnreachableReason, string>> = {
+  refused: 'nothing listens there',
+  dns: 'the name cannot be resolved',
+  timeout: 'it did not answer in time',
+  reset: 'the connection was closed before an answer came',
+  socket: 'the socket file is absent or not for you',
+  tls_untrusted: 'its certificate is not signed by an authority that is trusted here',
+  tls_expired: 'its certificate is not valid today',
+  tls_hostname: 'its certificate is for another name',
+  tls_protocol: 'it does not speak TLS there',
+  not_http: 'what answered does not speak HTTP',
+  network: 'the connection failed',
+}
+
+/** What of it can be read in an error of `fetch` or of `node:http`. */
+export function reasonOf(cause: unknown): UnreachableReason {
+  for (const code of codesOf(cause)) {
+    const known = REASONS[code]
+    if (known !== undefined) return known
+    if (code.startsWith('HPE_')) return 'not_http'
+    if (code.startsWith('ERR_SSL_')) return 'tls_protocol'
+    if (code.startsWith('ERR_TLS_') || code.startsWith('CERT_')) return 'tls_untrusted'
+  }
+  return 'network'
+}
+
+/** The codes of an error, of what caused it, and of the errors that it sums up. */
+function codesOf(cause: unknown, depth = 0): string[] {
+  if (!(cause instanceof Error) || depth > 4) return []
+  const { code, errors } = cause as { code?: unknown; errors?: unknown }
+  const inner = Array.isArray(errors) ? errors.flatMap((one) => codesOf(one, depth + 1)) : []
+  return [
+    ...(typeof code === 'string' ? [code] : []),
+    cause.name,
+    ...inner,
+    ...codesOf(cause.cause, depth + 1),
+  ]
+}
+
+/** No answer came: what failed is known, and whether the request may have been carried out. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError'
+  readonly server: string
+  readonly reason: UnreachableReason
+  /** False when the connection was never made: then nothing can have happened. */
+  readonly mayHaveArrived: boolean
+
+  constructor(server: string, cause: unknown, reason: UnreachableReason = reasonOf(cause)) {
+    super(`Cannot reach ${server}: ${MESSAGES[reason]}.`, { cause })
+    this.server = server
+    this.reason = reason
+    this.mayHaveArrived = ['timeout', 'reset', 'not_http', 'network'].includes(reason)
+  }
+}

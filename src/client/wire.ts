@@ -1,0 +1,70 @@
+import type { Static } from 'typebox'
+import type * as admin from '../api/admin.ts'
+import type * as a from '../api/api-v1.ts'
+import type * as enrollment from '../api/enrollment.ts'
+import type * as oauth from '../api/oauth.ts'
+import type * as v1 from '../api/v1.ts'
+
+/** What goes over the wire, by the schemas of the server. */
+export type IssueRequest = Static<typeof a.CredentialRequest>
+export type IssuedCredential = Static<typeof a.IssuedCredential>
+export type CredentialInfo = Static<typeof a.CredentialInfo>
+export type RevokedCredential = Static<typeof a.RevokedCredential>
+export type BackendInfo = Static<typeof a.BackendInfo>
+export type AuditEntry = Static<typeof a.AuditEntry>
+export type AgentStatus = Static<typeof v1.AgentStatus>
+export type ActiveCredential = Static<typeof v1.ActiveCredential>
+export type SigningKey = Static<typeof v1.SigningKey>
+export type ScopeRequest = Static<typeof enrollment.RequestScopes>
+export type RequestedScopes = Static<typeof enrollment.RequestedScopes>
+export type EnrollRequest = Static<typeof enrollment.Enroll>
+export type Enrolled = Static<typeof enrollment.Enrolled>
+export type EnrollmentPoll = Static<typeof enrollment.EnrollmentPoll>
+export type PendingEnrollment = Static<typeof enrollment.PendingEnrollment>
+export type EnrollmentStatus = Static<typeof enrollment.EnrollmentStatus>
+export type Approval = Static<typeof enrollment.Approve>
+export type Explanation = Static<typeof enrollment.Explanation>
+export type Policy = Static<typeof enrollment.Policy>
+export type Discovery = Static<typeof oauth.DiscoveryReply>
+export type Agent = Static<typeof admin.Agent>
+export type CreateAgent = Static<typeof admin.CreateAgent>
+export type CreatedAgent = Static<typeof admin.CreatedAgent>
+export type Backend = Static<typeof admin.Backend>
+export type CreateBackend = Static<typeof admin.CreateBackend>
+export type ChangeBackend = Static<typeof admin.ChangeBackend>
+export type Kind = Static<typeof admin.Kind>
+export type Token = Static<typeof admin.Token>
+export type AgentKey = Static<typeof admin.AgentKey>
+export type Plugin = Static<typeof admin.Plugin>
+
+export interface AuditFilter {
+  readonly backend?: string | undefined
+  /** ISO 8601, or a duration back from now. */
+  readonly since?: string | undefined
+  readonly until?: string | undefined
+  /** Name or id. */
+  readonly agent?: string | undefined
+  readonly action?: string | undefined
+  readonly credential?: string | undefined
+}
+
+export interface TokenFilter {
+  readonly backend?: string | undefined
+  /** Name or id. */
+  readonly agent?: string | undefined
+  readonly status?: 'active' | 'expired' | 'revoked' | undefined
+}
+
+export type SignRequest = Static<typeof v1.SignBody>
+export type Signed = Static<typeof v1.Signature>
+
+export interface Health {
+  readonly status: string
+  readonly version?: string | undefined
+}
+
+/** A listing: asked for page by page while it is read. `limit` items a page, 1 to 1000. */
+export interface PageOptions {
+  readonly limit?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}

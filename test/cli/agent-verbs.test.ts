@@ -1,0 +1,266 @@
+import { execFileSync } from 'node:child_process'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { NewAgent } from '../support/app.ts'
+import { runCli, spawnCli, startWorld, type World } from './support.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.close())
+
+const as = (agent: NewAgent) => ({ ...world.env, MAYFLY_TOKEN: agent.token })
+const mayfly = (...argv: string[]) => runCli(argv, { env: world.env })
+const json = async (...argv: string[]) => {
+  const { code, stdout, stderr } = await mayfly(...argv, '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout)
+}
+
+/** Every verb fails in the same way without a login, with a wrong one, and without a server. */
+describe.each([
+  ['whoami'],
+  ['status'],
+  ['active'],
+  ['backends'],
+  ['signing-key'],
+  ['get', 'demo'],
+  ['revoke', '--all'],
+  ['request', 'demo:x'],
+])('%s %s', (...argv) => {
+  const words = argv.filter((one) => one !== undefined)
+
+  test('without a login: 4', async () => {
+    const env = { ...world.bareEnv, MAYFLY_SERVER: world.url }
+    expect(await runCli(words, { env })).toEqual({
+      code: 4,
+      stdout: '',
+      stderr: `mayfly: There is no login for ${world.url}. Run \`mayfly enroll\` or \`mayfly login\`, or set MAYFLY_TOKEN.\n`,
+    })
+  })
+
+  test('with a wrong one: 4, and it is not repeated', async () => {
+    const token = `ckr_${'ab'.repeat(24)}`
+    const { code, stdout, stderr } = await runCli(words, { env: { ...world.env, MAYFLY_TOKEN: token } })
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
+    expect(stderr).not.toContain(token)
+  })
+
+  test('without a server: 3', async () => {
+    const env = { ...world.env, MAYFLY_SERVER: 'http://127.0.0.1:9' }
+    const { code, stdout, stderr } = await runCli(words, { env })
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toMatch(
+      /^mayfly: Cannot reach http:\/\/127\.0\.0\.1:9: nothing listens there\. Start it .*\.\n$/,
+    )
+  })
+
+  test('--help has an example, the exit codes and the options of every command', async () => {
+    const { code, stdout } = await mayfly(...words, '--help')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/Examples:\n {2}\$ /)
+    expect(stdout).toMatch(/Exit codes: 0 done, 1 failed, 2 wrong usage, 3 cannot reach the server/)
+    expect(stdout).toMatch(/Options of every command:/)
+  })
+})
+
+test('whoami', async () => {
+  expect(await json('whoami')).toEqual({
+    agent: { id: world.agent.id, name: world.agent.name },
+    server: world.url,
+    profile: null,
+    login: 'bearer',
+    login_from: 'environment',
+  })
+  const { stdout } = await mayfly('whoami')
+  expect(stdout).toBe(
+    `Agent:  ${world.agent.name} (${world.agent.id})\nServer: ${world.url}\nLogin:  token, from the environment\n`,
+  )
+})
+
+test('status', async () => {
+  const { id } = await json('get', 'demo')
+  await mayfly('request', 'demo:more')
+  const status = await json('status')
+  expect(status).toMatchObject({ id: world.agent.id, scopes: ['demo:*'] })
+  const { stdout } = await mayfly('status')
+  expect(stdout).toMatch(/^Agent: {5}agent-/)
+  expect(stdout).toContain(id)
+  expect(stdout).toMatch(/REQUEST +SCOPES +EXPIRES\n\S+ +demo:more/)
+})
+
+test('backends', async () => {
+  expect(await json('backends')).toMatchObject([{ id: 'demo', type: 'jwt', max_ttl: '1h' }])
+  expect((await mayfly('backends')).stdout).toMatch(/^BACKEND +TYPE +TTL.*\ndemo +jwt +10m +1h +by expiry\n$/)
+})
+
+describe('active and revoke', () => {
+  test('an id', async () => {
+    const { id } = await json('get', 'demo')
+    expect((await json('active')).map((one: { id: string }) => one.id)).toContain(id)
+    expect((await mayfly('active')).stdout).toContain(id)
+    expect(await json('revoke', id)).toMatchObject([{ id, revoked: true, upstream: 'expires' }])
+    expect(await json('revoke', id)).toMatchObject([{ id, revoked: true }])
+    expect((await json('active')).map((one: { id: string }) => one.id)).not.toContain(id)
+  })
+
+  test('all of a backend, all', async () => {
+    await world.app.newBackend({ name: 'other' })
+    const agent = await world.app.newAgent({ scopes: ['demo:*', 'other:*'] })
+    const own = (...argv: string[]) => runCli(argv, { env: as(agent) })
+    for (const backend of ['demo', 'other', 'other']) await own('get', backend)
+    expect(JSON.parse((await own('revoke', '--backend', 'OTHER', '--json')).stdout)).toHaveLength(2)
+    expect(JSON.parse((await own('active', '--json')).stdout)).toMatchObject([{ backend: 'demo' }])
+    const { code, stdout, stderr } = await own('revoke', '--all')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toMatch(/^Revoked cred_\w+ here; the upstream system honours it until it expires\.\n$/)
+    expect((await own('revoke', '--all')).stderr).toBe('There was nothing to revoke.\n')
+  })
+
+  test('one that is not there does not keep the others alive', async () => {
+    const { id } = await json('get', 'demo')
+    const { code, stderr } = await mayfly('revoke', 'cred_nosuch', id)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /cred_nosuch was not revoked[\s\S]*Revoked cred_[\s\S]*There is no such credential/,
+    )
+    expect((await json('active')).map((one: { id: string }) => one.id)).not.toContain(id)
+  })
+
+  test('what tools have cached is forgotten with it', async () => {
+    const fill = 'protocol=https\nhost=git.example.com\n\n'
+    const argv = ['git-credential', '--host', 'git.example.com', '--backend', 'demo', 'get']
+    const ask = () => runCli(argv, { env: world.env, stdin: fill })
+    const first = (await ask()).stdout
+    expect(first).toMatch(/^password=ey/m)
+    expect((await ask()).stdout).toBe(first)
+    await mayfly('revoke', '--all')
+    const second = (await ask()).stdout
+    expect(second).toMatch(/^password=ey/m)
+    expect(second).not.toBe(first)
+  })
+
+  test.each([[[]], [['--all', '--backend', 'demo']], [['cred_1', '--all']]])(
+    '%j is wrong usage',
+    async (argv) => {
+      expect(await mayfly('revoke', ...argv)).toMatchObject({
+        code: 2,
+        stderr:
+          'mayfly: Give ids, --all or --backend, and only one of them. Run it with --help to see what there is.\n',
+      })
+    },
+  )
+})
+
+describe('request', () => {
+  test('says what the administrator has to do', async () => {
+    const agent = await world.app.newAgent({ scopes: [] })
+    const argv = ['request', 'demo:read', '--reason', 'to see', '--expires-in', '2h']
+    const { code, stdout, stderr } = await runCli(argv, { env: as(agent) })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toMatch(/^Asked for demo:read\. An administrator decides: mayfly approve enr_\w+\n$/)
+    const waiting = await world.app.admin('GET', '/v1/admin/pending')
+    expect(waiting.body).toContainEqual(
+      expect.objectContaining({ name: agent.name, reason: 'to see', expires_in: '2h', type: 'amendment' }),
+    )
+  })
+
+  test.each(['approve', 'reject'] as const)('--wait ends when it is decided: %s', async (decision) => {
+    const agent = await world.app.newAgent({ scopes: [] })
+    const { said, ended } = spawnCli(['request', 'demo:read', '--wait'], { env: as(agent) })
+    const id = /mayfly approve (enr_\w+)/.exec(await said(/mayfly approve enr_\w+\n/))?.[1]
+    await world.app.admin('POST', `/v1/admin/pending/${id}/${decision}`, {})
+    const { code, stdout, stderr } = await ended
+    expect({ code, stdout }).toEqual({ code: decision === 'approve' ? 0 : 5, stdout: '' })
+    expect(stderr).toMatch(decision === 'approve' ? /Approved: demo:read\n$/ : /was rejected, has expired/)
+  })
+
+  test('--wait and Ctrl-C: 130', async () => {
+    const agent = await world.app.newAgent({ scopes: [] })
+    const { child, said, ended } = spawnCli(['request', 'demo:read', '--wait'], { env: as(agent) })
+    await said('mayfly approve')
+    child.kill('SIGINT')
+    const { code, stderr } = await ended
+    expect(code).toBe(130)
+    expect(stderr.split('\n')).toHaveLength(2)
+  })
+
+  test('a scope that is none is wrong usage', async () => {
+    expect(await mayfly('request', 'no spaces')).toMatchObject({ code: 2, stdout: '' })
+  })
+})
+
+describe('signing-key', () => {
+  const reads = async () =>
+    ((await world.app.admin('GET', '/v1/admin/audit?action=signing_key.read&limit=1000')).body as unknown[])
+      .length
+
+  test('prints the public key, and nothing is recorded', async () => {
+    const before = await reads()
+    const { stdout } = await mayfly('signing-key')
+    expect(stdout).toMatch(
+      /^-----BEGIN PGP PUBLIC KEY BLOCK-----\n[\s\S]*-----END PGP PUBLIC KEY BLOCK-----\n$/,
+    )
+    expect(await json('signing-key')).not.toHaveProperty('private_key')
+    expect(await reads()).toBe(before)
+  })
+
+  test('the private one to a file that only we can read', async () => {
+    const before = await reads()
+    const { code, stdout, stderr } = await mayfly('signing-key', '--export-to', 'key.asc')
+    const file = join(world.home, 'key.asc')
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: `The private key is in ${file}, which only you can read.\n`,
+    })
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(await readFile(file, 'utf8')).toMatch(/^-----BEGIN PGP PRIVATE KEY BLOCK-----/)
+    expect(await reads()).toBe(before + 1)
+  })
+
+  test('--private prints it; with --json too', async () => {
+    expect((await mayfly('signing-key', '--private')).stdout).toMatch(
+      /^-----BEGIN PGP PRIVATE KEY BLOCK-----/,
+    )
+    expect((await json('signing-key', '--private')).private_key).toMatch(/PRIVATE KEY/)
+  })
+
+  test('--git-config is read by a shell', async () => {
+    execFileSync('git', ['init', '-q', world.home])
+    const { stdout } = await mayfly('signing-key', '--git-config')
+    execFileSync('/bin/sh', ['-e'], { cwd: world.home, input: stdout, env: world.env })
+    const email = execFileSync('git', ['config', 'user.email'], {
+      cwd: world.home,
+      env: world.env,
+    }).toString()
+    expect(email.trim()).toBe(world.agent.signing_email)
+  })
+
+  test('a place where nothing can be written', async () => {
+    await writeFile(join(world.home, 'plain'), '')
+    const { code, stderr } = await mayfly('signing-key', '--export-to', 'plain/key.asc')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /^mayfly: .*plain\/key\.asc cannot be written: .*\. Nothing was changed there\.\n$/,
+    )
+    expect(await mayfly('signing-key', '--private', '--git-config')).toMatchObject({ code: 2 })
+  })
+})
+
+describe('version', () => {
+  test('of both', async () => {
+    const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+    expect(await json('version')).toEqual({ client: version, server: { address: world.url, version } })
+    expect((await mayfly('version')).stdout).toBe(`Client: ${version}\nServer: ${version} at ${world.url}\n`)
+    expect((await mayfly('version', '--client')).stdout).toBe(`Client: ${version}\n`)
+  })
+
+  test('without a server: 3, and --client needs none', async () => {
+    const env = { ...world.bareEnv, MAYFLY_SERVER: 'http://127.0.0.1:9' }
+    expect(await runCli(['version'], { env })).toMatchObject({ code: 3, stdout: '' })
+    expect(await runCli(['version', '--client'], { env })).toMatchObject({ code: 0 })
+  })
+})

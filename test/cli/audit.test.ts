@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { lowestBodyAt } from '../../src/domain/ids.ts'
+import { runCli, spawnCli, startWorld, type World } from './support.ts'
+
+let world: World
+let env: Record<string, string>
+beforeAll(async () => {
+  world = await startWorld()
+  env = { ...world.bareEnv, MAYFLY_SERVER: world.url, MAYFLY_DATA_DIR: world.app.directory }
+})
+afterAll(() => world.close())
+
+const mayfly = (...argv: string[]) => runCli(argv, { env })
+const issue = async () =>
+  (await world.agent.client.post('/api/v1/credentials', { backend: 'demo' })).body.id as string
+interface Line {
+  id: string
+  action: string
+  credential_id: string | null
+}
+const linesOf = (text: string): Line[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+describe('audit', () => {
+  test('every filter narrows, the newest stands last, one JSON object a line', async () => {
+    const [first, second] = [await issue(), await issue()]
+    const read = async (...argv: string[]) => linesOf((await mayfly('audit', '--json', ...argv)).stdout)
+    const issued = await read('--action', 'credential.issued')
+    expect(issued.map((line) => line.credential_id).slice(-2)).toEqual([first, second])
+    expect(await read('--credential', first)).toEqual([expect.objectContaining({ credential_id: first })])
+    expect(await read('--action', 'credential.issued', '-n', '1')).toEqual(issued.slice(-1))
+    expect(await read('--backend', 'demo', '--action', 'backend.created')).toHaveLength(1)
+    expect(await read('--agent', world.agent.name, '--action', 'credential.issued')).toEqual(issued)
+    expect(await read('--agent', world.agent.id, '--since', '1h', '--until', '2020-01-01')).toEqual([])
+    expect(await read('--since', '2099-01-01')).toEqual([])
+    expect(await read('-n', '0')).toEqual([])
+  })
+
+  test('more than one page, each entry once', async () => {
+    const before = (await world.app.admin('GET', '/v1/admin/audit?limit=1000')).body.length
+    const all = linesOf((await mayfly('audit', '--all', '--json')).stdout)
+    expect(all.length).toBeGreaterThanOrEqual(before)
+    expect(new Set(all.map((line) => line.id)).size).toBe(all.length)
+    expect(all.map((line) => line.id)).toEqual(all.map((line) => line.id).sort())
+  })
+
+  test('for people: time, action, who, what', async () => {
+    const id = await issue()
+    const text = (await mayfly('audit', '--agent', world.agent.name)).stdout
+    expect(text).toMatch(
+      new RegExp(`^\\d{4}-\\S+Z  credential\\.issued +${world.agent.name}  demo  ${id}  \\*  10m$`, 'm'),
+    )
+  })
+
+  test.each<[string, string[], RegExp]>([
+    ['an action that there is not', ['--action', 'agent.cretaed'], /did you mean "agent.created"\?/],
+    ['a time', ['--since', 'yesterday'], /"since"/],
+    ['a credential', ['--credential', 'x'], /"credential" is not a credential id/],
+    ['a number', ['--limit', '-1'], /--limit is a whole number/],
+    ['both', ['--limit', '1', '--all'], /exclude each other/],
+    ['an end', ['--follow', '--until', '1h'], /--follow has no end/],
+  ])('wrong usage: %s', async (_, argv, message) => {
+    const ended = await mayfly('audit', ...argv)
+    expect([ended.code, ended.stdout, ended.stderr]).toEqual([2, '', expect.stringMatching(message)])
+  })
+
+  test('without the scope it is named', async () => {
+    const ended = await runCli(['audit'], { env: world.env })
+    expect([ended.code, ended.stderr]).toEqual([5, expect.stringContaining('admin:audit:read')])
+  })
+})
+
+describe('audit --follow', () => {
+  test('shows what is written from now on, once each, not its own reading; Ctrl-C ends it', async () => {
+    const following = await follow('-n', '1', '--agent', world.agent.name)
+    const wanted: string[] = []
+    for (let round = 0; round < 3; round += 1) {
+      for (let i = 0; i < 5; i += 1) wanted.push(await issue())
+      await following.said(wanted.at(-1) ?? '', 'stdout')
+    }
+    following.child.kill('SIGINT')
+    const ended = await following.ended
+    expect([ended.code, ended.stderr]).toEqual([130, ''])
+    const lines = linesOf(ended.stdout).filter((line) => line.action === 'credential.issued')
+    expect(lines.slice(1).map((line) => line.credential_id)).toEqual(wanted)
+  })
+
+  test('without a filter it does not show itself for ever', async () => {
+    const following = await follow('-n', '5')
+    const ids: string[] = []
+    // Each is shown by a later poll than the one before.
+    for (let round = 0; round < 3; round += 1) {
+      ids.push(await issue())
+      await following.said(ids.at(-1) ?? '', 'stdout')
+    }
+    following.child.kill('SIGTERM')
+    const { stdout, code } = await following.ended
+    expect(code).toBe(143)
+    const shown = linesOf(stdout).slice(-3)
+    expect(shown.map((line) => line.credential_id)).toEqual(ids)
+  })
+
+  test('an entry that was finished late, with an earlier time, is not missed', async () => {
+    const following = await follow('-n', '1', '--agent', world.agent.name)
+    const seen = await issue()
+    await following.said(seen, 'stdout')
+    const { store } = world.app.core
+    const [row] = await store.audit.query({ agentId: world.agent.id }, 1)
+    if (row === undefined) throw new Error('no entry')
+    // As another node would, whose commit took three seconds: its id is from before the one that was shown.
+    const at = row.at - 3_000
+    const late = { ...row, id: lowestBodyAt(at), at, credential_id: `cred_${lowestBodyAt(at)}` }
+    await store.commit([{ op: 'insert', table: 'audit', row: late }])
+    await following.said(late.credential_id, 'stdout')
+    following.child.kill('SIGINT')
+    const ids = linesOf((await following.ended).stdout).map((line) => line.credential_id)
+    expect(ids.slice(-2)).toEqual([seen, late.credential_id])
+  })
+
+  test('a server that goes away is told once and waited for', async () => {
+    const short = await startWorld()
+    const own = { ...short.bareEnv, MAYFLY_SERVER: short.url, MAYFLY_TOKEN: '' }
+    const admin = await short.app.newAgent({ scopes: ['admin:audit:*'] })
+    const following = spawnCli(['audit', '--follow', '--json'], {
+      env: { ...own, MAYFLY_TOKEN: admin.token },
+    })
+    await following.said('agent.created', 'stdout')
+    await short.close()
+    expect(await following.said('tried again')).toBe(
+      `Cannot reach ${short.url}: nothing listens there. It is tried again.\n`,
+    )
+    following.child.kill('SIGINT')
+    expect((await following.ended).code).toBe(130)
+  })
+})
+
+/** One that has begun: it has shown an entry that was there. */
+async function follow(...argv: string[]) {
+  const old = await issue()
+  const following = spawnCli(['audit', '--follow', '--json', ...argv], { env })
+  await following.said(old, 'stdout')
+  return following
+}

@@ -1,0 +1,150 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runCli, startWorld, type World } from './support.ts'
+import { runTyping } from './typing.ts'
+
+let world: World
+let env: Record<string, string>
+let count = 0
+beforeAll(async () => {
+  world = await startWorld({ yaml: 'limits: { enrollments_per_minute: 1000 }' })
+  env = { ...world.bareEnv, MAYFLY_SERVER: world.url, MAYFLY_DATA_DIR: world.app.directory }
+})
+afterAll(() => world.close())
+
+const mayfly = (...argv: string[]) => runCli(argv, { env })
+
+async function enroll(
+  wish: Record<string, unknown> = {},
+): Promise<{ id: string; name: string; print: string }> {
+  count += 1
+  const name = `worker-${count}`
+  const public_key = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
+  const { body } = await world.app
+    .as(undefined)
+    .post('/v1/enroll', { name, scopes: ['demo:read'], public_key, ...wish })
+  const { body: all } = await world.app.admin('GET', '/v1/admin/pending?limit=1000')
+  const row = all.find((one: { id: string }) => one.id === body.id)
+  return { id: body.id, name, print: row.public_key_fingerprint }
+}
+const agent = (name: string) => world.app.admin('GET', `/v1/admin/agents/${name}`)
+
+describe('approve', () => {
+  test('shows name, scopes and fingerprint, asks, and makes the agent', async () => {
+    const { id, name, print } = await enroll()
+    const no = await runTyping(['approve', id], env, [[/[\s\S]*\[y\/N\] $/, 'n']])
+    for (const part of [name, 'demo:read', print]) expect(no.stderr).toContain(part)
+    expect([no.code, (await agent(name)).status]).toEqual([1, 404])
+    const yes = await runTyping(['approve', id], env, [[`Approve ${name}? [y/N] `, 'y']])
+    expect([yes.code, yes.stdout]).toEqual([0, `Approved ${name}: demo:read.\n`])
+    expect((await agent(name)).body.scopes).toEqual(['demo:read'])
+  })
+
+  test('with other scopes, for a while, with a note', async () => {
+    const { id, name, print } = await enroll()
+    const argv = [
+      'approve',
+      id,
+      '--scope',
+      'demo:other',
+      '--expires-in',
+      '1h',
+      '--note',
+      'just today',
+      '--yes',
+    ]
+    const ended = await mayfly(...argv, '--fingerprint', ` ${print}\n`, '--json')
+    expect(JSON.parse(ended.stdout)).toMatchObject({
+      status: 'approved',
+      scopes: ['demo:other'],
+      expires_in: '1h',
+      decision_note: 'just today',
+    })
+    expect((await agent(name)).body.expires_at).not.toBeNull()
+  })
+
+  test('another key than the expected one', async () => {
+    const { id, name, print } = await enroll()
+    const wrong = [print.slice(0, -1), print.toUpperCase(), 'x']
+    for (const fingerprint of wrong) {
+      const ended = await mayfly('approve', id, '--yes', '--fingerprint', fingerprint)
+      expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining('is another one')])
+    }
+    expect((await agent(name)).status).toBe(404)
+  })
+
+  test('more scopes for an agent', async () => {
+    const asking = await world.app.newAgent({ scopes: [] })
+    const { body } = await asking.client.post('/v1/request', { scopes: ['demo:x'], reason: 'the report' })
+    expect((await mayfly('pending', body.id)).stdout).toMatch(/^reason: +the report$/m)
+    expect((await mayfly('approve', body.id, '--yes', '--fingerprint', 'x')).code).toBe(2)
+    expect((await mayfly('approve', body.id, '--yes')).stdout).toBe(`Approved ${asking.name}: demo:x.\n`)
+    expect((await asking.client.get('/v1/status')).body.scopes).toEqual(['demo:x'])
+  })
+
+  test('without a terminal it needs --yes', async () => {
+    const { id, name } = await enroll()
+    const ended = await mayfly('approve', id)
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringMatching(/then give --yes\.\n$/)])
+    expect((await agent(name)).status).toBe(404)
+  })
+
+  test('what is decided, has expired or is not there', async () => {
+    const { id } = await enroll()
+    await mayfly('reject', id)
+    expect((await mayfly('approve', id, '--yes')).stderr).toMatch(
+      /^mayfly: This is rejected already, by local\./,
+    )
+    for (const unknown of [`enr_${'0'.repeat(26)}`, 'nonsense', '../agents'])
+      expect(await mayfly('approve', unknown, '--yes')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('no such enrollment'),
+      })
+    expect((await mayfly('approve')).code).toBe(2)
+  })
+
+  test('what others wrote does not steer the terminal', async () => {
+    const { id } = await enroll({ metadata: { host: '\u001b]0;owned\u0007\u009b2J\u202e' } })
+    const asking = await world.app.newAgent({ scopes: [] })
+    const { body } = await asking.client.post('/v1/request', {
+      scopes: ['demo:x'],
+      reason: 'a\u202eb\u009b2J',
+    })
+    for (const one of [id, body.id]) {
+      const ended = await runTyping(['approve', one], env, [['[y/N] ', 'n']])
+      for (const steering of ['\u001b', '\u0007', '\u009b', '\u202e'])
+        expect(ended.stderr).not.toContain(steering)
+    }
+  })
+})
+
+test('reject tells the reason to whoever asked', async () => {
+  const asking = await world.app.newAgent({ scopes: [] })
+  const { body } = await asking.client.post('/v1/request', { scopes: ['demo:x'] })
+  const ended = await mayfly('reject', body.id, '--reason', 'ask for less', '--json')
+  expect(JSON.parse(ended.stdout)).toMatchObject({ status: 'rejected', decision_note: 'ask for less' })
+  expect((await mayfly('reject', body.id)).code).toBe(1)
+})
+
+test('pending lists what waits, and what was decided by status', async () => {
+  const { id, name } = await enroll()
+  expect((await mayfly('pending')).stdout).toMatch(new RegExp(`^${id}  enrollment +${name} +demo:read`, 'm'))
+  await mayfly('reject', id)
+  expect((await mayfly('pending')).stdout).not.toContain(id)
+  const rejected = JSON.parse((await mayfly('pending', '--status', 'rejected', '--json')).stdout)
+  expect(rejected.map((row: { id: string }) => row.id)).toContain(id)
+  expect((await mayfly('pending', '--status', 'maybe')).code).toBe(2)
+  expect((await mayfly('pending', 'enr_x')).code).toBe(1)
+})
+
+test('the scope is named where it lacks', async () => {
+  const plain = { ...world.bareEnv, MAYFLY_SERVER: world.url, MAYFLY_TOKEN: world.agent.token }
+  for (const [argv, scope] of [
+    [['pending'], 'admin:enrollments:read'],
+    [['approve', 'enr_x', '--yes'], 'admin:enrollments:read'],
+    [['reject', 'enr_x'], 'admin:enrollments:write'],
+  ] as const) {
+    const ended = await runCli(argv, { env: plain })
+    expect([ended.code, ended.stderr]).toEqual([5, expect.stringContaining(scope)])
+  }
+})

@@ -1,0 +1,238 @@
+import { chmod, chown, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { gone, newRunner, type RunMore, recordsOf, runTo } from './run-support.ts'
+import { expectNoSecret, spawnCli, startWorld, type World } from './support.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+  await world.app.newBackend({ name: 'other.one', max_ttl: '1h' })
+})
+afterAll(() => world.close())
+
+const revoked = { status: 'revoked', actions: ['credential.revoked', 'credential.issued'] }
+const JWT = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
+
+const run = (argv: readonly string[], more: RunMore = {}) => runTo(world, argv, more)
+
+/** A directory of its own with a mayfly.yaml. */
+async function project(name: string, yaml: string): Promise<string> {
+  const directory = join(world.home, name)
+  await mkdir(directory, { recursive: true })
+  await writeFile(join(directory, 'mayfly.yaml'), yaml)
+  return directory
+}
+
+describe('what the command gets', () => {
+  test('all parts of a credential, in variables named as by `get -o env`', async () => {
+    const { stdout, code, records } = await run([
+      '--backend',
+      'other.one',
+      '--',
+      'sh',
+      '-c',
+      'echo $OTHER_ONE_TOKEN',
+    ])
+    expect([code, records]).toMatchObject([0, [{ backend: 'other.one', ...revoked }]])
+    expect(stdout.trim()).toMatch(JWT)
+  })
+
+  test('one part in a variable of the name that was given, of several backends', async () => {
+    const argv = ['--env', 'ONE=demo', '--env', 'UNTIL=demo:expires_at', '--env', 'TWO=other.one:token']
+    const { stdout, records } = await run([...argv, 'sh', '-c', 'echo $ONE $TWO $UNTIL'])
+    const [one, two, until] = stdout.trim().split(' ')
+    expect([one, two]).toEqual([expect.stringMatching(JWT), expect.stringMatching(JWT)])
+    expect(Date.parse(until ?? '')).toBeGreaterThan(Date.now())
+    expect(records.map(({ backend }) => backend).sort()).toEqual(['demo', 'other.one'])
+  })
+
+  test('a file that is its own alone, in memory, and gone afterwards', async () => {
+    const script =
+      'stat -L -c "%a %F" "$TOKEN_FILE" "$(dirname "$(dirname "$TOKEN_FILE")")"; stat -f -c %T "$TOKEN_FILE"; echo "$TOKEN_FILE"'
+    const { stdout } = await run(['--file', 'TOKEN_FILE=demo', '--', 'sh', '-c', script])
+    const lines = stdout.trim().split('\n')
+    expect(lines.slice(0, 3)).toEqual(['600 regular file', '700 directory', 'tmpfs'])
+    const directory = (lines[3] ?? '').replace(/\/0\/TOKEN_FILE$/, '')
+    await expect(readdir(directory)).rejects.toThrow('ENOENT')
+  })
+
+  test('no login of ours, unless that is asked for', async () => {
+    const script = 'printenv MAYFLY_TOKEN || echo none'
+    expect((await run(['--backend', 'demo', '--', 'sh', '-c', script])).stdout).toBe('none\n')
+    const kept = await run(['--backend', 'demo', '--keep-login', '--', 'sh', '-c', script])
+    expect(kept.stdout).toMatch(/^ckr_/)
+  })
+
+  test('its arguments, its standard input and its name as they are, with or without --', async () => {
+    const argv = ['sh', '-c', 'echo "$0" "$@"; cat', 'called', '--ttl', '-x', '--', 'a b']
+    for (const dashes of [[], ['--']]) {
+      const { stdout, code } = await run(['--backend', 'demo', ...dashes, ...argv], { stdin: 'typed' })
+      expect([code, stdout]).toEqual([0, 'called --ttl -x -- a b\ntyped'])
+    }
+  })
+
+  test('the ttl, the scopes and the parameters that were asked for', async () => {
+    const argv = [
+      '--backend',
+      'demo',
+      '--env',
+      'T=other.one',
+      '--ttl',
+      '90s',
+      '--scope',
+      'demo:a:read',
+      '--scope',
+      'other.one:b',
+    ]
+    const { agent } = await run([...argv, 'true'])
+    const { body } = await world.app.admin(
+      'GET',
+      `/v1/admin/audit?agent=${agent.name}&action=credential.issued`,
+    )
+    const seen = body.map(({ backend, ttl, scopes }: Record<string, unknown>) => ({ backend, ttl, scopes }))
+    expect(seen).toHaveLength(2)
+    expect(seen).toContainEqual({ backend: 'demo', ttl: '1m30s', scopes: ['demo:a:read'] })
+    expect(seen).toContainEqual({ backend: 'other.one', ttl: '1m30s', scopes: ['other.one:b'] })
+  })
+
+  test('many credentials at once, without a word about it', async () => {
+    const names = Array.from({ length: 14 }, (_, index) => `  c${index}: { backend: demo }`)
+    const cwd = await project('many', `credentials:\n${names.join('\n')}\n`)
+    const { code, stderr, records } = await run(
+      ['--', 'sh', '-c', 'test -n "$C0_TOKEN" && test -n "$C13_TOKEN"'],
+      { cwd },
+    )
+    expect([code, stderr, records.length]).toEqual([0, '', 14])
+    expect(records.every(({ status }) => status === 'revoked')).toBe(true)
+  })
+})
+
+describe('mayfly.yaml', () => {
+  const YAML = `credentials:
+  reports:
+    backend: demo
+    ttl: 5m
+    scopes: [reports:read]
+    env: { REPORTS: token, HEADER: "Bearer {{token}}" }
+    files:
+      KEY_FILE: { name: key.txt, content: "{{id}} {{token}}" }
+`
+
+  test('in the directory says what is needed', async () => {
+    const cwd = await project('good', YAML)
+    const script = 'test "$HEADER" = "Bearer $REPORTS" && cat "$KEY_FILE" && basename "$KEY_FILE"'
+    const { code, stdout, records } = await run(['sh', '-c', script], { cwd })
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^cred_\w+ eyJ.*key\.txt\n$/s)])
+    expect(records).toMatchObject([{ backend: 'demo', ...revoked }])
+  })
+
+  test('is left alone when flags say it, or by name', async () => {
+    const cwd = await project('good', YAML)
+    const script = 'printenv REPORTS || echo none'
+    expect((await run(['--env', 'A=demo', 'sh', '-c', script], { cwd })).stdout).toBe('none\n')
+    const both = await run(['--config', 'mayfly.yaml', '--env', 'A=demo', 'sh', '-c', 'echo "$REPORTS $A"'], {
+      cwd,
+    })
+    expect(both.stdout).toMatch(/^eyJ\S+ eyJ\S+\n$/)
+    const none = await run(['--no-config', 'true'], { cwd })
+    expect(none).toMatchObject({
+      code: 2,
+      records: [],
+      stderr: expect.stringContaining('No credentials are named.'),
+    })
+  })
+
+  test.skipIf(process.getuid?.() !== 0)('of somebody else is not taken where all may write', async () => {
+    const yaml = 'credentials:\n  demo:\n    env: { TOKEN: token }\n'
+    const cwd = await project('shared', yaml)
+    await chown(join(cwd, 'mayfly.yaml'), 12345, 12345)
+    expect((await run(['true'], { cwd })).code).toBe(0)
+    await chmod(cwd, 0o1777)
+    const end = await run(['true'], { cwd })
+    expect([end.code, end.records]).toEqual([2, []])
+    expect(end.stderr).toBe(
+      'mayfly: The mayfly.yaml in this directory is somebody else’s, and anybody may put one there. Read it, then name it with --config mayfly.yaml, or leave it out with --no-config.\n',
+    )
+    expect((await run(['--config', 'mayfly.yaml', 'true'], { cwd })).code).toBe(0)
+  })
+
+  test('with a mistake stops everything, with its line', async () => {
+    const cwd = await project('bad', 'credentials:\n  demo:\n    ttls: 5m\n    env: { LD_PRELOAD: token }\n')
+    const { code, stderr, records } = await run(['true'], { cwd })
+    expect([code, records]).toEqual([2, []])
+    expect(stderr).toBe(
+      'mayfly: mayfly.yaml:3:5: "ttls" is not a field (did you mean "ttl"?); mayfly.yaml:4:12: "LD_PRELOAD" is a variable that is not given. Correct the file, name another with --config, or leave it out with --no-config.\n',
+    )
+  })
+})
+
+describe('--redact', () => {
+  test('takes the secrets out of both streams, in whatever form', async () => {
+    const script = `
+      const token = process.env.T
+      process.stdout.write('plain ' + token.slice(0, 40))
+      setImmediate(() => {
+        process.stdout.write(token.slice(40) + '\\nbasic ' + Buffer.from('user:' + token).toString('base64') + '\\n')
+        process.stderr.write('json ' + JSON.stringify({ token }) + '\\n')
+      })`
+    const { code, stdout, stderr } = await run([
+      '--env',
+      'T=demo',
+      '--redact',
+      '--',
+      process.execPath,
+      '-e',
+      script,
+    ])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^plain \[redacted\]\nbasic dXNlcj.{0,3}\[redacted\].{0,4}\n$/)
+    expect(stderr).toBe('json {"token":"[redacted]"}\n')
+  })
+
+  test('a child that left something running holds nothing up', async () => {
+    const { code, stdout, records } = await run([
+      '--backend',
+      'demo',
+      '--redact',
+      '--',
+      'sh',
+      '-c',
+      'tail -f /dev/null & echo $!',
+    ])
+    process.kill(Number(stdout.trim()), 'SIGKILL')
+    expect([code, records]).toMatchObject([0, [revoked]])
+  })
+
+  test('all of a large output, in order', async () => {
+    const { stdout } = await run(['--backend', 'demo', '--redact', '--', 'sh', '-c', 'seq 1 200000'])
+    const lines = stdout.trim().split('\n')
+    expect([lines.length, lines[0], lines.at(-1)]).toEqual([200_000, '1', '200000'])
+  })
+
+  test('without it the output is the command\u2019s own', async () => {
+    const { stdout } = await run(['--env', 'T=demo', '--', 'sh', '-c', 'echo $T'])
+    expect(stdout.trim()).toMatch(JWT)
+    expect(() => expectNoSecret(stdout, stdout.trim())).toThrow()
+  })
+
+  test('what is left running and goes on talking is cut off', async () => {
+    const script = 'yes & echo $! >&2'
+    const { stderr, code, stdout, records } = await run(['--backend', 'demo', '--redact', 'sh', '-c', script])
+    expect([code, records]).toMatchObject([0, [revoked]])
+    expect(stdout.length).toBeLessThan(32 * 1024 * 1024)
+    // The pipe that it wrote to is closed.
+    await gone(Number(stderr))
+  })
+
+  test('whoever reads the output and goes ends the command', async () => {
+    const { agent, env } = await newRunner(world)
+    const argv = ['run', '--backend', 'demo', '--redact', '--', 'yes']
+    const it = spawnCli(argv, { env })
+    await it.said('y', 'stdout')
+    it.child.stdout?.destroy()
+    // By SIGPIPE, or by an error that it tells itself.
+    expect((await it.ended).code).toBeGreaterThan(0)
+    expect(await recordsOf(world, agent)).toMatchObject([revoked])
+  })
+})

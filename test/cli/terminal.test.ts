@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { shellQuote } from '../../src/cli/credential-variables.ts'
+import { newHome } from './support.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+/** At a real terminal, which `script` (util-linux) opens: types once it is asked. Returns what the terminal showed. */
+async function atTerminal(argv: readonly string[], typed: string): Promise<{ shown: string; code: number }> {
+  const { env } = await newHome()
+  const line = [process.execPath, MAIN, ...argv].map(shellQuote).join(' ')
+  const child = spawn('script', ['-q', '-e', '-c', line, '/dev/null'], {
+    env,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let shown = ''
+  let isTyped = false
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    shown += chunk
+    if (isTyped || !shown.endsWith(': ')) return
+    isTyped = true
+    child.stdin.write(typed)
+  })
+  const [code] = await once(child, 'close')
+  return { shown, code }
+}
+
+describe.runIf(process.platform === 'linux')('at a real terminal', () => {
+  test('a secret that is typed is not shown', async () => {
+    expect(await atTerminal(['login'], 'hunter2\r')).toEqual({
+      shown:
+        'Token: \r\nmayfly: That is no token of this service. It is ckr_ and 48 hexadecimal digits; copy it as a whole.\r\n',
+      code: 2,
+    })
+  })
+
+  test('Ctrl-C at the question ends with 130, without a word', async () => {
+    expect(await atTerminal(['login'], 'hunter2\x03')).toEqual({ shown: 'Token: \r\n', code: 130 })
+  })
+})

@@ -1,0 +1,299 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../support/app.ts'
+import { openGate } from './run-support.ts'
+import { expectNoSecret, spawnCli } from './support.ts'
+import { AWS_FIELDS, startToolsWorld, type ToolsWorld } from './tools-support.ts'
+
+let world: ToolsWorld
+beforeAll(async () => {
+  world = await startToolsWorld()
+  await world.add('cloud', { fields: AWS_FIELDS })
+})
+afterAll(() => world.close())
+
+/** Prints what it was given, then waits for its input to end. */
+const SHOW = `
+process.on('SIGTERM', () => process.exit(8))
+const names = Object.keys(process.env).filter((name) => name.startsWith('AWS_'))
+console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process.env[name]]))))
+process.stdin.resume()
+process.stdin.on('end', () => process.exit(7))
+`
+const child = [process.execPath, '-e', SHOW]
+
+async function started(argv: readonly string[], env: Record<string, string> = {}) {
+  const run = spawnCli(argv, { env: { ...world.env, ...env }, stdin: 'open' })
+  const said = await run.said('\n', 'stdout')
+  return { ...run, variables: JSON.parse(said) as Record<string, string> }
+}
+
+const gone = (path: string) =>
+  stat(path).then(
+    () => false,
+    () => true,
+  )
+
+describe('aws serve', () => {
+  const argv = ['aws', 'serve', '--backend', 'cloud', '--', ...child]
+  type Started = Awaited<ReturnType<typeof started>>
+  let run: Started
+  let url: string
+  let authorization: string
+  beforeAll(async () => {
+    run = await started(argv, {
+      AWS_PROFILE: 'other',
+      AWS_ACCESS_KEY_ID: 'AKIAOTHER',
+      AWS_REGION: 'eu-west-1',
+    })
+    url = String(run.variables['AWS_CONTAINER_CREDENTIALS_FULL_URI'])
+    authorization = await readFile(String(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']), 'utf8')
+  })
+
+  test('gives the child an address, a token file of 0600, and no other source of credentials', async () => {
+    expect(Object.keys(run.variables).sort()).toEqual([
+      'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
+      'AWS_CONTAINER_CREDENTIALS_FULL_URI',
+      'AWS_REGION',
+    ])
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/credentials$/)
+    const { mode } = await stat(String(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']))
+    expect(mode & 0o777).toBe(0o600)
+    expect(authorization).toMatch(/^[\w-]{43}$/)
+  })
+
+  test('answers whoever has the token, says Token, and gives the same again', async () => {
+    const ask = async () => {
+      const reply = await fetch(url, { headers: { authorization } })
+      expect([reply.status, reply.headers.get('cache-control')]).toEqual([200, 'no-store'])
+      return (await reply.json()) as Record<string, string>
+    }
+    const answer = await ask()
+    expect(Object.keys(answer).sort()).toEqual(['AccessKeyId', 'Expiration', 'SecretAccessKey', 'Token'])
+    expect(answer['Token']).toMatch(/^session==cred_/)
+    expect(await ask()).toEqual(answer)
+  })
+
+  test.each([
+    ['no token', {}, 'GET', '', 401],
+    ['a wrong token', { authorization: 'x'.repeat(43) }, 'GET', '', 401],
+    ['the token as a bearer', { authorization: 'Bearer TOKEN' }, 'GET', '', 401],
+    ['a longer token', { authorization: 'TOKENx' }, 'GET', '', 401],
+    ['another path', { authorization: 'TOKEN' }, 'GET', '/x', 404],
+    ['a query', { authorization: 'TOKEN' }, 'GET', '?a=b', 404],
+    ['another method', { authorization: 'TOKEN' }, 'POST', '', 405],
+    ['a rebound name', { authorization: 'TOKEN', host: 'evil.example:80' }, 'GET', '', 421],
+    ['localhost by name', { authorization: 'TOKEN', host: 'localhost' }, 'GET', '', 421],
+  ])('refuses %s, and says nothing', async (_, headers, method, more, status) => {
+    const { request } = await import('node:http')
+    const given = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value.replace('TOKEN', authorization)]),
+    )
+    const reply = await new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const sent = request(url + more, { method, headers: given }, (response) => {
+        let text = ''
+        response.on('data', (chunk) => {
+          text += chunk
+        })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+      })
+      sent.on('error', reject).end()
+    })
+    expect(reply.status).toBe(status)
+    expectNoSecret(reply.text, 'session==', authorization)
+  })
+
+  test('the child ends: its code is ours, all is revoked, and nothing is left', async () => {
+    const held = await fetch(url, { headers: { authorization } }).then((reply) => reply.json())
+    const id = (held as { AccessKeyId: string }).AccessKeyId.slice('AKIA-'.length)
+    expect(await world.alive('cloud')).toContain(id)
+    run.child.stdin?.end()
+    const end = await run.ended
+    expect([end.code, end.stderr]).toEqual([7, ''])
+    expect(await world.alive('cloud')).not.toContain(id)
+    expect(await gone(String(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']))).toBe(true)
+    await expect(fetch(url, { headers: { authorization } })).rejects.toThrow()
+    expectNoSecret(end.stdout, authorization, 'session==')
+  })
+
+  test('renews before the end, and revokes all of them', async () => {
+    const before = await world.alive('cloud')
+    const short = ['aws', 'serve', '--backend', 'cloud', '--ttl', '2s', '--', ...child]
+    const one = await started(short)
+    const file = String(one.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'])
+    const headers = { authorization: await readFile(file, 'utf8') }
+    const ask = async () => {
+      const reply = await fetch(String(one.variables['AWS_CONTAINER_CREDENTIALS_FULL_URI']), { headers })
+      return ((await reply.json()) as { AccessKeyId: string }).AccessKeyId
+    }
+    const first = await ask()
+    await eventually(async () => expect(await ask()).not.toBe(first))
+    one.child.stdin?.end()
+    expect((await one.ended).code).toBe(7)
+    expect(await world.alive('cloud')).toEqual(before)
+  })
+
+  test('answers with the reason once there are no more to be had', async () => {
+    const agent = await world.app.newAgent({ scopes: ['*'] })
+    const short = ['aws', 'serve', '--backend', 'cloud', '--ttl', '2s', '--', ...child]
+    const one = await started(short, { MAYFLY_TOKEN: agent.token })
+    const file = String(one.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'])
+    const headers = { authorization: await readFile(file, 'utf8') }
+    expect((await world.app.admin('DELETE', `/v1/admin/agents/${agent.name}`)).status).toBeLessThan(300)
+    await eventually(async () => {
+      const reply = await fetch(String(one.variables['AWS_CONTAINER_CREDENTIALS_FULL_URI']), { headers })
+      const body = await reply.json()
+      expect([reply.status, body]).toEqual([
+        400,
+        { Code: 'CredentialsRefused', Message: expect.stringMatching(/^The token is not valid/) },
+      ])
+    })
+    one.child.stdin?.end()
+    const end = await one.ended
+    expect(end.code).toBe(7)
+    expect(end.stderr).toMatch(/^mayfly: .+ could not be revoked/)
+    expectNoSecret(end.stderr, agent.token, 'session==')
+  })
+
+  test.each([
+    ['SIGTERM to us is passed on', (one: Started) => one.child.kill('SIGTERM'), 8],
+    [
+      'SIGKILL of the child',
+      async (one: Started) => {
+        const list = await readFile(`/proc/${one.child.pid}/task/${one.child.pid}/children`, 'utf8')
+        process.kill(Number(list.trim().split(' ')[0]), 'SIGKILL')
+      },
+      137,
+    ],
+  ])('%s: all is revoked', async (_, act, code) => {
+    const before = await world.alive('cloud')
+    const one = await started(argv)
+    expect(await world.alive('cloud')).toHaveLength(before.length + 1)
+    await act(one)
+    expect((await one.ended).code).toBe(code)
+    expect(await world.alive('cloud')).toEqual(before)
+  })
+
+  test('what cannot work is told before the command starts', async () => {
+    const touch = join(world.home, 'touched')
+    const command = ['--', 'touch', touch]
+    for (const [more, code, words] of [
+      [['--backend', 'demo'], 1, /access_key_id/],
+      [['--backend', 'cloud', '--port', '99999'], 2, /--port/],
+      [['--backend', 'cloud', '--port', new URL(world.url).port], 2, /cannot be listened on/],
+      [[], 2, /--backend/],
+    ] as const) {
+      const end = await spawnCli(['aws', 'serve', ...more, ...command], world).ended
+      expect([end.code, end.stdout]).toEqual([code, ''])
+      expect(end.stderr).toMatch(words)
+    }
+    expect(await gone(touch)).toBe(true)
+    const before = await world.alive('cloud')
+    const end = await spawnCli(['aws', 'serve', '--backend', 'cloud', '--', 'no-such-program'], world).ended
+    expect(end.code).toBe(127)
+    expect(end.stderr).toBe('mayfly: no-such-program: there is no such command. Nothing was issued.\n')
+    expect(await world.alive('cloud')).toEqual(before)
+  })
+
+  test('our own login stays here, and with --json the end is told on standard error', async () => {
+    const look = ['sh', '-c', 'printenv MAYFLY_TOKEN || echo none']
+    const end = await spawnCli(['aws', 'serve', '--backend', 'cloud', '--json', '--', ...look], world).ended
+    expect([end.code, end.stdout]).toEqual([0, 'none\n'])
+    expect(JSON.parse(end.stderr)).toEqual({
+      credentials: [
+        { id: expect.any(String), backend: 'cloud', expires_at: expect.any(String), revoked: true },
+      ],
+      exit_code: 0,
+    })
+    const kept = ['aws', 'serve', '--backend', 'cloud', '--keep-login', '--', ...look]
+    expect((await spawnCli(kept, world).ended).stdout).toBe(`${world.agent.token}\n`)
+  })
+})
+
+describe('aws web-identity', () => {
+  const role = 'arn:aws:iam::123456789012:role/agent'
+
+  test('keeps the token file fresh, and takes it away at the end', async () => {
+    const argv = [
+      'aws',
+      'web-identity',
+      '--backend',
+      'demo',
+      '--ttl',
+      '2s',
+      '--role-arn',
+      role,
+      '--',
+      ...child,
+    ]
+    const run = await started(argv)
+    expect(run.variables).toEqual({
+      AWS_ROLE_ARN: role,
+      AWS_ROLE_SESSION_NAME: `mayfly-${world.agent.name}`,
+      AWS_WEB_IDENTITY_TOKEN_FILE: expect.stringMatching(/token$/),
+    })
+    const path = String(run.variables['AWS_WEB_IDENTITY_TOKEN_FILE'])
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    const claims = async () => JSON.parse(atob(String((await readFile(path, 'utf8')).split('.')[1])))
+    const first = await claims()
+    expect(first.aud).toBe('tests')
+    await eventually(async () => expect((await claims()).jti).not.toBe(first.jti))
+    run.child.stdin?.end()
+    expect((await run.ended).code).toBe(7)
+    expect(await gone(path)).toBe(true)
+    expect(await world.alive('demo')).toEqual([])
+  })
+
+  test('a file of the user’s choice, and a name', async () => {
+    const path = join(world.home, 'own', 'token')
+    const argv = ['--backend', 'demo', '--role-arn', role, '--token-file', path, '--session-name', 'ci']
+    const run = await started(['aws', 'web-identity', ...argv, '--', ...child])
+    expect(run.variables).toMatchObject({ AWS_WEB_IDENTITY_TOKEN_FILE: path, AWS_ROLE_SESSION_NAME: 'ci' })
+    expect(await readFile(path, 'utf8')).toMatch(/^ey[\w-]+\.[\w-]+\.[\w-]+$/)
+    run.child.kill('SIGTERM')
+    expect((await run.ended).code).toBe(8)
+    expect(await gone(path)).toBe(true)
+  })
+
+  test('a renewal that never ends holds up nothing', async () => {
+    const gate = await openGate(world.url)
+    const argv = ['--backend', 'demo', '--ttl', '2s', '--role-arn', role]
+    const run = await started(['aws', 'web-identity', ...argv, '--', ...child], { MAYFLY_SERVER: gate.url })
+    gate.on('POST', 'hold')
+    await gate.held('POST')
+    // That one is answered never; what is asked after it is.
+    gate.on('POST', 'pass')
+    run.child.stdin?.end()
+    expect(await run.ended).toMatchObject({ code: 7, stderr: '' })
+    await gate.close()
+  }, 15_000)
+
+  test('a file that cannot be taken away is told, and all is revoked nevertheless', async () => {
+    const path = join(world.home, 'odd', 'token')
+    const odd = `const { AWS_WEB_IDENTITY_TOKEN_FILE: path } = process.env
+      require('node:fs').rmSync(path)
+      require('node:fs').mkdirSync(path)`
+    const argv = ['aws', 'web-identity', '--backend', 'demo', '--role-arn', role, '--token-file', path]
+    const end = await spawnCli([...argv, '--', process.execPath, '-e', odd], world).ended
+    expect(await world.alive('demo')).toEqual([])
+    expect(end.code).toBe(0)
+    expect(end.stderr).toBe(`mayfly: ${path} could not be removed.\n`)
+  })
+
+  test.each([
+    ['no role', ['--backend', 'demo'], 2, /--role-arn is needed/],
+    ['no arn', ['--backend', 'demo', '--role-arn', 'admin'], 2, /arn:aws:iam/],
+    [
+      'a name of another form',
+      ['--backend', 'demo', '--role-arn', role, '--session-name', 'a b'],
+      2,
+      /2 to 64/,
+    ],
+    ['no JWT', ['--backend', 'cloud', '--role-arn', role], 1, /no single secret/],
+  ])('%s: refused before the command starts', async (_, argv, code, words) => {
+    const end = await spawnCli(['aws', 'web-identity', ...argv, '--', 'echo', 'ran'], world).ended
+    expect([end.code, end.stdout]).toEqual([code, ''])
+    expect(end.stderr).toMatch(words)
+  })
+})

@@ -1,0 +1,78 @@
+import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { gone, newRunner, recordsOf } from '../cli/run-support.ts'
+import { spawnCli, startWorld, type World } from '../cli/support.ts'
+import { eventually } from '../support/app.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld({ jobs: true })
+})
+afterAll(() => world.close())
+
+const CHILD = ['sh', '-c', 'echo "ready $$ $TOKEN_FILE"; while :; do sleep 0.05; done']
+const ARGV = ['--backend', 'demo', '--file', 'TOKEN_FILE=demo']
+
+async function killed(argv: readonly string[]) {
+  const { agent, env } = await newRunner(world)
+  const run = spawnCli(['run', ...argv, '--', ...CHILD], { env })
+  const [, child, path = ''] = /ready (\d+) (\S+)/.exec(await run.said(/ready .*\n/, 'stdout')) ?? []
+  expect(await recordsOf(world, agent)).toMatchObject([{ status: 'active' }])
+  run.child.kill('SIGKILL')
+  await gone(run.child.pid ?? 0)
+  return { agent, child: Number(child), directory: dirname(dirname(path)) }
+}
+
+/** Guards of runs that log in with this token. */
+async function guards(token: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const [command, environment] = await Promise.all(
+        ['cmdline', 'environ'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
+      )
+      return command?.includes('\0run-guard') === true && environment?.includes(token) === true ? [pid] : []
+    }),
+  )
+  return found.flat()
+}
+
+test('with --guard a run that is killed has its credentials revoked and its files removed', async () => {
+  const { agent, child, directory } = await killed([...ARGV, '--guard'])
+  await eventually(async () => {
+    expect(await recordsOf(world, agent)).toMatchObject([
+      { status: 'revoked', actions: ['credential.revoked', 'credential.issued'] },
+    ])
+  })
+  await expect(stat(directory)).rejects.toThrow('ENOENT')
+  // The command lives on, without credentials.
+  process.kill(child, 'SIGKILL')
+  await eventually(async () => expect(await guards(agent.token)).toEqual([]))
+})
+
+test('the guard of a run that ended by itself ends, and has nothing to do', async () => {
+  const { agent, env } = await newRunner(world)
+  const run = spawnCli(['run', '--guard', ...ARGV, '--', 'sh', '-c', 'echo ready; cat'], {
+    env,
+    stdin: 'open',
+  })
+  await run.said('ready', 'stdout')
+  await eventually(async () => expect(await guards(agent.token)).toHaveLength(1))
+  run.child.stdin?.end()
+  expect(await run.ended).toMatchObject({ code: 0, stderr: '' })
+  await eventually(async () => expect(await guards(agent.token)).toEqual([]))
+  const [record] = await recordsOf(world, agent)
+  expect(record?.actions).toEqual(['credential.revoked', 'credential.issued'])
+})
+
+test('without it the credentials end by their ttl', async () => {
+  const { agent, child, directory } = await killed([...ARGV, '--ttl', '1s'])
+  process.kill(child, 'SIGKILL')
+  await rm(directory, { recursive: true })
+  await eventually(async () => {
+    expect(await recordsOf(world, agent)).toMatchObject([
+      { status: 'expired', actions: ['credential.expired', 'credential.issued'] },
+    ])
+  })
+})

@@ -1,0 +1,113 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectNoSecret, runCli, spawnCli } from '../cli/support.ts'
+import { AWS_FIELDS, startToolsWorld, type ToolsWorld } from '../cli/tools-support.ts'
+import { startSts } from '../support/aws-sts.ts'
+import { run } from '../support/run-program.ts'
+
+const CHILD = fileURLToPath(new URL('./aws-sdk-child.ts', import.meta.url))
+
+let world: ToolsWorld
+let env: Record<string, string>
+beforeAll(async () => {
+  world = await startToolsWorld()
+  await world.add('cloud', { fields: AWS_FIELDS })
+  const directory = join(world.home, '.aws')
+  await mkdir(directory)
+  // Away from whatever this machine is set up with.
+  env = {
+    ...world.env,
+    AWS_CONFIG_FILE: join(directory, 'config'),
+    AWS_SHARED_CREDENTIALS_FILE: join(directory, 'credentials'),
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_REGION: 'eu-west-1',
+  }
+})
+afterAll(() => world.close())
+
+/** The child as a program of its own, with `mayfly aws …` before it where given. */
+async function sdk(provider: string, before: readonly string[] = [], more: Record<string, string> = {}) {
+  const command = [process.execPath, CHILD, provider]
+  const wish = { env: { ...env, ...more } }
+  const { code, stdout, stderr } =
+    before.length === 0
+      ? await run(command, wish.env)
+      : await spawnCli([...before, '--', ...command], wish).ended
+  return { code, stderr, answer: JSON.parse(stdout) as Record<string, string> }
+}
+
+describe('fromProcess', () => {
+  beforeAll(async () => {
+    const argv = ['aws', 'credential-process', '--backend', 'cloud', '--print-config']
+    await writeFile(String(env['AWS_CONFIG_FILE']), (await runCli(argv, world)).stdout)
+  })
+
+  test('takes what the profile that we print gives', async () => {
+    const { code, answer, stderr } = await sdk('process')
+    expect([code, stderr]).toEqual([0, ''])
+    const [id] = await world.alive('cloud')
+    expect(answer).toMatchObject({
+      accessKeyId: `AKIA-${id}`,
+      secretAccessKey: `secret/of+${id}`,
+      sessionToken: `session==${id}`,
+    })
+    expect(Date.parse(String(answer['expiration']))).toBeGreaterThan(Date.now())
+    expect((await sdk('process')).answer).toEqual(answer)
+  })
+
+  test('fails where nothing can be issued, with our reason and no secret', async () => {
+    const { code, answer } = await sdk('process', [], { MAYFLY_TOKEN: 'ckr_wrong' })
+    expect(code).toBe(1)
+    expect(answer['message']).toContain('mayfly login')
+    expectNoSecret(JSON.stringify(answer), 'ckr_wrong')
+  })
+})
+
+describe('the container endpoint', () => {
+  const serve = ['aws', 'serve', '--backend', 'cloud']
+
+  test.each(['http', 'metadata', 'chain'])('is taken by %s', async (provider) => {
+    const before = await world.alive('cloud')
+    const { code, answer, stderr } = await sdk(provider, serve)
+    expect([code, stderr]).toEqual([0, ''])
+    const id = String(answer['accessKeyId']).slice('AKIA-'.length)
+    expect(answer).toMatchObject({ secretAccessKey: `secret/of+${id}`, sessionToken: `session==${id}` })
+    expect(await world.alive('cloud')).toEqual(before)
+  })
+
+  test('is preferred to keys in our own environment', async () => {
+    const other = { AWS_ACCESS_KEY_ID: 'AKIAOTHER', AWS_SECRET_ACCESS_KEY: 'other' }
+    expect((await sdk('chain', [], other)).answer['accessKeyId']).toBe('AKIAOTHER')
+    expect((await sdk('chain', serve, other)).answer['accessKeyId']).toMatch(/^AKIA-cred_/)
+  })
+})
+
+describe('fromTokenFile', () => {
+  const role = 'arn:aws:iam::123456789012:role/agent'
+  const takeRole = (backend: string) => ['aws', 'web-identity', '--backend', backend, '--role-arn', role]
+  let sts: Awaited<ReturnType<typeof startSts>>
+  beforeAll(async () => {
+    await world.app.newBackend({ name: 'aws-sts', config: { audience: 'sts.amazonaws.com' } })
+    sts = await startSts(`${world.url}/backends/aws-sts`, role)
+  })
+  afterAll(() => sts.close())
+
+  test.each(['token-file', 'chain'])('takes the role with our token, by %s', async (provider) => {
+    const end = await sdk(provider, takeRole('aws-sts'), { AWS_ENDPOINT_URL_STS: sts.url })
+    expect([end.code, end.stderr, end.answer]).toEqual([0, '', expect.anything()])
+    expect(end.answer['accessKeyId']).toBe(`ASIA-${world.agent.id}`)
+    expect(sts.seen.at(-1)).toMatchObject({
+      agent_name: world.agent.name,
+      session: `mayfly-${world.agent.name}`,
+    })
+    expect(await world.alive('aws-sts')).toEqual([])
+  })
+
+  test('a token for another audience is not believed', async () => {
+    const end = await sdk('token-file', takeRole('demo'), { AWS_ENDPOINT_URL_STS: sts.url })
+    expect(end.code).toBe(1)
+    expect(end.answer['name']).toBe('InvalidIdentityTokenException')
+  })
+})

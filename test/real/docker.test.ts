@@ -1,0 +1,90 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { installCommands, startToolsWorld, type ToolsWorld } from '../cli/tools-support.ts'
+import { type Registry, startRegistry } from '../support/oci-registry.ts'
+import { isInstalled, run } from '../support/run-program.ts'
+
+/** Both ask docker-credential-mayfly by the library of docker; neither needs a daemon for this. */
+const CLIENTS = {
+  docker: (host: string) => ['docker', 'manifest', 'inspect', '--insecure', `${host}/image:latest`],
+  skopeo: (host: string) => [
+    ...['skopeo', 'inspect', '--raw', '--tls-verify=false', '--authfile'],
+    ...['.docker/config.json', `docker://${host}/image:latest`],
+  ],
+}
+const LOGOUT = {
+  docker: (host: string) => ['docker', 'logout', host],
+  skopeo: (host: string) => ['skopeo', 'logout', '--authfile', '.docker/config.json', host],
+}
+const clients = (['docker', 'skopeo'] as const).filter(isInstalled)
+
+let world: ToolsWorld
+let env: Record<string, string>
+let registry: Registry
+let other: Registry
+beforeAll(async () => {
+  world = await startToolsWorld()
+  await world.add('images', { fields: { username: 'robot', password: 'pull-{id}' } })
+  registry = await startRegistry((name, password) => name === 'robot' && password.startsWith('pull-cred_'))
+  other = await startRegistry(() => true)
+  env = { ...(await installCommands(world)), DOCKER_CONFIG: join(world.home, '.docker') }
+  await mkdir(String(env['DOCKER_CONFIG']))
+  await writeFile(join(world.home, '.docker', 'config.json'), '{"detachKeys":"ctrl-e,e"}')
+  const setup = ['mayfly', 'docker', 'setup', registry.host, '--backend', 'images']
+  expect(await run(setup, env)).toMatchObject({ code: 0, stderr: '' })
+})
+afterAll(async () => {
+  registry.close()
+  other.close()
+  await world.close()
+})
+
+const ask = (client: (typeof clients)[number], host: string, more: Record<string, string> = {}) =>
+  run(CLIENTS[client](host), { ...env, ...more }, { cwd: world.home })
+
+test('there is a client to try it with', () => {
+  expect(clients).not.toEqual([])
+})
+
+test('what else stood in the configuration of docker stands there still', async () => {
+  const config = JSON.parse(await readFile(join(world.home, '.docker', 'config.json'), 'utf8'))
+  expect(config).toEqual({ detachKeys: 'ctrl-e,e', credHelpers: { [registry.host]: 'mayfly' } })
+})
+
+describe.each(clients)('%s', (client) => {
+  test('gets at an image with our credential, the same each time', async () => {
+    const before = registry.seen.length
+    for (const _ of [1, 2]) {
+      const end = await ask(client, registry.host)
+      expect(end).toMatchObject({ code: 0 })
+      expect(end.stdout).toContain('sha256:')
+    }
+    const [id] = await world.alive('images')
+    const seen = registry.seen.slice(before)
+    expect(seen.length).toBeGreaterThan(1)
+    expect([...new Set(seen)]).toEqual([`robot:pull-${id}`])
+  })
+
+  test('goes to other registries without', async () => {
+    const before = other.seen.length
+    expect((await ask(client, other.host)).code).toBe(0)
+    expect([...new Set(other.seen.slice(before))]).toEqual([':'])
+  })
+
+  test('stays out where there is no login, and tells why', async () => {
+    const before = registry.seen.length
+    const end = await ask(client, registry.host, { MAYFLY_TOKEN: 'ckr_wrong' })
+    expect(end.code).not.toBe(0)
+    expect(end.stderr).toContain('mayfly login')
+    expect(registry.seen).toHaveLength(before)
+  })
+
+  test('logout ends the credential', async () => {
+    await ask(client, registry.host)
+    expect(await world.alive('images')).toHaveLength(1)
+    const end = await run(LOGOUT[client](registry.host), env, { cwd: world.home })
+    expect(end).toMatchObject({ code: 0 })
+    expect(await world.alive('images')).toEqual([])
+  })
+})

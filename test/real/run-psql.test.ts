@@ -1,0 +1,76 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newRunner, recordsOf } from '../cli/run-support.ts'
+import { spawnCli, startWorld, type World } from '../cli/support.ts'
+import { addOrdersDatabase, type OrdersDatabase } from '../support/postgres-backend.ts'
+
+let world: World
+let database: OrdersDatabase
+beforeAll(async () => {
+  world = await startWorld({ jobs: true })
+  database = await addOrdersDatabase(world)
+})
+afterAll(async () => {
+  await world.close()
+  await database.close()
+})
+
+const ENV = `credentials:
+  orders:
+    backend: orders-db
+    ttl: 5m
+    env: { PGHOST: host, PGPORT: port, PGDATABASE: database, PGUSER: username, PGPASSWORD: password }
+`
+const FILES = `credentials:
+  orders:
+    backend: orders-db
+    files:
+      PGPASSFILE: "{{host}}:{{port}}:{{database}}:{{username}}:{{password}}"
+      PGSERVICEFILE: "[orders]\\nhost={{host}}\\nport={{port}}\\ndbname={{database}}\\nuser={{username}}\\n"
+`
+
+async function project(name: string, yaml: string): Promise<string> {
+  const directory = join(world.home, name)
+  await mkdir(directory, { recursive: true })
+  await writeFile(join(directory, 'mayfly.yaml'), yaml)
+  return directory
+}
+
+test.each([
+  ['in variables', ENV, ['psql', '-Atc', 'select current_user, name from orders']],
+  ['in files', FILES, ['psql', 'service=orders', '-Atc', 'select current_user, name from orders']],
+])('psql with what it needs %s; then the role is gone', async (_, yaml, command) => {
+  const { agent, env } = await newRunner(world, ['orders-db'])
+  const cwd = await project('psql', yaml)
+  const end = await spawnCli(['run', '--', ...command], { env, cwd }).ended
+  expect(end).toMatchObject({ code: 0, stderr: '' })
+  const [role, name] = end.stdout.trim().split('|')
+  expect([role, name]).toEqual([expect.stringMatching(/^mf_/), 'plums'])
+  expect(await database.hasRole(role ?? '')).toBe(false)
+  expect(await recordsOf(world, agent)).toMatchObject([{ backend: 'orders-db', status: 'revoked' }])
+})
+
+test('--redact takes out the password and the URL, and leaves the rest readable', async () => {
+  const { env } = await newRunner(world, ['orders-db'])
+  const script =
+    'echo "$ORDERS_DB_USERNAME $ORDERS_DB_HOST $ORDERS_DB_PASSWORD $ORDERS_DB_URL"; psql "$ORDERS_DB_URL" -Atc "select current_user"'
+  const end = await spawnCli(['run', '--redact', '--backend', 'orders-db', '--', 'sh', '-c', script], { env })
+    .ended
+  expect(end).toMatchObject({ code: 0, stderr: '' })
+  expect(end.stdout).toMatch(/^(mf_\w+) \S+ \[redacted\] \[redacted\]\n\1\n$/)
+})
+
+test('a psql that is killed in the midst of a query leaves neither role nor session', async () => {
+  const { agent, env } = await newRunner(world, ['orders-db'])
+  const cwd = await project('psql', ENV)
+  const script = 'echo "ready $$ $PGUSER"; exec psql -Atc "select pg_sleep(600)"'
+  const run = spawnCli(['run', 'sh', '-c', script], { env, cwd })
+  const [, pid, role = ''] = /ready (\d+) (\S+)/.exec(await run.said(/ready .*\n/, 'stdout')) ?? []
+  expect(await database.hasRole(role)).toBe(true)
+  process.kill(Number(pid), 'SIGKILL')
+  expect(await run.ended).toMatchObject({ code: 137 })
+  expect(await database.hasRole(role)).toBe(false)
+  expect(await database.sql('SELECT 1 FROM pg_stat_activity WHERE usename = $1', [role])).toEqual([])
+  expect(await recordsOf(world, agent)).toMatchObject([{ status: 'revoked' }])
+})
