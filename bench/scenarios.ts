@@ -1,5 +1,6 @@
 import type { Scenario } from './scenario.ts'
 import { auditQuery } from './scenarios/audit-query.ts'
+import { commandLine } from './scenarios/command-line.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
 import { startUp } from './scenarios/start-up.ts'
@@ -17,4 +18,5 @@ export const SCENARIOS: readonly Scenario[] = [
   auditQuery,
   sweep,
   startUp,
+  commandLine,
 ]
