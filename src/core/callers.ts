@@ -48,7 +48,6 @@ export function createCallers(core: Parts): Callers {
   return {
     find(bearer, generation) {
       if (bearer.length > MAX_JWT_BYTES) return undefined
-      if (!core.keys.isBearerForm(bearer) && !bearer.startsWith('eyJ')) return undefined
       const key = core.keys.fingerprint(bearer)
       const cached = known.get(key)
       if (
@@ -58,6 +57,7 @@ export function createCallers(core: Parts): Callers {
       )
         return cached.caller
       known.delete(key)
+      if (!core.keys.isBearerForm(bearer) && !bearer.startsWith('eyJ')) return undefined
       return load(bearer, key, generation)
     },
     async refresh(caller, generation) {

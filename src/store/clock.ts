@@ -10,13 +10,12 @@ export function createClock(
   let anchor = Math.max(floor, wall())
   let anchoredAt = monotonic()
   return (): number => {
-    const carried = anchor + Math.floor(monotonic() - anchoredAt)
+    const at = monotonic()
+    const carried = anchor + Math.floor(at - anchoredAt)
     const read = wall()
-    if (read >= carried) {
-      anchor = read
-      anchoredAt = monotonic()
-      return read
-    }
-    return carried
+    if (read < carried) return carried
+    anchor = read
+    anchoredAt = at
+    return read
   }
 }
