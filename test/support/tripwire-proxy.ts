@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface Tripwire {
-  /** What a client says on one connection, in this order; the wire is the message with the last of it. */
+  /** What a client says on one connection in one transaction, in this order; the wire is the message with the last of it. */
   readonly sees: readonly string[]
   /**
    * `arrival`: not passed on, and lost. `delayed`: not passed on before `release`, by when its client may be gone.
@@ -34,6 +34,7 @@ interface Connection {
 /** ReadyForQuery (PostgreSQL protocol, 55.7), in whatever state of transaction: the server is done. */
 const READY = ['I', 'T', 'E'].map((state) => Buffer.from(`Z\0\0\0\u0005${state}`))
 const LOOK_BACK = 65_536
+const COMMIT = 'COMMIT'
 
 /** Stands before a PostgreSQL server, and at one message of a client lets the world end. */
 export async function startTripwireProxy(upstream: { host: string; port: number }): Promise<TripwireProxy> {
@@ -130,6 +131,13 @@ function touches(connection: Connection, chunk: Buffer, wire: Tripwire): boolean
   connection.said = (connection.said + chunk.toString('latin1')).slice(-LOOK_BACK)
   for (let next = wire.sees[connection.seen]; next !== undefined; next = wire.sees[connection.seen]) {
     const at = connection.said.indexOf(next)
+    const end = connection.said.indexOf(COMMIT)
+    if (next !== COMMIT && end !== -1 && (at === -1 || end < at)) {
+      // The sweeper may have settled another credential on this connection just before.
+      connection.seen = 0
+      connection.said = connection.said.slice(end + COMMIT.length)
+      continue
+    }
     if (at === -1) return false
     connection.seen += 1
     connection.said = connection.said.slice(at + next.length)
