@@ -66,9 +66,9 @@ describe('a guide', () => {
 
   test('what is left in the background is ended', async () => {
     const [result] = await runText(fenced('sh', 'tail -f /dev/null & echo $!'))
-    const state = await readFile(`/proc/${result?.output.trim()}/stat`, 'utf8').catch(() => 'gone')
-    // Where nobody fetches the end of an orphan it stays as a zombie.
-    expect(state).toMatch(/^gone|\) Z /)
+    const state = () => readFile(`/proc/${result?.output.trim()}/stat`, 'utf8').catch(() => 'gone')
+    // It takes a moment to die; where nobody fetches the end of an orphan it stays as a zombie.
+    await expect.poll(state).toMatch(/^gone|\) Z /)
   })
 
   test('standard input of a step is empty, and not the rest of the guide', async () => {
