@@ -1,46 +1,51 @@
 import type { Authorizer } from './authorize.ts'
 import { MayflyError } from './errors.ts'
+import type { Reply } from './send.ts'
 import type { PageOptions } from './wire.ts'
 
 type Query = Readonly<Record<string, unknown>>
 
+interface Page<T> {
+  readonly items: readonly T[] | undefined
+  /** Undefined on the last one. */
+  readonly cursor: string | undefined
+}
+
 /** All items of a bare array, page after page by `Link` (RFC 8288). */
-export async function* pages<T>(
-  authorizer: Authorizer,
-  path: string,
-  query: Query,
-  { limit, signal }: PageOptions,
-): AsyncGenerator<T, void, undefined> {
-  let cursor: string | undefined
-  do {
-    const reply = await authorizer.call<readonly T[]>({
-      method: 'GET',
-      path,
-      query: { ...query, limit, cursor },
-      signal,
-    })
-    yield* listOf(reply.body)
-    cursor = nextCursor(reply.header('link'))
-  } while (cursor !== undefined)
+export function pages<T>(authorizer: Authorizer, path: string, query: Query, options: PageOptions) {
+  return walk<readonly T[], T>(authorizer, path, query, options, (reply) => ({
+    items: reply.body,
+    cursor: nextCursor(reply.header('link')),
+  }))
 }
 
 /** All entries of `/api/v1/audit`, whose cursor is in the body. */
-export async function* entryPages<T>(
+export function entryPages<T>(authorizer: Authorizer, path: string, query: Query, options: PageOptions) {
+  type Body = { entries: readonly T[]; next_cursor: string | null } | undefined
+  return walk<Body, T>(authorizer, path, query, options, ({ body }) => ({
+    items: body?.entries,
+    cursor: body?.next_cursor ?? undefined,
+  }))
+}
+
+async function* walk<B, T>(
   authorizer: Authorizer,
   path: string,
   query: Query,
   { limit, signal }: PageOptions,
+  read: (reply: Reply<B>) => Page<T>,
 ): AsyncGenerator<T, void, undefined> {
   let cursor: string | undefined
   do {
-    const { body } = await authorizer.call<{ entries: readonly T[]; next_cursor: string | null }>({
+    const reply = await authorizer.call<B>({
       method: 'GET',
       path,
       query: { ...query, limit, cursor },
       signal,
     })
-    yield* listOf(body?.entries)
-    cursor = body.next_cursor ?? undefined
+    const page = read(reply)
+    yield* listOf(page.items)
+    cursor = page.cursor
   } while (cursor !== undefined)
 }
 

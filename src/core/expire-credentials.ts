@@ -46,7 +46,7 @@ export async function takeOver(core: Parts, row: CredentialRow): Promise<Credent
       const steps =
         row.revocation === 'exact'
           ? core.store.credentials.endActive(row.id, 'expired', row.expires_at, now + CLAIM_MS)
-          : core.store.credentials.finishActive([row.id], 'expired', 'expired', now)
+          : core.store.credentials.finishActive(row.id, 'expired', 'expired', now)
       const outcome = await core.store.commit([steps, expiredEntry(core, row)], { urgent: true })
       if (outcome.done) core.meter.expired(row.backend, 1)
       return outcome.done && row.revocation === 'exact'

@@ -12,13 +12,13 @@ export async function explainPolicy(
   asked: AskedAdmission,
 ): Promise<Explanation> {
   if (asked.scopes !== undefined) requireScopes(asked.scopes)
-  const { admission, note, scopes } = await judgeEnrollment(core, asked)
+  const { admission, note } = await judgeEnrollment(core, asked)
   const bound =
     admission.decision === 'approve' && note === ''
       ? await boundsNote(core, admission.policy, 'wait')
       : undefined
   const explained = explainAdmission(core.settings.policies, asked, admission)
   const reason = [note, bound].filter(Boolean).join(' ')
-  if (reason === '') return { ...explained, scopes, reason, decision: 'approve' }
-  return { ...explained, scopes, reason, decision: 'wait', lifetimeMs: undefined }
+  if (reason === '') return explained
+  return { ...explained, reason, decision: 'wait', lifetimeMs: undefined }
 }

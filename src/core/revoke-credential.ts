@@ -76,7 +76,7 @@ async function endNow(
           now + ATTEMPT_MS,
         )
       : core.store.credentials.finishActive(
-          [row.id],
+          row.id,
           reason === 'expired' ? 'expired' : 'revoked',
           reason,
           now,

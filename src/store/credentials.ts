@@ -117,26 +117,17 @@ function credentialSteps({ build }: Engine) {
         1,
       ),
     /** For what has nothing to be revoked upstream. */
-    finishActive: (
-      ids: readonly string[],
-      state: 'revoked' | 'expired',
-      reason: EndReason,
-      now: number,
-    ): Step =>
+    finishActive: (id: string, state: 'revoked' | 'expired', reason: EndReason, now: number): Step =>
       run(
-        build
-          .updateTable('credentials')
-          .set({
-            state,
-            end_reason: reason,
-            ended_at: reason === 'expired' ? sql`expires_at` : now,
-            settled_at: now,
-            due_at: null,
-            handle: null,
-          })
-          .where('id', 'in', ids)
-          .where('state', '=', 'active'),
-        ids.length,
+        from(id, 'active').set({
+          state,
+          end_reason: reason,
+          ended_at: reason === 'expired' ? sql`expires_at` : now,
+          settled_at: now,
+          due_at: null,
+          handle: null,
+        }),
+        1,
       ),
   }
 }

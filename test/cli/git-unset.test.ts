@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { HOST, newRepository, runGit } from './git-support.ts'
 import { runCli, startWorld, type World } from './support.ts'
 
-const run = promisify(execFile)
+const _run = promisify(execFile)
 let world: World
 let repository: string
 beforeAll(async () => {
@@ -13,16 +13,11 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 beforeEach(async () => {
-  repository = await mkdtemp(join(world.home, 'repository-'))
-  await git('init', '-q')
+  repository = await newRepository(world)
 })
 
-const git = async (...args: string[]) => {
-  const env = { ...world.env, GIT_CONFIG_NOSYSTEM: '1' }
-  return (await run('git', args, { cwd: repository, env })).stdout.replace(/\n$/, '')
-}
+const git = (...args: string[]) => runGit(world, repository, args)
 const cli = (...argv: string[]) => runCli(argv, { env: world.env, cwd: repository })
-const HOST = ['--host', 'git.example.com', '--backend', 'demo']
 
 describe('git unset', () => {
   test('puts back what stood there before, and takes nothing else', async () => {

@@ -16,6 +16,7 @@ import {
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { HOST, newRepository, runGit } from './git-support.ts'
 import { newHome, runCli, spawnCli, startWorld, type World } from './support.ts'
 
 const run = promisify(execFile)
@@ -26,16 +27,11 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 beforeEach(async () => {
-  repository = await mkdtemp(join(world.home, 'repository-'))
-  await git('init', '-q')
+  repository = await newRepository(world)
 })
 
-const git = async (...args: string[]) => {
-  const env = { ...world.env, GIT_CONFIG_NOSYSTEM: '1' }
-  return (await run('git', args, { cwd: repository, env })).stdout.replace(/\n$/, '')
-}
+const git = (...args: string[]) => runGit(world, repository, args)
 const cli = (...argv: string[]) => runCli(argv, { env: world.env, cwd: repository })
-const HOST = ['--host', 'git.example.com', '--backend', 'demo']
 
 describe('git setup', () => {
   test('makes commits of this repository the agent’s', async () => {

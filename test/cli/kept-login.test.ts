@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { canMount, mountMemory, unmount } from '../support/mount.ts'
-import { newHome, runCli, startWorld, type World } from './support.ts'
+import { configOf, newLogin, newStranger, secretFile } from './login-support.ts'
+import { runCli, startWorld, type World } from './support.ts'
 
 let world: World
 beforeAll(async () => {
@@ -12,25 +13,8 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-interface Home {
-  home: string
-  env: Record<string, string>
-}
-/** Somebody without a login, who knows the server. */
-async function stranger(): Promise<Home> {
-  const { home, env } = await newHome()
-  return { home, env: { ...env, MAYFLY_SERVER: world.url } }
-}
-async function loggedIn(): Promise<Home> {
-  const who = await stranger()
-  expect(await runCli(['login'], { env: who.env, stdin: world.agent.token })).toMatchObject({ code: 0 })
-  return who
-}
-const configOf = async ({ home }: Home) =>
-  JSON.parse(await readFile(join(home, 'config/mayfly/config.json'), 'utf8'))
-const secretFile = ({ home }: Home, profile = 'default') =>
-  join(home, `config/mayfly/secrets/${profile}.login.json`)
-const _withoutServer = ({ env }: Home) => ({ ...env, MAYFLY_SERVER: '' })
+const stranger = () => newStranger(world)
+const loggedIn = () => newLogin(world)
 
 /** A directory with a `secret-tool` that is this script, and the environment of a desktop around it. */
 async function withKeychain(env: Record<string, string>, script: string): Promise<Record<string, string>> {

@@ -1,7 +1,8 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newHome, runCli, spawnCli, startWorld, type World } from './support.ts'
+import { configOf, type Home, newLogin, newStranger, secretFile } from './login-support.ts'
+import { runCli, spawnCli, startWorld, type World } from './support.ts'
 
 let world: World
 beforeAll(async () => {
@@ -9,24 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-interface Home {
-  home: string
-  env: Record<string, string>
-}
-/** Somebody without a login, who knows the server. */
-async function stranger(): Promise<Home> {
-  const { home, env } = await newHome()
-  return { home, env: { ...env, MAYFLY_SERVER: world.url } }
-}
-async function loggedIn(): Promise<Home> {
-  const who = await stranger()
-  expect(await runCli(['login'], { env: who.env, stdin: world.agent.token })).toMatchObject({ code: 0 })
-  return who
-}
-const configOf = async ({ home }: Home) =>
-  JSON.parse(await readFile(join(home, 'config/mayfly/config.json'), 'utf8'))
-const secretFile = ({ home }: Home, profile = 'default') =>
-  join(home, `config/mayfly/secrets/${profile}.login.json`)
+const stranger = () => newStranger(world)
+const loggedIn = () => newLogin(world)
 const withoutServer = ({ env }: Home) => ({ ...env, MAYFLY_SERVER: '' })
 
 describe('login', () => {

@@ -113,7 +113,7 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
       expect(await commit([step])).toMatchObject({ reason: 'rows' })
     }
     await done(store.credentials.endActive(row.id, 'revoked', T0 + 1, T0 + 1))
-    expect(await commit([store.credentials.finishActive([row.id], 'expired', 'expired', T0)])).toMatchObject({
+    expect(await commit([store.credentials.finishActive(row.id, 'expired', 'expired', T0)])).toMatchObject({
       reason: 'rows',
     })
     expect(await store.credentials.backlog('be_moves')).toEqual({
@@ -167,7 +167,7 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     expect(await store.credentials.expired('be_out', T0 + 6, 2)).toEqual([first, second])
     const found = await store.credentials.expired('be_out', T0 + 6, 9)
     expect(found).toEqual([first, second, third])
-    await done(store.credentials.finishActive([second ?? ''], 'revoked', 'revoked', T0 + 7))
+    await done(store.credentials.finishActive(second ?? '', 'revoked', 'revoked', T0 + 7))
     const entries = () => store.audit.query({ backend: rows[0]?.backend, action: 'credential.expired' }, 99)
     const before = (await entries()).length
     expect(await commit(store.credentials.expireAll(found, T0 + 8, by))).toMatchObject({ reason: 'rows' })

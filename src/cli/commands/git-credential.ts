@@ -1,12 +1,10 @@
-import type { IssueRequest } from '../../client/client.ts'
-import { readAssignments } from '../assignments.ts'
 import { usage } from '../failure.ts'
 import { formatCredential, type GitCredential, parseAttributes, QUIT } from '../git/credential-protocol.ts'
 import { isForHost, parseGitHost } from '../git/host.ts'
 import { cachedCredential, dropCached, identityOf } from '../session/credential-cache.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession, type Session } from '../session/open.ts'
-import { REQUEST_OPTIONS } from '../tools/request.ts'
+import { REQUEST_OPTIONS, requestOf } from '../tools/request.ts'
 import { type Context, defineVerb } from '../verb.ts'
 
 interface Options {
@@ -91,16 +89,6 @@ async function textOf(context: Context, { client }: Session, credential: HeldCre
     // The first thing that went wrong is what is told.
     await client.revoke(credential.id).catch(() => {})
     throw error
-  }
-}
-
-function requestOf({ backend, ttl, scope, param }: Options & { backend: string }): IssueRequest {
-  const params = readAssignments(param, '--param')
-  return {
-    backend,
-    ...(ttl === undefined ? {} : { ttl }),
-    ...(scope === undefined ? {} : { scopes: scope }),
-    ...(params === undefined ? {} : { params }),
   }
 }
 
