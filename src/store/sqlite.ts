@@ -12,6 +12,10 @@ import type { Message, Request } from './sqlite-worker.ts'
 import type { Result } from './sqlite-writer.ts'
 
 const MAX_BATCH = 256
+/** Batches that may be with the writer: the one that it writes, and the one that it goes on with. */
+const AHEAD = 2
+/** So many changes are worth a batch at once; fewer wait for the end of the turn, or for the writer. */
+const WORTH_SENDING = 32
 /** Changes that may wait before new ones are turned away. */
 const MAX_QUEUE = 4_096
 
@@ -22,6 +26,11 @@ export interface SqliteOptions {
 }
 
 type Cell = string | number | null
+
+interface Batch {
+  readonly changes: readonly Waiting[]
+  readonly bulk: boolean
+}
 
 interface Waiting {
   readonly change: Change
@@ -104,7 +113,10 @@ class Reader {
   }
 }
 
-/** The changes that wait for the writer's thread: one batch is with it, and meanwhile the next one fills. */
+/**
+ * The changes that wait for the writer's thread. It is handed the next batch before it is done with one, so that
+ * neither thread waits for the other while there is work for both.
+ */
 class CommitQueue {
   readonly stats: CommitStats = { commits: 0, changes: 0, largestBatch: 0 }
   /** Resolves with the time of the newest entry, in ms. */
@@ -114,7 +126,7 @@ class CommitQueue {
   readonly #queue: Waiting[] = []
   readonly #bulk: Waiting[] = []
   readonly #ended = Promise.withResolvers<void>()
-  #underWay: readonly Waiting[] = []
+  readonly #underWay: Batch[] = []
   #scheduled = false
   #wasBulk = false
   #closing = false
@@ -163,22 +175,37 @@ class CommitQueue {
     await this.#ended.promise
   }
 
-  /** All requests that arrive in one turn of the event loop are in the queue by the time this runs. */
+  /** Otherwise all requests that arrive in one turn of the event loop are in the queue by the time it is sent. */
   #schedule(): void {
-    if (this.#scheduled || this.#underWay.length > 0) return
-    this.#scheduled = true
-    setImmediate(() => this.#send())
+    if (this.#queue.length >= WORTH_SENDING) this.#send()
+    else if (!this.#scheduled && this.#underWay.length === 0) {
+      this.#scheduled = true
+      setImmediate(() => {
+        this.#scheduled = false
+        this.#send()
+      })
+    }
   }
 
   #send(): void {
-    this.#scheduled = false
+    if (this.#underWay.length >= AHEAD) return
     this.beforeBatch()
-    this.#wasBulk = this.#bulk.length > 0 && (this.#queue.length === 0 || !this.#wasBulk)
-    this.#underWay = this.#wasBulk ? this.#bulk.splice(0, 1) : this.#queue.splice(0, MAX_BATCH)
-    if (this.#underWay.length > 0) {
+    const batch = this.#nextBatch()
+    if (batch.changes.length > 0) {
+      this.#underWay.push(batch)
       // Text crosses between threads for less than a structured clone of the objects takes.
-      this.#tell({ batch: JSON.stringify(this.#underWay.map(({ change, urgent }) => ({ change, urgent }))) })
-    } else if (this.#closing) this.#tell({})
+      this.#tell({ batch: JSON.stringify(batch.changes.map(({ change, urgent }) => ({ change, urgent }))) })
+    } else if (this.#closing && this.#underWay.length === 0) this.#tell({})
+  }
+
+  /** Bulk takes turns with the rest, and there is never more than one of it ahead of a request. */
+  #nextBatch(): Batch {
+    const bulk =
+      this.#bulk.length > 0 &&
+      !this.#underWay.some((one) => one.bulk) &&
+      (this.#queue.length === 0 || !this.#wasBulk)
+    this.#wasBulk = bulk
+    return { changes: bulk ? this.#bulk.splice(0, 1) : this.#queue.splice(0, MAX_BATCH), bulk }
   }
 
   #tell(request: Request): void {
@@ -214,8 +241,7 @@ class CommitQueue {
   }
 
   #settle(results: readonly Result[]): void {
-    const batch = this.#underWay
-    this.#underWay = []
+    const batch = this.#underWay.shift()?.changes ?? []
     this.stats.commits += 1
     this.stats.changes += batch.length
     this.stats.largestBatch = Math.max(this.stats.largestBatch, batch.length)
@@ -223,13 +249,14 @@ class CommitQueue {
     for (const [index, one] of batch.entries()) {
       if (isKept(results[index]) && one.change.some((step) => step.op === 'forget')) this.generation += 1
     }
-    if (this.#queue.length + this.#bulk.length > 0 || this.#closing) this.#schedule()
+    if (this.#queue.length + this.#bulk.length > 0 || this.#closing) this.#send()
     for (const [index, one] of batch.entries()) answer(one, results[index])
   }
 
   /** The thread is gone: nothing of what it had is acknowledged, and nothing more will be. */
   #lose(error: Error): void {
-    const lost = [...this.#underWay, ...this.#queue.splice(0), ...this.#bulk.splice(0)]
+    const underWay = this.#underWay.splice(0).flatMap(({ changes }) => changes)
+    const lost = [...underWay, ...this.#queue.splice(0), ...this.#bulk.splice(0)]
     if (this.#closing && lost.length === 0) {
       this.#ended.resolve()
       return
@@ -237,7 +264,6 @@ class CommitQueue {
     this.trouble = 'the writer of the database ended'
     this.#onTrouble(this.trouble, error)
     for (const one of lost) one.reject(new StoreError(this.trouble, { cause: error }))
-    this.#underWay = []
     this.#closing = true
     this.#ended.resolve()
   }

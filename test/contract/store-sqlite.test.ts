@@ -102,15 +102,30 @@ describe('the SQLite file', () => {
     }
   })
 
+  test('few changes go together, many without waiting for the turn to end', async () => {
+    const engine = await start()
+    const put = (count: number) =>
+      Promise.all(
+        Array.from({ length: count }, () =>
+          engine.commit([{ op: 'insert', table: 'audit', row: auditRow() }]),
+        ),
+      )
+    await put(31)
+    expect(engine.stats).toEqual({ commits: 1, changes: 31, largestBatch: 31 })
+    await put(70)
+    expect(engine.stats).toEqual({ commits: 4, changes: 101, largestBatch: 32 })
+  })
+
   test('changes that arrive together share a commit, and too many are turned away', async () => {
     const engine = await start()
     const commits = Array.from({ length: 5_000 }, () =>
       engine.commit([{ op: 'insert', table: 'audit', row: auditRow() }]),
     )
     const answers = await Promise.allSettled(commits)
-    expect(answers.filter((one) => one.status === 'fulfilled')).toHaveLength(4_096)
+    // Two batches of 32 went to the writer at once; 4,096 waited.
+    expect(answers.filter((one) => one.status === 'fulfilled')).toHaveLength(4_160)
     expect(answers.at(-1)).toMatchObject({ reason: { message: 'too many changes are waiting' } })
-    expect(engine.stats).toEqual({ commits: 16, changes: 4_096, largestBatch: 256 })
+    expect(engine.stats).toEqual({ commits: 18, changes: 4_160, largestBatch: 256 })
   })
 
   test('a database of a newer program is left alone', async () => {
