@@ -56,6 +56,7 @@ export async function openFaces(config: Config, core: Core, metrics: Metrics, lo
   })
   server.decorateRequest('caller', undefined)
   server.decorateRequest('origin', undefined)
+  server.decorateRequest('admittedWhole', false)
   const registered = new Set<string>()
   server.addHook('onRoute', ({ method, url }) => {
     for (const one of [method].flat()) if (one !== 'HEAD') registered.add(`${one} ${url}`)

@@ -5,7 +5,7 @@ import { requireScopes } from '../domain/scope.ts'
 import type { AgentGrantRow } from '../store/schema.ts'
 import { actorOf, audit } from './audit-entry.ts'
 import { readScopes } from './callers.ts'
-import { commit } from './commit.ts'
+import { commit, requireUnchanged, whileUnchanged } from './commit.ts'
 import type { Caller, Core, Origin } from './context.ts'
 import { prepareAgent, requireHeld } from './create-agent.ts'
 import { answerOf, decisionRefused, type Enrollment, findPending } from './pending-enrollment.ts'
@@ -85,6 +85,7 @@ async function approveAgent(
   const details = { enrollment_id: row.id, expires_at: agent.expires_at }
   const outcome = await commit(core, [
     core.store.enrollments.decide(row.id, set),
+    ...whileUnchanged(caller),
     ...made.steps,
     audit(core, caller, origin, {
       action: 'enrollment.approved',
@@ -94,6 +95,7 @@ async function approveAgent(
     }),
     audit(core, caller, origin, { action: 'agent.created', agent, scopes, details }),
   ])
+  requireUnchanged(outcome)
   if (!outcome.done) throw outcome.reason === 'unique' ? taken : await decisionRefused(core, row.id, outcome)
   return { ...row, ...set }
 }
@@ -120,6 +122,7 @@ async function approveAmendment(
   const details = { enrollment_id: row.id, expires_at: grant.expires_at }
   const outcome = await commit(core, [
     core.store.enrollments.decide(row.id, set),
+    ...whileUnchanged(caller),
     ...core.store.agents.touch(agentId),
     { op: 'insert', table: 'agent_grants', row: grant },
     audit(core, caller, origin, {
@@ -135,6 +138,7 @@ async function approveAmendment(
       details: { ...details, change: 'added' },
     }),
   ])
+  requireUnchanged(outcome)
   if (!outcome.done) throw await decisionRefused(core, row.id, outcome)
   return { ...row, ...set }
 }

@@ -1,7 +1,7 @@
 import { Problem } from '../domain/problems.ts'
-import type { Change, Outcome } from '../store/change.ts'
+import type { Change, Outcome, Step } from '../store/change.ts'
 import type { CommitOptions } from '../store/engine.ts'
-import type { Core } from './context.ts'
+import type { Caller, Core } from './context.ts'
 
 /** `StoreError` by name: core holds only the store's types. */
 export function isStoreError(error: unknown): error is Error {
@@ -39,4 +39,20 @@ export async function commitOrConflict(
   const outcome = await commit(core, change, options)
   if (!outcome.done)
     throw new Problem('conflict', { message, detail: `step ${outcome.step}: ${outcome.reason}` })
+}
+
+/**
+ * For a change that gives power away and takes its time before: it is kept only if the caller still lives and is what
+ * it was when it was admitted. The local host does not end.
+ */
+export function whileUnchanged(caller: Caller): Step[] {
+  return caller.kind === 'agent'
+    ? [{ op: 'guard', table: 'agents', id: caller.agentId, version: caller.version }]
+    : []
+}
+
+/** What the other refusals of such a change mean is for the use case to say. */
+export function requireUnchanged(outcome: Outcome): void {
+  if (!outcome.done && outcome.reason === 'guard')
+    throw new Problem('conflict', { message: 'Your own agent has been changed meanwhile; try again.' })
 }

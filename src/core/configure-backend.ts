@@ -5,10 +5,11 @@ import { DEFAULT_MAX_TTL_MS, DEFAULT_TTL_MS } from '../domain/limits.ts'
 import { parseRate } from '../domain/policy.ts'
 import { invalid, Problem } from '../domain/problems.ts'
 import { requireScopes } from '../domain/scope.ts'
+import type { Step } from '../store/change.ts'
 import type { BackendRow } from '../store/schema.ts'
 import { audit } from './audit-entry.ts'
 import { definitionOf, sealConfig } from './backend-definition.ts'
-import { commit, commitOrConflict } from './commit.ts'
+import { commit, requireUnchanged, whileUnchanged } from './commit.ts'
 import type { Caller, Core, Origin } from './context.ts'
 import { asProblem, withDeadline } from './upstream.ts'
 
@@ -64,7 +65,9 @@ export async function createBackend(
     backend: name,
     details: { type: kind.type },
   })
-  const outcome = await commit(core, [{ op: 'insert', table: 'backends', row }, { op: 'forget' }, entry])
+  const made: Step[] = [{ op: 'insert', table: 'backends', row }, { op: 'forget' }, entry]
+  const outcome = await commit(core, [...whileUnchanged(caller), ...made])
+  requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'A backend of this name exists already.' })
   return row
 }
@@ -100,7 +103,10 @@ export async function changeBackend(
     details: { fields: Object.keys(command) },
   })
   const steps = core.store.backends.change(row.uid, row.version, set, core.store.now())
-  await commitOrConflict(core, [...steps, entry], 'The backend was changed by somebody else; read it again.')
+  const outcome = await commit(core, [...whileUnchanged(caller), ...steps, entry])
+  requireUnchanged(outcome)
+  if (!outcome.done)
+    throw new Problem('conflict', { message: 'The backend was changed by somebody else; read it again.' })
   return { ...row, ...set }
 }
 

@@ -5,7 +5,7 @@ import { covers, requireScopes } from '../domain/scope.ts'
 import type { Step } from '../store/change.ts'
 import type { AgentRow } from '../store/schema.ts'
 import { actorOf, audit } from './audit-entry.ts'
-import { commit } from './commit.ts'
+import { commit, requireUnchanged, whileUnchanged } from './commit.ts'
 import type { Caller, Core, Origin } from './context.ts'
 
 export interface AgentCommand {
@@ -49,7 +49,8 @@ export async function createAgent(
     scopes,
     details: { expires_at: made.agent.expires_at },
   })
-  const outcome = await commit(core, [...made.steps, entry])
+  const outcome = await commit(core, [...whileUnchanged(caller), ...made.steps, entry])
+  requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'An agent of this name exists already.' })
   return made
 }

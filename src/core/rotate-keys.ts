@@ -1,7 +1,7 @@
 import { requireLifetime } from '../domain/duration.ts'
 import type { Step } from '../store/change.ts'
 import { audit } from './audit-entry.ts'
-import { commitOrConflict } from './commit.ts'
+import { commitOrConflict, whileUnchanged } from './commit.ts'
 import type { Caller, Core, Origin } from './context.ts'
 import { newIssuerKey } from './issuer-keys.ts'
 
@@ -25,6 +25,7 @@ export async function rotateKeys(
   const made = await newIssuerKey(core)
   const previousUntil = graceMs === undefined ? null : core.store.now() + graceMs
   const change: Step[] = [
+    ...whileUnchanged(caller),
     core.store.tokens.retireIssuerKeys(previousUntil ?? undefined),
     made.step,
     { op: 'forget' },

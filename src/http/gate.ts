@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import { audit } from '../core/audit-entry.ts'
 import { authenticate, requireScope } from '../core/authenticate.ts'
 import { commit } from '../core/commit.ts'
@@ -16,6 +16,8 @@ declare module 'fastify' {
     caller: Caller | undefined
     /** See `originOf`, which reads it once. */
     origin: Origin | undefined
+    /** Whether the body was here, too, when the caller was admitted. */
+    admittedWhole: boolean
   }
 }
 
@@ -28,14 +30,24 @@ export interface GateParts {
   readonly adminToken: string
 }
 
-/** One hook a rule: it runs before the body is read, and at once where the caller is known. */
-export type Gate = (rule: RouteRule) => GateHook
+/** The hooks of one rule. */
+export interface RuleGate {
+  /** Runs before the body is read, and at once where the caller is known. */
+  readonly before: GateHook
+  /**
+   * Runs when it has been read. A body may come ten seconds after its headers: who was ended meanwhile, or whose
+   * token was, does nothing any more.
+   */
+  readonly after: GateHook
+}
+
+export type Gate = (rule: RouteRule) => RuleGate
 
 export function createGate(parts: GateParts): Gate {
   const { core } = parts
   return (rule) => {
     const admits = rule.access === 'admin' || rule.access === 'reader'
-    return (request, _reply, done) => {
+    const before: GateHook = (request, _reply, done) => {
       try {
         const local = admits ? localCaller(parts, rule, request) : undefined
         const caller = local ?? authenticate(core, request.headers.authorization, originOf(request))
@@ -49,6 +61,7 @@ export function createGate(parts: GateParts): Gate {
         done(error as Error)
       }
     }
+    return { before, after: (request, reply, done) => admitAgain(core, before, request, reply, done) }
   }
 }
 
@@ -56,6 +69,30 @@ function admit(core: Core, rule: RouteRule, caller: Caller, request: FastifyRequ
   if (rule.access === 'admin' && rule.scope !== undefined)
     requireScope(core, caller, rule.scope, originOf(request))
   request.caller = caller
+  request.admittedWhole = request.raw.complete
+}
+
+/** Asks again only where the body came later, and something has changed since: nearly never. */
+function admitAgain(
+  core: Core,
+  before: GateHook,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: HookHandlerDoneFunction,
+): void {
+  const { caller } = request
+  if (request.admittedWhole || caller?.kind !== 'agent') {
+    done()
+    return
+  }
+  const compare = (generation: number) => {
+    if (caller.generation >= generation) done()
+    else before(request, reply, done)
+  }
+  const generation = core.store.generation()
+  if (typeof generation === 'number') compare(generation)
+  // When the store cannot be asked, the gate says so in the right words.
+  else generation.then(compare, () => before(request, reply, done))
 }
 
 /** The local host, the admin token or the unix socket; undefined when it is none of them. */

@@ -75,10 +75,17 @@ export function addRoute<N extends RouteName, const S extends RouteSchema>(
     // HEAD must not do what is recorded: issuing by GET, for one.
     exposeHeadRoute: method === 'GET' && rule.audit === undefined && rule.access !== 'agent',
     config: definition.cacheControl === undefined ? {} : { cacheControl: definition.cacheControl },
-    ...(rule.access === 'public' ? {} : { onRequest: http.gate(rule) }),
+    ...gateHooks(http, rule, method),
     handler: (request: FastifyRequest, reply: FastifyReply) =>
       http.core.trace(name, {}, () => definition.handle(callOf<N, S>(request, reply))),
   })
+}
+
+/** GET has no body to wait for (`request-rules.ts`). */
+function gateHooks({ gate }: Http, rule: RouteRule, method: RouteOptions['method']) {
+  if (rule.access === 'public') return {}
+  const { before, after } = gate(rule)
+  return method === 'GET' ? { onRequest: before } : { onRequest: before, preValidation: after }
 }
 
 function callOf<N extends RouteName, S extends RouteSchema>(
