@@ -40,7 +40,7 @@ export async function endAgent(
   const change: Step[] = [
     ...core.store.agents.end(row.id, how, now),
     ...core.store.credentials.endAll({ agent_id: row.id }, reason, now, by),
-    core.store.enrollments.expireOf(row.id, now),
+    ...core.store.enrollments.expireOf(row.id, now),
     ...more,
     audit(core, caller, origin, {
       action,

@@ -80,8 +80,8 @@ function enrollmentSteps({ build }: Engine) {
         build.updateTable('enrollments').set({ answer: null, erase_at: null }).where('erase_at', '<=', now),
         'any',
       ),
-    /** Amendments of an agent that has ended. */
-    expireOf: (agentId: string, now: number): Step =>
+    /** What an agent that has ended still had: amendments, and an answer that is worth nothing any more. */
+    expireOf: (agentId: string, now: number): Step[] => [
       run(
         build
           .updateTable('enrollments')
@@ -90,5 +90,23 @@ function enrollmentSteps({ build }: Engine) {
           .where('status', '=', 'pending'),
         'any',
       ),
+      // Nobody comes for it now; the job that expires makes the entry.
+      run(
+        build
+          .updateTable('enrollments')
+          .set({ answer: null, collect_until: now })
+          .where('agent_id', '=', agentId)
+          .where('collect_until', 'is not', null),
+        'any',
+      ),
+      run(
+        build
+          .updateTable('enrollments')
+          .set({ answer: null, erase_at: null })
+          .where('agent_id', '=', agentId)
+          .where('erase_at', 'is not', null),
+        'any',
+      ),
+    ],
   }
 }

@@ -1,6 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createAgent } from '../../src/core/create-agent.ts'
+import { deleteAgent } from '../../src/core/end-agent.ts'
+import { expireEnrollments } from '../../src/core/expire-enrollments.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
 import { ADMIN_TOKEN, LOCAL, ORIGIN } from '../support/core.ts'
 import { newEnrollee } from '../support/enrollee.ts'
@@ -199,6 +201,26 @@ describe('a key that asks again, because the reply was lost', () => {
     const first = await enroll(me)
     expect((await enroll(me, more)).json.id).not.toBe(first.json.id)
     expect((await enroll(newEnrollee())).json.id).not.toBe(first.json.id)
+  })
+
+  it.each([
+    ['has collected its answer', true],
+    ['has not', false],
+  ])('begins anew once its agent has ended, whether it %s', async (_, collected) => {
+    const me = newEnrollee()
+    const { id } = (await enroll(me, { name: 'ci-1' })).json
+    if (collected) await poll(id, await me.prove(id, now()))
+    await deleteAgent(test.core, LOCAL, 'ci-1', ORIGIN)
+    const again = await enroll(me, { name: 'ci-1' })
+    expect(again.json).toMatchObject({ status: 'approved', id: expect.not.stringMatching(id) })
+    const proof = await me.prove(again.json.id, now())
+    const { token } = await me.open((await poll(again.json.id, proof)).json.sealed, proof)
+    expect((await call('GET', '/v1/status', { token })).status).toBe(200)
+    const old = (await poll(id, await me.prove(id, now()))).json
+    expect([old.status, old.sealed]).toEqual([collected ? 'approved' : 'expired', undefined])
+    expect((await test.core.store.enrollments.find(id))?.answer).toBeNull()
+    await expireEnrollments(test.core, now())
+    expect((await test.audit('enrollment.expired')).length).toBe(collected ? 0 : 1)
   })
 
   it('after a rejection has one of its own', async () => {
