@@ -1,8 +1,15 @@
 import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
-import { applyDefaults, keepSecrets, redactConfig, secretFields, validateConfig } from './config-fields.ts'
+import {
+  applyDefaults,
+  findStrayedSecrets,
+  keepSecrets,
+  redactConfig,
+  secretFields,
+  validateConfig,
+} from './config-fields.ts'
 import { kinds } from './index.ts'
-import { secretField } from './kind.ts'
+import { DESTINATION_MARK, destinationField, secretField } from './kind.ts'
 
 const schema = Type.Object({
   host: Type.String({ minLength: 1, maxLength: 10 }),
@@ -29,11 +36,39 @@ describe('secret fields', () => {
     expect(keepSecrets(schema, config, { host: HIDDEN })).toEqual({ host: HIDDEN, password: 'pw' })
   })
 
+  it('do not stray to where the rest of the configuration would have them sent', () => {
+    const home = Type.Object({
+      host: Type.String(destinationField({})),
+      port: Type.Integer(destinationField({ default: 5432 })),
+      ca: Type.Optional(Type.String(destinationField({}))),
+      note: Type.Optional(Type.String()),
+      password: Type.Optional(Type.String(secretField({}))),
+    })
+    const before = { host: 'h', port: 5432, password: 'pw' }
+    const strayed = (after: object) => findStrayedSecrets(home, before, { ...after })?.changed
+    for (const after of [{ host: 'h' }, { host: 'h', port: 5432, password: HIDDEN, note: 'n' }])
+      expect(strayed(after)).toBeUndefined()
+    expect(strayed({ host: 'other', password: HIDDEN })).toEqual(['host'])
+    expect(strayed({ host: 'h', port: 1, ca: 'mine' })).toEqual(['port', 'ca'])
+    expect(strayed({})).toEqual(['host'])
+    expect(strayed({ host: 'other', password: 'given again' })).toBeUndefined()
+    expect(findStrayedSecrets(home, { host: 'h', port: 5432 }, { host: 'other' })).toBeUndefined()
+  })
+
   it('are marked on the built-in kinds', () => {
     const found = kinds.map((kind) => [kind.type, secretFields(kind.config)])
     expect(found).toEqual([
       ['jwt', ['signing_key']],
       ['postgres', ['password']],
+    ])
+    // Of a kind that sends its secrets somewhere, the fields that say where.
+    const where = kinds.map(({ type, config }) => [
+      type,
+      Object.keys(config.properties).filter((name) => DESTINATION_MARK in (config.properties[name] ?? {})),
+    ])
+    expect(where).toEqual([
+      ['jwt', []],
+      ['postgres', ['host', 'port', 'tls', 'ca', 'local']],
     ])
   })
 })

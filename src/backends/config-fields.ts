@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { TObject, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { SECRET_MARK } from './kind.ts'
+import { DESTINATION_MARK, SECRET_MARK } from './kind.ts'
 
 /** What stands for a secret wherever a configuration is shown; sent back, it means "as it was". */
 const HIDDEN = '[redacted]'
@@ -10,8 +11,12 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** The fields that are sealed, in the schema's order. */
 export function secretFields(schema: TObject): string[] {
+  return markedFields(schema, SECRET_MARK)
+}
+
+function markedFields(schema: TObject, mark: string): string[] {
   return Object.entries(schema.properties)
-    .filter(([, field]) => SECRET_MARK in field)
+    .filter(([, field]) => mark in field)
     .map(([name]) => name)
 }
 
@@ -31,6 +36,24 @@ export function keepSecrets(schema: TObject, before: Fields, after: Fields): Rec
     else kept[field] = before[field]
   }
   return kept
+}
+
+/**
+ * The secrets that `keepSecrets` would keep, and the changed fields that would have them sent elsewhere: whoever may
+ * change a backend may not therefore read its secrets. Undefined where nothing is so.
+ */
+export function findStrayedSecrets(
+  schema: TObject,
+  before: Fields,
+  after: Fields,
+): { secrets: string[]; changed: string[] } | undefined {
+  const kept = (name: string) => after[name] === undefined || after[name] === HIDDEN
+  const secrets = secretFields(schema).filter((name) => before[name] !== undefined && kept(name))
+  const whole = applyDefaults(schema, after) as Fields
+  const changed = markedFields(schema, DESTINATION_MARK).filter(
+    (name) => !isDeepStrictEqual(before[name], whole[name]),
+  )
+  return secrets.length > 0 && changed.length > 0 ? { secrets, changed } : undefined
 }
 
 /** A copy with the schema's defaults filled in; values that are not objects come back as they are. */

@@ -107,3 +107,11 @@ export const SECRET_MARK = 'x-secret'
 export function secretField<T extends object>(options: T): T & { 'x-secret': true } {
   return { ...options, [SECRET_MARK]: true }
 }
+
+/** The mark of a configuration field that says where the secrets are sent, or how they are kept from others on the way. */
+export const DESTINATION_MARK = 'x-destination'
+
+/** Adds the mark to the options of a TypeBox field: when it changes, the secrets must be given again. */
+export function destinationField<T extends object>(options: T): T & { 'x-destination': true } {
+  return { ...options, [DESTINATION_MARK]: true }
+}

@@ -1,6 +1,13 @@
 import { nameKey } from '../domain/agent.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
-import { applyDefaults, findParamFaults, keepSecrets, redactConfig, validateConfig } from './config-fields.ts'
+import {
+  applyDefaults,
+  findParamFaults,
+  findStrayedSecrets,
+  keepSecrets,
+  redactConfig,
+  validateConfig,
+} from './config-fields.ts'
 import type { Backend, Host, Kind } from './kind.ts'
 
 /** What is configured, as the store keeps it; `config` is opened already. */
@@ -50,6 +57,12 @@ export interface Registry {
     before: Record<string, unknown>,
     after: Record<string, unknown>,
   ): Record<string, unknown>
+  /** The secrets that would be kept, and the changed fields that would have them sent elsewhere. */
+  strayedSecrets(
+    kind: Kind,
+    before: Record<string, unknown>,
+    after: Record<string, unknown>,
+  ): { secrets: string[]; changed: string[] } | undefined
   /** One that is not stored: to try a configuration. The caller disposes of it. */
   openTrial(kind: Kind, name: string, config: Record<string, unknown>): Promise<Backend>
   /** The instances of this node, of one kind or of all, are replaced when they are next asked for. */
@@ -146,6 +159,7 @@ export function createRegistry(parts: RegistryParts): Registry {
     paramFaults: (kind, params) => findParamFaults(kind.params, params),
     redact: (kind, config) => redactConfig(kind.config, config),
     keepSecrets: (kind, before, after) => keepSecrets(kind.config, before, after),
+    strayedSecrets: (kind, before, after) => findStrayedSecrets(kind.config, before, after),
     openTrial: (kind, name, config) => kind.open(config, parts.host(name)),
     reload: (kind) => {
       for (const [key, one] of live) if (kind === undefined || one.open.kind.type === kind) linger(key, one)

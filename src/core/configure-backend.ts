@@ -89,6 +89,7 @@ export async function changeBackend(
   const before = definitionOf(core, row)
   const set: Partial<BackendRow> = readRules(kind, command, row)
   if (command.config !== undefined) {
+    requireSecretsAtHome(core, kind, before.config, command.config)
     const config = await readConfig(
       core,
       kind,
@@ -108,6 +109,23 @@ export async function changeBackend(
   if (!outcome.done)
     throw new Problem('conflict', { message: 'The backend was changed by somebody else; read it again.' })
   return { ...row, ...set }
+}
+
+/** A password must not be had by sending it to a server of one's own. */
+function requireSecretsAtHome(
+  core: Parts,
+  kind: Kind,
+  before: Record<string, unknown>,
+  after: Record<string, unknown>,
+): void {
+  const strayed = core.backends.strayedSecrets(kind, before, after)
+  if (strayed === undefined) return
+  const [secrets, changed] = [strayed.secrets, strayed.changed].map((names) => quoted(names))
+  throw invalid(`Send ${secrets} again: ${changed} would have it sent elsewhere, or less protected.`)
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(', ')
 }
 
 async function readConfig(

@@ -70,7 +70,7 @@ export interface TestApp {
   as(token: string | undefined): Client
   newAgent(wish?: { name?: string; scopes?: readonly string[]; expires_in?: string }): Promise<NewAgent>
   /** A backend of kind `jwt`; its name. */
-  newBackend(wish?: Record<string, unknown>): Promise<string>
+  newBackend(wish?: Record<string, unknown>, query?: string): Promise<string>
   /** An access token of this agent; `scope` as the form has it. */
   accessToken(agent: NewAgent, scope?: string): Promise<string>
   /** Bytes as they are: every header as given, `Host` included. */
@@ -150,9 +150,9 @@ export async function startApp(wish: AppWish = {}): Promise<TestApp> {
       if (reply.status !== 200) throw new Error(`no agent: ${reply.text}`)
       return { ...reply.body, client: as(reply.body.token) }
     },
-    async newBackend(backend = {}) {
+    async newBackend(backend = {}, query = '') {
       count += 1
-      const reply = await admin('POST', '/v1/admin/backends', {
+      const reply = await admin('POST', `/v1/admin/backends${query}`, {
         type: 'jwt',
         name: `be-${count}`,
         config: { audience: 'tests' },

@@ -1,18 +1,20 @@
 import Type, { type Static } from 'typebox'
-import { BackendError, secretField } from '../kind.ts'
+import { BackendError, destinationField, secretField } from '../kind.ts'
 import { findPlaceholderFaults } from './statements.ts'
 
 /** A name inside the database: any characters but NUL, which PostgreSQL's protocol cannot carry. */
 const name = (description: string) =>
   Type.String({ minLength: 1, maxLength: 63, pattern: '^[^\\u0000]+$', description })
-const hostName = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._:-]+$', description })
+const hostName = (description: string, mark = {}) =>
+  Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._:-]+$', description, ...mark })
 const portNumber = { minimum: 1, maximum: 65_535 }
 
 export const config = Type.Object(
   {
-    host: hostName('Address of the server.'),
-    port: Type.Integer({ ...portNumber, default: 5432, description: 'Port of the server.' }),
+    host: hostName('Address of the server.', destinationField({})),
+    port: Type.Integer(
+      destinationField({ ...portNumber, default: 5432, description: 'Port of the server.' }),
+    ),
     database: name('Database to connect to; roles are created from here.'),
     username: name('Role that Mayfly logs in as.'),
     password: Type.Optional(
@@ -21,18 +23,28 @@ export const config = Type.Object(
       ),
     ),
     tls: Type.Optional(
-      Type.Union([Type.Literal('disable'), Type.Literal('require'), Type.Literal('verify-full')], {
-        description:
-          'disable, require (encrypted, certificate not checked) or verify-full. Default: verify-full; disable when local.',
-      }),
+      Type.Union(
+        [Type.Literal('disable'), Type.Literal('require'), Type.Literal('verify-full')],
+        destinationField({
+          description:
+            'disable, require (encrypted, certificate not checked) or verify-full. Default: verify-full; disable when local.',
+        }),
+      ),
     ),
     ca: Type.Optional(
-      Type.String({ maxLength: 32_768, description: 'PEM of the certificate authority, for verify-full.' }),
+      Type.String(
+        destinationField({
+          maxLength: 32_768,
+          description: 'PEM of the certificate authority, for verify-full.',
+        }),
+      ),
     ),
-    local: Type.Boolean({
-      default: false,
-      description: 'The server is on this machine or in its own network: permits loopback addresses.',
-    }),
+    local: Type.Boolean(
+      destinationField({
+        default: false,
+        description: 'The server is on this machine or in its own network: permits loopback addresses.',
+      }),
+    ),
     grant: Type.Union([Type.Literal('read-only'), Type.Literal('read-write'), Type.Literal('statements')], {
       default: 'read-only',
       description: 'What a credential may do: read-only, read-write, or your own statements.',
