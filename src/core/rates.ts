@@ -6,6 +6,7 @@ export interface Rate {
   readonly perMs: number
 }
 
+/** A key begins with the name of its limit and a `|`. */
 export interface Rates {
   /** Takes one, or says how many seconds to wait. */
   take(key: string, rate: Rate, now: number): number
@@ -13,41 +14,56 @@ export interface Rates {
   wait(key: string, rate: Rate, now: number): number
 }
 
+interface Bucket {
+  left: number
+  at: number
+}
+
+/** Of each limit. */
 const MAX_KEYS = 50_000
 
 export function createRates(): Rates {
-  const buckets = new Map<string, { left: number; at: number; rate: Rate }>()
+  /** By limit: a flood of one (failed logins, of which anybody can make as many keys as he likes) forgets no other. */
+  const books = new Map<string, Map<string, Bucket>>()
 
-  function refilled(key: string, rate: Rate, now: number): { left: number; at: number; rate: Rate } {
-    const known = buckets.get(key)
-    if (known === undefined) return { left: rate.count, at: now, rate }
-    return {
-      left: Math.min(rate.count, known.left + ((now - known.at) * rate.count) / rate.perMs),
-      at: now,
-      rate,
+  function bookOf(key: string): Map<string, Bucket> {
+    const limit = key.slice(0, key.indexOf('|'))
+    let book = books.get(limit)
+    if (book === undefined) {
+      book = new Map()
+      books.set(limit, book)
     }
+    return book
+  }
+
+  function refilled(known: Bucket | undefined, rate: Rate, now: number): Bucket {
+    if (known === undefined) return { left: rate.count, at: now }
+    const left = Math.min(rate.count, known.left + ((now - known.at) * rate.count) / rate.perMs)
+    return { left, at: now }
   }
 
   function seconds(left: number, rate: Rate): number {
     return left >= 1 ? 0 : Math.max(1, Math.ceil(((1 - left) * rate.perMs) / rate.count / 1_000))
   }
 
-  /** The oldest go, a tenth at a time: a flood of new keys must not cost a walk over all of them each. */
-  function shed(): void {
-    for (const key of buckets.keys()) {
-      if (buckets.size < MAX_KEYS * 0.9) break
-      buckets.delete(key)
+  /** What was longest not asked for goes, a tenth at a time: new keys must not cost a walk over all of them each. */
+  function shed(book: Map<string, Bucket>): void {
+    for (const key of book.keys()) {
+      if (book.size < MAX_KEYS * 0.9) break
+      book.delete(key)
     }
   }
 
   return {
-    wait: (key, rate, now) => seconds(refilled(key, rate, now).left, rate),
+    wait: (key, rate, now) => seconds(refilled(bookOf(key).get(key), rate, now).left, rate),
     take(key, rate, now) {
-      const bucket = refilled(key, rate, now)
+      const book = bookOf(key)
+      const bucket = refilled(book.get(key), rate, now)
       const wait = seconds(bucket.left, rate)
       if (wait === 0) bucket.left -= 1
-      if (!buckets.has(key) && buckets.size >= MAX_KEYS) shed()
-      buckets.set(key, bucket)
+      // Taken out first, so that it stands last.
+      if (!book.delete(key) && book.size >= MAX_KEYS) shed(book)
+      book.set(key, bucket)
       return wait
     },
   }
