@@ -60,8 +60,14 @@ async function issueOnce(
     command.idempotencyKey === undefined ? undefined : await replayReply(core, caller, backend, command)
   if (replay?.reply !== undefined) return replay.reply
   const plan = decide(core, caller, backend, command, origin, replay?.claim)
-  await checkLimits(core, plan)
-  return backend.kind.upstream ? issueAtUpstream(core, plan) : issueLocally(core, plan)
+  const settled = await checkLimits(core, plan).catch((error: unknown) => {
+    throw deny(core, caller, origin, command, error, backend.name)
+  })
+  try {
+    return await (backend.kind.upstream ? issueAtUpstream(core, plan) : issueLocally(core, plan))
+  } finally {
+    settled()
+  }
 }
 
 /** Pure decisions, and the denial recorded where one falls. */
