@@ -4,12 +4,20 @@ import { networkOf } from '../domain/network.ts'
 import type { Admission } from '../domain/policy.ts'
 import { invalid, Problem } from '../domain/problems.ts'
 import { requireScopes } from '../domain/scope.ts'
+import type { Step } from '../store/change.ts'
 import { audit } from './audit-entry.ts'
 import { commit, commitOrConflict } from './commit.ts'
 import type { Core, Origin } from './context.ts'
-import { prepareAgent } from './create-agent.ts'
+import { type CreatedAgent, prepareAgent } from './create-agent.ts'
 import { takeTurn } from './in-turn.ts'
-import { boundsNote, judgeEnrollment, reservedNote, TAKEN } from './judge-enrollment.ts'
+import {
+  admissionTurn,
+  boundsNote,
+  fullNote,
+  judgeEnrollment,
+  reservedNote,
+  TAKEN,
+} from './judge-enrollment.ts'
 import { answerOf, type Enrollment, statusOf, UNDECIDED } from './pending-enrollment.ts'
 import { takeOrRefuse } from './rates.ts'
 
@@ -152,6 +160,10 @@ function requested(
   })
 }
 
+/** Nodes that admit by one policy at once stand in each other's way so often before it is left to the administrator. */
+const TRIES = 5
+const BUSY = 'Too many ask at once for what the policy may give.'
+
 /** Approves at once, or says why an administrator must look at it. */
 async function admit(
   core: Parts,
@@ -160,43 +172,65 @@ async function admit(
   command: EnrollCommand,
   origin: Origin,
 ): Promise<Enrollment | string> {
-  const now = core.store.now()
+  let turn = await admissionTurn(core, policy)
   const bound = await boundsNote(core, policy, 'take')
   if (bound !== undefined) return bound
   const made = await prepareAdmitted(core, row, scopes, lifetimeMs, policy.name)
   if (made instanceof Problem) return made.message
-  const { agent } = made
-  const approved: Enrollment = {
+  for (let attempt = 1; ; attempt += 1) {
+    const approved = approvedBy(core, row, made, policy.name, lifetimeMs)
+    const outcome = await commit(core, [
+      ...turn,
+      ...admitted(core, approved, made, policy.name, command, origin),
+    ])
+    if (outcome.done) return approved
+    if (outcome.step >= turn.length || attempt === TRIES) return outcome.step < turn.length ? BUSY : TAKEN
+    turn = await admissionTurn(core, policy)
+    const full = await fullNote(core, policy)
+    if (full !== undefined) return full
+  }
+}
+
+function approvedBy(
+  core: Parts,
+  row: Enrollment,
+  made: CreatedAgent,
+  policy: string,
+  lifetimeMs: number | undefined,
+): Enrollment {
+  const now = core.store.now()
+  return {
     ...row,
-    scopes: agent.scopes,
+    scopes: made.agent.scopes,
     status: 'approved',
-    note: `Approved by the policy "${policy.name}".`,
-    agent_id: agent.id,
+    note: `Approved by the policy "${policy}".`,
+    agent_id: made.agent.id,
     lifetime_ms: lifetimeMs ?? null,
     decided_at: now,
     decided_by: 'system',
     answer: core.sealer.seal('enrollments', row.id, 'answer', answerOf(made)),
     collect_until: now + COLLECT_MS,
   }
-  const why = { enrollment_id: row.id, policy: policy.name }
-  const outcome = await commit(core, [
-    ...made.steps,
-    { op: 'insert', table: 'enrollments', row: approved },
-    requested(core, row, { policy: policy.name }, command, origin),
-    audit(core, undefined, origin, {
-      action: 'enrollment.approved',
-      agent,
-      scopes: agent.scopes,
-      details: why,
-    }),
-    audit(core, undefined, origin, {
-      action: 'agent.created',
-      agent,
-      scopes: agent.scopes,
-      details: { ...why, expires_at: agent.expires_at },
-    }),
-  ])
-  return outcome.done ? approved : TAKEN
+}
+
+function admitted(
+  core: Parts,
+  row: Enrollment,
+  { agent, steps }: CreatedAgent & { readonly steps: readonly Step[] },
+  policy: string,
+  command: EnrollCommand,
+  origin: Origin,
+): Step[] {
+  const why = { enrollment_id: row.id, policy }
+  const entry = (action: 'enrollment.approved' | 'agent.created', details: Record<string, unknown>) =>
+    audit(core, undefined, origin, { action, agent, scopes: agent.scopes, details })
+  return [
+    ...steps,
+    { op: 'insert', table: 'enrollments', row },
+    requested(core, row, { policy }, command, origin),
+    entry('enrollment.approved', why),
+    entry('agent.created', { ...why, expires_at: agent.expires_at }),
+  ]
 }
 
 async function prepareAdmitted(

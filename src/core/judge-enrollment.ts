@@ -1,6 +1,7 @@
 import { nameKey, requireName } from '../domain/agent.ts'
 import { type Admission, admissionBounds, type CompiledPolicy, decideAdmission } from '../domain/policy.ts'
 import { Problem } from '../domain/problems.ts'
+import type { Step } from '../store/change.ts'
 import type { Core, Settings } from './context.ts'
 
 export const TAKEN = 'An agent of this name exists already.'
@@ -42,13 +43,37 @@ export async function boundsNote(
   policy: CompiledPolicy,
   how: 'take' | 'wait',
 ): Promise<string | undefined> {
-  const { maxAgents, rate } = admissionBounds(policy)
-  const named = `The policy "${policy.name}"`
-  if (maxAgents !== undefined && (await core.store.agents.countByPolicy(policy.name)) >= maxAgents)
-    return `${named} has as many agents as it may have.`
+  const { rate } = admissionBounds(policy)
+  const full = await fullNote(core, policy)
+  if (full !== undefined) return full
   if (rate !== undefined && core.rates[how](`admit|${policy.name}`, rate, core.store.now()) > 0)
-    return `${named} has admitted as many agents as it may in this time.`
+    return `The policy "${policy.name}" has admitted as many agents as it may in this time.`
   return undefined
+}
+
+/** Why the policy may not have one more agent. */
+export async function fullNote(
+  core: Pick<Core, 'store'>,
+  policy: CompiledPolicy,
+): Promise<string | undefined> {
+  const { maxAgents } = admissionBounds(policy)
+  if (maxAgents === undefined || (await core.store.agents.countByPolicy(policy.name)) < maxAgents)
+    return undefined
+  return `The policy "${policy.name}" has as many agents as it may have.`
+}
+
+/**
+ * To be read before the agents are counted, and committed first: refused when any node has admitted another by this
+ * policy since, so that what was counted still is so.
+ */
+export async function admissionTurn(core: Pick<Core, 'store'>, policy: CompiledPolicy): Promise<Step[]> {
+  if (admissionBounds(policy).maxAgents === undefined) return []
+  const { meta } = core.store
+  const key = `admitted|${policy.name}`
+  const admitted = await meta.get(key)
+  return [
+    admitted === undefined ? meta.add(key, '1') : meta.replace(key, admitted, `${Number(admitted) + 1}`),
+  ]
 }
 
 /** A reserved name is well-formed: that it is reserved is for the administrator. Throws `invalid_request`. */

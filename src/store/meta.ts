@@ -2,7 +2,7 @@ import type { Step } from './change.ts'
 import type { Engine } from './engine.ts'
 import { run } from './run.ts'
 
-/** Single values by name: `key_check`, `hash_key` (sealed). */
+/** Single values by name: `key_check`, `hash_key` (sealed), and `admitted|<policy>`, a count of admissions. */
 export function createMeta(engine: Engine) {
   const { build, read } = engine
   return {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually, startApp, type TestApp } from '../support/app.ts'
+import { newEnrollee } from '../support/enrollee.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 
 const TIMES = 50
@@ -144,5 +145,27 @@ describe('the sweepers of two nodes', () => {
     )
     for (const action of ['credential.expired', 'credential.settled'])
       expect((await of(action)).sort()).toEqual([...ids].sort())
+  })
+})
+
+describe('a policy', () => {
+  test('has no more agents than max_agents, whichever node admits them', async () => {
+    const yaml = [1, 2, 3, 4]
+      .map((n) => `  - { name: p${n}, pattern: "p${n}-*", scopes: [a], auto_approve: true, max_agents: 2 }`)
+      .join('\n')
+    const wish = { databaseUrl: database.url, masterKeyFile: join(a.directory, 'master.key') }
+    const nodes = await Promise.all(
+      [1, 2, 3].map(() =>
+        startApp({ ...wish, yaml: `policies:\n${yaml}\nlimits: {enrollments_per_minute: 100}\n` }),
+      ),
+    )
+    const ask = async (node: TestApp, name: string) =>
+      (await node.as(undefined).post('/v1/enroll', { name, public_key: newEnrollee().publicKey })).body.status
+    for (const policy of ['p1', 'p2', 'p3', 'p4']) {
+      const asked = nodes.flatMap((node, n) => [1, 2].map((time) => ask(node, `${policy}-${n}-${time}`)))
+      expect((await Promise.all(asked)).filter((status) => status === 'approved')).toHaveLength(2)
+      expect(await a.core.store.agents.countByPolicy(policy)).toBe(2)
+    }
+    await Promise.all(nodes.map((node) => node.close()))
   })
 })
