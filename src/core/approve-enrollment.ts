@@ -40,10 +40,10 @@ export async function approveEnrollment(
   const row = await findPending(core, id)
   const scopes = [...new Set(command.scopes ?? readScopes(row.scopes))]
   requireScopes(scopes)
-  requireHeld(core, caller, scopes, origin)
   const asked = row.lifetime_ms ?? undefined
   const lifetimeMs =
     command.expires_in === undefined ? asked : requireLifetime(command.expires_in, 'expires_in')
+  requireHeld(core, caller, { scopes, lifetimeMs }, origin)
   const decision = { scopes, lifetimeMs, note: command.note ?? null }
   return row.agent_id === null
     ? approveAgent(core, caller, row, decision, origin)

@@ -148,6 +148,8 @@ export function callerOf({ client, method }: AuthenticatedClient): AgentCaller {
     agentName: client.agentName,
     version: client.version,
     scopes: client.scopes,
+    // A client is given tokens, which are checked at each use, and grants nothing.
+    timed: [],
     agentExpiresAt: client.agentExpiresAt,
     createdAt: client.createdAt,
     policy: client.policy,

@@ -1,6 +1,6 @@
 import { MAX_JWT_BYTES } from '../domain/limits.ts'
-import { intersectScopes } from '../domain/scope.ts'
-import type { AgentRow } from '../store/schema.ts'
+import { type HeldScopes, intersectScopes } from '../domain/scope.ts'
+import type { AgentGrantRow, AgentRow } from '../store/schema.ts'
 import type { AgentCaller, Core } from './context.ts'
 
 /**
@@ -108,6 +108,7 @@ async function build(core: Parts, row: AgentRow, token: TokenPart, generation: n
     agentName: row.name,
     version: row.version,
     scopes: token.scopes === undefined ? [...new Set(own)] : intersectScopes(token.scopes, own),
+    timed: timedParts(row, grants),
     agentExpiresAt: row.expires_at,
     createdAt: row.created_at,
     policy: row.policy,
@@ -116,6 +117,14 @@ async function build(core: Parts, row: AgentRow, token: TokenPart, generation: n
     generation,
   }
   return { caller, validUntil: Math.min(...ends.map((end) => end ?? NEVER)) }
+}
+
+function timedParts(row: AgentRow, grants: readonly AgentGrantRow[]): HeldScopes[] {
+  if (grants.every((grant) => grant.expires_at === null)) return []
+  return [
+    { scopes: readScopes(row.scopes), until: NEVER },
+    ...grants.map((grant) => ({ scopes: readScopes(grant.scopes), until: grant.expires_at ?? NEVER })),
+  ]
 }
 
 function isAlive(core: Parts, row: AgentRow | undefined): row is AgentRow {

@@ -1,6 +1,7 @@
 import type { Registry } from '../backends/registry.ts'
 import type { IdKind } from '../domain/ids.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
+import type { HeldScopes } from '../domain/scope.ts'
 import type { SigningIdentity } from '../domain/signing-identity.ts'
 import type * as bearer from '../keys/bearer.ts'
 import type * as jwtKeys from '../keys/jwt-keys.ts'
@@ -86,6 +87,8 @@ export interface AgentCaller {
   readonly version: number
   /** What this call may do: the token's scopes ∩ the agent's own now. */
   readonly scopes: readonly string[]
+  /** Where some of what the agent holds is granted for a time: all that it holds, with the ends. Empty: it is for good. */
+  readonly timed: readonly HeldScopes[]
   readonly agentExpiresAt: number | null
   readonly createdAt: number
   readonly policy: string | null

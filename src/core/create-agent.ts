@@ -1,7 +1,7 @@
 import { nameKey, requireName } from '../domain/agent.ts'
 import { requireLifetime } from '../domain/duration.ts'
 import { Problem } from '../domain/problems.ts'
-import { covers, requireScopes } from '../domain/scope.ts'
+import { coversAny, heldUntil, requireScopes } from '../domain/scope.ts'
 import type { Step } from '../store/change.ts'
 import type { AgentRow } from '../store/schema.ts'
 import { actorOf, audit } from './audit-entry.ts'
@@ -34,9 +34,9 @@ export async function createAgent(
   requireName(command.name)
   const scopes = command.scopes ?? []
   requireScopes(scopes)
-  requireHeld(core, caller, scopes, origin)
   const lifetimeMs =
     command.expires_in === undefined ? undefined : requireLifetime(command.expires_in, 'expires_in')
+  requireHeld(core, caller, { scopes, lifetimeMs }, origin)
   const made = await prepareAgent(core, {
     name: command.name,
     scopes,
@@ -55,24 +55,28 @@ export async function createAgent(
   return made
 }
 
-/** Nobody grants what they do not hold (decisions §5.2), the local host excepted. */
+/** Nobody grants what they do not hold (decisions §5.2), nor for longer than they hold it; the local host excepted. */
 export function requireHeld(
-  core: Pick<Core, 'denials'>,
+  core: Pick<Core, 'denials' | 'store'>,
   caller: Caller,
-  scopes: readonly string[],
+  { scopes, lifetimeMs }: { readonly scopes: readonly string[]; readonly lifetimeMs: number | undefined },
   origin: Origin,
 ): void {
   if (caller.kind === 'local') return
+  const refuse = (reason: string, scope: string, message: string): Problem => {
+    core.denials.record(caller, origin, { action: 'auth.failed', details: { reason, scope } })
+    return new Problem('insufficient_scope', { message, scope })
+  }
+  const until = lifetimeMs === undefined ? Number.POSITIVE_INFINITY : core.store.now() + lifetimeMs
   for (const scope of scopes) {
-    if (caller.scopes.some((held) => covers(held, scope))) continue
-    core.denials.record(caller, origin, {
-      action: 'auth.failed',
-      details: { reason: 'grant_not_held', scope },
-    })
-    throw new Problem('insufficient_scope', {
-      message: 'You can only grant scopes that you hold yourself.',
-      scope,
-    })
+    if (!coversAny(caller.scopes, scope))
+      throw refuse('grant_not_held', scope, 'You can only grant scopes that you hold yourself.')
+    const end = heldUntil(caller.timed, [scope])
+    if (end < until) {
+      const time = new Date(end).toISOString()
+      const message = `You hold a scope of these until ${time}: grant it for no longer, by "expires_in".`
+      throw refuse('grant_outlives', scope, message)
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import type { OpenBackend } from '../backends/registry.ts'
 import { nameKey } from '../domain/agent.ts'
 import { invalid, Problem } from '../domain/problems.ts'
-import { decideGrant, requireScopes, scopeHere } from '../domain/scope.ts'
+import { absoluteScope, decideGrant, heldUntil, requireScopes, scopeHere } from '../domain/scope.ts'
 import { decideLifetime } from '../domain/ttl.ts'
 import { checkLimits } from './check-limits.ts'
 import type { AgentCaller, Core, Origin } from './context.ts'
@@ -96,7 +96,7 @@ function decide(
       minTtlMs: backend.kind.limits.minTtlMs,
       agentMaxTtlMs: policy?.maxTtlMs,
     }
-    const { ttlMs, expiresAt } = decideLifetime(command.ttl, rule, caller.agentExpiresAt, now)
+    const lifetime = decideLifetime(command.ttl, rule, caller.agentExpiresAt, now)
     const params = command.params ?? {}
     const faults = core.backends.paramFaults(backend.kind, params)
     if (faults.length > 0) throw invalid(`"params" is not valid: ${faults.slice(0, 5).join(' ')}`)
@@ -106,9 +106,9 @@ function decide(
       origin,
       backend,
       scopes: grant.granted,
-      ttlMs,
+      ttlMs: lifetime.ttlMs,
       now,
-      expiresAt,
+      expiresAt: Math.min(lifetime.expiresAt, endOfGrant(caller, backend.name, grant.granted)),
       params,
       metadata: command.metadata,
       claim,
@@ -116,6 +116,15 @@ function decide(
   } catch (error) {
     throw deny(core, caller, origin, command, error, backend.name)
   }
+}
+
+/** Extra scopes end by themselves (decisions §5.5), and what was got by them with them. */
+function endOfGrant(caller: AgentCaller, backend: string, granted: readonly string[]): number {
+  if (caller.timed.length === 0) return Number.POSITIVE_INFINITY
+  return heldUntil(
+    caller.timed,
+    granted.map((scope) => absoluteScope(backend, scope)),
+  )
 }
 
 const refusals = {

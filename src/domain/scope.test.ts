@@ -5,6 +5,7 @@ import {
   covers,
   coversAny,
   decideGrant,
+  heldUntil,
   intersectScopes,
   isAdminScope,
   isScope,
@@ -243,5 +244,22 @@ describe('what a request is granted', () => {
       ),
       { numRuns: 2_000 },
     )
+  })
+})
+
+describe('until when scopes are held', () => {
+  const good = { scopes: ['a', 'b:read'], until: Number.POSITIVE_INFINITY }
+  const soon = { scopes: ['b', 'c:*'], until: 10 }
+  const later = { scopes: ['c:x'], until: 20 }
+  test.each([
+    [[], ['a'], Number.POSITIVE_INFINITY],
+    [[good, soon, later], [], Number.POSITIVE_INFINITY],
+    [[good, soon, later], ['a:x', 'b:read:y'], Number.POSITIVE_INFINITY],
+    [[good, soon, later], ['a', 'b:write'], 10],
+    [[good, soon, later], ['c:x'], 20],
+    [[good, soon, later], ['c:x', 'c:y'], 10],
+    [[good, soon, later], ['d'], Number.NEGATIVE_INFINITY],
+  ])('by %j of %j', (parts, wanted, until) => {
+    expect(heldUntil(parts, wanted)).toBe(until)
   })
 })

@@ -46,6 +46,22 @@ export function coversAny(patterns: readonly string[], wanted: string): boolean 
   return patterns.some((pattern) => covers(pattern, wanted))
 }
 
+/** A part of what an agent holds. */
+export interface HeldScopes {
+  readonly scopes: readonly string[]
+  /** Epoch ms; `Infinity`: for good. */
+  readonly until: number
+}
+
+/** Until when all of `wanted` (absolute) are held, each by the part that holds it longest. No parts: all is for good. */
+export function heldUntil(parts: readonly HeldScopes[], wanted: readonly string[]): number {
+  if (parts.length === 0) return Number.POSITIVE_INFINITY
+  const ends = wanted.map((scope) =>
+    Math.max(...parts.filter((part) => coversAny(part.scopes, scope)).map((part) => part.until)),
+  )
+  return Math.min(...ends)
+}
+
 /** The one scope that grants exactly what both grant: `a:b*` and `a:*:read` meet in `a:b*:read`. */
 function meet(left: string, right: string): string | undefined {
   const a = left.split(':')

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
+import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startApp()
+  await app.newBackend({ name: 'orders' })
+})
+afterAll(() => app.close())
+
+/** An agent with these scopes for good and `more` for an hour. */
+async function newTimed(scopes: string[], more: string[]): Promise<{ agent: NewAgent; endsAt: number }> {
+  const agent = await app.newAgent({ scopes })
+  const { id } = (await agent.client.post('/v1/request', { scopes: more, expires_in: '1h' })).body
+  const approved = await app.admin('POST', `/v1/admin/pending/${id}/approve`)
+  expect(approved.status).toBe(200)
+  return { agent, endsAt: Date.parse(approved.body.decided_at) + HOUR_MS }
+}
+
+const endOf = (reply: { body: { expires_at: string } }) => Date.parse(reply.body.expires_at)
+
+describe('a credential', () => {
+  test('ends with the extra scopes that it was got by, and no sooner with others', async () => {
+    const { agent, endsAt } = await newTimed(['orders:read'], ['orders:write'])
+    const tokens = [agent.token, await app.accessToken(agent)]
+    for (const client of tokens.map((token) => app.as(token))) {
+      const issue = (scopes?: string[], ttl = '20h') =>
+        client.post('/v1/credentials/orders', { ttl, ...(scopes && { scopes }) })
+      for (const scopes of [['write'], ['orders:write'], ['read', 'write:x'], undefined])
+        expect(endOf(await issue(scopes))).toBe(Math.floor(endsAt / 1_000) * 1_000)
+      expect(endOf(await issue(['read']))).toBeGreaterThan(endsAt + 18 * HOUR_MS)
+      expect(endOf(await issue(['write'], '10m'))).toBeLessThan(endsAt - 49 * MINUTE_MS)
+    }
+  })
+
+  test('is not shortened by scopes that were added for good', async () => {
+    const { agent, endsAt } = await newTimed([], ['orders:write'])
+    const { id } = (await agent.client.post('/v1/request', { scopes: ['orders:write'] })).body
+    expect((await app.admin('POST', `/v1/admin/pending/${id}/approve`)).status).toBe(200)
+    expect(endOf(await agent.client.post('/v1/credentials/orders', { ttl: '20h' }))).toBeGreaterThan(endsAt)
+  })
+})
+
+describe('what is held for a time', () => {
+  const own = ['admin:agents:write', 'admin:enrollments:write', 'stock']
+
+  test('is granted to a new agent for no longer', async () => {
+    const { agent } = await newTimed(own, ['orders'])
+    const make = (name: string, more: object) =>
+      agent.client.post('/v1/admin/agents', { name, scopes: ['stock', 'orders:read'], ...more })
+    for (const more of [{}, { expires_in: '61m' }]) {
+      const refused = await make('longer', more)
+      expect([refused.status, refused.body.error.code]).toEqual([403, 'insufficient_scope'])
+      expect(refused.body.error.message).toMatch(/until 20\d\d-.*"expires_in"/)
+      expect(refused.headers.get('www-authenticate')).toContain('scope="orders:read"')
+    }
+    expect((await make('shorter', { expires_in: '50m' })).status).toBe(200)
+    const stock = { name: 'stockist', scopes: ['stock:read'] }
+    expect((await agent.client.post('/v1/admin/agents', stock)).body.expires_at).toBeNull()
+  })
+
+  test('is not made permanent by approving one’s own request', async () => {
+    const { agent } = await newTimed(own, ['orders'])
+    const { id } = (await agent.client.post('/v1/request', { scopes: ['orders'] })).body
+    const approve = (body?: object) => agent.client.post(`/v1/admin/pending/${id}/approve`, body)
+    expect((await approve()).body.error.code).toBe('insufficient_scope')
+    expect((await approve({ expires_in: '30m' })).status).toBe(200)
+    const audit = await app.admin('GET', `/v1/admin/audit?agent=${agent.name}&action=auth.failed`)
+    expect(audit.body).toMatchObject([{ details: { reason: 'grant_outlives', scope: 'orders' } }])
+  })
+})
