@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import type { Config } from './config/config.ts'
@@ -35,7 +35,7 @@ import type { Metrics } from './metrics.ts'
 /** Where the service is spoken to. */
 export interface Faces {
   readonly server: HttpServer
-  /** Writes the admin token file and listens. Returns the base address. */
+  /** Listens, and writes the admin token file. Returns the base address. */
   listen(): Promise<string>
   /** No new connections; those at work finish. */
   drain(): Promise<void>
@@ -125,13 +125,21 @@ function listeners(config: Config, server: HttpServer, adminToken: string, fromU
     listen: async () => {
       mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
       const file = join(config.dataDir, 'admin.token')
-      rmSync(file, { force: true })
-      writeFileSync(file, adminToken, { mode: 0o600, flag: 'wx' })
-      const address = await server.listen(config.listen).catch((error: unknown) => {
-        throw explainListen(error, config)
-      })
-      if (config.unixSocket !== undefined) socket = await listenOnSocket(server, config.unixSocket, fromUnix)
-      return address
+      const draft = `${file}.${process.pid}`
+      rmSync(draft, { force: true })
+      writeFileSync(draft, adminToken, { mode: 0o600, flag: 'wx' })
+      try {
+        const address = await server.listen(config.listen).catch((error: unknown) => {
+          throw explainListen(error, config)
+        })
+        // Only now: a second server that is started by mistake must not take the token from the one that runs.
+        renameSync(draft, file)
+        if (config.unixSocket !== undefined)
+          socket = await listenOnSocket(server, config.unixSocket, fromUnix)
+        return address
+      } finally {
+        rmSync(draft, { force: true })
+      }
     },
     drain,
     close: drain,
