@@ -1,3 +1,4 @@
+import { networkOf } from '../domain/network.ts'
 import type { Entry } from './audit-entry.ts'
 import { audit } from './audit-entry.ts'
 import type { Caller, Core, Origin } from './context.ts'
@@ -30,6 +31,21 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
     }
   }
 
+  async function summarise(one: Seen): Promise<void> {
+    if (one.count === 0) return
+    const details = { ...one.entry.details, repeated: one.count }
+    await write({ ...one, entry: { ...one.entry, details } })
+  }
+
+  /** To make room; what it has counted is still told. */
+  function dropOldest(): void {
+    for (const [key, one] of seen) {
+      seen.delete(key)
+      void summarise(one)
+      return
+    }
+  }
+
   return {
     record(caller, origin, entry) {
       const now = core.store.now()
@@ -39,7 +55,7 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
         known.count += 1
         return
       }
-      if (seen.size >= MAX_KEYS && known === undefined) seen.clear()
+      if (seen.size >= MAX_KEYS && known === undefined) dropOldest()
       seen.set(key, { since: now, count: 0, caller, origin, entry })
       const repeated =
         known === undefined || known.count === 0
@@ -51,18 +67,14 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
       for (const [key, one] of seen) {
         if (now - one.since < WINDOW_MS) continue
         seen.delete(key)
-        if (one.count > 0)
-          await write({
-            ...one,
-            entry: { ...one.entry, details: { ...one.entry.details, repeated: one.count } },
-          })
+        await summarise(one)
       }
     },
   }
 }
 
-/** Different refusals are not each other's repetition; what is sent does not make new ones. */
+/** Different refusals are not each other's repetition; what is sent, or the host part of an address, does not make new ones. */
 function keyOf({ action, backend, details }: Entry, caller: Caller | undefined, origin: Origin): string {
   const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${backend ?? ''}`
-  return `${action}|${caller?.kind === 'agent' ? caller.agentId : ''}|${origin.ipAddress ?? ''}|${why}`
+  return `${action}|${caller?.kind === 'agent' ? caller.agentId : ''}|${networkOf(origin.ipAddress)}|${why}`
 }
