@@ -1,5 +1,6 @@
 import { isId } from '../domain/ids.ts'
 import { MINUTE_MS } from '../domain/limits.ts'
+import { networkOf } from '../domain/network.ts'
 import { Problem } from '../domain/problems.ts'
 import type { VerifiedAssertion } from '../keys/proofs.ts'
 import type { Step } from '../store/change.ts'
@@ -167,7 +168,7 @@ function rateOf(core: Pick<Parts, 'settings'>): { count: number; perMs: number }
 /** What no client can be called shares one key, so that memory is not filled with it. */
 function rateKey(attempt: ClientAttempt, origin: Origin): string {
   const clientId = isId('client', attempt.clientId) ? attempt.clientId : ''
-  return `token|${clientId}|${origin.ipAddress ?? ''}`
+  return `token|${clientId}|${networkOf(origin.ipAddress)}`
 }
 
 function tooMany(wait: number): Problem {

@@ -71,6 +71,14 @@ describe('a client that is not who it says', () => {
     expect(refused[0]).toMatchObject({ outcome: 'denied', ip_address: '192.0.2.1' })
   })
 
+  it('is stopped for all addresses of one subscriber', async () => {
+    const target = await app.createAgent({ name: 'target-6' })
+    for (let host = 1; host <= 10; host += 1)
+      expect((await calls.token(target, { client_secret: 'guess' }, `2001:db8::${host}`)).status).toBe(401)
+    expect((await calls.token(target, {}, '2001:db8::ffff')).status).toBe(429)
+    expect((await calls.token(target, {}, '2001:db8:0:1::1')).status).toBe(200)
+  })
+
   it('is stopped in a burst too, and successes do not count', async () => {
     const busy = await app.createAgent({ name: 'busy' })
     const good = await Promise.all(Array.from({ length: 30 }, () => calls.token(busy, {}, '192.0.2.3')))
