@@ -5,8 +5,8 @@ import { lowestBodyAt } from '../domain/ids.ts'
 const SLICE = 500
 
 /**
- * Drops audit entries, and credentials that have ended, from before the retention; a credential is kept at least
- * as long as the entries about it. Returns whether there is more.
+ * Drops audit entries, and credentials, agents and enrollments that have ended, from before the retention; each is
+ * kept at least as long as the entries about it. Returns whether there is more.
  */
 export async function prune(
   core: Pick<Core, 'store'>,
@@ -15,15 +15,21 @@ export async function prune(
 ): Promise<boolean> {
   const before = core.store.now() - retentionMs
   if (signal.aborted) return false
-  const { store } = core
-  const [entries, credentials] = await Promise.all([
-    store.audit.oldest(lowestBodyAt(before), SLICE),
-    store.credentials.oldestEnded(before, SLICE),
+  const { audit, credentials, agents, enrollments, commit } = core.store
+  const body = lowestBodyAt(before)
+  const old = await Promise.all([
+    audit.oldest(body, SLICE),
+    credentials.oldestEnded(before, SLICE),
+    agents.oldestEnded(before, `ag_${body}`, SLICE),
+    enrollments.oldestDecided(before, `enr_${body}`, SLICE),
   ])
+  const [oldEntries, oldCredentials, oldAgents, oldEnrollments] = old
   const steps = [
-    ...(entries.length > 0 ? [store.audit.drop(entries)] : []),
-    ...(credentials.length > 0 ? [store.credentials.drop(credentials)] : []),
+    ...(oldEntries.length > 0 ? [audit.drop(oldEntries)] : []),
+    ...(oldCredentials.length > 0 ? [credentials.drop(oldCredentials)] : []),
+    ...(oldAgents.length > 0 ? agents.drop(oldAgents) : []),
+    ...(oldEnrollments.length > 0 ? [enrollments.drop(oldEnrollments)] : []),
   ]
-  if (steps.length > 0) await store.commit(steps, { urgent: true })
-  return entries.length === SLICE || credentials.length === SLICE
+  if (steps.length > 0) await commit(steps, { urgent: true })
+  return old.some((ids) => ids.length === SLICE)
 }

@@ -58,6 +58,12 @@ function agentReads(engine: Engine) {
       ),
     expired: (now: number, limit: number): Promise<AgentRow[]> =>
       read<AgentRow>(living().where('expires_at', '<=', now).orderBy('expires_at').limit(limit)),
+    /** Ids of the oldest that ended before `time`, of those made before it: `lowest` is the first id that was not. */
+    oldestEnded: async (time: number, lowest: string, limit: number): Promise<string[]> => {
+      const ended = build.selectFrom('agents').select('id').where('id', '<', lowest)
+      const rows = read<{ id: string }>(ended.where('ended_at', '<', time).orderBy('id').limit(limit))
+      return (await rows).map((row) => row.id)
+    },
     grantsOf: (id: string): Promise<AgentGrantRow[]> =>
       read<AgentGrantRow>(build.selectFrom('agent_grants').selectAll().where('agent_id', '=', id)),
     expiredGrants: (now: number, limit: number): Promise<AgentGrantRow[]> =>
@@ -125,6 +131,12 @@ function agentSteps({ build }: Engine) {
           .where('ended_at', 'is', null),
         1,
       ),
+    /** Ended ones, with all that is kept about them. */
+    drop: (ids: readonly string[]): Step[] => [
+      run(build.deleteFrom('signing_keys').where('agent_id', 'in', ids), 'any'),
+      run(build.deleteFrom('agent_uses').where('agent_id', 'in', ids), 'any'),
+      run(build.deleteFrom('agents').where('id', 'in', ids).where('ended_at', 'is not', null), 'any'),
+    ],
     dropGrant: (id: string): Step => run(build.deleteFrom('agent_grants').where('id', '=', id), 1),
     recordUse: (id: string, at: number): Step =>
       run(

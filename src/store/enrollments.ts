@@ -46,6 +46,18 @@ function enrollmentReads(engine: Engine) {
       ),
     expired: (now: number, limit: number): Promise<EnrollmentRow[]> =>
       read<EnrollmentRow>(all().where('status', '=', 'pending').where('expires_at', '<=', now).limit(limit)),
+    /** Ids of the oldest that were decided before `time` and leave nothing to do; `lowest` as for agents. */
+    oldestDecided: async (time: number, lowest: string, limit: number): Promise<string[]> => {
+      const decided = build
+        .selectFrom('enrollments')
+        .select('id')
+        .where('id', '<', lowest)
+        .where('decided_at', '<', time)
+        .where('status', '!=', 'pending')
+        .where('collect_until', 'is', null)
+        .where('erase_at', 'is', null)
+      return (await read<{ id: string }>(decided.orderBy('id').limit(limit))).map((row) => row.id)
+    },
     uncollected: (now: number, limit: number): Promise<EnrollmentRow[]> =>
       read<EnrollmentRow>(all().where('collect_until', '<=', now).limit(limit)),
   }
@@ -53,6 +65,8 @@ function enrollmentReads(engine: Engine) {
 
 function enrollmentSteps({ build }: Engine) {
   return {
+    drop: (ids: readonly string[]): Step =>
+      run(build.deleteFrom('enrollments').where('id', 'in', ids), 'any'),
     decide: (id: string, set: Partial<EnrollmentRow>): Step =>
       run(build.updateTable('enrollments').set(set).where('id', '=', id).where('status', '=', 'pending'), 1),
     /** The first proven fetch: from now on the answer is kept only until `eraseAt`. */

@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { LOCAL, ORIGIN, type TestCore, testCore } from '../../test/support/core.ts'
+import { newEnrollee } from '../../test/support/enrollee.ts'
+import { createAgent } from '../core/create-agent.ts'
+import { deleteAgent } from '../core/end-agent.ts'
+import { enroll } from '../core/enroll.ts'
+import { expireEnrollments } from '../core/expire-enrollments.ts'
+import { DAY_MS } from '../domain/limits.ts'
+import { prune } from './prune.ts'
+
+const KEPT_MS = 7 * DAY_MS
+let test: TestCore
+beforeEach(async () => {
+  test = await testCore()
+  test.freeze()
+})
+afterEach(() => test.close())
+
+const create = async (name: string) => (await createAgent(test.core, LOCAL, { name }, ORIGIN)).agent
+const end = (name: string) => deleteAgent(test.core, LOCAL, name, ORIGIN)
+const ask = async (name: string) =>
+  (await enroll(test.core, { name, public_key: newEnrollee().publicKey }, ORIGIN)).id
+const run = () => prune(test.core, KEPT_MS, new AbortController().signal)
+const find = (id: string) => test.core.store.enrollments.find(id)
+
+it('drops agents and enrollments once they have ended for longer than the retention', async () => {
+  const [old, living, late] = [await create('old'), await create('living'), await create('late')]
+  const undecided = await ask('bot')
+  test.core.lastUse.touch(old.id, test.core.store.now())
+  await test.core.lastUse.flush()
+  await end('old')
+  test.advance(2 * DAY_MS)
+  await expireEnrollments(test.core, test.core.store.now())
+  await end('late')
+  const waiting = await ask('other')
+  test.advance(KEPT_MS - 1)
+  expect(await run()).toBe(false)
+  const { agents } = test.core.store
+  expect(await Promise.all(['old', 'living', 'late'].map(agents.lastNamed))).toEqual([
+    undefined,
+    living.id,
+    late.id,
+  ])
+  expect([await agents.signingKeyOf(old.id), await agents.lastUsed(old.id)]).toEqual([undefined, null])
+  expect(await agents.signingKeyOf(late.id)).toBeDefined()
+  expect([(await find(undecided))?.status, (await find(waiting))?.status]).toEqual(['expired', 'pending'])
+  test.advance(2)
+  await run()
+  expect(await agents.lastNamed('late')).toBeUndefined()
+  expect([await find(undecided), (await find(waiting))?.status]).toEqual([undefined, 'pending'])
+  expect(await agents.lastNamed('living')).toBe(living.id)
+})
