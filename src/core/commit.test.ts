@@ -7,6 +7,7 @@ import type { AgentCaller } from './context.ts'
 import { createAgent } from './create-agent.ts'
 import { deleteAgent } from './end-agent.ts'
 import { enroll } from './enroll.ts'
+import { readSigningKey } from './read-signing-key.ts'
 import { requestScopes } from './request-scopes.ts'
 import { rotateKeys } from './rotate-keys.ts'
 
@@ -27,7 +28,7 @@ const asked = async () => {
   return (await requestScopes(test.core, await test.caller(token), { scopes: ['db'] }, ORIGIN)).id
 }
 
-/** What gives power away, with what it needs made before. */
+/** What gives power away, or the key that proves whose work it is, with what it needs made before. */
 const ACTS: [string, () => Promise<() => Promise<unknown>>][] = [
   ['creating an agent', async () => () => createAgent(test.core, caller, { name: 'heir' }, ORIGIN)],
   [
@@ -52,10 +53,11 @@ const ACTS: [string, () => Promise<() => Promise<unknown>>][] = [
       return () => changeBackend(test.core, caller, 'db', { description: 'mine' }, false, ORIGIN)
     },
   ],
+  ['reading its private key', async () => () => readSigningKey(test.core, caller, ORIGIN, true)],
   ['rotating the keys', async () => () => rotateKeys(test.core, caller, {}, ORIGIN)],
 ]
 
-describe('an administrator that is deleted between its admission and the commit', () => {
+describe('an agent that is deleted between its admission and the commit', () => {
   it.each(ACTS)('gives nothing away any more by %s', async (_, prepare) => {
     const act = await prepare()
     const entries = (await test.audit()).length

@@ -1,6 +1,6 @@
 import { Problem } from '../domain/problems.ts'
 import { audit } from './audit-entry.ts'
-import { commit } from './commit.ts'
+import { commit, requireUnchanged, whileUnchanged } from './commit.ts'
 import type { AgentCaller, Core, Origin } from './context.ts'
 
 export interface SigningKeyView {
@@ -11,7 +11,10 @@ export interface SigningKeyView {
   readonly name: string
 }
 
-/** The caller's own key. The entry is durable before the private half leaves; the public one needs none. */
+/**
+ * The caller's own key. The entry is durable before the private half leaves, and it leaves only while the agent lives;
+ * the public one needs none. Throws `unauthorized`, `not_allowed`, `conflict`, `audit_unavailable`.
+ */
 export async function readSigningKey(
   core: Pick<Core, 'store' | 'sealer' | 'ids' | 'settings' | 'denials'>,
   caller: AgentCaller,
@@ -25,11 +28,8 @@ export async function readSigningKey(
   if (!withPrivateKey) return { ...view, privateKey: undefined }
   if (!core.settings.signingKeyExport) throw refuseExport(core, caller, origin)
   const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', row.private_key)
-  await commit(
-    core,
-    [audit(core, caller, origin, { action: 'signing_key.read', details: { key_id: row.key_id } })],
-    { code: 'audit_unavailable' },
-  )
+  const entry = audit(core, caller, origin, { action: 'signing_key.read', details: { key_id: row.key_id } })
+  requireUnchanged(await commit(core, [...whileUnchanged(caller), entry], { code: 'audit_unavailable' }))
   return { ...view, privateKey }
 }
 
