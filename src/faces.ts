@@ -15,7 +15,7 @@ import { oauthRoutes } from './http/oauth.ts'
 import { installOpenApi, openApiRoutes } from './http/openapi.ts'
 import { readPeerUid } from './http/peer-uid.ts'
 import { checkRoutes, type Http } from './http/route.ts'
-import { createHttpServer, type HttpServer } from './http/server.ts'
+import { createDrain, createHttpServer, type HttpServer } from './http/server.ts'
 import { adminAgentRoutes } from './http/v1/admin-agents.ts'
 import { adminBackendRoutes } from './http/v1/admin-backends.ts'
 import { adminKeyRoutes } from './http/v1/admin-keys.ts'
@@ -111,12 +111,12 @@ function addRoutes(http: Http, config: Config, metrics: Metrics): void {
 }
 
 function listeners(config: Config, server: HttpServer, adminToken: string, fromUnix: WeakSet<object>): Faces {
-  let socket: Server | undefined
+  let socket: UnixSocket | undefined
   let closing: Promise<void> | undefined
   const drain = () => {
     closing ??= (async () => {
       await server.close()
-      await new Promise((resolve) => (socket === undefined ? resolve(undefined) : socket.close(resolve)))
+      await socket?.close()
     })()
     return closing
   }
@@ -159,17 +159,33 @@ function explainListen(error: unknown, config: Config): unknown {
   return message === undefined ? error : new ConfigError([{ source: 'listen', message }])
 }
 
+interface UnixSocket {
+  /** Resolves when those at work have finished. */
+  close(): Promise<void>
+}
+
 /** Whoever may open the socket file is an administrator: 0600. */
-async function listenOnSocket(server: HttpServer, path: string, accepted: WeakSet<object>): Promise<Server> {
+async function listenOnSocket(
+  server: HttpServer,
+  path: string,
+  accepted: WeakSet<object>,
+): Promise<UnixSocket> {
   rmSync(path, { force: true })
   const socket = createServer((request, response) => server.routing(request, response))
+  const drain = createDrain(socket)
   socket.on('connection', (connection) => accepted.add(connection))
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
     socket.listen(path, resolve)
   })
   chmodSync(path, 0o600)
-  return socket
+  return {
+    close: () =>
+      new Promise((resolve) => {
+        drain()
+        socket.close(() => resolve())
+      }),
+  }
 }
 
 function portOf(server: Server): number | undefined {

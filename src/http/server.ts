@@ -165,23 +165,30 @@ function installRequestRules(server: FastifyInstance): void {
   })
 }
 
+function drainWhenClosing(server: FastifyInstance): void {
+  const drain = createDrain(server.server)
+  server.addHook('preClose', (done) => {
+    drain()
+    done()
+  })
+}
+
 /**
  * Node closes idle connections once, at the start of closing, and never those that have sent nothing yet (browsers
- * open such ones ahead of need): both would hold the end back until their timeouts.
+ * open such ones ahead of need): both would hold the end back until their timeouts. To be called when closing begins.
  */
-function drainWhenClosing(server: FastifyInstance): void {
+export function createDrain(server: Server): () => void {
   const connections = new Set<Socket>()
-  server.server.on('connection', (socket) => {
+  server.on('connection', (socket) => {
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
   })
   const drain = () => {
-    server.server.closeIdleConnections()
+    server.closeIdleConnections()
     for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
   }
-  server.addHook('preClose', (done) => {
+  return () => {
     const timer = setInterval(drain, DRAIN_MS)
-    server.server.once('close', () => clearInterval(timer))
-    done()
-  })
+    server.once('close', () => clearInterval(timer))
+  }
 }
