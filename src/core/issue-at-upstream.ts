@@ -18,10 +18,16 @@ import { asProblem, certainAt, describe, refusedForCertain, type SignedIn, signI
 
 /**
  * For a kind with an upstream: the intent is durable before anything exists there, so that from no crash point
- * an upstream account survives unrecorded. No transaction is open while the upstream works.
+ * an upstream account survives unrecorded. No transaction is open while the upstream works. `onRecorded`: the
+ * intent is durable, and counted by whoever counts.
  */
-export async function issueAtUpstream(core: Core, plan: Plan): Promise<IssuedCredential> {
+export async function issueAtUpstream(
+  core: Core,
+  plan: Plan,
+  onRecorded: () => void,
+): Promise<IssuedCredential> {
   await recordIntent(core, plan)
+  onRecorded()
   let signed: SignedIn
   try {
     signed = await signIn(core, plan)

@@ -3,7 +3,7 @@ import { nameKey } from '../domain/agent.ts'
 import { invalid, Problem } from '../domain/problems.ts'
 import { absoluteScope, decideGrant, heldUntil, requireScopes, scopeHere } from '../domain/scope.ts'
 import { decideLifetime } from '../domain/ttl.ts'
-import { checkLimits } from './check-limits.ts'
+import { checkLimits, leavePlaces } from './check-limits.ts'
 import type { AgentCaller, Core, Origin } from './context.ts'
 import { issueAtUpstream } from './issue-at-upstream.ts'
 import { issueLocally } from './issue-locally.ts'
@@ -60,13 +60,14 @@ async function issueOnce(
     command.idempotencyKey === undefined ? undefined : await replayReply(core, caller, backend, command)
   if (replay?.reply !== undefined) return replay.reply
   const plan = decide(core, caller, backend, command, origin, replay?.claim)
-  const settled = await checkLimits(core, plan).catch((error: unknown) => {
+  const places = await checkLimits(core, plan).catch((error: unknown) => {
     throw deny(core, caller, origin, command, error, backend.name)
   })
   try {
-    return await (backend.kind.upstream ? issueAtUpstream(core, plan) : issueLocally(core, plan))
+    if (!backend.kind.upstream) return await issueLocally(core, plan)
+    return await issueAtUpstream(core, plan, () => leavePlaces(places))
   } finally {
-    settled()
+    leavePlaces(places)
   }
 }
 

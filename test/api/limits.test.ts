@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { type AppWish, startApp, type TestApp } from '../support/app.ts'
+import { type AppWish, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { DIALECTS } from '../support/store.ts'
 
 let app: TestApp
 afterEach(() => app.close())
@@ -87,6 +88,34 @@ describe('limits', () => {
     limited(await agent.client.post('/v1/credentials/orders'))
     await agent.client.delete(`/v1/active/${first}`)
     expect((await agent.client.post('/v1/credentials/orders')).status).toBe(200)
+  })
+
+  describe.each(DIALECTS)('asked for by many at once, on %s', (dialect) => {
+    const askAtOnce = async (agents: readonly NewAgent[]) => {
+      const asked = agents.map((agent) => agent.client.post('/v1/credentials/orders'))
+      const replies = await Promise.all(asked)
+      for (const reply of replies) if (reply.status !== 200) limited(reply)
+      return replies.flatMap(({ status, body }) => (status === 200 ? [body.id as string] : []))
+    }
+
+    test('an agent gets no more than its number, and what is revoked makes room for as many', async () => {
+      await start({ dialect, env: { MAYFLY_LIMITS_MAX_ACTIVE_PER_AGENT: '3' } })
+      await app.newBackend({ name: 'orders' })
+      const agent = await app.newAgent({ scopes: ['orders'] })
+      const many = Array.from({ length: 24 }, () => agent)
+      const ids = await askAtOnce(many)
+      expect(ids).toHaveLength(3)
+      await Promise.all(ids.slice(1).map((id) => agent.client.delete(`/v1/active/${id}`)))
+      expect(await askAtOnce(many)).toHaveLength(2)
+      expect((await agent.client.get('/v1/active')).body).toHaveLength(3)
+    })
+
+    test('so with a backend and several agents', async () => {
+      await start({ dialect })
+      await app.newBackend({ name: 'orders', max_active: 1 })
+      const agents = await Promise.all(Array.from({ length: 12 }, () => app.newAgent({ scopes: ['orders'] })))
+      expect(await askAtOnce(agents)).toHaveLength(1)
+    })
   })
 
   test('an agent of a policy has the max_ttl of the policy', async () => {
