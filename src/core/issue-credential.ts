@@ -58,7 +58,7 @@ async function issueOnce(
   if (backend === undefined) throw deny(core, caller, origin, command, new Problem('backend_not_found'))
   const replay =
     command.idempotencyKey === undefined ? undefined : await replayReply(core, caller, backend, command)
-  if (replay?.reply !== undefined) return replay.reply
+  if (replay?.reply !== undefined) return tellAgain(core, caller, backend, command, origin, replay.reply)
   const plan = decide(core, caller, backend, command, origin, replay?.claim)
   const places = await checkLimits(core, plan).catch((error: unknown) => {
     throw deny(core, caller, origin, command, error, backend.name)
@@ -69,6 +69,21 @@ async function issueOnce(
   } finally {
     leavePlaces(places)
   }
+}
+
+/** A secret is told again only to whoever could have been issued it now: a narrowed token could not. */
+function tellAgain(
+  core: Core,
+  caller: AgentCaller,
+  backend: OpenBackend,
+  command: IssueCommand,
+  origin: Origin,
+  reply: IssuedCredential,
+): IssuedCredential {
+  const grant = decideGrant(backend.name, caller.scopes, undefined, reply.scopes)
+  if (!('refused' in grant)) return reply
+  const problem = new Problem('scope_not_allowed', { message: refusals[grant.refused] })
+  throw deny(core, caller, origin, command, problem, backend.name)
 }
 
 /** Pure decisions, and the denial recorded where one falls. */

@@ -31,6 +31,8 @@ export interface IssuedCredential {
   readonly createdAt: number
   readonly expiresAt: number
   readonly upstreamExpiresAt: number | null
+  /** Issued by an earlier request with this `Idempotency-Key`, whose caller may have its secret. */
+  readonly isRepeated?: true
 }
 
 /** All that was decided before anything is done. */

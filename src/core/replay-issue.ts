@@ -69,6 +69,7 @@ export async function replayReply(
       createdAt: row.created_at,
       expiresAt: row.expires_at,
       upstreamExpiresAt: row.upstream_expires_at,
+      isRepeated: true,
     },
   }
 }

@@ -7,6 +7,7 @@ import { audit } from './audit-entry.ts'
 import { commit } from './commit.ts'
 import type { Caller, Core, Origin } from './context.ts'
 import { agentOf, settleUpstream } from './end-upstream.ts'
+import type { IssuedCredential } from './issue-plan.ts'
 
 export interface Revoked {
   readonly id: string
@@ -122,14 +123,17 @@ function present(row: CredentialRow): Revoked {
   return { id: row.id, revokedAt: row.ended_at ?? row.expires_at, upstream }
 }
 
-/** The caller hung up before the answer was written: nobody has the secret, so it ends (security rules). */
+/**
+ * The caller hung up before the answer was written: nobody has the secret, so it ends (security rules). One that an
+ * earlier request was given stays: it may well be in use.
+ */
 export async function revokeUndelivered(
   core: Core,
   caller: Caller,
-  id: string,
+  { id, isRepeated }: Pick<IssuedCredential, 'id' | 'isRepeated'>,
   origin: Origin,
 ): Promise<void> {
-  if (!core.settings.revokeUndelivered) return
+  if (!core.settings.revokeUndelivered || isRepeated === true) return
   try {
     const row = await core.store.credentials.find(id)
     if (row?.state === 'active' && (await endNow(core, caller, row, 'undelivered', origin)))

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
@@ -103,6 +105,47 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     await agent.client.delete(`/v1/active/${id}`)
     const again = await a(key)
     expect([again.body.id, again.body.token]).toEqual([id, undefined])
+  })
+
+  test('a narrowed token is not told again what it could not be issued', async () => {
+    await app.newBackend({ name: `stock-${dialect}` })
+    const wide = await app.newAgent({ scopes: ['orders', `stock-${dialect}`] })
+    const key = newKey()
+    const first = await a(key, {}, wide)
+    const narrow = { ...wide, client: app.as(await app.accessToken(wide, `stock-${dialect}`)) }
+    const refused = await a(key, {}, narrow)
+    expect([refused.status, refused.body.error?.code]).toEqual([403, 'scope_not_allowed'])
+    expect((await a(key, {}, wide)).body).toEqual(first.body)
+    const { body } = await app.admin('GET', `/v1/admin/audit?agent=${wide.id}&action=credential.issue_failed`)
+    expect(body).toMatchObject([{ outcome: 'denied', details: { code: 'scope_not_allowed' } }])
+  })
+
+  test('who asks again and hangs up does not end what the first request was given', async () => {
+    const key = newKey()
+    const first = await a(key)
+    const { find } = app.core.store.credentials
+    const accepted = once(app.app.faces.server.server, 'connection')
+    const { hostname, port } = new URL(app.url)
+    const caller = connect(Number(port), hostname)
+    const [socket] = (await accepted) as [Socket]
+    const found = new Promise<void>((resolve) => {
+      app.core.store.credentials.find = async (id) => {
+        app.core.store.credentials.find = find
+        caller.destroy()
+        await once(socket, 'close')
+        return find(id).finally(resolve)
+      }
+    })
+    const body = JSON.stringify({ backend: 'orders', ttl: '50h' })
+    caller.write(
+      `POST /api/v1/credentials HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${agent.token}\r\nIdempotency-Key: ${key}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    await found
+    // Whatever its hanging up had led to would be done by the time these have been answered.
+    for (let time = 0; time < 3; time += 1) await app.admin('GET', '/v1/admin/audit?limit=1')
+    expect((await agent.client.get(`/api/v1/credentials/${first.body.id}`)).body.status).toBe('active')
+    expect((await a(key)).body).toEqual(first.body)
   })
 
   test.each(['', 'a b', 'x'.repeat(256), 'ä'])('the key %j is invalid_request', async (key) => {

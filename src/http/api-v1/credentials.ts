@@ -29,7 +29,7 @@ export function credentialRoutes(http: Http): void {
       requireMetadata(body.metadata)
       const idempotencyKey = request.headers['idempotency-key'] as string | undefined
       const issued = await issueCredential(core, caller, { ...body, idempotencyKey }, origin)
-      if (request.raw.socket.destroyed) void revokeUndelivered(core, caller, issued.id, origin)
+      if (request.raw.socket.destroyed) void revokeUndelivered(core, caller, issued, origin)
       reply.code(201).header('location', `/api/v1/credentials/${issued.id}`)
       return {
         id: issued.id,

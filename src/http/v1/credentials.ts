@@ -67,7 +67,7 @@ async function issue(
 ) {
   const idempotencyKey = call.request.headers['idempotency-key'] as string | undefined
   const issued = await issueCredential(http.core, caller, { ...command, idempotencyKey }, call.origin)
-  if (call.request.raw.socket.destroyed) void revokeUndelivered(http.core, caller, issued.id, call.origin)
+  if (call.request.raw.socket.destroyed) void revokeUndelivered(http.core, caller, issued, call.origin)
   return {
     token: issued.token,
     expires_at: timestamp(issued.expiresAt),
