@@ -37,8 +37,8 @@ export async function replayReply(
   const known = await core.store.tokens.findIdempotent(caller.agentId, claim.keyHash, 0)
   if (known === undefined) return { claim }
   if (known.expires_at <= core.store.now()) {
-    // Not tidied away yet: the key is free again.
-    await commit(core, [core.store.tokens.forgetIdempotent(caller.agentId, claim.keyHash)])
+    // Not tidied away yet: the key is free again. This claim only: another request may have made the next one.
+    await commit(core, [core.store.tokens.forgetIdempotentOf(caller.agentId, known.credential_id)])
     return { claim }
   }
   if (known.body_hash !== claim.bodyHash)
