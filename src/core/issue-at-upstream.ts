@@ -86,10 +86,11 @@ async function activate(core: Core, plan: Plan, signed: SignedIn): Promise<Issue
     throw error
   }
   if (kept) return reply
-  // The agent or the backend ended meanwhile, or the sweeper took it for interrupted: it must not outlive that.
+  // The agent or the backend ended meanwhile, or it was revoked itself, or the sweeper took it for interrupted: it
+  // must not outlive that.
   await undo(core, plan, issued)
   throw new Problem('conflict', {
-    message: 'The agent or the backend ended while the credential was being issued.',
+    message: 'The agent or the backend ended, or the credential was revoked, while it was being issued.',
   })
 }
 

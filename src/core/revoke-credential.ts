@@ -1,4 +1,4 @@
-import { type EndReason, type State, statusAt } from '../domain/credential.ts'
+import type { EndReason } from '../domain/credential.ts'
 import { Problem } from '../domain/problems.ts'
 import { coversAny } from '../domain/scope.ts'
 import type { Step } from '../store/change.ts'
@@ -49,12 +49,10 @@ export async function revokeCredential(
 ): Promise<Revoked> {
   for (;;) {
     const row = await findVisible(core, caller, id, scope)
-    const ended =
-      statusAt(row.state as State, row.expires_at, row.end_reason as EndReason | null, core.store.now()) !==
-      'active'
-    if (ended && row.state !== 'active') return present(row)
+    if (row.state !== 'active' && row.state !== 'pending') return present(row)
     // Past its expiry but not swept yet: ending it now is the sweeper's work done early, and truthfully `expired`.
-    const reason: EndReason = ended ? 'expired' : 'revoked'
+    const reason: EndReason =
+      row.state === 'active' && row.expires_at <= core.store.now() ? 'expired' : 'revoked'
     if (await endNow(core, caller, row, reason, origin)) return attempt(core, id)
   }
 }
@@ -67,23 +65,11 @@ async function endNow(
   reason: EndReason,
   origin: Origin,
 ): Promise<boolean> {
-  const now = core.store.now()
+  // Who heard nothing may ask again with the same Idempotency-Key.
+  const isUntold = row.state === 'pending' || reason === 'undelivered'
   const steps: Step[] = [
-    row.revocation === 'exact'
-      ? core.store.credentials.endActive(
-          row.id,
-          reason,
-          reason === 'expired' ? row.expires_at : now,
-          now + ATTEMPT_MS,
-        )
-      : core.store.credentials.finishActive(
-          row.id,
-          reason === 'expired' ? 'expired' : 'revoked',
-          reason,
-          now,
-        ),
-    // Who heard nothing may ask again with the same Idempotency-Key.
-    ...(reason === 'undelivered' ? [core.store.tokens.forgetIdempotentOf(row.agent_id, row.id)] : []),
+    endStep(core, row, reason),
+    ...(isUntold ? [core.store.tokens.forgetIdempotentOf(row.agent_id, row.id)] : []),
     audit(core, caller, origin, {
       action: reason === 'expired' ? 'credential.expired' : 'credential.revoked',
       agent: agentOf(row),
@@ -93,6 +79,17 @@ async function endNow(
     }),
   ]
   return (await commit(core, steps, { urgent: true })).done
+}
+
+function endStep(core: Core, row: CredentialRow, reason: EndReason): Step {
+  const { credentials } = core.store
+  const now = core.store.now()
+  // Its issue is under way: that finds it ended, and undoes at once what it has got.
+  if (row.state === 'pending') return credentials.interrupt(row.id, now, now + ATTEMPT_MS, null, reason)
+  if (row.revocation !== 'exact')
+    return credentials.finishActive(row.id, reason === 'expired' ? 'expired' : 'revoked', reason, now)
+  const endedAt = reason === 'expired' ? row.expires_at : now
+  return credentials.endActive(row.id, reason, endedAt, now + ATTEMPT_MS)
 }
 
 async function attempt(core: Core, id: string): Promise<Revoked> {

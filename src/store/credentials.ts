@@ -92,12 +92,18 @@ function credentialSteps({ build }: Engine) {
       run(from(id, 'pending').set({ ...set, state: 'active' }), 1),
     fail: (id: string, now: number): Step =>
       run(from(id, 'pending').set({ state: 'failed', ended_at: now, settled_at: now, due_at: null }), 1),
-    /** `pending → revoking`: the outcome of the issue is unknown, or it could not be kept. */
-    interrupt: (id: string, now: number, dueAt: number, handle: string | null): Step =>
+    /** `pending → revoking`: the outcome of the issue is unknown, or it could not be kept, or is not wanted any more. */
+    interrupt: (
+      id: string,
+      now: number,
+      dueAt: number,
+      handle: string | null,
+      reason: EndReason = 'interrupted',
+    ): Step =>
       run(
         from(id, 'pending').set({
           state: 'revoking',
-          end_reason: 'interrupted',
+          end_reason: reason,
           ended_at: now,
           due_at: dueAt,
           handle,

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { eventually, type NewAgent, type Reply, startApp, type TestApp } from '../support/app.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 
 interface Issued {
@@ -83,6 +83,33 @@ describe('a role of PostgreSQL', () => {
     await expect(login(issued)).rejects.toThrow()
     expect(await roleExists(issued)).toBe(false)
     expect(await statusOf(issued.id)).toMatchObject({ status: 'revoked', revoked: true })
+  })
+
+  test('revoked by the administrator while it is being issued, it never comes to be', async () => {
+    const { commit } = app.core.store
+    const asked: { id: string; revoked: Reply }[] = []
+    app.core.store.commit = async (change, options) => {
+      const entry = change.find((step) => step.op === 'insert' && step.table === 'audit')
+      if (entry?.row.action !== 'credential.issued') return commit(change, options)
+      // The role is there, and its commit is about to be made.
+      app.core.store.commit = commit
+      const id = entry.row.credential_id ?? ''
+      asked.push({ id, revoked: await app.admin('DELETE', `/api/v1/credentials/${id}`) })
+      return commit(change, options)
+    }
+    const headers = { 'idempotency-key': 'revoked-while-issuing' }
+    const refused = await agent.client.post('/v1/credentials/db', { ttl: '5m' }, headers)
+    expect([refused.status, refused.body.error?.code]).toEqual([409, 'conflict'])
+    const [{ id, revoked } = { id: '', revoked: refused }] = asked
+    expect(revoked.body).toMatchObject({ id, revoked: true })
+    expect(Date.parse(revoked.body.revoked_at)).toBeLessThanOrEqual(Date.now())
+    const role = { fields: { username: `mf_${id.slice('cred_'.length)}` } } as Issued
+    await eventually(async () => expect(await roleExists(role)).toBe(false))
+    expect((await app.admin('GET', `/api/v1/credentials/${id}`)).body).toMatchObject({ status: 'revoked' })
+    const { body } = await app.admin('GET', `/v1/admin/audit?credential=${id}&action=credential.revoked`)
+    expect(body).toMatchObject([{ actor: 'local' }])
+    // Whoever asked was given nothing, and may ask again.
+    expect((await agent.client.post('/v1/credentials/db', { ttl: '5m' }, headers)).status).toBe(200)
   })
 
   test('expired, it is gone from the server by the work of the sweeper', async () => {
