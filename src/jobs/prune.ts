@@ -19,7 +19,7 @@ export async function prune(
   const body = lowestBodyAt(before)
   const old = await Promise.all([
     audit.oldest(body, SLICE),
-    credentials.oldestEnded(before, SLICE),
+    credentials.oldestSettled(before, SLICE),
     agents.oldestEnded(before, `ag_${body}`, SLICE),
     enrollments.oldestDecided(before, `enr_${body}`, SLICE),
   ])
@@ -30,6 +30,6 @@ export async function prune(
     ...(oldAgents.length > 0 ? agents.drop(oldAgents) : []),
     ...(oldEnrollments.length > 0 ? [enrollments.drop(oldEnrollments)] : []),
   ]
-  if (steps.length > 0) await commit(steps, { urgent: true })
+  if (steps.length > 0) await commit(steps, { urgent: true, bulk: true })
   return old.some((ids) => ids.length === SLICE)
 }

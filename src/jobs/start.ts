@@ -5,6 +5,7 @@ import { startLoop } from './loop.ts'
 import { prune } from './prune.ts'
 import { rewrap } from './rewrap.ts'
 import { createSweeper } from './sweep.ts'
+import { tidy } from './tidy.ts'
 
 export interface Jobs {
   /** Resolves when none is at work. */
@@ -38,8 +39,8 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
     }),
     startLoop('rewrap', TIDY_MS, core.log, (signal) => rewrap(core, signal)),
     startLoop('tidy', TIDY_MS, core.log, async (signal) => {
-      await core.store.commit(core.store.tokens.tidy(core.store.now()), { urgent: true })
-      return options.retentionMs > 0 && (await prune(core, options.retentionMs, signal))
+      const isUntidy = await tidy(core)
+      return (options.retentionMs > 0 && (await prune(core, options.retentionMs, signal))) || isUntidy
     }),
   ]
   return {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { EndReason } from '../domain/credential.ts'
+import { ID_PREFIX, lowestBodyAt } from '../domain/ids.ts'
 import type { Step } from './change.ts'
 import { countRows } from './count.ts'
 import type { EndedBy } from './end-all.ts'
@@ -72,14 +73,15 @@ function credentialReads(engine: Engine) {
       if (cursor !== undefined) query = query.where('id', '<', cursor)
       return read<CredentialRow>(query.orderBy('id', 'desc').limit(limit))
     },
-    /** Ids of the oldest that ended before `time` and leave nothing to do. */
-    oldestEnded: async (time: number, limit: number): Promise<string[]> => {
-      const ended = build
+    /** Ids of the oldest that were done with before `time`: whatever is recorded about them is from before it too. */
+    oldestSettled: async (time: number, limit: number): Promise<string[]> => {
+      const settled = build
         .selectFrom('credentials')
         .select('id')
-        .where('ended_at', '<', time)
-        .where('due_at', 'is', null)
-      return (await read<{ id: string }>(ended.orderBy('id').limit(limit))).map((row) => row.id)
+        .where('settled_at', '<', time)
+        // They were made before it as well: without this bound all that is younger would be read.
+        .where('id', '<', ID_PREFIX.credential + lowestBodyAt(time))
+      return (await read<{ id: string }>(settled.orderBy('id').limit(limit))).map((row) => row.id)
     },
   }
 }

@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely'
 import type { Step } from './change.ts'
 import type { Engine } from './engine.ts'
 import { run } from './run.ts'
@@ -82,22 +83,41 @@ function idempotency({ build, read }: Engine) {
   }
 }
 
-function tidying({ build }: Engine) {
+/** Rows that have run out, by the time in this column: deleted. */
+const ENDING = [
+  { table: 'idempotency', key: ['agent_id', 'key_hash'], end: 'expires_at' },
+  { table: 'used_proofs', key: ['id'], end: 'expires_at' },
+  { table: 'revoked_tokens', key: ['jti'], end: 'expires_at' },
+  { table: 'issuer_keys', key: ['kid'], end: 'retires_at' },
+] as const
+/** Rows of one table in one commit: after a day's stop there may be a million. */
+const SLICE = 1_000
+
+function tidying({ build, read }: Engine) {
+  const step = (statement: RawBuilder<unknown>): Step =>
+    run({ compile: () => statement.compile(build) }, 'any')
+  const ended = ({ table, end }: (typeof ENDING)[number], now: number) =>
+    sql`FROM ${sql.table(table)} WHERE ${sql.ref(end)} <= ${now}`
+  const erasable = (now: number) => sql`FROM idempotency WHERE erase_at <= ${now} AND reply IS NOT NULL`
+  const some = (key: readonly string[], which: RawBuilder<unknown>) => {
+    const columns = sql.join(key.map((name) => sql.ref(name)))
+    return sql`(${columns}) IN (SELECT ${columns} ${which} LIMIT ${sql.lit(SLICE)})`
+  }
   return {
-    /** Whatever has run out: sealed replies, remembered keys, used proofs, revoked and retired. */
+    /** Some of whatever has run out: sealed replies, remembered keys, used proofs, revoked and retired. */
     tidy: (now: number): Step[] => [
-      run(
-        build
-          .updateTable('idempotency')
-          .set({ reply: null })
-          .where('erase_at', '<=', now)
-          .where('reply', 'is not', null),
-        'any',
+      step(sql`UPDATE idempotency SET reply = NULL WHERE ${some(['agent_id', 'key_hash'], erasable(now))}`),
+      ...ENDING.map((one) =>
+        step(sql`DELETE FROM ${sql.table(one.table)} WHERE ${some(one.key, ended(one, now))}`),
       ),
-      run(build.deleteFrom('idempotency').where('expires_at', '<=', now), 'any'),
-      run(build.deleteFrom('used_proofs').where('expires_at', '<=', now), 'any'),
-      run(build.deleteFrom('revoked_tokens').where('expires_at', '<=', now), 'any'),
-      run(build.deleteFrom('issuer_keys').where('retires_at', '<=', now), 'any'),
     ],
+    /** Whether `tidy` would find something. */
+    isUntidy: async (now: number): Promise<boolean> => {
+      for (const which of [erasable(now), ...ENDING.map((one) => ended(one, now))]) {
+        const first = sql<{ found: number }>`SELECT 1 AS found ${which} LIMIT 1`
+        if ((await read<{ found: number }>({ compile: () => first.compile(build) })).length > 0) return true
+      }
+      return false
+    },
   }
 }
