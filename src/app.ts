@@ -13,6 +13,7 @@ import { createLastUse } from './core/last-use.ts'
 import { createRates } from './core/rates.ts'
 import { createSnapshot } from './core/snapshot.ts'
 import { type Faces, openFaces } from './faces.ts'
+import { requireNothingLeftBehind } from './jobs/rewrap.ts'
 import { type Jobs, startJobs } from './jobs/start.ts'
 import * as bearer from './keys/bearer.ts'
 import * as jwtKeys from './keys/jwt-keys.ts'
@@ -146,6 +147,7 @@ async function openSealer(config: Config, store: Store, log: Log): Promise<Seale
   }
   if (!sealer.matchesCheck(stored))
     throw new Error('the master key is not the one that this store was sealed with')
+  if (sealer.lacksSome(stored)) await requireNothingLeftBehind({ store, sealer })
   if (stored !== sealer.keyCheck())
     await store.commit([store.meta.replace('key_check', stored, sealer.keyCheck())])
   return sealer

@@ -1,35 +1,74 @@
 import type { Core } from '../core/context.ts'
 
-/** Rows of one commit. */
-const SLICE = 100
+type Parts = Pick<Core, 'store' | 'sealer'>
+
+/** The version under which everything is known to be sealed. */
 const DONE_KEY = 'sealed_under'
 
 /**
  * After a newer master key was added, what is sealed under older ones is sealed anew, a few rows at a time and
  * each only where it has not changed meanwhile. When nothing is left the version is noted, and the older keys may
- * be removed. Returns whether there is more.
+ * be removed. One turn is one slice of a table; it says whether there is more.
  */
-export async function rewrap(
-  core: Pick<Core, 'store' | 'sealer' | 'log'>,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { store, sealer } = core
-  const noted = await store.meta.get(DONE_KEY)
-  if (noted === String(sealer.newestVersion)) return false
-  for (const at of store.sealed.columns) {
-    if (signal.aborted) return false
-    const some = await store.sealed.listOther(at, sealer.newestVersion, SLICE)
-    for (const { id, sealed } of some) {
+export function createRewrap(core: Parts & Pick<Core, 'log'>): (signal: AbortSignal) => Promise<boolean> {
+  const { store, sealer, log } = core
+  const columns = [...store.sealed.columns]
+  const newest = sealer.newestVersion
+  let after = ''
+  return async (signal) => {
+    const noted = await store.meta.get(DONE_KEY)
+    if (noted === String(newest)) return false
+    const [at] = columns
+    if (at === undefined) {
+      if (await store.sealed.hasOtherReply([newest])) return false
+      await note(store, noted, String(newest))
+      if (noted !== undefined)
+        log.info(
+          { version: newest },
+          'everything is sealed under the newest master key; older ones may be removed',
+        )
+      return false
+    }
+    const { others, last } = await store.sealed.slice(at, after, [newest])
+    for (const { id, sealed } of others) {
+      if (signal.aborted) return false
       const fresh = sealer.seal(at.table, id, at.column, sealer.open(at.table, id, at.column, sealed))
       await store.commit([store.sealed.replace(at, id, sealed, fresh)])
     }
-    if (some.length > 0) return true
+    after = last ?? ''
+    if (last === undefined) columns.shift()
+    return !signal.aborted
   }
-  const version = String(sealer.newestVersion)
+}
+
+/**
+ * Before a start with fewer master keys than the store was last used with. Throws when something is still sealed under
+ * one that is not here, as another node may have left it: it could never be opened again.
+ */
+export async function requireNothingLeftBehind({ store, sealer }: Parts): Promise<void> {
+  if (!(await isLeftBehind(store, sealer.versions))) return
+  // So that it is sealed anew when the key is here again.
+  await note(store, await store.meta.get(DONE_KEY), '')
+  throw new Error(
+    'a master key that something is still sealed under is not here any more: put its line back, start, and remove it when the log says that it may be removed',
+  )
+}
+
+async function isLeftBehind(store: Parts['store'], versions: readonly number[]): Promise<boolean> {
+  for (const at of store.sealed.columns) {
+    let after: string | undefined = ''
+    while (after !== undefined) {
+      const { others, last } = await store.sealed.slice(at, after, versions)
+      if (others.length > 0) return true
+      after = last
+    }
+  }
+  return false
+}
+
+async function note(store: Parts['store'], noted: string | undefined, version: string): Promise<void> {
+  if (noted === version) return
   await store.commit([
     noted === undefined ? store.meta.add(DONE_KEY, version) : store.meta.replace(DONE_KEY, noted, version),
   ])
-  if (noted !== undefined)
-    core.log.info({ version }, 'everything is sealed under the newest master key; older ones may be removed')
-  return false
 }

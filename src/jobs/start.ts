@@ -3,7 +3,7 @@ import { expireEnrollments } from '../core/expire-enrollments.ts'
 import { reapAgents } from '../core/reap-agents.ts'
 import { startLoop } from './loop.ts'
 import { prune } from './prune.ts'
-import { rewrap } from './rewrap.ts'
+import { createRewrap } from './rewrap.ts'
 import { createSweeper } from './sweep.ts'
 import { tidy } from './tidy.ts'
 
@@ -37,7 +37,7 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
       await core.denials.flush(core.store.now())
       return false
     }),
-    startLoop('rewrap', TIDY_MS, core.log, (signal) => rewrap(core, signal)),
+    startLoop('rewrap', TIDY_MS, core.log, createRewrap(core)),
     startLoop('tidy', TIDY_MS, core.log, async (signal) => {
       const isUntidy = await tidy(core)
       return (options.retentionMs > 0 && (await prune(core, options.retentionMs, signal))) || isUntidy

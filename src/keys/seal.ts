@@ -23,6 +23,8 @@ export class SealError extends Error {
 
 export interface Sealer {
   readonly newestVersion: number
+  /** All that are here. */
+  readonly versions: readonly number[]
   /** Seals under the newest key, bound to the place it is stored at. */
   seal(table: string, id: string, column: string, plaintext: string): string
   /** Throws `SealError` when the text was changed or moved, or its key version is not known. */
@@ -33,6 +35,8 @@ export interface Sealer {
   keyCheck(): string
   /** Every stored version that this sealer has too must prove equal, and there must be one. */
   matchesCheck(stored: string): boolean
+  /** Whether the stored value names a version that is not here. */
+  lacksSome(stored: string): boolean
 }
 
 const KEY_BYTES = 32
@@ -137,6 +141,7 @@ export function createSealer(keys: readonly MasterKey[]): Sealer {
   }
   return {
     newestVersion,
+    versions: [...sealing.keys()],
     seal: (table, id, column, plaintext) =>
       encrypt(keyOf(newestVersion), newestVersion, place(table, id, column, newestVersion), plaintext),
     open: (table, id, column, sealed) => {
@@ -146,6 +151,7 @@ export function createSealer(keys: readonly MasterKey[]): Sealer {
     versionOf: (sealed) => readSealed(sealed).version,
     keyCheck: () => writeChecks(checks),
     matchesCheck: (stored) => matchesChecks(checks, stored),
+    lacksSome: (stored) => stored.split(' ').some((part) => !checks.has(Number(CHECK.exec(part)?.[1]))),
   }
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { createRewrap } from '../../src/jobs/rewrap.ts'
 import { generateMasterKey } from '../../src/keys/seal.ts'
 import { createLogger } from '../../src/log.ts'
 import { startApp } from '../support/app.ts'
@@ -66,5 +67,40 @@ test('without the master key, or with another, the server does not start', async
     await (await build()).close()
   } finally {
     await rm(directory, { recursive: true, force: true })
+  }
+})
+
+test('a master key that something is still sealed under cannot be left out', async () => {
+  const app = await startApp()
+  const file = join(app.directory, 'master.key')
+  const agent = await app.newAgent()
+  await app.app.close()
+  const start = async (text: string) => {
+    await rm(file, { force: true })
+    await writeFile(file, text, { mode: 0o600 })
+    const { config } = await loadConfig({
+      argv: { dataDir: app.directory },
+      env: {},
+      readFile: (path) => readFile(path),
+    })
+    return buildApp(config, createLogger({ level: 'silent', format: 'json' }))
+  }
+  try {
+    const first = await readFile(file, 'utf8')
+    const second = generateMasterKey().replace('1:', '2:')
+    await (await start(first + second)).close()
+    await expect(start(second)).rejects.toThrow(/still sealed under/)
+    const both = await start(first + second)
+    const rewrap = createRewrap(both.core)
+    while (await rewrap(new AbortController().signal));
+    await both.close()
+    const last = await start(second)
+    const key = await last.core.store.agents.signingKeyOf(agent.id)
+    expect(last.core.sealer.open('signing_keys', agent.id, 'private_key', key?.private_key ?? '')).toContain(
+      'PRIVATE KEY',
+    )
+    await last.close()
+  } finally {
+    await rm(app.directory, { recursive: true, force: true })
   }
 })
