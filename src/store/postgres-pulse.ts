@@ -26,6 +26,9 @@ export async function createPulse(pool: pg.Pool, onBeat: () => void): Promise<Pu
   /** Epoch ms of the database at zero of our monotonic clock: a step of our own wall clock moves nothing. */
   let origin = 0
   let latest = 0
+  /** As it was last read, and how much is added to it. */
+  let stored = 0
+  let added = 0
   let failed: string | undefined
 
   async function beat(): Promise<number> {
@@ -45,7 +48,10 @@ export async function createPulse(pool: pg.Pool, onBeat: () => void): Promise<Pu
       const row = answer.rows[0] as { generation: number; at: number }
       origin = row.at - (sent + performance.now()) / 2
       failed = undefined
-      return row.generation
+      // A replica that had not got all took over, or a backup was restored: what is cached is from a future that is gone.
+      if (row.generation < stored) added += stored - row.generation + 1
+      stored = row.generation
+      return stored + added
     } catch (cause) {
       failed = unreachable(cause) ? 'the database cannot be reached' : 'the database cannot be read'
       throw new StoreError(failed, { cause })

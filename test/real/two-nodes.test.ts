@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually, startApp, type TestApp } from '../support/app.ts'
 import { newEnrollee } from '../support/enrollee.ts'
@@ -51,6 +52,23 @@ describe('two nodes on one PostgreSQL: what one ends, the very next request to t
       expect((await a.admin('DELETE', `/v1/admin/agents/${agent.name}`)).status).toBe(204)
       expect(await refusedBy(b, agent.token)).toBe(true)
     }
+  })
+
+  test('a deleted agent, also after the database has lost its last changes', async () => {
+    const agent = await a.newAgent()
+    for (let time = 0; time < 5; time += 1) await a.newAgent()
+    expect(await refusedBy(b, agent.token)).toBe(false)
+    const root = new pg.Client({ connectionString: database.url })
+    await root.connect()
+    try {
+      // As a replica that lags behind takes over.
+      await root.query("UPDATE meta SET value = (value::bigint - 4)::text WHERE key = 'generation'")
+    } finally {
+      await root.end()
+    }
+    expect((await a.admin('DELETE', `/v1/admin/agents/${agent.name}`)).status).toBe(204)
+    expect(await refusedBy(b, agent.token)).toBe(true)
+    expect(await refusedBy(a, agent.token)).toBe(true)
   })
 
   test('a deleted backend', async () => {
