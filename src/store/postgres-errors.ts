@@ -44,6 +44,14 @@ export function unreachable(error: unknown): boolean {
   )
 }
 
+/**
+ * Nothing more can be done with the connection: it is lost, or its session is read-only, as it stays when the server
+ * behind it was a standby or was being switched over when it was opened (25006, read_only_sql_transaction).
+ */
+export function isSpent(error: unknown): boolean {
+  return unreachable(error) || codeOf(error) === '25006'
+}
+
 export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
 }

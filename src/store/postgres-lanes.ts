@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type Change, type Outcome, StoreError } from './change.ts'
 import type { CommitStats } from './engine.ts'
-import { asError, isFaultOfChange, isRetryable, unreachable } from './postgres-errors.ts'
+import { asError, isFaultOfChange, isRetryable, isSpent, unreachable } from './postgres-errors.ts'
 import { isMergeable, mergeChanges } from './postgres-merge.ts'
 import { runTransaction } from './postgres-transaction.ts'
 import { readBack } from './postgres-unknown.ts'
@@ -130,7 +130,7 @@ export class Lanes {
       }
     } catch (error) {
       const lost = unreachable(error)
-      client.release(lost ? asError(error) : undefined)
+      client.release(isSpent(error) ? asError(error) : undefined)
       if (lost) await this.#settleUnknown(pidOf(client), batch, error)
       else this.#single.push(...batch)
     }
@@ -208,7 +208,7 @@ function pidOf(client: pg.PoolClient): number | undefined {
 
 /** Out of its transaction; a connection that cannot leave it is closed. */
 async function giveBack(client: pg.PoolClient, failed: unknown): Promise<void> {
-  if (unreachable(failed)) {
+  if (isSpent(failed)) {
     client.release(asError(failed))
     return
   }

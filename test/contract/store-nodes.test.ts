@@ -168,6 +168,25 @@ describe('PostgreSQL that fails', () => {
     await engine.close()
   })
 
+  test('a session that was opened while nothing could be written is not used again', async () => {
+    const engine = await openPostgres({ url: database.url })
+    /** Of both sorts, on all lanes at once. */
+    const commitMany = () =>
+      Promise.allSettled(
+        Array.from({ length: 24 }, (_, n) => {
+          const extra: Step[] = n % 2 === 0 ? [{ op: 'forget' }] : []
+          return engine.commit([{ op: 'insert', table: 'audit', row: auditRow() }, ...extra])
+        }),
+      )
+    await admin.query(`ALTER DATABASE ${database.name} SET default_transaction_read_only = on`)
+    await endSessions()
+    for (const { status } of await commitMany()) expect(status).toBe('rejected')
+    await admin.query(`ALTER DATABASE ${database.name} RESET default_transaction_read_only`)
+    for (const one of await commitMany()) expect(one).toEqual({ status: 'fulfilled', value: { done: true } })
+    expect(engine.trouble()).toBeUndefined()
+    await engine.close()
+  })
+
   test('a server that answers before the disk does is refused', async () => {
     await admin.query(`ALTER DATABASE ${database.name} SET synchronous_commit = off`)
     await expect(openPostgres({ url: database.url })).rejects.toThrow('synchronous_commit=off')
