@@ -5,8 +5,8 @@ import { commit } from './commit.ts'
 import type { Caller, Core, Origin } from './context.ts'
 
 /**
- * Without `force` only when no credential of it lives: `conflict` otherwise. With it they are ended in the same
- * commit, and the backend stays open behind the scenes until the last is gone upstream. Throws `backend_not_found`.
+ * Without `force` only when no credential of it lives: `conflict` otherwise. With it they are ended, the last of them in
+ * the same commit, and the backend stays open behind the scenes until the last is gone upstream. Throws `backend_not_found`.
  */
 export async function deleteBackend(
   core: Pick<Core, 'store' | 'ids'>,
@@ -17,18 +17,17 @@ export async function deleteBackend(
 ): Promise<void> {
   const row = await core.store.backends.findByName(nameKey(name))
   if (row === undefined) throw new Problem('backend_not_found')
-  if (!force && (await core.store.credentials.countOpenOfBackend(row.uid, 1)) > 0) {
-    throw new Problem('conflict', {
-      message: 'Credentials of this backend are alive: revoke them, or add ?force=true.',
-    })
-  }
-  const now = core.store.now()
+  const { credentials } = core.store
   const by = traceOf(caller, origin)
+  if (force) await endMost(core, row.uid, by)
+  const now = core.store.now()
   const outcome = await commit(
     core,
     [
       ...core.store.backends.end(row.uid, now),
-      ...core.store.credentials.endAll({ backend_uid: row.uid }, 'backend_deleted', now, by),
+      ...(force
+        ? credentials.endAll({ backend_uid: row.uid }, 'backend_deleted', now, by)
+        : [credentials.requireNoneOpen(row.uid)]),
       audit(core, caller, origin, {
         action: 'backend.deleted',
         backend: row.name,
@@ -37,5 +36,30 @@ export async function deleteBackend(
     ],
     { urgent: true },
   )
-  if (!outcome.done) throw new Problem('backend_not_found')
+  if (outcome.done) return
+  if (outcome.step === 0) throw new Problem('backend_not_found')
+  throw new Problem('conflict', {
+    message: 'Credentials of this backend are alive: revoke them, or add ?force=true.',
+  })
+}
+
+/** Rows of one commit. */
+const SLICE = 500
+
+/**
+ * There may be hundreds of thousands. In one change they would take longer than a statement may, and meanwhile hold up
+ * whoever writes; so all but the last few are ended before it.
+ */
+async function endMost(
+  core: Pick<Core, 'store'>,
+  uid: string,
+  by: ReturnType<typeof traceOf>,
+): Promise<void> {
+  const { credentials } = core.store
+  for (;;) {
+    const now = core.store.now()
+    const ids = await credentials.activeOfBackend(uid, now, SLICE)
+    if (ids.length < SLICE) return
+    await commit(core, credentials.endSome(ids, 'backend_deleted', now, by), { urgent: true, bulk: true })
+  }
 }

@@ -4,7 +4,7 @@ import { ID_PREFIX, lowestBodyAt } from '../domain/ids.ts'
 import type { Step } from './change.ts'
 import { countRows } from './count.ts'
 import type { EndedBy } from './end-all.ts'
-import { endAll, expireAll } from './end-all.ts'
+import { endAll, endSome, expireAll } from './end-all.ts'
 import type { Engine } from './engine.ts'
 import { run } from './run.ts'
 import type { CredentialRow } from './schema.ts'
@@ -31,6 +31,8 @@ export function createCredentials(engine: Engine) {
       now: number,
       by: EndedBy,
     ): Step[] => endAll(engine.build, owner, reason, now, by),
+    endSome: (ids: readonly string[], reason: EndReason, now: number, by: EndedBy): Step[] =>
+      endSome(engine, ids, reason, now, by),
     expireAll: (ids: readonly string[], now: number, by: EndedBy): Step[] => expireAll(engine, ids, now, by),
   }
 }
@@ -67,6 +69,17 @@ function credentialReads(engine: Engine) {
           .where('due_at', 'is not', null)
           .limit(atMost),
       ),
+    /** Ids of active ones that have not expired: those that would live longest first, which what is ended is not among. */
+    activeOfBackend: async (backendUid: string, now: number, limit: number): Promise<string[]> => {
+      const active = build
+        .selectFrom('credentials')
+        .select('id')
+        .where('backend_uid', '=', backendUid)
+        .where('due_at', '>', now)
+        .where('state', '=', 'active')
+        .where('expires_at', '>', now)
+      return (await read<{ id: string }>(active.orderBy('due_at', 'desc').limit(limit))).map((row) => row.id)
+    },
     /** Newest first, those before `cursor`. */
     list: (cursor: string | undefined, limit: number): Promise<CredentialRow[]> => {
       let query = build.selectFrom('credentials').selectAll()
@@ -160,6 +173,16 @@ function settlingSteps({ build }: Engine) {
           .where('due_at', '>', now),
         'any',
       ),
+    /** Refused while the backend has one that has not come to its end. */
+    requireNoneOpen: (backendUid: string): Step => {
+      const open = build
+        .selectFrom('credentials')
+        .select('id')
+        .where('backend_uid', '=', backendUid)
+        .where('due_at', 'is not', null)
+        .limit(1)
+      return run(build.updateTable('credentials').set({ stuck_at: null }).where('id', 'in', open), 0)
+    },
     drop: (ids: readonly string[]): Step =>
       run(build.deleteFrom('credentials').where('id', 'in', ids), 'any'),
     postpone: (id: string, attempts: number, dueAt: number, stuckAt: number | null): Step =>

@@ -1,4 +1,4 @@
-import { type Expression, type Kysely, type SqlBool, sql } from 'kysely'
+import { type Expression, type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Action } from '../domain/actions.ts'
 import type { EndReason } from '../domain/credential.ts'
 import { encodeTime } from '../domain/ids.ts'
@@ -31,6 +31,30 @@ export function endAll(
     'agent_id' in owner
       ? (['agent_id', owner.agent_id] as const)
       : (['backend_uid', owner.backend_uid] as const)
+  return endThose(build, sql<boolean>`${sql.ref(column)} = ${id}`, reason, now, by)
+}
+
+/**
+ * As `endAll`, of `ids` those that have neither ended nor expired: what an owner with very many has is ended some at
+ * a time, before the one change that ends the owner and the rest.
+ */
+export function endSome(
+  engine: Pick<Engine, 'build' | 'dialect'>,
+  ids: readonly string[],
+  reason: EndReason,
+  now: number,
+  by: EndedBy,
+): Step[] {
+  return endThose(engine.build, among(engine, ids), reason, now, by)
+}
+
+function endThose(
+  build: Kysely<Tables>,
+  which: RawBuilder<boolean>,
+  reason: EndReason,
+  now: number,
+  by: EndedBy,
+): Step[] {
   /** An active one with nothing to undo upstream is done with; what is pending may yet come into being there. */
   const done = sql`state = 'active' AND revocation <> 'exact'`
   const ended = build
@@ -44,11 +68,11 @@ export function endAll(
       ended_at: now,
       attempts: 0,
     })
-    .where(column, '=', id)
+    .where(which)
     .where('ended_at', 'is', null)
     // What has expired already stays expired: the sweeper is about to say so, whoever has ended since.
     .where(sql<boolean>`NOT (state = 'active' AND expires_at <= ${now})`)
-  const theirs = sql<boolean>`${sql.ref(column)} = ${id} AND end_reason = ${reason} AND ended_at = ${now}`
+  const theirs = sql<boolean>`${which} AND end_reason = ${reason} AND ended_at = ${now}`
   return [
     run(ended, 'any'),
     run(record(build, { action: 'credential.revoked', reason, now, by }, theirs), 'any'),
@@ -66,10 +90,7 @@ export function expireAll(
   by: EndedBy,
 ): Step[] {
   const { build } = engine
-  const among =
-    engine.dialect === 'sqlite'
-      ? sql<boolean>`id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
-      : sql<boolean>`id = ANY (cast(${`{${ids.join(',')}}`} as text[]))`
+  const which = among(engine, ids)
   const ended = build
     .updateTable('credentials')
     .set({
@@ -80,10 +101,16 @@ export function expireAll(
       due_at: null,
       handle: null,
     })
-    .where(among)
+    .where(which)
     .where('state', '=', 'active')
-  const recorded = record(build, { action: 'credential.expired', now, by }, among)
+  const recorded = record(build, { action: 'credential.expired', now, by }, which)
   return [run(ended, ids.length), run(recorded, ids.length)]
+}
+
+function among({ dialect }: Pick<Engine, 'dialect'>, ids: readonly string[]): RawBuilder<boolean> {
+  return dialect === 'sqlite'
+    ? sql<boolean>`id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
+    : sql<boolean>`id = ANY (cast(${`{${ids.join(',')}}`} as text[]))`
 }
 
 interface Entries {

@@ -1,7 +1,8 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DAY_MS } from '../../src/domain/limits.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { DIALECTS } from '../support/store.ts'
+import { credentialRow, DIALECTS } from '../support/store.ts'
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
@@ -207,6 +208,59 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect([gone.status, gone.body.error.code]).toEqual([404, 'backend_not_found'])
     const again = await app.admin('DELETE', `/v1/admin/backends/${name}`)
     expect([again.status, again.body.error.code]).toEqual([404, 'backend_not_found'])
+  })
+
+  test('without force, one that is issued in the same moment keeps the backend', async () => {
+    const name = await app.newBackend()
+    const agent = await app.newAgent({ scopes: [name] })
+    const { commit } = app.core.store
+    const issued: string[] = []
+    app.core.store.commit = async (change, options) => {
+      if (
+        !change.some(
+          (step) => step.op === 'insert' && step.table === 'audit' && step.row.action === 'backend.deleted',
+        )
+      )
+        return commit(change, options)
+      // It has been seen that there is none.
+      app.core.store.commit = commit
+      issued.push((await agent.client.post(`/v1/credentials/${name}`)).body.id)
+      return commit(change, options)
+    }
+    const refused = await app.admin('DELETE', `/v1/admin/backends/${name}`)
+    expect([refused.status, refused.body?.error.code]).toEqual([409, 'conflict'])
+    expect((await agent.client.get(`/api/v1/credentials/${issued[0]}`)).body.status).toBe('active')
+    expect((await agent.client.post(`/v1/credentials/${name}`)).status).toBe(200)
+  })
+
+  test('a backend with very many is deleted by force in several commits, and each has its entry', async () => {
+    const name = await app.newBackend()
+    const uid = (await app.core.store.backends.findByName(name))?.uid ?? ''
+    const later = Date.now() + DAY_MS
+    const rows = Array.from({ length: 1_300 }, (_, n) =>
+      credentialRow({
+        backend_uid: uid,
+        backend: name,
+        revocation: n % 2 === 0 ? 'none' : 'exact',
+        handle: null,
+        expires_at: later + n,
+        due_at: later + n,
+      }),
+    )
+    await app.core.store.commit(rows.map((row) => ({ op: 'insert', table: 'credentials', row })))
+    const { changes } = app.core.store.stats
+    expect((await app.admin('DELETE', `/v1/admin/backends/${name}?force=true`)).status).toBe(204)
+    // Two slices, and the one that ends the backend and the rest; one entry of the administrator's own.
+    expect(app.core.store.stats.changes - changes).toBeGreaterThanOrEqual(4)
+    const kept = await app.core.store.credentials.findAll(rows.map(({ id }) => id))
+    for (const row of kept) {
+      const state = row.revocation === 'none' ? 'revoked' : 'revoking'
+      expect(row).toMatchObject({ state, end_reason: 'backend_deleted' })
+    }
+    const entries = await app.core.store.audit.query({ backend: name, action: 'credential.revoked' }, 2_000)
+    expect(new Set(entries.map((entry) => entry.credential_id)).size).toBe(1_300)
+    expect(entries).toHaveLength(1_300)
+    expect(entries[0]).toMatchObject({ actor: 'local', details: '{"reason":"backend_deleted"}' })
   })
 
   test('a backend without credentials is deleted without force', async () => {
