@@ -123,6 +123,8 @@ export async function signIn(
   }
   let issued: Issued
   if (backend.kind.upstream) {
+    // This node stood still since the intent: others may have looked for what is left of it already.
+    if (core.store.now() - plan.now > core.settings.upstreamTimeoutMs) throw new DeadlineError()
     issued = await callUpstream(core, backend, 'issue', (instance, signal) => instance.issue(request, signal))
   } else {
     try {

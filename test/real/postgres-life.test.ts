@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { eventually, type NewAgent, type Reply, startApp, type TestApp } from '../support/app.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 
@@ -129,6 +129,31 @@ describe('a role of PostgreSQL', () => {
         'credential.requested',
       ])
     })
+  })
+
+  test('a node that stood still between the intent and the upstream creates nothing any more', async () => {
+    const { commit } = app.core.store
+    const ids: string[] = []
+    app.core.store.commit = async (change, options) => {
+      const outcome = await commit(change, options)
+      const entry = change.find((step) => step.op === 'insert' && step.table === 'audit')
+      if (entry?.row.action !== 'credential.requested') return outcome
+      app.core.store.commit = commit
+      ids.push(entry.row.credential_id ?? '')
+      // As long as an interrupted issue is left alone, and one that sweeps meanwhile.
+      app.advance(60_000)
+      await app.sweep()
+      expect((await app.core.store.credentials.find(ids[0] ?? ''))?.state).toBe('revoked')
+      return outcome
+    }
+    const { byName } = await app.core.backends.at(await app.core.store.generation())
+    const upstream = await byName.get('db')?.connect()
+    if (upstream === undefined) throw new Error('no backend')
+    const issues = vi.spyOn(upstream, 'issue')
+    const reply = await agent.client.post('/v1/credentials/db', { ttl: '5m' })
+    expect([reply.status, reply.body.error?.code]).toEqual([504, 'backend_timeout'])
+    expect(issues).not.toHaveBeenCalled()
+    issues.mockRestore()
   })
 
   test('goes with its agent, and with its backend', async () => {
