@@ -45,6 +45,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
   const file = join(options.directory, 'mayfly.db')
   const queue = new CommitQueue(options, file)
   const newestAt = await queue.opened
+  warnOfClock(newestAt - Date.now(), options)
   const reader = new Reader(file, () => queue.isQuiet())
   queue.beforeBatch = () => reader.release()
   return {
@@ -68,6 +69,18 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
       reader.close()
     },
   }
+}
+
+/** Ahead of the newest entry by less than this is a clock that is merely being set, in ms. */
+const CLOCK_SLACK_MS = 60_000
+
+/** Time never goes back, so whatever is issued from now on ends later than it says, by everybody else's clock. */
+function warnOfClock(behindMs: number, { onTrouble }: SqliteOptions): void {
+  if (behindMs < CLOCK_SLACK_MS) return
+  onTrouble?.(
+    'the system clock is behind the newest audit entry, and time goes on from that one: credentials end later by as much. Set the clock; if the entry is wrong, restore a backup from before it',
+    new Error(`behind by ${Math.round(behindMs / 1_000)} s`),
+  )
 }
 
 /**

@@ -36,6 +36,21 @@ describe('the SQLite file', () => {
     await expect(openSqlite({ directory })).rejects.toThrow('only one Mayfly may use a data directory')
   })
 
+  test('a clock that is behind what has been recorded is told of', async () => {
+    const first = await start()
+    const at = Date.now() + 3_600_000
+    await first.commit([{ op: 'insert', table: 'audit', row: auditRow({ at }) }])
+    await first.close()
+    open.length = 0
+    const told: string[] = []
+    const onTrouble = (what: string, error: unknown) => told.push(`${what}: ${error}`)
+    const second = await openSqlite({ directory, onTrouble })
+    open.push(second)
+    expect(told).toEqual([expect.stringMatching(/^the system clock is behind .*: behind by 3[56]\d\d s$/)])
+    expect(second.now()).toBeGreaterThanOrEqual(at)
+    expect(second.trouble()).toBeUndefined()
+  })
+
   test('what was committed is there after reopening, and the clock goes on from it', async () => {
     const first = await start()
     const ahead = Date.now() + 60_000
