@@ -6,7 +6,8 @@ const SLICE = 500
 
 /**
  * Drops audit entries, and credentials, agents and enrollments that have ended, from before the retention; each is
- * kept at least as long as the entries about it. Returns whether there is more.
+ * kept at least as long as the entries about it, and those about a credential as long as it lives. Returns whether
+ * there is more.
  */
 export async function prune(
   core: Pick<Core, 'store'>,

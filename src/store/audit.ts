@@ -31,9 +31,26 @@ export function createAudit(engine: Engine) {
       limit: number,
     ): Promise<{ id: string; credential_id: string | null }[]> =>
       (await query(filter, limit)).map((row) => ({ id: row.id, credential_id: row.credential_id })),
-    /** Ids of the oldest before that id. Entries are never changed; only retention drops them. */
+    /**
+     * Ids of the oldest before that id, without those about a credential that has not come to its end: how it was
+     * issued is asked for as long as it lives. Entries are never changed; only retention drops them.
+     */
     oldest: async (before: string, limit: number): Promise<string[]> => {
-      const entries = engine.build.selectFrom('audit').select('id').where('id', '<', before)
+      const entries = engine.build
+        .selectFrom('audit')
+        .select('id')
+        .where('id', '<', before)
+        .where((e) =>
+          e.not(
+            e.exists(
+              e
+                .selectFrom('credentials')
+                .select('credentials.id')
+                .whereRef('credentials.id', '=', 'audit.credential_id')
+                .where('credentials.settled_at', 'is', null),
+            ),
+          ),
+        )
       return (await engine.read<{ id: string }>(entries.orderBy('id').limit(limit))).map((row) => row.id)
     },
     drop: (ids: readonly string[]): Step =>

@@ -77,12 +77,15 @@ describe.each(DIALECTS)('what is cleared away on %s', (dialect) => {
       entry(old, settled),
       entry(old, lingering),
       entry(young, lingering),
+      entry(old, living),
     ])
     expect(await prune({ store }, RETENTION, NEVER)).toBe(false)
     const kept = await store.credentials.findAll([settled, lingering, living, recent])
     expect(kept.map(({ id }) => id).sort()).toEqual([lingering, living, recent].sort())
     expect(await store.audit.query({ credentialId: settled }, 10)).toEqual([])
     expect(await store.audit.query({ credentialId: lingering }, 10)).toHaveLength(1)
+    // Whose it is, and how it was issued.
+    expect(await store.audit.query({ credentialId: living }, 10)).toHaveLength(1)
   })
 
   test.runIf(dialect === 'sqlite')('looking for old ones reads no young ones', async () => {
