@@ -1,6 +1,7 @@
 import type { Issued } from '../backends/kind.ts'
 import { Problem } from '../domain/problems.ts'
 import type { Step } from '../store/change.ts'
+import type { CredentialRow } from '../store/schema.ts'
 import { audit } from './audit-entry.ts'
 import { commit } from './commit.ts'
 import type { Core } from './context.ts'
@@ -11,6 +12,7 @@ import {
   type Plan,
   presentPlan,
   recordOf,
+  rowOf,
   StalePlan,
 } from './issue-plan.ts'
 import { claimSteps, forgetClaim, keepReplyStep } from './replay-issue.ts'
@@ -41,14 +43,8 @@ export async function issueAtUpstream(
 async function recordIntent(core: Core, plan: Plan): Promise<void> {
   const wait = plan.backend.breaker.wait()
   if (wait > 0) throw new Problem('backend_unavailable', { retryAfterSeconds: wait })
-  const { revocation } = plan.backend.kind
   const intent = [
-    ...recordOf(plan, {
-      state: 'pending',
-      revocation,
-      expires_at: plan.expiresAt,
-      due_at: certainAt(core, plan.now),
-    }),
+    ...recordOf(plan, intentOf(core, plan)),
     ...claimSteps(core, plan, undefined),
     audit(core, plan.caller, plan.origin, {
       action: 'credential.requested',
@@ -61,6 +57,12 @@ async function recordIntent(core: Core, plan: Plan): Promise<void> {
   ]
   const outcome = await commit(core, intent, { code: 'audit_unavailable' })
   if (!outcome.done) throw new StalePlan()
+}
+
+function intentOf(core: Core, plan: Plan): CredentialRow {
+  const { revocation } = plan.backend.kind
+  const dueAt = certainAt(core, plan.now)
+  return rowOf(plan, { state: 'pending', revocation, expires_at: plan.expiresAt, due_at: dueAt })
 }
 
 async function activate(core: Core, plan: Plan, signed: SignedIn): Promise<IssuedCredential> {
@@ -95,8 +97,8 @@ async function activate(core: Core, plan: Plan, signed: SignedIn): Promise<Issue
 }
 
 /**
- * The upstream has it and nobody will be told its secret: withdrawn at once, even where the store cannot be
- * written. What fails here the sweeper does, from the row that is still pending.
+ * The upstream has it and nobody will be told its secret: withdrawn at once, even where the store can be neither
+ * written nor read. What fails here the sweeper does, from the row that is still pending.
  */
 async function undo(core: Core, plan: Plan, issued: Issued): Promise<void> {
   const failed = (error: unknown) =>
@@ -106,7 +108,10 @@ async function undo(core: Core, plan: Plan, issued: Issued): Promise<void> {
     )
   try {
     const handle = sealHandle(core, plan.id, issued)
-    const row = await core.store.credentials.find(plan.id)
+    const row = await core.store.credentials.find(plan.id).catch((error: unknown) => {
+      failed(error)
+      return intentOf(core, plan)
+    })
     if (row === undefined) return
     await withdraw(core, plan, row.state, handle).catch(failed)
     await settleUpstream(core, plan.backend, {

@@ -6,6 +6,7 @@ import {
   type Plan,
   presentPlan,
   recordOf,
+  rowOf,
   StalePlan,
 } from './issue-plan.ts'
 import { claimSteps } from './replay-issue.ts'
@@ -17,7 +18,7 @@ export async function issueLocally(core: Core, plan: Plan): Promise<IssuedCreden
     throw recordRefusal(core, plan, error)
   })
   const reply = presentPlan(plan, issued, expiresAt, upstreamExpiresAt)
-  const record = recordOf(plan, {
+  const row = rowOf(plan, {
     state: 'active',
     revocation: 'none',
     expires_at: expiresAt,
@@ -25,7 +26,11 @@ export async function issueLocally(core: Core, plan: Plan): Promise<IssuedCreden
     due_at: expiresAt,
     secret_hash: core.hasher.hash(reply.token),
   })
-  const change = [...record, ...claimSteps(core, plan, reply), issuedEntry(core, plan, issued.facts)]
+  const change = [
+    ...recordOf(plan, row),
+    ...claimSteps(core, plan, reply),
+    issuedEntry(core, plan, issued.facts),
+  ]
   const outcome = await commit(core, change, { code: 'audit_unavailable' })
   if (!outcome.done) throw new StalePlan()
   return reply

@@ -91,13 +91,13 @@ export function issuedEntry(
   })
 }
 
-/** The record of a plan: what is the same whether or not there is an upstream. */
-export function recordOf(
-  plan: Plan,
-  set: Pick<CredentialRow, 'state' | 'revocation' | 'expires_at' | 'due_at'> & Partial<CredentialRow>,
-): Step[] {
+type RowSettings = Pick<CredentialRow, 'state' | 'revocation' | 'expires_at' | 'due_at'> &
+  Partial<CredentialRow>
+
+/** What is the same whether or not there is an upstream. */
+export function rowOf(plan: Plan, set: RowSettings): CredentialRow {
   const { caller, backend } = plan
-  const row: CredentialRow = {
+  return {
     id: plan.id,
     agent_id: caller.agentId,
     agent_name: caller.agentName,
@@ -116,6 +116,10 @@ export function recordOf(
     handle: null,
     ...set,
   }
+}
+
+/** The record of a plan. */
+export function recordOf({ caller, backend }: Plan, row: CredentialRow): Step[] {
   return [
     { op: 'guard', table: 'agents', id: caller.agentId, version: caller.version },
     { op: 'guard', table: 'backends', id: backend.uid, version: backend.version },

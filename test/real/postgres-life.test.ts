@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { StoreError } from '../../src/store/change.ts'
 import { eventually, type NewAgent, type Reply, startApp, type TestApp } from '../support/app.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 
@@ -129,6 +130,31 @@ describe('a role of PostgreSQL', () => {
         'credential.requested',
       ])
     })
+  })
+
+  test('what was made while the store went away is gone at once, before the store is back', async () => {
+    const { commit, credentials } = app.core.store
+    const { find } = credentials
+    const away = async () => {
+      throw new StoreError('away')
+    }
+    const ids: string[] = []
+    app.core.store.commit = async (change, options) => {
+      const entry = change.find((step) => step.op === 'insert' && step.table === 'audit')
+      if (entry?.row.action !== 'credential.issued') return commit(change, options)
+      ids.push(entry.row.credential_id ?? '')
+      app.core.store.commit = away
+      credentials.find = away
+      return away()
+    }
+    try {
+      const reply = await agent.client.post('/v1/credentials/db', { ttl: '5m' })
+      expect([reply.status, reply.body.error?.code]).toEqual([503, 'audit_unavailable'])
+      expect(await roleExists({ fields: { username: `mf_${ids[0]?.slice(5)}` } } as Issued)).toBe(false)
+    } finally {
+      app.core.store.commit = commit
+      credentials.find = find
+    }
   })
 
   test('a node that stood still between the intent and the upstream creates nothing any more', async () => {
