@@ -237,7 +237,8 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     const name = await app.newBackend()
     const uid = (await app.core.store.backends.findByName(name))?.uid ?? ''
     const later = Date.now() + DAY_MS
-    const rows = Array.from({ length: 1_300 }, (_, n) =>
+    const many = dialect === 'sqlite' ? 1_300 : 5_300
+    const rows = Array.from({ length: many }, (_, n) =>
       credentialRow({
         backend_uid: uid,
         backend: name,
@@ -252,14 +253,15 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect((await app.admin('DELETE', `/v1/admin/backends/${name}?force=true`)).status).toBe(204)
     // Two slices, and the one that ends the backend and the rest; one entry of the administrator's own.
     expect(app.core.store.stats.changes - changes).toBeGreaterThanOrEqual(4)
-    const kept = await app.core.store.credentials.findAll(rows.map(({ id }) => id))
-    for (const row of kept) {
+    for (const { id } of rows.slice(0, 1_000)) {
+      const row = await app.core.store.credentials.find(id)
+      if (row === undefined) throw new Error('it is gone')
       const state = row.revocation === 'none' ? 'revoked' : 'revoking'
       expect(row).toMatchObject({ state, end_reason: 'backend_deleted' })
     }
-    const entries = await app.core.store.audit.query({ backend: name, action: 'credential.revoked' }, 2_000)
-    expect(new Set(entries.map((entry) => entry.credential_id)).size).toBe(1_300)
-    expect(entries).toHaveLength(1_300)
+    const entries = await app.core.store.audit.query({ backend: name, action: 'credential.revoked' }, 6_000)
+    expect(new Set(entries.map((entry) => entry.credential_id)).size).toBe(many)
+    expect(entries).toHaveLength(many)
     expect(entries[0]).toMatchObject({ actor: 'local', details: '{"reason":"backend_deleted"}' })
   })
 
