@@ -23,9 +23,9 @@ export interface Bench {
 
 export const signal = () => AbortSignal.timeout(20_000)
 
-/** A real server with one database, and everything made in it taken away at the end. */
-export async function openBench(): Promise<Bench> {
-  const server = await startPostgres()
+/** A real server, or the one given, with one database; everything made in it is taken away at the end. */
+export async function openBench(given?: TestPostgres): Promise<Bench> {
+  const server = given ?? (await startPostgres())
   const database = await server.createDatabase()
   const { host, logged } = createTestHost('db')
   const undo: (() => Promise<unknown>)[] = []

@@ -1,43 +1,30 @@
 import { Socket } from 'node:net'
-import type { Pool, PoolClient } from 'pg'
+import type { Pool, PoolClient, QueryResult } from 'pg'
 import { UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
 import { BackendError, type Host } from '../kind.ts'
 import { type Config, tlsOf } from './config.ts'
 import { toBackendError } from './faults.ts'
+import { BEGIN, beginInTurn } from './turn.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
 export interface Session {
   /** One statement. Values are bound. */
   query(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
-  /** Several statements of our own, in one round trip. */
-  run(statements: readonly string[]): Promise<void>
+  /** Several statements of our own, in one round trip. The rows are the last one's. */
+  run(statements: readonly string[]): Promise<readonly Row[]>
 }
 
 export interface Connections extends AsyncDisposable {
   /** Throws `BackendError`. When `signal` fires the connection is cut, which rolls back what is open. */
   use<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
-  /** In one transaction, after all others of Mayfly's in this database: see `LOCK`. */
+  /** In one transaction that waits for nobody: for ending what could hold others up. */
+  apart<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
+  /** In one transaction, after all others of Mayfly's in this database: see `beginInTurn`. */
   change<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
   /** As `change`, and rolled back. */
   rehearse<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
 }
-
-/**
- * Held by every transaction of ours: concurrent GRANTs on one object fail ("tuple concurrently updated"), and a
- * revocation must wait for an issue whose COMMIT is on its way. The number is "mayfly" in ASCII.
- */
-const LOCK = '120265298308217'
-/** Role names are looked up in pg_catalog alone, so that nobody's operators or functions run with our rights. */
-const BEGIN = [
-  'BEGIN',
-  'SET LOCAL search_path = pg_catalog',
-  'SET LOCAL client_min_messages = warning',
-  `SET LOCAL statement_timeout = ${UPSTREAM_TIMEOUT_MS}`,
-  `SET LOCAL lock_timeout = ${UPSTREAM_TIMEOUT_MS / 2}`,
-  `SET LOCAL idle_in_transaction_session_timeout = ${UPSTREAM_TIMEOUT_MS}`,
-  `SELECT pg_catalog.pg_advisory_xact_lock(${LOCK})`,
-].join('; ')
 
 const MAIN_POOL = 6
 const OTHER_POOL = 2
@@ -80,10 +67,10 @@ export async function connect(settings: Config, host: Host): Promise<Connections
     }
   }
 
-  const within = (end: 'COMMIT' | 'ROLLBACK') =>
+  const within = (begin: (session: Session) => Promise<unknown>, end: 'COMMIT' | 'ROLLBACK') =>
     function transact<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>) {
       return use(database, signal, async (session) => {
-        await session.run([BEGIN])
+        await begin(session)
         const result = await work(session)
         await session.run([end])
         return result
@@ -92,8 +79,9 @@ export async function connect(settings: Config, host: Host): Promise<Connections
 
   return {
     use,
-    change: within('COMMIT'),
-    rehearse: within('ROLLBACK'),
+    apart: within((session) => session.run([BEGIN]), 'COMMIT'),
+    change: within(beginInTurn, 'COMMIT'),
+    rehearse: within(beginInTurn, 'ROLLBACK'),
     async [Symbol.asyncDispose]() {
       closed.abort()
       const ending = [...pools.values()]
@@ -212,8 +200,9 @@ function sessionOf(client: PoolClient, refused: readonly string[]): Session {
       return result.rows
     },
     async run(statements) {
-      await client.query(statements.join(';\n'))
+      const results: QueryResult<Row> | QueryResult<Row>[] = await client.query<Row>(statements.join(';\n'))
       requireGranted()
+      return (Array.isArray(results) ? results.at(-1) : results)?.rows ?? []
     },
   }
 }

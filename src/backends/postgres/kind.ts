@@ -17,13 +17,13 @@ import { type Config, config, databasesOf, requireConsistent, tlsOf } from './co
 import { type Access, createRole, grantConnect, grantSchemas, planAccess, runStatements } from './grants.ts'
 import { preflight } from './preflight.ts'
 import { revokeRole } from './revoke.ts'
+import { ROLE_PREFIX } from './roles.ts'
 import { scramVerifier } from './scram.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
 
 const PASSWORD_BYTES = 32
-const PREFIX = 'mf_'
 
 /** PostgreSQL 13 and later: one login role per credential, ended exactly. */
 export const postgres: Kind<typeof config, typeof params> = {
@@ -66,14 +66,14 @@ function roleName(credentialId: string): string {
   if (!isId('credential', credentialId)) {
     throw new BackendError('misconfigured', 'The credential id is not well formed.')
   }
-  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+  return `${ROLE_PREFIX}${credentialId.slice('cred_'.length)}`
 }
 
 /** Only roles of the form that we create are ever dropped. */
 function roleOf(handle: Handle): string {
   const username = handle['username']
-  const ours = typeof username === 'string' && username.startsWith(PREFIX)
-  if (!ours || !isId('credential', `cred_${username.slice(PREFIX.length)}`)) {
+  const ours = typeof username === 'string' && username.startsWith(ROLE_PREFIX)
+  if (!ours || !isId('credential', `cred_${username.slice(ROLE_PREFIX.length)}`)) {
     throw new BackendError('misconfigured', 'The handle does not name a role of Mayfly.')
   }
   return username

@@ -4,7 +4,8 @@ import type { Connections, Session } from './client.ts'
 import { type Config, databasesOf } from './config.ts'
 import { sqlState, toBackendError } from './faults.ts'
 import { createRole, grantConnect, grantSchemas, planAccess, runStatements } from './grants.ts'
-import { disown, joinRole } from './revoke.ts'
+import { disown } from './leftovers.ts'
+import { joinRole } from './roles.ts'
 import { scramVerifier } from './scram.ts'
 import { quoteIdentifier } from './statements.ts'
 
@@ -126,7 +127,7 @@ function adviceToJoin(self: Self): string {
 }
 
 /** A refusal becomes the statement that would lift it. */
-async function step(advice: string, action: () => Promise<void>): Promise<void> {
+async function step(advice: string, action: () => Promise<unknown>): Promise<void> {
   try {
     await action()
   } catch (error) {

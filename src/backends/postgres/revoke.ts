@@ -3,6 +3,8 @@ import { BackendError } from '../kind.ts'
 import type { Connections, Session } from './client.ts'
 import type { Config } from './config.ts'
 import { sqlState, toBackendError } from './faults.ts'
+import { disown, dropLargeObjects, endPrepared } from './leftovers.ts'
+import { findRole, joinRole, terminateSessions } from './roles.ts'
 import { quoteIdentifier } from './statements.ts'
 
 /** A round that met a concurrent change is begun again from the start; every step may be repeated. */
@@ -11,14 +13,14 @@ const PAUSE_MS = 25
 
 /**
  * `XX000` "tuple concurrently updated", serialisation, deadlock; `2BP01`: a grant was on its way in another
- * database; `42704`: somebody else dropped the role, which the next round finds.
+ * database; `42704`: somebody else dropped the role, which the next round finds; `23505`: somebody else joined it.
  */
-const AGAIN = new Set(['XX000', '40001', '40P01', '2BP01', '42704'])
+const AGAIN = new Set(['XX000', '40001', '40P01', '2BP01', '42704', '23505'])
 
-interface Role {
-  readonly oid: string
-  readonly databases: readonly string[]
-}
+/** How long NOLOGIN waits for the role's own row, in ms. */
+const ROW_LOCK_MS = 250
+/** `lock_not_available`. */
+const LOCKED = '55P03'
 
 /**
  * Ends a role: no new login, no open session, nothing owned or granted in any database, no role. Sessions
@@ -52,14 +54,22 @@ async function tryRevoke(
   role: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const found = await connections.change(settings.database, signal, (session) => disable(session, role))
+  const { database: main } = settings
+  // Not there: then it may still be on its way, in a transaction that holds the turn.
+  const found =
+    (await connections.apart(main, signal, (session) => findRole(session, role))) ??
+    (await connections.change(main, signal, (session) => findRole(session, role)))
   if (found === undefined) return true
-  await endSessions(connections, settings.database, found.oid, signal)
-  for (const database of found.databases) {
-    if (database === settings.database) continue
+  await disable(connections, main, role, signal)
+  await endSessions(connections, main, found.oid, signal)
+  await endPrepared(connections, main, role, signal)
+  const databases = await connections.apart(main, signal, (session) => databasesOf(session, found.oid))
+  for (const database of new Set([...databases, main])) {
+    if (settings.reassign_owned_to === undefined) await shed(connections, database, found.oid, signal)
+    if (database === main) continue
     await connections.change(database, signal, (session) => disown(session, role, settings))
   }
-  return connections.change(settings.database, signal, async (session) => {
+  return connections.change(main, signal, async (session) => {
     if ((await findRole(session, role)) === undefined) return true
     await disown(session, role, settings)
     // One that was past the check of LOGIN when it was taken away, and had not shown itself yet.
@@ -69,48 +79,53 @@ async function tryRevoke(
   })
 }
 
-async function disable(session: Session, role: string): Promise<Role | undefined> {
-  const oid = await findRole(session, role)
-  if (oid === undefined) return undefined
-  await session.run([`ALTER ROLE ${quoteIdentifier(role)} NOLOGIN VALID UNTIL '-infinity'`])
-  await joinRole(session, role)
-  // 1260 is pg_authid. Shared objects have dbid 0; they are dealt with from the main database.
+/**
+ * Takes the login away. Whoever holds the credential can keep the role's own row locked, by ALTER ROLE CURRENT_USER in
+ * a transaction left open or prepared: hence no long wait, and what it has open is ended each time before.
+ */
+async function disable(
+  connections: Connections,
+  main: string,
+  role: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    try {
+      return await connections.apart(main, signal, async (session) => {
+        const now = await findRole(session, role)
+        if (now === undefined) return
+        await joinRole(session, role)
+        if (!now.login) return
+        await terminateSessions(session, now.oid)
+        await session.run([
+          `SET LOCAL lock_timeout = ${ROW_LOCK_MS}`,
+          `ALTER ROLE ${quoteIdentifier(role)} NOLOGIN VALID UNTIL '-infinity'`,
+        ])
+      })
+    } catch (error) {
+      if (sqlState(error instanceof BackendError ? error.cause : error) !== LOCKED) throw error
+      await endPrepared(connections, main, role, signal)
+    }
+  }
+}
+
+/** Where it owns something or was granted something. 1260 is pg_authid; what is shared has dbid 0. */
+async function databasesOf(session: Session, oid: string): Promise<readonly string[]> {
   const rows = await session.query(
     `SELECT DISTINCT d.datname FROM pg_shdepend s JOIN pg_database d ON d.oid = s.dbid
       WHERE s.refclassid = 1260 AND s.refobjid = $1::oid AND d.datallowconn`,
     [oid],
   )
-  return { oid, databases: rows.map((row) => String(row['datname'])) }
+  return rows.map((row) => String(row['datname']))
 }
 
-async function findRole(session: Session, role: string): Promise<string | undefined> {
-  const rows = await session.query('SELECT oid::text AS oid FROM pg_roles WHERE rolname = $1::name', [role])
-  return rows[0] === undefined ? undefined : String(rows[0]['oid'])
-}
-
-/**
- * DROP OWNED and, without pg_signal_backend, pg_terminate_backend need the role's own privileges. Since
- * PostgreSQL 16 whoever creates a role may grant it to itself but does not inherit it by default.
- */
-export async function joinRole(session: Session, role: string): Promise<void> {
-  const rows = await session.query(
-    `SELECT pg_has_role($1::name, 'USAGE') AS joined, current_setting('server_version_num')::int AS version`,
-    [role],
-  )
-  if (rows[0]?.['joined'] === true) return
-  const options = Number(rows[0]?.['version']) >= 160_000 ? ' WITH INHERIT TRUE, SET TRUE' : ''
-  await session.run([`GRANT ${quoteIdentifier(role)} TO CURRENT_USER${options}`])
-}
-
-/** In the database that `session` is connected to, and for what all databases share. */
-export async function disown(session: Session, role: string, settings: Config): Promise<void> {
-  const name = quoteIdentifier(role)
-  const heir = settings.reassign_owned_to
-  await session.run([
-    ...(heir === undefined ? [] : [`REASSIGN OWNED BY ${name} TO ${quoteIdentifier(heir)}`]),
-    // After REASSIGN it still has the grants to take back.
-    `DROP OWNED BY ${name}`,
-  ])
+async function shed(
+  connections: Connections,
+  database: string,
+  oid: string,
+  signal: AbortSignal,
+): Promise<void> {
+  while (await connections.apart(database, signal, (session) => dropLargeObjects(session, oid)));
 }
 
 async function endSessions(
@@ -120,18 +135,9 @@ async function endSessions(
   signal: AbortSignal,
 ): Promise<void> {
   // A transaction each: within one, pg_stat_activity shows the same picture for ever.
-  while ((await connections.change(database, signal, (session) => terminateSessions(session, oid))) > 0) {
+  while ((await connections.apart(database, signal, (session) => terminateSessions(session, oid))) > 0) {
     await pause(signal)
   }
-}
-
-/** By oid: a name could be taken again. Returns how many sessions were seen. */
-async function terminateSessions(session: Session, oid: string): Promise<number> {
-  const rows = await session.query(
-    'SELECT pg_terminate_backend(pid) AS asked FROM pg_stat_activity WHERE usesysid = $1::oid',
-    [oid],
-  )
-  return rows.length
 }
 
 async function pause(signal: AbortSignal): Promise<void> {

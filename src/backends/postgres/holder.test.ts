@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startOwnPostgres } from '../../../test/support/postgres.ts'
+import { type Bench, ended, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
+import type { Backend, Issued } from '../kind.ts'
+
+let bench: Bench
+let admin: { username: string; password: string }
+beforeAll(async () => {
+  bench = await openBench()
+  admin = await bench.createRole('CREATEROLE')
+}, 60_000)
+afterAll(() => bench?.close())
+
+async function revoke(backend: Backend, issued: Issued): Promise<void> {
+  await backend.revoke?.(issued.handle ?? {}, signal())
+  const [role] = await bench.sql('SELECT 1 FROM pg_roles WHERE rolname = $1', [issued.handle?.['username']])
+  expect(role).toBeUndefined()
+}
+
+const admins = [
+  ['a superuser', () => ({})],
+  ['a role with CREATEROLE', () => admin],
+] as const
+
+/** Who holds a credential knows our source, and does not want to lose it. */
+describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
+  it('ends a session that holds the lock by which changes take turns, and those that wait for it', async () => {
+    const backend = await bench.open(as())
+    const issued = await backend.issue(request([]), signal())
+    const [holder, waiter] = [await login(issued), await login(issued)]
+    await holder.query('SELECT pg_advisory_lock(120265298308217)')
+    const waiting = waiter.query('SELECT pg_advisory_lock(120265298308217)').catch(() => undefined)
+    const over = Promise.all([ended(holder), ended(waiter)])
+    await revoke(backend, issued)
+    await over
+    await waiting
+  })
+
+  it('is not held up, nor is issuing, by another credential that holds that lock', async () => {
+    const backend = await bench.open(as())
+    const [hostile, mine] = [
+      await backend.issue(request([]), signal()),
+      await backend.issue(request([]), signal()),
+    ]
+    const holder = await login(hostile)
+    await holder.query('SELECT pg_advisory_lock_shared(120265298308217)')
+    const over = ended(holder)
+    const fresh = await backend.issue(request([]), signal())
+    await over
+    await revoke(backend, mine)
+    await revoke(backend, fresh)
+    await revoke(backend, hostile)
+  })
+
+  it("ends a session that holds a lock on the role's own row", async () => {
+    const backend = await bench.open(as())
+    const issued = await backend.issue(request([]), signal())
+    const client = await login(issued)
+    await client.query("BEGIN; ALTER ROLE CURRENT_USER PASSWORD 'another'")
+    const over = ended(client)
+    await revoke(backend, issued)
+    await over
+  })
+
+  it('drops more large objects than one transaction has locks for', async () => {
+    const backend = await bench.open(as())
+    const issued = await backend.issue(request([]), signal())
+    const client = await login(issued)
+    for (let made = 0; made < 30_000; made += 1_000) {
+      await client.query('SELECT count(lo_creat(-1)) FROM generate_series(1, 1000)')
+    }
+    await client.end()
+    await revoke(backend, issued)
+    expect(await bench.sql('SELECT count(*)::int AS left FROM pg_largeobject_metadata')).toEqual([
+      { left: 0 },
+    ])
+  })
+})
+
+describe('revoking where transactions can be prepared', () => {
+  let own: Bench
+  beforeAll(async () => {
+    const server = await startOwnPostgres()
+    own = await openBench(server)
+    await own.sql('ALTER SYSTEM SET max_prepared_transactions = 8')
+    await server.restart()
+  }, 60_000)
+  afterAll(() => own?.close())
+
+  it.each(['superuser', 'createrole'])(
+    'rolls back what was prepared, in every database (%s)',
+    async (who) => {
+      const [other, mayfly] = [await own.createDatabase(), await own.createRole('CREATEROLE')]
+      const backend = await own.open(who === 'superuser' ? {} : mayfly)
+      const issued = await backend.issue(request([]), signal())
+      for (const [database, text] of [
+        [own.database.name, "ALTER ROLE CURRENT_USER PASSWORD 'another'"],
+        [other.name, 'SELECT lo_creat(-1)'],
+      ] as const) {
+        const client = await login(issued, database)
+        await client.query(`BEGIN; ${text}; PREPARE TRANSACTION 'it''s \\ ${database}'`)
+        await client.end()
+      }
+      expect(await own.sql('SELECT gid FROM pg_prepared_xacts')).toHaveLength(2)
+      await backend.revoke?.(issued.handle ?? {}, signal())
+      expect(await own.sql('SELECT gid FROM pg_prepared_xacts')).toEqual([])
+      expect(
+        await own.sql('SELECT 1 FROM pg_roles WHERE rolname = $1', [issued.handle?.['username']]),
+      ).toEqual([])
+    },
+  )
+})

@@ -1,0 +1,45 @@
+import { UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
+import type { Session } from './client.ts'
+import { joinRole, ROLE_PREFIX } from './roles.ts'
+
+/**
+ * Held by every transaction of ours that grants or drops: concurrent GRANTs on one object fail ("tuple concurrently
+ * updated"), and a revocation must wait for an issue whose COMMIT is on its way. The number is "mayfly" in ASCII.
+ */
+const LOCK = '120265298308217'
+
+/** Role names are looked up in pg_catalog alone, so that nobody's operators or functions run with our rights. */
+export const BEGIN = [
+  'BEGIN',
+  'SET LOCAL search_path = pg_catalog',
+  'SET LOCAL client_min_messages = warning',
+  `SET LOCAL statement_timeout = ${UPSTREAM_TIMEOUT_MS}`,
+  `SET LOCAL lock_timeout = ${UPSTREAM_TIMEOUT_MS / 2}`,
+  `SET LOCAL idle_in_transaction_session_timeout = ${UPSTREAM_TIMEOUT_MS}`,
+].join('; ')
+
+/**
+ * Begins a transaction and waits until no other of ours is under way in this database. Any role may take an advisory
+ * lock, and a credential that held this one would stop all issuing and revoking: its session is ended.
+ */
+export async function beginInTurn(session: Session): Promise<void> {
+  const [taken] = await session.run([BEGIN, `SELECT pg_try_advisory_xact_lock(${LOCK}) AS mine`])
+  if (taken?.['mine'] === true) return
+  await evictCredentials(session)
+  await session.run([`SELECT pg_advisory_xact_lock(${LOCK})`])
+}
+
+/** Those who wait for it too: they stand before us. */
+async function evictCredentials(session: Session): Promise<void> {
+  const rows = await session.query(
+    `SELECT DISTINCT a.usename AS role, a.pid FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+      WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND a.datname = current_database()
+        AND l.database = a.datid AND (l.classid::bigint << 32 | l.objid::bigint) = ${LOCK}
+        AND starts_with(a.usename::text, $1)`,
+    [ROLE_PREFIX],
+  )
+  for (const { role, pid } of rows) {
+    await joinRole(session, String(role))
+    await session.query('SELECT pg_terminate_backend($1::int)', [pid])
+  }
+}
