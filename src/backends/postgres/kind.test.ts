@@ -190,6 +190,24 @@ describe('what the server says', () => {
     await expect(backend.issue(request(['*']), signal())).rejects.toMatchObject({ fault })
   })
 
+  it('does not say that it was refused for certain while a half-made role cannot be dropped', async () => {
+    const other = await bench.createDatabase()
+    await bench.sql('CREATE SCHEMA only_here')
+    const granted = { databases: [bench.database.name, other.name], schemas: ['only_here'] }
+    const backend = await bench.open({ ...granted, reassign_owned_to: 'mayfly_nobody' })
+    const asked = request(['*'])
+    await expect(backend.issue(asked, signal())).rejects.toMatchObject({ fault: 'unavailable' })
+    const mended = await bench.open(granted)
+    const handle = mended.recover?.(asked.credentialId) ?? {}
+    const left = () => bench.sql('SELECT 1 FROM pg_roles WHERE rolname = $1', [handle['username']])
+    expect(await left()).toHaveLength(1)
+    await mended.revoke?.(handle, signal())
+    expect(await left()).toEqual([])
+    // Where it can be dropped, the refusal is told as it is.
+    const again = request(['*'])
+    await expect(mended.issue(again, signal())).rejects.toMatchObject({ fault: 'misconfigured' })
+  })
+
   it('refuses contradictions when it is configured', async () => {
     const faults = [
       { grant: 'statements' as const },

@@ -54,7 +54,7 @@ async function openPostgres(settings: Config, host: Host): Promise<Backend<Param
   const connections = await connect(settings, host)
   return {
     check: (signal) => preflight(connections, settings, host.now(), signal),
-    issue: (request, signal) => issue(connections, settings, host, request, signal),
+    issue: (request, signal) => issue(connections, settings, request, signal),
     revoke: async (handle, signal) => revokeRole(connections, settings, roleOf(handle), signal),
     recover: (credentialId) => ({ username: roleName(credentialId) }),
     [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
@@ -82,7 +82,6 @@ function roleOf(handle: Handle): string {
 async function issue(
   connections: Connections,
   settings: Config,
-  host: Host,
   request: IssueRequest<Params>,
   signal: AbortSignal,
 ): Promise<Issued> {
@@ -112,7 +111,7 @@ async function issue(
       )
     }
   } catch (error) {
-    await undo(connections, settings, host, role)
+    await undo(connections, settings, role)
     throw error
   }
   return {
@@ -122,13 +121,19 @@ async function issue(
   }
 }
 
-/** The role is there but its grants are not complete. Best effort: who called issue revokes by `recover` too. */
-async function undo(connections: Connections, settings: Config, host: Host, role: string): Promise<void> {
+/**
+ * The role is there but its grants are not complete. Where it cannot be dropped it may not be told as refused for
+ * certain, whatever refused the grants: it is `unavailable`, and who called issue revokes what `recover` names.
+ */
+async function undo(connections: Connections, settings: Config, role: string): Promise<void> {
   try {
     await revokeRole(connections, settings, role, AbortSignal.timeout(UPSTREAM_TIMEOUT_MS))
   } catch (error) {
-    const detail = error instanceof BackendError ? error.detail : undefined
-    host.log.warn({ username: role, detail }, 'a half-made role could not be dropped yet')
+    const detail = error instanceof BackendError ? `${role}: ${error.detail ?? error.message}` : role
+    throw new BackendError('unavailable', 'A half-made role could not be dropped yet.', {
+      detail,
+      cause: error,
+    })
   }
 }
 
