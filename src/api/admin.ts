@@ -64,6 +64,17 @@ export const CheckQuery = Type.Object(
   { check: Type.Optional(Type.Boolean({ description: 'false: store it without trying the upstream' })) },
   { additionalProperties: false },
 )
+export const ChangeQuery = Type.Object(
+  {
+    ...CheckQuery.properties,
+    force: Type.Optional(
+      Type.Boolean({
+        description: 'true: it is the same upstream under another address, whatever is alive there',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
 export const ForceQuery = Type.Object(
   { force: Type.Optional(Type.Boolean({ description: 'true: revoke what is alive first' })) },
   { additionalProperties: false },

@@ -2,17 +2,18 @@ import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
 import {
   applyDefaults,
-  findStrayedSecrets,
+  findExposed,
+  findMove,
   keepSecrets,
   redactConfig,
   secretFields,
   validateConfig,
 } from './config-fields.ts'
 import { kinds } from './index.ts'
-import { DESTINATION_MARK, destinationField, secretField } from './kind.ts'
+import { PROTECTION_MARK, protectionField, secretField, UPSTREAM_MARK, upstreamField } from './kind.ts'
 
 const schema = Type.Object({
-  host: Type.String({ minLength: 1, maxLength: 10 }),
+  host: Type.String(upstreamField({ minLength: 1, maxLength: 10 })),
   port: Type.Integer({ default: 5432, minimum: 1 }),
   mode: Type.Union([Type.Literal('fast'), Type.Literal('safe')], { default: 'safe' }),
   list: Type.Optional(Type.Array(Type.String())),
@@ -36,23 +37,19 @@ describe('secret fields', () => {
     expect(keepSecrets(schema, config, { host: HIDDEN })).toEqual({ host: HIDDEN, password: 'pw' })
   })
 
-  it('do not stray to where the rest of the configuration would have them sent', () => {
-    const home = Type.Object({
-      host: Type.String(destinationField({})),
-      port: Type.Integer(destinationField({ default: 5432 })),
-      ca: Type.Optional(Type.String(destinationField({}))),
-      note: Type.Optional(Type.String()),
-      password: Type.Optional(Type.String(secretField({}))),
-    })
-    const before = { host: 'h', port: 5432, password: 'pw' }
-    const strayed = (after: object) => findStrayedSecrets(home, before, { ...after })?.changed
-    for (const after of [{ host: 'h' }, { host: 'h', port: 5432, password: HIDDEN, note: 'n' }])
-      expect(strayed(after)).toBeUndefined()
-    expect(strayed({ host: 'other', password: HIDDEN })).toEqual(['host'])
-    expect(strayed({ host: 'h', port: 1, ca: 'mine' })).toEqual(['port', 'ca'])
-    expect(strayed({})).toEqual(['host'])
-    expect(strayed({ host: 'other', password: 'given again' })).toBeUndefined()
-    expect(findStrayedSecrets(home, { host: 'h', port: 5432 }, { host: 'other' })).toBeUndefined()
+  it('are told where they are kept and would be sent elsewhere, or less protected', () => {
+    const way = Type.Object({ ...schema.properties, ca: Type.Optional(Type.String(protectionField({}))) })
+    const before = { host: 'h', mode: 'safe', password: 'pw' }
+    const exposed = (given: object) =>
+      findExposed(way, before, { ...given }, keepSecrets(way, before, { ...given }))
+    for (const given of [{ host: 'h' }, { host: 'h', password: HIDDEN, mode: 'fast' }])
+      expect(exposed(given)).toBeUndefined()
+    expect(exposed({ host: 'n' })).toEqual({ secret: 'password', by: 'host' })
+    expect(exposed({ host: 'n', password: HIDDEN })).toEqual({ secret: 'password', by: 'host' })
+    expect(exposed({ host: 'h', ca: 'mine' })).toEqual({ secret: 'password', by: 'ca' })
+    expect(exposed({ host: 'n', password: 'given again' })).toBeUndefined()
+    expect(findMove(way, before, { ...before, host: 'n' })).toBe('host')
+    expect(findMove(way, before, { ...before, ca: 'mine' })).toBeUndefined()
   })
 
   it('are marked on the built-in kinds', () => {
@@ -61,14 +58,18 @@ describe('secret fields', () => {
       ['jwt', ['signing_key']],
       ['postgres', ['password']],
     ])
-    // Of a kind that sends its secrets somewhere, the fields that say where.
-    const where = kinds.map(({ type, config }) => [
-      type,
-      Object.keys(config.properties).filter((name) => DESTINATION_MARK in (config.properties[name] ?? {})),
-    ])
-    expect(where).toEqual([
+    const marked = (mark: string) =>
+      kinds.map(({ type, config }) => [
+        type,
+        Object.keys(config.properties).filter((name) => mark in (config.properties[name] ?? {})),
+      ])
+    expect(marked(UPSTREAM_MARK)).toEqual([
       ['jwt', []],
-      ['postgres', ['host', 'port', 'tls', 'ca', 'local']],
+      ['postgres', ['host', 'port', 'database']],
+    ])
+    expect(marked(PROTECTION_MARK)).toEqual([
+      ['jwt', []],
+      ['postgres', ['tls', 'ca', 'local']],
     ])
   })
 })

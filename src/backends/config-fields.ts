@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TObject, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { DESTINATION_MARK, SECRET_MARK } from './kind.ts'
+import { PROTECTION_MARK, SECRET_MARK, UPSTREAM_MARK } from './kind.ts'
 
 /** What stands for a secret wherever a configuration is shown; sent back, it means "as it was". */
 const HIDDEN = '[redacted]'
@@ -39,21 +39,29 @@ export function keepSecrets(schema: TObject, before: Fields, after: Fields): Rec
 }
 
 /**
- * The secrets that `keepSecrets` would keep, and the changed fields that would have them sent elsewhere: whoever may
- * change a backend may not therefore read its secrets. Undefined where nothing is so.
+ * A secret that `keepSecrets` takes from before into `after`, and the field by which it would be sent elsewhere than
+ * before, or less protected. `given` is as it was sent; the others have their defaults.
  */
-export function findStrayedSecrets(
+export function findExposed(
   schema: TObject,
   before: Fields,
+  given: Fields,
   after: Fields,
-): { secrets: string[]; changed: string[] } | undefined {
-  const kept = (name: string) => after[name] === undefined || after[name] === HIDDEN
-  const secrets = secretFields(schema).filter((name) => before[name] !== undefined && kept(name))
-  const whole = applyDefaults(schema, after) as Fields
-  const changed = markedFields(schema, DESTINATION_MARK).filter(
-    (name) => !isDeepStrictEqual(before[name], whole[name]),
+): { readonly secret: string; readonly by: string } | undefined {
+  const secret = secretFields(schema).find(
+    (field) => before[field] !== undefined && (given[field] === undefined || given[field] === HIDDEN),
   )
-  return secrets.length > 0 && changed.length > 0 ? { secrets, changed } : undefined
+  const by = findMove(schema, before, after) ?? firstChanged(schema, PROTECTION_MARK, before, after)
+  return secret === undefined || by === undefined ? undefined : { secret, by }
+}
+
+/** The first field by which another upstream is meant than before, if any. Both have their defaults. */
+export function findMove(schema: TObject, before: Fields, after: Fields): string | undefined {
+  return firstChanged(schema, UPSTREAM_MARK, before, after)
+}
+
+function firstChanged(schema: TObject, mark: string, before: Fields, after: Fields): string | undefined {
+  return markedFields(schema, mark).find((name) => !isDeepStrictEqual(before[name], after[name]))
 }
 
 /** A copy with the schema's defaults filled in; values that are not objects come back as they are. */

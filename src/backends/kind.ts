@@ -9,7 +9,10 @@ import type { Static, TObject, TSchema } from 'typebox'
 export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> {
   readonly type: string
   readonly title: string
-  /** TypeBox object; a field made by `secretField()` is sealed at rest and shown as `[redacted]`. */
+  /**
+   * TypeBox object; a field made by `secretField()` is sealed at rest and shown as `[redacted]`, one made by
+   * `upstreamField()` says which upstream is meant, one by `protectionField()` how it is protected on the way.
+   */
   readonly config: C
   /** Options of one request of this kind. */
   readonly params: P
@@ -103,15 +106,26 @@ export class BackendError extends Error {
 /** The mark of a configuration field that is sealed, redacted, and read from a file by the command line. */
 export const SECRET_MARK = 'x-secret'
 
+/**
+ * The mark of a configuration field that says which upstream is meant. When it changes, no secret of before is kept (it
+ * would be sent to whoever is there), and living credentials stand in the way (they could only be ended where they are).
+ */
+export const UPSTREAM_MARK = 'x-upstream'
+
+/** Adds the mark to the options of a TypeBox value: `Type.String(upstreamField({ description: '…' }))`. */
+export function upstreamField<T extends object>(options: T): T & { 'x-upstream': true } {
+  return { ...options, [UPSTREAM_MARK]: true }
+}
+
 /** Adds the mark to the options of a TypeBox string: `Type.String(secretField({ description: '…' }))`. */
 export function secretField<T extends object>(options: T): T & { 'x-secret': true } {
   return { ...options, [SECRET_MARK]: true }
 }
 
-/** The mark of a configuration field that says where the secrets are sent, or how they are kept from others on the way. */
-export const DESTINATION_MARK = 'x-destination'
+/** The mark of a configuration field that says how what is sent to the upstream is kept from others on the way. */
+export const PROTECTION_MARK = 'x-protection'
 
-/** Adds the mark to the options of a TypeBox field: when it changes, the secrets must be given again. */
-export function destinationField<T extends object>(options: T): T & { 'x-destination': true } {
-  return { ...options, [DESTINATION_MARK]: true }
+/** Adds the mark to the options of a TypeBox field: when it changes, no secret of before is kept. */
+export function protectionField<T extends object>(options: T): T & { 'x-protection': true } {
+  return { ...options, [PROTECTION_MARK]: true }
 }

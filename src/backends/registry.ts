@@ -1,13 +1,6 @@
 import { nameKey } from '../domain/agent.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
-import {
-  applyDefaults,
-  findParamFaults,
-  findStrayedSecrets,
-  keepSecrets,
-  redactConfig,
-  validateConfig,
-} from './config-fields.ts'
+import * as fields from './config-fields.ts'
 import type { Backend, Host, Kind } from './kind.ts'
 
 /** What is configured, as the store keeps it; `config` is opened already. */
@@ -57,12 +50,15 @@ export interface Registry {
     before: Record<string, unknown>,
     after: Record<string, unknown>,
   ): Record<string, unknown>
-  /** The secrets that would be kept, and the changed fields that would have them sent elsewhere. */
-  strayedSecrets(
+  /** A secret that `keepSecrets` takes from before, and the field by which it would be sent elsewhere, or less protected. */
+  findExposed(
     kind: Kind,
     before: Record<string, unknown>,
+    given: Record<string, unknown>,
     after: Record<string, unknown>,
-  ): { secrets: string[]; changed: string[] } | undefined
+  ): { readonly secret: string; readonly by: string } | undefined
+  /** The first field by which another upstream is meant than before, if any. Both have their defaults. */
+  findMove(kind: Kind, before: Record<string, unknown>, after: Record<string, unknown>): string | undefined
   /** One that is not stored: to try a configuration. The caller disposes of it. */
   openTrial(kind: Kind, name: string, config: Record<string, unknown>): Promise<Backend>
   /** The instances of this node, of one kind or of all, are replaced when they are next asked for. */
@@ -153,13 +149,14 @@ export function createRegistry(parts: RegistryParts): Registry {
     kinds,
     at: current.at,
     readConfig: (kind, value) => {
-      const config = applyDefaults(kind.config, value)
-      return { config: config as Record<string, unknown>, faults: validateConfig(kind.config, config) }
+      const config = fields.applyDefaults(kind.config, value)
+      return { config: config as Record<string, unknown>, faults: fields.validateConfig(kind.config, config) }
     },
-    paramFaults: (kind, params) => findParamFaults(kind.params, params),
-    redact: (kind, config) => redactConfig(kind.config, config),
-    keepSecrets: (kind, before, after) => keepSecrets(kind.config, before, after),
-    strayedSecrets: (kind, before, after) => findStrayedSecrets(kind.config, before, after),
+    paramFaults: (kind, params) => fields.findParamFaults(kind.params, params),
+    redact: (kind, config) => fields.redactConfig(kind.config, config),
+    keepSecrets: (kind, before, after) => fields.keepSecrets(kind.config, before, after),
+    findExposed: (kind, before, given, after) => fields.findExposed(kind.config, before, given, after),
+    findMove: (kind, before, after) => fields.findMove(kind.config, before, after),
     openTrial: (kind, name, config) => kind.open(config, parts.host(name)),
     reload: (kind) => {
       for (const [key, one] of live) if (kind === undefined || one.open.kind.type === kind) linger(key, one)

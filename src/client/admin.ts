@@ -87,6 +87,10 @@ function agentCalls(authorizer: Authorizer) {
 export interface CheckOptions extends CallOptions {
   readonly check?: boolean | undefined
 }
+/** `force`: it is the same upstream under another address, whatever is alive there. */
+export interface ChangeOptions extends CheckOptions {
+  readonly force?: boolean | undefined
+}
 /** `force`: revokes what is alive first. */
 export interface ForceOptions extends CallOptions {
   readonly force?: boolean | undefined
@@ -105,12 +109,12 @@ function backendCalls(authorizer: Authorizer) {
     update: async (
       name: string,
       body: ChangeBackend,
-      { check, signal }: CheckOptions = {},
+      { check, force, signal }: ChangeOptions = {},
     ): Promise<Backend> => {
       const call = {
         method: 'PUT',
         path: path`/v1/admin/backends/${name}`,
-        query: { check },
+        query: { check, force },
         body,
         signal,
       } as const

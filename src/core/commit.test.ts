@@ -50,7 +50,15 @@ const ACTS: [string, () => Promise<() => Promise<unknown>>][] = [
     'changing a backend',
     async () => {
       await createBackend(test.core, LOCAL, backend, false, ORIGIN)
-      return () => changeBackend(test.core, caller, 'db', { description: 'mine' }, false, ORIGIN)
+      return () =>
+        changeBackend(
+          test.core,
+          caller,
+          'db',
+          { description: 'mine' },
+          { check: false, force: false },
+          ORIGIN,
+        )
     },
   ],
   ['reading its private key', async () => () => readSigningKey(test.core, caller, ORIGIN, true)],

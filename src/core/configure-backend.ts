@@ -72,13 +72,24 @@ export async function createBackend(
   return row
 }
 
-/** What is left out stays as it is; so does a secret sent back as `[redacted]`. Throws `backend_not_found` and as `createBackend`. */
+export interface ChangeOptions {
+  /** Whether the upstream is tried. */
+  readonly check: boolean
+  /** The upstream is the same under another address, whatever is alive there. */
+  readonly force: boolean
+}
+
+/**
+ * What is left out stays as it is; so does a secret sent back as `[redacted]`, unless another upstream is meant: then
+ * secrets are asked anew, and it is a `conflict` while credentials are alive at the one before, where alone they can
+ * be ended. Throws `backend_not_found` and as `createBackend`.
+ */
 export async function changeBackend(
   core: Parts,
   caller: Caller,
   name: string,
   command: BackendChange,
-  check: boolean,
+  { check, force }: ChangeOptions,
   origin: Origin,
 ): Promise<BackendRow> {
   const row = await core.store.backends.findByName(nameKey(name))
@@ -88,22 +99,28 @@ export async function changeBackend(
     throw invalid('"type" cannot be changed: make another backend.')
   const before = definitionOf(core, row)
   const set: Partial<BackendRow> = readRules(kind, command, row)
+  let moved: string | undefined
   if (command.config !== undefined) {
-    requireSecretsAtHome(core, kind, before.config, command.config)
-    const config = await readConfig(
-      core,
-      kind,
-      core.backends.keepSecrets(kind, before.config, command.config),
-    )
+    const kept = core.backends.keepSecrets(kind, before.config, command.config)
+    const config = await readConfig(core, kind, kept)
+    // Whoever may change a backend may not read its secrets: a kept one would be sent to wherever they point it.
+    const exposed = core.backends.findExposed(kind, before.config, command.config, config)
+    if (exposed !== undefined)
+      throw invalid(
+        `Give "${exposed.secret}" anew: "${exposed.by}" would have it sent elsewhere, or less protected.`,
+      )
+    moved = core.backends.findMove(kind, before.config, config)
+    if (moved !== undefined && !force) await requireIdle(core, row.uid, moved)
     if (check) await tryOut(core, kind, name, config)
     set.config = sealConfig(core, row.uid, config)
   }
   const entry = audit(core, caller, origin, {
     action: 'backend.changed',
     backend: row.name,
-    details: { fields: Object.keys(command) },
+    details: { fields: Object.keys(command), ...(moved === undefined ? {} : { moved, force }) },
   })
   const steps = core.store.backends.change(row.uid, row.version, set, core.store.now())
+  if (moved !== undefined && !force) steps.push(core.store.backends.requireIdle(row.uid))
   const outcome = await commit(core, [...whileUnchanged(caller), ...steps, entry])
   requireUnchanged(outcome)
   if (!outcome.done)
@@ -111,21 +128,11 @@ export async function changeBackend(
   return { ...row, ...set }
 }
 
-/** A password must not be had by sending it to a server of one's own. */
-function requireSecretsAtHome(
-  core: Parts,
-  kind: Kind,
-  before: Record<string, unknown>,
-  after: Record<string, unknown>,
-): void {
-  const strayed = core.backends.strayedSecrets(kind, before, after)
-  if (strayed === undefined) return
-  const [secrets, changed] = [strayed.secrets, strayed.changed].map((names) => quoted(names))
-  throw invalid(`Send ${secrets} again: ${changed} would have it sent elsewhere, or less protected.`)
-}
-
-function quoted(names: readonly string[]): string {
-  return names.map((name) => `"${name}"`).join(', ')
+async function requireIdle(core: Parts, uid: string, moved: string): Promise<void> {
+  if ((await core.store.credentials.countOpenOfBackend(uid, 1)) === 0) return
+  throw new Problem('conflict', {
+    message: `"${moved}" means another upstream, where the living credentials of this backend cannot be ended. Revoke them, make another backend, or add ?force=true where it is the same one under another address.`,
+  })
 }
 
 async function readConfig(

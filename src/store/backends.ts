@@ -4,7 +4,10 @@ import { run } from './run.ts'
 import type { BackendRow } from './schema.ts'
 
 export function createBackends(engine: Engine) {
-  const { build, read } = engine
+  return { ...backendReads(engine), ...backendSteps(engine) }
+}
+
+function backendReads({ build, read }: Engine) {
   const living = () => build.selectFrom('backends').selectAll().where('ended_at', 'is', null)
   return {
     findByName: async (nameKey: string): Promise<BackendRow | undefined> =>
@@ -17,6 +20,11 @@ export function createBackends(engine: Engine) {
       read<BackendRow>(
         build.selectFrom('backends').selectAll().where('config', 'is not', null).orderBy('uid'),
       ),
+  }
+}
+
+function backendSteps({ build }: Engine) {
+  return {
     change: (uid: string, version: number, set: Partial<BackendRow>, now: number): Step[] => [
       run(
         build
@@ -29,6 +37,28 @@ export function createBackends(engine: Engine) {
       ),
       { op: 'forget' },
     ],
+    /**
+     * Holds only while nothing of it is alive. Goes AFTER the step that changes the row: on PostgreSQL that one waits
+     * for the issues that hold a guard on it, and only a later one sees their credentials.
+     */
+    requireIdle: (uid: string): Step =>
+      run(
+        build
+          .updateTable('backends')
+          .set({ uid })
+          .where('uid', '=', uid)
+          .where(({ not, exists, selectFrom }) =>
+            not(
+              exists(
+                selectFrom('credentials')
+                  .select('id')
+                  .where('backend_uid', '=', uid)
+                  .where('due_at', 'is not', null),
+              ),
+            ),
+          ),
+        1,
+      ),
     end: (uid: string, now: number): Step[] => [
       run(
         build

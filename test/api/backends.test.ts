@@ -154,7 +154,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
       const reply = await agent.client.put(path, { config: { ...shown, port, password } })
       expect([reply.status, reply.body.error.message]).toEqual([
         400,
-        'Send "password" again: "port" would have it sent elsewhere, or less protected.',
+        'Give "password" anew: "port" would have it sent elsewhere, or less protected.',
       ])
     }
     expect(reached).toEqual([])

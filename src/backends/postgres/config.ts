@@ -1,21 +1,29 @@
 import Type, { type Static } from 'typebox'
-import { BackendError, destinationField, secretField } from '../kind.ts'
+import { BackendError, protectionField, secretField, upstreamField } from '../kind.ts'
 import { findPlaceholderFaults } from './statements.ts'
 
 /** A name inside the database: any characters but NUL, which PostgreSQL's protocol cannot carry. */
-const name = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 63, pattern: '^[^\\u0000]+$', description })
-const hostName = (description: string, mark = {}) =>
-  Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._:-]+$', description, ...mark })
+const nameOf = (description: string) => ({
+  minLength: 1,
+  maxLength: 63,
+  pattern: '^[^\\u0000]+$',
+  description,
+})
+const name = (description: string) => Type.String(nameOf(description))
+const hostOf = (description: string) => ({
+  minLength: 1,
+  maxLength: 253,
+  pattern: '^[A-Za-z0-9._:-]+$',
+  description,
+})
 const portNumber = { minimum: 1, maximum: 65_535 }
 
 export const config = Type.Object(
   {
-    host: hostName('Address of the server.', destinationField({})),
-    port: Type.Integer(
-      destinationField({ ...portNumber, default: 5432, description: 'Port of the server.' }),
-    ),
-    database: name('Database to connect to; roles are created from here.'),
+    host: Type.String(upstreamField(hostOf('Address of the server.'))),
+    port: Type.Integer(upstreamField({ ...portNumber, default: 5432, description: 'Port of the server.' })),
+    // A pooler may keep each of its databases on another server.
+    database: Type.String(upstreamField(nameOf('Database to connect to; roles are created from here.'))),
     username: name('Role that Mayfly logs in as.'),
     password: Type.Optional(
       Type.String(
@@ -25,7 +33,7 @@ export const config = Type.Object(
     tls: Type.Optional(
       Type.Union(
         [Type.Literal('disable'), Type.Literal('require'), Type.Literal('verify-full')],
-        destinationField({
+        protectionField({
           description:
             'disable, require (encrypted, certificate not checked) or verify-full. Default: verify-full; disable when local.',
         }),
@@ -33,14 +41,14 @@ export const config = Type.Object(
     ),
     ca: Type.Optional(
       Type.String(
-        destinationField({
+        protectionField({
           maxLength: 32_768,
           description: 'PEM of the certificate authority, for verify-full.',
         }),
       ),
     ),
     local: Type.Boolean(
-      destinationField({
+      protectionField({
         default: false,
         description: 'The server is on this machine or in its own network: permits loopback addresses.',
       }),
@@ -72,7 +80,7 @@ export const config = Type.Object(
     reassign_owned_to: Type.Optional(
       name('Role that receives what a credential leaves behind. Without it, that is dropped.'),
     ),
-    connect_host: Type.Optional(hostName('Host that agents are told, where it differs.')),
+    connect_host: Type.Optional(Type.String(hostOf('Host that agents are told, where it differs.'))),
     connect_port: Type.Optional(Type.Integer({ ...portNumber, description: 'Port that agents are told.' })),
   },
   { additionalProperties: false },

@@ -92,14 +92,25 @@ export async function findKind(client: Client, type: string): Promise<Kind> {
 export function inFlags(error: unknown): unknown {
   if (!(error instanceof Error) || error.name !== 'MayflyError') return error
   const { code, message, exitCode } = failureOf(error)
-  const at = message.indexOf(' Mend the configuration, or add ?check=false')
-  if (at < 0) return error
-  return new CliError(code, message.slice(0, at), {
-    exit: exitCode === 2 ? 2 : 1,
-    hint: 'Mend the configuration, or store it untried with --no-check.',
-    cause: error,
-  })
+  for (const [parameter, hint] of IN_FLAGS) {
+    const at = message.indexOf(parameter)
+    if (at >= 0)
+      return new CliError(code, message.slice(0, at), { exit: exitCode === 2 ? 2 : 1, hint, cause: error })
+  }
+  return error
 }
+
+/** The end of a message of the server, and what is said in its place. */
+const IN_FLAGS = [
+  [
+    ' Mend the configuration, or add ?check=false',
+    'Mend the configuration, or store it untried with --no-check.',
+  ],
+  [
+    ' Revoke them, make another backend, or add ?force=true',
+    'Revoke them, make another backend, or give --force where it is the same one under another address.',
+  ],
+] as const
 
 /** One backend for people. */
 export function describeBackend(backend: Backend): string {

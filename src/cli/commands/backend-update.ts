@@ -16,11 +16,12 @@ import { defineVerb } from '../verb.ts'
 interface Options extends RuleOptions {
   readonly unset?: readonly string[]
   readonly allowAnyScope?: boolean
+  readonly force?: boolean
 }
 
 export const verb = defineVerb<Options, [name: string, rest: readonly string[] | undefined]>({
   description:
-    'Changes a backend. What is left out stays as it is, secrets too. The flags of its kind are those of `backend add`. Credentials that are alive keep their lives.',
+    'Changes a backend. What is left out stays as it is, secrets too. The flags of its kind are those of `backend add`. Credentials that are alive keep their lives; while there are some, its upstream cannot be another one, and another one needs its secrets given anew.',
   arguments: [
     { name: '<name>', description: 'the backend' },
     { name: '[flags...]', description: 'flags of the kind' },
@@ -31,6 +32,7 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
     { flags: '--allow-any-scope', description: 'take the limit on scopes away' },
     { flags: '--no-rate', description: 'take the rate away' },
     { flags: '--no-max-active', description: 'take the number away' },
+    { flags: '--force', description: 'the upstream is the same one under another address' },
   ],
   examples: [
     { command: 'mayfly backend update orders --max-ttl 30m', about: 'shorter lives from now on' },
@@ -72,7 +74,10 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
         `See the flags with \`mayfly backend kinds ${before.type}\`.`,
       )
     const made = await client.admin.backends
-      .update(name, body, { check: options.check === false ? false : undefined })
+      .update(name, body, {
+        check: options.check === false ? false : undefined,
+        force: options.force === true ? true : undefined,
+      })
       .catch((error: unknown) => {
         throw inFlags(error)
       })

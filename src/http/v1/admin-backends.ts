@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import {
   Backend,
   ChangeBackend,
+  ChangeQuery,
   CheckQuery,
   CreateBackend,
   ForceQuery,
@@ -63,11 +64,12 @@ export function adminBackendRoutes(http: Http): void {
       tags,
       params: NameParam,
       body: ChangeBackend,
-      querystring: CheckQuery,
+      querystring: ChangeQuery,
       response: { 200: Backend },
     },
     handle: async ({ caller, params, body, query, origin }) => {
-      const row = await changeBackend(core, caller, params.name, body, query.check ?? true, origin)
+      const options = { check: query.check ?? true, force: query.force ?? false }
+      const row = await changeBackend(core, caller, params.name, body, options, origin)
       return present(http, await readAnew(http, caller, row.name))
     },
   })
@@ -85,7 +87,10 @@ export function adminBackendRoutes(http: Http): void {
       return reply.code(204).send()
     },
   })
+  kindRoute(http)
+}
 
+function kindRoute(http: Http): void {
   addRoute(http, 'GET /v1/admin/kinds', {
     schema: {
       summary: 'The kinds of backend, with the schemas of their configuration',
@@ -94,7 +99,7 @@ export function adminBackendRoutes(http: Http): void {
       response: { 200: Type.Array(Kind) },
     },
     handle: (call) => {
-      const rest = sortedAfter([...core.backends.kinds.values()], call.query.cursor, ({ type }) => type)
+      const rest = sortedAfter([...http.core.backends.kinds.values()], call.query.cursor, ({ type }) => type)
       return firstPage(call, rest, pageLimit(call.query.limit), ({ type }) => type).map((kind) => ({
         type: kind.type,
         title: kind.title,
