@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import type { Pool, PoolClient, QueryResult } from 'pg'
-import { UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
+import { MAX_UPSTREAM_BYTES, UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
 import { BackendError, type Host } from '../kind.ts'
 import { type Config, tlsOf } from './config.ts'
 import { toBackendError } from './faults.ts'
@@ -29,6 +29,7 @@ export interface Connections extends AsyncDisposable {
 const MAIN_POOL = 6
 const OTHER_POOL = 2
 const IDLE_MS = 30_000
+const LOOK_MS = 50
 /** `privilege_not_granted`: a GRANT that granted nothing is only a warning to PostgreSQL. */
 const NOT_GRANTED = '01007'
 
@@ -125,7 +126,24 @@ function checkedSocket(settings: Config, host: Host): Socket {
     )
     return socket
   }
+  boundReplies(socket)
   return Object.assign(socket, { connect: connectChecked })
+}
+
+/**
+ * The client library takes in a message of any length, whoever sends it. No reply to a statement of ours is near the
+ * bound, so none is passed between two looks.
+ */
+function boundReplies(socket: Socket): void {
+  let seen = 0
+  const looking = setInterval(() => {
+    if (socket.bytesRead - seen > MAX_UPSTREAM_BYTES) {
+      socket.destroy(new BackendError('unavailable', 'The reply of PostgreSQL is too long.'))
+    }
+    seen = socket.bytesRead
+  }, LOOK_MS)
+  looking.unref()
+  socket.once('close', () => clearInterval(looking))
 }
 
 /** A connection that arrives after the caller has gone returns to the pool. */

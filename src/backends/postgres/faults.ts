@@ -15,16 +15,23 @@ const BY_STATE: readonly [RegExp, Fault, string][] = [
   [/^42P01$/, 'misconfigured', 'A statement names a table that does not exist (name it with its schema).'],
   [/^42704$/, 'misconfigured', 'A statement names a role or an object that does not exist.'],
   [/^(42|22|26|34|0A)/, 'misconfigured', 'A grant statement is not valid.'],
+  [/^25006$/, 'unavailable', 'PostgreSQL only reads: it is a standby, or was made read-only.'],
   [/^(57014|55P03)$/, 'timeout', 'PostgreSQL did not finish in time.'],
   [/^(08|53|57P|58|40|XX)/, 'unavailable', 'PostgreSQL cannot take the request at this time.'],
   [/^2BP01$/, 'denied', 'The role still owns something, or holds a privilege that another role granted.'],
+]
+
+/** What the client library finds wrong before the server has refused anything; it gives these no code. */
+const BY_MESSAGE: readonly [RegExp, Fault, string][] = [
+  [/server does not support SSL/, 'misconfigured', 'The PostgreSQL server does not offer TLS; see "tls".'],
+  [/password must be a/, 'denied', 'PostgreSQL asks for a password, and there is none in the configuration.'],
 ]
 
 /** Codes of Node's TLS for a certificate that is not trusted or of another name. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/
 const TIMEOUT = /^(ETIMEDOUT|ERR_SOCKET_CONNECTION_TIMEOUT)$/
 
-/** What went wrong, by its type and code alone. Upstream text goes to `detail`. */
+/** What went wrong, by its type and code, or by the words of the client library; never by those of the server. Upstream text goes to `detail`. */
 export function toBackendError(error: unknown, signal?: AbortSignal): BackendError {
   if (error instanceof BackendError) return error
   if (signal?.aborted === true) {
@@ -45,6 +52,8 @@ export function toBackendError(error: unknown, signal?: AbortSignal): BackendErr
       cause: error,
     })
   }
+  const known = BY_MESSAGE.find(([pattern]) => error instanceof Error && pattern.test(error.message))
+  if (known !== undefined) return new BackendError(known[1], known[2], { detail, cause: error })
   if (TIMEOUT.test(code)) {
     return new BackendError('timeout', 'PostgreSQL did not answer in time.', { detail, cause: error })
   }

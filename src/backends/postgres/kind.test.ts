@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Bench, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
 import { startPostgresProxy } from '../../../test/support/postgres-proxy.ts'
+import { flood, startPostgresScript } from '../../../test/support/postgres-script.ts'
 import type { Backend, Issued } from '../kind.ts'
 import { postgres } from './kind.ts'
 
@@ -181,13 +182,41 @@ describe('what the server says', () => {
     ['a port that nobody listens at', { port: 1 }, 'unavailable'],
     ['a name that has no address', { host: 'mayfly.invalid' }, 'unavailable'],
     ['a loopback address that is not meant', { local: false, tls: 'disable' as const }, 'misconfigured'],
-    ['a server without TLS', { tls: 'require' as const }, 'unavailable'],
+    ['a server without TLS', { tls: 'require' as const }, 'misconfigured'],
     ['a role that does not exist', { username: 'mayfly_nobody' }, 'denied'],
   ])('tells %s by its type', async (_, overrides, fault) => {
     const backend = await bench.open(overrides)
     const error = await backend.check(signal()).catch((caught: unknown) => caught)
     expect(error).toMatchObject({ name: 'BackendError', fault })
     await expect(backend.issue(request(['*']), signal())).rejects.toMatchObject({ fault })
+  })
+
+  it('says what is missing where the client library alone knows', async () => {
+    const plain = await bench.open({ tls: 'require' })
+    await expect(plain.check(signal())).rejects.toThrow('does not offer TLS; see "tls"')
+    const asking = await startPostgresScript((socket) => {
+      // AuthenticationSASL with its one mechanism; then AuthenticationSASLContinue.
+      socket.write('R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0', 'latin1')
+      socket.once('data', () => socket.write('R\0\0\0\x09\0\0\0\x0br', 'latin1'))
+    })
+    const backend = await bench.open({ port: asking.port, password: '' })
+    await expect(backend.check(signal())).rejects.toThrow('asks for a password, and there is none')
+    asking.close()
+  })
+
+  it('tells a server that only reads', async () => {
+    const { name } = await bench.createDatabase()
+    await bench.sql(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+    const backend = await bench.open({ database: name })
+    await expect(backend.check(signal())).rejects.toThrow('PostgreSQL only reads')
+    await expect(backend.issue(request([]), signal())).rejects.toMatchObject({ fault: 'unavailable' })
+  })
+
+  it('does not take in a reply without end', async () => {
+    const script = await startPostgresScript(flood)
+    const backend = await bench.open({ port: script.port })
+    await expect(backend.check(signal())).rejects.toThrow('too long')
+    script.close()
   })
 
   it('does not say that it was refused for certain while a half-made role cannot be dropped', async () => {

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Bench, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
 import { type PostgresProxy, startPostgresProxy } from '../../../test/support/postgres-proxy.ts'
+import { flood, startPostgresScript } from '../../../test/support/postgres-script.ts'
 
 let bench: Bench
 let proxy: PostgresProxy
@@ -48,6 +49,14 @@ describe('TLS to PostgreSQL', () => {
     await expect(check({ host: 'localhost', tls: 'verify-full' })).rejects.toMatchObject(misconfigured)
     const ca = certificate.cert
     await expect(check({ host: '127.0.0.1', tls: 'verify-full', ca })).rejects.toMatchObject(misconfigured)
+  })
+
+  it('does not take in a reply without end', async () => {
+    const script = await startPostgresScript(flood)
+    const secured = await startPostgresProxy(script, certificate)
+    await expect(check({ port: secured.port, tls: 'require' })).rejects.toThrow('too long')
+    await secured.close()
+    script.close()
   })
 
   it('only encrypts where only that is asked, and tells agents to', async () => {
