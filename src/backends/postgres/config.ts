@@ -78,7 +78,9 @@ export const config = Type.Object(
       }),
     ),
     reassign_owned_to: Type.Optional(
-      name('Role that receives what a credential leaves behind. Without it, that is dropped.'),
+      name(
+        'Role, without rights of its own, that receives what a credential leaves behind. Without it, that is dropped.',
+      ),
     ),
     connect_host: Type.Optional(Type.String(hostOf('Host that agents are told, where it differs.'))),
     connect_port: Type.Optional(Type.Integer({ ...portNumber, description: 'Port that agents are told.' })),

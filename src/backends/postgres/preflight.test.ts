@@ -81,8 +81,18 @@ describe('the check of a configuration', () => {
     await backend.revoke?.(issued.handle ?? {}, signal())
   })
 
+  it.each(['SUPERUSER', 'CREATEROLE'])(
+    'refuses an heir that is %s: what is left runs as it',
+    async (option) => {
+      const heir = await bench.createRole(option)
+      const error = await refusal({ reassign_owned_to: heir.username })
+      expect(error.fault).toBe('misconfigured')
+      expect(error.message).toContain('"reassign_owned_to" is a superuser or may create roles')
+    },
+  )
+
   it('names the heir that cannot be handed anything', async () => {
-    const [admin, heir] = [await bench.createRole('CREATEROLE'), await bench.createRole('SUPERUSER')]
+    const [admin, heir] = [await bench.createRole('CREATEROLE'), await bench.createRole('')]
     const error = await refusal({ ...admin, reassign_owned_to: heir.username })
     expect(error.message).toContain(`GRANT "${heir.username}" TO "${admin.username}"`)
     expect((await refusal({ reassign_owned_to: 'nobody_there' })).fault).toBe('misconfigured')

@@ -53,6 +53,7 @@ async function rehearse(session: Session, settings: Config, database: string, va
   }
   await requireTermination(session, values.role, self)
   const heir = settings.reassign_owned_to
+  if (heir !== undefined) await requireHarmless(session, heir)
   const advice =
     heir === undefined
       ? adviceToJoin(self)
@@ -106,6 +107,19 @@ async function rehearseTemplate(
     `GRANT ${list} ON ALL TABLES IN SCHEMA ${schemas} TO ${self.name} WITH GRANT OPTION; ` +
     `GRANT ${sequences} ON ALL SEQUENCES IN SCHEMA ${schemas} TO ${self.name} WITH GRANT OPTION`
   await step(advice, () => grantSchemas(session, role, settings.schemas, access))
+}
+
+/** A function or view of a credential's role that is handed on runs with the rights of the heir from then on. */
+async function requireHarmless(session: Session, heir: string): Promise<void> {
+  const rows = await session.query(
+    'SELECT rolsuper OR rolcreaterole AS mighty FROM pg_roles WHERE rolname = $1::name',
+    [heir],
+  )
+  if (rows[0]?.['mighty'] !== true) return
+  throw new BackendError(
+    'misconfigured',
+    '"reassign_owned_to" is a superuser or may create roles: functions that a credential leaves behind would run with its rights. Name a role without any.',
+  )
 }
 
 async function requireTermination(session: Session, role: string, self: Self): Promise<void> {
