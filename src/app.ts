@@ -61,7 +61,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       load: async () => (await store.backends.listOpen()).map((row) => definitionOf(base, row)),
       snapshot: createSnapshot,
       host: (name) => hostOf(name, config, store, log),
-      now: store.now,
+      now: () => store.now(),
       onError: (name, error) => log.error({ err: error, backend: name }, 'a backend is in trouble'),
     })
     const issuerKeys = createIssuerKeys(base)

@@ -6,7 +6,7 @@ import type { Step } from '../store/change.ts'
 import type { CredentialRow } from '../store/schema.ts'
 import { audit } from './audit-entry.ts'
 import { type Core, SYSTEM } from './context.ts'
-import { callUpstream, certainAt, describe } from './upstream.ts'
+import { callUpstream, certainAt, describe, NotAsked } from './upstream.ts'
 
 type Parts = Pick<Core, 'store' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random' | 'trace'>
 
@@ -22,7 +22,8 @@ export async function settleUpstream(
   try {
     await revokeAt(core, backend, row)
   } catch (error) {
-    await recordRetry(core, row, error)
+    if (error instanceof NotAsked) await waitForIt(core, row, error.waitMs)
+    else await recordRetry(core, row, error)
     core.meter.revoked(backend.name, 'failed')
     return false
   }
@@ -58,6 +59,14 @@ async function revokeAt(core: Parts, backend: OpenBackend, row: CredentialRow): 
   await callUpstream(core, backend, 'revoke', async (instance, signal) => {
     const handle = row.handle === null ? instance.recover?.(row.id) : openHandle(core, row.id, row.handle)
     if (handle !== undefined) await instance.revoke?.(handle, signal)
+  })
+}
+
+/** What the breaker held back has not failed: it is due as soon as the upstream may be asked, however often it was. */
+async function waitForIt(core: Parts, row: CredentialRow, waitMs: number): Promise<void> {
+  const dueAt = core.store.now() + waitMs
+  await core.store.commit([core.store.credentials.postpone(row.id, row.attempts, dueAt, row.stuck_at)], {
+    urgent: true,
   })
 }
 

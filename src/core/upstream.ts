@@ -22,8 +22,8 @@ export async function callUpstream<T>(
   call: string,
   work: (instance: Backend, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const wait = backend.breaker.wait()
-  if (wait > 0) throw new Problem('backend_unavailable', { retryAfterSeconds: wait })
+  const wait = backend.breaker.enter()
+  if (wait > 0) throw new NotAsked(wait)
   try {
     const result = await core.trace(`${backend.type} ${call}`, { 'mayfly.backend': backend.name }, () =>
       withDeadline(core.settings.upstreamTimeoutMs, async (signal) => work(await backend.connect(), signal)),
@@ -32,7 +32,18 @@ export async function callUpstream<T>(
     return result
   } catch (error) {
     if (isOutage(error)) backend.breaker.failed()
+    else backend.breaker.succeeded()
     throw error
+  }
+}
+
+/** The breaker is open: nothing has been tried. */
+export class NotAsked extends Problem {
+  readonly waitMs: number
+
+  constructor(retryAfterSeconds: number) {
+    super('backend_unavailable', { retryAfterSeconds })
+    this.waitMs = retryAfterSeconds * 1_000
   }
 }
 

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
+import { startPostgresProxy } from '../support/postgres-proxy.ts'
 
 const LOGIN = `mayfly_${randomBytes(6).toString('hex')}`
 let app: TestApp
@@ -71,3 +72,50 @@ test('a revocation that the upstream refuses is durable here, pending, and done 
   expect(actions.filter((action: string) => action === 'credential.revoked')).toHaveLength(1)
   expect(actions).toEqual(expect.arrayContaining(['credential.revoke_failed', 'credential.settled']))
 })
+
+test('what was not tried while the upstream was away has not failed, and is due with its return', async () => {
+  const proxy = await startPostgresProxy(server)
+  const quiet = await startApp({})
+  const reply = await quiet.admin('POST', '/v1/admin/backends', {
+    type: 'postgres',
+    name: 'away',
+    config: {
+      host: '127.0.0.1',
+      port: proxy.port,
+      database: database.name,
+      username: LOGIN,
+      password: 'secret',
+      local: true,
+    },
+  })
+  expect(reply.status).toBe(200)
+  const holder = await quiet.newAgent({ scopes: ['away'] })
+  const ids: string[] = []
+  for (let count = 0; count < 12; count += 1)
+    ids.push((await holder.client.post('/v1/credentials/away')).body.id)
+  const port = proxy.port
+  await proxy.close()
+  expect((await quiet.admin('DELETE', `/v1/admin/agents/${holder.name}`)).status).toBe(204)
+  for (let turn = 0; turn < 30; turn += 1) {
+    await quiet.sweep()
+    quiet.advance(2_000)
+  }
+  const rows = await Promise.all(ids.map((id) => quiet.core.store.credentials.find(id)))
+  expect(rows.map((row) => row?.state)).toEqual(ids.map(() => 'revoking'))
+  // In a minute the breaker has let through its five failures and a few trials.
+  const tries = rows.reduce((sum, row) => sum + (row?.attempts ?? 0), 0)
+  expect(tries).toBeGreaterThan(5)
+  expect(tries).toBeLessThan(16)
+  expect(rows.filter((row) => row?.stuck_at !== null)).toEqual([])
+  const back = await startPostgresProxy(server, undefined, port)
+  await eventually(async () => {
+    quiet.advance(5_000)
+    await quiet.sweep()
+    const states = await Promise.all(
+      ids.map(async (id) => (await quiet.core.store.credentials.find(id))?.state),
+    )
+    expect(states).toEqual(ids.map(() => 'revoked'))
+  }, 20_000)
+  await quiet.close()
+  await back.close()
+}, 60_000)

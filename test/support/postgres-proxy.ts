@@ -15,6 +15,7 @@ const SSL_REQUEST = 80_877_103
 export async function startPostgresProxy(
   upstream: { host: string; port: number },
   tls?: { key: string; cert: string },
+  port = 0,
 ): Promise<PostgresProxy> {
   const said: Buffer[] = []
   const open = new Set<Socket>()
@@ -56,7 +57,7 @@ export async function startPostgresProxy(
 
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   server.once('error', reject)
-  server.listen(0, '127.0.0.1', resolve)
+  server.listen(port, '127.0.0.1', resolve)
   await promise
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')
