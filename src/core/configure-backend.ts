@@ -80,7 +80,7 @@ export interface ChangeOptions {
 }
 
 /**
- * What is left out stays as it is; so does a secret sent back as `[redacted]`, unless another upstream is meant: then
+ * What is left out stays as it is. `config` is whole; a secret left out of it or sent back as `[redacted]` stays, unless another upstream is meant: then
  * secrets are asked anew, and it is a `conflict` while credentials are alive at the one before, where alone they can
  * be ended. Throws `backend_not_found` and as `createBackend`.
  */

@@ -7,6 +7,7 @@ import {
   type Issued,
   type IssueRequest,
   type Kind,
+  UPSTREAM_MARK,
 } from '../../src/backends/kind.ts'
 import { encodeTail, encodeTime, isId } from '../../src/domain/ids.ts'
 import { isScope } from '../../src/domain/scope.ts'
@@ -78,6 +79,9 @@ function describeShape(get: () => OpenKind): void {
     expect(kind.scopes.help).not.toBe('')
     expect(kind.config).toMatchObject({ type: 'object', additionalProperties: false })
     expect(kind.params).toMatchObject({ additionalProperties: false })
+    // Without it the living credentials of one upstream would be "revoked" at another, and its secrets sent there.
+    const addresses = Object.values(kind.config.properties).filter((field) => UPSTREAM_MARK in field)
+    if (kind.upstream) expect(addresses).not.toEqual([])
     for (const scope of kind.scopes.examples) {
       expect(isScope(scope)).toBe(true)
       expect(kind.scopes.valid(scope)).toBe(true)

@@ -60,7 +60,8 @@ export function adminBackendRoutes(http: Http): void {
 
   addRoute(http, 'PUT /v1/admin/backends/:name', {
     schema: {
-      summary: 'Change a backend; what is left out stays, and so does a secret sent back as [redacted]',
+      summary:
+        'Change a backend. What is left out stays, but config is sent whole; a secret left out of it or sent back as [redacted] stays too',
       tags,
       params: NameParam,
       body: ChangeBackend,
