@@ -8,6 +8,10 @@ let admin: { username: string; password: string }
 beforeAll(async () => {
   bench = await openBench()
   admin = await bench.createRole('CREATEROLE')
+  await bench.sql(
+    `CREATE SCHEMA built; GRANT CREATE, USAGE ON SCHEMA built TO PUBLIC; CREATE TABLE built.orders (id int);
+     INSERT INTO built.orders VALUES (42); GRANT SELECT ON built.orders TO "${admin.username}" WITH GRANT OPTION`,
+  )
 }, 60_000)
 afterAll(() => bench?.close())
 
@@ -60,6 +64,46 @@ describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
     const over = ended(client)
     await revoke(backend, issued)
     await over
+  })
+
+  it('takes back what was granted, though others have built on what it owns', async () => {
+    const backend = await bench.open({ ...as(), schemas: ['built'] })
+    const [mine, other] = [
+      await backend.issue(request(['*']), signal()),
+      await backend.issue(request([]), signal()),
+    ]
+    const [owner, reader] = [await login(mine), await login(other)]
+    await owner.query(
+      `CREATE TABLE built.base (id int); GRANT SELECT ON built.base TO PUBLIC; CREATE FUNCTION built.peek() RETURNS
+       SETOF int LANGUAGE sql SECURITY DEFINER AS 'SELECT id FROM built.orders'`,
+    )
+    await reader.query('CREATE VIEW built.upon AS SELECT id FROM built.base')
+    const peek = () => reader.query('SELECT * FROM built.peek()')
+    expect((await peek()).rows).toEqual([{ peek: 42 }])
+    await expect(revoke(backend, mine)).rejects.toMatchObject({ fault: 'denied' })
+    await expect(peek()).rejects.toMatchObject({ code: '42501' })
+    await revoke(backend, other)
+    await revoke(backend, mine)
+  })
+
+  it('takes back what was granted, though another has granted it something', async () => {
+    const backend = await bench.open({ ...as(), schemas: ['built'] })
+    const [mine, other] = [
+      await backend.issue(request(['*']), signal()),
+      await backend.issue(request([]), signal()),
+    ]
+    const name = mine.handle?.['username']
+    const granter = await login(other)
+    await granter.query(`SELECT lo_create(4711); GRANT SELECT ON LARGE OBJECT 4711 TO ${name}`)
+    const outcome = await revoke(backend, mine).catch((error: unknown) => error)
+    if (outcome !== undefined) {
+      // Only a superuser may take it away from under its owner.
+      expect(outcome).toMatchObject({ fault: 'denied' })
+      const [may] = await bench.sql(`SELECT has_table_privilege($1, 'built.orders', 'SELECT') AS may`, [name])
+      expect(may).toEqual({ may: false })
+    }
+    await revoke(backend, other)
+    await revoke(backend, mine)
   })
 
   it('drops more large objects than one transaction has locks for', async () => {

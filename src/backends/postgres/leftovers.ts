@@ -54,3 +54,46 @@ export async function disown(session: Session, role: string, settings: Config): 
     `DROP OWNED BY ${name}`,
   ])
 }
+
+/** By the types of `pg_identify_object`, as GRANT and REVOKE call them. */
+const GRANTABLE: Readonly<Record<string, string>> = {
+  table: 'TABLE',
+  view: 'TABLE',
+  'materialized view': 'TABLE',
+  'foreign table': 'TABLE',
+  sequence: 'SEQUENCE',
+  schema: 'SCHEMA',
+  database: 'DATABASE',
+  function: 'ROUTINE',
+  procedure: 'ROUTINE',
+  aggregate: 'ROUTINE',
+  type: 'TYPE',
+  language: 'LANGUAGE',
+  'large object': 'LARGE OBJECT',
+}
+
+/**
+ * What the role was granted, in the database that `session` is connected to and of what all share, without DROP OWNED:
+ * for when that is refused because others have built on what the role owns. Its functions run with no rights then.
+ */
+export async function revokeGrants(session: Session, role: string, oid: string): Promise<void> {
+  const granted = await session.query(
+    `SELECT DISTINCT i.type, i.identity FROM pg_shdepend s, pg_identify_object(s.classid, s.objid, 0) i
+      WHERE s.refclassid = 1260 AND s.refobjid = $1::oid AND s.deptype = 'a'
+        AND s.dbid IN (0, (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))`,
+    [oid],
+  )
+  const joined = await session.query(
+    'SELECT r.rolname FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid WHERE m.member = $1::oid',
+    [oid],
+  )
+  const from = `FROM ${quoteIdentifier(role)} CASCADE`
+  const statements = [
+    ...granted.flatMap(({ type, identity }) => {
+      const kind = GRANTABLE[String(type)]
+      return kind === undefined ? [] : [`REVOKE ALL ON ${kind} ${String(identity)} ${from}`]
+    }),
+    ...joined.map(({ rolname }) => `REVOKE ${quoteIdentifier(String(rolname))} ${from}`),
+  ]
+  if (statements.length > 0) await session.run(statements)
+}

@@ -3,7 +3,7 @@ import { BackendError } from '../kind.ts'
 import type { Connections, Session } from './client.ts'
 import type { Config } from './config.ts'
 import { sqlState, toBackendError } from './faults.ts'
-import { disown, dropLargeObjects, endPrepared } from './leftovers.ts'
+import { disown, dropLargeObjects, endPrepared, revokeGrants } from './leftovers.ts'
 import { findRole, joinRole, terminateSessions } from './roles.ts'
 import { quoteIdentifier } from './statements.ts'
 
@@ -19,6 +19,8 @@ const AGAIN = new Set(['XX000', '40001', '40P01', '2BP01', '42704', '23505'])
 
 /** How long NOLOGIN waits for the role's own row, in ms. */
 const ROW_LOCK_MS = 250
+/** `dependent_objects_still_exist`. */
+const DEPENDENT = '2BP01'
 /** `lock_not_available`. */
 const LOCKED = '55P03'
 
@@ -66,8 +68,7 @@ async function tryRevoke(
   const databases = await connections.apart(main, signal, (session) => databasesOf(session, found.oid))
   for (const database of new Set([...databases, main])) {
     if (settings.reassign_owned_to === undefined) await shed(connections, database, found.oid, signal)
-    if (database === main) continue
-    await connections.change(database, signal, (session) => disown(session, role, settings))
+    await letGo(connections, settings, database, { role, oid: found.oid }, signal)
   }
   return connections.change(main, signal, async (session) => {
     if ((await findRole(session, role)) === undefined) return true
@@ -117,6 +118,25 @@ async function databasesOf(session: Session, oid: string): Promise<readonly stri
     [oid],
   )
   return rows.map((row) => String(row['datname']))
+}
+
+/** Committed before the role is dropped: should that be refused, what it was granted is gone all the same. */
+async function letGo(
+  connections: Connections,
+  settings: Config,
+  database: string,
+  { role, oid }: { readonly role: string; readonly oid: string },
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await connections.change(database, signal, (session) => disown(session, role, settings))
+  } catch (error) {
+    const state = sqlState(error instanceof BackendError ? error.cause : error)
+    if (state === DEPENDENT) {
+      await connections.change(database, signal, (session) => revokeGrants(session, role, oid))
+    }
+    throw error
+  }
 }
 
 async function shed(
