@@ -44,6 +44,8 @@ export async function connect(settings: Config, host: Host): Promise<Connections
     const pool = new pg.Pool({
       ...clientOptions(settings, host, database),
       max: database === settings.database ? MAIN_POOL : OTHER_POOL,
+      // One stays: who holds a credential may take every connection that the server has left, and must still be ended.
+      min: database === settings.database ? 1 : 0,
       idleTimeoutMillis: IDLE_MS,
       allowExitOnIdle: true,
     })

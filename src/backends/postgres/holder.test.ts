@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startOwnPostgres } from '../../../test/support/postgres.ts'
 import { type Bench, ended, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
 import type { Backend, Issued } from '../kind.ts'
@@ -121,15 +121,35 @@ describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
   })
 })
 
-describe('revoking where transactions can be prepared', () => {
+describe('revoking on a server of its own', () => {
   let own: Bench
   beforeAll(async () => {
     const server = await startOwnPostgres()
     own = await openBench(server)
     await own.sql('ALTER SYSTEM SET max_prepared_transactions = 8')
+    await own.sql('ALTER SYSTEM SET max_connections = 16')
     await server.restart()
   }, 60_000)
   afterAll(() => own?.close())
+
+  it('is done though its holder has taken every connection, long after Mayfly last had use for one', async () => {
+    const backend = await own.open(await own.createRole('CREATEROLE'))
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const issued = await backend.issue(request([]), signal())
+    await vi.advanceTimersByTimeAsync(3_600_000)
+    vi.useRealTimers()
+    const taken = []
+    for (;;) {
+      const client = await login(issued).catch((error: { code: string }) => error.code)
+      if (typeof client === 'string') {
+        expect(client).toBe('53300')
+        break
+      }
+      taken.push(ended(client))
+    }
+    await backend.revoke?.(issued.handle ?? {}, signal())
+    await Promise.all(taken)
+  })
 
   it.each(['superuser', 'createrole'])(
     'rolls back what was prepared, in every database (%s)',
