@@ -151,6 +151,33 @@ describe('revoking on a server of its own', () => {
     await Promise.all(taken)
   })
 
+  it('takes back what was granted, though it owns more than the server can drop at once', async () => {
+    await own.sql(
+      `CREATE SCHEMA made; GRANT CREATE, USAGE ON SCHEMA made TO PUBLIC; CREATE TABLE made.orders ()`,
+    )
+    const backend = await own.open({ schemas: ['made'] })
+    const [mine, other] = [
+      await backend.issue(request(['*']), signal()),
+      await backend.issue(request([]), signal()),
+    ]
+    const [owner, reader] = [await login(mine), await login(other)]
+    await owner.query(
+      "CREATE FUNCTION made.peek() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT count(*) FROM made.orders'",
+    )
+    for (let batch = 0; batch < 30; batch += 1) {
+      await owner.query(
+        `DO $$ BEGIN FOR i IN 1..200 LOOP EXECUTE format('CREATE TABLE made.t_%s_%s ()', ${batch}, i); END LOOP; END $$`,
+      )
+    }
+    const peek = () => reader.query('SELECT made.peek()')
+    expect((await peek()).rows).toEqual([{ peek: '0' }])
+    await expect(backend.revoke?.(mine.handle ?? {}, signal())).rejects.toMatchObject({
+      fault: 'unavailable',
+    })
+    await expect(peek()).rejects.toMatchObject({ code: '42501' })
+    await reader.end()
+  })
+
   it.each(['superuser', 'createrole'])(
     'rolls back what was prepared, in every database (%s)',
     async (who) => {

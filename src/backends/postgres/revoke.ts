@@ -19,8 +19,11 @@ const AGAIN = new Set(['XX000', '40001', '40P01', '2BP01', '42704', '23505'])
 
 /** How long NOLOGIN waits for the role's own row, in ms. */
 const ROW_LOCK_MS = 250
-/** `dependent_objects_still_exist`. */
-const DEPENDENT = '2BP01'
+/**
+ * What it owns cannot be dropped at this time: others have built on it, it is more than the server has locks for, or
+ * somebody is using it.
+ */
+const KEPT = new Set(['2BP01', '53200', '55P03', '57014'])
 /** `lock_not_available`. */
 const LOCKED = '55P03'
 
@@ -132,7 +135,7 @@ async function letGo(
     await connections.change(database, signal, (session) => disown(session, role, settings))
   } catch (error) {
     const state = sqlState(error instanceof BackendError ? error.cause : error)
-    if (state === DEPENDENT) {
+    if (KEPT.has(state ?? '')) {
       await connections.change(database, signal, (session) => revokeGrants(session, role, oid))
     }
     throw error
