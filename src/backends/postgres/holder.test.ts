@@ -106,6 +106,33 @@ describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
     await revoke(backend, mine)
   })
 
+  it('does not keep others waiting for who uses what is to be dropped', async () => {
+    const backend = await bench.open({ ...as(), schemas: ['built'] })
+    const [one, two, other] = [
+      await backend.issue(request(['*']), signal()),
+      await backend.issue(request(['*']), signal()),
+      await backend.issue(request([]), signal()),
+    ]
+    const reader = await login(other)
+    await reader.query('BEGIN')
+    for (const issued of [one, two]) {
+      const table = `built.of_${issued.handle?.['username']}`
+      const owner = await login(issued)
+      await owner.query(`CREATE TABLE ${table} (); GRANT SELECT ON ${table} TO PUBLIC`)
+      await owner.end()
+      await reader.query(`SELECT FROM ${table}`)
+    }
+    const refused = [one, two].map((issued) => revoke(backend, issued).catch((error: unknown) => error))
+    const waits =
+      "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'relation' AND relation::regclass::text ~ 'of_mf'"
+    while ((await bench.sql(waits)).length === 0);
+    // Less than one wait by PostgreSQL's clock for the lock of the turn.
+    const fresh = await backend.issue(request([]), AbortSignal.timeout(4_000))
+    for (const outcome of await Promise.all(refused)) expect(outcome).toMatchObject({ fault: 'timeout' })
+    await reader.end()
+    for (const issued of [one, two, other, fresh]) await revoke(backend, issued)
+  })
+
   it('drops more large objects than one transaction has locks for', async () => {
     const backend = await bench.open(as())
     const issued = await backend.issue(request([]), signal())

@@ -6,6 +6,9 @@ import { quoteIdentifier, quoteLiteral } from './statements.ts'
 /** Each that is dropped holds a lock to the end of the transaction, and the server has room for some thousands. */
 const OBJECTS_AT_ONCE = 1_000
 
+/** How long DROP OWNED waits for who uses what it drops, in ms: all other changes wait behind it. */
+const DROP_LOCK_MS = 500
+
 /**
  * Rolls back what the role has prepared for a two-phase commit: it outlives sessions, keeps its locks (on the role's
  * own row as well), and could still be committed. By its owner, in its database, outside a transaction.
@@ -49,6 +52,7 @@ export async function disown(session: Session, role: string, settings: Config): 
   const name = quoteIdentifier(role)
   const heir = settings.reassign_owned_to
   await session.run([
+    `SET LOCAL lock_timeout = ${DROP_LOCK_MS}`,
     ...(heir === undefined ? [] : [`REASSIGN OWNED BY ${name} TO ${quoteIdentifier(heir)}`]),
     // After REASSIGN it still has the grants to take back.
     `DROP OWNED BY ${name}`,
