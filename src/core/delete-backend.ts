@@ -27,7 +27,7 @@ export async function deleteBackend(
       ...core.store.backends.end(row.uid, now),
       ...(force
         ? credentials.endAll({ backend_uid: row.uid }, 'backend_deleted', now, by)
-        : [credentials.requireNoneOpen(row.uid)]),
+        : [core.store.backends.requireIdle(row.uid)]),
       audit(core, caller, origin, {
         action: 'backend.deleted',
         backend: row.name,

@@ -173,16 +173,6 @@ function settlingSteps({ build }: Engine) {
           .where('due_at', '>', now),
         'any',
       ),
-    /** Refused while the backend has one that has not come to its end. */
-    requireNoneOpen: (backendUid: string): Step => {
-      const open = build
-        .selectFrom('credentials')
-        .select('id')
-        .where('backend_uid', '=', backendUid)
-        .where('due_at', 'is not', null)
-        .limit(1)
-      return run(build.updateTable('credentials').set({ stuck_at: null }).where('id', 'in', open), 0)
-    },
     drop: (ids: readonly string[]): Step =>
       run(build.deleteFrom('credentials').where('id', 'in', ids), 'any'),
     postpone: (id: string, attempts: number, dueAt: number, stuckAt: number | null): Step =>
