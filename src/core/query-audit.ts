@@ -91,8 +91,14 @@ const ISO = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]
 function readTime(text: string, field: string, now: number): number {
   const duration = parseDuration(text)
   if (duration !== undefined) return now - duration
-  const time = ISO.test(text) ? Date.parse(text) : Number.NaN
+  const time = ISO.test(text) && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(time))
     throw invalid(`"${field}" is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 24h.`)
   return time
+}
+
+/** Whether the calendar has that day: `Date.parse` takes February 30th for March 2nd. */
+function isDay(day: string): boolean {
+  const time = Date.parse(day)
+  return !Number.isNaN(time) && new Date(time).toISOString().slice(0, 10) === day
 }

@@ -136,6 +136,12 @@ describe('schemas', () => {
     expect((await server.inject('/x/3?limit=x')).json().error.message).toBe(
       '"limit" in the query must be integer.',
     )
+    for (const odd of ['0x10', '1e2', '5.0', '%2B5', '05', '%205', '5%20', '', '1&limit=2', '0b11', 'true']) {
+      const reply = await server.inject(`/x/3?limit=${odd}`)
+      expect([odd, reply.json().error?.message]).toEqual([odd, '"limit" in the query must be integer.'])
+    }
+    expect((await server.inject('/x/0?limit=-7')).json()).toEqual({ limit: -7, n: 0 })
+    expect((await server.inject('/x/0x3')).json().error.message).toBe('"n" in the path must be integer.')
     expect((await server.inject('/x/3?limt=5')).json().error.message).toBe(
       'The query has an unknown field; it takes limit, scope.',
     )

@@ -49,9 +49,41 @@ export function createValidatorCompiler(): FastifySchemaCompiler<object> {
   const coercing = createAjv('array')
   return ({ schema, httpPart }) => {
     const fromUrl = httpPart === 'querystring' || httpPart === 'params'
-    const validate = (fromUrl ? coercing : strict).compile(schema)
+    const compiled = (fromUrl ? coercing : strict).compile(schema)
+    const validate = fromUrl ? demandDecimals(schema, compiled) : compiled
     if (httpPart !== 'body' || Reflect.get(schema, OPTIONAL_BODY_MARK) !== true) return validate
     return allowAbsent(validate)
+  }
+}
+
+/** A whole number as people write it. Ajv's coercion takes `0x10`, `1e2`, `+5`, `05` and ` 5` for one as well. */
+const DECIMAL = /^(?:0|-?[1-9]\d*)$/
+
+/** Refuses any other text where the schema of a query or a path has an integer. */
+function demandDecimals(schema: object, validate: ValidateFunction): ValidateFunction {
+  const properties = Object.entries((Reflect.get(schema, 'properties') ?? {}) as Record<string, object>)
+  const integers = properties
+    .filter(([, one]) => Reflect.get(one, 'type') === 'integer')
+    .map(([name]) => name)
+  if (integers.length === 0) return validate
+  const decimal = (data: Record<string, unknown>): boolean => {
+    const bad = integers.find((name) => typeof data[name] === 'string' && !DECIMAL.test(data[name]))
+    const valid = bad === undefined && validate(data)
+    decimal.errors = bad === undefined ? validate.errors : [notInteger(bad)]
+    return valid === true
+  }
+  decimal.errors = null as ValidateFunction['errors']
+  return decimal as unknown as ValidateFunction
+}
+
+function notInteger(name: string): ErrorObject {
+  const schemaPath = `#/properties/${name}/type`
+  return {
+    keyword: 'type',
+    instancePath: `/${name}`,
+    schemaPath,
+    params: { type: 'integer' },
+    message: 'must be integer',
   }
 }
 
