@@ -14,9 +14,7 @@ import { OAuthProblem } from './oauth-problem.ts'
 import { addRoute, type Http } from './route.ts'
 
 const FORM_MEDIA = 'application/x-www-form-urlencoded'
-/** Secrets in an address end up in logs (RFC 6749 §2.3.1): parameters belong into the body. */
-const NoQuery = Type.Object({}, { additionalProperties: false })
-const shared = { tags: ['oauth'], querystring: NoQuery, consumes: [FORM_MEDIA] } as const
+const shared = { tags: ['oauth'], consumes: [FORM_MEDIA] } as const
 
 /** Form bodies live in a scope of their own; everything else of the server is inherited. */
 export function oauthRoutes(http: Http): void {

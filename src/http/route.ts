@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify'
-import type { Static, TObject, TSchema } from 'typebox'
+import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { ErrorBody, OAuthErrorBody } from '../api/shared.ts'
 import type { AgentCaller, Caller, Core, Origin } from '../core/context.ts'
 import type { Gate } from './gate.ts'
@@ -55,6 +55,12 @@ export interface RouteDefinition<N extends RouteName, S extends RouteSchema> {
   handle(call: Call<N, S>): unknown
 }
 
+/**
+ * For routes that act and take no query. What was asked for in the wrong place must not be passed over: `?ttl=1m` on
+ * a POST would issue for the default. And secrets in an address end up in logs (RFC 6749 §2.3.1).
+ */
+const NO_QUERY = Type.Object({}, { additionalProperties: false })
+
 /** Registers one route: the table says who may call it, the schema what goes in and out. */
 export function addRoute<N extends RouteName, const S extends RouteSchema>(
   http: Http,
@@ -68,6 +74,7 @@ export function addRoute<N extends RouteName, const S extends RouteSchema>(
     method,
     url,
     schema: {
+      ...(method === 'GET' ? {} : { querystring: NO_QUERY }),
       ...rest,
       security: securityOf(rule),
       response: { ...response, ...errorResponses(url) },

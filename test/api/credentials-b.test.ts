@@ -39,6 +39,21 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect(seen.body.scopes).toEqual(['read'])
   })
 
+  test('what acts refuses a query that it does not take, and does nothing', async () => {
+    const before = (await agent.client.get('/v1/active?limit=1000')).body.length
+    for (const [path, body] of [
+      ['/v1/credentials/orders?ttl=1m&scope=read', undefined],
+      ['/api/v1/credentials?ttl=1m', { backend: 'orders' }],
+    ] as const) {
+      const reply = await agent.client.post(path, body)
+      expect([reply.status, reply.body.error.message]).toEqual([
+        400,
+        'The query has an unknown field; it takes none.',
+      ])
+    }
+    expect((await agent.client.get('/v1/active?limit=1000')).body).toHaveLength(before)
+  })
+
   test('what the kind cannot give is refused with its own words, and recorded as denied', async () => {
     const reply = await agent.client.post('/v1/credentials/orders', { params: { audience: 'elsewhere' } })
     expect(reply.status).toBe(400)
