@@ -75,6 +75,7 @@ export function createMetrics(store: Store, backends: () => Promise<readonly Bac
   }
 }
 
+/** What is counted elsewhere, and read at each scrape. */
 function storeGauges(registers: Registry[], store: Store): void {
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
@@ -85,12 +86,22 @@ function storeGauges(registers: Registry[], store: Store): void {
         this.set(read())
       },
     })
-  gauge('mayfly_commits_total', 'Commits to the store', () => store.stats.commits)
-  gauge('mayfly_changes_total', 'Changes in those commits', () => store.stats.changes)
+  const counter = (name: string, help: string, read: () => number) =>
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  counter('mayfly_commits_total', 'Commits to the store', () => store.stats.commits)
+  counter('mayfly_changes_total', 'Changes in those commits', () => store.stats.changes)
   gauge('mayfly_commit_batch_max', 'Most changes in one commit', () => store.stats.largestBatch)
   gauge('mayfly_ready', '1 when fit to issue', () => (store.trouble() === undefined ? 1 : 0))
   gauge('process_resident_memory_bytes', 'Resident memory', () => process.memoryUsage.rss())
-  gauge('process_cpu_seconds_total', 'User and system CPU time', () => {
+  counter('process_cpu_seconds_total', 'User and system CPU time', () => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
   })

@@ -34,6 +34,20 @@ describe('health', () => {
     expect((await agent.client.get('/metrics')).status).toBe(403)
   })
 
+  test('what ends in _total is a counter and nothing else is, however often it is asked', async () => {
+    const changes = async () => {
+      const { text } = await app.admin('GET', '/metrics')
+      const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)]
+      for (const [, name, type] of types)
+        expect([name, type === 'counter']).toEqual([name, name?.endsWith('_total')])
+      expect(types.length).toBeGreaterThan(10)
+      return Number(/^mayfly_changes_total (\d+)$/m.exec(text)?.[1])
+    }
+    const before = await changes()
+    // The scrape is recorded itself, in one change.
+    expect(await changes()).toBe(before + 1)
+  })
+
   test('the number of series does not grow with what callers invent', async () => {
     const agent = await app.newAgent({ scopes: ['*'] })
     for (let one = 0; one < 20; one += 1) await agent.client.post(`/v1/credentials/invented-${one}`)
