@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import type { Server } from 'node:http'
 import { join } from 'node:path'
 import type { Config } from './config/config.ts'
-import { ConfigError } from './config/fault.ts'
 import type { Core } from './core/context.ts'
 import { auditRoutes } from './http/api-v1/audit.ts'
 import { backendRoutes } from './http/api-v1/backends.ts'
@@ -15,7 +14,12 @@ import { oauthRoutes } from './http/oauth.ts'
 import { installOpenApi, openApiRoutes } from './http/openapi.ts'
 import { readPeerUid } from './http/peer-uid.ts'
 import { checkRoutes, type Http } from './http/route.ts'
-import { createDrain, createHttpServer, type HttpServer } from './http/server.ts'
+import {
+  createHttpServer,
+  createSecondListener,
+  type HttpServer,
+  type HttpServerOptions,
+} from './http/server.ts'
 import { adminAgentRoutes } from './http/v1/admin-agents.ts'
 import { adminBackendRoutes } from './http/v1/admin-backends.ts'
 import { adminKeyRoutes } from './http/v1/admin-keys.ts'
@@ -29,6 +33,7 @@ import { requestRoutes } from './http/v1/request.ts'
 import { signRoutes } from './http/v1/sign.ts'
 import { statusRoutes } from './http/v1/status.ts'
 import { wellKnownRoutes } from './http/well-known.ts'
+import { listenOnPort, listenOnSocket, readTls } from './listen.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -45,15 +50,16 @@ export interface Faces {
 export async function openFaces(config: Config, core: Core, metrics: Metrics, log: Log): Promise<Faces> {
   const adminToken = randomBytes(32).toString('hex')
   const fromUnix = new WeakSet<object>()
-  const server = createHttpServer({
+  const options: HttpServerOptions = {
     log,
     newRequestId: () => core.ids.id('request'),
     trustedProxies: config.trustedProxies,
     maxConnections: config.limits.maxConnections,
-    ...(config.tls === undefined
-      ? {}
-      : { tls: { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) } }),
-  })
+    ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
+  }
+  const server = createHttpServer(options)
+  const socket = config.unixSocket === undefined ? undefined : createSecondListener(server, options)
+  socket?.on('connection', (connection) => fromUnix.add(connection))
   server.decorateRequest('caller', undefined)
   server.decorateRequest('origin', undefined)
   server.decorateRequest('admittedWhole', false)
@@ -84,7 +90,7 @@ export async function openFaces(config: Config, core: Core, metrics: Metrics, lo
   if (config.accessLog) logRequests(server, log)
   await server.ready()
   checkRoutes(registered)
-  return listeners(config, server, adminToken, fromUnix)
+  return listeners(config, server, socket, adminToken)
 }
 
 function addRoutes(http: Http, config: Config, metrics: Metrics): void {
@@ -110,14 +116,15 @@ function addRoutes(http: Http, config: Config, metrics: Metrics): void {
   adminKeyRoutes(http)
 }
 
-function listeners(config: Config, server: HttpServer, adminToken: string, fromUnix: WeakSet<object>): Faces {
-  let socket: UnixSocket | undefined
+function listeners(
+  config: Config,
+  server: HttpServer,
+  socket: Server | undefined,
+  adminToken: string,
+): Faces {
   let closing: Promise<void> | undefined
   const drain = () => {
-    closing ??= (async () => {
-      await server.close()
-      await socket?.close()
-    })()
+    closing ??= server.close()
     return closing
   }
   return {
@@ -129,13 +136,11 @@ function listeners(config: Config, server: HttpServer, adminToken: string, fromU
       rmSync(draft, { force: true })
       writeFileSync(draft, adminToken, { mode: 0o600, flag: 'wx' })
       try {
-        const address = await server.listen(config.listen).catch((error: unknown) => {
-          throw explainListen(error, config)
-        })
-        // Only now: a second server that is started by mistake must not take the token from the one that runs.
+        const address = await listenOnPort(server, config)
+        if (socket !== undefined && config.unixSocket !== undefined)
+          await listenOnSocket(socket, config.unixSocket)
+        // Only now: a second start on the same port must not take the running server's token away.
         renameSync(draft, file)
-        if (config.unixSocket !== undefined)
-          socket = await listenOnSocket(server, config.unixSocket, fromUnix)
         return address
       } finally {
         rmSync(draft, { force: true })
@@ -143,48 +148,6 @@ function listeners(config: Config, server: HttpServer, adminToken: string, fromU
     },
     drain,
     close: drain,
-  }
-}
-
-/** The two faults of listening that the operator can mend, in words; any other as it is. */
-function explainListen(error: unknown, config: Config): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  const where = `${config.listen.host}:${config.listen.port}`
-  const reasons: Record<string, string> = {
-    EADDRINUSE: `${where} is in use, perhaps by another Mayfly: stop that one, or choose another address`,
-    EACCES: `this user may not listen on ${where}: choose a port above 1023`,
-    EADDRNOTAVAIL: `this machine has no address ${config.listen.host}`,
-  }
-  const message = typeof code === 'string' ? reasons[code] : undefined
-  return message === undefined ? error : new ConfigError([{ source: 'listen', message }])
-}
-
-interface UnixSocket {
-  /** Resolves when those at work have finished. */
-  close(): Promise<void>
-}
-
-/** Whoever may open the socket file is an administrator: 0600. */
-async function listenOnSocket(
-  server: HttpServer,
-  path: string,
-  accepted: WeakSet<object>,
-): Promise<UnixSocket> {
-  rmSync(path, { force: true })
-  const socket = createServer((request, response) => server.routing(request, response))
-  const drain = createDrain(socket)
-  socket.on('connection', (connection) => accepted.add(connection))
-  await new Promise<void>((resolve, reject) => {
-    socket.once('error', reject)
-    socket.listen(path, resolve)
-  })
-  chmodSync(path, 0o600)
-  return {
-    close: () =>
-      new Promise((resolve) => {
-        drain()
-        socket.close(() => resolve())
-      }),
   }
 }
 

@@ -1,4 +1,9 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import {
+  createServer as createNodeServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
@@ -79,24 +84,53 @@ export type HttpServer = FastifyInstance<
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
   const server = fastify(frameworkOptions(options, timeouts)) as HttpServer
-  // One more than allowed, so that the rule sees the excess and Node need not keep the rest.
-  server.server.maxHeadersCount = MAX_HEADERS + 1
-  server.server.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
-  // Without a listener Node answers 417 with an empty body; `findFault` refuses it in our shape.
-  server.server.on('checkExpectation', (request, response) => {
-    server.server.emit('request', request, response)
-  })
+  limitListener(server.server, options)
   server.setValidatorCompiler(createValidatorCompiler())
   installJsonBodies(server)
   const plain = server as unknown as FastifyInstance
   installErrorHandlers(plain, { log: options.log })
   installRequestRules(plain)
-  drainWhenClosing(plain)
+  drainWhenClosing(plain, server.server)
   return server
 }
 
-function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): FastifyHttpOptions<Server> {
-  const nodeOptions = {
+/**
+ * Another listener for the routes of `server`, without TLS, under the same limits: for a unix socket. To be made before
+ * `server` is ready, which closes it together with itself.
+ */
+export function createSecondListener(server: HttpServer, options: HttpServerOptions): Server {
+  const timeouts = { ...TIMEOUTS, ...options.timeouts }
+  const second = createNodeServer(nodeOptions(timeouts), (request, response) =>
+    server.routing(request, response),
+  )
+  second.setTimeout(timeouts.connection)
+  second.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
+  second.on('clientError', createClientErrorHandler(options))
+  limitListener(second, options)
+  const plain = server as unknown as FastifyInstance
+  drainWhenClosing(plain, second)
+  const closed = new Promise<void>((resolve) => second.once('close', resolve))
+  plain.addHook('preClose', (done) => {
+    second.close()
+    done()
+  })
+  plain.addHook('onClose', () => closed)
+  return second
+}
+
+/** What Node has no options for. */
+function limitListener(listener: Server, options: HttpServerOptions): void {
+  // One more than allowed, so that the rule sees the excess and Node need not keep the rest.
+  listener.maxHeadersCount = MAX_HEADERS + 1
+  listener.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
+  // Without a listener Node answers 417 with an empty body; `findFault` refuses it in our shape.
+  listener.on('checkExpectation', (request, response) => {
+    listener.emit('request', request, response)
+  })
+}
+
+function nodeOptions(timeouts: HttpTimeouts) {
+  return {
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: timeouts.headers,
     requestTimeout: timeouts.request,
@@ -107,6 +141,9 @@ function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): F
     // Node's own answer has no body; `findFault` looks for `Host`.
     requireHostHeader: false,
   }
+}
+
+function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): FastifyHttpOptions<Server> {
   const shared = {
     logger: false,
     logController: new LogController({ disableRequestLogging: true }),
@@ -130,9 +167,9 @@ function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): F
     frameworkErrors: createFrameworkErrorHandler(options.log),
     clientErrorHandler: createClientErrorHandler(options),
   } as const
-  if (options.tls === undefined) return { ...shared, http: nodeOptions }
+  if (options.tls === undefined) return { ...shared, http: nodeOptions(timeouts) }
   // The framework types HTTPS as another kind of server; routes and replies are the same.
-  const https = { ...nodeOptions, ...options.tls, minVersion: 'TLSv1.2' }
+  const https = { ...nodeOptions(timeouts), ...options.tls, minVersion: 'TLSv1.2' }
   return { ...shared, https } as unknown as FastifyHttpOptions<Server>
 }
 
@@ -165,30 +202,23 @@ function installRequestRules(server: FastifyInstance): void {
   })
 }
 
-function drainWhenClosing(server: FastifyInstance): void {
-  const drain = createDrain(server.server)
-  server.addHook('preClose', (done) => {
-    drain()
-    done()
-  })
-}
-
 /**
  * Node closes idle connections once, at the start of closing, and never those that have sent nothing yet (browsers
- * open such ones ahead of need): both would hold the end back until their timeouts. To be called when closing begins.
+ * open such ones ahead of need): both would hold the end back until their timeouts.
  */
-export function createDrain(server: Server): () => void {
+function drainWhenClosing(server: FastifyInstance, listener: Server): void {
   const connections = new Set<Socket>()
-  server.on('connection', (socket) => {
+  listener.on('connection', (socket) => {
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
   })
   const drain = () => {
-    server.closeIdleConnections()
+    listener.closeIdleConnections()
     for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
   }
-  return () => {
+  server.addHook('preClose', (done) => {
     const timer = setInterval(drain, DRAIN_MS)
-    server.once('close', () => clearInterval(timer))
-  }
+    listener.once('close', () => clearInterval(timer))
+    done()
+  })
 }

@@ -1,4 +1,6 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -59,4 +61,71 @@ test('a bad token on the socket is a bad token', async () => {
 
 test('what comes by TCP is not taken for the socket', async () => {
   expect((await app.as(undefined).get('/v1/admin/agents')).status).toBe(401)
+})
+
+/** What comes back for these bytes until the other side closes. */
+function sendRaw(bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(socketPath, () => socket.write(bytes))
+    let text = ''
+    socket.setEncoding('utf8')
+    socket.on('data', (chunk: string) => {
+      text += chunk
+    })
+    socket.once('close', () => resolve(text))
+    socket.once('error', reject)
+  })
+}
+
+test.each([
+  ['no HTTP', 'GARBAGE\r\n\r\n', 400, 'invalid_request'],
+  [
+    'endless headers',
+    `GET /health HTTP/1.1\r\nHost: localhost\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`,
+    431,
+    'headers_too_large',
+  ],
+  [
+    'an expectation',
+    'GET /health HTTP/1.1\r\nHost: localhost\r\nExpect: x\r\nConnection: close\r\n\r\n',
+    400,
+    'invalid_request',
+  ],
+  ['no host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+])('it has the limits and the error shape of the port: %s', async (_what, bytes, status, code) => {
+  const reply = await sendRaw(bytes)
+  expect(reply).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  const body = reply.slice(reply.indexOf('\r\n\r\n') + 4)
+  expect(JSON.parse(body)).toMatchObject({ error: { code } })
+})
+
+test('a connection that says nothing does not hold the end back', async () => {
+  const path = join(directory, 'silent.sock')
+  const other = await startApp({ argv: { unixSocket: path } })
+  const silent = connect(path)
+  await once(silent, 'connect')
+  const gone = once(silent, 'close')
+  await other.close()
+  await gone
+  await expect(stat(path)).rejects.toThrow('ENOENT')
+})
+
+test('only what a killed server left behind is removed', async () => {
+  const file = join(directory, 'precious')
+  await writeFile(file, 'precious')
+  await expect(startApp({ argv: { unixSocket: file } })).rejects.toThrow('exists and is no socket')
+  expect(await readFile(file, 'utf8')).toBe('precious')
+
+  await expect(startApp({ argv: { unixSocket: socketPath } })).rejects.toThrow('is in use')
+  expect((await ask('/v1/admin/agents')).status).toBe(200)
+
+  const nowhere = join(directory, 'none', 'x.sock')
+  await expect(startApp({ argv: { unixSocket: nowhere } })).rejects.toThrow('its directory must exist')
+
+  const stale = join(directory, 'stale.sock')
+  const script = `require('net').createServer().listen(${JSON.stringify(stale)}, () => process.kill(process.pid, 'SIGKILL'))`
+  spawnSync(process.execPath, ['-e', script])
+  expect((await stat(stale)).isSocket()).toBe(true)
+  const app = await startApp({ argv: { unixSocket: stale } })
+  await app.close()
 })

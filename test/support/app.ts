@@ -126,9 +126,12 @@ export async function startApp(wish: AppWish = {}): Promise<TestApp> {
   let offset = 0
   const realNow = core.store.now
   core.store.now = () => realNow() + offset
-  const url = await app.faces.listen()
+  const url = await app.faces.listen().catch(async (error: unknown) => {
+    await app.close()
+    throw error
+  })
   let jobs: Jobs | undefined = wish.jobs === true ? app.startJobs() : undefined
-  const adminToken = await readFile(join(directory, 'admin.token'), 'utf8')
+  const adminToken = await readFile(join(config.dataDir, 'admin.token'), 'utf8')
   const as = (token: string | undefined) => clientOf(url, token)
   const admin: TestApp['admin'] = (method, path, body, headers) =>
     call(url, method, path, adminToken, body, headers)

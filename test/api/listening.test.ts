@@ -1,0 +1,54 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readTls } from '../../src/listen.ts'
+import { freePort, startApp } from '../support/app.ts'
+import { makeCertificates } from '../support/certificates.ts'
+import { startPostgres } from '../support/postgres.ts'
+
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'mayfly-listening-'))
+  makeCertificates(directory)
+  await writeFile(join(directory, 'junk'), 'junk')
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+test('a second start on the same port leaves the admin token of the first', async () => {
+  const postgres = await startPostgres()
+  const database = await postgres.createDatabase()
+  const dataDir = join(directory, 'data')
+  const argv = { listen: `127.0.0.1:${await freePort()}`, dataDir }
+  const first = await startApp({ databaseUrl: database.url, argv })
+  try {
+    await expect(startApp({ databaseUrl: database.url, argv })).rejects.toThrow('is in use')
+    const token = await readFile(join(dataDir, 'admin.token'), 'utf8')
+    expect((await first.as(token).get('/v1/admin/agents')).status).toBe(200)
+  } finally {
+    await first.close()
+    await database.drop()
+    await postgres.stop()
+  }
+})
+
+test.each([
+  ['none', 'server.key', 'tls_cert_file: %/none cannot be read (ENOENT)'],
+  ['junk', 'server.key', 'tls_cert_file: %/junk holds no certificate in PEM form'],
+  ['server.key', 'server.pem', 'tls_cert_file: %/server.key holds no certificate'],
+  ['server.pem', 'none', 'tls_key_file: %/none cannot be read (ENOENT)'],
+  ['server.pem', 'junk', 'tls_key_file: %/junk holds no private key'],
+  [
+    'server.pem',
+    'client.key',
+    'tls_key_file: %/client.key is not the key of the certificate in %/server.pem',
+  ],
+])('the certificate %s with the key %s is refused by name', (cert, key, message) => {
+  const files = { certFile: join(directory, cert), keyFile: join(directory, key) }
+  expect(() => readTls(files)).toThrow(message.replaceAll('%', directory))
+})
+
+test('a certificate with its key is taken', () => {
+  const files = { certFile: join(directory, 'server.pem'), keyFile: join(directory, 'server.key') }
+  expect(readTls(files).cert.toString()).toContain('BEGIN CERTIFICATE')
+})
