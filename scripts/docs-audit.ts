@@ -11,7 +11,7 @@ const ACTION_MEANING: Readonly<Record<Action, string>> = {
   'credential.issue_failed':
     'None was issued: refused (`denied`) or failed upstream (`failed`); `details.code` says why.',
   'credential.revoke_failed':
-    'The upstream did not revoke: once at the first failure, once when it is stuck.',
+    'The upstream did not revoke: once at the first failure, once when it is stuck; `details.code` says why.',
   'credential.settled': 'What a credential had at its upstream is gone.',
   'agent.created': 'An agent was made.',
   'agent.deleted': 'An agent was deleted, with all that it had.',

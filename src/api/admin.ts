@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
-import { BackendInfo, CredentialStatus } from './api-v1.ts'
+import { BackendInfo, CredentialStatus, UpstreamEnd } from './api-v1.ts'
 import { Duration, Name, nullable, Page, Scopes, Timestamp } from './shared.ts'
 
 /** `/v1/admin`. */
@@ -121,6 +121,7 @@ export const Token = Type.Object({
   backend: Type.String(),
   scopes: Type.Array(Type.String()),
   status: CredentialStatus,
+  upstream: Type.Optional(UpstreamEnd),
   expires_at: Timestamp,
   created_at: Timestamp,
 })

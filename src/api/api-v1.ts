@@ -33,6 +33,12 @@ export const IssuedCredential = Type.Object({
 
 export const CredentialStatus = Type.String({ enum: ['active', 'expired', 'revoked'] })
 
+export const UpstreamEnd = Type.String({
+  enum: ['revoked', 'pending', 'expires'],
+  description:
+    '`revoked`: gone upstream too; `pending`: not yet, it is being tried; `expires`: accepted there until its own expiry',
+})
+
 export const CredentialInfo = Type.Object({
   id: Type.String(),
   backend: Type.String(),
@@ -43,6 +49,7 @@ export const CredentialInfo = Type.Object({
   status: CredentialStatus,
   agent: Type.String(),
   revoked_at: Type.Optional(Timestamp),
+  upstream: Type.Optional(UpstreamEnd),
   upstream_expires_at: Type.Optional(Timestamp),
 })
 
@@ -50,7 +57,7 @@ export const RevokedCredential = Type.Object({
   id: Type.String(),
   revoked: Type.Boolean(),
   revoked_at: Timestamp,
-  upstream: Type.String({ enum: ['revoked', 'pending', 'expires'] }),
+  upstream: UpstreamEnd,
 })
 
 export const CredentialId = Type.Object({ id: Type.String({ minLength: 1, maxLength: 128 }) })

@@ -6,7 +6,7 @@ import type { Step } from '../store/change.ts'
 import type { CredentialRow } from '../store/schema.ts'
 import { audit } from './audit-entry.ts'
 import { type Core, SYSTEM } from './context.ts'
-import { callUpstream, certainAt, describe, NotAsked } from './upstream.ts'
+import { asProblem, callUpstream, certainAt, describe, NotAsked } from './upstream.ts'
 
 type Parts = Pick<Core, 'store' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random' | 'trace'>
 
@@ -89,7 +89,7 @@ async function recordRetry(core: Parts, row: CredentialRow, error: unknown): Pro
         agent: agentOf(row),
         backend: row.backend,
         credentialId: row.id,
-        details: { attempts, stuck: stuck !== null },
+        details: { attempts, stuck: stuck !== null, code: asProblem(error).code },
       }),
     )
   }

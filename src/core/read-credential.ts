@@ -2,7 +2,7 @@ import { type EndReason, type State, type Status, statusAt } from '../domain/cre
 import type { CredentialRow } from '../store/schema.ts'
 import { readScopes } from './callers.ts'
 import type { Caller, Core } from './context.ts'
-import { findVisible } from './revoke-credential.ts'
+import { findVisible, type UpstreamEnd, upstreamEnd } from './revoke-credential.ts'
 
 /** What may be told of a credential; never its secret. Times in epoch ms. */
 export interface CredentialView {
@@ -17,6 +17,8 @@ export interface CredentialView {
   readonly upstreamExpiresAt: number | null
   /** Set when it was revoked, not when it merely expired. */
   readonly revokedAt: number | null
+  /** Whether it is gone at its upstream; set when it has ended. */
+  readonly upstream: UpstreamEnd | null
 }
 
 /** Throws `credential_not_found`, also for another's without `scope`. */
@@ -42,5 +44,6 @@ export function viewOf(row: CredentialRow, now: number): CredentialView {
     expiresAt: row.expires_at,
     upstreamExpiresAt: row.upstream_expires_at,
     revokedAt: status === 'revoked' ? row.ended_at : null,
+    upstream: status === 'active' ? null : upstreamEnd(row),
   }
 }

@@ -9,12 +9,14 @@ import type { Caller, Core, Origin } from './context.ts'
 import { agentOf, settleUpstream } from './end-upstream.ts'
 import type { IssuedCredential } from './issue-plan.ts'
 
+/** `revoked`: gone upstream too. `pending`: being tried. `expires`: the upstream can only wait for its own expiry. */
+export type UpstreamEnd = 'revoked' | 'pending' | 'expires'
+
 export interface Revoked {
   readonly id: string
   /** Epoch ms of its first end, by whatever cause. */
   readonly revokedAt: number
-  /** `revoked`: gone upstream too. `pending`: being tried. `expires`: the upstream can only wait for its own expiry. */
-  readonly upstream: 'revoked' | 'pending' | 'expires'
+  readonly upstream: UpstreamEnd
 }
 
 /** How long the reply waits for the upstream, in ms; after that it goes on by itself. */
@@ -75,6 +77,8 @@ async function endNow(
       agent: agentOf(row),
       backend: row.backend,
       credentialId: row.id,
+      scopes: row.scopes,
+      ttlMs: row.ttl_ms,
       ...(reason === 'undelivered' ? { details: { reason } } : {}),
     }),
   ]
@@ -115,9 +119,14 @@ async function attempt(core: Core, id: string): Promise<Revoked> {
   return { ...present(row), upstream: done ? 'revoked' : 'pending' }
 }
 
+/** Of one that has ended. */
+export function upstreamEnd(row: CredentialRow): UpstreamEnd {
+  if (row.revocation !== 'exact') return 'expires'
+  return row.settled_at === null ? 'pending' : 'revoked'
+}
+
 function present(row: CredentialRow): Revoked {
-  const upstream = row.revocation === 'exact' ? (row.settled_at === null ? 'pending' : 'revoked') : 'expires'
-  return { id: row.id, revokedAt: row.ended_at ?? row.expires_at, upstream }
+  return { id: row.id, revokedAt: row.ended_at ?? row.expires_at, upstream: upstreamEnd(row) }
 }
 
 /**

@@ -31,7 +31,7 @@ export function endState(reason: EndReason): 'revoked' | 'expired' {
   return reason === 'expired' ? 'expired' : 'revoked'
 }
 
-/** What a caller is told: it never sees that an upstream is still being worked on. */
+/** What a caller is told. Whether its upstream is still being worked on is told beside it (`upstreamEnd`). */
 export type Status = 'active' | 'expired' | 'revoked'
 
 /** `active` ends by the clock alone, whether or not the sweeper has come by. */

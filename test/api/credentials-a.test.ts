@@ -59,6 +59,7 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
       revoked: true,
       status: 'revoked',
       revoked_at: revoked.body.revoked_at,
+      upstream: 'expires',
     })
   })
 

@@ -47,6 +47,13 @@ describe.each(DIALECTS)('credentials as the administrator sees them on %s', (dia
       expires_at: expect.stringMatching(RFC3339),
       created_at: expect.stringMatching(RFC3339),
     })
+    expect(body.map((one: { upstream?: string }) => one.upstream)).toEqual([
+      'expires',
+      'expires',
+      undefined,
+      undefined,
+      undefined,
+    ])
     expect(text).not.toContain('eyJ')
   })
 

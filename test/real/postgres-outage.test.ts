@@ -52,7 +52,13 @@ test('a revocation that the upstream refuses is durable here, pending, and done 
   await shutOut()
   const reply = await agent.client.delete(`/api/v1/credentials/${id}`)
   expect([reply.status, reply.body.revoked, reply.body.upstream]).toEqual([200, true, 'pending'])
-  expect((await agent.client.get(`/api/v1/credentials/${id}`)).body.status).toBe('revoked')
+  const seen = async () => {
+    const read = (await agent.client.get(`/api/v1/credentials/${id}`)).body
+    const listed = (await app.admin('GET', `/v1/admin/tokens?agent=${agent.id}`)).body
+    const [one] = listed.filter((token: { id: string }) => token.id === id)
+    return [read.status, read.upstream, one.status, one.upstream]
+  }
+  expect(await seen()).toEqual(['revoked', 'pending', 'revoked', 'pending'])
   expect(await exists()).toBe(true)
   const again = await agent.client.delete(`/api/v1/credentials/${id}`)
   expect(again.body).toEqual(reply.body)
@@ -67,10 +73,15 @@ test('a revocation that the upstream refuses is durable here, pending, and done 
       upstream: 'revoked',
     }),
   )
+  expect(await seen()).toEqual(['revoked', 'revoked', 'revoked', 'revoked'])
   const { body } = await app.admin('GET', `/v1/admin/audit?credential=${id}`)
   const actions = body.map((entry: { action: string }) => entry.action)
   expect(actions.filter((action: string) => action === 'credential.revoked')).toHaveLength(1)
   expect(actions).toEqual(expect.arrayContaining(['credential.revoke_failed', 'credential.settled']))
+  const entryOf = (action: string) => body.find((entry: { action: string }) => entry.action === action)
+  expect(entryOf('credential.revoke_failed').details.code).toMatch(/^backend_(?:error|unavailable)$/)
+  const { scopes, ttl } = entryOf('credential.issued')
+  expect(entryOf('credential.revoked')).toMatchObject({ scopes, ttl, details: null })
 })
 
 test('what was not tried while the upstream was away has not failed, and is due with its return', async () => {

@@ -51,7 +51,7 @@ export const list = defineVerb<ListOptions>({
           row.agent_name,
           row.backend,
           row.scopes.join(' '),
-          row.status,
+          row.upstream === 'pending' ? `${row.status}, pending upstream` : row.status,
           row.expires_at,
         ]),
       ),

@@ -93,6 +93,7 @@ function present(view: CredentialView) {
     status: view.status,
     agent: view.agentName,
     ...optional('revoked_at', view.revokedAt === null ? null : timestamp(view.revokedAt)),
+    ...optional('upstream', view.upstream),
     ...optional(
       'upstream_expires_at',
       view.upstreamExpiresAt === null ? null : timestamp(view.upstreamExpiresAt),

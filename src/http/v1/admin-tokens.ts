@@ -10,7 +10,7 @@ import { linkNext, pageLimit } from '../paging.ts'
 import { presentEntry } from '../present-audit.ts'
 import { addRoute, type Http } from '../route.ts'
 import { ROUTES } from '../route-table.ts'
-import { timestamp } from '../wire.ts'
+import { optional, timestamp } from '../wire.ts'
 
 /** Who had what, when, and is it gone. */
 export function adminTokenRoutes(http: Http): void {
@@ -38,6 +38,7 @@ export function adminTokenRoutes(http: Http): void {
         backend: view.backend,
         scopes: view.scopes,
         status: view.status,
+        ...optional('upstream', view.upstream),
         expires_at: timestamp(view.expiresAt),
         created_at: timestamp(view.createdAt),
       }))
