@@ -85,6 +85,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
   const server = fastify(frameworkOptions(options, timeouts)) as HttpServer
   limitListener(server.server, options)
+  // Before the handshake nobody can be answered: an answer would wait for it, and the connection with it, for ever.
+  server.server.prependListener('tlsClientError', (_error, socket: Socket) => socket.destroy())
   server.setValidatorCompiler(createValidatorCompiler())
   installJsonBodies(server)
   const plain = server as unknown as FastifyInstance
@@ -169,7 +171,13 @@ function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): F
   } as const
   if (options.tls === undefined) return { ...shared, http: nodeOptions(timeouts) }
   // The framework types HTTPS as another kind of server; routes and replies are the same.
-  const https = { ...nodeOptions(timeouts), ...options.tls, minVersion: 'TLSv1.2' }
+  const https = {
+    ...nodeOptions(timeouts),
+    ...options.tls,
+    minVersion: 'TLSv1.2',
+    // Two minutes otherwise, and the other limits count from the handshake on.
+    handshakeTimeout: timeouts.headers,
+  }
   return { ...shared, https } as unknown as FastifyHttpOptions<Server>
 }
 

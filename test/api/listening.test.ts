@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createHttpServer } from '../../src/http/server.ts'
 import { readTls } from '../../src/listen.ts'
 import { freePort, startApp } from '../support/app.ts'
 import { makeCertificates } from '../support/certificates.ts'
@@ -51,4 +54,27 @@ test.each([
 test('a certificate with its key is taken', () => {
   const files = { certFile: join(directory, 'server.pem'), keyFile: join(directory, 'server.key') }
   expect(readTls(files).cert.toString()).toContain('BEGIN CERTIFICATE')
+})
+
+test.each([
+  ['says nothing', ''],
+  ['begins a handshake', '\x16\x03\x01\x02\x00\x01'],
+  ['speaks without TLS', 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+])('a connection to the port of TLS that %s is closed', async (_what, bytes) => {
+  const files = { certFile: join(directory, 'server.pem'), keyFile: join(directory, 'server.key') }
+  const server = createHttpServer({
+    tls: readTls(files),
+    log: { error: () => {}, warn: () => {}, debug: () => {} },
+    newRequestId: () => 'req_1',
+    timeouts: { headers: 200, request: 400, check: 50 },
+  })
+  await server.listen({ port: 0, host: '127.0.0.1' })
+  try {
+    const socket = connect((server.server.address() as { port: number }).port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(bytes, 'latin1')
+    await once(socket.resume(), 'close')
+  } finally {
+    await server.close()
+  }
 })
