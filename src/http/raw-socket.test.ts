@@ -116,6 +116,23 @@ describe('HTTP that is unusual and right', () => {
     expect(reply).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /)
   })
 
+  it('lets so many wait on one connection, and closes it after the first that is too much', async () => {
+    const one = 'GET /item/1 HTTP/1.1\r\nHost: x\r\n\r\n'
+    let seen = 0
+    const count = () => {
+      seen += 1
+    }
+    server.server.on('request', count)
+    const reply = exchange(`GET /slow HTTP/1.1\r\nHost: x\r\n\r\n${one.repeat(40)}`)
+    await expect.poll(() => seen).toBe(41)
+    server.server.off('request', count)
+    release()
+    const statuses = [...(await reply).matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status)
+    expect(statuses).toEqual([...Array(17).fill('200'), '429'])
+    expect(await reply).toMatch(/connection: close\r\n[^{]*\{"error":\{"code":"rate_limited"/i)
+    await expectAlive()
+  })
+
   it('answers pipelined requests in order', async () => {
     const open = 'Host: x\r\n\r\n'
     const reply = await exchange(

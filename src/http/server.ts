@@ -19,6 +19,7 @@ import {
   type RouteOptions,
 } from 'fastify'
 import { MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADERS } from '../domain/limits.ts'
+import { Problem } from '../domain/problems.ts'
 import { installJsonBodies } from './bodies.ts'
 import { createClientErrorHandler } from './client-errors.ts'
 import { createFrameworkErrorHandler, type HttpLog, installErrorHandlers, sendNotFound } from './errors.ts'
@@ -56,6 +57,8 @@ const TIMEOUTS: HttpTimeouts = {
 const MAX_CONNECTIONS = 4_096
 /** Requests on one connection; after the last one it is closed, and a client opens another. */
 const MAX_REQUESTS_PER_SOCKET = 10_000
+/** Requests that may wait behind the one at work on their connection: all are worked on at once, and held until read. */
+const MAX_WAITING = 16
 const MAX_PARAM_LENGTH = 256
 /** How often connections that have fallen idle are closed while the server shuts down, in ms. */
 const DRAIN_MS = 50
@@ -183,13 +186,14 @@ function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): F
 
 /** The one hook that every request passes: standard headers and the rules of `findFault`. Synchronous, and cheap. */
 function installRequestRules(server: FastifyInstance): void {
+  const crowds = createCrowds()
   server.addHook(
     'onRequest',
     (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
       reply.header('x-request-id', request.id)
       reply.header('cache-control', 'no-store')
       reply.header('x-content-type-options', 'nosniff')
-      const fault = findFault(request.raw)
+      const fault = findFault(request.raw) ?? crowds(request, reply)
       if (fault !== undefined) done(fault)
       // Before the body is read: an unknown address is that, whatever is sent to it.
       else if (request.is404) sendNotFound(server, request, reply)
@@ -208,6 +212,27 @@ function installRequestRules(server: FastifyInstance): void {
       ...own,
     ]
   })
+}
+
+/**
+ * Refuses what is too much for one connection. Thousands of requests fit into one packet, and their replies stay in
+ * memory for as long as the client reads none of them.
+ */
+function createCrowds(): (request: FastifyRequest, reply: FastifyReply) => Problem | undefined {
+  const waiting = new WeakMap<Socket, number>()
+  return (request, reply) => {
+    // Node gives the socket to the reply whose turn it is: the others wait.
+    if (reply.raw.socket !== null) return undefined
+    const { socket } = request.raw
+    const others = waiting.get(socket) ?? 0
+    if (others >= MAX_WAITING) {
+      reply.header('connection', 'close')
+      return new Problem('rate_limited', { message: 'Too many requests wait on this connection.' })
+    }
+    waiting.set(socket, others + 1)
+    reply.raw.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
+    return undefined
+  }
 }
 
 /**
