@@ -1,5 +1,6 @@
 import type { OpenBackend } from '../backends/registry.ts'
 import { nameKey } from '../domain/agent.ts'
+import { parseDuration } from '../domain/duration.ts'
 import { invalid, Problem } from '../domain/problems.ts'
 import { absoluteScope, decideGrant, heldUntil, requireScopes, scopeHere } from '../domain/scope.ts'
 import { decideLifetime } from '../domain/ttl.ts'
@@ -162,6 +163,7 @@ function deny(
       action: 'credential.issue_failed',
       backend,
       scopes: command.scopes,
+      ttlMs: command.ttl === undefined ? undefined : parseDuration(command.ttl),
       metadata: command.metadata,
       details: { code: error.code },
     })

@@ -70,6 +70,11 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
         agent_name: agent.name,
         details: { code: 'invalid_request' },
       })
+    const tooLong = await agent.client.post('/v1/credentials/orders', { ttl: '90h', scopes: ['read'] })
+    expect(tooLong.body.error.code).toBe('ttl_exceeded')
+    await expect
+      .poll(async () => (await denied()).body[0])
+      .toMatchObject({ ttl: '90h', scopes: ['read'], details: { code: 'ttl_exceeded' } })
   })
 
   test('GET issues too, with ttl and repeated scope in the query', async () => {
