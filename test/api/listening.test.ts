@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,6 +26,7 @@ test('a second start on the same port leaves the admin token of the first', asyn
   const first = await startApp({ databaseUrl: database.url, argv })
   try {
     await expect(startApp({ databaseUrl: database.url, argv })).rejects.toThrow('is in use')
+    expect(await readdir(dataDir)).toEqual(['admin.token', 'master.key'])
     const token = await readFile(join(dataDir, 'admin.token'), 'utf8')
     expect((await first.as(token).get('/v1/admin/agents')).status).toBe(200)
   } finally {

@@ -1,12 +1,8 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildApp } from '../../src/app.ts'
-import { loadConfig } from '../../src/config/load.ts'
-import { createLogger } from '../../src/log.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { startPostgres } from '../support/postgres.ts'
 
 const ADMIN = '/v1/admin/agents'
 let app: TestApp
@@ -93,30 +89,6 @@ describe('the local host', () => {
       await other.close()
     }
   })
-})
-
-test('a second server on the same directory, started by mistake, leaves the admin token of the first alone', async () => {
-  const server = await startPostgres()
-  const database = await server.createDatabase()
-  const first = await startApp({ databaseUrl: database.url })
-  const { config } = await loadConfig({
-    argv: { listen: new URL(first.url).host, issuer: 'https://mayfly.test', dataDir: first.directory },
-    env: { MAYFLY_DATABASE_URL: database.url },
-    readFile,
-  })
-  const log = createLogger({ level: 'debug', format: 'json', destination: { write: () => undefined } })
-  const second = await buildApp(config, log)
-  try {
-    await expect(second.faces.listen()).rejects.toThrow()
-    expect(await readdir(first.directory)).toEqual(['admin.token', 'master.key'])
-    const token = await readFile(join(first.directory, 'admin.token'), 'utf8')
-    expect((await first.as(token).get(ADMIN)).status).toBe(200)
-  } finally {
-    await second.close()
-    await first.close()
-    await database.drop()
-    await server.stop()
-  }
 })
 
 describe('local_admin', () => {

@@ -38,16 +38,6 @@ function ask(path: string, headers: Record<string, string> = {}): Promise<{ stat
   })
 }
 
-test('a connection that says nothing does not hold up the end', async () => {
-  const path = join(directory, 'other.sock')
-  const other = await startApp({ argv: { unixSocket: path, localAdmin: 'off' } })
-  const silent = connect(path)
-  await new Promise((resolve) => silent.once('connect', resolve))
-  const cut = new Promise((resolve) => silent.once('close', resolve))
-  await other.close()
-  await cut
-})
-
 test('whoever may open the socket is an administrator, and the audit says how they came', async () => {
   expect((await stat(socketPath)).mode & 0o777).toBe(0o600)
   expect(await ask('/v1/admin/agents')).toEqual({ status: 200, body: '[]' })
