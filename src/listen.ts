@@ -1,4 +1,5 @@
 import { createPrivateKey } from 'node:crypto'
+import { lookup } from 'node:dns/promises'
 import { chmodSync, lstatSync, readFileSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
@@ -9,14 +10,17 @@ import type { HttpServer } from './http/server.ts'
 
 /** Returns the base address. Throws `ConfigError` for what the operator can mend. */
 export async function listenOnPort(server: HttpServer, config: Config): Promise<string> {
+  const { host, port } = config.listen
   try {
-    return await server.listen(config.listen)
+    // Given that name, the framework would open a second listener for `::1`, without our limits.
+    const address = host === 'localhost' ? (await lookup(host)).address : host
+    return await server.listen({ host: address, port })
   } catch (error) {
-    const where = `${config.listen.host}:${config.listen.port}`
+    const where = `${host}:${port}`
     const reasons: Record<string, string> = {
       EADDRINUSE: `${where} is in use, perhaps by another Mayfly: stop that one, or choose another address`,
       EACCES: `this user may not listen on ${where}: choose a port above 1023, or let it have CAP_NET_BIND_SERVICE`,
-      EADDRNOTAVAIL: `this machine has no address ${config.listen.host}`,
+      EADDRNOTAVAIL: `this machine has no address ${host}`,
     }
     const message = reasons[codeOf(error)]
     throw message === undefined ? error : fault('listen', message)

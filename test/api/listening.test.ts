@@ -18,6 +18,12 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
+test('localhost is one listener, however many addresses it has', async () => {
+  const app = await startApp({ argv: { listen: 'localhost:0' } })
+  expect(app.app.faces.server.addresses()).toHaveLength(1)
+  await app.close()
+})
+
 test('a second start on the same port leaves the admin token of the first', async () => {
   const postgres = await startPostgres()
   const database = await postgres.createDatabase()
