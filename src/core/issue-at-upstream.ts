@@ -1,5 +1,5 @@
 import type { Issued } from '../backends/kind.ts'
-import { Problem } from '../domain/problems.ts'
+import { Problem, type ProblemCode } from '../domain/problems.ts'
 import type { Step } from '../store/change.ts'
 import type { CredentialRow } from '../store/schema.ts'
 import { audit } from './audit-entry.ts'
@@ -129,30 +129,29 @@ async function withdraw(core: Core, plan: Plan, state: string, handle: string | 
   const { store } = core
   const now = store.now()
   const dueAt = certainAt(core, plan.now)
-  const about = { backend: plan.backend.name, credentialId: plan.id }
   if (state === 'pending') {
-    const details = { code: 'audit_unavailable' }
     await store.commit(
       [
         store.credentials.interrupt(plan.id, now, dueAt, handle),
         ...forgetClaim(core, plan),
-        audit(core, plan.caller, plan.origin, {
-          ...about,
-          action: 'credential.issue_failed',
-          outcome: 'failed',
-          details,
-        }),
+        failedEntry(core, plan, 'audit_unavailable'),
       ],
+      { urgent: true },
+    )
+  } else if (state === 'revoked') {
+    // This node stood still meanwhile, and others have looked for it in vain.
+    await store.commit(
+      [store.credentials.reopen(plan.id, dueAt, handle), failedEntry(core, plan, 'conflict')],
       { urgent: true },
     )
   } else if (state === 'active') {
     // The connection was lost at COMMIT, and it had been kept after all.
-    const details = { reason: 'undelivered' }
+    const about = { backend: plan.backend.name, credentialId: plan.id, details: { reason: 'undelivered' } }
     await store.commit(
       [
         store.credentials.endActive(plan.id, 'undelivered', now, dueAt),
         ...forgetClaim(core, plan),
-        audit(core, plan.caller, plan.origin, { ...about, action: 'credential.revoked', details }),
+        audit(core, plan.caller, plan.origin, { ...about, action: 'credential.revoked' }),
       ],
       { urgent: true },
     )
@@ -161,7 +160,8 @@ async function withdraw(core: Core, plan: Plan, state: string, handle: string | 
 
 /**
  * The upstream refused for certain: `failed`. Anything else leaves the outcome unknown: `revoking`, first tried
- * now, and again once the call can no longer be under way.
+ * now, and again once the call can no longer be under way; also where others have looked for it already, and settled
+ * it, because this node stood still.
  */
 async function recordFailure(core: Core, plan: Plan, error: unknown): Promise<void> {
   const problem = asProblem(error)
@@ -173,7 +173,16 @@ async function recordFailure(core: Core, plan: Plan, error: unknown): Promise<vo
   const step = refusedForCertain(error)
     ? core.store.credentials.fail(plan.id, now)
     : core.store.credentials.interrupt(plan.id, now, now, null)
-  const entry = audit(core, plan.caller, plan.origin, {
+  const entry = failedEntry(core, plan, problem.code)
+  const options = { urgent: true, code: 'audit_unavailable' } as const
+  const outcome = await commit(core, [step, ...forgetClaim(core, plan), entry], options)
+  if (outcome.done || refusedForCertain(error)) return
+  const reopen = core.store.credentials.reopen(plan.id, certainAt(core, now), null)
+  await commit(core, [reopen, entry], options)
+}
+
+function failedEntry(core: Core, plan: Plan, code: ProblemCode): Step {
+  return audit(core, plan.caller, plan.origin, {
     action: 'credential.issue_failed',
     outcome: 'failed',
     backend: plan.backend.name,
@@ -181,9 +190,8 @@ async function recordFailure(core: Core, plan: Plan, error: unknown): Promise<vo
     scopes: plan.scopes,
     ttlMs: plan.ttlMs,
     metadata: plan.metadata,
-    details: { code: problem.code },
+    details: { code },
   })
-  await commit(core, [step, ...forgetClaim(core, plan), entry], { urgent: true, code: 'audit_unavailable' })
 }
 
 function sealHandle(core: Pick<Core, 'sealer'>, id: string, issued: Issued): string | null {

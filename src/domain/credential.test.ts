@@ -20,6 +20,7 @@ test('the table of transitions is the documented one and nothing else', () => {
     'active expired',
     'revoking revoked',
     'revoking expired',
+    'revoked revoking',
   ])
   for (const from of STATES) {
     for (const to of STATES) expect(mayBecome(from, to), `${from} ${to}`).toBe(allowed.has(`${from} ${to}`))
@@ -30,7 +31,9 @@ test('every state is reached from pending, and every way ends', () => {
   const reached = new Set<State>(['pending'])
   for (const state of reached) for (const next of TRANSITIONS[state]) reached.add(next)
   expect([...reached].sort()).toEqual([...STATES].sort())
-  const depth = (state: State): number => Math.max(0, ...TRANSITIONS[state].map((next) => 1 + depth(next)))
+  // But for the one way back, of an issue that was settled too early.
+  const onward = (state: State): readonly State[] => (state === 'revoked' ? [] : TRANSITIONS[state])
+  const depth = (state: State): number => Math.max(0, ...onward(state).map((next) => 1 + depth(next)))
   expect(depth('pending')).toBe(3)
 })
 

@@ -7,7 +7,8 @@ export const TRANSITIONS = {
   active: ['revoking', 'revoked', 'expired'],
   revoking: ['revoked', 'expired'],
   failed: [],
-  revoked: [],
+  /** Only by an issue that was taken for interrupted, settled, and came into being upstream after all. */
+  revoked: ['revoking'],
   expired: [],
 } as const satisfies Record<State, readonly State[]>
 

@@ -126,6 +126,12 @@ function credentialSteps({ build }: Engine) {
         }),
         1,
       ),
+    /** `revoked → revoking`: what was taken for interrupted, and settled, may have come into being upstream after that. */
+    reopen: (id: string, dueAt: number, handle: string | null): Step =>
+      run(
+        from(id, 'revoked').set({ state: 'revoking', settled_at: null, due_at: dueAt, handle, attempts: 0 }),
+        1,
+      ),
     endActive: (id: string, reason: EndReason, now: number, dueAt: number): Step =>
       run(
         from(id, 'active').set({

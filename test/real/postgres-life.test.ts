@@ -182,6 +182,44 @@ describe('a role of PostgreSQL', () => {
     issues.mockRestore()
   })
 
+  test.each(['is made', 'fails'])(
+    'a role that comes into being after it was looked for in vain is ended, when the issue %s',
+    async (how) => {
+      const { byName } = await app.core.backends.at(await app.core.store.generation())
+      const upstream = await byName.get('db')?.connect()
+      if (upstream?.revoke === undefined) throw new Error('no backend')
+      const ids: string[] = []
+      const state = async () => (await app.core.store.credentials.find(ids[0] ?? ''))?.state
+      const { issue: really } = upstream
+      const revokes = vi.spyOn(upstream, 'revoke')
+      const issues = vi.spyOn(upstream, 'issue').mockImplementation(async (request, signal) => {
+        ids.push(request.credentialId)
+        // The node stands still inside the call, while another one sweeps.
+        app.advance(60_000)
+        await app.sweep()
+        expect(await state()).toBe('revoked')
+        revokes.mockRejectedValue(new Error('away'))
+        const issued = await really.call(upstream, request, signal)
+        if (how === 'fails') throw new Error('the answer is lost')
+        return issued
+      })
+      const reply = await agent.client.post('/v1/credentials/db', { ttl: '5m' })
+      expect(reply.status).toBe(how === 'fails' ? 502 : 409)
+      issues.mockRestore()
+      const role = { fields: { username: `mf_${(ids[0] ?? '').slice('cred_'.length)}` } } as Issued
+      expect([await roleExists(role), await state()]).toEqual([true, 'revoking'])
+      revokes.mockRestore()
+      app.advance(60_000)
+      await app.sweep()
+      expect([await roleExists(role), await state()]).toEqual([false, 'revoked'])
+      const { body } = await app.admin(
+        'GET',
+        `/v1/admin/audit?credential=${ids[0]}&action=credential.issue_failed`,
+      )
+      expect(body).toMatchObject([{ details: { code: how === 'fails' ? 'backend_error' : 'conflict' } }])
+    },
+  )
+
   test('goes with its agent, and with its backend', async () => {
     const other = await app.newAgent({ scopes: ['db'] })
     const first = (await other.client.post('/v1/credentials/db')).body as Issued
