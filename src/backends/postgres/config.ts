@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { BackendError, protectionField, secretField, upstreamField } from '../kind.ts'
-import { findPlaceholderFaults } from './statements.ts'
+import { findStatementFaults } from './statements.ts'
 
 /** A name inside the database: any characters but NUL, which PostgreSQL's protocol cannot carry. */
 const nameOf = (description: string) => ({
@@ -112,7 +112,7 @@ export function requireConsistent(settings: Config): void {
     throw new BackendError('misconfigured', '"databases" has no effect on your own statements; leave it out.')
   }
   for (const [index, statement] of (settings.statements ?? []).entries()) {
-    const fault = findPlaceholderFaults(statement)
+    const fault = findStatementFaults(statement)
     if (fault !== undefined) throw new BackendError('misconfigured', `"statements/${index}" ${fault}.`)
   }
   if (settings.ca !== undefined && tlsOf(settings) !== 'verify-full') {

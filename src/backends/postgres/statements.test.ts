@@ -3,7 +3,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Bench, openBench } from '../../../test/support/postgres-kind.ts'
 import { scramVerifier } from './scram.ts'
-import { fillStatement, findPlaceholderFaults, quoteIdentifier, quoteList } from './statements.ts'
+import { fillStatement, findStatementFaults, quoteIdentifier, quoteList } from './statements.ts'
 
 let bench: Bench
 beforeAll(async () => {
@@ -48,7 +48,7 @@ describe('placeholders', () => {
     'DO $x$ BEGIN PERFORM f({{name}}); END $x$',
     'SELECT 1',
   ])('are taken in %s', (statement) => {
-    expect(findPlaceholderFaults(statement)).toBeUndefined()
+    expect(findStatementFaults(statement)).toBeUndefined()
   })
 
   it.each([
@@ -68,7 +68,30 @@ describe('placeholders', () => {
     'SELECT {{__proto__}}',
     'SELECT \0',
   ])('are refused in %j', (statement) => {
-    expect(findPlaceholderFaults(statement)).toBeTypeOf('string')
+    expect(findStatementFaults(statement)).toBeTypeOf('string')
+  })
+
+  it.each([
+    'COMMIT',
+    'end',
+    ' ;\n; Commit AND CHAIN',
+    '/* a /* b */ */ -- c\n ROLLBACK',
+    'savepoint x',
+    'RELEASE x',
+    "PREPARE TRANSACTION 'x'",
+    'START TRANSACTION',
+    'abort',
+  ])('leave the transaction alone in which the role is made: %j', (statement) => {
+    expect(findStatementFaults(statement)).toBe('begins or ends a transaction')
+  })
+
+  it.each([
+    'COMMENT ON ROLE {{name}} IS NULL',
+    'PREPARE p AS SELECT 1',
+    'SELECT 1 AS commit',
+    'DO $$BEGIN NULL; END$$',
+  ])('may be: %j', (statement) => {
+    expect(findStatementFaults(statement)).toBeUndefined()
   })
 
   it('are filled once: a value that looks like one stays', () => {

@@ -22,11 +22,34 @@ export function fillStatement(statement: string, values: Readonly<Record<Placeho
   return statement.replace(/\{\{\s*([a-z]+)\s*\}\}/g, (_, name: Placeholder) => values[name])
 }
 
+/** The commands that begin or end a transaction, or a part of one (PostgreSQL, SQL Commands). */
+const TRANSACTION = /^(?:abort|begin|commit|end|prepare\s+transaction|release|rollback|savepoint|start)\b/i
+
+/** Why a statement cannot be used, or `undefined`. */
+export function findStatementFaults(statement: string): string | undefined {
+  const faults = findPlaceholderFaults(statement)
+  if (faults !== undefined) return faults
+  // All of a role is made in one transaction: what had been committed would stay when a later statement fails.
+  if (TRANSACTION.test(statement.slice(firstWord(statement)))) return 'begins or ends a transaction'
+  return undefined
+}
+
+/** Where the command begins, behind white space, comments and empty statements. */
+function firstWord(statement: string): number {
+  for (let at = 0; ; ) {
+    const blank = /^[\s;]+/.exec(statement.slice(at))?.[0].length ?? 0
+    const comment = /^(?:--|\/\*)/.test(statement.slice(at)) ? quotedLength(statement, at) : 0
+    const length = Math.max(blank, comment === 'open' ? 0 : comment)
+    if (length === 0) return at
+    at += length
+  }
+}
+
 /**
- * Why a statement cannot be used, or `undefined`. A placeholder brings its own quotes, so one inside quotes or
+ * Why its placeholders cannot be filled, or `undefined`. A placeholder brings its own quotes, so one inside quotes or
  * a comment would end them early: it is refused. The body of a dollar quote (`DO $$…$$`) is read as code.
  */
-export function findPlaceholderFaults(statement: string): string | undefined {
+function findPlaceholderFaults(statement: string): string | undefined {
   if (statement.includes('\0')) return 'holds a NUL character'
   let at = 0
   while (at < statement.length) {
