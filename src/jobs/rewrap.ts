@@ -1,4 +1,5 @@
 import type { Core } from '../core/context.ts'
+import type { SealedColumn } from '../store/sealed.ts'
 
 type Parts = Pick<Core, 'store' | 'sealer'>
 
@@ -12,16 +13,24 @@ const DONE_KEY = 'sealed_under'
  */
 export function createRewrap(core: Parts & Pick<Core, 'log'>): (signal: AbortSignal) => Promise<boolean> {
   const { store, sealer, log } = core
-  const columns = [...store.sealed.columns]
   const newest = sealer.newestVersion
+  let columns: SealedColumn[] = []
   let after = ''
+  let seen: string | undefined | null = null
   return async (signal) => {
     const noted = await store.meta.get(DONE_KEY)
+    if (noted !== seen) {
+      // A start elsewhere may have found something left behind: what was looked at before does not count any more.
+      columns = [...store.sealed.columns]
+      after = ''
+      seen = noted
+    }
     if (noted === String(newest)) return false
     const [at] = columns
     if (at === undefined) {
       if (await store.sealed.hasOtherReply([newest])) return false
-      await note(store, noted, String(newest))
+      if (!(await note(store, noted, String(newest)))) return false
+      seen = String(newest)
       if (noted !== undefined)
         log.info(
           { version: newest },
@@ -66,9 +75,10 @@ async function isLeftBehind(store: Parts['store'], versions: readonly number[]):
   return false
 }
 
-async function note(store: Parts['store'], noted: string | undefined, version: string): Promise<void> {
-  if (noted === version) return
-  await store.commit([
-    noted === undefined ? store.meta.add(DONE_KEY, version) : store.meta.replace(DONE_KEY, noted, version),
-  ])
+/** False when another node has noted something meanwhile. */
+async function note(store: Parts['store'], noted: string | undefined, version: string): Promise<boolean> {
+  if (noted === version) return true
+  const { add, replace } = store.meta
+  const step = noted === undefined ? add(DONE_KEY, version) : replace(DONE_KEY, noted, version)
+  return (await store.commit([step])).done
 }

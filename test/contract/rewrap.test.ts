@@ -87,4 +87,15 @@ describe.each(DIALECTS)('another master key on %s', (dialect) => {
     await requireNothingLeftBehind({ store, sealer: second })
     expect(await handles()).toContain('late')
   })
+
+  test('a node that was done looks at all of it again when another was stopped so', async () => {
+    const turn = createRewrap({ store, sealer: both, log })
+    for (const handle of ['one', 'two']) {
+      await insert([credential(first, handle)])
+      await expect(requireNothingLeftBehind({ store, sealer: second })).rejects.toThrow(/put its line back/)
+      while (await turn(NEVER));
+      await requireNothingLeftBehind({ store, sealer: second })
+      expect(await handles()).toContain(handle)
+    }
+  })
 })
