@@ -22,8 +22,11 @@ export async function settleUpstream(
   try {
     await revokeAt(core, backend, row)
   } catch (error) {
-    if (error instanceof NotAsked) await waitForIt(core, row, error.waitMs)
-    else await recordRetry(core, row, error)
+    if (error instanceof NotAsked) {
+      await waitForIt(core, row, error.waitMs)
+      return false
+    }
+    await recordRetry(core, row, error)
     core.meter.revoked(backend.name, 'failed')
     return false
   }
