@@ -43,6 +43,7 @@ function recordRefusal(core: Core, plan: Plan, error: unknown): unknown {
     ...(code === 'invalid_request' ? {} : { outcome: 'failed' }),
     backend: plan.backend.name,
     scopes: plan.scopes,
+    ttlMs: plan.ttlMs,
     metadata: plan.metadata,
     details: { code },
   })

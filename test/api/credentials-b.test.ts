@@ -55,7 +55,8 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
   })
 
   test('what the kind cannot give is refused with its own words, and recorded as denied', async () => {
-    const reply = await agent.client.post('/v1/credentials/orders', { params: { audience: 'elsewhere' } })
+    const asked = { ttl: '7m', params: { audience: 'elsewhere' } }
+    const reply = await agent.client.post('/v1/credentials/orders', asked)
     expect(reply.status).toBe(400)
     expect(reply.body.error).toMatchObject({
       code: 'invalid_request',
@@ -68,6 +69,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
       .toMatchObject({
         outcome: 'denied',
         agent_name: agent.name,
+        ttl: '7m',
         details: { code: 'invalid_request' },
       })
     const tooLong = await agent.client.post('/v1/credentials/orders', { ttl: '90h', scopes: ['read'] })
