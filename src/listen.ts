@@ -12,8 +12,9 @@ import type { HttpServer } from './http/server.ts'
 export async function listenOnPort(server: HttpServer, config: Config): Promise<string> {
   const { host, port } = config.listen
   try {
-    // Given that name, the framework would open a second listener for `::1`, without our limits.
-    const address = host === 'localhost' ? (await lookup(host)).address : host
+    // Given that name, the framework would open a second listener for `::1`, without our limits. Most hosts name
+    // that address first, but it is 127.0.0.1 that is asked for by number; by name a client tries both.
+    const address = host === 'localhost' ? (await lookup(host, { order: 'ipv4first' })).address : host
     return await server.listen({ host: address, port })
   } catch (error) {
     const where = `${host}:${port}`
