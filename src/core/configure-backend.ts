@@ -123,8 +123,11 @@ export async function changeBackend(
   if (moved !== undefined && !force) steps.push(core.store.backends.requireIdle(row.uid))
   const outcome = await commit(core, [...whileUnchanged(caller), ...steps, entry])
   requireUnchanged(outcome)
-  if (!outcome.done)
+  if (!outcome.done) {
+    // Trying the new upstream takes its time, in which a credential may have been issued.
+    if (moved !== undefined && !force) await requireIdle(core, row.uid, moved)
     throw new Problem('conflict', { message: 'The backend was changed by somebody else; read it again.' })
+  }
   return { ...row, ...set }
 }
 
