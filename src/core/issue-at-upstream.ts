@@ -141,7 +141,11 @@ async function withdraw(core: Core, plan: Plan, state: string, handle: string | 
   } else if (state === 'revoked') {
     // This node stood still meanwhile, and others have looked for it in vain.
     await store.commit(
-      [store.credentials.reopen(plan.id, dueAt, handle), failedEntry(core, plan, 'conflict')],
+      [
+        store.credentials.reopen(plan.id, dueAt, handle),
+        ...forgetClaim(core, plan),
+        failedEntry(core, plan, 'conflict'),
+      ],
       { urgent: true },
     )
   } else if (state === 'active') {
@@ -174,11 +178,14 @@ async function recordFailure(core: Core, plan: Plan, error: unknown): Promise<vo
     ? core.store.credentials.fail(plan.id, now)
     : core.store.credentials.interrupt(plan.id, now, now, null)
   const entry = failedEntry(core, plan, problem.code)
+  const unclaimed = forgetClaim(core, plan)
   const options = { urgent: true, code: 'audit_unavailable' } as const
-  const outcome = await commit(core, [step, ...forgetClaim(core, plan), entry], options)
-  if (outcome.done || refusedForCertain(error)) return
+  const outcome = await commit(core, [step, ...unclaimed, entry], options)
+  if (outcome.done) return
   const reopen = core.store.credentials.reopen(plan.id, certainAt(core, now), null)
-  await commit(core, [reopen, entry], options)
+  if (!refusedForCertain(error) && (await commit(core, [reopen, ...unclaimed, entry], options)).done) return
+  // It was ended while the upstream worked, and that goes its way; that nothing was given is recorded all the same.
+  await commit(core, [...unclaimed, entry], options)
 }
 
 function failedEntry(core: Core, plan: Plan, code: ProblemCode): Step {

@@ -112,7 +112,7 @@ export function keepReplyStep(core: Core, plan: Plan, reply: IssuedCredential): 
 export function forgetClaim(core: Core, plan: Plan): Step[] {
   return plan.claim === undefined
     ? []
-    : [core.store.tokens.forgetIdempotent(plan.caller.agentId, plan.claim.keyHash)]
+    : [core.store.tokens.forgetIdempotent(plan.caller.agentId, plan.claim.keyHash, plan.id)]
 }
 
 function sealReply(core: Core, reply: IssuedCredential): string {

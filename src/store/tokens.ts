@@ -75,9 +75,14 @@ function idempotency({ build, read }: Engine) {
           .where('credential_id', '=', credentialId),
         'any',
       ),
-    forgetIdempotent: (agentId: string, keyHash: string): Step =>
+    /** The claim of this credential, and of no later one by the same key. */
+    forgetIdempotent: (agentId: string, keyHash: string, credentialId: string): Step =>
       run(
-        build.deleteFrom('idempotency').where('agent_id', '=', agentId).where('key_hash', '=', keyHash),
+        build
+          .deleteFrom('idempotency')
+          .where('agent_id', '=', agentId)
+          .where('key_hash', '=', keyHash)
+          .where('credential_id', '=', credentialId),
         'any',
       ),
   }

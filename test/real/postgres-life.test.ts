@@ -113,6 +113,23 @@ describe('a role of PostgreSQL', () => {
     expect((await agent.client.post('/v1/credentials/db', { ttl: '5m' }, headers)).status).toBe(200)
   })
 
+  test('revoked while the upstream refuses it, both are on record', async () => {
+    const { byName } = await app.core.backends.at(await app.core.store.generation())
+    const upstream = await byName.get('db')?.connect()
+    if (upstream === undefined) throw new Error('no backend')
+    const ids: string[] = []
+    const issues = vi.spyOn(upstream, 'issue').mockImplementation(async ({ credentialId }) => {
+      ids.push(credentialId)
+      await app.admin('DELETE', `/api/v1/credentials/${credentialId}`)
+      throw new Error('refused')
+    })
+    expect((await agent.client.post('/v1/credentials/db', { ttl: '5m' })).status).toBe(502)
+    issues.mockRestore()
+    const { body } = await app.admin('GET', `/v1/admin/audit?credential=${ids[0]}`)
+    const actions = body.map((entry: { action: string }) => entry.action)
+    expect(actions).toEqual(expect.arrayContaining(['credential.issue_failed', 'credential.revoked']))
+  })
+
   test('expired, it is gone from the server by the work of the sweeper', async () => {
     const issued = await issue('700ms')
     const client = await login(issued)
