@@ -8,7 +8,7 @@ import type { CredentialRow } from '../store/schema.ts'
  * Rows of one commit for kinds without an upstream. SQLite has one writer, and a request waits for the slice before
  * it; PostgreSQL has others, and a larger slice spares round trips.
  */
-const SLICE = { sqlite: 96, postgres: 250 }
+const SLICE = { sqlite: 128, postgres: 250 }
 /** Of one backend at once, for kinds with one. */
 const AT_ONCE = 4
 const BATCH = 32
