@@ -87,21 +87,23 @@ describe.each(DIALECTS)('what is cleared away on %s', (dialect) => {
     // Whose it is, and how it was issued.
     expect(await store.audit.query({ credentialId: living }, 10)).toHaveLength(1)
   })
+})
 
-  test.runIf(dialect === 'sqlite')('looking for old ones reads no young ones', async () => {
-    const { engine } = opened
-    const asked: CompiledQuery[] = []
-    const credentials = createCredentials({
-      ...engine,
-      read: async (query) => {
-        asked.push(query.compile() as CompiledQuery)
-        return []
-      },
-    })
-    await credentials.oldestSettled(store.now(), 500)
-    const [{ sql, parameters } = { sql: '', parameters: [] }] = asked
-    const explain = { sql: `EXPLAIN QUERY PLAN ${sql}`, parameters } as CompiledQuery
-    const plan = await engine.read<{ detail: string }>({ compile: () => explain as never })
-    expect(plan.map(({ detail }) => detail)).toEqual([expect.stringMatching(/^SEARCH .*\(id<\?\)$/)])
+test('looking for old ones reads no young ones', async () => {
+  const opened = await openTestStore('sqlite')
+  const { engine, store } = opened
+  const asked: CompiledQuery[] = []
+  const credentials = createCredentials({
+    ...engine,
+    read: async (query) => {
+      asked.push(query.compile() as CompiledQuery)
+      return []
+    },
   })
+  await credentials.oldestSettled(store.now(), 500)
+  const [{ sql, parameters } = { sql: '', parameters: [] }] = asked
+  const explain = { sql: `EXPLAIN QUERY PLAN ${sql}`, parameters } as CompiledQuery
+  const plan = await engine.read<{ detail: string }>({ compile: () => explain as never })
+  expect(plan.map(({ detail }) => detail)).toEqual([expect.stringMatching(/^SEARCH .*\(id<\?\)$/)])
+  await opened.close()
 })
