@@ -4,7 +4,7 @@ import { ENROLLMENT_MS, MAX_REQUESTS_PER_AGENT, MINUTE_MS } from '../domain/limi
 import { invalid, Problem } from '../domain/problems.ts'
 import { requireScopes } from '../domain/scope.ts'
 import { audit } from './audit-entry.ts'
-import { commitOrConflict } from './commit.ts'
+import { commitOrConflict, whileUnchanged } from './commit.ts'
 import type { AgentCaller, Core, Origin } from './context.ts'
 import { requireRoom } from './enroll.ts'
 import { type Enrollment, UNDECIDED } from './pending-enrollment.ts'
@@ -54,11 +54,7 @@ export async function requestScopes(
   })
   await commitOrConflict(
     core,
-    [
-      { op: 'guard', table: 'agents', id: caller.agentId, version: caller.version },
-      { op: 'insert', table: 'enrollments', row },
-      entry,
-    ],
+    [...whileUnchanged(caller), { op: 'insert', table: 'enrollments', row }, entry],
     'The agent is being changed; try again.',
   )
   return row

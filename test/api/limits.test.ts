@@ -63,19 +63,15 @@ describe('limits', () => {
     limited(await agent.client.post('/v1/credentials/orders'))
   })
 
-  test('max_active is kept however many ask at once, and what it refuses is recorded', async () => {
-    await start({ env: { MAYFLY_LIMITS_MAX_ACTIVE_PER_AGENT: '5' } })
-    await app.newBackend({ name: 'orders', max_active: 7 })
-    const issued = async () => {
-      const { client } = await app.newAgent({ scopes: ['orders'] })
-      const asked = Array.from({ length: 30 }, () => client.post('/v1/credentials/orders'))
-      return (await Promise.all(asked)).filter(({ status }) => status === 200).length
-    }
-    expect([await issued(), await issued()]).toEqual([5, 2])
-    const refused = await app.admin('GET', '/v1/admin/audit?action=credential.issue_failed')
-    expect(refused.body).toMatchObject([
-      { outcome: 'denied', backend: 'orders', details: { code: 'rate_limited' } },
-      { outcome: 'denied', backend: 'orders', details: { code: 'rate_limited' } },
+  test('what max_active refuses is recorded', async () => {
+    await start({ env: { MAYFLY_LIMITS_MAX_ACTIVE_PER_AGENT: '1' } })
+    await app.newBackend({ name: 'orders' })
+    const agent = await app.newAgent({ scopes: ['orders'] })
+    expect((await agent.client.post('/v1/credentials/orders')).status).toBe(200)
+    limited(await agent.client.post('/v1/credentials/orders'))
+    const { body } = await app.admin('GET', '/v1/admin/audit?action=credential.issue_failed')
+    expect(body).toMatchObject([
+      { outcome: 'denied', agent_id: agent.id, backend: 'orders', details: { code: 'rate_limited' } },
     ])
   })
 
