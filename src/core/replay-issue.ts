@@ -38,7 +38,9 @@ export async function replayReply(
   if (known === undefined) return { claim }
   if (known.expires_at <= core.store.now()) {
     // Not tidied away yet: the key is free again. This claim only: another request may have made the next one.
-    await commit(core, [core.store.tokens.forgetIdempotentOf(caller.agentId, known.credential_id)])
+    await commit(core, [
+      core.store.tokens.forgetIdempotent(caller.agentId, claim.keyHash, known.credential_id),
+    ])
     return { claim }
   }
   if (known.body_hash !== claim.bodyHash)

@@ -49,3 +49,8 @@ export function encodeTail(counter: number, random: Uint8Array, offset = 0): str
 export function lowestBodyAt(ms: number): string {
   return encodeTime(Math.max(0, Math.min(ms, 2 ** 48 - 1))) + '0'.repeat(16)
 }
+
+/** As `lowestBodyAt`, with the prefix of its kind: what was made before `ms` sorts before it. */
+export function lowestIdAt(kind: IdKind, ms: number): string {
+  return ID_PREFIX[kind] + lowestBodyAt(ms)
+}

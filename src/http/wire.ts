@@ -1,4 +1,5 @@
-const DAY_MS = 86_400_000
+import { DAY_MS } from '../domain/limits.ts'
+
 const digits = (length: number, count: number) =>
   Array.from({ length: count }, (_, n) => String(n).padStart(length, '0'))
 const TWO = digits(2, 60)

@@ -17,12 +17,11 @@ export async function prune(
   const before = core.store.now() - retentionMs
   if (signal.aborted) return false
   const { audit, credentials, agents, enrollments, commit } = core.store
-  const body = lowestBodyAt(before)
   const old = await Promise.all([
-    audit.oldest(body, SLICE),
+    audit.oldest(lowestBodyAt(before), SLICE),
     credentials.oldestSettled(before, SLICE),
-    agents.oldestEnded(before, `ag_${body}`, SLICE),
-    enrollments.oldestDecided(before, `enr_${body}`, SLICE),
+    agents.oldestEnded(before, SLICE),
+    enrollments.oldestDecided(before, SLICE),
   ])
   const [oldEntries, oldCredentials, oldAgents, oldEnrollments] = old
   const steps = [

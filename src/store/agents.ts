@@ -1,3 +1,4 @@
+import { lowestIdAt } from '../domain/ids.ts'
 import type { Step } from './change.ts'
 import { countRows } from './count.ts'
 import type { Engine } from './engine.ts'
@@ -58,9 +59,9 @@ function agentReads(engine: Engine) {
       ),
     expired: (now: number, limit: number): Promise<AgentRow[]> =>
       read<AgentRow>(living().where('expires_at', '<=', now).orderBy('expires_at').limit(limit)),
-    /** Ids of the oldest that ended before `time`, of those made before it: `lowest` is the first id that was not. */
-    oldestEnded: async (time: number, lowest: string, limit: number): Promise<string[]> => {
-      const ended = build.selectFrom('agents').select('id').where('id', '<', lowest)
+    /** Ids of the oldest that ended before `time`; all were made before it. */
+    oldestEnded: async (time: number, limit: number): Promise<string[]> => {
+      const ended = build.selectFrom('agents').select('id').where('id', '<', lowestIdAt('agent', time))
       const rows = read<{ id: string }>(ended.where('ended_at', '<', time).orderBy('id').limit(limit))
       return (await rows).map((row) => row.id)
     },

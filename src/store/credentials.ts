@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { EndReason } from '../domain/credential.ts'
-import { ID_PREFIX, lowestBodyAt } from '../domain/ids.ts'
+import { lowestIdAt } from '../domain/ids.ts'
 import type { Step } from './change.ts'
 import { countRows } from './count.ts'
 import type { EndedBy } from './end-all.ts'
@@ -93,7 +93,7 @@ function credentialReads(engine: Engine) {
         .select('id')
         .where('settled_at', '<', time)
         // They were made before it as well: without this bound all that is younger would be read.
-        .where('id', '<', ID_PREFIX.credential + lowestBodyAt(time))
+        .where('id', '<', lowestIdAt('credential', time))
       return (await read<{ id: string }>(settled.orderBy('id').limit(limit))).map((row) => row.id)
     },
   }

@@ -1,3 +1,4 @@
+import { lowestIdAt } from '../domain/ids.ts'
 import type { Step } from './change.ts'
 import { countRows } from './count.ts'
 import type { Engine } from './engine.ts'
@@ -46,12 +47,12 @@ function enrollmentReads(engine: Engine) {
       ),
     expired: (now: number, limit: number): Promise<EnrollmentRow[]> =>
       read<EnrollmentRow>(all().where('status', '=', 'pending').where('expires_at', '<=', now).limit(limit)),
-    /** Ids of the oldest that were decided before `time` and leave nothing to do; `lowest` as for agents. */
-    oldestDecided: async (time: number, lowest: string, limit: number): Promise<string[]> => {
+    /** Ids of the oldest that were decided before `time` and leave nothing to do; all were made before it. */
+    oldestDecided: async (time: number, limit: number): Promise<string[]> => {
       const decided = build
         .selectFrom('enrollments')
         .select('id')
-        .where('id', '<', lowest)
+        .where('id', '<', lowestIdAt('enrollment', time))
         .where('decided_at', '<', time)
         .where('status', '!=', 'pending')
         .where('collect_until', 'is', null)

@@ -188,7 +188,7 @@ class CommitQueue {
     await this.#ended.promise
   }
 
-  /** Otherwise all requests that arrive in one turn of the event loop are in the queue by the time it is sent. */
+  /** Many go at once. Few wait for the end of the turn: by then all that arrive in it are in the queue. */
   #schedule(): void {
     if (this.#queue.length >= WORTH_SENDING) this.#send()
     else if (!this.#scheduled && this.#underWay.length === 0) {

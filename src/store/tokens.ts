@@ -66,7 +66,7 @@ function idempotency({ build, read }: Engine) {
           .where('key_hash', '=', keyHash),
         1,
       ),
-    /** The claims that led to this credential. */
+    /** As `forgetIdempotent`, for who does not know the key. */
     forgetIdempotentOf: (agentId: string, credentialId: string): Step =>
       run(
         build
