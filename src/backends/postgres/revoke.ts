@@ -10,6 +10,8 @@ import { quoteIdentifier } from './statements.ts'
 /** A round that met a concurrent change is begun again from the start; every step may be repeated. */
 const ROUNDS = 5
 const PAUSE_MS = 25
+/** A second's worth of pauses. */
+const ROOM_ROUNDS = 40
 
 /**
  * `XX000` "tuple concurrently updated", serialisation, deadlock; `2BP01`: a grant was on its way in another
@@ -43,8 +45,7 @@ export async function revokeRole(
       if (await tryRevoke(connections, settings, role, signal)) return
       if (round >= ROUNDS) throw new BackendError('unavailable', 'The role keeps opening sessions.')
     } catch (error) {
-      const cause = error instanceof BackendError ? error.cause : error
-      if (round >= ROUNDS || signal.aborted || !AGAIN.has(sqlState(cause) ?? '')) {
+      if (round >= ROUNDS || signal.aborted || !AGAIN.has(stateOf(error) ?? '')) {
         throw toBackendError(error, signal)
       }
     }
@@ -107,7 +108,7 @@ async function disable(
         ])
       })
     } catch (error) {
-      if (sqlState(error instanceof BackendError ? error.cause : error) !== LOCKED) throw error
+      if (stateOf(error) !== LOCKED) throw error
       await endPrepared(connections, main, role, signal)
     }
   }
@@ -134,12 +135,32 @@ async function letGo(
   try {
     await connections.change(database, signal, (session) => disown(session, role, settings))
   } catch (error) {
-    const state = sqlState(error instanceof BackendError ? error.cause : error)
-    if (KEPT.has(state ?? '')) {
-      await connections.change(database, signal, (session) => revokeGrants(session, role, oid))
+    if (KEPT.has(stateOf(error) ?? '')) {
+      await whenThereIsRoom(signal, () =>
+        connections.change(database, signal, (session) => revokeGrants(session, role, oid)),
+      )
     }
     throw error
   }
+}
+
+/**
+ * The server tells of an error before it lets go of what the transaction held: for a moment after a DROP OWNED that ran
+ * out of locks (53200) there are none for anybody else either.
+ */
+async function whenThereIsRoom(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  for (let round = 1; ; round += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (round >= ROOM_ROUNDS || stateOf(error) !== '53200') throw error
+    }
+    await pause(signal)
+  }
+}
+
+function stateOf(error: unknown): string | undefined {
+  return sqlState(error instanceof BackendError ? error.cause : error)
 }
 
 async function shed(
