@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOption
 import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { ErrorBody, OAuthErrorBody } from '../api/shared.ts'
 import type { AgentCaller, Caller, Core, Origin } from '../core/context.ts'
+import { atEndOfTurn } from './end-of-turn.ts'
 import type { Gate } from './gate.ts'
 import { ROUTES, type RouteName, type RouteRule } from './route-table.ts'
 import type { HttpServer } from './server.ts'
@@ -83,8 +84,10 @@ export function addRoute<N extends RouteName, const S extends RouteSchema>(
     exposeHeadRoute: method === 'GET' && rule.audit === undefined && rule.access !== 'agent',
     config: definition.cacheControl === undefined ? {} : { cacheControl: definition.cacheControl },
     ...gateHooks(http, rule, method),
-    handler: (request: FastifyRequest, reply: FastifyReply) =>
-      http.core.trace(name, {}, () => definition.handle(callOf<N, S>(request, reply))),
+    handler: (request: FastifyRequest, reply: FastifyReply) => {
+      const result = http.core.trace(name, {}, () => definition.handle(callOf<N, S>(request, reply)))
+      return result instanceof Promise ? atEndOfTurn(result) : result
+    },
   })
 }
 

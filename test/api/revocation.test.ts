@@ -1,3 +1,5 @@
+import { request } from 'node:http'
+import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually, startApp, type TestApp } from '../support/app.ts'
 
@@ -62,43 +64,75 @@ describe('the life of a credential', () => {
     expect((await app.admin('GET', `/api/v1/credentials/${id}`)).body.status).not.toBe('active')
   })
 
-  test('what the caller cannot have received is revoked', async () => {
+  /** Issues over a connection that `hangUp` breaks, and waits for the end of the credential. */
+  async function issueAndHangUp(prepare: (hangUp: () => void) => void): Promise<void> {
     const agent = await app.newAgent({ scopes: ['orders'] })
-    const { request } = await import('node:http')
     const { hostname, port } = new URL(app.url)
+    await new Promise<void>((resolve) => {
+      const call = request({
+        hostname,
+        port,
+        method: 'POST',
+        path: '/v1/credentials/orders',
+        headers: { authorization: `Bearer ${agent.token}` },
+        agent: false,
+      })
+      prepare(() => call.destroy())
+      call.on('error', () => resolve())
+      call.on('close', () => resolve())
+      call.end()
+    })
+    await eventually(async () => {
+      const { body } = await app.admin('GET', `/v1/admin/audit?agent=${agent.id}&action=credential.revoked`)
+      expect(body[0]?.details).toEqual({ reason: 'undelivered' })
+    })
+    expect((await agent.client.get('/v1/active')).body).toEqual([])
+  }
+
+  /** Called when the next credential is committed, before anybody hears of it. */
+  function whenCommitted(then: () => unknown): () => void {
     const real = app.core.store.commit
-    // The caller hangs up while its credential is being committed.
-    let hangUp: () => void = () => undefined
     app.core.store.commit = async (change, options) => {
       const outcome = await real(change, options)
-      if (change.flat().some((step) => step.op === 'insert' && step.table === 'credentials')) {
-        hangUp()
-        await new Promise((resolve) => setTimeout(resolve, 50))
-      }
+      if (change.flat().some((step) => step.op === 'insert' && step.table === 'credentials')) await then()
       return outcome
     }
-    try {
-      await new Promise<void>((resolve) => {
-        const call = request({
-          hostname,
-          port,
-          method: 'POST',
-          path: '/v1/credentials/orders',
-          headers: { authorization: `Bearer ${agent.token}` },
-          agent: false,
-        })
-        hangUp = () => call.destroy()
-        call.on('error', () => resolve())
-        call.on('close', () => resolve())
-        call.end()
-      })
-      await eventually(async () => {
-        const { body } = await app.admin('GET', `/v1/admin/audit?agent=${agent.id}&action=credential.revoked`)
-        expect(body[0]?.details).toEqual({ reason: 'undelivered' })
-      })
-      expect((await agent.client.get('/v1/active')).body).toEqual([])
-    } finally {
+    return () => {
       app.core.store.commit = real
+    }
+  }
+
+  test('what the caller cannot have received is revoked: it hung up during the commit', async () => {
+    let restore: () => void = () => undefined
+    try {
+      await issueAndHangUp((hangUp) => {
+        restore = whenCommitted(() => {
+          hangUp()
+          return new Promise((resolve) => setTimeout(resolve, 50))
+        })
+      })
+    } finally {
+      restore()
+    }
+  })
+
+  test('what the caller cannot have received is revoked: the connection broke before the reply was written', async () => {
+    let socket: Socket | undefined
+    const onConnection = (one: Socket) => {
+      socket = one
+    }
+    app.app.faces.server.server.on('connection', onConnection)
+    let restore: () => void = () => undefined
+    try {
+      await issueAndHangUp(() => {
+        // Before the turn ends, and with it the time until which replies are held.
+        restore = whenCommitted(() => {
+          setImmediate(() => socket?.destroy())
+        })
+      })
+    } finally {
+      restore()
+      app.app.faces.server.server.off('connection', onConnection)
     }
   })
 })

@@ -5,9 +5,9 @@ import {
   IssuedCredential,
   RevokedCredential,
 } from '../../api/api-v1.ts'
-import { issueCredential } from '../../core/issue-credential.ts'
 import { type CredentialView, readCredential } from '../../core/read-credential.ts'
-import { revokeCredential, revokeUndelivered } from '../../core/revoke-credential.ts'
+import { revokeCredential } from '../../core/revoke-credential.ts'
+import { issueToCaller } from '../issue-to-caller.ts'
 import { requireMetadata } from '../metadata.ts'
 import { addRoute, type Http } from '../route.ts'
 import { ROUTES } from '../route-table.ts'
@@ -25,12 +25,10 @@ export function credentialRoutes(http: Http): void {
       body: CredentialRequest,
       response: { 201: IssuedCredential },
     },
-    handle: async ({ caller, body, origin, request, reply }) => {
-      requireMetadata(body.metadata)
-      const idempotencyKey = request.headers['idempotency-key'] as string | undefined
-      const issued = await issueCredential(core, caller, { ...body, idempotencyKey }, origin)
-      if (request.raw.socket.destroyed) void revokeUndelivered(core, caller, issued, origin)
-      reply.code(201).header('location', `/api/v1/credentials/${issued.id}`)
+    handle: async (call) => {
+      requireMetadata(call.body.metadata)
+      const issued = await issueToCaller(core, call, call.body)
+      call.reply.code(201).header('location', `/api/v1/credentials/${issued.id}`)
       return {
         id: issued.id,
         token: issued.token,

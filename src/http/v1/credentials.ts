@@ -1,11 +1,8 @@
 import { BackendCredential, BackendName, IssueBody, IssueQuery } from '../../api/v1.ts'
-import type { AgentCaller } from '../../core/context.ts'
-import { issueCredential } from '../../core/issue-credential.ts'
-import { revokeUndelivered } from '../../core/revoke-credential.ts'
 import { Problem } from '../../domain/problems.ts'
+import { type Asked, issueToCaller } from '../issue-to-caller.ts'
 import { requireMetadata } from '../metadata.ts'
-import { addRoute, type Call, type Http, type RouteSchema } from '../route.ts'
-import type { RouteName } from '../route-table.ts'
+import { addRoute, type Http } from '../route.ts'
 import { optionalBody } from '../validation.ts'
 import { optional, timestamp } from '../wire.ts'
 
@@ -23,7 +20,7 @@ export function backendCredentialRoutes(http: Http, options: { issueByGet: boole
     },
     handle: (call) => {
       requireMetadata(call.body?.metadata)
-      return issue(http, call.caller, { backend: call.params.backend, ...call.body }, call)
+      return issue(http, call, { backend: call.params.backend, ...call.body })
     },
   })
 
@@ -42,32 +39,18 @@ export function backendCredentialRoutes(http: Http, options: { issueByGet: boole
       }
       const { ttl, scope, repo, read_only } = call.query
       const params = { ...optional('repos', repo), ...optional('read_only', read_only) }
-      return issue(
-        http,
-        call.caller,
-        {
-          backend: call.params.backend,
-          ttl,
-          scopes: scope,
-          params: Object.keys(params).length > 0 ? params : undefined,
-        },
-        call,
-      )
+      return issue(http, call, {
+        backend: call.params.backend,
+        ttl,
+        scopes: scope,
+        params: Object.keys(params).length > 0 ? params : undefined,
+      })
     },
   })
 }
 
-type Command = Parameters<typeof issueCredential>[2]
-
-async function issue(
-  http: Http,
-  caller: AgentCaller,
-  command: Command,
-  call: Pick<Call<RouteName, RouteSchema>, 'request' | 'origin'>,
-) {
-  const idempotencyKey = call.request.headers['idempotency-key'] as string | undefined
-  const issued = await issueCredential(http.core, caller, { ...command, idempotencyKey }, call.origin)
-  if (call.request.raw.socket.destroyed) void revokeUndelivered(http.core, caller, issued, call.origin)
+async function issue({ core }: Http, call: Asked, command: Parameters<typeof issueToCaller>[2]) {
+  const issued = await issueToCaller(core, call, command)
   return {
     token: issued.token,
     expires_at: timestamp(issued.expiresAt),
