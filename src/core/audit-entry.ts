@@ -26,13 +26,13 @@ export function audit(core: Parts, caller: Caller | undefined, origin: Origin, e
 function auditRow(core: Parts, caller: Caller | undefined, origin: Origin, entry: Entry): AuditRow {
   const own = caller?.kind === 'agent' ? caller : undefined
   return {
+    ...traceOf(caller, origin),
     id: core.ids.body(),
     at: core.store.now(),
     action: entry.action,
     outcome: entry.outcome ?? 'ok',
     agent_id: entry.agent?.id ?? own?.agentId ?? '',
     agent_name: entry.agent?.name ?? own?.agentName ?? null,
-    ...traceOf(caller, origin),
     backend: entry.backend ?? '',
     credential_id: entry.credentialId ?? null,
     scopes:

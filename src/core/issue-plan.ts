@@ -87,7 +87,7 @@ export function issuedEntry(
     scopes: plan.scopes,
     ttlMs: plan.ttlMs,
     metadata: plan.metadata,
-    ...(facts === undefined ? {} : { details: { ...facts } }),
+    details: facts,
   })
 }
 
@@ -106,15 +106,18 @@ export function rowOf(plan: Plan, set: RowSettings): CredentialRow {
     scopes: JSON.stringify(plan.scopes),
     ttl_ms: plan.ttlMs,
     created_at: plan.now,
-    upstream_expires_at: null,
+    state: set.state,
+    revocation: set.revocation,
+    expires_at: set.expires_at,
+    due_at: set.due_at,
+    upstream_expires_at: set.upstream_expires_at ?? null,
+    secret_hash: set.secret_hash ?? null,
     ended_at: null,
     end_reason: null,
     settled_at: null,
     attempts: 0,
     stuck_at: null,
-    secret_hash: null,
     handle: null,
-    ...set,
   }
 }
 
