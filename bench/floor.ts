@@ -11,11 +11,14 @@ export interface RecordedReply {
   /** Name, value, name, value, … without those that Node sets by itself. */
   readonly headers: readonly string[]
   readonly body: string
-  /** Before each reply to a POST an ES256 signature as long as such a token is made, on the thread pool. */
-  readonly signs?: boolean
+  /** Before each reply to a POST, such a signature of what is as long as a token is made on the thread pool. */
+  readonly signs?: 'ES256' | 'RS256'
 }
 
-const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const keys = {
+  ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
+  RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
+}
 const TOKEN = Buffer.alloc(500, 'a')
 
 let reply: RecordedReply = { status: 200, headers: [], body: '' }
@@ -37,7 +40,7 @@ const server = createServer((request, response) => {
     const text = (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString('utf8')
     const parsed: unknown = isJson ? JSON.parse(text) : new URLSearchParams(text)
     if (typeof parsed !== 'object') throw new Error('not what was expected')
-    if (reply.signs === true) sign('sha256', TOKEN, privateKey, () => answer(response))
+    if (reply.signs !== undefined) sign('sha256', TOKEN, keys[reply.signs], () => answer(response))
     else answer(response)
   })
 })

@@ -6,11 +6,11 @@ import { atMost, type Row, throughputRows } from '../report.ts'
 import { type Ask, record } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { type Agent, BACKEND, furnish, SCOPES, startOurs } from '../server.ts'
-import { startFloor, takeTurns } from '../turns.ts'
+import { type Pace, startFloor, takeTurns } from '../turns.ts'
 
 /** So many that no agent comes near the number of credentials it may hold. */
 export const AGENTS = 64
-const GOAL_CLIENTS = 64
+export const GOAL_CLIENTS = 64
 
 export const issueSqlite: Scenario = {
   name: 'issue-sqlite',
@@ -33,17 +33,19 @@ export function issueAsk(agent: Agent): Ask {
   }
 }
 
+/** The same, at the number of clients alone for which there is a goal. */
+export function atGoal(pace: Pace): Pace {
+  return { ...pace, concurrencies: pace.concurrencies.filter((one) => one === GOAL_CLIENTS) }
+}
+
 /** What is left of the floor when it signs as an issue does and nothing more: no issue can come nearer. */
 async function besideSigning(bench: Bench, port: number, agents: readonly Agent[]): Promise<Row[]> {
   const asks = agents.map(issueAsk)
   const reply = await record(asks[0]!, port)
-  const signing = await startFloor({ ...reply, signs: true })
+  const signing = await startFloor({ ...reply, signs: 'ES256' })
   const title = 'Bare node:http that makes one ES256 signature'
-  const pace = {
-    ...bench.pace,
-    concurrencies: bench.pace.concurrencies.filter((one) => one === GOAL_CLIENTS),
-  }
-  const turns = await takeTurns(title, { ...signing, asks, status: reply.status }, pace, bench.say)
+  const contest = { ...signing, asks, status: reply.status }
+  const turns = await takeTurns(title, contest, atGoal(bench.pace), bench.say)
   await signing.stop()
   return throughputRows(title, turns)
 }
