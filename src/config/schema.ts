@@ -146,7 +146,7 @@ const storage = {
   ),
   retention: text({
     description:
-      'How long audit entries are kept, and credentials, agents and enrollments that have ended: a duration of a day or more, or `forever`. Entries about a credential that has not ended stay.',
+      'How long audit entries are kept, and credentials, agents and enrollments that have ended: a duration of a day or more, or `forever`. Entries about a credential stay as long as it does.',
     default: 'forever',
     'x-argument': '<duration>',
   }),

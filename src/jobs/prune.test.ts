@@ -6,7 +6,7 @@ import { deleteAgent } from '../core/end-agent.ts'
 import { enroll } from '../core/enroll.ts'
 import { expireEnrollments } from '../core/expire-enrollments.ts'
 import { DAY_MS } from '../domain/limits.ts'
-import { prune } from './prune.ts'
+import { createPrune } from './prune.ts'
 
 const KEPT_MS = 7 * DAY_MS
 let test: TestCore
@@ -20,7 +20,7 @@ const create = async (name: string) => (await createAgent(test.core, LOCAL, { na
 const end = (name: string) => deleteAgent(test.core, LOCAL, name, ORIGIN)
 const ask = async (name: string) =>
   (await enroll(test.core, { name, public_key: newEnrollee().publicKey }, ORIGIN)).id
-const run = () => prune(test.core, KEPT_MS, new AbortController().signal)
+const run = () => createPrune(test.core, KEPT_MS)(new AbortController().signal)
 const find = (id: string) => test.core.store.enrollments.find(id)
 
 it('drops agents and enrollments once they have ended for longer than the retention', async () => {

@@ -2,7 +2,7 @@ import type { Core } from '../core/context.ts'
 import { expireEnrollments } from '../core/expire-enrollments.ts'
 import { reapAgents } from '../core/reap-agents.ts'
 import { startLoop } from './loop.ts'
-import { prune } from './prune.ts'
+import { createPrune } from './prune.ts'
 import { createRewrap } from './rewrap.ts'
 import { createSweeper } from './sweep.ts'
 import { tidy } from './tidy.ts'
@@ -38,10 +38,10 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
       return false
     }),
     startLoop('rewrap', TIDY_MS, core.log, createRewrap(core)),
-    startLoop('tidy', TIDY_MS, core.log, async (signal) => {
-      const isUntidy = await tidy(core)
-      return (options.retentionMs > 0 && (await prune(core, options.retentionMs, signal))) || isUntidy
-    }),
+    startLoop('tidy', TIDY_MS, core.log, () => tidy(core)),
+    ...(options.retentionMs > 0
+      ? [startLoop('prune', TIDY_MS, core.log, createPrune(core, options.retentionMs))]
+      : []),
   ]
   return {
     async stop() {

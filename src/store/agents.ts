@@ -1,4 +1,3 @@
-import { lowestIdAt } from '../domain/ids.ts'
 import type { Step } from './change.ts'
 import { countRows } from './count.ts'
 import type { Engine } from './engine.ts'
@@ -59,11 +58,10 @@ function agentReads(engine: Engine) {
       ),
     expired: (now: number, limit: number): Promise<AgentRow[]> =>
       read<AgentRow>(living().where('expires_at', '<=', now).orderBy('expires_at').limit(limit)),
-    /** Ids of the oldest that ended before `time`; all were made before it. */
+    /** Ids of those that ended before `time`, the first ones first. */
     oldestEnded: async (time: number, limit: number): Promise<string[]> => {
-      const ended = build.selectFrom('agents').select('id').where('id', '<', lowestIdAt('agent', time))
-      const rows = read<{ id: string }>(ended.where('ended_at', '<', time).orderBy('id').limit(limit))
-      return (await rows).map((row) => row.id)
+      const ended = build.selectFrom('agents').select('id').where('ended_at', '<', time)
+      return (await read<{ id: string }>(ended.orderBy('ended_at').limit(limit))).map((row) => row.id)
     },
     grantsOf: (id: string): Promise<AgentGrantRow[]> =>
       read<AgentGrantRow>(build.selectFrom('agent_grants').selectAll().where('agent_id', '=', id)),

@@ -21,6 +21,7 @@ export interface AuditFilter {
  * not return, and none uses OFFSET.
  */
 export function createAudit(engine: Engine) {
+  const { build, read } = engine
   const query = (filter: AuditFilter, limit: number) => queryEntries(engine, filter, limit)
   return {
     /** Newest first. */
@@ -31,30 +32,36 @@ export function createAudit(engine: Engine) {
       limit: number,
     ): Promise<{ id: string; credential_id: string | null }[]> =>
       (await query(filter, limit)).map((row) => ({ id: row.id, credential_id: row.credential_id })),
-    /**
-     * Ids of the oldest before that id, without those about a credential that has not come to its end: how it was
-     * issued is asked for as long as it lives. Entries are never changed; only retention drops them.
-     */
-    oldest: async (before: string, limit: number): Promise<string[]> => {
-      const entries = engine.build
-        .selectFrom('audit')
-        .select('id')
-        .where('id', '<', before)
-        .where((e) =>
-          e.not(
-            e.exists(
-              e
-                .selectFrom('credentials')
-                .select('credentials.id')
-                .whereRef('credentials.id', '=', 'audit.credential_id')
-                .where('credentials.settled_at', 'is', null),
-            ),
-          ),
-        )
-      return (await engine.read<{ id: string }>(entries.orderBy('id').limit(limit))).map((row) => row.id)
+    /** Ids after that one and before the other, oldest first, and whether a credential on record is what it is about. */
+    aged: async (
+      after: string,
+      before: string,
+      limit: number,
+    ): Promise<{ id: string; isKept: boolean }[]> => {
+      const entries = build.selectFrom('audit').where('id', '>', after).where('id', '<', before)
+      const rows = await read<{ id: string; credential: string | null }>(
+        entries
+          .select((e) => [
+            'id',
+            // Not a join: that is one look for each entry, whatever PostgreSQL thinks of the two tables.
+            e
+              .selectFrom('credentials')
+              .select('credentials.id')
+              .whereRef('credentials.id', '=', 'audit.credential_id')
+              .as('credential'),
+          ])
+          .orderBy('id')
+          .limit(limit),
+      )
+      return rows.map(({ id, credential }) => ({ id, isKept: credential !== null }))
     },
-    drop: (ids: readonly string[]): Step =>
-      run(engine.build.deleteFrom('audit').where('id', 'in', ids), 'any'),
+    // Entries are never changed; only retention drops them.
+    drop: (ids: readonly string[]): Step => run(build.deleteFrom('audit').where('id', 'in', ids), 'any'),
+    dropAbout: (credentialIds: readonly string[], before: string): Step =>
+      run(
+        build.deleteFrom('audit').where('credential_id', 'in', credentialIds).where('id', '<', before),
+        'any',
+      ),
   }
 }
 

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import type { EndReason } from '../domain/credential.ts'
-import { lowestIdAt } from '../domain/ids.ts'
 import type { Step } from './change.ts'
 import { countRows } from './count.ts'
 import type { EndedBy } from './end-all.ts'
@@ -86,15 +85,10 @@ function credentialReads(engine: Engine) {
       if (cursor !== undefined) query = query.where('id', '<', cursor)
       return read<CredentialRow>(query.orderBy('id', 'desc').limit(limit))
     },
-    /** Ids of the oldest that were done with before `time`: whatever is recorded about them is from before it too. */
+    /** Ids of those that were done with before `time`, the first ones first. */
     oldestSettled: async (time: number, limit: number): Promise<string[]> => {
-      const settled = build
-        .selectFrom('credentials')
-        .select('id')
-        .where('settled_at', '<', time)
-        // They were made before it as well: without this bound all that is younger would be read.
-        .where('id', '<', lowestIdAt('credential', time))
-      return (await read<{ id: string }>(settled.orderBy('id').limit(limit))).map((row) => row.id)
+      const settled = build.selectFrom('credentials').select('id').where('settled_at', '<', time)
+      return (await read<{ id: string }>(settled.orderBy('settled_at').limit(limit))).map((row) => row.id)
     },
   }
 }

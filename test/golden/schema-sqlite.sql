@@ -166,6 +166,7 @@ CREATE INDEX agent_grants_agent ON agent_grants (agent_id);
 CREATE INDEX agent_grants_ending ON agent_grants (expires_at) WHERE expires_at IS NOT NULL;
 CREATE UNIQUE INDEX agents_bearer ON agents (bearer_hash);
 CREATE UNIQUE INDEX agents_client ON agents (client_id);
+CREATE INDEX agents_ended ON agents (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX agents_ending ON agents (expires_at) WHERE ended_at IS NULL AND expires_at IS NOT NULL;
 CREATE UNIQUE INDEX agents_living_name ON agents (name_key) WHERE ended_at IS NULL;
 CREATE INDEX agents_name ON agents (name_key, id);
@@ -176,6 +177,7 @@ CREATE INDEX audit_credential ON audit (credential_id, id) WHERE credential_id I
 CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at IS NULL;
 CREATE INDEX credentials_due ON credentials (backend_uid, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX credentials_living ON credentials (agent_id, id) WHERE ended_at IS NULL;
+CREATE INDEX credentials_settled ON credentials (settled_at) WHERE settled_at IS NOT NULL;
 CREATE INDEX credentials_stuck ON credentials (backend_uid, id) WHERE stuck_at IS NOT NULL;
 CREATE INDEX credentials_unsettled ON credentials (backend_uid, id) WHERE state IN ('pending', 'revoking');
 CREATE INDEX enrollments_agent ON enrollments (agent_id, id) WHERE agent_id IS NOT NULL AND status = 'pending';
