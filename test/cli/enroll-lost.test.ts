@@ -51,6 +51,7 @@ async function expectWhole(name: string): Promise<void> {
   const names = Object.keys(await files()).map((path) => path.slice(home.home.length))
   expect(names.sort()).toEqual([
     '/config/mayfly/config.json',
+    '/config/mayfly/config.json.lock',
     '/config/mayfly/secrets/default.enrollment.lock',
     '/config/mayfly/secrets/default.login.json',
   ])

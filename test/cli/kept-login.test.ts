@@ -92,7 +92,7 @@ describe('the keychain', () => {
     const env = await withKeychain(who.env, WORKING)
     const { stderr } = await runCli(['login'], { env, stdin: world.agent.token })
     expect(stderr).toMatch(/The login is kept in the keychain \(secret-tool\)\.\n$/)
-    expect(await readdir(join(who.home, 'config/mayfly'))).toEqual(['config.json'])
+    expect(await readdir(join(who.home, 'config/mayfly'))).toEqual(['config.json', 'config.json.lock'])
     expect((await configOf(who)).profiles.default.secret_in).toBe('keychain')
     const whoami = await runCli(['whoami', '--json'], { env })
     expect(JSON.parse(whoami.stdout)).toMatchObject({ login_from: 'keychain' })
@@ -114,7 +114,7 @@ describe('the keychain', () => {
       stderr:
         'mayfly: The keychain (secret-tool) is locked or does not answer. Unlock it, or use files instead with --no-keychain or MAYFLY_KEYCHAIN=off.\n',
     })
-    expect(await readdir(who.home)).toEqual([])
+    expect(await readdir(join(who.home, 'config/mayfly'))).toEqual(['config.json.lock'])
     const plain = await runCli(['login', '--no-keychain'], { env, stdin: world.agent.token })
     expect(plain).toMatchObject({ code: 0 })
     expect(await runCli(['whoami'], { env })).toMatchObject({ code: 0 })

@@ -1,9 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import type { Auth } from '../../client/authorize.ts'
 import type { IssueRequest } from '../../client/wire.ts'
-import { pause } from '../pause.ts'
 import type { Context } from '../verb.ts'
-import { tryLock } from './file-lock.ts'
+import { waitForLock } from './file-lock.ts'
 import { type HeldCredential, requireToken } from './held-credential.ts'
 import type { Session } from './open.ts'
 import { cachePath } from './paths.ts'
@@ -49,22 +48,6 @@ export async function cachedCredential(
   } finally {
     release?.()
   }
-}
-
-const LOCK_TRIES = 400
-const LOCK_PAUSE_MS = 25
-
-/** Undefined after ten seconds, or where there can be no lock: then it goes without. */
-async function waitForLock(path: string, signal: AbortSignal): Promise<(() => void) | undefined> {
-  for (let tries = 0; tries < LOCK_TRIES; tries += 1) {
-    const found = await tryLock(path).then(
-      (release) => ({ release }),
-      () => undefined,
-    )
-    if (found === undefined || found.release !== undefined) return found?.release
-    await pause(LOCK_PAUSE_MS, signal)
-  }
-  return undefined
 }
 
 /** What is kept for this request, whether or not it is still good. */

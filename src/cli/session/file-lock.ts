@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { pause } from '../pause.ts'
 
 const SQLITE_BUSY = 5
 
@@ -20,4 +21,17 @@ export async function tryLock(path: string): Promise<(() => void) | undefined> {
     if ((error as { errcode?: unknown }).errcode === SQLITE_BUSY) return undefined
     throw error
   }
+}
+
+const LOCK_TRIES = 400
+const LOCK_PAUSE_MS = 25
+
+/** As `tryLock`, for ten seconds. Where there can be no lock it goes without. Rejects with the reason of the signal. */
+export async function waitForLock(path: string, signal: AbortSignal): Promise<(() => void) | undefined> {
+  for (let tries = 0; tries < LOCK_TRIES; tries += 1) {
+    const release = await tryLock(path).catch(() => () => {})
+    if (release !== undefined) return release
+    await pause(LOCK_PAUSE_MS, signal)
+  }
+  return undefined
 }

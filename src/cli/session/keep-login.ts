@@ -1,5 +1,7 @@
+import { CliError } from '../failure.ts'
 import type { Context } from '../verb.ts'
-import { type Profile, readProfiles, writeProfiles } from './profiles.ts'
+import { waitForLock } from './file-lock.ts'
+import { type Profile, profilesPath, readProfiles, writeProfiles } from './profiles.ts'
 import {
   type KeptAt,
   type KeptSecret,
@@ -22,10 +24,11 @@ export interface NewLogin {
  * Keeps a login under the profile of the target, and makes it the current one when there is none.
  * Throws `CliError`; then the login of before is as it was.
  */
-export async function keepLogin(
-  context: Context,
-  { target, secret, agent, issuer }: NewLogin,
-): Promise<KeptAt> {
+export function keepLogin(context: Context, login: NewLogin): Promise<KeptAt> {
+  return alone(context, () => keep(context, login))
+}
+
+async function keep(context: Context, { target, secret, agent, issuer }: NewLogin): Promise<KeptAt> {
   const { profileName } = target
   const name: SecretName = `${profileName}/login`
   const known = await readProfiles(context)
@@ -59,6 +62,21 @@ export async function keepLogin(
   return kept
 }
 
+/** All logins stand in one file: whoever changes it has read it before, and another must not have changed it since. */
+async function alone<T>(context: Context, change: () => Promise<T>): Promise<T> {
+  const path = profilesPath(context)
+  const release = await waitForLock(`${path}.lock`, context.signal)
+  if (release === undefined)
+    throw new CliError('login_busy', `Another mayfly is changing ${path}, and does not come to an end.`, {
+      hint: 'Answer what it asks, or end it, and try again.',
+    })
+  try {
+    return await change()
+  } finally {
+    release()
+  }
+}
+
 /** What there was, to be put back; a place that cannot be read is left as it is. */
 async function oldSecret(
   context: Context,
@@ -70,7 +88,11 @@ async function oldSecret(
 }
 
 /** Removes the secret, then the profile. False when there was none. */
-export async function forgetLogin(context: Context, profileName: string): Promise<boolean> {
+export function forgetLogin(context: Context, profileName: string): Promise<boolean> {
+  return alone(context, () => forget(context, profileName))
+}
+
+async function forget(context: Context, profileName: string): Promise<boolean> {
   const known = await readProfiles(context)
   const profile = known.profiles[profileName]
   if (profile === undefined) return false
