@@ -1,6 +1,11 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { eventually } from '../support/app.ts'
 import { gone, newRunner, openTerminal, recordsOf } from './run-support.ts'
-import { spawnCli, startWorld, type World } from './support.ts'
+import { MAIN, spawnCli, startWorld, type World } from './support.ts'
 
 let world: World
 beforeAll(async () => {
@@ -60,6 +65,33 @@ describe('mayfly run revokes, by the records of the server,', () => {
     run.child.kill(signal)
     expect(await run.ended).toMatchObject({ code, signal: null, stderr: '' })
     expect(await recordsOf(world, agent)).toMatchObject([revoked])
+  })
+
+  test('at SIGHUP under nohup as well: what was ignored at the start, Node lets nobody see', async () => {
+    const { agent, env } = await newRunner(world)
+    const argv = [...RUN, 'sh', '-c', 'echo ready; while :; do sleep 0.05; done']
+    const run = spawnCli(argv, { env, by: 'nohup' })
+    await run.said('ready', 'stdout')
+    run.child.kill('SIGHUP')
+    expect(await run.ended).toMatchObject({ code: 129, signal: null })
+    expect(await recordsOf(world, agent)).toMatchObject([revoked])
+  })
+
+  test('and not when the terminal is lost, in a session of its own', async () => {
+    const { agent, env } = await newRunner(world)
+    const script = 'echo ready $$; until [ -e end ]; do sleep 0.05; done; echo went on'
+    await writeFile(join(world.home, 'job'), script)
+    const line = `setsid -f '${process.execPath}' '${MAIN}' ${RUN.join(' ')} sh job >log 2>&1 </dev/null`
+    const log = () => readFile(join(world.home, 'log'), 'utf8')
+    const shell = { env: { ...env, SHELL: '/bin/sh' }, cwd: world.home }
+    const terminal = spawn('script', ['-qfc', `${line}; sleep 600`, '/dev/null'], shell)
+    await eventually(async () => expect(await log()).toMatch(/^ready \d+$/m))
+    terminal.kill('SIGKILL')
+    await once(terminal, 'close')
+    expect(await recordsOf(world, agent)).toMatchObject([{ status: 'active' }])
+    await writeFile(join(world.home, 'end'), '')
+    await eventually(async () => expect(await log()).toMatch(/^went on$/m))
+    await eventually(async () => expect(await recordsOf(world, agent)).toMatchObject([revoked]))
   })
 
   test('at SIGTERM that the command makes something of, with its exit code', async () => {

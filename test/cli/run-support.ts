@@ -4,11 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { eventually, type NewAgent } from '../support/app.ts'
-import { spawnCli, type World } from './support.ts'
-
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+import { MAIN, spawnCli, type World } from './support.ts'
 
 export interface RecordOfRun {
   readonly id: string

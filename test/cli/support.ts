@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { type Host, run } from '../../src/cli/program.ts'
 import { type AppWish, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 /** A server on a port, a backend `demo` of kind `jwt`, an agent with all its scopes, and a home for the command. */
 export interface World {
@@ -125,12 +125,18 @@ export interface Spawned {
   said(text: string | RegExp, where?: 'stdout' | 'stderr'): Promise<string>
 }
 
-/** One command line as a process of its own. `stdin` left out: closed at once. */
+/** One command line as a process of its own, begun by the program `by`. `stdin` left out: closed at once. */
 export function spawnCli(
   argv: readonly string[],
-  wish: Pick<CliWish, 'env' | 'cwd'> & { stdin?: string | 'open' },
+  wish: Pick<CliWish, 'env' | 'cwd'> & { stdin?: string | 'open'; by?: 'nohup' },
 ): Spawned {
-  const child = spawn(process.execPath, [MAIN, ...argv], {
+  const [program = '', ...words] = [
+    ...(wish.by === undefined ? [] : [wish.by]),
+    process.execPath,
+    MAIN,
+    ...argv,
+  ]
+  const child = spawn(program, words, {
     env: wish.env as Record<string, string>,
     cwd: wish.cwd ?? wish.env['HOME'],
     stdio: ['pipe', 'pipe', 'pipe'],
