@@ -1,7 +1,7 @@
 /**
  * Replies that are ready in one turn of the event loop go out together when it ends, after all that arrived in it has
  * been worked on. A write wakes the client's process if that sleeps, which on one machine is a quarter of the price of a
- * small reply: one after the other they wake it once (ADR 0019).
+ * small reply: one after the other they wake it once (ADR 0020).
  */
 let ready: (() => void)[] = []
 
