@@ -6,6 +6,8 @@ import { MADE, table } from './markdown.ts'
 const ACTION_MEANING: Readonly<Record<Action, string>> = {
   'credential.requested': 'A credential is about to be made at an upstream: recorded before it is.',
   'credential.issued': 'A credential was handed out.',
+  'credential.repeated':
+    'A request repeated under its `Idempotency-Key` was told the secret again; `credential.issued` has who was told it first.',
   'credential.revoked': 'A credential was ended before its time; `details.reason` where nobody asked for it.',
   'credential.expired': 'A credential reached its end.',
   'credential.issue_failed':

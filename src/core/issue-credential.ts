@@ -4,7 +4,9 @@ import { parseDuration } from '../domain/duration.ts'
 import { invalid, Problem } from '../domain/problems.ts'
 import { absoluteScope, decideGrant, heldUntil, requireScopes, scopeHere } from '../domain/scope.ts'
 import { decideLifetime } from '../domain/ttl.ts'
+import { audit } from './audit-entry.ts'
 import { checkLimits, leavePlaces } from './check-limits.ts'
+import { commit, whileUnchanged } from './commit.ts'
 import type { AgentCaller, Core, Origin } from './context.ts'
 import { issueAtUpstream } from './issue-at-upstream.ts'
 import { issueLocally } from './issue-locally.ts'
@@ -72,19 +74,35 @@ async function issueOnce(
   }
 }
 
-/** A secret is told again only to whoever could have been issued it now: a narrowed token could not. */
-function tellAgain(
+/**
+ * A secret is told again only to whoever could have been issued it now (a narrowed token could not), while the agent
+ * lives, and with an entry of its own. Without the secret it is no more than reading the credential.
+ */
+async function tellAgain(
   core: Core,
   caller: AgentCaller,
   backend: OpenBackend,
   command: IssueCommand,
   origin: Origin,
   reply: IssuedCredential,
-): IssuedCredential {
+): Promise<IssuedCredential> {
   const grant = decideGrant(backend.name, caller.scopes, undefined, reply.scopes)
-  if (!('refused' in grant)) return reply
-  const problem = new Problem('scope_not_allowed', { message: refusals[grant.refused] })
-  throw deny(core, caller, origin, command, problem, backend.name)
+  if ('refused' in grant) {
+    const problem = new Problem('scope_not_allowed', { message: refusals[grant.refused] })
+    throw deny(core, caller, origin, command, problem, backend.name)
+  }
+  if (reply.token === undefined) return reply
+  const entry = audit(core, caller, origin, {
+    action: 'credential.repeated',
+    backend: backend.name,
+    credentialId: reply.id,
+    scopes: reply.scopes,
+    ttlMs: parseDuration(reply.ttl),
+    metadata: command.metadata,
+  })
+  const outcome = await commit(core, [...whileUnchanged(caller), entry], { code: 'audit_unavailable' })
+  if (!outcome.done) throw new StalePlan()
+  return reply
 }
 
 /** Pure decisions, and the denial recorded where one falls. */

@@ -1,7 +1,8 @@
-/** The closed table of what is recorded (decisions §7.1, ADR 0003 for `requested`, `settled`, `collected` and `token.revoked`, and ADR 0013 for `signing_key.used`). */
+/** The closed table of what is recorded (decisions §7.1, ADR 0003 for `requested`, `repeated`, `settled`, `collected` and `token.revoked`, and ADR 0013 for `signing_key.used`). */
 export const ACTIONS = [
   'credential.requested',
   'credential.issued',
+  'credential.repeated',
   'credential.revoked',
   'credential.expired',
   'credential.issue_failed',

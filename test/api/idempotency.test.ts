@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
+import { StoreError } from '../../src/store/change.ts'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { DIALECTS } from '../support/store.ts'
 
@@ -33,10 +34,84 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     const first = await a(key)
     const second = await a(key)
     expect([second.status, second.body]).toEqual([201, first.body])
-    const { body } = await app.admin('GET', `/v1/admin/audit?credential=${first.body.id}`)
+    const { body } = await app.admin(
+      'GET',
+      `/v1/admin/audit?credential=${first.body.id}&action=credential.issued`,
+    )
     expect(body).toHaveLength(1)
     const other = await a(newKey())
     expect(other.body.id).not.toBe(first.body.id)
+  })
+
+  test('each time that the secret is told again is recorded, and what tells no secret is not', async () => {
+    const key = newKey()
+    const first = await a(key, { metadata: { job: 7 } })
+    const jwt = { ...agent, client: app.as(await app.accessToken(agent)) }
+    const second = await a(key, { metadata: { job: 7 } }, jwt)
+    expect(second.body).toEqual(first.body)
+    app.advance(6 * MINUTE_MS)
+    expect((await a(key, { metadata: { job: 7 } })).body.token).toBeUndefined()
+    const { body } = await app.admin('GET', `/v1/admin/audit?credential=${first.body.id}`)
+    const told = {
+      outcome: 'ok',
+      agent_id: agent.id,
+      actor: agent.id,
+      backend: 'orders',
+      scopes: ['*'],
+      ttl: '50h',
+      metadata: { job: 7 },
+    }
+    expect(body).toMatchObject([
+      {
+        ...told,
+        action: 'credential.repeated',
+        auth_method: 'jwt',
+        request_id: second.headers.get('x-request-id'),
+      },
+      {
+        ...told,
+        action: 'credential.issued',
+        auth_method: 'opaque',
+        request_id: first.headers.get('x-request-id'),
+      },
+    ])
+    expect(JSON.stringify(body)).not.toContain(first.body.token.split('.')[2])
+  })
+
+  test('where that cannot be recorded, the secret is not told again', async () => {
+    const key = newKey()
+    const first = await a(key)
+    const { commit } = app.core.store
+    app.core.store.commit = () => Promise.reject(new StoreError('the disk is full'))
+    try {
+      const reply = await a(key)
+      expect([reply.status, reply.body.error?.code]).toEqual([503, 'audit_unavailable'])
+      expect(reply.text).not.toContain('eyJ')
+    } finally {
+      app.core.store.commit = commit
+    }
+    expect((await a(key)).body).toEqual(first.body)
+  })
+
+  test('an agent that ends while it asks again is told nothing, one that changes is', async () => {
+    const other = await app.newAgent({ scopes: ['orders'] })
+    const key = newKey()
+    const first = await a(key, {}, other)
+    const { commit } = app.core.store
+    const meanwhile = (work: () => Promise<unknown>) => {
+      app.core.store.commit = async (change, options) => {
+        app.core.store.commit = commit
+        await work()
+        return commit(change, options)
+      }
+    }
+    meanwhile(() => commit(app.core.store.agents.touch(other.id)))
+    expect((await a(key, {}, other)).body).toEqual(first.body)
+    meanwhile(() => app.admin('DELETE', `/v1/admin/agents/${other.name}`))
+    const late = await a(key, {}, other)
+    expect([late.status, late.text.includes('eyJ')]).toEqual([401, false])
+    const told = `/v1/admin/audit?credential=${first.body.id}&action=credential.repeated`
+    expect((await app.admin('GET', told)).body).toHaveLength(1)
   })
 
   test('in group B too, by POST and by GET', async () => {

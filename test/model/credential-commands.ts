@@ -66,7 +66,7 @@ export const issue = (index: number, jwt: boolean, wish: Wish) =>
     if (known !== undefined && Math.abs(now - known.at - KEEPS_KEY) < 3_000) return
     if (known !== undefined && now - known.at < KEEPS_KEY)
       return known.body === asked
-        ? expectReplay(known, reply, now)
+        ? expectReplay(model, who, known, reply, now)
         : void expect(reply.body.error.code).toBe('conflict')
     const refusal = refusalOf(who.scopes, wish)
     if (refusal !== undefined) return void expect(reply.body.error?.code).toBe(refusal)
@@ -83,13 +83,19 @@ function refusalOf(held: readonly string[], wish: Wish): string | undefined {
 }
 
 function expectReplay(
+  model: Model,
+  who: { agent: ModelAgent; scopes: readonly string[] },
   known: { credential: ModelCredential; token: string; at: number },
   reply: Reply,
   now: number,
 ): void {
+  // A narrowed token is not told what it could not be issued.
+  if (reply.body.error?.code === 'scope_not_allowed')
+    return void expect(who.scopes).not.toEqual(who.agent.scopes)
   expect(reply.body.id).toBe(known.credential.id)
   const { token } = reply.body
   expect([undefined, known.token]).toContain(token)
+  if (token !== undefined) model.done['credential.repeated'] += 1
   if (statusOf(known.credential, now) === 'active' && now - known.at < KEEPS_TOKEN - 3_000)
     expect(token).toBe(known.token)
   if (known.credential.revoked || now - known.at > KEEPS_TOKEN + 3_000) expect(token).toBeUndefined()

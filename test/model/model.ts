@@ -56,7 +56,12 @@ export interface Model {
   readonly keys: Map<string, ModelKey>
   /** How often each was done, as the audit must have it. */
   readonly done: Record<
-    'agent.created' | 'backend.created' | 'backend.deleted' | 'keys.rotated' | 'token.issued',
+    | 'agent.created'
+    | 'backend.created'
+    | 'backend.deleted'
+    | 'credential.repeated'
+    | 'keys.rotated'
+    | 'token.issued',
     number
   >
 }
@@ -66,6 +71,7 @@ export function newModel(): Model {
     'agent.created': 0,
     'backend.created': 0,
     'backend.deleted': 0,
+    'credential.repeated': 0,
     'keys.rotated': 0,
     'token.issued': 0,
   }
