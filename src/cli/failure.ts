@@ -145,9 +145,7 @@ function hintOf({ code, scope, retryAfterSeconds }: MayflyError): string | undef
     case 'invalid_scope':
       return 'See yours with `mayfly status`; ask for more with `mayfly request SCOPE --reason …`.'
     case 'insufficient_scope':
-      return scope === undefined
-        ? 'Ask an administrator for it.'
-        : `It needs ${scope}: ask with \`mayfly request ${scope}\`.`
+      return scope === undefined ? undefined : `It needs ${scope}: ask with \`mayfly request ${scope}\`.`
     case 'ttl_exceeded':
       return 'See the longest that each allows with `mayfly backends`.'
     case 'backend_not_found':

@@ -149,6 +149,7 @@ export function callerOf({ client, method }: AuthenticatedClient): AgentCaller {
     agentName: client.agentName,
     version: client.version,
     scopes: client.scopes,
+    isNarrowed: false,
     // A client is given tokens, which are checked at each use, and grants nothing.
     timed: [],
     agentExpiresAt: client.agentExpiresAt,

@@ -79,3 +79,15 @@ export function requireScope(
   })
   throw new Problem('insufficient_scope', { message: `This needs the scope ${scope}.`, scope })
 }
+
+/**
+ * For what would outlive a narrowed token, or end the agent with all that it has (ADR 0019). Throws
+ * `insufficient_scope`, which does not say what the agent holds besides: a narrowed token does not show that.
+ */
+export function requireWhole(core: Pick<Core, 'denials'>, caller: AgentCaller, origin: Origin): void {
+  if (!caller.isNarrowed) return
+  core.denials.record(caller, origin, { action: 'auth.failed', details: { reason: 'narrowed_token' } })
+  throw new Problem('insufficient_scope', {
+    message: 'This needs a token with all scopes of its agent: log in for one without naming any.',
+  })
+}

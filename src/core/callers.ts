@@ -1,5 +1,5 @@
 import { MAX_JWT_BYTES } from '../domain/limits.ts'
-import { type HeldScopes, intersectScopes } from '../domain/scope.ts'
+import { coversAny, type HeldScopes, intersectScopes } from '../domain/scope.ts'
 import type { AgentGrantRow, AgentRow } from '../store/schema.ts'
 import type { AgentCaller, Core } from './context.ts'
 
@@ -102,12 +102,14 @@ async function build(core: Parts, row: AgentRow, token: TokenPart, generation: n
   )
   const own = [...readScopes(row.scopes), ...grants.flatMap((grant) => readScopes(grant.scopes))]
   const ends = [token.expiresAt, row.expires_at, ...grants.map((grant) => grant.expires_at)]
+  const scopes = token.scopes === undefined ? [...new Set(own)] : intersectScopes(token.scopes, own)
   const caller: AgentCaller = {
     kind: 'agent',
     agentId: row.id,
     agentName: row.name,
     version: row.version,
-    scopes: token.scopes === undefined ? [...new Set(own)] : intersectScopes(token.scopes, own),
+    scopes,
+    isNarrowed: token.scopes !== undefined && !own.every((scope) => coversAny(scopes, scope)),
     timed: timedParts(row, grants),
     agentExpiresAt: row.expires_at,
     createdAt: row.created_at,

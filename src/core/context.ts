@@ -87,6 +87,8 @@ export interface AgentCaller {
   readonly version: number
   /** What this call may do: the token's scopes ∩ the agent's own now. */
   readonly scopes: readonly string[]
+  /** Its token carries less than all that the agent holds now. */
+  readonly isNarrowed: boolean
   /** Where some of what the agent holds is granted for a time: all that it holds, with the ends. Empty: it is for good. */
   readonly timed: readonly HeldScopes[]
   readonly agentExpiresAt: number | null

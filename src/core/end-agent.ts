@@ -4,8 +4,9 @@ import { Problem } from '../domain/problems.ts'
 import type { Step } from '../store/change.ts'
 import type { AgentRow } from '../store/schema.ts'
 import { audit, traceOf } from './audit-entry.ts'
+import { requireWhole } from './authenticate.ts'
 import { commit } from './commit.ts'
-import type { Caller, Core, Origin } from './context.ts'
+import type { AgentCaller, Caller, Core, Origin } from './context.ts'
 
 type Parts = Pick<Core, 'store' | 'ids'>
 
@@ -19,6 +20,20 @@ const REASONS = {
 export async function deleteAgent(core: Parts, caller: Caller, name: string, origin: Origin): Promise<void> {
   const row = await core.store.agents.findByName(nameKey(name))
   if (row === undefined) throw new Problem('agent_not_found')
+  await endAgent(core, row, 'deleted', caller, origin)
+}
+
+/** The agent's own end. Throws `insufficient_scope` for a narrowed token, and `unauthorized` when it has ended already. */
+export async function deleteSelf(
+  core: Parts & Pick<Core, 'denials'>,
+  caller: AgentCaller,
+  origin: Origin,
+): Promise<void> {
+  requireWhole(core, caller, origin)
+  // By its id: its name may be another's by now.
+  const row = await core.store.agents.findLiving(caller.agentId)
+  if (row === undefined)
+    throw new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
   await endAgent(core, row, 'deleted', caller, origin)
 }
 

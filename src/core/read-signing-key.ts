@@ -1,5 +1,6 @@
 import { Problem } from '../domain/problems.ts'
 import { audit } from './audit-entry.ts'
+import { requireWhole } from './authenticate.ts'
 import { commit, requireUnchanged, whileUnchanged } from './commit.ts'
 import type { AgentCaller, Core, Origin } from './context.ts'
 
@@ -13,7 +14,7 @@ export interface SigningKeyView {
 
 /**
  * The caller's own key. The entry is durable before the private half leaves, and it leaves only while the agent lives;
- * the public one needs none. Throws `unauthorized`, `not_allowed`, `conflict`, `audit_unavailable`.
+ * the public one needs none. Throws `unauthorized`, `insufficient_scope` for a narrowed token, `not_allowed`, `conflict`, `audit_unavailable`.
  */
 export async function readSigningKey(
   core: Pick<Core, 'store' | 'sealer' | 'ids' | 'settings' | 'denials'>,
@@ -26,6 +27,7 @@ export async function readSigningKey(
     throw new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
   const view = { keyId: row.key_id, publicKey: row.public_key, email: row.email, name: row.name }
   if (!withPrivateKey) return { ...view, privateKey: undefined }
+  requireWhole(core, caller, origin)
   if (!core.settings.signingKeyExport) throw refuseExport(core, caller, origin)
   const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', row.private_key)
   const entry = audit(core, caller, origin, { action: 'signing_key.read', details: { key_id: row.key_id } })

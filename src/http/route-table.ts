@@ -4,7 +4,7 @@ import type { Action } from '../domain/actions.ts'
  * Who may call what. A route that is registered without an entry here stops the boot, and so does an entry
  * without its route.
  * - `public`: no authentication; what is sent of it is ignored.
- * - `agent`: an agent's token, any scope.
+ * - `agent`: an agent's token, any scope; core refuses a narrowed one what outlives it (`requireWhole`).
  * - `reader`: an agent's token, or the local host.
  * - `admin`: the named scope, or the local host (decisions §2.3).
  */

@@ -45,6 +45,54 @@ describe('a JWT with a narrower scope', () => {
     expect([reply.status, reply.body.error.code]).toEqual([403, 'insufficient_scope'])
   })
 
+  test('neither ends its agent nor takes its private key, whatever it is narrowed to', async () => {
+    for (const scope of ['openid', 'orders:read', 'orders stock:read', 'admin:agents:*']) {
+      const narrow = app.as(await app.accessToken(agent, scope))
+      const refused = [await narrow.get('/v1/signing-key'), await narrow.delete('/v1/self')]
+      for (const { status, body, headers, text } of refused) {
+        expect([scope, status, body?.error?.code]).toEqual([scope, 403, 'insufficient_scope'])
+        // It is not told what its agent holds besides.
+        expect(headers.get('www-authenticate')).toBe('Bearer realm="mayfly", error="insufficient_scope"')
+        expect(text).not.toMatch(/PRIVATE KEY|stock/)
+      }
+      const open = await narrow.get('/v1/signing-key?private_key=false')
+      expect([open.status, open.body.key_id]).toEqual([200, agent.signing_key_id])
+    }
+    const denials = `/v1/admin/audit?agent=${agent.id}&action=auth.failed`
+    await expect
+      .poll(async () => (await app.admin('GET', denials)).body)
+      .toContainEqual(
+        expect.objectContaining({
+          outcome: 'denied',
+          details: { reason: 'narrowed_token' },
+          auth_method: 'jwt',
+        }),
+      )
+    expect((await agent.client.get('/v1/status')).status).toBe(200)
+  })
+
+  test('is none when it carries all that its agent holds, asked for or not', async () => {
+    const all = ['orders', 'stock:read', 'admin:agents:*']
+    for (const scope of [undefined, all.join(' '), [...all].reverse().join(' ')]) {
+      const one = await app.newAgent({ scopes: all })
+      const whole = app.as(await app.accessToken(one, scope))
+      expect((await whole.get('/v1/signing-key')).body.private_key).toContain('PRIVATE KEY')
+      expect((await whole.delete('/v1/self')).status).toBe(204)
+    }
+    const none = await app.newAgent()
+    expect((await app.as(await app.accessToken(none)).delete('/v1/self')).status).toBe(204)
+  })
+
+  test('is what a token becomes whose agent has got more since: it logs in anew', async () => {
+    const one = await app.newAgent({ scopes: ['orders'] })
+    const old = app.as(await app.accessToken(one))
+    const { id } = (await one.client.post('/v1/request', { scopes: ['stock'] })).body
+    expect((await app.admin('POST', `/v1/admin/pending/${id}/approve`)).status).toBe(200)
+    expect((await old.get('/v1/signing-key')).status).toBe(403)
+    expect((await one.client.get('/v1/signing-key')).status).toBe(200)
+    expect((await app.as(await app.accessToken(one)).get('/v1/signing-key')).status).toBe(200)
+  })
+
   test('loses at once what the agent loses: effective scopes are both', async () => {
     const one = await app.newAgent({ scopes: ['orders', 'stock'] })
     const token = await app.accessToken(one)

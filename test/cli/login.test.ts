@@ -243,6 +243,24 @@ describe('logout', () => {
     const credential = await world.app.admin('GET', `/api/v1/credentials/${issued.stdout.trim()}`)
     expect(credential.body).toMatchObject({ status: 'revoked' })
   })
+
+  test('--delete-agent ends an agent that got more scopes since its access token was kept', async () => {
+    const agent = await world.app.newAgent({ scopes: ['demo:*'] })
+    const { client_id, client_secret } = agent.oidc
+    const who = await stranger()
+    await runCli(['login', '--client-id', client_id, '--client-secret-file', '-'], {
+      env: who.env,
+      stdin: client_secret,
+    })
+    const { id } = (await agent.client.post('/v1/request', { scopes: ['other'] })).body
+    await world.app.admin('POST', `/v1/admin/pending/${id}/approve`)
+    expect(await runCli(['signing-key', '--private'], { env: who.env })).toMatchObject({
+      code: 5,
+      stderr: expect.stringMatching(/all scopes of its agent/),
+    })
+    expect(await runCli(['logout', '--delete-agent', '--yes'], { env: who.env })).toMatchObject({ code: 0 })
+    expect((await agent.client.get('/v1/status')).status).toBe(401)
+  })
 })
 
 test('Ctrl-C at a real prompt of a child: 130, without a stack', async () => {

@@ -3,7 +3,7 @@ import { PageQuery } from '../../api/admin.ts'
 import { CredentialId } from '../../api/api-v1.ts'
 import { ActiveCredential, AgentStatus, SigningKey, SigningKeyQuery } from '../../api/v1.ts'
 import { agentStatus, listActive } from '../../core/agent-status.ts'
-import { deleteAgent } from '../../core/end-agent.ts'
+import { deleteSelf } from '../../core/end-agent.ts'
 import { readSigningKey } from '../../core/read-signing-key.ts'
 import { revokeCredential } from '../../core/revoke-credential.ts'
 import { firstPage, pageLimit } from '../paging.ts'
@@ -51,6 +51,7 @@ function selfRoutes(http: Http): void {
   addRoute(http, 'GET /v1/signing-key', {
     schema: {
       summary: 'My key for signing commits',
+      description: 'The private half needs a token with all scopes of its agent.',
       tags,
       querystring: SigningKeyQuery,
       response: { 200: SigningKey },
@@ -76,9 +77,14 @@ function selfRoutes(http: Http): void {
   })
 
   addRoute(http, 'DELETE /v1/self', {
-    schema: { summary: 'Delete myself, and revoke all that I hold', tags, response: { 204: Type.Null() } },
+    schema: {
+      summary: 'Delete myself, and revoke all that I hold',
+      description: 'Needs a token with all scopes of its agent.',
+      tags,
+      response: { 204: Type.Null() },
+    },
     handle: async ({ caller, origin, reply }) => {
-      await deleteAgent(core, caller, caller.agentName, origin)
+      await deleteSelf(core, caller, origin)
       return reply.code(204).send()
     },
   })
