@@ -28,7 +28,7 @@ interface Decision {
 
 /**
  * Throws `enrollment_not_found`, `gone` when it has expired, `conflict` when it is decided or its name is
- * taken, `invalid_request`, and `insufficient_scope` for what the caller does not hold.
+ * taken, `invalid_request`, and `insufficient_scope` for what the caller does not hold, or not for so long.
  */
 export async function approveEnrollment(
   core: Parts,

@@ -24,7 +24,7 @@ export interface CreatedAgent {
 
 type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials'>
 
-/** Throws `conflict` for a taken or reserved name, `invalid_request`, and `insufficient_scope` for what the caller does not hold. */
+/** Throws `conflict` for a taken or reserved name, `invalid_request`, and `insufficient_scope` for what the caller does not hold, or not for so long. */
 export async function createAgent(
   core: Parts,
   caller: Caller,
@@ -55,7 +55,10 @@ export async function createAgent(
   return made
 }
 
-/** Nobody grants what they do not hold (decisions §5.2), nor for longer than they hold it; the local host excepted. */
+/**
+ * Nobody grants what they do not hold (decisions §5.2), nor for longer than they hold it, which is never beyond their own
+ * end (ADR 0018); the local host excepted.
+ */
 export function requireHeld(
   core: Pick<Core, 'denials' | 'store'>,
   caller: Caller,
@@ -63,20 +66,25 @@ export function requireHeld(
   origin: Origin,
 ): void {
   if (caller.kind === 'local') return
-  const refuse = (reason: string, scope: string, message: string): Problem => {
-    core.denials.record(caller, origin, { action: 'auth.failed', details: { reason, scope } })
-    return new Problem('insufficient_scope', { message, scope })
+  const refuse = (reason: string, message: string, scope?: string): Problem => {
+    const lacking = scope === undefined ? {} : { scope }
+    core.denials.record(caller, origin, { action: 'auth.failed', details: { reason, ...lacking } })
+    return new Problem('insufficient_scope', { message, ...lacking })
   }
   const until = lifetimeMs === undefined ? Number.POSITIVE_INFINITY : core.store.now() + lifetimeMs
   for (const scope of scopes) {
     if (!coversAny(caller.scopes, scope))
-      throw refuse('grant_not_held', scope, 'You can only grant scopes that you hold yourself.')
+      throw refuse('grant_not_held', 'You can only grant scopes that you hold yourself.', scope)
     const end = heldUntil(caller.timed, [scope])
     if (end < until) {
       const time = new Date(end).toISOString()
       const message = `You hold a scope of these until ${time}: grant it for no longer, by "expires_in".`
-      throw refuse('grant_outlives', scope, message)
+      throw refuse('grant_outlives', message, scope)
     }
+  }
+  if (caller.agentExpiresAt !== null && caller.agentExpiresAt < until) {
+    const time = new Date(caller.agentExpiresAt).toISOString()
+    throw refuse('grant_outlives', `You end at ${time} yourself: give no longer than that, by "expires_in".`)
   }
 }
 

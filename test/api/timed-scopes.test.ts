@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { newEnrollee } from '../support/enrollee.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -68,5 +69,46 @@ describe('what is held for a time', () => {
     expect((await approve({ expires_in: '30m' })).status).toBe(200)
     const audit = await app.admin('GET', `/v1/admin/audit?agent=${agent.name}&action=auth.failed`)
     expect(audit.body).toMatchObject([{ details: { reason: 'grant_outlives', scope: 'orders' } }])
+  })
+})
+
+describe('an agent that ends', () => {
+  const scopes = ['admin:agents:write', 'admin:enrollments:write', 'orders']
+  const newEnding = () => app.newAgent({ scopes, expires_in: '1h' })
+
+  test('makes none that ends later, with scopes or without', async () => {
+    const ending = await newEnding()
+    const make = (name: string, more: object) => ending.client.post('/v1/admin/agents', { name, ...more })
+    for (const more of [{}, { scopes: ['orders:read'] }, { scopes: [], expires_in: '61m' }]) {
+      const refused = await make('survivor', more)
+      expect([refused.status, refused.body.error?.code]).toEqual([403, 'insufficient_scope'])
+      expect(refused.body.error.message).toContain(ending.expires_at)
+      expect(refused.body.error.message).toContain('"expires_in"')
+    }
+    expect((await make('heir', { scopes: ['orders:read'], expires_in: '50m' })).status).toBe(200)
+    const narrow = app.as(await app.accessToken(ending, 'admin:agents:write'))
+    expect((await narrow.post('/v1/admin/agents', { name: 'survivor' })).status).toBe(403)
+    const audit = await app.admin('GET', `/v1/admin/audit?agent=${ending.name}&action=auth.failed`)
+    expect(audit.body[0]).toMatchObject({ outcome: 'denied', details: { reason: 'grant_outlives' } })
+    expect((await app.admin('GET', '/v1/admin/agents/survivor')).status).toBe(404)
+  })
+
+  test('approves none that ends later, and no scopes for longer', async () => {
+    const ending = await newEnding()
+    const other = await app.newAgent()
+    const enrolled = await app.as(undefined).post('/v1/enroll', {
+      name: 'enrolled',
+      scopes: ['orders:read'],
+      public_key: newEnrollee().publicKey,
+    })
+    const asked = await other.client.post('/v1/request', { scopes: ['orders:read'] })
+    for (const { id } of [enrolled.body, asked.body]) {
+      const approve = (body?: object) => ending.client.post(`/v1/admin/pending/${id}/approve`, body)
+      for (const body of [undefined, { expires_in: '2h' }]) {
+        const refused = await approve(body)
+        expect([refused.status, refused.body.error?.code]).toEqual([403, 'insufficient_scope'])
+      }
+      expect((await approve({ expires_in: '50m' })).status).toBe(200)
+    }
   })
 })
