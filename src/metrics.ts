@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Meter } from './core/context.ts'
+import { type Meter, UNKNOWN_BACKEND } from './core/context.ts'
 import type { Store } from './store/open.ts'
 
 export interface Metrics {
@@ -53,7 +53,8 @@ export function createMetrics(store: Store, backends: () => Promise<readonly Bac
     registers,
   })
   storeGauges(registers, store)
-  const refresh = backlogGauges(registers, store, backends)
+  const counted = [issues, latency, revocations, expiries]
+  const refresh = backlogGauges(registers, store, backends, (open) => dropDeleted(counted, open))
   const meter: Meter = {
     issued(backend, outcome, ms) {
       issues.inc({ backend, outcome })
@@ -107,10 +108,25 @@ function storeGauges(registers: Registry[], store: Store): void {
   })
 }
 
+/** Without the series of backends that are deleted and settled: names come and go for as long as the process lives. */
+async function dropDeleted(
+  counted: readonly (Counter<string> | Histogram<string>)[],
+  open: readonly BackendName[],
+): Promise<void> {
+  const kept = new Set<unknown>([...open.map(({ name }) => name), UNKNOWN_BACKEND])
+  for (const metric of counted) {
+    for (const { labels } of (await metric.get()).values) {
+      const { le: _, ...own } = labels
+      if (!kept.has(own['backend'])) metric.remove(own)
+    }
+  }
+}
+
 function backlogGauges(
   registers: Registry[],
   store: Store,
   backends: () => Promise<readonly BackendName[]>,
+  onOpen: (open: readonly BackendName[]) => Promise<void>,
 ): () => Promise<void> {
   const labelNames = ['backend']
   const active = new Gauge({
@@ -141,8 +157,10 @@ function backlogGauges(
   return async () => {
     if (performance.now() - readAt < FRESH_MS) return
     readAt = performance.now()
+    const open = await backends()
+    await onOpen(open)
     for (const gauge of [active, revoking, stuck, lag]) gauge.reset()
-    for (const { uid, name } of await backends()) {
+    for (const { uid, name } of open) {
       const backlog = await store.credentials.backlog(uid)
       active.set({ backend: name }, backlog.open - backlog.unsettled)
       revoking.set({ backend: name }, backlog.unsettled)

@@ -72,6 +72,9 @@ export interface Meter {
   authenticated(method: string, outcome: 'ok' | 'failed'): void
 }
 
+/** What is metered under this name was asked of a backend that is not configured. */
+export const UNKNOWN_BACKEND = 'unknown'
+
 /** Where a request came from; goes into the audit. */
 export interface Origin {
   readonly requestId: string

@@ -7,7 +7,7 @@ import { decideLifetime } from '../domain/ttl.ts'
 import { audit } from './audit-entry.ts'
 import { checkLimits, leavePlaces } from './check-limits.ts'
 import { commit, whileUnchanged } from './commit.ts'
-import type { AgentCaller, Core, Origin } from './context.ts'
+import { type AgentCaller, type Core, type Origin, UNKNOWN_BACKEND } from './context.ts'
 import { issueAtUpstream } from './issue-at-upstream.ts'
 import { issueLocally } from './issue-locally.ts'
 import { type IssueCommand, type IssuedCredential, type Plan, StalePlan } from './issue-plan.ts'
@@ -192,7 +192,7 @@ function deny(
 /** As it is configured, or one name for all that are not: what callers invent must not make new series. */
 async function meteredName(core: Core, caller: AgentCaller, asked: string): Promise<string> {
   const { byName } = await core.backends.at(caller.generation)
-  return byName.get(nameKey(asked))?.name ?? 'unknown'
+  return byName.get(nameKey(asked))?.name ?? UNKNOWN_BACKEND
 }
 
 async function anew(core: Core, caller: AgentCaller): Promise<AgentCaller> {

@@ -54,6 +54,31 @@ describe('health', () => {
     expect((await app.admin('GET', '/metrics')).text).not.toContain('invented-')
   })
 
+  test('the series of a deleted backend end with it, those of others go on', async () => {
+    const own = await startApp()
+    try {
+      const [gone, kept] = [await own.newBackend(), await own.newBackend()]
+      const agent = await own.newAgent({ scopes: [gone, kept] })
+      for (const name of [gone, kept, 'invented']) {
+        await agent.client.post(`/v1/credentials/${name}`)
+        await agent.client.post(`/v1/credentials/${name}`, { ttl: '1000h' })
+      }
+      own.core.meter.revoked(gone, 'ok')
+      own.core.meter.expired(gone, 1)
+      await own.admin('DELETE', `/v1/admin/backends/${gone}?force=true`)
+      // It stays open until a sweep finds that none of its credentials is left.
+      await own.sweep()
+      const { text } = await own.admin('GET', '/metrics')
+      expect(text.split('\n').filter((line) => line.includes(`"${gone}"`))).toEqual([])
+      expect(text).toContain(`mayfly_issues_total{backend="${kept}",outcome="ok"} 1`)
+      expect(text).toContain(`mayfly_issues_total{backend="${kept}",outcome="denied"} 1`)
+      expect(text).toContain(`mayfly_issue_seconds_count{backend="${kept}"} 2`)
+      expect(text).toContain('mayfly_issues_total{backend="unknown",outcome="denied"} 2')
+    } finally {
+      await own.close()
+    }
+  })
+
   test('a store that cannot be reached answers 503 store_unavailable with Retry-After', async () => {
     const agent = await app.newAgent({ scopes: ['admin:agents:write'] })
     await agent.client.get('/v1/status')
