@@ -84,7 +84,9 @@ describe('what stands in the way of a start', () => {
     await signalled(it.child.pid ?? 0)
     it.child.kill('SIGTERM')
     expect(await it.ended).toMatchObject({ code: 143, stdout: '', stderr: '' })
-    expect(await recordsOf(world, agent)).toMatchObject([revoked])
+    expect(await recordsOf(world, agent)).toMatchObject([
+      { status: 'revoked', actions: ['credential.revoked', 'credential.repeated', 'credential.issued'] },
+    ])
     await gate.close()
   })
 
