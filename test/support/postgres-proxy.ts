@@ -5,6 +5,8 @@ export interface PostgresProxy {
   readonly port: number
   /** All that clients have sent, in clear. */
   sent(): string
+  /** Lets somebody between speak to all clients that are connected. */
+  interrupt(speak: (client: Socket) => void): void
   close(): Promise<void>
 }
 
@@ -19,6 +21,7 @@ export async function startPostgresProxy(
 ): Promise<PostgresProxy> {
   const said: Buffer[] = []
   const open = new Set<Socket>()
+  const clients = new Set<Socket>()
   const server: Server = createServer((client) => {
     open.add(client)
     client.on('error', () => undefined)
@@ -42,12 +45,16 @@ export async function startPostgresProxy(
   function join(client: Socket): void {
     const server = connect(upstream.port, upstream.host)
     open.add(server)
+    clients.add(client)
     server.on('error', () => client.destroy())
     server.on('close', () => {
       open.delete(server)
       client.destroy()
     })
-    client.on('close', () => server.destroy())
+    client.on('close', () => {
+      clients.delete(client)
+      server.destroy()
+    })
     client.on('data', (chunk) => {
       said.push(chunk)
       server.write(chunk)
@@ -64,6 +71,7 @@ export async function startPostgresProxy(
   return {
     port: address.port,
     sent: () => Buffer.concat(said).toString('latin1'),
+    interrupt: (speak) => clients.forEach(speak),
     async close() {
       for (const socket of open) socket.destroy()
       const closed = Promise.withResolvers<void>()

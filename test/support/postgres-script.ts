@@ -37,3 +37,10 @@ export function flood(socket: Socket): void {
   socket.on('drain', more)
   more()
 }
+
+/** The same, 4 KiB each millisecond at most. */
+export function drip(socket: Socket): void {
+  socket.write('E\x7f\xff\xff\xff', 'latin1')
+  const dripping = setInterval(() => socket.write(Buffer.alloc(4_096)), 1)
+  socket.on('close', () => clearInterval(dripping))
+}

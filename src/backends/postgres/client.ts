@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import type { Pool, PoolClient, QueryResult } from 'pg'
+import type { ClientConfig, Connection, Pool, PoolClient, QueryResult } from 'pg'
 import { MAX_UPSTREAM_BYTES, UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
 import { BackendError, type Host } from '../kind.ts'
 import { type Config, tlsOf } from './config.ts'
@@ -29,12 +29,17 @@ export interface Connections extends AsyncDisposable {
 const MAIN_POOL = 6
 const OTHER_POOL = 2
 const IDLE_MS = 30_000
-const LOOK_MS = 50
 /** `privilege_not_granted`: a GRANT that granted nothing is only a warning to PostgreSQL. */
 const NOT_GRANTED = '01007'
 
 export async function connect(settings: Config, host: Host): Promise<Connections> {
   const { default: pg } = await import('pg')
+  class BoundedClient extends pg.Client {
+    constructor(options?: ClientConfig) {
+      super(options)
+      boundReplies(this.connection)
+    }
+  }
   const pools = new Map<string, Pool>()
   const closed = new AbortController()
 
@@ -43,6 +48,7 @@ export async function connect(settings: Config, host: Host): Promise<Connections
     if (known !== undefined) return known
     const pool = new pg.Pool({
       ...clientOptions(settings, host, database),
+      Client: BoundedClient,
       max: database === settings.database ? MAIN_POOL : OTHER_POOL,
       // One stays: who holds a credential may take every connection that the server has left, and must still be ended.
       min: database === settings.database ? 1 : 0,
@@ -128,24 +134,30 @@ function checkedSocket(settings: Config, host: Host): Socket {
     )
     return socket
   }
-  boundReplies(socket)
   return Object.assign(socket, { connect: connectChecked })
 }
 
 /**
- * The client library takes in a message of any length, whoever sends it. No reply to a statement of ours is near the
- * bound, so none is passed between two looks.
+ * The client library takes in a message of any length, whoever sends it, asked or not. No reply to statements of ours is
+ * near the bound.
  */
-function boundReplies(socket: Socket): void {
-  let seen = 0
-  const looking = setInterval(() => {
-    if (socket.bytesRead - seen > MAX_UPSTREAM_BYTES) {
-      socket.destroy(new BackendError('unavailable', 'The reply of PostgreSQL is too long.'))
-    }
-    seen = socket.bytesRead
-  }, LOOK_MS)
-  looking.unref()
-  socket.once('close', () => clearInterval(looking))
+function boundReplies(connection: Connection): void {
+  let taken = 0
+  const watch = () => {
+    const { stream } = connection
+    stream.on('data', (chunk: Buffer) => {
+      taken += chunk.length
+      if (taken > MAX_UPSTREAM_BYTES) {
+        stream.destroy(new BackendError('unavailable', 'The reply of PostgreSQL is too long.'))
+      }
+    })
+  }
+  watch()
+  // From then on another stream, which decrypts.
+  connection.on('sslconnect', watch)
+  connection.on('readyForQuery', () => {
+    taken = 0
+  })
 }
 
 /** A connection that arrives after the caller has gone returns to the pool. */
@@ -205,24 +217,31 @@ async function withClient<T>(
 }
 
 function sessionOf(client: PoolClient, refused: readonly string[]): Session {
-  function requireGranted(): void {
-    if (refused.length === 0) return
-    throw new BackendError('denied', 'The role that Mayfly uses cannot grant that privilege on to others.', {
-      detail: NOT_GRANTED,
-    })
+  async function answered<T>(replying: Promise<T>): Promise<T> {
+    try {
+      return await replying
+    } finally {
+      // Also of a reply that was cut short: of many tables, there is a warning each.
+      requireGranted(refused)
+    }
   }
   return {
     async query(text, values = []) {
       // The extended protocol takes one statement only: nothing can be smuggled in behind a semicolon.
       const query = { text, values: [...values], queryMode: 'extended' }
-      const result = await client.query<Row>(query)
-      requireGranted()
-      return result.rows
+      return (await answered(client.query<Row>(query))).rows
     },
     async run(statements) {
-      const results: QueryResult<Row> | QueryResult<Row>[] = await client.query<Row>(statements.join(';\n'))
-      requireGranted()
+      const text = statements.join(';\n')
+      const results: QueryResult<Row> | QueryResult<Row>[] = await answered(client.query<Row>(text))
       return (Array.isArray(results) ? results.at(-1) : results)?.rows ?? []
     },
   }
+}
+
+function requireGranted(refused: readonly string[]): void {
+  if (refused.length === 0) return
+  throw new BackendError('denied', 'The role that Mayfly uses cannot grant that privilege on to others.', {
+    detail: NOT_GRANTED,
+  })
 }

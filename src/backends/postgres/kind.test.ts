@@ -1,8 +1,8 @@
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Bench, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
 import { startPostgresProxy } from '../../../test/support/postgres-proxy.ts'
-import { flood, startPostgresScript } from '../../../test/support/postgres-script.ts'
+import { drip, flood, startPostgresScript } from '../../../test/support/postgres-script.ts'
 import type { Backend, Issued } from '../kind.ts'
 import { postgres } from './kind.ts'
 
@@ -212,11 +212,30 @@ describe('what the server says', () => {
     await expect(backend.issue(request([]), signal())).rejects.toMatchObject({ fault: 'unavailable' })
   })
 
-  it('does not take in a reply without end', async () => {
-    const script = await startPostgresScript(flood)
+  it.each([
+    ['at once', flood],
+    ['little by little', drip],
+  ])('does not take in a reply without end, that comes %s', async (_, answer) => {
+    const script = await startPostgresScript(answer)
     const backend = await bench.open({ port: script.port })
     await expect(backend.check(signal())).rejects.toThrow('too long')
     script.close()
+  })
+
+  it('is not listened to without end, nor waited for, when nothing is asked', async () => {
+    const proxy = await startPostgresProxy(bench.server)
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const backend = await bench.open({ port: proxy.port })
+      await backend.check(signal())
+      expect(vi.getTimerCount()).toBe(0)
+      proxy.interrupt(flood)
+      await vi.waitFor(() => expect(bench.logged()).toContain('too long'))
+      await backend.check(signal())
+    } finally {
+      vi.useRealTimers()
+      await proxy.close()
+    }
   })
 
   it('does not say that it was refused for certain while a half-made role cannot be dropped', async () => {

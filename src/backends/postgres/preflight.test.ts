@@ -65,6 +65,18 @@ describe('the check of a configuration', () => {
     await (await bench.open({ ...admin, schemas: ['closed'] })).check(signal())
   })
 
+  it('names what cannot be granted on, of so many tables that the warnings of it are cut short', async () => {
+    await bench.sql(
+      `CREATE SCHEMA wide; DO $$ BEGIN FOR i IN 1..2000 LOOP
+         EXECUTE format('CREATE TABLE wide.%s_%s ()', repeat('x', 50), i); END LOOP; END $$`,
+    )
+    const admin = await bench.createRole('CREATEROLE')
+    const to = `IN SCHEMA wide TO "${admin.username}"`
+    await bench.sql(`GRANT USAGE ON SCHEMA wide TO "${admin.username}" WITH GRANT OPTION`)
+    await bench.sql(`GRANT SELECT ON ALL TABLES ${to}`)
+    expect((await refusal({ ...admin, schemas: ['wide'] })).fault).toBe('denied')
+  })
+
   it('names the database that cannot be connected to by others', async () => {
     const { name } = await bench.createDatabase()
     const admin = await bench.createRole('CREATEROLE')

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Bench, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
 import { type PostgresProxy, startPostgresProxy } from '../../../test/support/postgres-proxy.ts'
 import { flood, startPostgresScript } from '../../../test/support/postgres-script.ts'
@@ -51,12 +51,15 @@ describe('TLS to PostgreSQL', () => {
     await expect(check({ host: '127.0.0.1', tls: 'verify-full', ca })).rejects.toMatchObject(misconfigured)
   })
 
-  it('does not take in a reply without end', async () => {
+  it('does not take in a reply without end, asked or not', async () => {
     const script = await startPostgresScript(flood)
     const secured = await startPostgresProxy(script, certificate)
     await expect(check({ port: secured.port, tls: 'require' })).rejects.toThrow('too long')
     await secured.close()
     script.close()
+    await check({ tls: 'require' })
+    proxy.interrupt(flood)
+    await vi.waitFor(() => expect(bench.logged()).toContain('too long'))
   })
 
   it('only encrypts where only that is asked, and tells agents to', async () => {
