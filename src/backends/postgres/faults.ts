@@ -1,5 +1,8 @@
 import { BackendError, type Fault } from '../kind.ts'
 
+/** `lock_not_available`. */
+export const LOCKED = '55P03'
+
 /** SQLSTATE (PostgreSQL, appendix A) of an error from the server, else `undefined`. */
 export function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('severity' in error) || !('code' in error)) return undefined

@@ -1,6 +1,8 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startOwnPostgres } from '../../../test/support/postgres.ts'
 import { type Bench, ended, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
+import { startPostgresProxy } from '../../../test/support/postgres-proxy.ts'
 import type { Backend, Issued } from '../kind.ts'
 
 let bench: Bench
@@ -54,6 +56,24 @@ describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
     await revoke(backend, mine)
     await revoke(backend, fresh)
     await revoke(backend, hostile)
+  })
+
+  it('does not look who has the turn while the wait for it is short', async () => {
+    const proxy = await startPostgresProxy(bench.server)
+    const backend = await bench.open({ ...as(), port: proxy.port })
+    // Not a credential: it stands for another change of ours.
+    const other = new pg.Client({ connectionString: bench.database.url })
+    await other.connect()
+    await other.query('BEGIN; SELECT pg_advisory_xact_lock(120265298308217)')
+    const issuing = backend.issue(request([]), signal())
+    const waits = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
+    while ((await other.query(waits)).rowCount === 0);
+    await other.query('COMMIT')
+    await revoke(backend, await issuing)
+    expect(proxy.sent()).not.toContain('pg_locks')
+    await other.end()
+    await backend[Symbol.asyncDispose]()
+    await proxy.close()
   })
 
   it("ends a session that holds a lock on the role's own row", async () => {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BackendError } from '../kind.ts'
 import type { Connections, Session } from './client.ts'
 import type { Config } from './config.ts'
-import { sqlState, toBackendError } from './faults.ts'
+import { LOCKED, sqlState, toBackendError } from './faults.ts'
 import { disown, dropLargeObjects, endPrepared, revokeGrants } from './leftovers.ts'
 import { findRole, joinRole, terminateSessions } from './roles.ts'
 import { quoteIdentifier } from './statements.ts'
@@ -25,9 +25,7 @@ const ROW_LOCK_MS = 250
  * What it owns cannot be dropped at this time: others have built on it, it is more than the server has locks for, or
  * somebody is using it.
  */
-const KEPT = new Set(['2BP01', '53200', '55P03', '57014'])
-/** `lock_not_available`. */
-const LOCKED = '55P03'
+const KEPT = new Set(['2BP01', '53200', LOCKED, '57014'])
 
 /**
  * Ends a role: no new login, no open session, nothing owned or granted in any database, no role. Sessions

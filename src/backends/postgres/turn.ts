@@ -1,5 +1,6 @@
 import { UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
 import type { Session } from './client.ts'
+import { LOCKED, sqlState } from './faults.ts'
 import { joinRole, ROLE_PREFIX } from './roles.ts'
 
 /**
@@ -8,25 +9,46 @@ import { joinRole, ROLE_PREFIX } from './roles.ts'
  */
 const LOCK = '120265298308217'
 
+const TAKE = `SELECT pg_advisory_xact_lock(${LOCK})`
+
+/** How long one waits for its turn, in ms, before it looks who has it. */
+const PATIENCE_MS = 250
+
+const setLockTimeout = (ms: number) => `SET LOCAL lock_timeout = ${ms}`
+const LOCK_TIMEOUT = setLockTimeout(UPSTREAM_TIMEOUT_MS / 2)
+
 /** Role names are looked up in pg_catalog alone, so that nobody's operators or functions run with our rights. */
 export const BEGIN = [
   'BEGIN',
   'SET LOCAL search_path = pg_catalog',
   'SET LOCAL client_min_messages = warning',
   `SET LOCAL statement_timeout = ${UPSTREAM_TIMEOUT_MS}`,
-  `SET LOCAL lock_timeout = ${UPSTREAM_TIMEOUT_MS / 2}`,
+  LOCK_TIMEOUT,
   `SET LOCAL idle_in_transaction_session_timeout = ${UPSTREAM_TIMEOUT_MS}`,
 ].join('; ')
+
+const BEGIN_IN_TURN = [
+  BEGIN,
+  'SAVEPOINT turn',
+  setLockTimeout(PATIENCE_MS),
+  TAKE,
+  LOCK_TIMEOUT,
+  'RELEASE turn',
+]
 
 /**
  * Begins a transaction and waits until no other of ours is under way in this database. Any role may take an advisory
  * lock, and a credential that held this one would stop all issuing and revoking: its session is ended.
  */
 export async function beginInTurn(session: Session): Promise<void> {
-  const [taken] = await session.run([BEGIN, `SELECT pg_try_advisory_xact_lock(${LOCK}) AS mine`])
-  if (taken?.['mine'] === true) return
-  await evictCredentials(session)
-  await session.run([`SELECT pg_advisory_xact_lock(${LOCK})`])
+  try {
+    await session.run(BEGIN_IN_TURN)
+  } catch (error) {
+    if (sqlState(error) !== LOCKED) throw error
+    await session.run(['ROLLBACK TO turn', 'RELEASE turn'])
+    await evictCredentials(session)
+    await session.run([TAKE])
+  }
 }
 
 /** Those who wait for it too: they stand before us. */
