@@ -175,6 +175,8 @@ describe('revoking on a server of its own', () => {
     own = await openBench(server)
     await own.sql('ALTER SYSTEM SET max_prepared_transactions = 8')
     await own.sql('ALTER SYSTEM SET max_connections = 16')
+    // It would drop what sessions have left behind.
+    await own.sql('ALTER SYSTEM SET autovacuum = off')
     await server.restart()
   }, 60_000)
   afterAll(() => own?.close())
@@ -198,11 +200,49 @@ describe('revoking on a server of its own', () => {
     await Promise.all(taken)
   })
 
-  it('takes back what was granted, though it owns more than the server can drop at once', async () => {
+  /** More than one transaction has locks for, even to the session that made them when it ends. */
+  async function makeTables(owner: pg.Client, named: string): Promise<void> {
+    for (let batch = 0; batch < 20; batch += 1) {
+      await owner.query(
+        `DO $$ BEGIN FOR i IN 1..200 LOOP EXECUTE format('CREATE %s_%s_%s ()', '${named}', ${batch}, i); END LOOP; END $$`,
+      )
+    }
+    await owner.end()
+    const free = "SELECT FROM pg_stat_activity WHERE usename LIKE 'mf_%'"
+    while ((await own.sql(free)).length > 0);
+  }
+  const tables = (like: string) => own.sql('SELECT FROM pg_class WHERE relname LIKE $1', [like])
+  const roles = (issued: Issued) =>
+    own.sql('SELECT FROM pg_roles WHERE rolname = $1', [issued.handle?.['username']])
+
+  it.each(['superuser', 'createrole'])('drops more tables than it can at once (%s)', async (who) => {
+    await own.sql('CREATE SCHEMA IF NOT EXISTS much; GRANT CREATE, USAGE ON SCHEMA much TO PUBLIC')
+    const backend = await own.open(who === 'superuser' ? {} : await own.createRole('CREATEROLE'))
+    const issued = await backend.issue(request([]), signal())
+    await makeTables(await login(issued), 'TABLE much.many')
+    await backend.revoke?.(issued.handle ?? {}, signal())
+    expect(await roles(issued)).toEqual([])
+    expect(await tables('many%')).toEqual([])
+  })
+
+  it.each(['', 'an heir'])('drops more temporary tables than it can at once (%s)', async (heir) => {
+    const { username } = await own.createRole('')
+    const backend = await own.open(heir === '' ? {} : { reassign_owned_to: username })
+    const issued = await backend.issue(request([]), signal())
+    await makeTables(await login(issued), 'TEMPORARY TABLE passing')
+    expect(await tables('passing%')).toHaveLength(4_000)
+    await backend.revoke?.(issued.handle ?? {}, signal())
+    expect(await roles(issued)).toEqual([])
+    expect(await tables('passing%')).toEqual([])
+  })
+
+  it('takes back what was granted, though it owns more than can be dropped at once or by name', async () => {
     await own.sql(
-      `CREATE SCHEMA made; GRANT CREATE, USAGE ON SCHEMA made TO PUBLIC; CREATE TABLE made.orders ()`,
+      'CREATE SCHEMA made; GRANT CREATE, USAGE ON SCHEMA made TO PUBLIC; CREATE TABLE made.orders ()',
     )
-    const backend = await own.open({ schemas: ['made'] })
+    const mayfly = await own.createRole('CREATEROLE')
+    await own.sql(`GRANT SELECT ON made.orders TO "${mayfly.username}" WITH GRANT OPTION`)
+    const backend = await own.open({ ...mayfly, schemas: ['made'] })
     const [mine, other] = [
       await backend.issue(request(['*']), signal()),
       await backend.issue(request([]), signal()),
@@ -211,18 +251,19 @@ describe('revoking on a server of its own', () => {
     await owner.query(
       "CREATE FUNCTION made.peek() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT count(*) FROM made.orders'",
     )
-    for (let batch = 0; batch < 30; batch += 1) {
-      await owner.query(
-        `DO $$ BEGIN FOR i IN 1..200 LOOP EXECUTE format('CREATE TABLE made.t_%s_%s ()', ${batch}, i); END LOOP; END $$`,
-      )
-    }
     const peek = () => reader.query('SELECT made.peek()')
     expect((await peek()).rows).toEqual([{ peek: '0' }])
+    await reader.end()
+    await makeTables(owner, 'TEMPORARY TABLE passing')
     await expect(backend.revoke?.(mine.handle ?? {}, signal())).rejects.toMatchObject({
       fault: 'unavailable',
     })
-    await expect(peek()).rejects.toMatchObject({ code: '42501' })
-    await reader.end()
+    const again = await login(other)
+    await expect(again.query('SELECT made.peek()')).rejects.toMatchObject({ code: '42501' })
+    await again.end()
+    // Which may name them.
+    await (await own.open()).revoke?.(mine.handle ?? {}, signal())
+    expect(await roles(mine)).toEqual([])
   })
 
   it.each(['superuser', 'createrole'])(

@@ -47,6 +47,49 @@ export async function dropLargeObjects(session: Session, oid: string): Promise<b
   return rows.length === OBJECTS_AT_ONCE
 }
 
+/** A table takes some locks to drop, one or more for each of its types, indexes and defaults. */
+const DROPPED_AT_ONCE = 100
+
+/** By the types of `pg_identify_object`, where DROP has another word. */
+const DROPPABLE: Readonly<Record<string, string>> = {
+  function: 'ROUTINE',
+  procedure: 'ROUTINE',
+  aggregate: 'ROUTINE',
+  'statistics object': 'STATISTICS',
+}
+
+/**
+ * In the database that `session` is connected to: some of what the role owns, the newest first, when it is more than
+ * DROP OWNED should take at once. What is temporary goes with all that hangs on it, as at the end of its session; the
+ * rest only where nothing is kept for an heir. Returns whether there may be more.
+ *
+ * Nobody but a superuser or a member of `pg_read_all_data` may name what is in a temporary schema: others must leave it
+ * to autovacuum.
+ */
+export async function dropSome(session: Session, oid: string, kept: boolean): Promise<boolean> {
+  const rows = await session.query(
+    `SELECT i.type, i.identity, starts_with(i.schema, 'pg_temp_') AS temporary
+       FROM (SELECT classid, objid FROM pg_shdepend
+              WHERE refclassid = 1260 AND refobjid = $1::oid AND deptype = 'o'
+                AND dbid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+              ORDER BY objid DESC) s, pg_identify_object(s.classid, s.objid, 0) i
+      WHERE has_schema_privilege(to_regnamespace(i.schema), 'USAGE') AND length(i.identity) < 1000
+        AND (NOT $2 OR starts_with(i.schema, 'pg_temp_')) AND NOT EXISTS (SELECT FROM pg_depend d
+             WHERE d.classid = s.classid AND d.objid = s.objid AND d.objsubid = 0 AND d.deptype IN ('i', 'e'))
+      LIMIT ${DROPPED_AT_ONCE}`,
+    [oid, kept],
+  )
+  if (rows.length < DROPPED_AT_ONCE) return false
+  await session.run([
+    `SET LOCAL lock_timeout = ${DROP_LOCK_MS}`,
+    ...rows.map(({ type, identity, temporary }) => {
+      const kind = DROPPABLE[String(type)] ?? String(type).toUpperCase()
+      return `DROP ${kind} IF EXISTS ${String(identity)} ${temporary === true ? 'CASCADE' : 'RESTRICT'}`
+    }),
+  ])
+  return true
+}
+
 /** In the database that `session` is connected to, and for what all databases share. */
 export async function disown(session: Session, role: string, settings: Config): Promise<void> {
   const name = quoteIdentifier(role)

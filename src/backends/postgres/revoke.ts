@@ -3,7 +3,7 @@ import { BackendError } from '../kind.ts'
 import type { Connections, Session } from './client.ts'
 import type { Config } from './config.ts'
 import { LOCKED, sqlState, toBackendError } from './faults.ts'
-import { disown, dropLargeObjects, endPrepared, revokeGrants } from './leftovers.ts'
+import { disown, dropLargeObjects, dropSome, endPrepared, revokeGrants } from './leftovers.ts'
 import { findRole, joinRole, terminateSessions } from './roles.ts'
 import { quoteIdentifier } from './statements.ts'
 
@@ -69,7 +69,7 @@ async function tryRevoke(
   await endPrepared(connections, main, role, signal)
   const databases = await connections.apart(main, signal, (session) => databasesOf(session, found.oid))
   for (const database of new Set([...databases, main])) {
-    if (settings.reassign_owned_to === undefined) await shed(connections, database, found.oid, signal)
+    await shed(connections, settings, database, found.oid, signal)
     await letGo(connections, settings, database, { role, oid: found.oid }, signal)
   }
   return connections.change(main, signal, async (session) => {
@@ -161,13 +161,26 @@ function stateOf(error: unknown): string | undefined {
   return sqlState(error instanceof BackendError ? error.cause : error)
 }
 
+/**
+ * DROP OWNED has a lock for each that it drops to the end of the transaction, and the server has room for some thousands:
+ * of more, most are dropped before it, some at a time.
+ */
 async function shed(
   connections: Connections,
+  settings: Config,
   database: string,
   oid: string,
   signal: AbortSignal,
 ): Promise<void> {
-  while (await connections.apart(database, signal, (session) => dropLargeObjects(session, oid)));
+  const kept = settings.reassign_owned_to !== undefined
+  const drop = (some: (session: Session) => Promise<boolean>) => connections.apart(database, signal, some)
+  if (!kept) while (await drop((session) => dropLargeObjects(session, oid)));
+  try {
+    while (await drop((session) => dropSome(session, oid, kept)));
+  } catch (error) {
+    // What cannot be dropped by itself can perhaps with all the rest, and if not, DROP OWNED says so.
+    if (signal.aborted || stateOf(error) === undefined) throw error
+  }
 }
 
 async function endSessions(
