@@ -43,7 +43,10 @@ export interface TokenWish {
 export type TokenAnswer = Static<typeof TokenReply>
 
 export interface Authorizer {
-  /** As `send`, with the right `Authorization`; logs in first where that is needed, and once more when it was refused. */
+  /**
+   * As `send`, with the right `Authorization`; logs in first where that is needed, and once more when it was refused,
+   * be it as a whole or for a scope that has been given to the agent since.
+   */
   call<T>(call: Call): Promise<Reply<T>>
   /** A token of its own from the token endpoint, kept nowhere. */
   requestToken(wish: TokenWish, options?: CallOptions): Promise<TokenAnswer>
@@ -65,10 +68,10 @@ export function createAuthorizer(
   }
   let kept: AccessToken | undefined
   let login: Login | undefined
-  const obtain = async (renew: boolean, signal: AbortSignal): Promise<AccessToken> => {
+  const obtain = async (renew: boolean, signal: AbortSignal): Promise<Access> => {
     if (renew) await cache?.save(undefined)
     else kept ??= await cache?.load()
-    if (!renew && kept !== undefined && kept.renewAt > now()) return kept
+    if (!renew && kept !== undefined && kept.renewAt > now()) return { ...kept, isKept: true }
     const askedAt = now()
     const answer = await requestToken({}, { signal })
     const lifeMs = answer.expires_in * 1_000
@@ -76,10 +79,10 @@ export function createAuthorizer(
     const renewAt = expiresAt - Math.min(RENEW_MS, lifeMs / 5)
     kept = { token: answer.access_token, expiresAt, renewAt, scope: answer.scope }
     await cache?.save(kept)
-    return kept
+    return { ...kept, isKept: false }
   }
   /** One login at a time, however many calls wait for it; it ends when none of them does any more. */
-  const access = async (signal: AbortSignal | undefined, renew = false): Promise<AccessToken> => {
+  const access = async (signal: AbortSignal | undefined, renew = false): Promise<Access> => {
     const stop = new AbortController()
     login ??= { token: obtain(renew, stop.signal), stop, waiting: 0 }
     const one = login
@@ -97,17 +100,30 @@ export function createAuthorizer(
   return {
     requestToken,
     call: async <T>(call: Call) => {
-      const token = await access(call.signal)
+      const first = await access(call.signal)
       try {
-        return await send<T>(sender, call, `Bearer ${token.token}`)
+        return await send<T>(sender, call, `Bearer ${first.token}`)
       } catch (error) {
-        if (!(error instanceof MayflyError) || error.status !== 401) throw error
-        const anew = await access(call.signal, kept?.token === token.token)
+        const lacksScope = isScopeRefusal(error)
+        if (lacksScope ? !first.isKept : !isLoginRefusal(error)) throw error
+        const anew = await access(call.signal, kept?.token === first.token)
+        // The same scopes would be refused, and recorded, the same way again.
+        if (lacksScope && anew.scope === first.scope) throw error
         return send<T>(sender, call, `Bearer ${anew.token}`)
       }
     },
   }
 }
+
+// With either refusal nothing was done, so that even what is not idempotent may be sent once more.
+
+const isLoginRefusal = (error: unknown) => error instanceof MayflyError && error.status === 401
+
+/** An access token has the scopes of its login; those that the agent was given later are not in it. */
+const isScopeRefusal = (error: unknown) =>
+  error instanceof MayflyError &&
+  error.status === 403 &&
+  (error.code === 'scope_not_allowed' || error.code === 'insufficient_scope')
 
 /** Throws `MayflyError`: what carries a request would show the whole of a header that it cannot send. */
 function tokenOf(text: string): string {
@@ -117,9 +133,14 @@ function tokenOf(text: string): string {
   throw new MayflyError({ code: 'unauthorized', status: 0, message })
 }
 
+interface Access extends AccessToken {
+  /** From before, and not from a login that was just made for this. */
+  readonly isKept: boolean
+}
+
 /** One that is under way, and how many calls wait for it. */
 interface Login {
-  readonly token: Promise<AccessToken>
+  readonly token: Promise<Access>
   readonly stop: AbortController
   waiting: number
 }

@@ -254,10 +254,6 @@ describe('logout', () => {
     })
     const { id } = (await agent.client.post('/v1/request', { scopes: ['other'] })).body
     await world.app.admin('POST', `/v1/admin/pending/${id}/approve`)
-    expect(await runCli(['signing-key', '--private'], { env: who.env })).toMatchObject({
-      code: 5,
-      stderr: expect.stringMatching(/all scopes of its agent/),
-    })
     expect(await runCli(['logout', '--delete-agent', '--yes'], { env: who.env })).toMatchObject({ code: 0 })
     expect((await agent.client.get('/v1/status')).status).toBe(401)
   })

@@ -56,8 +56,6 @@ async function endAgent(context: Context, target: Target, isSure: boolean): Prom
   const question = `Delete agent ${name} at ${target.server.text}, and revoke all its credentials?`
   if (!isSure && !(await confirm(context, question, { otherwise: 'Give --yes.' })))
     throw new CliError('not_confirmed', 'Nothing was deleted.')
-  // A kept access token may be older than some of its scopes, and ends an agent only with all of them.
-  await cacheOf(context, target.server.text, login.auth)?.save(undefined)
   const client = await clientFor(context, target, login.auth)
   await client.deleteSelf()
   await dropCached(context, (_, identity) => identity === identityOf(target, login.auth))

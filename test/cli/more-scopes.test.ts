@@ -1,0 +1,63 @@
+import { rm } from 'node:fs/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { decide, POLICY_YAML, pendingOf } from './enroll-support.ts'
+import { newHome, runCli, spawnCli, startWorld, type World } from './support.ts'
+
+// An enrolled agent keeps an access token, which carries the scopes of the moment when it was got.
+let world: World
+let env: Record<string, string>
+let name: string
+let count = 0
+beforeAll(async () => {
+  world = await startWorld({ yaml: POLICY_YAML })
+  await world.app.newBackend({ name: 'more' })
+})
+afterAll(() => world.close())
+beforeEach(async () => {
+  const fresh = await newHome()
+  env = { ...fresh.env, MAYFLY_SERVER: world.url }
+  count += 1
+  name = `ci-more-${count}`
+  expect(await mayfly('enroll', '--name', name)).toMatchObject({ code: 0 })
+  expect(await mayfly('get', 'demo')).toMatchObject({ code: 0 })
+  return () => rm(fresh.home, { recursive: true, force: true })
+})
+
+const mayfly = (...argv: string[]) => runCli(argv, { env })
+const scopesOf = async () => JSON.parse((await mayfly('status', '--json')).stdout).scopes
+const entries = async (action: string): Promise<number> =>
+  (await world.app.admin('GET', `/v1/admin/audit?agent=${name}&action=${action}`)).body.length
+
+async function decideAll(verb: 'approve' | 'reject', body: object = {}): Promise<void> {
+  for (const { id } of await pendingOf(world.app)) await decide(world.app, id, verb, body)
+}
+
+describe('scopes that were approved after the login', () => {
+  beforeEach(async () => {
+    expect(await mayfly('request', 'more')).toMatchObject({ code: 0 })
+    await decideAll('approve')
+  })
+
+  test.each([
+    ['get', ['get', 'more'], /^eyJ/],
+    ['run', ['run', '--backend', 'more', '--', 'sh', '-c', 'echo $MORE_TOKEN'], /^eyJ/],
+    [
+      'git-credential',
+      ['git-credential', '--host', 'git.example.com', '--backend', 'more', 'get'],
+      /^password=eyJ/m,
+    ],
+    ['signing-key --private', ['signing-key', '--private'], /^-----BEGIN PGP PRIVATE KEY BLOCK-----/],
+  ])('are had by %s, and by all that comes after it', async (_, argv, said) => {
+    const logins = await entries('token.issued')
+    const { ended } = spawnCli(argv, { env, stdin: 'protocol=https\nhost=git.example.com\n\n' })
+    expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(said) })
+    expect(await scopesOf()).toEqual(['demo', 'more'])
+    expect(await entries('token.issued')).toBe(logins + 1)
+  })
+})
+
+test('what the agent may still not do is refused, after one more login', async () => {
+  const logins = await entries('token.issued')
+  expect(await mayfly('get', 'more')).toMatchObject({ code: 5, stdout: '' })
+  expect(await entries('token.issued')).toBe(logins + 1)
+})
