@@ -61,3 +61,17 @@ test('what the agent may still not do is refused, after one more login', async (
   expect(await mayfly('get', 'more')).toMatchObject({ code: 5, stdout: '' })
   expect(await entries('token.issued')).toBe(logins + 1)
 })
+
+describe('request --wait', () => {
+  test.each([
+    ['approved', 'approve', {}, 0, /Approved: more:read\n$/, ['demo', 'more:read']],
+    ['rejected', 'reject', {}, 5, /was rejected, has expired/, ['demo']],
+    ['approved in part', 'approve', { scopes: ['more:a'] }, 5, /was approved in part/, ['demo', 'more:a']],
+  ] as const)('says of a request whether it was %s', async (_, verb, body, code, said, scopes) => {
+    const { said: heard, ended } = spawnCli(['request', 'more:read', '--wait'], { env })
+    await heard(/mayfly approve enr_\w+\n/)
+    await decideAll(verb, body)
+    expect(await ended).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(said) })
+    expect(await scopesOf()).toEqual(scopes)
+  })
+})

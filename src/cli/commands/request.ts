@@ -1,7 +1,7 @@
-import type { Client } from '../../client/client.ts'
 import { CliError, EXIT } from '../failure.ts'
 import { pause } from '../pause.ts'
-import { openAgentClient } from '../session/open.ts'
+import { clientFor, openAgentSession } from '../session/open.ts'
+import { cacheOf } from '../session/token-cache.ts'
 import { type Context, defineVerb } from '../verb.ts'
 
 interface Options {
@@ -28,8 +28,8 @@ export const verb = defineVerb<Options, [scopes: string[]]>({
   json: '{id, status, scopes, reason, expires_in, created_at, expires_at}; with --wait the status is approved',
   exits: [3, 4, 5],
   run: async (context, { reason, expiresIn, wait }, scopes) => {
-    const client = await openAgentClient(context)
-    const asked = await client.requestScopes({
+    const session = await openAgentSession(context)
+    const asked = await session.client.requestScopes({
       scopes,
       ...(reason === undefined ? {} : { reason }),
       ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
@@ -40,26 +40,27 @@ export const verb = defineVerb<Options, [scopes: string[]]>({
       return
     }
     context.out.note(`Request ${asked.id} waits. An administrator decides: mayfly approve ${asked.id}`)
-    await untilDecided(context, client, asked.id, scopes)
+    await untilDecided(context, session, asked.id, scopes)
     await context.out.report({ ...asked, status: 'approved' }, `Approved: ${scopes.join(' ')}`)
   },
 })
 
 const POLL_MS = 2_000
 
+type AgentSession = Awaited<ReturnType<typeof openAgentSession>>
+
 /** Resolves when it is approved. Throws `CliError` (refused) when it is rejected or has expired. */
 async function untilDecided(
   context: Context,
-  client: Client,
+  session: AgentSession,
   id: string,
   scopes: readonly string[],
 ): Promise<void> {
   const began = context.now()
   for (;;) {
-    const { pending_requests } = await client.status()
+    const { pending_requests } = await session.client.status()
     if (!pending_requests.some((one) => one.id === id)) {
-      // Asked anew: the scopes of the first answer may be from just before the decision.
-      const held = (await client.status()).scopes
+      const held = await scopesNow(context, session)
       if (scopes.every((scope) => held.includes(scope))) return
       throw new CliError(
         'request_rejected',
@@ -75,4 +76,13 @@ async function untilDecided(
     )
     await pause(POLL_MS, context.signal)
   }
+}
+
+/**
+ * A kept access token shows only the scopes of its login, and the first answer may be from just before the decision.
+ * With the token that takes its place, what comes after `request` has the scopes, too.
+ */
+async function scopesNow(context: Context, { target, login }: AgentSession): Promise<readonly string[]> {
+  await cacheOf(context, target.server.text, login.auth)?.save(undefined)
+  return (await (await clientFor(context, target, login.auth)).status()).scopes
 }
