@@ -1,6 +1,6 @@
 import type { Connections, Session } from './client.ts'
 import type { Config } from './config.ts'
-import { joinRole } from './roles.ts'
+import { joinRole, ROLE_PREFIX, ROLES_LOCKED } from './roles.ts'
 import { quoteIdentifier, quoteLiteral } from './statements.ts'
 
 /** Each that is dropped holds a lock to the end of the transaction, and the server has room for some thousands. */
@@ -9,25 +9,32 @@ const OBJECTS_AT_ONCE = 1_000
 /** How long DROP OWNED waits for who uses what it drops, in ms: all other changes wait behind it. */
 const DROP_LOCK_MS = 500
 
+/** On `pg_prepared_xacts p`. */
+export const preparedBy = (role: string) => `p.owner = ${quoteLiteral(role)}`
+
+/** Those of any credential that keep roles locked. */
+export const PREPARED_ROLES = `starts_with(p.owner::text, ${quoteLiteral(ROLE_PREFIX)}) AND EXISTS (
+  SELECT FROM pg_locks x JOIN pg_locks l ON l.virtualtransaction = x.virtualtransaction AND l.pid IS NULL
+   WHERE x.locktype = 'transactionid' AND x.transactionid = p.transaction AND x.pid IS NULL AND ${ROLES_LOCKED})`
+
 /**
- * Rolls back what the role has prepared for a two-phase commit: it outlives sessions, keeps its locks (on the role's
+ * Rolls back what credentials have prepared for a two-phase commit: it outlives sessions, keeps its locks (on the role's
  * own row as well), and could still be committed. By its owner, in its database, outside a transaction.
  */
 export async function endPrepared(
   connections: Connections,
   main: string,
-  role: string,
+  which: string,
   signal: AbortSignal,
 ): Promise<void> {
   const left = await connections.apart(main, signal, async (session) => {
-    const owned = 'SELECT gid, database FROM pg_prepared_xacts WHERE owner = $1::name'
-    const rows = await session.query(owned, [role])
-    if (rows.length > 0) await joinRole(session, role)
+    const rows = await session.query(`SELECT gid, database, owner FROM pg_prepared_xacts p WHERE ${which}`)
+    for (const owner of new Set(rows.map((row) => String(row['owner'])))) await joinRole(session, owner)
     return rows
   })
-  for (const { gid, database } of left) {
+  for (const { gid, database, owner } of left) {
     await connections.use(String(database), signal, async (session) => {
-      await session.query(`SET ROLE ${quoteIdentifier(role)}`)
+      await session.query(`SET ROLE ${quoteIdentifier(String(owner))}`)
       await session.query(`ROLLBACK PREPARED ${quoteLiteral(String(gid))}`)
       await session.query('RESET ROLE')
     })

@@ -3,8 +3,16 @@ import { BackendError } from '../kind.ts'
 import type { Connections, Session } from './client.ts'
 import type { Config } from './config.ts'
 import { LOCKED, sqlState, toBackendError } from './faults.ts'
-import { disown, dropLargeObjects, dropSome, endPrepared, revokeGrants } from './leftovers.ts'
-import { findRole, joinRole, terminateSessions } from './roles.ts'
+import {
+  disown,
+  dropLargeObjects,
+  dropSome,
+  endPrepared,
+  PREPARED_ROLES,
+  preparedBy,
+  revokeGrants,
+} from './leftovers.ts'
+import { evictCredentials, findRole, joinRole, ROLES_LOCKED, terminateSessions } from './roles.ts'
 import { quoteIdentifier } from './statements.ts'
 
 /** A round that met a concurrent change is begun again from the start; every step may be repeated. */
@@ -66,7 +74,7 @@ async function tryRevoke(
   if (found === undefined) return true
   await disable(connections, main, role, signal)
   await endSessions(connections, main, found.oid, signal)
-  await endPrepared(connections, main, role, signal)
+  await endPrepared(connections, main, preparedBy(role), signal)
   const databases = await connections.apart(main, signal, (session) => databasesOf(session, found.oid))
   for (const database of new Set([...databases, main])) {
     await shed(connections, settings, database, found.oid, signal)
@@ -84,7 +92,8 @@ async function tryRevoke(
 
 /**
  * Takes the login away. Whoever holds the credential can keep the role's own row locked, by ALTER ROLE CURRENT_USER in
- * a transaction left open or prepared: hence no long wait, and what it has open is ended each time before.
+ * a transaction left open or prepared, until PostgreSQL 14 also as another credential that it made a member: hence no
+ * long wait, and who changes roles is ended before the next.
  */
 async function disable(
   connections: Connections,
@@ -92,22 +101,21 @@ async function disable(
   role: string,
   signal: AbortSignal,
 ): Promise<void> {
-  for (;;) {
+  for (let held = false; ; held = true) {
     try {
       return await connections.apart(main, signal, async (session) => {
         const now = await findRole(session, role)
         if (now === undefined) return
+        await session.run([`SET LOCAL lock_timeout = ${ROW_LOCK_MS}`])
+        if (held) await evictCredentials(session, ROLES_LOCKED)
         await joinRole(session, role)
         if (!now.login) return
         await terminateSessions(session, now.oid)
-        await session.run([
-          `SET LOCAL lock_timeout = ${ROW_LOCK_MS}`,
-          `ALTER ROLE ${quoteIdentifier(role)} NOLOGIN VALID UNTIL '-infinity'`,
-        ])
+        await session.run([`ALTER ROLE ${quoteIdentifier(role)} NOLOGIN VALID UNTIL '-infinity'`])
       })
     } catch (error) {
       if (stateOf(error) !== LOCKED) throw error
-      await endPrepared(connections, main, role, signal)
+      await endPrepared(connections, main, PREPARED_ROLES, signal)
     }
   }
 }

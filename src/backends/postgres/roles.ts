@@ -4,6 +4,9 @@ import { quoteIdentifier } from './statements.ts'
 /** Every role that we create begins so; no other is ever dropped or disconnected. */
 export const ROLE_PREFIX = 'mf_'
 
+/** On `pg_locks l`: held by who has changed a role (pg_authid) or a membership (pg_auth_members). */
+export const ROLES_LOCKED = "l.relation IN (1260, 1261) AND l.mode = 'RowExclusiveLock'"
+
 export interface FoundRole {
   readonly oid: string
   /** Whether it may still log in. */
@@ -39,4 +42,28 @@ export async function terminateSessions(session: Session, oid: string): Promise<
     [oid],
   )
   return rows.length
+}
+
+/**
+ * Ends the sessions of credentials that hold, or wait for, a lock of `pg_locks l` that `held` describes, whichever
+ * credential's they are. Until PostgreSQL 14 a holder can keep us from joining its role, by a GRANT of it in a
+ * transaction left open: there we are a member of pg_signal_backend for that moment.
+ */
+export async function evictCredentials(session: Session, held: string): Promise<void> {
+  const rows = await session.query(
+    `SELECT DISTINCT a.usename AS role, a.pid, current_setting('server_version_num')::int < 160000 AS old
+       FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+      WHERE starts_with(a.usename::text, $1) AND ${held}`,
+    [ROLE_PREFIX],
+  )
+  if (rows.length === 0) return
+  await session.run([
+    'SAVEPOINT evict',
+    ...(rows[0]?.['old'] === true ? ['GRANT pg_signal_backend TO CURRENT_USER'] : []),
+  ])
+  for (const { role, pid, old } of rows) {
+    if (old !== true) await joinRole(session, String(role))
+    await session.query('SELECT pg_terminate_backend($1::int)', [pid])
+  }
+  await session.run(['ROLLBACK TO evict', 'RELEASE evict'])
 }

@@ -1,13 +1,17 @@
 import { UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
 import type { Session } from './client.ts'
 import { LOCKED, sqlState } from './faults.ts'
-import { joinRole, ROLE_PREFIX } from './roles.ts'
+import { evictCredentials } from './roles.ts'
 
 /**
  * Held by every transaction of ours that grants or drops: concurrent GRANTs on one object fail ("tuple concurrently
  * updated"), and a revocation must wait for an issue whose COMMIT is on its way. The number is "mayfly" in ASCII.
  */
 const LOCK = '120265298308217'
+
+/** Those who wait for it too: they stand before us. */
+const TURN = `l.locktype = 'advisory' AND l.objsubid = 1 AND a.datname = current_database() AND l.database = a.datid
+  AND (l.classid::bigint << 32 | l.objid::bigint) = ${LOCK}`
 
 const TAKE = `SELECT pg_advisory_xact_lock(${LOCK})`
 
@@ -46,22 +50,7 @@ export async function beginInTurn(session: Session): Promise<void> {
   } catch (error) {
     if (sqlState(error) !== LOCKED) throw error
     await session.run(['ROLLBACK TO turn', 'RELEASE turn'])
-    await evictCredentials(session)
+    await evictCredentials(session, TURN)
     await session.run([TAKE])
-  }
-}
-
-/** Those who wait for it too: they stand before us. */
-async function evictCredentials(session: Session): Promise<void> {
-  const rows = await session.query(
-    `SELECT DISTINCT a.usename AS role, a.pid FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-      WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND a.datname = current_database()
-        AND l.database = a.datid AND (l.classid::bigint << 32 | l.objid::bigint) = ${LOCK}
-        AND starts_with(a.usename::text, $1)`,
-    [ROLE_PREFIX],
-  )
-  for (const { role, pid } of rows) {
-    await joinRole(session, String(role))
-    await session.query('SELECT pg_terminate_backend($1::int)', [pid])
   }
 }

@@ -1,0 +1,93 @@
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Bench, ended, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
+import type { Backend, Issued } from '../kind.ts'
+
+let bench: Bench
+let admin: { username: string; password: string }
+beforeAll(async () => {
+  bench = await openBench()
+  admin = await bench.createRole('CREATEROLE')
+}, 60_000)
+afterAll(() => bench?.close())
+
+const nameOf = (issued: Issued) => String(issued.handle?.['username'])
+
+async function revoke(backend: Backend, issued: Issued): Promise<void> {
+  await backend.revoke?.(issued.handle ?? {}, signal())
+  expect(await bench.sql('SELECT FROM pg_roles WHERE rolname = $1', [nameOf(issued)])).toEqual([])
+}
+
+const preparedBy = (issued: Issued) =>
+  bench.sql('SELECT FROM pg_prepared_xacts WHERE owner = $1::name', [nameOf(issued)])
+
+/** Until PostgreSQL 14 a role may grant itself to others. Returns whether this one could. */
+async function share(client: pg.Client, text: string): Promise<boolean> {
+  const outcome = await client.query(text).catch((error: unknown) => error)
+  if (bench.server.version < 150_000) expect(outcome).not.toBeInstanceOf(Error)
+  else expect(outcome).toMatchObject({ code: '42501' })
+  return bench.server.version < 150_000
+}
+
+const admins = [
+  ['a superuser', () => ({})],
+  ['a role with CREATEROLE', () => admin],
+] as const
+
+describe.each(admins)('revoking, by %s, a role that its holder would share', (_, as) => {
+  it("ends another credential's session that holds its row, and no session that does not", async () => {
+    const backend = await bench.open(as())
+    const [mine, other] = [
+      await backend.issue(request([]), signal()),
+      await backend.issue(request([]), signal()),
+    ]
+    const [owner, member, idle] = [await login(mine), await login(other), await login(other)]
+    const shared = await share(owner, `GRANT ${nameOf(mine)} TO ${nameOf(other)}`)
+    const over = shared ? ended(member) : undefined
+    if (shared) {
+      await member.query(`SET ROLE ${nameOf(mine)}; BEGIN; ALTER ROLE CURRENT_USER PASSWORD 'another'`)
+    }
+    await revoke(backend, mine)
+    await over
+    await idle.query('SELECT 1')
+    await revoke(backend, other)
+  })
+
+  it('rolls back what another credential has prepared, which holds its row', async () => {
+    const backend = await bench.open(as())
+    const [mine, other] = [
+      await backend.issue(request([]), signal()),
+      await backend.issue(request([]), signal()),
+    ]
+    const [owner, member] = [await login(mine), await login(other)]
+    if (await share(owner, `GRANT ${nameOf(mine)} TO ${nameOf(other)}`)) {
+      await member.query(`SET ROLE ${nameOf(mine)}; BEGIN; ALTER ROLE CURRENT_USER PASSWORD 'another'`)
+      await member.query('RESET ROLE')
+      const [{ max } = {}] = await bench.sql("SELECT current_setting('max_prepared_transactions') AS max")
+      const prepared = await member.query(`PREPARE TRANSACTION '${nameOf(other)}'`).catch((error) => error)
+      if (max === '0') expect(prepared).toMatchObject({ code: '55000' })
+      else expect(await preparedBy(other)).toHaveLength(1)
+    }
+    await revoke(backend, mine)
+    expect(await preparedBy(other)).toEqual([])
+    await revoke(backend, other)
+  })
+
+  it('ends a session that keeps Mayfly from joining the role, and holds up issuing', async () => {
+    const backend = await bench.open(as())
+    const issued = await backend.issue(request([]), signal())
+    const client = await login(issued)
+    const over = ended(client)
+    await client.query('BEGIN; SELECT pg_advisory_xact_lock(120265298308217)')
+    const to = 'username' in as() ? admin.username : bench.server.username
+    if (!(await share(client, `GRANT ${nameOf(issued)} TO "${to}"`))) {
+      await client.query('ROLLBACK; SELECT pg_advisory_lock(120265298308217)')
+    }
+    const fresh = await backend.issue(request([]), AbortSignal.timeout(4_000))
+    await over
+    const again = await login(issued)
+    await share(again, `BEGIN; GRANT ${nameOf(issued)} TO "${to}"`)
+    await revoke(backend, issued)
+    await revoke(backend, fresh)
+  })
+})
