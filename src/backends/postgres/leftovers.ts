@@ -126,28 +126,56 @@ const GRANTABLE: Readonly<Record<string, string>> = {
   'large object': 'LARGE OBJECT',
 }
 
+/** Named in at most 2,000 characters each, so that the reply stays within the bound; longer ones are passed over. */
+const REVOKED_AT_ONCE = 100
+
+/** A place in the order in which grants are taken back. */
+export interface Place {
+  readonly classid: string
+  readonly objid: string
+}
+
+export const START: Place = { classid: '0', objid: '0' }
+
 /**
- * What the role was granted, in the database that `session` is connected to and of what all share, without DROP OWNED:
- * for when that is refused because others have built on what the role owns. Its functions run with no rights then.
+ * Some of what the role was granted, in the database that `session` is connected to and of what all share, without
+ * DROP OWNED: for when that is refused because others have built on what the role owns. Its functions run with no
+ * rights then. Returns where to go on; what cannot be taken back is passed over.
  */
-export async function revokeGrants(session: Session, role: string, oid: string): Promise<void> {
+export async function revokeGrants(
+  session: Session,
+  role: string,
+  oid: string,
+  after: Place,
+): Promise<Place | undefined> {
   const granted = await session.query(
-    `SELECT DISTINCT i.type, i.identity FROM pg_shdepend s, pg_identify_object(s.classid, s.objid, 0) i
-      WHERE s.refclassid = 1260 AND s.refobjid = $1::oid AND s.deptype = 'a'
-        AND s.dbid IN (0, (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))`,
-    [oid],
+    `SELECT s.classid::text, s.objid::text, i.type, CASE WHEN length(i.identity) < 2000 THEN i.identity END AS identity
+       FROM (SELECT DISTINCT classid, objid FROM pg_shdepend
+              WHERE refclassid = 1260 AND refobjid = $1::oid AND deptype = 'a' AND (classid, objid) > ($2::oid, $3::oid)
+                AND dbid IN (0, (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
+              ORDER BY classid, objid LIMIT ${REVOKED_AT_ONCE}) s, pg_identify_object(s.classid, s.objid, 0) i
+      ORDER BY s.classid, s.objid`,
+    [oid, after.classid, after.objid],
   )
+  await session.run(
+    granted.flatMap(({ type, identity }) => {
+      const kind = GRANTABLE[String(type)]
+      return kind === undefined || identity === null
+        ? []
+        : [`REVOKE ALL ON ${kind} ${String(identity)} ${from(role)}`]
+    }),
+  )
+  const last = granted.at(-1)
+  return last === undefined ? undefined : { classid: String(last['classid']), objid: String(last['objid']) }
+}
+
+/** Of other roles. */
+export async function revokeMemberships(session: Session, role: string, oid: string): Promise<void> {
   const joined = await session.query(
     'SELECT r.rolname FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid WHERE m.member = $1::oid',
     [oid],
   )
-  const from = `FROM ${quoteIdentifier(role)} CASCADE`
-  const statements = [
-    ...granted.flatMap(({ type, identity }) => {
-      const kind = GRANTABLE[String(type)]
-      return kind === undefined ? [] : [`REVOKE ALL ON ${kind} ${String(identity)} ${from}`]
-    }),
-    ...joined.map(({ rolname }) => `REVOKE ${quoteIdentifier(String(rolname))} ${from}`),
-  ]
-  if (statements.length > 0) await session.run(statements)
+  await session.run(joined.map(({ rolname }) => `REVOKE ${quoteIdentifier(String(rolname))} ${from(role)}`))
 }
+
+const from = (role: string) => `FROM ${quoteIdentifier(role)} CASCADE`

@@ -85,6 +85,27 @@ describe('revoking', () => {
     expect(await exists(issued)).toBe(false)
   })
 
+  it('takes back more grants than one reply can name, when others have built on what it owns', async () => {
+    await bench.sql(
+      `CREATE SCHEMA wide; GRANT CREATE, USAGE ON SCHEMA wide TO PUBLIC; DO $$ BEGIN FOR i IN 1..5000 LOOP
+         EXECUTE format('CREATE TABLE wide.%s_%s ()', repeat('x', 50), i); END LOOP; END $$`,
+    )
+    const backend = await bench.open({ schemas: ['wide'] })
+    const [mine, other] = [
+      await backend.issue(request(['*']), signal()),
+      await backend.issue(request([]), signal()),
+    ]
+    const [owner, reader] = [await login(mine), await login(other)]
+    await owner.query('CREATE TABLE wide.base (id int); GRANT SELECT ON wide.base TO PUBLIC')
+    await reader.query('CREATE VIEW wide.upon AS SELECT id FROM wide.base')
+    await expect(revoke(backend, mine)).rejects.toMatchObject({ fault: 'denied' })
+    const granted = `SELECT FROM pg_class c, aclexplode(relacl) a, pg_roles r
+       WHERE r.oid = a.grantee AND r.rolname = $1 AND c.relowner <> r.oid`
+    expect(await bench.sql(granted, [mine.handle?.['username']])).toEqual([])
+    await revoke(backend, other)
+    await revoke(backend, mine)
+  }, 30_000)
+
   it('takes a role that somebody else has dropped as revoked', async () => {
     const backend = await bench.open()
     const issued = await backend.issue(request(['*']), signal())

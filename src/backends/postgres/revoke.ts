@@ -8,9 +8,12 @@ import {
   dropLargeObjects,
   dropSome,
   endPrepared,
+  type Place,
   PREPARED_ROLES,
   preparedBy,
   revokeGrants,
+  revokeMemberships,
+  START,
 } from './leftovers.ts'
 import { evictCredentials, findRole, joinRole, ROLES_LOCKED, terminateSessions } from './roles.ts'
 import { quoteIdentifier } from './statements.ts'
@@ -142,9 +145,13 @@ async function letGo(
     await connections.change(database, signal, (session) => disown(session, role, settings))
   } catch (error) {
     if (KEPT.has(stateOf(error) ?? '')) {
-      await whenThereIsRoom(signal, () =>
-        connections.change(database, signal, (session) => revokeGrants(session, role, oid)),
-      )
+      const change = <T>(work: (session: Session) => Promise<T>) =>
+        whenThereIsRoom(signal, () => connections.change(database, signal, work))
+      for (let place: Place | undefined = START; place !== undefined; ) {
+        const after: Place = place
+        place = await change((session) => revokeGrants(session, role, oid, after))
+      }
+      await change((session) => revokeMemberships(session, role, oid))
     }
     throw error
   }
@@ -154,7 +161,7 @@ async function letGo(
  * The server tells of an error before it lets go of what the transaction held: for a moment after a DROP OWNED that ran
  * out of locks (53200) there are none for anybody else either.
  */
-async function whenThereIsRoom(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+async function whenThereIsRoom<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let round = 1; ; round += 1) {
     try {
       return await work()
