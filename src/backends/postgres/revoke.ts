@@ -112,8 +112,8 @@ async function disable(
         await session.run([`SET LOCAL lock_timeout = ${ROW_LOCK_MS}`])
         if (held) await evictCredentials(session, ROLES_LOCKED)
         await joinRole(session, role)
-        if (!now.login) return
         await terminateSessions(session, now.oid)
+        if (!now.login) return
         await session.run([`ALTER ROLE ${quoteIdentifier(role)} NOLOGIN VALID UNTIL '-infinity'`])
       })
     } catch (error) {
