@@ -26,6 +26,14 @@ describe('atEndOfTurn', () => {
     expect(gone).toEqual(['early', 'late'])
   })
 
+  it('does not hold more than 32', async () => {
+    let gone = 0
+    const held = Array.from({ length: 33 }, () => atEndOfTurn(Promise.resolve()).then(() => (gone += 1)))
+    for (let n = 0; n < 20; n += 1) await Promise.resolve()
+    expect(gone).toBe(32)
+    await Promise.all(held)
+  })
+
   it('does not hold a failure', async () => {
     const order: string[] = []
     const held = atEndOfTurn(Promise.reject(new Error('no'))).catch((error: Error) =>

@@ -4,6 +4,8 @@
  * small reply: one after the other they wake it once (ADR 0020).
  */
 let ready: (() => void)[] = []
+/** So many go before the end: of more, what each holds would outlive the young generation of the heap. */
+const MOST = 32
 
 function letGo(): void {
   const all = ready
@@ -11,12 +13,13 @@ function letGo(): void {
   for (const one of all) one()
 }
 
-/** What the work resolves with, at the end of the turn in which it does. A failure does not wait. */
+/** What the work resolves with, at the end of the turn in which it does at the latest. A failure does not wait. */
 export function atEndOfTurn<T>(work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     work.then((value) => {
       if (ready.length === 0) setImmediate(letGo)
       ready.push(() => resolve(value))
+      if (ready.length >= MOST) letGo()
     }, reject)
   })
 }
