@@ -91,3 +91,8 @@ export function requireWhole(core: Pick<Core, 'denials'>, caller: AgentCaller, o
     message: 'This needs a token with all scopes of its agent: log in for one without naming any.',
   })
 }
+
+/** For who was admitted, and has ended since. */
+export function agentEnded(): Problem {
+  return new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
+}

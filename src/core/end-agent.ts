@@ -4,7 +4,7 @@ import { Problem } from '../domain/problems.ts'
 import type { Step } from '../store/change.ts'
 import type { AgentRow } from '../store/schema.ts'
 import { audit, traceOf } from './audit-entry.ts'
-import { requireWhole } from './authenticate.ts'
+import { agentEnded, requireWhole } from './authenticate.ts'
 import { commit } from './commit.ts'
 import type { AgentCaller, Caller, Core, Origin } from './context.ts'
 
@@ -32,8 +32,7 @@ export async function deleteSelf(
   requireWhole(core, caller, origin)
   // By its id: its name may be another's by now.
   const row = await core.store.agents.findLiving(caller.agentId)
-  if (row === undefined)
-    throw new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
+  if (row === undefined) throw agentEnded()
   await endAgent(core, row, 'deleted', caller, origin)
 }
 

@@ -5,6 +5,7 @@ import { invalid, Problem } from '../domain/problems.ts'
 import { absoluteScope, decideGrant, heldUntil, requireScopes, scopeHere } from '../domain/scope.ts'
 import { decideLifetime } from '../domain/ttl.ts'
 import { audit } from './audit-entry.ts'
+import { agentEnded } from './authenticate.ts'
 import { checkLimits, leavePlaces } from './check-limits.ts'
 import { commit, whileUnchanged } from './commit.ts'
 import { type AgentCaller, type Core, type Origin, UNKNOWN_BACKEND } from './context.ts'
@@ -197,8 +198,7 @@ async function meteredName(core: Core, caller: AgentCaller, asked: string): Prom
 
 async function anew(core: Core, caller: AgentCaller): Promise<AgentCaller> {
   const refreshed = await core.callers.refresh(caller, await core.store.generation())
-  if (refreshed === undefined)
-    throw new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
+  if (refreshed === undefined) throw agentEnded()
   return refreshed
 }
 

@@ -92,7 +92,7 @@ export function issuedEntry(
 }
 
 type RowSettings = Pick<CredentialRow, 'state' | 'revocation' | 'expires_at' | 'due_at'> &
-  Partial<CredentialRow>
+  Partial<Pick<CredentialRow, 'upstream_expires_at' | 'secret_hash'>>
 
 /** What is the same whether or not there is an upstream. */
 export function rowOf(plan: Plan, set: RowSettings): CredentialRow {

@@ -1,6 +1,6 @@
 import { Problem } from '../domain/problems.ts'
 import { audit } from './audit-entry.ts'
-import { requireWhole } from './authenticate.ts'
+import { agentEnded, requireWhole } from './authenticate.ts'
 import { commit, requireUnchanged, whileUnchanged } from './commit.ts'
 import type { AgentCaller, Core, Origin } from './context.ts'
 
@@ -23,8 +23,7 @@ export async function readSigningKey(
   withPrivateKey: boolean,
 ): Promise<SigningKeyView> {
   const row = await core.store.agents.signingKeyOf(caller.agentId)
-  if (row === undefined || row.private_key === null)
-    throw new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
+  if (row === undefined || row.private_key === null) throw agentEnded()
   const view = { keyId: row.key_id, publicKey: row.public_key, email: row.email, name: row.name }
   if (!withPrivateKey) return { ...view, privateKey: undefined }
   requireWhole(core, caller, origin)

@@ -3,6 +3,7 @@ import { invalid, Problem } from '../domain/problems.ts'
 import { requireIdentity } from '../domain/signing-identity.ts'
 import type { SigningKeyRow } from '../store/schema.ts'
 import { audit } from './audit-entry.ts'
+import { agentEnded } from './authenticate.ts'
 import { commit } from './commit.ts'
 import type { AgentCaller, Core, Origin } from './context.ts'
 
@@ -80,8 +81,7 @@ async function openKey(
 ): Promise<{ key: SigningKeyRow; privateKey: string; version: number }> {
   const agent = await core.store.agents.findLiving(caller.agentId)
   const key = await core.store.agents.signingKeyOf(caller.agentId)
-  if (agent === undefined || key === undefined || key.private_key === null)
-    throw new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
+  if (agent === undefined || key === undefined || key.private_key === null) throw agentEnded()
   const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', key.private_key)
   return { key, privateKey, version: agent.version }
 }

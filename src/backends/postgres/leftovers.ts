@@ -1,7 +1,7 @@
 import type { Connections, Session } from './client.ts'
 import type { Config } from './config.ts'
 import { joinRole, ROLE_PREFIX, ROLES_LOCKED } from './roles.ts'
-import { quoteIdentifier, quoteLiteral } from './statements.ts'
+import { quoteIdentifier, quoteLiteral, setLockTimeout } from './statements.ts'
 
 /** Each that is dropped holds a lock to the end of the transaction, and the server has room for some thousands. */
 const OBJECTS_AT_ONCE = 1_000
@@ -88,7 +88,7 @@ export async function dropSome(session: Session, oid: string, kept: boolean): Pr
   )
   if (rows.length < DROPPED_AT_ONCE) return false
   await session.run([
-    `SET LOCAL lock_timeout = ${DROP_LOCK_MS}`,
+    setLockTimeout(DROP_LOCK_MS),
     ...rows.map(({ type, identity, temporary }) => {
       const kind = DROPPABLE[String(type)] ?? String(type).toUpperCase()
       return `DROP ${kind} IF EXISTS ${String(identity)} ${temporary === true ? 'CASCADE' : 'RESTRICT'}`
@@ -102,7 +102,7 @@ export async function disown(session: Session, role: string, settings: Config): 
   const name = quoteIdentifier(role)
   const heir = settings.reassign_owned_to
   await session.run([
-    `SET LOCAL lock_timeout = ${DROP_LOCK_MS}`,
+    setLockTimeout(DROP_LOCK_MS),
     ...(heir === undefined ? [] : [`REASSIGN OWNED BY ${name} TO ${quoteIdentifier(heir)}`]),
     // After REASSIGN it still has the grants to take back.
     `DROP OWNED BY ${name}`,

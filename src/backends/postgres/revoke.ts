@@ -16,7 +16,7 @@ import {
   START,
 } from './leftovers.ts'
 import { evictCredentials, findRole, joinRole, ROLES_LOCKED, terminateSessions } from './roles.ts'
-import { quoteIdentifier } from './statements.ts'
+import { quoteIdentifier, setLockTimeout } from './statements.ts'
 
 /** A round that met a concurrent change is begun again from the start; every step may be repeated. */
 const ROUNDS = 5
@@ -109,7 +109,7 @@ async function disable(
       return await connections.apart(main, signal, async (session) => {
         const now = await findRole(session, role)
         if (now === undefined) return
-        await session.run([`SET LOCAL lock_timeout = ${ROW_LOCK_MS}`])
+        await session.run([setLockTimeout(ROW_LOCK_MS)])
         if (held) await evictCredentials(session, ROLES_LOCKED)
         await joinRole(session, role)
         await terminateSessions(session, now.oid)

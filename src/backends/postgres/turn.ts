@@ -2,6 +2,7 @@ import { UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
 import type { Session } from './client.ts'
 import { LOCKED, sqlState } from './faults.ts'
 import { evictCredentials } from './roles.ts'
+import { setLockTimeout } from './statements.ts'
 
 /**
  * Held by every transaction of ours that grants or drops: concurrent GRANTs on one object fail ("tuple concurrently
@@ -18,7 +19,6 @@ const TAKE = `SELECT pg_advisory_xact_lock(${LOCK})`
 /** How long one waits for its turn, in ms, before it looks who has it. */
 const PATIENCE_MS = 250
 
-const setLockTimeout = (ms: number) => `SET LOCAL lock_timeout = ${ms}`
 const LOCK_TIMEOUT = setLockTimeout(UPSTREAM_TIMEOUT_MS / 2)
 
 /** Role names are looked up in pg_catalog alone, so that nobody's operators or functions run with our rights. */
