@@ -2,6 +2,7 @@ import { createPublicKey, type JsonWebKey, verify as verifyWith } from 'node:cry
 import {
   calculateJwkThumbprint,
   createLocalJWKSet,
+  decodeJwt,
   decodeProtectedHeader,
   exportJWK,
   generateKeyPair,
@@ -98,16 +99,22 @@ describe('the signing key', () => {
     },
   )
 
-  it('signs ES256 in the form of JWS every time, also where r or s is short', async () => {
+  it('signs ES256 in the form of JWS every time, also where r or s is short, for as many at once as ask', async () => {
     const { backend, key } = await open()
     const publicKey = createPublicKey({ key: key as JsonWebKey, format: 'jwk' })
-    for (let count = 0; count < 1500; count += 1) {
-      const { secret = '' } = await backend.issue(ask(), signal)
-      const dot = secret.lastIndexOf('.')
-      const signature = Buffer.from(secret.slice(dot + 1), 'base64url')
-      const data = Buffer.from(secret.slice(0, dot))
-      expect(signature).toHaveLength(64)
-      expect(verifyWith('sha256', data, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature)).toBe(true)
+    for (let burst = 0; burst < 30; burst += 1) {
+      const requests = Array.from({ length: 50 }, () => ask())
+      const issued = await Promise.all(requests.map((request) => backend.issue(request, signal)))
+      for (const [index, { secret = '' }] of issued.entries()) {
+        const dot = secret.lastIndexOf('.')
+        const signature = Buffer.from(secret.slice(dot + 1), 'base64url')
+        const data = Buffer.from(secret.slice(0, dot))
+        expect(signature).toHaveLength(64)
+        expect(verifyWith('sha256', data, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature)).toBe(
+          true,
+        )
+        expect(decodeJwt(secret).jti).toBe(requests[index]?.credentialId)
+      }
     }
   })
 
