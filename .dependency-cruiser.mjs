@@ -60,7 +60,7 @@ export default {
     }),
     allow('config-imports-domain', '^src/config/', '^src/(config|domain)/'),
     allow('client-imports-api', '^src/client/', '^src/(client|api)/'),
-    allow('cli-imports-client', '^src/cli/', '^src/(cli|client|api|config)/|^src/(app|log)\\.ts$'),
+    allow('cli-imports-client', '^src/cli/', '^src/(cli|client|api|config|domain)/|^src/(app|log)\\.ts$'),
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

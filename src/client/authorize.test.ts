@@ -51,6 +51,43 @@ async function keepToken(): Promise<void> {
   sent = []
 }
 
+describe('after a request for scopes', () => {
+  const STATUS = '/v1/status'
+  const approve = (id: string) => app.admin('POST', `/v1/admin/pending/${id}/approve`)
+
+  test('a kept token is used until it is decided, and one of then after that', async () => {
+    const client = open()
+    const { id } = await client.requestScopes({ scopes: ['more'] })
+    sent = []
+    expect((await client.status()).scopes).toEqual(['demo'])
+    expect(sent).toEqual([STATUS, STATUS])
+    await approve(id)
+    expect((await client.status()).scopes).toEqual(['demo', 'more'])
+    expect(sent.slice(2)).toEqual([STATUS, LOGIN, STATUS])
+    await client.status()
+    expect(sent.slice(5)).toEqual([STATUS])
+  })
+
+  test('a process that logs in meanwhile does not forget it', async () => {
+    const other = open()
+    await other.status()
+    const { id } = await open().requestScopes({ scopes: ['more'] })
+    expect((await app.admin('POST', '/v1/admin/keys/rotate', {})).status).toBe(200)
+    expect((await other.status()).scopes).toEqual(['demo'])
+    await approve(id)
+    expect((await open().status()).scopes).toEqual(['demo', 'more'])
+  })
+
+  test('a token that is no longer good is replaced, and it is asked again', async () => {
+    const client = open()
+    const { id } = await client.requestScopes({ scopes: ['more'] })
+    expect((await app.admin('POST', '/v1/admin/keys/rotate', {})).status).toBe(200)
+    expect((await client.status()).scopes).toEqual(['demo'])
+    await approve(id)
+    expect((await client.status()).scopes).toEqual(['demo', 'more'])
+  })
+})
+
 describe('a call that is refused for scope', () => {
   const ISSUE = '/api/v1/credentials'
   const ADMIN = '/v1/admin/agents/x'

@@ -3,6 +3,7 @@ import type { DiscoveryReply, TokenReply } from '../api/oauth.ts'
 import { type PrivateJwk, signAssertion } from './assertion.ts'
 import { MayflyError } from './errors.ts'
 import { type Call, type CallOptions, type Reply, type Sender, send } from './send.ts'
+import type { AgentStatus } from './wire.ts'
 
 /** Who speaks. `none`: the local host, or a route that is open to all. */
 export type Auth =
@@ -25,6 +26,8 @@ export interface AccessToken {
   /** From here on another one is asked for. Epoch milliseconds. */
   readonly renewAt: number
   readonly scope: string
+  /** Ids of requests for more scopes. Once one of them is decided, another token is asked for, which has what was given. */
+  readonly requests?: readonly string[] | undefined
 }
 
 /** Where an access token is kept between processes. Neither may throw for a reason of its own. */
@@ -48,6 +51,8 @@ export interface Authorizer {
    * be it as a whole or for a scope that has been given to the agent since.
    */
   call<T>(call: Call): Promise<Reply<T>>
+  /** Calls log in anew once this request for more scopes is decided, also those of other processes with the same cache. */
+  heedDecision(request: string): Promise<void>
   /** A token of its own from the token endpoint, kept nowhere. */
   requestToken(wish: TokenWish, options?: CallOptions): Promise<TokenAnswer>
 }
@@ -64,20 +69,27 @@ export function createAuthorizer(
   const requestToken = (wish: TokenWish, options: CallOptions = {}) => logIn(sender, auth, now, wish, options)
   if (auth.kind === 'bearer' || auth.kind === 'admin_token' || auth.kind === 'none') {
     const authorization = auth.kind === 'none' ? undefined : `Bearer ${tokenOf(auth.token)}`
-    return { call: (call) => send(sender, call, authorization), requestToken }
+    return { call: (call) => send(sender, call, authorization), heedDecision: async () => {}, requestToken }
   }
   let kept: AccessToken | undefined
   let login: Login | undefined
   const obtain = async (renew: boolean, signal: AbortSignal): Promise<Access> => {
-    if (renew) await cache?.save(undefined)
-    else kept ??= await cache?.load()
-    if (!renew && kept !== undefined && kept.renewAt > now()) return { ...kept, isKept: true }
+    kept ??= await cache?.load()
+    let requests: readonly string[] | undefined
+    if (!renew && kept !== undefined && kept.renewAt > now()) {
+      requests = await stillWaiting(sender, kept, signal)
+      if (requests?.length === kept.requests?.length) return { ...kept, isKept: true }
+    } else {
+      // Another process may have made one since.
+      requests = ((await cache?.load()) ?? kept)?.requests
+      if (renew) await cache?.save(undefined)
+    }
     const askedAt = now()
     const answer = await requestToken({}, { signal })
     const lifeMs = answer.expires_in * 1_000
     const expiresAt = askedAt + lifeMs
     const renewAt = expiresAt - Math.min(RENEW_MS, lifeMs / 5)
-    kept = { token: answer.access_token, expiresAt, renewAt, scope: answer.scope }
+    kept = { token: answer.access_token, expiresAt, renewAt, scope: answer.scope, requests }
     await cache?.save(kept)
     return { ...kept, isKept: false }
   }
@@ -99,6 +111,12 @@ export function createAuthorizer(
   }
   return {
     requestToken,
+    heedDecision: async (request) => {
+      const known = (await cache?.load()) ?? kept
+      if (known === undefined) return
+      kept = { ...known, requests: [...(known.requests ?? []), request] }
+      await cache?.save(kept)
+    },
     call: async <T>(call: Call) => {
       const first = await access(call.signal)
       try {
@@ -112,6 +130,25 @@ export function createAuthorizer(
         return send<T>(sender, call, `Bearer ${anew.token}`)
       }
     },
+  }
+}
+
+/** Those of its requests that are not decided; all of them where the server does not take the token. */
+async function stillWaiting(
+  sender: Sender,
+  { token, requests }: AccessToken,
+  signal: AbortSignal,
+): Promise<AccessToken['requests']> {
+  if (requests === undefined) return undefined
+  try {
+    const call = { method: 'GET', path: '/v1/status', signal } as const
+    const { pending_requests } = (await send<AgentStatus>(sender, call, `Bearer ${token}`)).body
+    const waiting = requests.filter((id) => pending_requests.some((one) => one.id === id))
+    return waiting.length === 0 ? undefined : waiting
+  } catch (error) {
+    // The call itself meets it, too.
+    if (error instanceof MayflyError) return requests
+    throw error
   }
 }
 

@@ -180,9 +180,12 @@ function selfCalls(authorizer: Authorizer) {
     /** Signs a commit or a tag with the agent's key, which stays with the server. */
     sign: async (body: SignRequest, options: CallOptions = {}): Promise<Signed> =>
       (await authorizer.call<Signed>({ method: 'POST', path: '/v1/sign', body, ...options })).body,
-    requestScopes: async (body: ScopeRequest, options: CallOptions = {}): Promise<RequestedScopes> =>
-      (await authorizer.call<RequestedScopes>({ method: 'POST', path: '/v1/request', body, ...options }))
-        .body,
+    requestScopes: async (body: ScopeRequest, options: CallOptions = {}): Promise<RequestedScopes> => {
+      const call = { method: 'POST', path: '/v1/request', body, ...options } as const
+      const requested = (await authorizer.call<RequestedScopes>(call)).body
+      await authorizer.heedDecision(requested.id)
+      return requested
+    },
     /** The agent ends, with all that it holds. */
     deleteSelf: async (options: CallOptions = {}): Promise<void> => {
       await authorizer.call({ method: 'DELETE', path: '/v1/self', retry: 'unsent', ...options })

@@ -56,6 +56,39 @@ describe('scopes that were approved after the login', () => {
   })
 })
 
+describe('a credential without named scopes, after a request', () => {
+  const granted = async (): Promise<string[]> =>
+    JSON.parse((await mayfly('get', 'more', '--json')).stdout).scopes
+  beforeEach(async () => {
+    expect(await mayfly('request', 'more:a')).toMatchObject({ code: 0 })
+    await decideAll('approve')
+    expect(await granted()).toEqual(['a'])
+    expect(await mayfly('request', 'more:b')).toMatchObject({ code: 0 })
+  })
+
+  test.each([
+    ['approved', 'approve', ['a', 'b']],
+    ['rejected', 'reject', ['a']],
+  ] as const)('has the scopes of now, however late it is %s', async (_, verb, scopes) => {
+    const logins = await entries('token.issued')
+    expect(await granted()).toEqual(['a'])
+    expect(await entries('token.issued')).toBe(logins)
+    await decideAll(verb)
+    expect(await granted()).toEqual(scopes)
+    expect(await granted()).toEqual(scopes)
+    expect(await entries('token.issued')).toBe(logins + 1)
+  })
+
+  test('has them too when one of several requests is decided', async () => {
+    expect(await mayfly('request', 'more:c')).toMatchObject({ code: 0 })
+    const [first, second] = await pendingOf(world.app)
+    await decide(world.app, first?.id ?? '', 'approve')
+    expect(await granted()).toEqual(['a', 'b'])
+    await decide(world.app, second?.id ?? '', 'approve')
+    expect(await granted()).toEqual(['a', 'b', 'c'])
+  })
+})
+
 test('what the agent may still not do is refused, after one more login', async () => {
   const logins = await entries('token.issued')
   expect(await mayfly('get', 'more')).toMatchObject({ code: 5, stdout: '' })
@@ -65,6 +98,7 @@ test('what the agent may still not do is refused, after one more login', async (
 describe('request --wait', () => {
   test.each([
     ['approved', 'approve', {}, 0, /Approved: more:read\n$/, ['demo', 'more:read']],
+    ['approved for more', 'approve', { scopes: ['more'] }, 0, /Approved: more:read\n$/, ['demo', 'more']],
     ['rejected', 'reject', {}, 5, /was rejected, has expired/, ['demo']],
     ['approved in part', 'approve', { scopes: ['more:a'] }, 5, /was approved in part/, ['demo', 'more:a']],
   ] as const)('says of a request whether it was %s', async (_, verb, body, code, said, scopes) => {

@@ -1,7 +1,8 @@
+import type { Client } from '../../client/client.ts'
+import { coversAny } from '../../domain/scope.ts'
 import { CliError, EXIT } from '../failure.ts'
 import { pause } from '../pause.ts'
-import { clientFor, openAgentSession } from '../session/open.ts'
-import { cacheOf } from '../session/token-cache.ts'
+import { openAgentClient } from '../session/open.ts'
 import { type Context, defineVerb } from '../verb.ts'
 
 interface Options {
@@ -28,8 +29,8 @@ export const verb = defineVerb<Options, [scopes: string[]]>({
   json: '{id, status, scopes, reason, expires_in, created_at, expires_at}; with --wait the status is approved',
   exits: [3, 4, 5],
   run: async (context, { reason, expiresIn, wait }, scopes) => {
-    const session = await openAgentSession(context)
-    const asked = await session.client.requestScopes({
+    const client = await openAgentClient(context)
+    const asked = await client.requestScopes({
       scopes,
       ...(reason === undefined ? {} : { reason }),
       ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
@@ -40,28 +41,27 @@ export const verb = defineVerb<Options, [scopes: string[]]>({
       return
     }
     context.out.note(`Request ${asked.id} waits. An administrator decides: mayfly approve ${asked.id}`)
-    await untilDecided(context, session, asked.id, scopes)
+    await untilDecided(context, client, asked.id, scopes)
     await context.out.report({ ...asked, status: 'approved' }, `Approved: ${scopes.join(' ')}`)
   },
 })
 
 const POLL_MS = 2_000
 
-type AgentSession = Awaited<ReturnType<typeof openAgentSession>>
-
 /** Resolves when it is approved. Throws `CliError` (refused) when it is rejected or has expired. */
 async function untilDecided(
   context: Context,
-  session: AgentSession,
+  client: Client,
   id: string,
   scopes: readonly string[],
 ): Promise<void> {
   const began = context.now()
   for (;;) {
-    const { pending_requests } = await session.client.status()
+    const { pending_requests } = await client.status()
     if (!pending_requests.some((one) => one.id === id)) {
-      const held = await scopesNow(context, session)
-      if (scopes.every((scope) => held.includes(scope))) return
+      // This answer may have the scopes of just before the decision.
+      const held = (await client.status()).scopes
+      if (scopes.every((scope) => coversAny(held, scope))) return
       throw new CliError(
         'request_rejected',
         `Request ${id} was rejected, has expired, or was approved in part.`,
@@ -76,13 +76,4 @@ async function untilDecided(
     )
     await pause(POLL_MS, context.signal)
   }
-}
-
-/**
- * A kept access token shows only the scopes of its login, and the first answer may be from just before the decision.
- * With the token that takes its place, what comes after `request` has the scopes, too.
- */
-async function scopesNow(context: Context, { target, login }: AgentSession): Promise<readonly string[]> {
-  await cacheOf(context, target.server.text, login.auth)?.save(undefined)
-  return (await (await clientFor(context, target, login.auth)).status()).scopes
 }

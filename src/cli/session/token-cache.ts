@@ -52,7 +52,8 @@ export function digest(...parts: readonly string[]): string {
 function readToken(text: string): AccessToken | undefined {
   const value = JSON.parse(text) as Partial<AccessToken> | null
   if (typeof value?.token !== 'string') return undefined
-  const { token, expiresAt, renewAt, scope } = value
+  const { token, expiresAt, renewAt, scope, requests } = value
   if (typeof expiresAt !== 'number' || typeof renewAt !== 'number') return undefined
-  return { token, expiresAt, renewAt, scope: String(scope ?? '') }
+  const kept = { token, expiresAt, renewAt, scope: String(scope ?? '') }
+  return Array.isArray(requests) ? { ...kept, requests } : kept
 }
