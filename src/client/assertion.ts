@@ -16,15 +16,16 @@ export interface AssertionClaims {
 
 const LIFETIME_SECONDS = 60
 
-/** A fresh client assertion for `private_key_jwt` (RFC 7523 §2.2): good once, for a minute. */
+/**
+ * A fresh client assertion for `private_key_jwt` (RFC 7523 §2.2): good once, for a minute. Without `iat`, by which
+ * it would be refused wherever our clock is some seconds ahead.
+ */
 export async function signAssertion(jwk: PrivateJwk, claims: AssertionClaims): Promise<string> {
-  const iat = Math.floor(claims.nowMs / 1_000)
   return signCompact(jwk, {
     iss: claims.clientId,
     sub: claims.clientId,
     aud: claims.audience,
-    iat,
-    exp: iat + LIFETIME_SECONDS,
+    exp: Math.floor(claims.nowMs / 1_000) + LIFETIME_SECONDS,
     jti: crypto.randomUUID(),
   })
 }

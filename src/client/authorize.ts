@@ -209,14 +209,41 @@ async function logIn(
     throw new MayflyError({ code: 'invalid_client', status: 0, message })
   }
   const issuer = auth.kind === 'private_key_jwt' ? (auth.issuer ?? (await askIssuer(sender, options))) : ''
-  const form = async () => ({
+  const form = (clock: () => number) => async () => ({
     grant_type: 'client_credentials',
-    ...(await proofOf(auth, issuer, now)),
+    ...(await proofOf(auth, issuer, clock)),
     ...(wish.scopes === undefined ? {} : { scope: wish.scopes.join(' ') }),
     ...(wish.audience === undefined ? {} : { audience: wish.audience }),
   })
-  const call: Call = { method: 'POST', path: '/oauth/token', form, retry: 'always', ...options }
-  return (await send<TokenAnswer>(sender, call)).body
+  const ask = async (clock: () => number) => {
+    const call = {
+      method: 'POST',
+      path: '/oauth/token',
+      form: form(clock),
+      retry: 'always',
+      ...options,
+    } as const
+    return (await send<TokenAnswer>(sender, call)).body
+  }
+  try {
+    return await ask(now)
+  } catch (error) {
+    const isRefused = error instanceof MayflyError && error.code === 'invalid_client'
+    if (!isRefused || auth.kind !== 'private_key_jwt') throw error
+    const aheadMs = await clockAhead(sender, now, options)
+    if (Math.abs(aheadMs) < CLOCK_MATTERS_MS) throw error
+    return ask(() => now() - aheadMs)
+  }
+}
+
+/** Less than what an assertion bears in either direction. */
+const CLOCK_MATTERS_MS = 30_000
+
+/** By how much our clock is ahead of the server's, to a second; 0 where the server does not say. */
+async function clockAhead(sender: Sender, now: () => number, { signal }: CallOptions): Promise<number> {
+  const reply = await send(sender, { method: 'GET', path: '/health', signal }).catch(() => undefined)
+  const time = Date.parse(reply?.header('date') ?? '')
+  return Number.isNaN(time) ? 0 : now() - time
 }
 
 async function askIssuer(sender: Sender, options: CallOptions): Promise<string> {
