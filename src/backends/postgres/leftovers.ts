@@ -1,45 +1,12 @@
-import type { Connections, Session } from './client.ts'
+import type { Session } from './client.ts'
 import type { Config } from './config.ts'
-import { joinRole, ROLE_PREFIX, ROLES_LOCKED } from './roles.ts'
-import { quoteIdentifier, quoteLiteral, setLockTimeout } from './statements.ts'
+import { quoteIdentifier, setLockTimeout } from './statements.ts'
 
 /** Each that is dropped holds a lock to the end of the transaction, and the server has room for some thousands. */
 const OBJECTS_AT_ONCE = 1_000
 
 /** How long DROP OWNED waits for who uses what it drops, in ms: all other changes wait behind it. */
 const DROP_LOCK_MS = 500
-
-/** On `pg_prepared_xacts p`. */
-export const preparedBy = (role: string) => `p.owner = ${quoteLiteral(role)}`
-
-/** Those of any credential that keep roles locked. */
-export const PREPARED_ROLES = `starts_with(p.owner::text, ${quoteLiteral(ROLE_PREFIX)}) AND EXISTS (
-  SELECT FROM pg_locks x JOIN pg_locks l ON l.virtualtransaction = x.virtualtransaction AND l.pid IS NULL
-   WHERE x.locktype = 'transactionid' AND x.transactionid = p.transaction AND x.pid IS NULL AND ${ROLES_LOCKED})`
-
-/**
- * Rolls back what credentials have prepared for a two-phase commit: it outlives sessions, keeps its locks (on the role's
- * own row as well), and could still be committed. By its owner, in its database, outside a transaction.
- */
-export async function endPrepared(
-  connections: Connections,
-  main: string,
-  which: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const left = await connections.apart(main, signal, async (session) => {
-    const rows = await session.query(`SELECT gid, database, owner FROM pg_prepared_xacts p WHERE ${which}`)
-    for (const owner of new Set(rows.map((row) => String(row['owner'])))) await joinRole(session, owner)
-    return rows
-  })
-  for (const { gid, database, owner } of left) {
-    await connections.use(String(database), signal, async (session) => {
-      await session.query(`SET ROLE ${quoteIdentifier(String(owner))}`)
-      await session.query(`ROLLBACK PREPARED ${quoteLiteral(String(gid))}`)
-      await session.query('RESET ROLE')
-    })
-  }
-}
 
 /**
  * In the database that `session` is connected to. Any role may make large objects, and DROP OWNED takes all in one
@@ -169,13 +136,22 @@ export async function revokeGrants(
   return last === undefined ? undefined : { classid: String(last['classid']), objid: String(last['objid']) }
 }
 
-/** Of other roles. */
-export async function revokeMemberships(session: Session, role: string, oid: string): Promise<void> {
+/** The same for some of its memberships of other roles, by the oid of these. */
+export async function revokeMemberships(
+  session: Session,
+  role: string,
+  oid: string,
+  after: string,
+): Promise<string | undefined> {
   const joined = await session.query(
-    'SELECT r.rolname FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid WHERE m.member = $1::oid',
-    [oid],
+    `SELECT r.oid::text, r.rolname FROM pg_roles r
+      WHERE r.oid > $2::oid AND EXISTS (SELECT FROM pg_auth_members m WHERE m.member = $1::oid AND m.roleid = r.oid)
+      ORDER BY r.oid LIMIT ${REVOKED_AT_ONCE}`,
+    [oid, after],
   )
   await session.run(joined.map(({ rolname }) => `REVOKE ${quoteIdentifier(String(rolname))} ${from(role)}`))
+  const last = joined.at(-1)
+  return last === undefined ? undefined : String(last['oid'])
 }
 
 const from = (role: string) => `FROM ${quoteIdentifier(role)} CASCADE`

@@ -7,15 +7,21 @@ import {
   disown,
   dropLargeObjects,
   dropSome,
-  endPrepared,
   type Place,
-  PREPARED_ROLES,
-  preparedBy,
   revokeGrants,
   revokeMemberships,
   START,
 } from './leftovers.ts'
-import { evictCredentials, findRole, joinRole, ROLES_LOCKED, terminateSessions } from './roles.ts'
+import { endPrepared, preparedBy, preparedHolding } from './prepared.ts'
+import {
+  evictCredentials,
+  findRole,
+  joinRole,
+  namesRole,
+  ROLES_LOCKED,
+  terminateSessions,
+  viaOf,
+} from './roles.ts'
 import { quoteIdentifier, setLockTimeout } from './statements.ts'
 
 /** A round that met a concurrent change is begun again from the start; every step may be repeated. */
@@ -30,8 +36,8 @@ const ROOM_ROUNDS = 40
  */
 const AGAIN = new Set(['XX000', '40001', '40P01', '2BP01', '42704', '23505'])
 
-/** How long NOLOGIN waits for the role's own row, in ms. */
-const ROW_LOCK_MS = 250
+/** How long NOLOGIN waits for the role's own row, and DROP ROLE for who has named the role, in ms. */
+const ROLE_LOCK_MS = 250
 /**
  * What it owns cannot be dropped at this time: others have built on it, it is more than the server has locks for, or
  * somebody is using it.
@@ -75,52 +81,85 @@ async function tryRevoke(
     (await connections.apart(main, signal, (session) => findRole(session, role))) ??
     (await connections.change(main, signal, (session) => findRole(session, role)))
   if (found === undefined) return true
-  await disable(connections, main, role, signal)
-  await endSessions(connections, main, found.oid, signal)
+  const ending: Ending = { connections, main, role, oid: found.oid, signal }
+  await disable(ending)
+  await endSessions(ending)
   await endPrepared(connections, main, preparedBy(role), signal)
   const databases = await connections.apart(main, signal, (session) => databasesOf(session, found.oid))
   for (const database of new Set([...databases, main])) {
     await shed(connections, settings, database, found.oid, signal)
     await letGo(connections, settings, database, { role, oid: found.oid }, signal)
   }
-  return connections.change(main, signal, async (session) => {
-    if ((await findRole(session, role)) === undefined) return true
-    await disown(session, role, settings)
-    // One that was past the check of LOGIN when it was taken away, and had not shown itself yet.
-    if ((await terminateSessions(session, found.oid)) > 0) return false
-    await session.run([`DROP ROLE ${quoteIdentifier(role)}`])
-    return true
-  })
+  return drop(ending, settings)
+}
+
+interface Ending {
+  readonly connections: Connections
+  readonly main: string
+  readonly role: string
+  readonly oid: string
+  readonly signal: AbortSignal
+}
+
+/**
+ * Does the work in a transaction, which waits no longer than `ROLE_LOCK_MS` for a lock: before the next, credentials are
+ * ended that hold one which `held` describes, whichever they are, and what they have prepared is rolled back.
+ */
+async function pastCredentials<T>(
+  { connections, main, signal }: Ending,
+  held: string,
+  transact: Connections['apart'],
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  for (let round = 1; ; round += 1) {
+    try {
+      return await transact(main, signal, async (session) => {
+        await session.run([setLockTimeout(ROLE_LOCK_MS)])
+        if (round > 1) await evictCredentials(session, held)
+        return work(session)
+      })
+    } catch (error) {
+      if (round >= ROUNDS || stateOf(error) !== LOCKED) throw error
+      await endPrepared(connections, main, preparedHolding(held), signal)
+    }
+  }
 }
 
 /**
  * Takes the login away. Whoever holds the credential can keep the role's own row locked, by ALTER ROLE CURRENT_USER in
- * a transaction left open or prepared, until PostgreSQL 14 also as another credential that it made a member: hence no
- * long wait, and who changes roles is ended before the next.
+ * a transaction left open or prepared, until PostgreSQL 14 also as another credential that it made a member.
  */
-async function disable(
-  connections: Connections,
-  main: string,
-  role: string,
-  signal: AbortSignal,
-): Promise<void> {
-  for (let held = false; ; held = true) {
-    try {
-      return await connections.apart(main, signal, async (session) => {
-        const now = await findRole(session, role)
-        if (now === undefined) return
-        await session.run([setLockTimeout(ROW_LOCK_MS)])
-        if (held) await evictCredentials(session, ROLES_LOCKED)
-        await joinRole(session, role)
-        await terminateSessions(session, now.oid)
-        if (!now.login) return
-        await session.run([`ALTER ROLE ${quoteIdentifier(role)} NOLOGIN VALID UNTIL '-infinity'`])
-      })
-    } catch (error) {
-      if (stateOf(error) !== LOCKED) throw error
-      await endPrepared(connections, main, PREPARED_ROLES, signal)
-    }
+function disable(ending: Ending): Promise<void> {
+  const { connections, role } = ending
+  return pastCredentials(ending, ROLES_LOCKED, connections.apart, async (session) => {
+    if ((await findRole(session, role))?.login !== true) return
+    await session.run([`ALTER ROLE ${quoteIdentifier(role)} NOLOGIN VALID UNTIL '-infinity'`])
+  })
+}
+
+/** Until PostgreSQL 14 they can keep us from joining the role, by a GRANT of it to ours left open or prepared. */
+async function endSessions(ending: Ending): Promise<void> {
+  const { connections, role, oid, signal } = ending
+  const end = async (session: Session) => {
+    await joinRole(session, role)
+    return terminateSessions(session, oid)
   }
+  // A transaction each: within one, pg_stat_activity shows the same picture for ever.
+  while ((await pastCredentials(ending, ROLES_LOCKED, connections.apart, end)) > 0) await pause(signal)
+}
+
+/** False: a session came in at the last moment. A GRANT to the role that is left open or prepared keeps it. */
+function drop(ending: Ending, settings: Config): Promise<boolean> {
+  const { connections, role, oid } = ending
+  return pastCredentials(ending, namesRole(oid), connections.change, async (session) => {
+    if ((await findRole(session, role)) === undefined) return true
+    await disown(session, role, settings)
+    // One that was past the check of LOGIN when it was taken away, and had not shown itself yet.
+    if ((await terminateSessions(session, oid)) > 0) return false
+    const names = [viaOf(role), role].map(quoteIdentifier).join(', ')
+    await session.run([setLockTimeout(ROLE_LOCK_MS), `DROP ROLE IF EXISTS ${names}`])
+    return true
+  })
 }
 
 /** Where it owns something or was granted something. 1260 is pg_authid; what is shared has dbid 0. */
@@ -151,7 +190,10 @@ async function letGo(
         const after: Place = place
         place = await change((session) => revokeGrants(session, role, oid, after))
       }
-      await change((session) => revokeMemberships(session, role, oid))
+      for (let place: string | undefined = '0'; place !== undefined; ) {
+        const after: string = place
+        place = await change((session) => revokeMemberships(session, role, oid, after))
+      }
     }
     throw error
   }
@@ -195,18 +237,6 @@ async function shed(
   } catch (error) {
     // What cannot be dropped by itself can perhaps with all the rest, and if not, DROP OWNED says so.
     if (signal.aborted || stateOf(error) === undefined) throw error
-  }
-}
-
-async function endSessions(
-  connections: Connections,
-  database: string,
-  oid: string,
-  signal: AbortSignal,
-): Promise<void> {
-  // A transaction each: within one, pg_stat_activity shows the same picture for ever.
-  while ((await connections.apart(database, signal, (session) => terminateSessions(session, oid))) > 0) {
-    await pause(signal)
   }
 }
 

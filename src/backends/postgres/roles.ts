@@ -7,6 +7,9 @@ export const ROLE_PREFIX = 'mf_'
 /** On `pg_locks l`: held by who has changed a role (pg_authid) or a membership (pg_auth_members). */
 export const ROLES_LOCKED = "l.relation IN (1260, 1261) AND l.mode = 'RowExclusiveLock'"
 
+/** On `pg_locks l`: held by who has granted something to the role, and by who wants to drop it. */
+export const namesRole = (oid: string) => `l.locktype = 'object' AND l.classid = 1260 AND l.objid = ${oid}`
+
 export interface FoundRole {
   readonly oid: string
   /** Whether it may still log in. */
@@ -33,6 +36,23 @@ export async function joinRole(session: Session, role: string): Promise<void> {
   if (rows[0]?.['joined'] === true) return
   const options = Number(rows[0]?.['version']) >= 160_000 ? ' WITH INHERIT TRUE, SET TRUE' : ''
   await session.run([`GRANT ${quoteIdentifier(role)} TO CURRENT_USER${options}`])
+}
+
+/** A role between the two: see `joinAround`. It ends with the role that it is named after. */
+export const viaOf = (role: string) => `${role}_via`
+
+/**
+ * Joins the role by way of another, made for that: until PostgreSQL 14 its holder can keep us from joining it, by a GRANT
+ * of it to ours that it has prepared, but not a role that nobody knows before it is a member.
+ */
+export async function joinAround(session: Session, role: string): Promise<void> {
+  const via = quoteIdentifier(viaOf(role))
+  await session.run([
+    `DROP ROLE IF EXISTS ${via}`,
+    `CREATE ROLE ${via}`,
+    `GRANT ${quoteIdentifier(role)} TO ${via}`,
+  ])
+  await joinRole(session, viaOf(role))
 }
 
 /** By oid: a name could be taken again. Returns how many sessions were seen. */

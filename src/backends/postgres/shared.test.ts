@@ -29,6 +29,14 @@ async function share(client: pg.Client, text: string): Promise<boolean> {
   return bench.server.version < 150_000
 }
 
+/** Where the server lets anybody prepare a transaction. */
+async function prepare(client: pg.Client, issued: Issued): Promise<void> {
+  const [{ max } = {}] = await bench.sql("SELECT current_setting('max_prepared_transactions') AS max")
+  const prepared = await client.query(`PREPARE TRANSACTION '${nameOf(issued)}'`).catch((error) => error)
+  if (max === '0') expect(prepared).toMatchObject({ code: '55000' })
+  else expect(await preparedBy(issued)).toHaveLength(1)
+}
+
 const admins = [
   ['a superuser', () => ({})],
   ['a role with CREATEROLE', () => admin],
@@ -63,14 +71,31 @@ describe.each(admins)('revoking, by %s, a role that its holder would share', (_,
     if (await share(owner, `GRANT ${nameOf(mine)} TO ${nameOf(other)}`)) {
       await member.query(`SET ROLE ${nameOf(mine)}; BEGIN; ALTER ROLE CURRENT_USER PASSWORD 'another'`)
       await member.query('RESET ROLE')
-      const [{ max } = {}] = await bench.sql("SELECT current_setting('max_prepared_transactions') AS max")
-      const prepared = await member.query(`PREPARE TRANSACTION '${nameOf(other)}'`).catch((error) => error)
-      if (max === '0') expect(prepared).toMatchObject({ code: '55000' })
-      else expect(await preparedBy(other)).toHaveLength(1)
+      await prepare(member, other)
     }
     await revoke(backend, mine)
     expect(await preparedBy(other)).toEqual([])
     await revoke(backend, other)
+  })
+
+  it('rolls back what keeps Mayfly from joining the role, prepared by its holder', async () => {
+    const backend = await bench.open(as())
+    const [mine, other] = [
+      await backend.issue(request([]), signal()),
+      await backend.issue(request([]), signal()),
+    ]
+    const to = 'username' in as() ? admin.username : bench.server.username
+    for (const issued of [mine, other]) {
+      const client = await login(issued)
+      if (await share(client, `BEGIN; GRANT ${nameOf(issued)} TO "${to}"`)) await prepare(client, issued)
+      await client.end()
+    }
+    await revoke(backend, mine)
+    expect(await preparedBy(mine)).toEqual([])
+    await revoke(backend, other)
+    const left = 'SELECT FROM pg_roles WHERE starts_with(rolname, $1)'
+    expect(await bench.sql(left, [nameOf(mine)])).toEqual([])
+    expect(await bench.sql(left, [nameOf(other)])).toEqual([])
   })
 
   it('ends a session that keeps Mayfly from joining the role, and holds up issuing', async () => {

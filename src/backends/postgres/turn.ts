@@ -1,6 +1,7 @@
 import { UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
 import type { Session } from './client.ts'
 import { LOCKED, sqlState } from './faults.ts'
+import { endPreparedHere, isPrepared, preparedHolding } from './prepared.ts'
 import { evictCredentials } from './roles.ts'
 import { setLockTimeout } from './statements.ts'
 
@@ -11,8 +12,11 @@ import { setLockTimeout } from './statements.ts'
 const LOCK = '120265298308217'
 
 /** Those who wait for it too: they stand before us. */
-const TURN = `l.locktype = 'advisory' AND l.objsubid = 1 AND a.datname = current_database() AND l.database = a.datid
+const TURN = `l.locktype = 'advisory' AND l.objsubid = 1
+  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
   AND (l.classid::bigint << 32 | l.objid::bigint) = ${LOCK}`
+
+const HELD = preparedHolding(TURN)
 
 const TAKE = `SELECT pg_advisory_xact_lock(${LOCK})`
 
@@ -42,7 +46,8 @@ const BEGIN_IN_TURN = [
 
 /**
  * Begins a transaction and waits until no other of ours is under way in this database. Any role may take an advisory
- * lock, and a credential that held this one would stop all issuing and revoking: its session is ended.
+ * lock, and a credential that held this one would stop all issuing and revoking: its session is ended, and what it has
+ * prepared is rolled back.
  */
 export async function beginInTurn(session: Session): Promise<void> {
   try {
@@ -50,6 +55,13 @@ export async function beginInTurn(session: Session): Promise<void> {
   } catch (error) {
     if (sqlState(error) !== LOCKED) throw error
     await session.run(['ROLLBACK TO turn', 'RELEASE turn'])
+    if (await isPrepared(session, HELD)) {
+      await session.run(['ROLLBACK'])
+      // Where that fails, another of ours is at it, or the wait shows that it is still held.
+      await endPreparedHere(session, BEGIN, HELD).catch(() => undefined)
+      await session.run(['ROLLBACK', 'RESET ROLE'])
+      await session.run([BEGIN])
+    }
     await evictCredentials(session, TURN)
     await session.run([TAKE])
   }
