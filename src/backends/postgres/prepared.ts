@@ -1,14 +1,12 @@
 import type { Connections, Session } from './client.ts'
-import { joinAround, ROLE_PREFIX, viaOf } from './roles.ts'
+import { isCredential, joinAround, viaOf } from './roles.ts'
 import { quoteIdentifier, quoteLiteral } from './statements.ts'
 
 /** On `pg_prepared_xacts p`. */
 export const preparedBy = (role: string) => `p.owner = ${quoteLiteral(role)}`
 
 /** Those of any credential that hold a lock of `pg_locks l` that `held` describes. */
-export const preparedHolding = (
-  held: string,
-) => `starts_with(p.owner::text, ${quoteLiteral(ROLE_PREFIX)}) AND EXISTS (
+export const preparedHolding = (held: string) => `${isCredential('p.owner')} AND EXISTS (
   SELECT FROM pg_locks x JOIN pg_locks l ON l.virtualtransaction = x.virtualtransaction AND l.pid IS NULL
    WHERE x.locktype = 'transactionid' AND x.transactionid = p.transaction AND x.pid IS NULL AND ${held})`
 

@@ -4,6 +4,9 @@ import { quoteIdentifier } from './statements.ts'
 /** Every role that we create begins so; no other is ever dropped or disconnected. */
 export const ROLE_PREFIX = 'mf_'
 
+/** Of a column that names a role. By all of its form: Mayfly's own may begin so too. */
+export const isCredential = (column: string) => `${column} ~ '^${ROLE_PREFIX}[0-9a-z]{26}$'`
+
 /** On `pg_locks l`: held by who has changed a role (pg_authid) or a membership (pg_auth_members). */
 export const ROLES_LOCKED = "l.relation IN (1260, 1261) AND l.mode = 'RowExclusiveLock'"
 
@@ -73,8 +76,7 @@ export async function evictCredentials(session: Session, held: string): Promise<
   const rows = await session.query(
     `SELECT DISTINCT a.usename AS role, a.pid, current_setting('server_version_num')::int < 160000 AS old
        FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-      WHERE starts_with(a.usename::text, $1) AND ${held}`,
-    [ROLE_PREFIX],
+      WHERE ${isCredential('a.usename')} AND ${held}`,
   )
   if (rows.length === 0) return
   await session.run([

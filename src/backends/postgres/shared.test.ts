@@ -1,4 +1,5 @@
-import type pg from 'pg'
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Bench, ended, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
 import type { Backend, Issued } from '../kind.ts'
@@ -115,4 +116,23 @@ describe.each(admins)('revoking, by %s, a role that its holder would share', (_,
     await revoke(backend, issued)
     await revoke(backend, fresh)
   })
+})
+
+it('ends no session of Mayfly, though its own role be called as those of credentials begin', async () => {
+  const backend = await bench.open(
+    await bench.createRole('CREATEROLE', `mf_${randomBytes(8).toString('hex')}`),
+  )
+  const other = new pg.Client({ connectionString: bench.database.url })
+  await other.connect()
+  await other.query('BEGIN; SELECT pg_advisory_xact_lock(120265298308217)')
+  let refused = 0
+  const issuing = [1, 2].map(() => backend.issue(request([]), signal()))
+  for (const one of issuing) one.catch(() => refused++)
+  // Who waits for the second time has looked who has the turn.
+  const again =
+    "SELECT FROM pg_stat_activity WHERE query = 'SELECT pg_advisory_xact_lock(120265298308217)' AND wait_event_type = 'Lock'"
+  while (refused === 0 && (await bench.sql(again)).length < 2);
+  await other.query('COMMIT')
+  for (const issued of await Promise.all(issuing)) await revoke(backend, issued)
+  await other.end()
 })
