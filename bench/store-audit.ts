@@ -51,7 +51,15 @@ function next(below: number): number {
 }
 
 const random = randomBytes(65_536)
+const OF_SYSTEM = ['credential.expired', 'credential.settled']
 const agentAt = (n: number) => `ag_${encodeTime(START + n)}${'0'.repeat(16)}`
+
+/** One in fifty by an administrator: the local host, or one of five agents. */
+function actorAt(action: string, agent: number): string {
+  const point = next(300)
+  if (point < 6) return point === 0 ? 'local' : agentAt(point)
+  return OF_SYSTEM.includes(action) ? 'system' : agentAt(agent)
+}
 
 function entryAt(n: number): AuditRow {
   const at = START + n * STEP_MS
@@ -65,7 +73,7 @@ function entryAt(n: number): AuditRow {
     outcome: 'ok',
     agent_id: action === 'auth.failed' ? '' : agentAt(agent),
     agent_name: `agent-${agent}`,
-    actor: agentAt(agent),
+    actor: actorAt(action, agent),
     backend: action.startsWith('credential') ? `backend-${next(BACKENDS)}` : '',
     credential_id: action.startsWith('credential')
       ? `cred_${encodeTime(at - (at % 1_000))}${'0'.repeat(16)}`
@@ -136,17 +144,26 @@ const middle = lowestBodyAt(START + (ENTRIES / 2) * STEP_MS)
 const late = lowestBodyAt(START + ENTRIES * 0.9 * STEP_MS)
 const choices: Record<string, (() => Partial<AuditFilter>)[]> = {
   agent: [() => ({}), () => ({ agentId: agentAt(next(AGENTS)) })],
+  actor: [
+    () => ({}),
+    () => ({ actor: agentAt(next(AGENTS)) }),
+    () => ({ actor: agentAt(1 + next(5)) }),
+    () => ({ actor: 'local' }),
+    () => ({ actor: 'system' }),
+  ],
   backend: [() => ({}), () => ({ backend: `backend-${next(BACKENDS)}` })],
   action: [() => ({}), () => ({ action: 'credential.issued' }), () => ({ action: 'agent.created' })],
   from: [() => ({}), () => ({ from: middle })],
   before: [() => ({}), () => ({ before: late })],
 }
-const names = ['agent', 'backend', 'action', 'from', 'before']
+const names = ['agent', 'actor', 'backend', 'action', 'from', 'before']
+const suffix = (name: string, index: number) =>
+  name === 'actor' ? `(${['', 'agent', 'admin', 'local', 'system'][index]})` : index === 2 ? '(rare)' : ''
 let combinations: { label: string; make: () => AuditFilter }[] = [{ label: '', make: () => ({}) }]
 for (const name of names) {
   combinations = combinations.flatMap(({ label, make }) =>
     (choices[name] ?? []).map((choose, index) => ({
-      label: index === 0 ? label : `${label}${label === '' ? '' : '+'}${name}${index === 2 ? '(rare)' : ''}`,
+      label: index === 0 ? label : `${label}${label === '' ? '' : '+'}${name}${suffix(name, index)}`,
       make: () => ({ ...make(), ...choose() }),
     })),
   )

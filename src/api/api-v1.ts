@@ -85,6 +85,13 @@ export const AuditQuery = {
       description: 'id, or name: of whoever has it or had it last',
     }),
   ),
+  actor: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'who did it: an agent as above, `local` or `system`',
+    }),
+  ),
   action: Type.Optional(Type.String({ enum: ACTION_NAMES })),
   credential: Type.Optional(Type.String({ maxLength: 64 })),
 }

@@ -44,6 +44,8 @@ export interface AuditFilter {
   readonly until?: string | undefined
   /** Name or id. */
   readonly agent?: string | undefined
+  /** Who did it: a name or an id, `local` or `system`. */
+  readonly actor?: string | undefined
   readonly action?: string | undefined
   readonly credential?: string | undefined
 }

@@ -1,4 +1,5 @@
 import { ACTIONS } from '../domain/actions.ts'
+import { nameKey } from '../domain/agent.ts'
 import { parseDuration } from '../domain/duration.ts'
 import { isId, lowestBodyAt } from '../domain/ids.ts'
 import { DEFAULT_PAGE } from '../domain/limits.ts'
@@ -13,6 +14,8 @@ export interface AuditQuestion {
   readonly backend?: string | undefined
   /** A name, or an id `ag_…`; also of agents that have ended. */
   readonly agent?: string | undefined
+  /** Who did it: a name or an id as above, `local` or `system`. */
+  readonly actor?: string | undefined
   readonly action?: string | undefined
   readonly credential?: string | undefined
   /** ISO 8601, or a duration back from now. */
@@ -37,7 +40,8 @@ export async function queryAudit(
   question: AuditQuestion,
 ): Promise<AuditPage> {
   const seesAll = caller.kind === 'local' || coversAny(caller.scopes, AUDIT_SCOPE)
-  const filter = await readFilter(core, question)
+  const ownName = seesAll ? undefined : caller.agentName
+  const filter = await readFilter(core, question, ownName)
   if (filter === undefined) return { entries: [], nextCursor: undefined }
   if (!seesAll && caller.kind === 'agent') {
     if (filter.agentId !== undefined && filter.agentId !== caller.agentId)
@@ -58,10 +62,11 @@ async function readRows(core: Pick<Core, 'store'>, filter: AuditFilter, limit: n
   }
 }
 
-/** Undefined: nothing can match. */
+/** Undefined: nothing can match. `ownName` is that of an agent that sees no entries but its own. */
 async function readFilter(
   core: Pick<Core, 'store'>,
   question: AuditQuestion,
+  ownName: string | undefined,
 ): Promise<AuditFilter | undefined> {
   const now = core.store.now()
   if (question.action !== undefined && !(ACTIONS as readonly string[]).includes(question.action))
@@ -76,14 +81,29 @@ async function readFilter(
   const before = [until, question.cursor].filter((bound) => bound !== undefined).sort()[0]
   const agentId = question.agent === undefined ? undefined : await findAgentId(core, question.agent)
   if (question.agent !== undefined && agentId === undefined) return undefined
+  const actor = question.actor === undefined ? undefined : await findActor(core, question.actor, ownName)
+  if (question.actor !== undefined && actor === undefined) return undefined
   return {
     agentId,
+    actor,
     backend: question.backend,
     action: question.action,
     credentialId: question.credential,
     from,
     before,
   }
+}
+
+/** As it stands in the entries. Which name another's id has is not told to who sees no entries but its own. */
+async function findActor(
+  core: Pick<Core, 'store'>,
+  actor: string,
+  ownName: string | undefined,
+): Promise<string | undefined> {
+  const key = nameKey(actor)
+  if (key === 'local' || key === 'system') return key
+  const isTold = ownName === undefined || key === nameKey(ownName) || isId('agent', actor)
+  return isTold ? findAgentId(core, actor) : undefined
 }
 
 const ISO = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/

@@ -1,28 +1,41 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { AuditFilter } from './audit.ts'
-import { type IndexPrefix, listPrefixes } from './audit-prefixes.ts'
+import { listPrefixes } from './audit-prefixes.ts'
+import { type IndexPrefix, type Share, sharesOf } from './audit-shares.ts'
 import type { Engine } from './engine.ts'
 import type { Tables } from './schema.ts'
 
 /** Terms of one UNION ALL; SQLite allows 500. */
 const MAX_TERMS = 400
 
-/** The newest ids under every prefix of the index that the filter leaves open, newest first. */
-export function newestIds(engine: Engine, filter: AuditFilter, limit: number): Promise<string[]> {
-  const open = filter.backend === undefined || filter.action === undefined
-  return open && engine.dialect === 'postgres'
-    ? newestOfSeek(engine, filter, limit)
-    : newestOfUnion(engine, filter, limit)
+/** The newest ids under every prefix of the indexes that the filter leaves open, newest first. */
+export async function newestIds(engine: Engine, filter: AuditFilter, limit: number): Promise<string[]> {
+  const shares = sharesOf(filter).map((share) =>
+    engine.dialect === 'postgres' && isSought(share)
+      ? newestOfSeek(engine, share, limit)
+      : newestOfUnion(engine, share, limit),
+  )
+  return newestFirst((await Promise.all(shares)).flat(), limit)
+}
+
+/** What the system does as a rule is most of the table: PostgreSQL would compile one statement over it, in 50 ms. */
+function isSought({ isInOrder, within, actor, backend, action }: Share): boolean {
+  if (isInOrder || (actor === 'system' && within === undefined)) return false
+  return backend === undefined || action === undefined
+}
+
+function newestFirst(ids: string[], limit: number): string[] {
+  return ids.sort().reverse().slice(0, limit)
 }
 
 /** SQLite has no LATERAL, but compiles a union of many terms in no time. */
-async function newestOfUnion(engine: Engine, filter: AuditFilter, limit: number): Promise<string[]> {
+async function newestOfUnion(engine: Engine, share: Share, limit: number): Promise<string[]> {
   const { build, read } = engine
-  const all = await listPrefixes(engine, filter)
+  const all = await listPrefixes(engine, share)
   const ids: string[] = []
   for (let start = 0; start < all.length; start += MAX_TERMS) {
     const [head, ...rest] = all.slice(start, start + MAX_TERMS).map((prefix) => {
-      const term = matching(bounded(build.selectFrom('audit').select('id'), filter), prefix)
+      const term = matching(bounded(build.selectFrom('audit').select('id'), share), share, prefix)
       return build.selectFrom(term.orderBy('id', 'desc').limit(limit).as('t')).select('t.id')
     })
     if (head === undefined) break
@@ -30,17 +43,21 @@ async function newestOfUnion(engine: Engine, filter: AuditFilter, limit: number)
     const newest = build.selectFrom(union.as('u')).select('u.id').orderBy('u.id', 'desc').limit(limit)
     for (const row of await read<{ id: string }>(newest)) ids.push(row.id)
   }
-  return ids.sort().reverse().slice(0, limit)
+  return newestFirst(ids, limit)
 }
 
 /** PostgreSQL plans each term of a union (ms for a hundred), so it seeks and merges in one statement. */
 async function newestOfSeek(
   { build, read }: Engine,
-  { agentId, backend, action, from, before }: AuditFilter,
+  { leading, within, without, actor, backend, action, from, before }: Share,
   limit: number,
 ): Promise<string[]> {
-  const agent = agentId === undefined ? [] : [sql`agent_id = ${agentId}`]
-  const given = backend === undefined ? agent : [...agent, sql`backend = ${backend}`]
+  const first = leading.map(([name, value]) => sql`${sql.ref(name)} = ${value}`)
+  const given = [
+    ...first,
+    ...(backend === undefined ? [] : [sql`backend = ${backend}`]),
+    ...(within === undefined ? [] : [within]),
+  ]
   const open = [
     ...(backend === undefined ? ['backend'] : []),
     ...(action === undefined ? ['action'] : []),
@@ -51,9 +68,11 @@ async function newestOfSeek(
     ...given,
     ...open.map((name) => sql`${sql.ref(`audit.${name}`)} = ${sql.ref(`seek.${name}`)}`),
     ...(action === undefined ? [] : [sql`action = ${action}`]),
+    ...(actor === undefined ? [] : [sql`actor = ${actor}`]),
     ...(from === undefined ? [] : [sql`id >= ${from}`]),
     ...(before === undefined ? [] : [sql`id < ${before}`]),
   ]
+  const apart = action === undefined ? (without ?? []).map((one) => sql`seek.action <> ${one}`) : []
   const query = sql<{ id: string }>`WITH RECURSIVE seek AS (
       (SELECT ${columns} FROM audit WHERE ${all(given)} ORDER BY ${columns} LIMIT 1)
       UNION ALL
@@ -61,6 +80,7 @@ async function newestOfSeek(
         WHERE ${all([...given, sql`(${columns}) > (${reached})`])} ORDER BY ${columns} LIMIT 1) AS n
     ) SELECT t.id FROM seek CROSS JOIN LATERAL (SELECT id FROM audit
         WHERE ${all(under)} ORDER BY id DESC LIMIT ${limit}) AS t
+      WHERE ${all(apart)}
       ORDER BY t.id DESC LIMIT ${limit}`
   return (await read<{ id: string }>({ compile: () => query.compile(build) })).map((row) => row.id)
 }
@@ -76,6 +96,8 @@ export function bounded<O>(query: Entries<O>, { from, before }: AuditFilter): En
   return before === undefined ? lower : lower.where('id', '<', before)
 }
 
-function matching<O>(query: Entries<O>, prefix: IndexPrefix): Entries<O> {
-  return prefix.reduce((narrowed, [column, value]) => narrowed.where(column, '=', value), query)
+function matching<O>(query: Entries<O>, { within, actor }: Share, prefix: IndexPrefix): Entries<O> {
+  const equal = prefix.reduce((narrowed, [column, value]) => narrowed.where(column, '=', value), query)
+  const by = actor === undefined ? equal : equal.where('actor', '=', actor)
+  return within === undefined ? by : by.where(within)
 }

@@ -6,6 +6,8 @@ import type { AuditRow } from './schema.ts'
 
 export interface AuditFilter {
   agentId?: string | undefined
+  /** Who did it: an agent's id, `local` or `system`. */
+  actor?: string | undefined
   backend?: string | undefined
   action?: string | undefined
   credentialId?: string | undefined
@@ -15,8 +17,8 @@ export interface AuditFilter {
 }
 
 /**
- * Reading the audit. The two indexes are (agent, backend, action, id) and (backend, action, id): with every
- * column given they hold the answer in order. Where a column in the middle is not given, its distinct values
+ * Reading the audit. The indexes are (agent, backend, action, id), (backend, action, id), and three that begin with the
+ * actor (`audit-shares.ts`): with every column given they hold the answer in order. Where a column in the middle is not given, its distinct values
  * are few, so they are enumerated by index seeks and the newest of each are merged. No query scans what it does
  * not return, and none uses OFFSET.
  */
@@ -67,16 +69,17 @@ export function createAudit(engine: Engine) {
 
 async function queryEntries(engine: Engine, filter: AuditFilter, limit: number): Promise<AuditRow[]> {
   const { build, read } = engine
-  const { agentId, backend, action, credentialId } = filter
+  const { agentId, actor, backend, action, credentialId } = filter
   const entries = bounded(build.selectFrom('audit').selectAll(), filter).orderBy('id', 'desc').limit(limit)
   if (credentialId !== undefined) {
     let some = entries.where('credential_id', '=', credentialId)
     if (agentId !== undefined) some = some.where('agent_id', '=', agentId)
+    if (actor !== undefined) some = some.where('actor', '=', actor)
     if (backend !== undefined) some = some.where('backend', '=', backend)
     if (action !== undefined) some = some.where('action', '=', action)
     return read<AuditRow>(some)
   }
-  if (agentId === undefined && backend === undefined && action === undefined) return read<AuditRow>(entries)
+  if ([agentId, actor, backend, action].every((one) => one === undefined)) return read<AuditRow>(entries)
   const ids = await newestIds(engine, filter, limit)
   if (ids.length === 0) return []
   return read<AuditRow>(build.selectFrom('audit').selectAll().where('id', 'in', ids).orderBy('id', 'desc'))

@@ -34,6 +34,8 @@ describe('audit', () => {
     expect(await read('--action', 'credential.issued', '-n', '1')).toEqual(issued.slice(-1))
     expect(await read('--backend', 'demo', '--action', 'backend.created')).toHaveLength(1)
     expect(await read('--agent', world.agent.name, '--action', 'credential.issued')).toEqual(issued)
+    expect(await read('--actor', world.agent.name, '--action', 'credential.issued')).toEqual(issued)
+    expect(await read('--actor', 'local', '--action', 'credential.issued')).toEqual([])
     expect(await read('--agent', world.agent.id, '--since', '1h', '--until', '2020-01-01')).toEqual([])
     expect(await read('--since', '2099-01-01')).toEqual([])
     expect(await read('-n', '0')).toEqual([])

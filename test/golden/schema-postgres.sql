@@ -137,6 +137,21 @@ CREATE UNIQUE INDEX agents_living_name ON public.agents USING btree (name_key) W
 CREATE INDEX agents_name ON public.agents USING btree (name_key, id);
 CREATE UNIQUE INDEX agents_pkey ON public.agents USING btree (id);
 CREATE INDEX agents_policy ON public.agents USING btree (policy) WHERE ((ended_at IS NULL) AND (policy IS NOT NULL));
+CREATE INDEX audit_actor ON public.audit USING btree (actor, id) WHERE (actor <>
+CASE
+    WHEN (action = ANY (ARRAY['credential.expired'::text, 'credential.settled'::text])) THEN 'system'::text
+    ELSE agent_id
+END);
+CREATE INDEX audit_actor_agent ON public.audit USING btree (actor, agent_id, backend, action, id) WHERE (actor <>
+CASE
+    WHEN (action = ANY (ARRAY['credential.expired'::text, 'credential.settled'::text])) THEN 'system'::text
+    ELSE agent_id
+END);
+CREATE INDEX audit_actor_backend ON public.audit USING btree (actor, backend, action, id) WHERE (actor <>
+CASE
+    WHEN (action = ANY (ARRAY['credential.expired'::text, 'credential.settled'::text])) THEN 'system'::text
+    ELSE agent_id
+END);
 CREATE INDEX audit_agent ON public.audit USING btree (agent_id, backend, action, id);
 CREATE INDEX audit_backend ON public.audit USING btree (backend, action, id);
 CREATE INDEX audit_credential ON public.audit USING btree (credential_id, id) WHERE (credential_id IS NOT NULL);

@@ -171,6 +171,9 @@ CREATE INDEX agents_ending ON agents (expires_at) WHERE ended_at IS NULL AND exp
 CREATE UNIQUE INDEX agents_living_name ON agents (name_key) WHERE ended_at IS NULL;
 CREATE INDEX agents_name ON agents (name_key, id);
 CREATE INDEX agents_policy ON agents (policy) WHERE ended_at IS NULL AND policy IS NOT NULL;
+CREATE INDEX audit_actor ON audit (actor, id) WHERE actor <> CASE WHEN action IN ('credential.expired', 'credential.settled') THEN 'system' ELSE agent_id END;
+CREATE INDEX audit_actor_agent ON audit (actor, agent_id, backend, action, id) WHERE actor <> CASE WHEN action IN ('credential.expired', 'credential.settled') THEN 'system' ELSE agent_id END;
+CREATE INDEX audit_actor_backend ON audit (actor, backend, action, id) WHERE actor <> CASE WHEN action IN ('credential.expired', 'credential.settled') THEN 'system' ELSE agent_id END;
 CREATE INDEX audit_agent ON audit (agent_id, backend, action, id);
 CREATE INDEX audit_backend ON audit (backend, action, id);
 CREATE INDEX audit_credential ON audit (credential_id, id) WHERE credential_id IS NOT NULL;

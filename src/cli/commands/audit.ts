@@ -8,6 +8,7 @@ import { type Context, defineVerb } from '../verb.ts'
 interface Options {
   readonly backend?: string
   readonly agent?: string
+  readonly actor?: string
   readonly action?: string
   readonly credential?: string
   readonly since?: string
@@ -25,6 +26,7 @@ export const verb = defineVerb<Options>({
   options: [
     { flags: '--backend <name>', description: 'of this backend' },
     { flags: '--agent <name>', description: 'of this agent, by its name or id' },
+    { flags: '--actor <name>', description: 'done by this agent, by `local` or by `system`' },
     { flags: '--action <action>', description: 'of this action, such as credential.issued' },
     { flags: '--credential <id>', description: 'of this credential' },
     { flags: '--since <time>', description: 'not before: 2026-01-31T12:00:00Z, or 1h ago as 1h' },
@@ -36,6 +38,7 @@ export const verb = defineVerb<Options>({
   examples: [
     { command: 'mayfly audit --since 1h', about: 'what happened in the last hour' },
     { command: 'mayfly audit --follow --agent ci-42', about: 'what an agent does now' },
+    { command: 'mayfly audit --actor alice --since 1d', about: 'what an administrator did, to whomever' },
     {
       command: 'mayfly audit --all --json --action credential.issued',
       about: 'every issue, one JSON object a line',
@@ -49,12 +52,12 @@ export const verb = defineVerb<Options>({
   admin: true,
   run: async (context, options) => {
     const limit = limitOf(options)
-    const { backend, agent, action, credential, since, until } = options
+    const { backend, agent, actor, action, credential, since, until } = options
     if (options.follow === true && until !== undefined)
       throw usage('--follow has no end, so --until makes no sense with it.')
     await checkAction(action)
     const client = await openAdminClient(context)
-    const filter = { backend, agent, action, credential, since, until }
+    const filter = { backend, agent, actor, action, credential, since, until }
     const batches =
       options.follow === true
         ? followEntries(context, client, filter, limit)
