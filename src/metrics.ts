@@ -159,13 +159,30 @@ function backlogGauges(
     readAt = performance.now()
     const open = await backends()
     await onOpen(open)
+    const backlogs = await readBacklogs(store, open)
+    // At once, so that nobody who asks meanwhile sees a part of it.
     for (const gauge of [active, revoking, stuck, lag]) gauge.reset()
-    for (const { uid, name } of open) {
-      const backlog = await store.credentials.backlog(uid)
-      active.set({ backend: name }, backlog.open - backlog.unsettled)
-      revoking.set({ backend: name }, backlog.unsettled)
-      stuck.set({ backend: name }, backlog.stuck)
-      lag.set({ backend: name }, Math.max(0, store.now() - (backlog.earliest ?? store.now())) / 1_000)
+    for (const [backend, backlog] of backlogs) {
+      active.set({ backend }, backlog.active)
+      revoking.set({ backend }, backlog.unsettled)
+      stuck.set({ backend }, backlog.stuck)
+      lag.set({ backend }, backlog.lagMs / 1_000)
     }
   }
+}
+
+/** By name: a deleted backend that is not settled yet counts with the one that has its name now, and hides behind none. */
+async function readBacklogs(store: Store, open: readonly BackendName[]) {
+  const byName = new Map<string, { active: number; unsettled: number; stuck: number; lagMs: number }>()
+  for (const { uid, name } of open) {
+    const { open: all, unsettled, stuck, earliest } = await store.credentials.backlog(uid)
+    const others = byName.get(name) ?? { active: 0, unsettled: 0, stuck: 0, lagMs: 0 }
+    byName.set(name, {
+      active: others.active + all - unsettled,
+      unsettled: others.unsettled + unsettled,
+      stuck: others.stuck + stuck,
+      lagMs: Math.max(others.lagMs, store.now() - (earliest ?? store.now())),
+    })
+  }
+  return byName
 }
