@@ -9,8 +9,10 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...absent],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // What hangs is ended by these; what is merely slow, on a machine that others use, must pass.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     // Two cores, and servers beside the tests.
     maxWorkers: 2,
   },

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cpuMsOf } from '../test/support/cpu-time.ts'
 import { Secret } from './domain/secret.ts'
 import { createLogger, type LoggerOptions } from './log.ts'
 
@@ -219,12 +220,21 @@ test('any JSON goes through as one parsable line', () => {
   )
 })
 
-test('a hostile text is filtered in bounded time', () => {
+test('a hostile text is filtered in bounded time', async () => {
   const { log, lines } = capture()
-  const started = performance.now()
-  for (const piece of ['://a:', '-----BEGIN PRIVATE KEY-----', 'eyJ', 'password=', '1:', 'Bearer ', '\\"']) {
-    log.info({ text: piece.repeat(4_000) }, 'x')
-  }
+  const spent = await cpuMsOf(() => {
+    for (const piece of [
+      '://a:',
+      '-----BEGIN PRIVATE KEY-----',
+      'eyJ',
+      'password=',
+      '1:',
+      'Bearer ',
+      '\\"',
+    ]) {
+      log.info({ text: piece.repeat(4_000) }, 'x')
+    }
+  })
   expect(lines).toHaveLength(7)
-  expect(performance.now() - started).toBeLessThan(2_000)
+  expect(spent).toBeLessThan(2_000)
 })

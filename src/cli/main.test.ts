@@ -27,7 +27,7 @@ function mayfly(argv: string[], env: Record<string, string> = {}): Promise<Ended
     const options = {
       cwd: folder,
       env: { PATH: process.env['PATH'] ?? '', ...env },
-      timeout: 20_000,
+      timeout: 60_000,
     }
     const child = execFile(process.execPath, [MAIN, ...argv], options, (_, stdout, stderr) => {
       resolve({ code: child.exitCode, stdout, stderr })

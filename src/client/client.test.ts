@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type NewAgent, startApp, type TestApp } from '../../test/support/app.ts'
 import { startOAuthApp } from '../../test/support/oauth-app.ts'
 import { scripted, thrown } from '../../test/support/scripted-server.ts'
@@ -226,7 +226,7 @@ describe('logging in', () => {
     const [one, two] = [new AbortController(), new AbortController()]
     const call = thrown(client.revoke('cred_1', { signal: one.signal }))
     const other = thrown(client.status({ signal: two.signal }))
-    await vi.waitFor(() => expect(silent.seen).toHaveLength(1))
+    await expect.poll(() => silent.seen.length).toBe(1)
     one.abort(new Error('enough'))
     expect(await Promise.race([call, other])).toMatchObject({ message: 'enough' })
     two.abort(new Error('late'))

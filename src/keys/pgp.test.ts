@@ -109,5 +109,5 @@ describe.skipIf(!hasGpg)('with the real gpg and git', () => {
 
     await git('-c', 'user.name=x', '-c', 'user.email=x@x', 'commit', '-q', '--allow-empty', '-m', 'unsigned')
     await expect(git('verify-commit', 'HEAD')).rejects.toThrow()
-  }, 30_000)
+  })
 })

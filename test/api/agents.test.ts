@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 import { DIALECTS } from '../support/store.ts'
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -35,9 +36,10 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
   })
 
   test('creating takes less than an HTTP request should', async () => {
-    const started = performance.now()
-    for (let one = 0; one < 5; one += 1) await app.newAgent()
-    expect((performance.now() - started) / 5).toBeLessThan(500)
+    const spent = await cpuMsOf(async () => {
+      for (let one = 0; one < 5; one += 1) await app.newAgent()
+    })
+    expect(spent / 5).toBeLessThan(500)
   })
 
   test('only the name is required; without scopes it may do nothing', async () => {

@@ -37,7 +37,7 @@ const CASES: readonly (readonly [line: string, offered: readonly string[], not: 
 ]
 
 function run(program: string, args: readonly string[]): string {
-  const ended = spawnSync(program, args, { env, cwd: home, encoding: 'utf8', timeout: 20_000 })
+  const ended = spawnSync(program, args, { env, cwd: home, encoding: 'utf8', timeout: 60_000 })
   if (ended.error !== undefined) throw ended.error
   expect([ended.status, ended.stderr]).toEqual([0, ''])
   return ended.stdout

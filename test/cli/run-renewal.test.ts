@@ -37,7 +37,7 @@ test('a file is renewed before it ends, never half, and each old credential is r
   // None was left to expire: revoked while it lived.
   for (const record of records)
     expect(record).toMatchObject({ status: 'revoked', actions: ['credential.revoked', 'credential.issued'] })
-}, 30_000)
+})
 
 test('redaction knows the renewed ones too', async () => {
   const { env } = await newRunner(world)
@@ -74,7 +74,7 @@ test('while it cannot be renewed the old one stays, and it goes on when the serv
   expect(records.at(-1)).toMatchObject({ status: 'revoked' })
   expect(records.some(({ status }) => status === 'active')).toBe(false)
   await gate.close()
-}, 30_000)
+})
 
 test('a renewal that is under way when the command ends leaves nothing behind', async () => {
   const gate = await openGate(world.url)

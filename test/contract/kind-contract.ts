@@ -54,7 +54,7 @@ export function newRequest(
   }
 }
 
-const never = () => AbortSignal.timeout(20_000)
+const never = () => AbortSignal.timeout(60_000)
 
 /** What every kind promises (src/backends/kind.ts). */
 export function describeKind(name: string, open: () => Promise<OpenKind>): void {
@@ -62,7 +62,7 @@ export function describeKind(name: string, open: () => Promise<OpenKind>): void 
     let opened: OpenKind
     beforeAll(async () => {
       opened = await open()
-    }, 60_000)
+    })
     afterAll(() => opened?.close())
 
     describeShape(() => opened)

@@ -172,7 +172,7 @@ describe.skipIf(!canCompile)('a disk that fails (needs Linux and cc)', () => {
     child = await start()
     const { ids } = await child.look()
     for (const id of [...first, ...second]) expect(ids).toContain(id)
-  }, 30_000)
+  })
 
   test('a full disk: what ends something still goes through, out of the reserve', async () => {
     const kept = newIds(200)
@@ -210,7 +210,7 @@ describe.skipIf(!canCompile)('a disk that fails (needs Linux and cc)', () => {
     const { ids } = await child.look()
     expect(new Set(ids)).toEqual(new Set(kept))
     expect(ids).toHaveLength(kept.length)
-  }, 30_000)
+  })
 
   test('urgent changes that meet the full disk first, among others, are not the ones to suffer', async () => {
     await acknowledged(newIds(50))

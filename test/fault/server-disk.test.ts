@@ -96,9 +96,6 @@ describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and c
 
   test.each(['sync', 'write'])(
     '%s fails: nothing is acknowledged, not ready, then by itself again',
-    {
-      timeout: 120_000,
-    },
     async (how) => {
       const server = world.server()
       const kept = [await issue(server, agent.token), await issue(server, agent.token, { backend: 'tok' })]
@@ -118,9 +115,7 @@ describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and c
     },
   )
 
-  test('the disk fails with the upstream done: the account is taken back at once', {
-    timeout: 120_000,
-  }, async () => {
+  test('the disk fails with the upstream done: the account is taken back at once', async () => {
     const server = world.server()
     const before = await upstream.roles()
     proxy.arm({ at: 'answered', sees: ['CREATE ROLE', 'COMMIT'] }, () => {
@@ -136,7 +131,7 @@ describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and c
     await checkAll([await issue(server, agent.token)])
   })
 
-  test('a full disk: nothing new, but what is there can be ended', { timeout: 120_000 }, async () => {
+  test('a full disk: nothing new, but what is there can be ended', async () => {
     const server = world.server()
     const kept = [await issue(server, agent.token), await issue(server, agent.token, { backend: 'tok' })]
     const ended = [await issue(server, agent.token), await issue(server, agent.token, { backend: 'tok' })]

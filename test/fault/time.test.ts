@@ -32,7 +32,7 @@ afterAll(async () => {
 afterEach(() => world.close())
 
 describe('after kill -9 and a restart', () => {
-  test('an issued credential is known, lives on, and ends on time', { timeout: 120_000 }, async () => {
+  test('an issued credential is known, lives on, and ends on time', async () => {
     world = await openWorld()
     const first = await world.start()
     await addBackends(first, upstream.config())
@@ -44,6 +44,7 @@ describe('after kill -9 and a restart', () => {
     ])
     await first.kill()
     const server = await world.start()
+    const restarted = Date.now()
     const record = (id: string) => must(server, agent.token, 'GET', `/api/v1/credentials/${id}`)
     expect(await record(db.id)).toMatchObject({ id: db.id, expires_at: db.expires_at })
     if (Date.now() < Date.parse(db.expires_at) - 2_000) {
@@ -60,14 +61,14 @@ describe('after kill -9 and a restart', () => {
         const entries = await must<{ timestamp: string }[]>(server, undefined, 'GET', path)
         return entries.length > 0 && entries
       })
-      const late = Date.parse(entry?.timestamp ?? '') - Date.parse(one.expires_at)
-      expect(late).toBeGreaterThanOrEqual(0)
+      const at = Date.parse(entry?.timestamp ?? '')
+      expect(at).toBeGreaterThanOrEqual(Date.parse(one.expires_at))
       // The sweeper looks twice a second; the rest is for a slow machine.
-      expect(late).toBeLessThan(20_000)
+      expect(at - Math.max(Date.parse(one.expires_at), restarted)).toBeLessThan(20_000)
     }
   })
 
-  test('what ran out while nobody was there ends at the start', { timeout: 120_000 }, async () => {
+  test('what ran out while nobody was there ends at the start', async () => {
     world = await openWorld()
     const first = await world.start()
     await addBackends(first, upstream.config())
@@ -86,7 +87,7 @@ describe('after kill -9 and a restart', () => {
 })
 
 describe('SIGTERM', () => {
-  test('what is under way completes, and nothing is left pending', { timeout: 120_000 }, async () => {
+  test('what is under way completes, and nothing is left pending', async () => {
     world = await openWorld({ flags: ['--upstream-timeout', '20s'] })
     const server = await world.start()
     await addBackends(server, upstream.config(proxy.port))
@@ -114,7 +115,7 @@ describe('SIGTERM', () => {
     for (const one of [issued, ...done]) expect(held).toContain(roleOf(one.id))
   })
 
-  test('an upstream that hangs is undone after its deadline', { timeout: 120_000 }, async () => {
+  test('an upstream that hangs is undone after its deadline', async () => {
     world = await openWorld()
     const server = await world.start()
     await addBackends(server, upstream.config(proxy.port))

@@ -6,7 +6,9 @@ import { eventually, startApp, type TestApp } from '../support/app.ts'
 import { newEnrollee } from '../support/enrollee.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 
-const TIMES = 50
+const TIMES = 20
+/** Each rotation makes an RSA key, which takes from a tenth of a second to several. */
+const ROTATIONS = 5
 let server: TestPostgres
 let database: TestDatabase
 let a: TestApp
@@ -86,7 +88,7 @@ describe('two nodes on one PostgreSQL: what one ends, the very next request to t
 
   test('every access token, when the keys are rotated', async () => {
     const agent = await a.newAgent()
-    for (let time = 0; time < TIMES; time += 1) {
+    for (let time = 0; time < ROTATIONS; time += 1) {
       const token = await b.accessToken(agent)
       expect(await refusedBy(b, token)).toBe(false)
       expect((await a.admin('POST', '/v1/admin/keys/rotate')).status).toBe(200)
@@ -124,7 +126,7 @@ describe('the sweepers of two nodes', () => {
       (await a.admin('GET', `/v1/admin/audit?backend=${name}&action=credential.expired&limit=1000`)).body as {
         credential_id: string
       }[]
-    await eventually(async () => expect((await list()).length).toBeGreaterThanOrEqual(200), 20_000)
+    await eventually(async () => expect((await list()).length).toBeGreaterThanOrEqual(200))
     await Promise.all([a.sweep(), b.sweep()])
     const entries = await list()
     expect(entries).toHaveLength(200)
@@ -157,10 +159,7 @@ describe('the sweepers of two nodes', () => {
       (await a.admin('GET', `/v1/admin/audit?backend=${name}&action=${action}&limit=1000`)).body.map(
         (entry: { credential_id: string }) => entry.credential_id,
       )
-    await eventually(
-      async () => expect((await of('credential.settled')).length).toBeGreaterThanOrEqual(12),
-      20_000,
-    )
+    await eventually(async () => expect((await of('credential.settled')).length).toBeGreaterThanOrEqual(12))
     for (const action of ['credential.expired', 'credential.settled'])
       expect((await of(action)).sort()).toEqual([...ids].sort())
   })

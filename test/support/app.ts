@@ -276,7 +276,7 @@ function rawRequest(
 }
 
 /** Asks again and again until it holds; throws what it threw last. */
-export async function eventually<T>(ask: () => Promise<T>, ms = 10_000): Promise<T> {
+export async function eventually<T>(ask: () => Promise<T>, ms = 60_000): Promise<T> {
   const end = performance.now() + ms
   for (;;) {
     try {

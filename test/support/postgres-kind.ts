@@ -21,7 +21,7 @@ export interface Bench {
   close(): Promise<void>
 }
 
-export const signal = () => AbortSignal.timeout(20_000)
+export const signal = () => AbortSignal.timeout(60_000)
 
 /** A real server, or the one given, with one database; everything made in it is taken away at the end. */
 export async function openBench(given?: TestPostgres): Promise<Bench> {

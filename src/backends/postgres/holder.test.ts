@@ -14,7 +14,7 @@ beforeAll(async () => {
     `CREATE SCHEMA built; GRANT CREATE, USAGE ON SCHEMA built TO PUBLIC; CREATE TABLE built.orders (id int);
      INSERT INTO built.orders VALUES (42); GRANT SELECT ON built.orders TO "${admin.username}" WITH GRANT OPTION`,
   )
-}, 60_000)
+})
 afterAll(() => bench?.close())
 
 async function revoke(backend: Backend, issued: Issued): Promise<void> {
@@ -177,7 +177,7 @@ describe('revoking on a server of its own', () => {
     // It would drop what sessions have left behind.
     await own.sql('ALTER SYSTEM SET autovacuum = off')
     await server.restart()
-  }, 60_000)
+  })
   afterAll(() => own?.close())
 
   it('is done though its holder has taken every connection, long after Mayfly last had use for one', async () => {

@@ -7,7 +7,7 @@ let bench: Bench
 beforeAll(async () => {
   bench = await openBench()
   await bench.sql('CREATE SCHEMA closed; CREATE TABLE closed.t (id int)')
-}, 60_000)
+})
 afterAll(() => bench?.close())
 
 async function refusal(overrides: Partial<Config>): Promise<BackendError> {

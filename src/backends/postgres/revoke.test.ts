@@ -7,7 +7,7 @@ beforeAll(async () => {
   bench = await openBench()
   // PostgreSQL 15 took CREATE on public from everybody; older ones and these tests have it.
   await bench.sql('GRANT CREATE ON SCHEMA public TO PUBLIC; CREATE TABLE orders (id int)')
-}, 60_000)
+})
 afterAll(() => bench?.close())
 
 function revoke(backend: Backend, issued: { handle?: Handle }): Promise<void> {
@@ -104,7 +104,7 @@ describe('revoking', () => {
     expect(await bench.sql(granted, [mine.handle?.['username']])).toEqual([])
     await revoke(backend, other)
     await revoke(backend, mine)
-  }, 30_000)
+  })
 
   it('takes a role that somebody else has dropped as revoked', async () => {
     const backend = await bench.open()

@@ -9,7 +9,7 @@ let admin: { username: string; password: string }
 beforeAll(async () => {
   bench = await openBench()
   admin = await bench.createRole('CREATEROLE')
-}, 60_000)
+})
 afterAll(() => bench?.close())
 
 const nameOf = (issued: Issued) => String(issued.handle?.['username'])

@@ -8,7 +8,7 @@ import { fillStatement, findStatementFaults, quoteIdentifier, quoteList } from '
 let bench: Bench
 beforeAll(async () => {
   bench = await openBench()
-}, 60_000)
+})
 afterAll(() => bench?.close())
 
 const text = fc
