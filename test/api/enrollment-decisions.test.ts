@@ -3,7 +3,9 @@ import { createAgent } from '../../src/core/create-agent.ts'
 import { DAY_MS, HOUR_MS } from '../../src/domain/limits.ts'
 import { ADMIN_TOKEN, LOCAL, ORIGIN } from '../support/core.ts'
 import { newEnrollee } from '../support/enrollee.ts'
-import { call, code, decide, enroll, now, poll, test } from '../support/enrollment.ts'
+import { call, code, decide, enroll, now, poll, test, useFreshCore } from '../support/enrollment.ts'
+
+useFreshCore()
 
 describe('deciding', () => {
   const me = newEnrollee()

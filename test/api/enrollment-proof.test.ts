@@ -1,17 +1,24 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { newEnrollee } from '../support/enrollee.ts'
-import { code, decide, enroll, now, poll, test } from '../support/enrollment.ts'
+import { code, decide, enroll, now, poll, test, useSharedCore } from '../support/enrollment.ts'
 import { enrollmentRow } from '../support/store.ts'
+
+useSharedCore()
+/** Of an approved enrollment that nobody has collected. */
+async function approved(me: ReturnType<typeof newEnrollee>, name: string): Promise<string> {
+  const { id } = (await enroll(me, { name })).json
+  await decide(id, 'approve')
+  return id
+}
 
 describe('the proof', () => {
   const me = newEnrollee()
   const other = newEnrollee()
   const ec = newEnrollee('P-256')
   let id: string
-  beforeEach(async () => {
-    id = (await enroll(me)).json.id
-    await decide(id, 'approve')
+  beforeAll(async () => {
+    id = await approved(me, 'bot')
   })
   const at = (seconds: number) => Math.floor(now() / 1_000) + seconds
   const without = async (claim: string) => me.prove(id, now(), { change: { [claim]: undefined } })
@@ -95,16 +102,18 @@ describe('the proof', () => {
   })
 
   it('is good once', async () => {
-    const proof = await me.prove(id, now())
-    expect((await poll(id, proof)).status).toBe(200)
-    expect((await poll(id, proof)).status).toBe(401)
+    const own = await approved(me, 'once')
+    const proof = await me.prove(own, now())
+    expect((await poll(own, proof)).status).toBe(200)
+    expect((await poll(own, proof)).status).toBe(401)
   })
 
   it('may be as old as a minute, and remembered as long', async () => {
-    const proof = await me.prove(id, now() - 55_000)
-    expect((await poll(id, proof)).status).toBe(200)
+    const own = await approved(me, 'old')
+    const proof = await me.prove(own, now() - 55_000)
+    expect((await poll(own, proof)).status).toBe(200)
     for (const step of test.core.store.tokens.tidy(now())) await test.core.store.commit([step])
-    expect((await poll(id, proof)).status).toBe(401)
+    expect((await poll(own, proof)).status).toBe(401)
   })
 
   it.each(['enr_', 'ENR_01m7y253p8e54bd2j94v1j84fc', `enr_${'z'.repeat(26)}`, '%27', 'x'.repeat(256)])(

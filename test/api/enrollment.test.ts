@@ -6,8 +6,21 @@ import { expireEnrollments } from '../../src/core/expire-enrollments.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
 import { ADMIN_TOKEN, LOCAL, ORIGIN } from '../support/core.ts'
 import { newEnrollee } from '../support/enrollee.ts'
-import { call, code, decide, enroll, now, POLICIES, poll, RFC3339, test } from '../support/enrollment.ts'
+import {
+  call,
+  code,
+  decide,
+  enroll,
+  now,
+  POLICIES,
+  poll,
+  RFC3339,
+  test,
+  useFreshCore,
+} from '../support/enrollment.ts'
 import { enrollmentRow } from '../support/store.ts'
+
+useFreshCore()
 
 describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve) => {
   it('asks, waits, is approved, and reads its credentials, again if the reply was lost', async () => {

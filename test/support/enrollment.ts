@@ -1,4 +1,4 @@
-import { afterEach, beforeEach } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { compilePolicies, type PolicyEntry } from '../../src/config/policies.ts'
 import { adminPendingRoutes } from '../../src/http/v1/admin-pending.ts'
 import { adminPolicyRoutes } from '../../src/http/v1/admin-policies.ts'
@@ -8,7 +8,6 @@ import { statusRoutes } from '../../src/http/v1/status.ts'
 import { ADMIN_TOKEN, type TestCore, testCore } from './core.ts'
 import type { newEnrollee } from './enrollee.ts'
 
-/** The routes of enrollment over HTTP, on a fresh core for each test of the file that imports this. */
 export const POLICIES: PolicyEntry[] = [
   {
     name: 'ci',
@@ -25,15 +24,26 @@ export const POLICIES: PolicyEntry[] = [
 ]
 
 export let test: TestCore
-beforeEach(async () => {
+async function open(): Promise<void> {
   const policies = compilePolicies(POLICIES, (fault) => {
     throw fault
   })
   test = await testCore({ policies })
   for (const routes of [enrollRoutes, requestRoutes, adminPendingRoutes, adminPolicyRoutes, statusRoutes])
     routes(test.http)
-})
-afterEach(() => test.close())
+}
+
+/** The routes of enrollment over HTTP, on a core of its own for each test. */
+export function useFreshCore(): void {
+  beforeEach(open)
+  afterEach(() => test.close())
+}
+
+/** The same for the whole file, where no test is in another's way: a core takes longer to make than most tests. */
+export function useSharedCore(): void {
+  beforeAll(open)
+  afterAll(() => test.close())
+}
 
 export interface Sent {
   body?: object | string
