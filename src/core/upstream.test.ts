@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest'
+import { createBreaker } from '../backends/breaker.ts'
+import type { Issued, Kind } from '../backends/kind.ts'
+import type { OpenBackend } from '../backends/registry.ts'
+import type { Core } from './context.ts'
+import type { Plan } from './issue-plan.ts'
+import { signIn } from './upstream.ts'
+
+const NOW = 1_800_000_000_000
+const core = {
+  settings: { upstreamTimeoutMs: 1_000 },
+  store: { now: () => NOW },
+  trace: (_name, _attributes, work) => work(),
+} as Pick<Core, 'settings' | 'store' | 'trace'>
+
+/** What comes of an answer of the kind's. */
+function answered(issued: Issued, upstream: boolean) {
+  const backend = {
+    name: 'db',
+    type: 'fake',
+    kind: { upstream } as Kind,
+    breaker: createBreaker(() => NOW),
+    connect: async () => ({ issue: async () => issued }),
+  } as unknown as OpenBackend
+  const caller = { agentId: 'ag_1', agentName: 'one' }
+  const plan = { id: 'cred_1', backend, caller, scopes: [], params: {}, now: NOW, expiresAt: NOW + 60_000 }
+  return signIn(core, plan as unknown as Plan)
+}
+
+for (const upstream of [true, false]) {
+  it.each<[string, Issued]>([
+    ['neither secret nor fields', {}],
+    ['an empty secret', { secret: '' }],
+    ['an expiry that has passed', { secret: 's', upstreamExpiresAt: NOW }],
+    ['an expiry that is no time', { secret: 's', upstreamExpiresAt: Number.NaN }],
+    ['an expiry with a fraction', { secret: 's', upstreamExpiresAt: NOW + 1.5 }],
+  ])(`${upstream ? 'an upstream' : 'a signature'} with %s is an error of the backend`, async (_, issued) => {
+    await expect(answered(issued, upstream)).rejects.toMatchObject({ code: 'backend_error' })
+  })
+}
+
+it('promises no more than the upstream, and tells of what outlives the promise', async () => {
+  const ends = async (upstreamExpiresAt?: number) => {
+    const issued = { secret: 's', ...(upstreamExpiresAt === undefined ? {} : { upstreamExpiresAt }) }
+    const signed = await answered(issued, true)
+    return [signed.expiresAt - NOW, signed.upstreamExpiresAt]
+  }
+  expect(await ends()).toEqual([60_000, null])
+  expect(await ends(NOW + 59_000)).toEqual([59_000, null])
+  expect(await ends(NOW + 60_000)).toEqual([60_000, null])
+  expect(await ends(NOW + 61_000)).toEqual([60_000, NOW + 61_000])
+})
