@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { gone, newRunner, recordsOf } from '../cli/run-support.ts'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { gone, newRunner, openGate, recordsOf } from '../cli/run-support.ts'
 import { spawnCli, startWorld, type World } from '../cli/support.ts'
 import { eventually } from '../support/app.ts'
 
@@ -64,6 +64,24 @@ test('the guard of a run that ended by itself ends, and has nothing to do', asyn
   await eventually(async () => expect(await guards(agent.token)).toEqual([]))
   const [record] = await recordsOf(world, agent)
   expect(record?.actions).toEqual(['credential.revoked', 'credential.issued'])
+})
+
+test('a run that could not revoke ends all the same, and its guard goes on', async () => {
+  const { agent, env } = await newRunner(world)
+  const gate = await openGate(world.url)
+  onTestFinished(() => gate.close())
+  gate.on('DELETE', 'drop')
+  const run = spawnCli(['run', '--guard', '--backend', 'demo', '--', 'true'], {
+    env: { ...env, MAYFLY_SERVER: gate.url },
+  })
+  onTestFinished(() => void run.child.kill('SIGKILL'))
+  expect(await run.ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/could not be revoked/) })
+  expect(await recordsOf(world, agent)).toMatchObject([{ status: 'active' }])
+  gate.release('DELETE')
+  await eventually(async () => {
+    expect(await recordsOf(world, agent)).toMatchObject([{ status: 'revoked' }])
+  }, 25_000)
+  await eventually(async () => expect(await guards(agent.token)).toEqual([]))
 })
 
 test('without it the credentials end by their ttl', async () => {

@@ -15,15 +15,15 @@ const ROUND_MS = 15_000
 
 export const verb = defineVerb({
   description:
-    'Guards a `mayfly run --guard`, which starts it: when that is killed, it revokes what was got and removes the files.',
+    'Guards a `mayfly run --guard`, which starts it: when that is killed, or cannot revoke what was got, this does, and removes the files.',
   examples: [{ command: 'mayfly run --guard --backend demo -- ./job.sh', about: 'is how it is started' }],
   exits: [3, 4],
   ownSignals: true,
   run: async (context) => {
     // It ends with the run, and by nothing else.
     const release = takeSignals(() => {})
-    const { ids, directories, isDone } = await listen()
-    if (isDone) return
+    const { ids, directories, isSettled } = await listen()
+    if (isSettled) return
     for (const directory of directories) await rm(directory, { recursive: true, force: true }).catch(() => {})
     for (let round = 0; round < ROUNDS && ids.size > 0; round += 1) {
       if (round > 0) await pause(BETWEEN_MS, context.signal)
@@ -44,16 +44,16 @@ export const verb = defineVerb({
 async function listen() {
   const ids = new Set<string>()
   const directories: string[] = []
-  let isDone = false
+  let isSettled = false
   for await (const line of createInterface({ input: createReadStream('', { fd: PIPE }) })) {
     const message = parseMessage(line)
     if (message === undefined) continue
     if ('obtained' in message) ids.add(message.obtained)
     else if ('revoked' in message) ids.delete(message.revoked)
     else if ('directory' in message) directories.push(message.directory)
-    else isDone = true
+    else isSettled = message.settled
   }
-  return { ids, directories, isDone }
+  return { ids, directories, isSettled }
 }
 
 /** Undefined for half a line, which is what somebody may leave who is killed while writing it. */

@@ -3,12 +3,15 @@ import type { Writable } from 'node:stream'
 import { ownCommand } from '../git/own-command.ts'
 import type { Context, Globals } from '../verb.ts'
 
-/** What a run tells the process that guards it; a line each. The end of the pipe without `done` is its death. */
+/**
+ * What a run tells the process that guards it; a line each. `settled` is the last: whether all is revoked. The end of
+ * the pipe without it is the death of the run.
+ */
 export type GuardMessage =
   | { readonly obtained: string }
   | { readonly revoked: string }
   | { readonly directory: string }
-  | { readonly done: true }
+  | { readonly settled: boolean }
 
 /** Starts it. It is nobody's child and in no group of ours, so that it outlives a kill of the whole tree. */
 export function startGuard(context: Context): (message: GuardMessage) => void {
@@ -27,7 +30,7 @@ export function startGuard(context: Context): (message: GuardMessage) => void {
   shell.unref()
   return (message) => {
     pipe.write(`${JSON.stringify(message)}\n`)
-    if ('done' in message) pipe.end()
+    if ('settled' in message) pipe.end()
   }
 }
 

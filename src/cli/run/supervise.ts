@@ -64,8 +64,8 @@ export async function supervise(context: Context, wish: RunWish): Promise<number
     const { hardStop } = course
     const isSettled =
       ledger === undefined || (await settleAll(context, ledger, hardStop, end?.code, end?.drained))
-    // What could not be revoked is left to it.
-    if (isSettled) guard?.({ done: true })
+    // What could not be revoked is left to it; we wait for it no longer.
+    guard?.({ settled: isSettled })
     code = isSettled ? (end?.code ?? 1) : end?.code || 1
     course.close()
   }
