@@ -64,6 +64,16 @@ describe('login', () => {
     })
   })
 
+  test('another in the environment is used before it, and that is said', async () => {
+    const who = await stranger()
+    const env = { ...who.env, MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` }
+    expect(await runCli(['login'], { env, stdin: world.agent.token })).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/\nMAYFLY_TOKEN is set, and is used before this login: unset it\.\n$/),
+    })
+    expect(await runCli(['whoami'], { env })).toMatchObject({ code: 4 })
+  })
+
   test('typed at a terminal, it is not shown', async () => {
     const who = await stranger()
     const { code, stdout, stderr } = await runCli(['login'], {
@@ -185,8 +195,10 @@ describe('whose login goes where', () => {
     await writeFile(join(home, 't'), `${world.agent.token}\n`)
     expect(await runCli(['whoami'], { env: { ...env, MAYFLY_TOKEN_FILE: 't' } })).toMatchObject({ code: 0 })
     expect(await runCli(['whoami'], { env: { ...env, MAYFLY_TOKEN_FILE: 'absent' } })).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/absent: no such file or directory/),
+      code: 4,
+      stderr: expect.stringMatching(
+        /^mayfly: MAYFLY_TOKEN_FILE cannot be read: \S+absent: no such file or directory\. Put the secret there, or unset/,
+      ),
     })
     const both = { MAYFLY_TOKEN_FILE: 't', MAYFLY_TOKEN: world.agent.token }
     expect(await runCli(['whoami'], { env: { ...env, ...both } })).toMatchObject({ code: 2 })

@@ -3,13 +3,13 @@ import type { EnrollmentAnswer } from '../../client/sealed-answer.ts'
 import { readAssignments } from '../assignments.ts'
 import { shellQuote } from '../credential-variables.ts'
 import { lockEnrollment } from '../enroll/lock.ts'
-import { begin, dropOwn, findPresent, findTarget, loginVariables } from '../enroll/start.ts'
+import { begin, dropOwn, findPresent, findTarget } from '../enroll/start.ts'
 import { isSubmitted, type Submitted, submit } from '../enroll/submit.ts'
 import { removeUnderway } from '../enroll/underway.ts'
 import { EnrollmentEnded, explained, look, wait } from '../enroll/wait.ts'
 import { CliError, failureOf } from '../failure.ts'
 import { listing, plain } from '../output.ts'
-import { keepLogin } from '../session/keep-login.ts'
+import { keepLogin, noteVariables } from '../session/keep-login.ts'
 import { clientFor } from '../session/open.ts'
 import { DEFAULT_SERVER } from '../session/server-address.ts'
 import type { Target } from '../session/session.ts'
@@ -135,8 +135,7 @@ async function keep(
     },
     `This is now the agent ${agent.name}, with ${scopes}. Its key is kept in ${kept.title}.`,
   )
-  const [variable] = loginVariables(context)
-  if (variable !== undefined) context.out.note(`${variable} is set, and is used before this login: unset it.`)
+  noteVariables(context)
 }
 
 /** What somebody needs who approves it, and who compares what is asked with what is shown there. */

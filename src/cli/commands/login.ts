@@ -1,6 +1,6 @@
 import { type CliError, usage } from '../failure.ts'
 import { askSecret, readSecretFile } from '../prompt.ts'
-import { keepLogin } from '../session/keep-login.ts'
+import { keepLogin, noteVariables } from '../session/keep-login.ts'
 import { clientFor } from '../session/open.ts'
 import { authOf, type StoredSecret } from '../session/secrets.ts'
 import { readTarget } from '../session/session.ts'
@@ -52,6 +52,7 @@ export const verb = defineVerb<Options>({
       },
       `Logged in to ${target.server.text} as ${name}. The login is kept in ${kept.title}.`,
     )
+    noteVariables(context)
   },
 })
 

@@ -4,7 +4,7 @@ import { plain } from '../output.ts'
 import { ask } from '../prompt.ts'
 import { clientFor } from '../session/open.ts'
 import type { Profile } from '../session/profiles.ts'
-import { findLogin, givenOf, type Login, readTarget, type Target } from '../session/session.ts'
+import { findLogin, LOGIN_VARIABLES, type Login, readTarget, type Target } from '../session/session.ts'
 import type { Context } from '../verb.ts'
 import { loadUnderway, newKey, removeUnderway, saveUnderway, type Underway, type Wish } from './underway.ts'
 
@@ -58,19 +58,6 @@ export async function findPresent(
       return undefined
     throw error
   }
-}
-
-const LOGIN_VARIABLES = [
-  'MAYFLY_TOKEN',
-  'MAYFLY_TOKEN_FILE',
-  'MAYFLY_CLIENT_ID',
-  'MAYFLY_CLIENT_SECRET',
-  'MAYFLY_CLIENT_SECRET_FILE',
-]
-
-/** The names of those variables that are set. */
-export function loginVariables({ env }: Context): string[] {
-  return LOGIN_VARIABLES.filter((name) => givenOf(env[name]) !== undefined)
 }
 
 function withoutLogin(context: Context): Context {

@@ -1,13 +1,8 @@
+import { LOGIN_VARIABLES } from '../session/session.ts'
 import type { Surroundings } from '../surroundings.ts'
 
 /** What makes whoever has it the agent. */
-const LOGIN = new Set([
-  'MAYFLY_TOKEN',
-  'MAYFLY_TOKEN_FILE',
-  'MAYFLY_CLIENT_ID',
-  'MAYFLY_CLIENT_SECRET',
-  'MAYFLY_CLIENT_SECRET_FILE',
-])
+const LOGIN: ReadonlySet<string> = new Set(LOGIN_VARIABLES)
 
 /** The command is given credentials so that it needs no login of its own. */
 export function withoutLogin(env: Surroundings['env'], keepsLogin: boolean): Surroundings['env'] {

@@ -11,7 +11,7 @@ import {
   type StoredSecret,
   saveSecret,
 } from './secrets.ts'
-import type { Target } from './session.ts'
+import { givenOf, LOGIN_VARIABLES, type Target } from './session.ts'
 
 export interface NewLogin {
   readonly target: Target
@@ -60,6 +60,12 @@ async function keep(context: Context, { target, secret, agent, issuer }: NewLogi
   if (before !== undefined && before.secret_in !== kept.place)
     await removeSecret(context, name, before.secret_in).catch(() => {})
   return kept
+}
+
+/** After a login was kept: tells whoever has another in the environment that it comes first. */
+export function noteVariables({ env, out }: Context): void {
+  const variable = LOGIN_VARIABLES.find((name) => givenOf(env[name]) !== undefined)
+  if (variable !== undefined) out.note(`${variable} is set, and is used before this login: unset it.`)
 }
 
 /** All logins stand in one file: whoever changes it has read it before, and another must not have changed it since. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Auth } from '../../client/authorize.ts'
-import { CliError, EXIT, usage } from '../failure.ts'
+import { CliError, EXIT, failureOf, usage } from '../failure.ts'
 import type { Context } from '../verb.ts'
 import { checkProfileName, DEFAULT_PROFILE, type Profile, readProfiles } from './profiles.ts'
 import { authOf, type KeptSecret, loadSecret } from './secrets.ts'
@@ -77,6 +77,15 @@ export interface Login {
   readonly from: 'environment' | 'keychain' | 'file'
 }
 
+/** Those that `findLogin` looks at. */
+export const LOGIN_VARIABLES = [
+  'MAYFLY_TOKEN',
+  'MAYFLY_TOKEN_FILE',
+  'MAYFLY_CLIENT_ID',
+  'MAYFLY_CLIENT_SECRET',
+  'MAYFLY_CLIENT_SECRET_FILE',
+] as const
+
 /** MAYFLY_TOKEN, else MAYFLY_CLIENT_ID with MAYFLY_CLIENT_SECRET, else the profile; undefined when there is none. */
 export async function findLogin(context: Context, target: Target): Promise<Login | undefined> {
   const token = await variable(context, 'MAYFLY_TOKEN')
@@ -111,7 +120,16 @@ async function variable({ env, cwd }: Context, name: string): Promise<string | u
   if (value !== undefined && file !== undefined)
     throw usage(`${name} and ${name}_FILE are both set.`, 'Set one of them.')
   if (file === undefined) return value
-  const text = (await readFile(resolve(cwd, file), 'utf8')).trim()
+  const text = (await readFile(resolve(cwd, file), 'utf8').catch((cause) => cannotRead(name, cause))).trim()
   if (text === '') throw usage(`The file of ${name}_FILE is empty.`, 'Write the secret into it.')
   return text
+}
+
+/** A secret that is not mounted, most often. */
+function cannotRead(name: string, cause: unknown): never {
+  throw new CliError('login_not_read', `${name}_FILE cannot be read: ${failureOf(cause).message}`, {
+    exit: EXIT.unauthenticated,
+    hint: `Put the secret there, or unset ${name}_FILE.`,
+    cause,
+  })
 }
