@@ -29,6 +29,11 @@ export function isCreationRace(error: unknown): boolean {
   return [UNIQUE, '42P07', '42710'].includes(codeOf(error) ?? '')
 }
 
+/** Whoever answers does not take the parameters that a connection begins with: protocol_violation. */
+export function isStartRefused(error: unknown): boolean {
+  return codeOf(error) === '08P01'
+}
+
 /**
  * The connection went away, so whether a COMMIT was kept is unknown. SQLSTATE classes 08 and 57P0x, and
  * whatever has no five-character SQLSTATE (sockets, time-outs of the driver).

@@ -4,7 +4,7 @@ import type { CommitStats } from './engine.ts'
 import { asError, isFaultOfChange, isRetryable, isSpent, unreachable } from './postgres-errors.ts'
 import { isMergeable, mergeChanges } from './postgres-merge.ts'
 import { runTransaction } from './postgres-transaction.ts'
-import { readBack } from './postgres-unknown.ts'
+import { pidOf, readBack } from './postgres-unknown.ts'
 import { requireStorable } from './run.ts'
 
 const MAX_BATCH = 512
@@ -200,10 +200,6 @@ export class Lanes {
     this.stats.changes += changes
     this.stats.largestBatch = Math.max(this.stats.largestBatch, changes)
   }
-}
-
-function pidOf(client: pg.PoolClient): number | undefined {
-  return 'processID' in client && typeof client.processID === 'number' ? client.processID : undefined
 }
 
 /** Out of its transaction; a connection that cannot leave it is closed. */

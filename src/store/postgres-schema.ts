@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Migratable } from './migrate.ts'
-import { isCreationRace } from './postgres-errors.ts'
+import { isCreationRace, isStartRefused } from './postgres-errors.ts'
+import { pidOf } from './postgres-unknown.ts'
 
 const MIGRATION_LOCK = 0x6d617966
 
@@ -17,6 +18,25 @@ export async function refuseWeakSettings(pool: pg.Pool): Promise<void> {
     }
     if (name === 'server_encoding' && setting !== 'UTF8')
       throw new Error('the database must be encoded in UTF8')
+  }
+}
+
+const POOLED =
+  'PostgreSQL is reached through a pooler (such as pgbouncer). Give the address of the server itself in the database URL.'
+
+/**
+ * A session is ours for as long as its connection: it has our time-outs and statements, and is ended by the number that
+ * its server gave it when the connection is lost (`postgres-unknown.ts`). A pooler refuses the first, and gives another number.
+ */
+export async function refusePooler(pool: pg.Pool): Promise<void> {
+  const client = await pool.connect().catch((error: unknown) => {
+    throw isStartRefused(error) ? new Error(POOLED, { cause: error }) : error
+  })
+  try {
+    const answer = await client.query('SELECT pg_backend_pid() AS pid')
+    if (answer.rows[0]?.pid !== pidOf(client)) throw new Error(POOLED)
+  } finally {
+    client.release()
   }
 }
 

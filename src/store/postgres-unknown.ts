@@ -18,6 +18,11 @@ const FIRST_WAIT_MS = 100
 /** For each change: whether it was kept; undefined where it inserts nothing to tell by. */
 export type Verdicts = (boolean | undefined)[]
 
+/** The process id of the session, as its server told when the connection began. */
+export function pidOf(client: pg.PoolClient): number | undefined {
+  return 'processID' in client && typeof client.processID === 'number' ? client.processID : undefined
+}
+
 /**
  * The connection was lost before the reply came. Its backend may still be at work, so it is ended and seen to
  * be gone before our own ids are read back. Throws when the database cannot be asked for some seconds.

@@ -6,7 +6,7 @@ import type { Engine } from './engine.ts'
 import { migrate } from './migrate.ts'
 import { LANES, Lanes } from './postgres-lanes.ts'
 import { createPulse } from './postgres-pulse.ts'
-import { migratable, refuseWeakSettings } from './postgres-schema.ts'
+import { migratable, refusePooler, refuseWeakSettings } from './postgres-schema.ts'
 import { asValue } from './run.ts'
 
 const INT8 = 20
@@ -35,6 +35,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Engine> {
   if (reading === undefined || writing === undefined || beating === undefined) throw new Error('unreachable')
   const end = () => Promise.all([reading, writing, beating].map((pool) => pool.end()))
   try {
+    await refusePooler(writing)
     await refuseWeakSettings(writing)
     await migrate(migratable(writing))
     const lanes = new Lanes(writing, { application, onTrouble: options.onTrouble })

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Change, Step } from '../../src/store/change.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
+import { startPostgresProxy } from '../support/postgres-proxy.ts'
+import { startPostgresScript } from '../support/postgres-script.ts'
 import { agentRow, auditRow, credentialRow, openTestStore, T0, type TestStore } from '../support/store.ts'
 
 const by = { actor: 'local', ip_address: null, user_agent: null, auth_method: null, request_id: null }
@@ -191,6 +193,29 @@ describe('PostgreSQL that fails', () => {
     await admin.query(`ALTER DATABASE ${database.name} SET synchronous_commit = off`)
     await expect(openPostgres({ url: database.url })).rejects.toThrow('synchronous_commit=off')
     await admin.query(`ALTER DATABASE ${database.name} RESET synchronous_commit`)
+  })
+
+  test('a pooler is refused: one that takes no time-outs, and one that gives sessions a number of its own', async () => {
+    // As pgbouncer does without and with ignore_startup_parameters.
+    const refusing = await startPostgresScript((socket) => {
+      const fields = 'SFATAL\0C08P01\0Munsupported startup parameter: statement_timeout\0\0'
+      const head = Buffer.alloc(5, 'E')
+      head.writeInt32BE(4 + fields.length, 1)
+      socket.end(Buffer.concat([head, Buffer.from(fields)]))
+    })
+    const BACKEND_KEY_DATA = Buffer.from('K\0\0\0\x0c', 'latin1')
+    const numbering = await startPostgresProxy(server, undefined, 0, (answer) => {
+      const at = answer.indexOf(BACKEND_KEY_DATA)
+      if (at >= 0) answer.writeInt32BE(1_456_761_187, at + BACKEND_KEY_DATA.length)
+      return answer
+    })
+    for (const { port } of [refusing, numbering]) {
+      const url = new URL(database.url)
+      url.port = String(port)
+      await expect(openPostgres({ url: url.href })).rejects.toThrow('reached through a pooler')
+    }
+    refusing.close()
+    await numbering.close()
   })
 
   test('nodes that start at once on an empty database all start', async () => {

@@ -13,11 +13,12 @@ export interface PostgresProxy {
 /** The reply to SSLRequest (PostgreSQL protocol, §55.2.10), whose message is 8 bytes with this code. */
 const SSL_REQUEST = 80_877_103
 
-/** Stands before a PostgreSQL server, ends TLS where a key is given, and keeps what clients say. */
+/** Stands before a PostgreSQL server, ends TLS where a key is given, and keeps what clients say. Answers may be altered. */
 export async function startPostgresProxy(
   upstream: { host: string; port: number },
   tls?: { key: string; cert: string },
   port = 0,
+  alter: (answer: Buffer) => Buffer = (answer) => answer,
 ): Promise<PostgresProxy> {
   const said: Buffer[] = []
   const open = new Set<Socket>()
@@ -59,7 +60,7 @@ export async function startPostgresProxy(
       said.push(chunk)
       server.write(chunk)
     })
-    server.on('data', (chunk) => client.write(chunk))
+    server.on('data', (chunk) => client.write(alter(chunk)))
   }
 
   const { promise, resolve, reject } = Promise.withResolvers<void>()
