@@ -110,6 +110,8 @@ export async function runStatements(
     scopes: quoteList(values.scopes),
   }
   for (const statement of statements) await session.query(fillStatement(statement, filled))
+  // They may take another on, for which their connection would be kept.
+  await session.run(['RESET ROLE'])
 }
 
 /** PostgreSQL keeps microseconds; ISO 8601 in UTC is read the same under every DateStyle and TimeZone. */

@@ -126,6 +126,24 @@ describe('the check of a configuration', () => {
 })
 
 describe('own statements', () => {
+  it('may take another role on, which ends with the last of them', async () => {
+    const [admin, owner] = [await bench.createRole('CREATEROLE'), await bench.createRole('')]
+    await bench.sql(
+      `GRANT "${owner.username}" TO "${admin.username}"; CREATE SCHEMA theirs AUTHORIZATION "${owner.username}"`,
+    )
+    const statements = [`SET ROLE "${owner.username}"`, 'GRANT USAGE ON SCHEMA theirs TO {{name}}']
+    const backend = await bench.open({ ...admin, grant: 'statements', statements })
+    await backend.check(signal())
+    // On one connection, the second as whoever the first left it to.
+    for (const issued of [
+      await backend.issue(request(['x']), signal()),
+      await backend.issue(request(['x']), signal()),
+    ]) {
+      await (await login(issued)).end()
+      await backend.revoke?.(issued.handle ?? {}, signal())
+    }
+  })
+
   it('receive name, password, expiration and scopes, quoted', async () => {
     await bench.sql('CREATE TABLE closed.seen (name text, verifier text, until timestamptz, scopes text[])')
     const backend = await bench.open({
