@@ -2,6 +2,7 @@ import { covers } from '../../domain/scope.ts'
 import { BackendError } from '../kind.ts'
 import type { Session } from './client.ts'
 import { type Config, databasesOf } from './config.ts'
+import { isCredential } from './roles.ts'
 import { fillStatement, quoteIdentifier, quoteList, quoteLiteral } from './statements.ts'
 
 export type Access = 'read' | 'write'
@@ -66,26 +67,50 @@ export async function grantConnect(
   )
 }
 
-/** The ready-made templates, for one database that `session` is connected to. */
+/** Of `pg_class c`. */
+const OF_CREDENTIAL = `EXISTS (SELECT FROM pg_roles r WHERE r.oid = c.relowner AND ${isCredential('r.rolname')})`
+
+/**
+ * The ready-made templates, for one database that `session` is connected to. What credentials have made is passed over:
+ * its owner would keep all others from being granted anything.
+ */
 export async function grantSchemas(
   session: Session,
   role: string,
   schemas: readonly string[],
   access: Access,
 ): Promise<void> {
-  const missing = await session.query(
-    'SELECT s AS name FROM unnest($2::text[]) s WHERE NOT has_schema_privilege($1::name, s, $3)',
-    [role, schemas, 'USAGE'],
+  const found = await session.query(
+    `SELECT s AS name, has_schema_privilege($1::name, s, 'USAGE') AS usable, EXISTS (SELECT FROM pg_class c
+            WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = s) AND ${OF_CREDENTIAL}) AS mixed
+       FROM unnest($2::text[]) s`,
+    [role, schemas],
   )
   const to = `TO ${quoteIdentifier(role)}`
   const list = schemas.map(quoteIdentifier).join(', ')
   const tables = access === 'write' ? 'SELECT, INSERT, UPDATE, DELETE' : 'SELECT'
   const sequences = access === 'write' ? 'USAGE, SELECT, UPDATE' : 'SELECT'
+  const missing = found.filter(({ usable }) => usable !== true)
+  const mixed = found.some((row) => row['mixed'] === true)
   await session.run([
     ...missing.map((row) => `GRANT USAGE ON SCHEMA ${quoteIdentifier(String(row['name']))} ${to}`),
-    `GRANT ${tables} ON ALL TABLES IN SCHEMA ${list} ${to}`,
-    `GRANT ${sequences} ON ALL SEQUENCES IN SCHEMA ${list} ${to}`,
+    mixed
+      ? grantNamed(`GRANT ${tables} ON TABLE`, "'r', 'p', 'v', 'm', 'f'", schemas, to)
+      : `GRANT ${tables} ON ALL TABLES IN SCHEMA ${list} ${to}`,
+    mixed
+      ? grantNamed(`GRANT ${sequences} ON SEQUENCE`, "'S'", schemas, to)
+      : `GRANT ${sequences} ON ALL SEQUENCES IN SCHEMA ${list} ${to}`,
   ])
+}
+
+/** On all of these kinds (`pg_class.relkind`) but what credentials own. */
+function grantNamed(grant: string, kinds: string, schemas: readonly string[], to: string): string {
+  const body = `DECLARE named text; BEGIN
+    SELECT string_agg(format('%I.%I', n.nspname, c.relname), ', ') INTO named
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = ANY (${quoteList(schemas)}) AND c.relkind IN (${kinds}) AND NOT ${OF_CREDENTIAL};
+    IF named IS NOT NULL THEN EXECUTE ${quoteLiteral(`${grant} `)} || named || ${quoteLiteral(` ${to}`)}; END IF; END`
+  return `DO ${quoteLiteral(body)}`
 }
 
 export interface RoleValues {

@@ -136,3 +136,32 @@ it('ends no session of Mayfly, though its own role be called as those of credent
   for (const issued of await Promise.all(issuing)) await revoke(backend, issued)
   await other.end()
 })
+
+it.each(admins)(
+  'issues, for %s, also while a credential has tables of its own where others are granted',
+  async (_, as) => {
+    const name = `it's "mixed" \\ ${'username' in as() ? 'a' : 'b'}`
+    const schema = pg.escapeIdentifier(name)
+    await bench.sql(
+      `CREATE SCHEMA ${schema}; GRANT CREATE, USAGE ON SCHEMA ${schema} TO PUBLIC; CREATE TABLE ${schema}."an ""order" (id serial);
+     GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO "${admin.username}" WITH GRANT OPTION;
+     GRANT ALL ON ALL SEQUENCES IN SCHEMA ${schema} TO "${admin.username}" WITH GRANT OPTION`,
+    )
+    const backend = await bench.open({ ...as(), schemas: [name], grant: 'read-write' })
+    const first = await backend.issue(request(['*']), signal())
+    const owner = await login(first)
+    await owner.query(`CREATE TABLE ${schema}.mine (id serial)`)
+    await owner.query(
+      `BEGIN; GRANT SELECT ON ${schema}.mine TO PUBLIC; GRANT SELECT ON ${schema}.mine_id_seq TO PUBLIC`,
+    )
+    await backend.check(signal())
+    const second = await backend.issue(request(['*']), AbortSignal.timeout(4_000))
+    const client = await login(second)
+    await client.query(`INSERT INTO ${schema}."an ""order" DEFAULT VALUES`)
+    await expect(client.query(`INSERT INTO ${schema}.mine DEFAULT VALUES`)).rejects.toMatchObject({
+      code: '42501',
+    })
+    await revoke(backend, first)
+    await revoke(backend, second)
+  },
+)
