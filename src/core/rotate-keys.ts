@@ -26,9 +26,10 @@ export async function rotateKeys(
   const previousUntil = graceMs === undefined ? null : core.store.now() + graceMs
   const change: Step[] = [
     ...whileUnchanged(caller),
+    // First: on PostgreSQL another node's rotation is waited for here, and only a later step sees the key that it made.
+    { op: 'forget' },
     core.store.tokens.retireIssuerKeys(previousUntil ?? undefined),
     made.step,
-    { op: 'forget' },
     audit(core, caller, origin, {
       action: 'keys.rotated',
       details: { kid: made.kid, ...(graceMs === undefined ? {} : { grace_ms: graceMs }) },
