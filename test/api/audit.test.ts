@@ -193,6 +193,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     expect(second.body[0].id < body[0].id).toBe(true)
     const issued = await app.admin('GET', '/v1/admin/audit?backend=stock&action=credential.issued')
     expect(issued.body.map((entry: Entry) => entry.backend)).toEqual(['stock'])
+    expect((await app.admin('GET', `/v1/admin/audit?agent_id=${bob.id}&agent=ada`)).status).toBe(400)
   })
 
   test('denials and failed logins are recorded, a flood of the same once', async () => {

@@ -6,6 +6,7 @@ import { listTokens } from '../../core/list-tokens.ts'
 import { queryAudit } from '../../core/query-audit.ts'
 import { revokeCredential } from '../../core/revoke-credential.ts'
 import type { Status } from '../../domain/credential.ts'
+import { invalid } from '../../domain/problems.ts'
 import { linkNext, pageLimit } from '../paging.ts'
 import { presentEntry } from '../present-audit.ts'
 import { addRoute, type Http } from '../route.ts'
@@ -69,6 +70,8 @@ export function adminTokenRoutes(http: Http): void {
       response: { 200: Type.Array(AuditEntry) },
     },
     handle: async ({ caller, query: { agent_id, ...query }, request, reply }) => {
+      if (agent_id !== undefined && query.agent !== undefined)
+        throw invalid('"agent" and "agent_id" are one filter: give one of them.')
       const page = await queryAudit(core, caller, { ...query, agent: agent_id ?? query.agent })
       linkNext(reply, request, page.nextCursor)
       return page.entries.map(presentEntry)
