@@ -9,7 +9,7 @@ export const PageQuery = Type.Object(Page, { additionalProperties: false })
 export const Agent = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  scopes: Type.Array(Type.String()),
+  scopes: Type.Array(Type.String(), { description: 'all that it holds now, extra ones included' }),
   created_at: Timestamp,
   last_used: nullable(Timestamp),
   expires_at: nullable(Timestamp),

@@ -97,12 +97,10 @@ async function fromJwt(core: Parts, bearer: string, generation: number): Promise
 
 async function build(core: Parts, row: AgentRow, token: TokenPart, generation: number): Promise<Known> {
   const now = core.store.now()
-  const grants = (await core.store.agents.grantsOf(row.id)).filter(
-    (grant) => grant.expires_at === null || grant.expires_at > now,
-  )
-  const own = [...readScopes(row.scopes), ...grants.flatMap((grant) => readScopes(grant.scopes))]
+  const grants = livingGrants(await core.store.agents.grantsOf(row.id), now)
+  const own = heldScopes(row, grants)
   const ends = [token.expiresAt, row.expires_at, ...grants.map((grant) => grant.expires_at)]
-  const scopes = token.scopes === undefined ? [...new Set(own)] : intersectScopes(token.scopes, own)
+  const scopes = token.scopes === undefined ? own : intersectScopes(token.scopes, own)
   const caller: AgentCaller = {
     kind: 'agent',
     agentId: row.id,
@@ -131,6 +129,16 @@ function timedParts(row: AgentRow, grants: readonly AgentGrantRow[]): HeldScopes
 
 function isAlive(core: Parts, row: AgentRow | undefined): row is AgentRow {
   return row !== undefined && (row.expires_at === null || row.expires_at > core.store.now())
+}
+
+/** Those of `grants` that have not run out, whether or not the job that drops them has been there. */
+export function livingGrants(grants: readonly AgentGrantRow[], now: number): AgentGrantRow[] {
+  return grants.filter((grant) => grant.expires_at === null || grant.expires_at > now)
+}
+
+/** All that an agent holds, its extra grants being `grants`; without repetition. */
+export function heldScopes(row: Pick<AgentRow, 'scopes'>, grants: readonly AgentGrantRow[]): string[] {
+  return [...new Set([row, ...grants].flatMap(({ scopes }) => readScopes(scopes)))]
 }
 
 export function readScopes(json: string): string[] {

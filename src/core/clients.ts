@@ -1,5 +1,5 @@
 import type { PublicJwk } from '../keys/jwt-keys.ts'
-import { readScopes } from './callers.ts'
+import { heldScopes, livingGrants } from './callers.ts'
 import type { Core } from './context.ts'
 
 /** An agent as the OAuth client that it is. */
@@ -57,7 +57,7 @@ export function createClients(core: Pick<Core, 'store'>): Clients {
         known.delete(clientId)
         return undefined
       }
-      const grants = rows.filter((grant) => grant.expires_at === null || grant.expires_at > now)
+      const grants = livingGrants(rows, now)
       const client: Client = {
         agentId: row.id,
         agentName: row.name,
@@ -65,9 +65,7 @@ export function createClients(core: Pick<Core, 'store'>): Clients {
         version: row.version,
         secretHash: row.client_secret_hash,
         publicJwk: row.public_jwk === null ? undefined : (JSON.parse(row.public_jwk) as PublicJwk),
-        scopes: [
-          ...new Set([...readScopes(row.scopes), ...grants.flatMap((grant) => readScopes(grant.scopes))]),
-        ],
+        scopes: heldScopes(row, grants),
         createdAt: row.created_at,
         policy: row.policy,
         agentExpiresAt: row.expires_at,

@@ -2,13 +2,14 @@ import { nameKey } from '../domain/agent.ts'
 import { isId } from '../domain/ids.ts'
 import { Problem } from '../domain/problems.ts'
 import type { AgentWithUse } from '../store/agents.ts'
-import type { SigningKeyRow } from '../store/schema.ts'
-import { readScopes } from './callers.ts'
+import type { AgentGrantRow, SigningKeyRow } from '../store/schema.ts'
+import { heldScopes, livingGrants } from './callers.ts'
 import type { Core } from './context.ts'
 
 export interface AgentView {
   readonly id: string
   readonly name: string
+  /** All that it holds now, extra ones included. */
   readonly scopes: readonly string[]
   readonly createdAt: number
   readonly lastUsed: number | null
@@ -24,21 +25,27 @@ export async function listAgents(
   cursor: string | undefined,
   limit: number,
 ): Promise<AgentView[]> {
-  return (await core.store.agents.list(cursor, limit)).map((row) => viewOf(core, row))
+  const rows = await core.store.agents.list(cursor, limit)
+  const grants = Map.groupBy(
+    await core.store.agents.grantsOfAll(rows.map(({ id }) => id)),
+    (grant) => grant.agent_id,
+  )
+  return rows.map((row) => viewOf(core, row, grants.get(row.id) ?? []))
 }
 
 /** Throws `agent_not_found`. */
 export async function readAgent(core: Parts, name: string): Promise<AgentView> {
   const row = await core.store.agents.findByName(nameKey(name))
   if (row === undefined) throw new Problem('agent_not_found')
-  return viewOf(core, { ...row, last_used_at: await core.store.agents.lastUsed(row.id) })
+  const used = { ...row, last_used_at: await core.store.agents.lastUsed(row.id) }
+  return viewOf(core, used, await core.store.agents.grantsOf(row.id))
 }
 
-function viewOf(core: Parts, row: AgentWithUse): AgentView {
+function viewOf(core: Parts, row: AgentWithUse, grants: readonly AgentGrantRow[]): AgentView {
   return {
     id: row.id,
     name: row.name,
-    scopes: readScopes(row.scopes),
+    scopes: heldScopes(row, livingGrants(grants, core.store.now())),
     createdAt: row.created_at,
     lastUsed: core.lastUse.get(row.id) ?? row.last_used_at,
     expiresAt: row.expires_at,

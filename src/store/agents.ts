@@ -65,6 +65,10 @@ function agentReads(engine: Engine) {
     },
     grantsOf: (id: string): Promise<AgentGrantRow[]> =>
       read<AgentGrantRow>(build.selectFrom('agent_grants').selectAll().where('agent_id', '=', id)),
+    grantsOfAll: (ids: readonly string[]): Promise<AgentGrantRow[]> =>
+      ids.length === 0
+        ? Promise.resolve([])
+        : read<AgentGrantRow>(build.selectFrom('agent_grants').selectAll().where('agent_id', 'in', ids)),
     expiredGrants: (now: number, limit: number): Promise<AgentGrantRow[]> =>
       read<AgentGrantRow>(
         build.selectFrom('agent_grants').selectAll().where('expires_at', '<=', now).limit(limit),

@@ -112,3 +112,28 @@ describe('an agent that ends', () => {
     }
   })
 })
+
+test('the administrator sees all that an agent holds, extra scopes while they last', async () => {
+  const own = await startApp()
+  try {
+    const [one, other] = [await own.newAgent({ scopes: ['db:read'] }), await own.newAgent({ scopes: ['db'] })]
+    const wishes = [{ scopes: ['db:write', 'db:read'] }, { scopes: ['git'], expires_in: '1h' }]
+    for (const wish of wishes) {
+      const { id } = (await one.client.post('/v1/request', wish)).body
+      expect((await own.admin('POST', `/v1/admin/pending/${id}/approve`)).status).toBe(200)
+    }
+    const seen = async () => {
+      const listed = (await own.admin('GET', '/v1/admin/agents')).body as { id: string; scopes: string[] }[]
+      expect(listed.find(({ id }) => id === other.id)?.scopes).toEqual(['db'])
+      const scopes = listed.find(({ id }) => id === one.id)?.scopes
+      expect((await own.admin('GET', `/v1/admin/agents/${one.name}`)).body.scopes).toEqual(scopes)
+      expect((await one.client.get('/v1/status')).body.scopes).toEqual(scopes)
+      return scopes
+    }
+    expect(await seen()).toEqual(['db:read', 'db:write', 'git'])
+    own.advance(HOUR_MS)
+    expect(await seen()).toEqual(['db:read', 'db:write'])
+  } finally {
+    await own.close()
+  }
+})
