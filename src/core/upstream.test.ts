@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
 import { createBreaker } from '../backends/breaker.ts'
-import type { Issued, Kind } from '../backends/kind.ts'
+import { BackendError, type Issued, type Kind } from '../backends/kind.ts'
 import type { OpenBackend } from '../backends/registry.ts'
 import type { Core } from './context.ts'
 import type { Plan } from './issue-plan.ts'
-import { signIn } from './upstream.ts'
+import { asProblem, signIn } from './upstream.ts'
 
 const NOW = 1_800_000_000_000
 const core = {
@@ -38,6 +38,16 @@ for (const upstream of [true, false]) {
     await expect(answered(issued, upstream)).rejects.toMatchObject({ code: 'backend_error' })
   })
 }
+
+it.each([
+  ['of the kind', new BackendError('denied', 'It said no.', { detail: 'FATAL: hunter2' })],
+  ['of the kind, in time', new BackendError('unavailable', 'It is away.', { detail: 'FATAL: hunter2' })],
+  ['of a library', new Error('FATAL: hunter2')],
+])('what an upstream said, in an error %s, goes to the log and not to the caller', (_, error) => {
+  const problem = asProblem(error)
+  expect(problem.message).not.toContain('hunter2')
+  expect(problem.detail).toContain('FATAL: hunter2')
+})
 
 it('promises no more than the upstream, and tells of what outlives the promise', async () => {
   const ends = async (upstreamExpiresAt?: number) => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTES } from '../../src/http/route-table.ts'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
@@ -46,6 +47,21 @@ describe('every reply', () => {
     })
     expect(preflight.status).toBe(405)
   })
+})
+
+test('/docs runs its own script alone, and nobody frames it', async () => {
+  const page = await agent.client.get('/docs')
+  const policy = new Map(
+    page.headers
+      .get('content-security-policy')
+      ?.split('; ')
+      .map((part): [string, string] => [part.split(' ', 1)[0] ?? '', part.slice(part.indexOf(' ') + 1)]),
+  )
+  const [, script = ''] = /<script>(.*?)<\/script>/s.exec(page.text) ?? []
+  const hash = createHash('sha256').update(script).digest('base64')
+  expect([policy.get('default-src'), policy.get('frame-ancestors')]).toEqual(["'none'", "'none'"])
+  expect(policy.get('script-src')).toBe(`'sha256-${hash}'`)
+  expect(page.text.match(/<script/g)).toHaveLength(1)
 })
 
 describe('success statuses', () => {
