@@ -3,6 +3,7 @@ import { kinds } from './backends/index.ts'
 import type { Host } from './backends/kind.ts'
 import { createRegistry } from './backends/registry.ts'
 import type { Config } from './config/config.ts'
+import { ConfigError } from './config/fault.ts'
 import { loadMasterKeyText } from './config/master-key.ts'
 import { definitionOf } from './core/backend-definition.ts'
 import { createCallers } from './core/callers.ts'
@@ -24,6 +25,7 @@ import * as publicJwk from './keys/public-jwk.ts'
 import { createSealer, parseMasterKeys, type Sealer } from './keys/seal.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { StoreRefused } from './store/change.ts'
 import { openStore, type Store } from './store/open.ts'
 import { traced } from './trace.ts'
 import { VERSION } from './version.ts'
@@ -41,13 +43,17 @@ export interface App {
 
 /**
  * Puts the parts together, in the order in which they need each other; closes in reverse. Nothing listens yet.
- * The store, and with it the clock, may be opened in another way.
+ * The store, and with it the clock, may be opened in another way. Throws `ConfigError` for what the operator can mend.
  */
 export async function buildApp(config: Config, log: Log, open: typeof openStore = openStore): Promise<App> {
   const store = await open({
     directory: config.dataDir,
     databaseUrl: config.databaseUrl?.reveal(),
     onTrouble: (what, error) => log.error({ err: error }, what),
+  }).catch((error: unknown) => {
+    if (!(error instanceof StoreRefused)) throw error
+    const source = config.databaseUrl === undefined ? 'data_dir' : 'database_url'
+    throw new ConfigError([{ source, message: error.message }])
   })
   try {
     const sealer = await openSealer(config, store, log)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FIELDS } from '../config/schema.ts'
+import { openStore } from '../store/open.ts'
 
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 let folder: string
@@ -112,6 +113,24 @@ test('a wrong configuration is 2, one line a fault, without a stack', async () =
     'mayfly: m.yaml:1:1: "listn" is not a field (did you mean "listen"?)',
     'mayfly: m.yaml:2:1: master_key can only be given as the environment variable MAYFLY_MASTER_KEY',
   ])
+})
+
+test('a store that cannot be opened is 2 and one line', async () => {
+  const dataDir = join(folder, 'held')
+  const store = await openStore({ directory: dataDir })
+  const argv = ['server', '--data-dir', dataDir, '--listen', '127.0.0.1:0']
+  expect(await mayfly(argv)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `mayfly: data_dir: another process holds ${dataDir}: only one Mayfly may use a data directory\n`,
+  })
+  await store.close()
+  await writeFile(join(dataDir, 'mayfly.db'), 'not a database'.repeat(100))
+  expect(await mayfly(argv)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'mayfly: data_dir: file is not a database\n',
+  })
 })
 
 /** A real process with real signals around `keepRunning`; what it starts is given as code. */

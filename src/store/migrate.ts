@@ -1,3 +1,4 @@
+import { StoreRefused } from './change.ts'
 import * as initial from './migrations/0001-initial.ts'
 
 export interface Migration {
@@ -20,11 +21,11 @@ export interface Migratable {
   apply(statements: readonly string[], version: number): Promise<void>
 }
 
-/** Brings the schema to `SCHEMA_VERSION`. Throws when the database is newer than this program. */
+/** Brings the schema to `SCHEMA_VERSION`. Throws `StoreRefused` when the database is newer than this program. */
 export async function migrate(target: Migratable): Promise<void> {
   const found = await target.version()
   if (found > SCHEMA_VERSION) {
-    throw new Error(
+    throw new StoreRefused(
       `the database has schema ${found}, this Mayfly knows ${SCHEMA_VERSION}: run a newer Mayfly`,
     )
   }

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { StoreRefused } from './change.ts'
 import type { Migratable } from './migrate.ts'
 import { isCreationRace, isStartRefused } from './postgres-errors.ts'
 import { pidOf } from './postgres-unknown.ts'
@@ -12,12 +13,12 @@ export async function refuseWeakSettings(pool: pg.Pool): Promise<void> {
   )
   for (const { name, setting } of answer.rows as { name: string; setting: string }[]) {
     if (name !== 'server_encoding' && setting === 'off') {
-      throw new Error(
+      throw new StoreRefused(
         `PostgreSQL runs with ${name}=off: acknowledged credentials could be lost. Set it to on.`,
       )
     }
     if (name === 'server_encoding' && setting !== 'UTF8')
-      throw new Error('the database must be encoded in UTF8')
+      throw new StoreRefused('the database must be encoded in UTF8')
   }
 }
 
@@ -30,11 +31,11 @@ const POOLED =
  */
 export async function refusePooler(pool: pg.Pool): Promise<void> {
   const client = await pool.connect().catch((error: unknown) => {
-    throw isStartRefused(error) ? new Error(POOLED, { cause: error }) : error
+    throw isStartRefused(error) ? new StoreRefused(POOLED, { cause: error }) : error
   })
   try {
     const answer = await client.query('SELECT pg_backend_pid() AS pid')
-    if (answer.rows[0]?.pid !== pidOf(client)) throw new Error(POOLED)
+    if (answer.rows[0]?.pid !== pidOf(client)) throw new StoreRefused(POOLED)
   } finally {
     client.release()
   }

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
-import { type Change, type Outcome, StoreError } from './change.ts'
+import { type Change, type Outcome, StoreError, StoreRefused } from './change.ts'
 import { createClock } from './clock.ts'
 import { createBuilder } from './compile.ts'
 import type { CommitOptions, CommitStats, Engine } from './engine.ts'
@@ -232,7 +232,8 @@ class CommitQueue {
         opened.resolve(message.newestAt)
         return
       case 'refused':
-        opened.reject(new Error(message.message))
+        this.#closing = true
+        opened.reject(new StoreRefused(message.message))
         return
       case 'trouble':
         this.trouble = message.trouble
