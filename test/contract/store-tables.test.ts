@@ -50,8 +50,10 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
       end_reason: 'revoked',
       due_at: null,
     })
+    // Its end is the sweeper's to tell, whoever ends in between.
+    const expired = credentialRow({ ...own, expires_at: T0 + 77, due_at: T0 + 77 })
     const foreign = credentialRow()
-    const rows = [exact, soft, pending, ended, foreign]
+    const rows = [exact, soft, pending, ended, expired, foreign]
     await done(...rows.map((row) => insert('credentials', row)))
     const now = T0 + 77
     await done(
@@ -66,6 +68,7 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
         [soft.id, { ...soft, ...set, state: 'revoked', due_at: null, settled_at: now, handle: null }],
         [pending.id, { ...pending, ...set, state: 'revoking', due_at: now }],
         [ended.id, ended],
+        [expired.id, expired],
         [foreign.id, foreign],
       ]),
     )
@@ -90,6 +93,27 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     })
     await done(...store.credentials.endAll({ backend_uid: backend.uid }, 'backend_deleted', now + 1, by))
     expect(await store.audit.query({ agentId: agent.id }, 100)).toHaveLength(3)
+  })
+
+  test('what was in hand when a process died is due, and what is being retried keeps its turn', async () => {
+    const { store } = opened
+    const backend = backendRow()
+    const [active, claimed, retried] = [
+      credentialRow({ backend_uid: backend.uid }),
+      credentialRow({ backend_uid: backend.uid, state: 'revoking' }),
+      credentialRow({ backend_uid: backend.uid, state: 'revoking', attempts: 2 }),
+    ]
+    const rows = [active, claimed, retried]
+    await done(insert('backends', backend), ...rows.map((row) => insert('credentials', row)))
+    await done(store.credentials.voidClaims(T0 + 5))
+    const dueAt = async ({ id }: typeof active) => (await store.credentials.find(id))?.due_at
+    expect(await Promise.all(rows.map(dueAt))).toEqual([active.due_at, T0 + 5, retried.due_at])
+    // A backend is idle when nothing is left to end at its upstream.
+    await done(store.credentials.finishActive(active.id, 'revoked', 'revoked', T0))
+    await done(store.credentials.settle(retried.id, 'revoked', T0))
+    const idle = store.backends.requireIdle(backend.uid)
+    expect(await commit([idle])).toMatchObject({ reason: 'rows' })
+    await done(store.credentials.settle(claimed.id, 'revoked', T0), idle)
   })
 
   test('a credential moves only from the state it is in', async () => {

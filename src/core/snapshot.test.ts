@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest'
+import { createSnapshot } from './snapshot.ts'
+
+/** A reading is over when it is let go, with what was there when it began. */
+function store() {
+  const readings: ((value?: unknown) => void)[] = []
+  let content = 'first'
+  const snapshot = createSnapshot(async () => {
+    const read = content
+    await new Promise((resolve) => readings.push(resolve))
+    return read
+  })
+  const change = (value: string) => {
+    content = value
+  }
+  return { snapshot, readings, change }
+}
+
+it('is read once for all who ask at one generation, and kept for it', async () => {
+  const { snapshot, readings } = store()
+  const asked = [snapshot.at(1), snapshot.at(1)]
+  expect(readings).toHaveLength(1)
+  readings[0]?.()
+  expect(await Promise.all(asked)).toEqual(['first', 'first'])
+  expect(snapshot.at(1)).toBe('first')
+})
+
+it('gives whoever has seen a newer generation no reading that began before it', async () => {
+  const { snapshot, readings, change } = store()
+  const early = snapshot.at(1)
+  change('second')
+  const late = snapshot.at(2)
+  for (const end of readings) end()
+  expect([await early, await late]).toEqual(['first', 'second'])
+})
+
+it('keeps the newer of two readings, whichever ends last', async () => {
+  const { snapshot, readings, change } = store()
+  const early = snapshot.at(1)
+  change('second')
+  const late = snapshot.at(2)
+  readings[1]?.()
+  await late
+  readings[0]?.()
+  expect(await early).toBe('first')
+  expect(snapshot.at(2)).toBe('second')
+  expect(snapshot.at(1)).toBe('second')
+})
+
+it('is read again after a reading that failed', async () => {
+  let fails = true
+  const snapshot = createSnapshot(async () => {
+    if (fails) throw new Error('away')
+    return 'there'
+  })
+  await expect(snapshot.at(1)).rejects.toThrow('away')
+  fails = false
+  expect(await snapshot.at(1)).toBe('there')
+})
