@@ -83,6 +83,8 @@ function createPool(options: PostgresOptions, application: string, max: number):
     // Longer than the server's own: it is for a server that has gone silent.
     query_timeout: 15_000,
     keepAlive: true,
+    // Our statements read by index and little; where one looks dear to the planner, compiling it takes longer than it does.
+    options: '-c jit=off',
     application_name: application,
   })
   pool.on('error', (error) => options.onTrouble?.('a database connection was lost', error))

@@ -101,6 +101,10 @@ describe('two nodes on one PostgreSQL', () => {
     }
   })
 
+  test('no statement is compiled before it is run', async () => {
+    expect(await a.engine.prepare('SHOW jit')([])).toEqual([{ jit: 'off' }])
+  })
+
   test('many reads wait for no write and hold none up', async () => {
     const slow = a.engine.prepare('SELECT pg_sleep(1.5)')
     let read = 0
