@@ -58,7 +58,7 @@ const REVOKING: Table = [
   ['before the commit', before('credential.revoked', '{id}', 'COMMIT'), 'active'],
   ['after the commit', after('credential.revoked', '{id}', 'COMMIT'), 'ended'],
   ['during the upstream call', upstreamAt('answered', 'ALTER ROLE "{role}"', 'COMMIT'), 'ended'],
-  ['after the upstream call', upstreamAt('answered', 'DROP ROLE "{role}"', 'COMMIT'), 'ended'],
+  ['after the upstream call', upstreamAt('answered', 'DROP ROLE', '"{role}"', 'COMMIT'), 'ended'],
   ['before it is settled', before('credential.settled', '{id}', 'COMMIT'), 'ended'],
   ['after it is settled', after('credential.settled', '{id}', 'COMMIT'), 'ended'],
   ['before the reply', reply('DELETE /api/v1/credentials'), 'ended'],
