@@ -64,6 +64,7 @@ export function extraAgents(count: number, now: number): AgentRow[] {
       expires_at: null,
       ended_at: null,
       end_reason: null,
+      audiences: null,
     }
   })
 }

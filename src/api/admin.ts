@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { MAX_AUDIENCES } from '../domain/audience.ts'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { BackendInfo, CredentialStatus, UpstreamEnd } from './api-v1.ts'
 import { Duration, Name, nullable, Page, Scopes, Timestamp } from './shared.ts'
@@ -14,10 +15,27 @@ export const Agent = Type.Object({
   last_used: nullable(Timestamp),
   expires_at: nullable(Timestamp),
   policy: nullable(Type.String()),
+  audiences: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'what it may ask tokens for, beside the issuer and the audiences of the server; absent: none',
+    }),
+  ),
 })
 
 export const CreateAgent = Type.Object(
-  { name: Name, scopes: Type.Optional(Scopes), expires_in: Type.Optional(Duration) },
+  {
+    name: Name,
+    scopes: Type.Optional(Scopes),
+    expires_in: Type.Optional(Duration),
+    audiences: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
+        maxItems: MAX_AUDIENCES,
+        description: 'what it may ask tokens for, beside the issuer and the audiences of the server',
+        examples: [['sts.amazonaws.com']],
+      }),
+    ),
+  },
   { additionalProperties: false },
 )
 

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { isAudience } from '../domain/audience.ts'
 import { formatDuration, parseDuration } from '../domain/duration.ts'
 import type { Rate } from '../domain/policy.ts'
 import { parseRate } from '../domain/policy.ts'
@@ -144,9 +145,8 @@ export function parsePath(text: string): string {
   return text
 }
 
-/** A StringOrURI (RFC 7519 §2): with a colon it must be a URI. */
 export function parseAudience(text: string): string {
-  if (!/^[\x21-\x7e]{1,1024}$/.test(text) || (text.includes(':') && !URL.canParse(text))) {
+  if (!isAudience(text)) {
     throw new InvalidValue(`${quote(text)} is not an audience: a name without spaces, or a URI`)
   }
   return text

@@ -141,6 +141,11 @@ export function heldScopes(row: Pick<AgentRow, 'scopes'>, grants: readonly Agent
   return [...new Set([row, ...grants].flatMap(({ scopes }) => readScopes(scopes)))]
 }
 
+/** What an agent may ask tokens for, beside what all may. */
+export function readAudiences(row: Pick<AgentRow, 'audiences'> | undefined): string[] {
+  return JSON.parse(row?.audiences ?? '[]') as string[]
+}
+
 export function readScopes(json: string): string[] {
   return JSON.parse(json) as string[]
 }

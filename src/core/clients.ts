@@ -1,5 +1,5 @@
 import type { PublicJwk } from '../keys/jwt-keys.ts'
-import { heldScopes, livingGrants } from './callers.ts'
+import { heldScopes, livingGrants, readAudiences } from './callers.ts'
 import type { Core } from './context.ts'
 
 /** An agent as the OAuth client that it is. */
@@ -13,6 +13,8 @@ export interface Client {
   readonly publicJwk: PublicJwk | undefined
   /** All that the agent has, extra grants included. */
   readonly scopes: readonly string[]
+  /** What it may ask tokens for, beside the issuer and the audiences of the server. */
+  readonly audiences: readonly string[]
   readonly createdAt: number
   readonly policy: string | null
   /** Epoch ms. */
@@ -66,6 +68,7 @@ export function createClients(core: Pick<Core, 'store'>): Clients {
         secretHash: row.client_secret_hash,
         publicJwk: row.public_jwk === null ? undefined : (JSON.parse(row.public_jwk) as PublicJwk),
         scopes: heldScopes(row, grants),
+        audiences: readAudiences(row),
         createdAt: row.created_at,
         policy: row.policy,
         agentExpiresAt: row.expires_at,

@@ -1,10 +1,13 @@
 import { nameKey, requireName } from '../domain/agent.ts'
+import { isAudience } from '../domain/audience.ts'
 import { requireLifetime } from '../domain/duration.ts'
-import { Problem } from '../domain/problems.ts'
+import { invalid, Problem } from '../domain/problems.ts'
 import { coversAny, heldUntil, requireScopes } from '../domain/scope.ts'
 import type { Step } from '../store/change.ts'
 import type { AgentRow } from '../store/schema.ts'
 import { actorOf, audit } from './audit-entry.ts'
+import { requireWhole } from './authenticate.ts'
+import { readAudiences } from './callers.ts'
 import { commit, requireUnchanged, whileUnchanged } from './commit.ts'
 import type { Caller, Core, Origin } from './context.ts'
 
@@ -13,6 +16,7 @@ export interface AgentCommand {
   readonly scopes?: readonly string[] | undefined
   /** A duration as it was written. */
   readonly expires_in?: string | undefined
+  readonly audiences?: readonly string[] | undefined
 }
 
 /** What is told once. */
@@ -37,17 +41,20 @@ export async function createAgent(
   const lifetimeMs =
     command.expires_in === undefined ? undefined : requireLifetime(command.expires_in, 'expires_in')
   requireHeld(core, caller, { scopes, lifetimeMs }, origin)
+  const audiences = [...new Set(command.audiences)]
+  await requireAudiences(core, caller, audiences, origin)
   const made = await prepareAgent(core, {
     name: command.name,
     scopes,
     lifetimeMs,
+    audiences,
     createdBy: actorOf(caller),
   })
   const entry = audit(core, caller, origin, {
     action: 'agent.created',
     agent: made.agent,
     scopes,
-    details: { expires_at: made.agent.expires_at },
+    details: { expires_at: made.agent.expires_at, ...(audiences.length === 0 ? {} : { audiences }) },
   })
   const outcome = await commit(core, [...whileUnchanged(caller), ...made.steps, entry])
   requireUnchanged(outcome)
@@ -88,9 +95,29 @@ export function requireHeld(
   }
 }
 
+/** As with scopes: nobody lets another ask tokens for what they may not ask them for themselves. */
+async function requireAudiences(
+  core: Parts,
+  caller: Caller,
+  audiences: readonly string[],
+  origin: Origin,
+): Promise<void> {
+  if (!audiences.every(isAudience)) throw invalid('An audience is a name without spaces, or a URI.')
+  const beyond = audiences.filter((one) => !core.settings.audiences.includes(one))
+  if (caller.kind === 'local' || beyond.length === 0) return
+  requireWhole(core, caller, origin)
+  const own = readAudiences(await core.store.agents.findLiving(caller.agentId))
+  if (beyond.every((one) => own.includes(one))) return
+  core.denials.record(caller, origin, { action: 'auth.failed', details: { reason: 'audience_not_held' } })
+  throw new Problem('insufficient_scope', {
+    message: 'You can only allow audiences that you may ask tokens for yourself.',
+  })
+}
+
 export interface AgentPlan {
   readonly name: string
   readonly scopes: readonly string[]
+  readonly audiences?: readonly string[] | undefined
   readonly lifetimeMs?: number | undefined
   readonly policy?: string | undefined
   /** Enrolled public key, for `private_key_jwt`. */
@@ -124,6 +151,7 @@ export async function prepareAgent(core: Parts, plan: AgentPlan): Promise<Create
     expires_at: plan.lifetimeMs === undefined ? null : now + plan.lifetimeMs,
     ended_at: null,
     end_reason: null,
+    audiences: plan.audiences?.length ? JSON.stringify(plan.audiences) : null,
   }
   const signingKey = {
     key_id: pgp.keyId,

@@ -87,7 +87,7 @@ function decide(core: Parts, who: AuthenticatedClient, command: TokenCommand, or
       throw new OAuthRefusal('unsupported_grant_type', 'The only grant type is client_credentials.')
     return {
       ...decideScopes(who.client.scopes, command.scope),
-      audience: decideAudience(core.settings, command.audience, command.resource),
+      audience: decideAudience(core.settings, who.client, command),
     }
   } catch (error) {
     if (error instanceof OAuthRefusal)
@@ -116,14 +116,17 @@ function decideScopes(
 
 function decideAudience(
   settings: Parts['settings'],
-  audience: string | undefined,
-  resource: string | undefined,
+  client: Client,
+  { audience, resource }: TokenCommand,
 ): string {
   if (audience !== undefined && resource !== undefined && audience !== resource)
     throw new OAuthRefusal('invalid_target', '"audience" and "resource" name different targets.')
   const asked = audience ?? resource ?? settings.issuer
-  if (asked !== settings.issuer && !settings.audiences.includes(asked))
-    throw new OAuthRefusal('invalid_target', 'No tokens are issued for this audience.')
+  if (![settings.issuer, ...settings.audiences, ...client.audiences].includes(asked))
+    throw new OAuthRefusal(
+      'invalid_target',
+      'No tokens for this audience: an administrator allows it to an agent, or the server to all.',
+    )
   return asked
 }
 

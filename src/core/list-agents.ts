@@ -3,7 +3,7 @@ import { isId } from '../domain/ids.ts'
 import { Problem } from '../domain/problems.ts'
 import type { AgentWithUse } from '../store/agents.ts'
 import type { AgentGrantRow, SigningKeyRow } from '../store/schema.ts'
-import { heldScopes, livingGrants } from './callers.ts'
+import { heldScopes, livingGrants, readAudiences } from './callers.ts'
 import type { Core } from './context.ts'
 
 export interface AgentView {
@@ -15,6 +15,7 @@ export interface AgentView {
   readonly lastUsed: number | null
   readonly expiresAt: number | null
   readonly policy: string | null
+  readonly audiences: readonly string[]
 }
 
 type Parts = Pick<Core, 'store' | 'lastUse'>
@@ -50,6 +51,7 @@ function viewOf(core: Parts, row: AgentWithUse, grants: readonly AgentGrantRow[]
     lastUsed: core.lastUse.get(row.id) ?? row.last_used_at,
     expiresAt: row.expires_at,
     policy: row.policy,
+    audiences: readAudiences(row),
   }
 }
 

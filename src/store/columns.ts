@@ -24,6 +24,7 @@ export const COLUMNS: { readonly [T in Table]: Columns<T> } = {
     expires_at: 'bigint',
     ended_at: 'bigint',
     end_reason: 'text',
+    audiences: 'text',
   },
   agent_grants: { id: 'text', agent_id: 'text', scopes: 'text', created_at: 'bigint', expires_at: 'bigint' },
   agent_uses: { agent_id: 'text', last_used_at: 'bigint' },

@@ -1,5 +1,6 @@
 import { StoreRefused } from './change.ts'
 import * as initial from './migrations/0001-initial.ts'
+import * as agentAudiences from './migrations/0002-agent-audiences.ts'
 
 export interface Migration {
   readonly version: number
@@ -10,6 +11,7 @@ export interface Migration {
 /** Numbered and immutable: a released one is never edited, only followed. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'initial', statements: initial.statements },
+  { version: 2, name: 'agent-audiences', statements: agentAudiences.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

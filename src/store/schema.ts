@@ -29,6 +29,8 @@ export interface AgentRow {
   ended_at: Ms | null
   /** `deleted`, `expired` or `uncollected`. */
   end_reason: Text | null
+  /** JSON array of what it may ask tokens for, beside the issuer and the audiences of the server; NULL is none. */
+  audiences: Text | null
 }
 
 /** Extra scopes from an approved amendment. */

@@ -31,6 +31,8 @@ describe('agent create', () => {
       'demo:w',
       '--expires-in',
       '2h',
+      '--audience',
+      'sts.example',
     )
     expect([made.code, made.stderr]).toEqual([0, 'The token and the client secret are not shown again.\n'])
     const token = /^token: +(ckr_\S+)$/m.exec(made.stdout)?.[1]
@@ -38,6 +40,7 @@ describe('agent create', () => {
     expect(JSON.parse(status.stdout)).toMatchObject({ name: 'a1', scopes: ['demo:r', 'demo:w'] })
     const shown = await mayfly('agent', 'show', 'a1')
     expect(shown.stdout).toMatch(/^scopes: +demo:r, demo:w$/m)
+    expect(shown.stdout).toMatch(/^audiences: +sts\.example$/m)
     expect(shown.stdout).not.toContain(token)
   })
 

@@ -6,9 +6,13 @@ import pg from 'pg'
 import ts from 'typescript'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { COLUMNS } from '../../src/store/columns.ts'
+import { MIGRATIONS } from '../../src/store/migrate.ts'
+import { openStore } from '../../src/store/open.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
+import { migratable } from '../../src/store/postgres-schema.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import { startPostgres } from '../support/postgres.ts'
+import { agentRow, DIALECTS } from '../support/store.ts'
 
 interface Column {
   table: string
@@ -131,3 +135,33 @@ describe.each([
     expect(schema.columns).toHaveLength([...declared.values()].reduce((sum, one) => sum + one.size, 0))
   })
 })
+
+test.each(DIALECTS)(
+  'what a database of the first version holds is there in the newest on %s',
+  async (dialect) => {
+    const [directory, server] = [await mkdtemp(join(tmpdir(), 'mayfly-schema-')), await startPostgres()]
+    const database = await server.createDatabase()
+    const { audiences, ...row } = agentRow({ scopes: '["db:read"]' })
+    const cells = Object.values(row).map((value) => (value === null ? 'NULL' : `'${value}'`))
+    const insert = `INSERT INTO agents (${Object.keys(row).join(', ')}) VALUES (${cells.join(', ')})`
+    const first = MIGRATIONS[0]?.statements(dialect) ?? []
+    if (dialect === 'sqlite') {
+      const db = new DatabaseSync(join(directory, 'mayfly.db'))
+      db.exec([...first, 'PRAGMA user_version = 1', insert].join(';\n'))
+      db.close()
+    } else {
+      const pool = new pg.Pool({ connectionString: database.url })
+      expect(await migratable(pool).version()).toBe(0)
+      await migratable(pool).apply(first, 1)
+      await pool.query(insert)
+      await pool.end()
+    }
+    const databaseUrl = dialect === 'postgres' ? database.url : undefined
+    const store = await openStore({ directory, databaseUrl })
+    expect(await store.agents.findLiving(row.id)).toEqual({ ...row, audiences })
+    await store.close()
+    await database.drop()
+    await server.stop()
+    await rm(directory, { recursive: true })
+  },
+)

@@ -22,6 +22,7 @@ agents.created_at bigint NOT NULL;
 agents.expires_at bigint;
 agents.ended_at bigint;
 agents.end_reason text COLLATE "C";
+agents.audiences text COLLATE "C";
 audit.id text COLLATE "C" NOT NULL;
 audit.at bigint NOT NULL;
 audit.action text COLLATE "C" NOT NULL;

@@ -91,6 +91,7 @@ export function agentRow(set: Partial<AgentRow> = {}): AgentRow {
     expires_at: null,
     ended_at: null,
     end_reason: null,
+    audiences: null,
     ...set,
   }
 }

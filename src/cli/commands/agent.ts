@@ -11,6 +11,7 @@ import { type Context, defineVerb } from '../verb.ts'
 interface CreateOptions {
   readonly scope?: readonly string[]
   readonly expiresIn?: string
+  readonly audience?: readonly string[]
   readonly output?: string
   readonly write?: string
 }
@@ -22,6 +23,11 @@ export const create = defineVerb<CreateOptions, [name: string]>({
   options: [
     { flags: '--scope <scope>', description: 'a scope of it; may be repeated', repeatable: true },
     { flags: '--expires-in <duration>', description: 'it ends after this time' },
+    {
+      flags: '--audience <audience>',
+      description: 'an audience it may ask tokens for, beside those that all may; may be repeated',
+      repeatable: true,
+    },
     {
       flags: '-o, --output <form>',
       description: 'text, json, env (export lines), dotenv or field=NAME',
@@ -52,12 +58,13 @@ export const create = defineVerb<CreateOptions, [name: string]>({
     // Before the agent is there: its secrets are shown once.
     if (file !== undefined && (await isPresent(file)))
       throw usage(`${options.write} is there already.`, 'Name a new file, or move the old one away.')
-    const { scope, expiresIn } = options
+    const { scope, expiresIn, audience } = options
     const client = await openAdminClient(context)
     const body = {
       name,
       scopes: [...(scope ?? [])],
       ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
+      ...(audience === undefined ? {} : { audiences: [...audience] }),
     }
     const made = await client.admin.agents.create(body).catch((error: unknown) => {
       if (context.signal.aborted || (error as { mayHaveArrived?: unknown }).mayHaveArrived === true)
@@ -142,6 +149,7 @@ export const show = defineVerb<object, [name: string]>({
         created: agent.created_at,
         expires: agent.expires_at ?? 'never',
         'last used': agent.last_used ?? 'never',
+        audiences: agent.audiences?.join(' '),
         'admitted by': agent.policy === null ? undefined : `policy ${agent.policy}`,
       }),
     )

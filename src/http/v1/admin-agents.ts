@@ -100,5 +100,6 @@ function present(view: AgentView) {
     last_used: timestampOrNull(view.lastUsed),
     expires_at: timestampOrNull(view.expiresAt),
     policy: view.policy,
+    ...(view.audiences.length === 0 ? {} : { audiences: [...view.audiences] }),
   }
 }
