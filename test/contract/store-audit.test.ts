@@ -85,29 +85,30 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     )
   })
 
-  test.runIf(dialect === 'sqlite')('whatever is asked by actor is sought in an index', async () => {
-    const { engine } = opened
-    const plans: string[] = []
-    const explaining: Engine = {
-      ...engine,
-      read: async (query) => {
-        const { sql, ...rest } = query.compile()
-        const explained = { compile: () => ({ ...rest, sql: `EXPLAIN QUERY PLAN ${sql}` }) }
-        for (const { detail } of await engine.read<{ detail: string }>(explained)) plans.push(detail)
-        return engine.read(query)
-      },
-    }
-    for (const actor of ['local', 'system', 'ag_1'])
-      for (const agentId of [undefined, 'ag_1', 'ag_2'])
-        for (const backend of [undefined, 'db'])
-          for (const action of [undefined, 'credential.revoked', 'credential.expired'])
-            await createAudit(explaining).query({ actor, agentId, backend, action }, 10)
-    const used = plans.map((plan) => /\bINDEX (audit_\w+)/.exec(plan)?.[1])
-    expect(new Set(used.filter((name) => name?.startsWith('audit_actor')))).toEqual(
-      new Set(['audit_actor', 'audit_actor_backend', 'audit_actor_agent']),
-    )
-    expect(plans.filter((plan) => plan.startsWith('SCAN audit'))).toEqual([])
-  })
+  if (dialect === 'sqlite')
+    test('whatever is asked by actor is sought in an index', async () => {
+      const { engine } = opened
+      const plans: string[] = []
+      const explaining: Engine = {
+        ...engine,
+        read: async (query) => {
+          const { sql, ...rest } = query.compile()
+          const explained = { compile: () => ({ ...rest, sql: `EXPLAIN QUERY PLAN ${sql}` }) }
+          for (const { detail } of await engine.read<{ detail: string }>(explained)) plans.push(detail)
+          return engine.read(query)
+        },
+      }
+      for (const actor of ['local', 'system', 'ag_1'])
+        for (const agentId of [undefined, 'ag_1', 'ag_2'])
+          for (const backend of [undefined, 'db'])
+            for (const action of [undefined, 'credential.revoked', 'credential.expired'])
+              await createAudit(explaining).query({ actor, agentId, backend, action }, 10)
+      const used = plans.map((plan) => /\bINDEX (audit_\w+)/.exec(plan)?.[1])
+      expect(new Set(used.filter((name) => name?.startsWith('audit_actor')))).toEqual(
+        new Set(['audit_actor', 'audit_actor_backend', 'audit_actor_agent']),
+      )
+      expect(plans.filter((plan) => plan.startsWith('SCAN audit'))).toEqual([])
+    })
 
   test('pages by cursor leave nothing out and repeat nothing', async () => {
     await fc.assert(
