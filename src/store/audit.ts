@@ -18,9 +18,9 @@ export interface AuditFilter {
 
 /**
  * Reading the audit. The indexes are (agent, backend, action, id), (backend, action, id), and three that begin with the
- * actor (`audit-shares.ts`): with every column given they hold the answer in order. Where a column in the middle is not given, its distinct values
- * are few, so they are enumerated by index seeks and the newest of each are merged. No query scans what it does
- * not return, and none uses OFFSET.
+ * actor (`audit-shares.ts`): with every column given they hold the answer in order. Where a column in the middle is
+ * not given, its distinct values are few, so they are enumerated by index seeks and the newest of each are merged. No
+ * query scans what it does not return, and none uses OFFSET.
  */
 export function createAudit(engine: Engine) {
   const { build, read } = engine

@@ -97,7 +97,7 @@ const GRANTABLE: Readonly<Record<string, string>> = {
 const REVOKED_AT_ONCE = 100
 
 /** A place in the order in which grants are taken back. */
-export interface Place {
+interface Place {
   readonly classid: string
   readonly objid: string
 }

@@ -3,15 +3,7 @@ import { BackendError } from '../kind.ts'
 import type { Connections, Session } from './client.ts'
 import type { Config } from './config.ts'
 import { LOCKED, sqlState, toBackendError } from './faults.ts'
-import {
-  disown,
-  dropLargeObjects,
-  dropSome,
-  type Place,
-  revokeGrants,
-  revokeMemberships,
-  START,
-} from './leftovers.ts'
+import { disown, dropLargeObjects, dropSome, revokeGrants, revokeMemberships, START } from './leftovers.ts'
 import { endPrepared, preparedBy, preparedHolding } from './prepared.ts'
 import {
   evictCredentials,
@@ -186,17 +178,16 @@ async function letGo(
     if (KEPT.has(stateOf(error) ?? '')) {
       const change = <T>(work: (session: Session) => Promise<T>) =>
         whenThereIsRoom(signal, () => connections.change(database, signal, work))
-      for (let place: Place | undefined = START; place !== undefined; ) {
-        const after: Place = place
-        place = await change((session) => revokeGrants(session, role, oid, after))
-      }
-      for (let place: string | undefined = '0'; place !== undefined; ) {
-        const after: string = place
-        place = await change((session) => revokeMemberships(session, role, oid, after))
-      }
+      await inSlices(START, (after) => change((session) => revokeGrants(session, role, oid, after)))
+      await inSlices('0', (after) => change((session) => revokeMemberships(session, role, oid, after)))
     }
     throw error
   }
+}
+
+/** Each slice tells where the next begins; undefined: there was nothing left. */
+async function inSlices<P>(start: P, slice: (after: P) => Promise<P | undefined>): Promise<void> {
+  for (let place: P | undefined = start; place !== undefined; ) place = await slice(place)
 }
 
 /**
