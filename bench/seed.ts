@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { encodeTail, encodeTime } from '../src/domain/ids.ts'
-import { COLUMNS, columnNames } from '../src/store/columns.ts'
-import type { AgentRow, AuditRow, CredentialRow, Table } from '../src/store/schema.ts'
+import { COLUMNS, columnNames } from '../src/store/schema/columns.ts'
+import type { AgentRow, AuditRow, CredentialRow, Table } from '../src/store/schema/rows.ts'
 
 export interface Where {
   readonly dataDir: string

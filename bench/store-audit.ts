@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { encodeTail, encodeTime, lowestBodyAt } from '../src/domain/ids.ts'
-import type { AuditFilter } from '../src/store/audit.ts'
-import { COLUMNS, columnNames } from '../src/store/columns.ts'
 import { openStore } from '../src/store/open.ts'
-import type { AuditRow } from '../src/store/schema.ts'
+import { COLUMNS, columnNames } from '../src/store/schema/columns.ts'
+import type { AuditRow } from '../src/store/schema/rows.ts'
+import type { AuditFilter } from '../src/store/tables/audit/filter.ts'
 
 const [dialect = 'sqlite', count = '1000000', where = `/tmp/mayfly-bench-${count}`] = process.argv.slice(2)
 const ENTRIES = Number(count)

@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander'
-import { describeProgram, verbOf } from '../src/cli/describe.ts'
-import { EXIT_MEANINGS, type ExitCode } from '../src/cli/failure.ts'
-import type { AnyVerb, Group } from '../src/cli/verb.ts'
+import { describeProgram, verbOf } from '../src/cli/frame/describe.ts'
+import { EXIT_MEANINGS, type ExitCode } from '../src/cli/frame/failure.ts'
+import type { AnyVerb, Group } from '../src/cli/frame/verb.ts'
 import { VERBS } from '../src/cli/verbs.ts'
 import { MADE, table } from './markdown.ts'
 

@@ -137,8 +137,8 @@ test('a store that cannot be opened is 2 and one line', async () => {
 function keep(start: string, timeoutMs = 10_000): ChildProcess & { lines: string[] } {
   const at = (name: string) => JSON.stringify(new URL(name, import.meta.url).href)
   const code = `
-    const { keepRunning } = await import(${at('keep-running.ts')})
-    const { createLogger } = await import(${at('../log.ts')})
+    const { keepRunning } = await import(${at('frame/keep-running.ts')})
+    const { createLogger } = await import(${at('../log/log.ts')})
     const log = createLogger({ level: 'debug', format: 'json' })
     const alive = setInterval(() => {}, 1000)
     try {

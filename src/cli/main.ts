@@ -4,8 +4,8 @@ const major = Number(process.versions.node.split('.')[0])
 if (major >= 24) {
   if (process.argv[2] === 'server') (await import('./server-heap.ts')).enterServerHeap(process)
   process.getBuiltinModule('node:module').enableCompileCache()
-  const { run } = await import('./program.ts')
-  const { processHost } = await import('./process-host.ts')
+  const { run } = await import('./frame/program.ts')
+  const { processHost } = await import('./frame/process-host.ts')
   process.exitCode = await run(process.argv.slice(2), processHost())
 } else {
   process.stderr.write(

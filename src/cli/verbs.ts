@@ -1,4 +1,4 @@
-import type { Entry } from './verb.ts'
+import type { Entry } from './frame/verb.ts'
 import { ADMIN_VERBS } from './verbs/admin.ts'
 import { AGENT_VERBS } from './verbs/agent.ts'
 import { OTHER_VERBS } from './verbs/other.ts'

@@ -12,6 +12,7 @@ import type {
   CreateAgent,
   CreateBackend,
   CreatedAgent,
+  CredentialFilter,
   EnrollmentStatus,
   Explanation,
   Kind,
@@ -20,7 +21,6 @@ import type {
   Plugin,
   Policy,
   Token,
-  TokenFilter,
 } from './wire.ts'
 
 /** `/v1/admin`: needs the admin scope of each, the local host, or the admin token. */
@@ -31,7 +31,7 @@ export function createAdmin(authorizer: Authorizer) {
     kinds: (options: PageOptions = {}) => pages<Kind>(authorizer, '/v1/admin/kinds', {}, options),
     tokens: {
       /** Newest first. */
-      list: (filter: TokenFilter = {}, options: PageOptions = {}) =>
+      list: (filter: CredentialFilter = {}, options: PageOptions = {}) =>
         pages<Token>(authorizer, '/v1/admin/tokens', { ...filter }, options),
       revoke: async (id: string, options: CallOptions = {}): Promise<void> => {
         await authorizer.call({ method: 'DELETE', path: path`/v1/admin/tokens/${id}`, ...options })

@@ -50,7 +50,7 @@ export interface AuditFilter {
   readonly credential?: string | undefined
 }
 
-export interface TokenFilter {
+export interface CredentialFilter {
   readonly backend?: string | undefined
   /** Name or id. */
   readonly agent?: string | undefined

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { describeProgram } from '../../src/cli/describe.ts'
+import { describeProgram } from '../../src/cli/frame/describe.ts'
 import { VERBS } from '../../src/cli/verbs.ts'
 import { newHome, runCli } from './support.ts'
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { renderCliPage } from '../../scripts/docs-cli.ts'
-import { describeProgram, parseVerb, verbOf } from '../../src/cli/describe.ts'
-import { findVerb } from '../../src/cli/find-verb.ts'
-import type { AnyVerb } from '../../src/cli/verb.ts'
+import { describeProgram, parseVerb, verbOf } from '../../src/cli/frame/describe.ts'
+import { findVerb } from '../../src/cli/frame/find-verb.ts'
+import type { AnyVerb } from '../../src/cli/frame/verb.ts'
 import { VERBS } from '../../src/cli/verbs.ts'
 import { newHome, runCli } from './support.ts'
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { describeProgram, verbOf } from '../../src/cli/describe.ts'
+import { describeProgram, verbOf } from '../../src/cli/frame/describe.ts'
 import { VERBS } from '../../src/cli/verbs.ts'
 import { newHome, runCli, spawnCli } from './support.ts'
 

@@ -5,12 +5,12 @@ import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import ts from 'typescript'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { COLUMNS } from '../../src/store/columns.ts'
-import { MIGRATIONS } from '../../src/store/migrate.ts'
 import { openStore } from '../../src/store/open.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { migratable } from '../../src/store/postgres-schema.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import { openPostgres } from '../../src/store/postgres/engine.ts'
+import { migratable } from '../../src/store/postgres/schema.ts'
+import { COLUMNS } from '../../src/store/schema/columns.ts'
+import { MIGRATIONS } from '../../src/store/schema/migrate.ts'
+import { openSqlite } from '../../src/store/sqlite/engine.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { agentRow, DIALECTS } from '../support/store.ts'
 
@@ -86,7 +86,7 @@ async function postgresSchema(): Promise<Schema> {
 
 /** Which columns `schema.ts` calls nullable, read from its source. */
 async function nullability(): Promise<Map<string, Map<string, boolean>>> {
-  const path = new URL('../../src/store/schema.ts', import.meta.url)
+  const path = new URL('../../src/store/schema/rows.ts', import.meta.url)
   const source = ts.createSourceFile('schema.ts', await readFile(path, 'utf8'), ts.ScriptTarget.Latest, true)
   const interfaces = new Map(
     source.statements.filter(ts.isInterfaceDeclaration).map((one) => [one.name.text, one]),

@@ -6,8 +6,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Engine } from '../../src/store/engine.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import type { Engine } from '../../src/store/engine/engine.ts'
+import { openSqlite } from '../../src/store/sqlite/engine.ts'
 import { agentRow, auditRow } from '../support/store.ts'
 
 describe('the SQLite file', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Change, Step } from '../../src/store/change.ts'
-import type { Table, Tables } from '../../src/store/schema.ts'
+import type { Change, Step } from '../../src/store/engine/change.ts'
+import type { Table, Tables } from '../../src/store/schema/rows.ts'
 import {
   agentRow,
   auditRow,
@@ -118,9 +118,9 @@ describe.each(DIALECTS)('the store on %s', (dialect) => {
   test('forget raises the generation, once it is kept and not otherwise', async () => {
     const { store } = opened
     const before = await store.generation()
-    expect(await commit([{ op: 'forget' }, guard('agents', 'ag_none')])).toMatchObject({ done: false })
+    expect(await commit([{ op: 'invalidate' }, guard('agents', 'ag_none')])).toMatchObject({ done: false })
     expect(await store.generation()).toBe(before)
-    await done({ op: 'forget' })
+    await done({ op: 'invalidate' })
     expect(await store.generation()).toBeGreaterThan(before)
   })
 

@@ -3,7 +3,7 @@
  * command a line and answers each with one line; `{"n"}` of a command comes back with its answer.
  */
 import { createInterface } from 'node:readline'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import { openSqlite } from '../../src/store/sqlite/engine.ts'
 import { auditRow } from '../support/store.ts'
 
 export type Command =

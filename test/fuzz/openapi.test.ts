@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openApiDocument } from '../../src/http/openapi.ts'
+import { openApiDocument } from '../../src/http/routing/openapi.ts'
 import { createConnection, type RawReply } from '../support/keep-alive.ts'
 import { openPool, type Pool } from './pool.ts'
 import { type Asked, createReplyCheck } from './replies.ts'

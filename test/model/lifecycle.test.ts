@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CredentialRow } from '../../src/store/schema.ts'
+import type { CredentialRow } from '../../src/store/schema/rows.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { commands, opening } from './commands.ts'
 import { expectActive, expectRead } from './credential-commands.ts'

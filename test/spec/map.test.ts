@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
-import { ROUTES } from '../../src/http/route-table.ts'
+import { ROUTES } from '../../src/http/routing/route-table.ts'
 import { DECISIONS, SPECIFICATION } from './sentences.ts'
 
 const ROOT = new URL('../../', import.meta.url)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import type { CredentialRow } from '../../src/store/schema.ts'
+import type { CredentialRow } from '../../src/store/schema/rows.ts'
 import { startOwnPostgres } from './postgres.ts'
 import { poll, type ServerGiven, type ServerProcess, startServerProcess } from './server-process.ts'
 

@@ -7,14 +7,14 @@ import {
   readConfigOption,
   rulesOf,
 } from '../admin/backend-rules.ts'
-import { usage } from '../failure.ts'
+import { usage } from '../frame/failure.ts'
+import { ask } from '../frame/prompt.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { asFlags } from '../kind-form/as-flags.ts'
 import { fieldsOf } from '../kind-form/fields.ts'
 import { readGiven } from '../kind-form/flags.ts'
 import { askFields, missingError, missingFields } from '../kind-form/questions.ts'
-import { ask } from '../prompt.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { defineVerb } from '../verb.ts'
 
 export const verb = defineVerb<
   RuleOptions,

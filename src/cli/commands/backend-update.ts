@@ -7,11 +7,11 @@ import {
   readConfigOption,
   rulesOf,
 } from '../admin/backend-rules.ts'
-import { usage } from '../failure.ts'
+import { usage } from '../frame/failure.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { fieldsOf, type KindField } from '../kind-form/fields.ts'
 import { readGiven } from '../kind-form/flags.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { defineVerb } from '../verb.ts'
 
 interface Options extends RuleOptions {
   readonly unset?: readonly string[]

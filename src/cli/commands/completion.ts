@@ -1,4 +1,4 @@
-import { defineVerb } from '../verb.ts'
+import { defineVerb } from '../frame/verb.ts'
 
 type Shell = 'bash' | 'zsh' | 'fish'
 
@@ -13,7 +13,7 @@ export const verb = defineVerb<object, [shell: Shell]>({
   ],
   json: '{"shell", "script"}',
   run: async (context, _options, shell) => {
-    const { readTree } = await import('../admin/completion-tree.ts')
+    const { readTree } = await import('../completion/tree.ts')
     const tree = await readTree(context.verbs)
     const script = await scriptOf(shell, tree)
     await context.out.show({ shell, script }, () => script.trimEnd())
@@ -22,14 +22,14 @@ export const verb = defineVerb<object, [shell: Shell]>({
 
 async function scriptOf(
   shell: Shell,
-  tree: Awaited<ReturnType<typeof import('../admin/completion-tree.ts')['readTree']>>,
+  tree: Awaited<ReturnType<typeof import('../completion/tree.ts')['readTree']>>,
 ): Promise<string> {
   switch (shell) {
     case 'bash':
-      return (await import('../admin/completion-bash.ts')).bashScript(tree)
+      return (await import('../completion/bash.ts')).bashScript(tree)
     case 'zsh':
-      return (await import('../admin/completion-zsh.ts')).zshScript(tree)
+      return (await import('../completion/zsh.ts')).zshScript(tree)
     case 'fish':
-      return (await import('../admin/completion-fish.ts')).fishScript(tree)
+      return (await import('../completion/fish.ts')).fishScript(tree)
   }
 }

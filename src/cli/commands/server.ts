@@ -4,8 +4,8 @@ import { ConfigError } from '../../config/fault.ts'
 import { type Loaded, loadConfig } from '../../config/load.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from '../../config/schema.ts'
 import type { Flags } from '../../config/sources.ts'
-import { keepRunning } from '../keep-running.ts'
-import { defineVerb } from '../verb.ts'
+import { keepRunning } from '../frame/keep-running.ts'
+import { defineVerb } from '../frame/verb.ts'
 
 /** The flags of `mayfly server`: one per field that has one, described by the schema. */
 export function serverOptions(): Option[] {
@@ -58,14 +58,14 @@ async function runServer(flags: Flags): Promise<number> {
 }
 
 async function serve({ config, origins }: Loaded): Promise<number> {
-  const { createLogger } = await import('../../log.ts')
+  const { createLogger } = await import('../../log/log.ts')
   const noColor = (process.env['NO_COLOR'] ?? '') !== ''
   const log = createLogger({ level: config.logLevel, format: config.logFormat, noColor })
   log.debug({ origins }, 'configuration')
   try {
     const code = await keepRunning({
       start: async () => {
-        const { startServer } = await import('../../app.ts')
+        const { startServer } = await import('../../app/app.ts')
         return await startServer(config, log)
       },
       log,

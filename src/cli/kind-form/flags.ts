@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander'
-import { CliError, EXIT, usage } from '../failure.ts'
-import { readSecretFile } from '../prompt.ts'
-import type { Context } from '../verb.ts'
+import { CliError, EXIT, usage } from '../frame/failure.ts'
+import { readSecretFile } from '../frame/prompt.ts'
+import type { Context } from '../frame/verb.ts'
 import type { KindField } from './fields.ts'
 import { readValue } from './values.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createOutput } from '../output.ts'
-import type { Context } from '../verb.ts'
+import { createOutput } from '../frame/output.ts'
+import type { Context } from '../frame/verb.ts'
 import { fieldsOf } from './fields.ts'
 import { flagsOf, readGiven, shapeOf } from './flags.ts'
 import { missingFields } from './questions.ts'

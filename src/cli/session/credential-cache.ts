@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import type { Auth } from '../../client/authorize.ts'
 import type { IssueRequest } from '../../client/wire.ts'
-import type { Context } from '../verb.ts'
+import type { Context } from '../frame/verb.ts'
 import { waitForLock } from './file-lock.ts'
 import { type HeldCredential, requireToken } from './held-credential.ts'
 import type { Session } from './open.ts'

@@ -1,5 +1,5 @@
 import type { AccessToken, Auth, TokenCache } from '../../client/authorize.ts'
-import type { Context } from '../verb.ts'
+import type { Context } from '../frame/verb.ts'
 import { cachePath } from './paths.ts'
 import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
 

@@ -1,4 +1,4 @@
-import type { Entry } from '../verb.ts'
+import type { Entry } from '../frame/verb.ts'
 
 /** What an administrator does. */
 export const ADMIN_VERBS: readonly Entry[] = [

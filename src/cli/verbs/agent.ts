@@ -1,4 +1,4 @@
-import type { Entry } from '../verb.ts'
+import type { Entry } from '../frame/verb.ts'
 
 /** What an agent does for itself. */
 export const AGENT_VERBS: readonly Entry[] = [

@@ -1,4 +1,4 @@
-import type { Entry } from '../verb.ts'
+import type { Entry } from '../frame/verb.ts'
 
 /** The server, and what concerns the command itself. */
 export const OTHER_VERBS: readonly Entry[] = [

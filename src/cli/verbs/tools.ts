@@ -1,4 +1,4 @@
-import type { Entry } from '../verb.ts'
+import type { Entry } from '../frame/verb.ts'
 
 /** What other tools call, and what runs them. */
 export const TOOL_VERBS: readonly Entry[] = [
