@@ -9,6 +9,7 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...absent],
+    globalSetup: ['test/support/shared-postgres.ts'],
     // What hangs is ended by these; what is merely slow, on a machine that others use, must pass.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -14,11 +14,11 @@ import {
 } from '../support/fault-world.ts'
 import { issueLasting, type Ledger, newLedger, runLoad } from '../support/kill-load.ts'
 import { checkAudit, checkLedger, checkLogins, lastShort, livingAgents } from '../support/ledger-checks.ts'
+import { LONG } from '../support/long.ts'
 import { killDuringStart, poll, type ServerProcess } from '../support/server-process.ts'
 
-const LONG = process.env['MAYFLY_LONG'] === '1'
-const ROUNDS = { sqlite: LONG ? 100 : 6, postgres: LONG ? 50 : 4 }
-const FIRST_STARTS = LONG ? 50 : 4
+const ROUNDS = { sqlite: LONG ? 100 : 2, postgres: LONG ? 50 : 1 }
+const FIRST_STARTS = LONG ? 50 : 1
 const LONG_MS = 60 * 60_000
 /** Acknowledgements of one round before the kill: any number up to this. */
 const MOST_ACKNOWLEDGED = 80
@@ -108,7 +108,7 @@ describe.each(['sqlite', 'postgres'] as const)('after the kills, %s as the store
     const { world, ledger } = stageOf(dialect)
     server = world.server()
     await poll('the short ones have run out', () => Date.now() > lastShort(ledger))
-    await untilSettled(server)
+    await untilSettled(world)
   })
 
   test('no acknowledged change is missing', { timeout: LONG_MS }, async () => {

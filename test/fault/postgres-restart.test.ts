@@ -17,9 +17,10 @@ import {
 } from '../support/fault-world.ts'
 import { newLedger, runLoad } from '../support/kill-load.ts'
 import { checkAudit, checkLedger, checkLogins, lastShort, livingAgents } from '../support/ledger-checks.ts'
+import { LONG } from '../support/long.ts'
 import { poll, type ServerProcess } from '../support/server-process.ts'
 
-const RESTARTS = process.env['MAYFLY_LONG'] === '1' ? 20 : 3
+const RESTARTS = LONG ? 20 : 1
 const LONG_MS = 60 * 60_000
 
 /** The one that is taken away, and one that stays. */
@@ -73,7 +74,7 @@ test('the store is restarted under load: no loss, no exit', { timeout: LONG_MS }
   expect(ledger.odd).toEqual([])
   await issue(server, agent.token)
   await poll('the short ones have run out', () => Date.now() > lastShort(ledger))
-  await untilSettled(server)
+  await untilSettled(world)
   const alive = await livingAgents(server)
   await checkLedger(server, ledger, alive)
   expect(await checkLogins(ledger, alive)).toBeGreaterThan(0)
@@ -156,7 +157,7 @@ test('an upstream that is down: told at once, tried again, and no other held up'
   await logIn(lasting)
 
   await failing.server.resume()
-  await untilSettled(server)
+  await untilSettled(world)
   const again = await poll('it issues again', async () => {
     const reply = await server.call<Issued>(agent.token, 'POST', '/api/v1/credentials', { backend: 'db' })
     return reply.status === 201 && reply.body

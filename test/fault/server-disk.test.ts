@@ -79,7 +79,7 @@ describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and c
       expect(record).toMatchObject({ id, backend, status: 'active' })
     }
     for (const one of kept) if (one.backend === 'db') await logIn(one)
-    await untilSettled(server)
+    await untilSettled(world)
     expect(await server.terminate()).toEqual({ code: 0, signal: null })
     const rows = await world.rows<StoredCredential>(CREDENTIALS)
     const active = rows.filter((row) => row.state === 'active').map((row) => row.id)
