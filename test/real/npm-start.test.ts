@@ -16,7 +16,7 @@ async function npmStart() {
   const flags = ['--listen', '127.0.0.1:0', '--data-dir', join(home, 'data')]
   const npm = spawn('npm', ['start', '--', ...flags], {
     cwd: ROOT,
-    env: { PATH: process.env['PATH'] ?? '', HOME: home },
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, npm_config_update_notifier: 'false' },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
