@@ -13,6 +13,7 @@ import { createIssuerKeys, newIssuerKey } from '../../src/core/oauth/issuer-keys
 import { createRates } from '../../src/core/rates.ts'
 import { createSnapshot } from '../../src/core/snapshot.ts'
 import { createGate } from '../../src/http/routing/gate.ts'
+import { createReplyBatch } from '../../src/http/routing/reply-batch.ts'
 import type { Http } from '../../src/http/routing/route.ts'
 import { createHttpServer } from '../../src/http/server/server.ts'
 import * as bearer from '../../src/keys/bearer.ts'
@@ -130,7 +131,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
   })
   return {
     core,
-    http: { server, core, gate },
+    http: { server, core, gate, replies: createReplyBatch() },
     advance: (ms) => {
       offset += ms
     },

@@ -1,4 +1,4 @@
-import { networkOf } from '../../domain/network.ts'
+import { networkOf } from '../network.ts'
 import type { Caller, Origin } from '../caller.ts'
 import type { Core } from '../context.ts'
 import type { Denials, Entry } from '../parts.ts'

@@ -1,6 +1,6 @@
 import { nameKey } from '../../domain/agent.ts'
 import { COLLECT_MS, ENROLLMENT_MS, MINUTE_MS } from '../../domain/limits.ts'
-import { networkOf } from '../../domain/network.ts'
+import { networkOf } from '../network.ts'
 import type { Admission } from '../../domain/policy.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'

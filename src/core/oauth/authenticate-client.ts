@@ -1,6 +1,6 @@
 import { isId } from '../../domain/ids.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
-import { networkOf } from '../../domain/network.ts'
+import { networkOf } from '../network.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { VerifiedAssertion } from '../../keys/proofs.ts'
 import type { Step } from '../../store/engine/change.ts'
