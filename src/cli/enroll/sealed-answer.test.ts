@@ -1,8 +1,8 @@
 import { createPublicKey } from 'node:crypto'
 import { CompactEncrypt } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { sealAnswer } from '../keys/proofs.ts'
-import { checkEncryptionJwk, type EncryptionJwk } from '../keys/public-jwk.ts'
+import { sealAnswer } from '../../keys/proofs.ts'
+import { checkEncryptionJwk, type EncryptionJwk } from '../../keys/public-jwk.ts'
 import { newAnswerKey } from './sealed-answer.ts'
 
 const ANSWER = {
@@ -18,12 +18,12 @@ async function sealedTo(publicJwk: object, answer: object = ANSWER): Promise<str
   return sealAnswer(answer, checkEncryptionJwk({ ...publicJwk }) as EncryptionJwk)
 }
 
-test('what the server seals to the key is read', async () => {
+test('opens what the server sealed to the key', async () => {
   const key = await newAnswerKey()
   expect(await key.open(await sealedTo(key.publicJwk))).toEqual(ANSWER)
 })
 
-test('with the names of the parties in it too', async () => {
+test('opens an answer that names its parties', async () => {
   const key = await newAnswerKey()
   const jwe = await new CompactEncrypt(Buffer.from(JSON.stringify(ANSWER)))
     .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM' })
@@ -32,12 +32,12 @@ test('with the names of the parties in it too', async () => {
   expect(await key.open(jwe)).toEqual(ANSWER)
 })
 
-test('what is sealed to another key is not', async () => {
+test('refuses an answer that is sealed to another key', async () => {
   const [mine, other] = [await newAnswerKey(), await newAnswerKey()]
   await expect(mine.open(await sealedTo(other.publicJwk))).rejects.toThrow('not sealed to this key')
 })
 
-describe('hostile', () => {
+describe('refuses a hostile answer', () => {
   const flip = (part: string) => (part.startsWith('A') ? `B${part.slice(1)}` : `A${part.slice(1)}`)
   const headed = (change: object) => (parts: string[]) => {
     const header = JSON.parse(Buffer.from(parts[0] ?? '', 'base64url').toString())
@@ -70,8 +70,8 @@ describe('hostile', () => {
     [{ ...ANSWER, oidc: null }],
     [{ ...ANSWER, scopes: 'demo' }],
     [{ ...ANSWER, agent_id: 1 }],
-  ])('an answer of another form: %j', async (answer) => {
+  ])('refuses an answer of another form: %j', async (answer) => {
     const key = await newAnswerKey()
-    await expect(key.open(await sealedTo(key.publicJwk, answer))).rejects.toThrow('not as a Mayfly server')
+    await expect(key.open(await sealedTo(key.publicJwk, answer))).rejects.toThrow('not from a Mayfly server')
   })
 })
