@@ -1,15 +1,15 @@
 import { expect } from 'vitest'
 import { CREDENTIALS, logIn, must, type Row, type StoredCredential, type World } from './fault-world.ts'
-import type { KnownCredential, Ledger } from './kill-load.ts'
+import type { AcknowledgedState, KnownCredential } from './kill-load.ts'
 import type { ServerProcess } from './server-process.ts'
 
-/** When the last of those that end by themselves during the test has done so, epoch ms. */
-export function lastShort(ledger: Ledger): number {
-  const ends = [...ledger.credentials.values()].filter((one) => one.short)
+/** The latest expiry of the short-lived credentials, epoch ms. */
+export function lastShortExpiry(state: AcknowledgedState): number {
+  const ends = [...state.credentials.values()].filter((one) => one.short)
   return Math.max(0, ...ends.map(({ issued }) => Date.parse(issued.expires_at)))
 }
 
-export async function livingAgents(server: ServerProcess): Promise<Set<string>> {
+export async function activeAgentIds(server: ServerProcess): Promise<Set<string>> {
   const ids = new Set<string>()
   for (let cursor = ''; ; ) {
     const page = await must<{ id: string }[]>(server, undefined, 'GET', `/v1/admin/agents?limit=100${cursor}`)
@@ -19,19 +19,23 @@ export async function livingAgents(server: ServerProcess): Promise<Set<string>> 
   }
 }
 
-/** Nothing that was acknowledged is missing, and what was acknowledged as ended is ended. */
-export async function checkLedger(server: ServerProcess, ledger: Ledger, alive: Set<string>): Promise<void> {
-  for (const agent of ledger.agents) {
+/** Every acknowledged agent and credential exists, and every acknowledged end took effect. */
+export async function checkAcknowledged(
+  server: ServerProcess,
+  state: AcknowledgedState,
+  alive: Set<string>,
+): Promise<void> {
+  for (const agent of state.agents) {
     if (agent.deleted === 'no') expect(alive.has(agent.id), agent.name).toBe(true)
     if (agent.deleted === 'done') expect(alive.has(agent.id), agent.name).toBe(false)
   }
-  for (const known of ledger.credentials.values()) await checkRecord(server, known, alive)
+  for (const known of state.credentials.values()) await checkRecord(server, known, alive)
 }
 
-/** Logs in with every credential that nobody has asked to end; returns how many there were. */
-export async function checkLogins(ledger: Ledger, alive: Set<string>): Promise<number> {
+/** Logs in with every credential that no client asked to end; returns their number. */
+export async function checkLogins(state: AcknowledgedState, alive: Set<string>): Promise<number> {
   let logins = 0
-  for (const { issued, agent, revoked, short } of ledger.credentials.values()) {
+  for (const { issued, agent, revoked, short } of state.credentials.values()) {
     if (issued.backend !== 'db' || revoked !== 'no' || short || !alive.has(agent.id)) continue
     await logIn(issued)
     logins += 1
@@ -39,16 +43,16 @@ export async function checkLogins(ledger: Ledger, alive: Set<string>): Promise<n
   return logins
 }
 
-/** Each acknowledged change has exactly one entry, and so has every other that is on record. */
-export async function checkAudit(world: World, ledger: Ledger, alive: Set<string>): Promise<void> {
+/** Every acknowledged or recorded change has exactly one audit entry. */
+export async function checkAudit(world: World, state: AcknowledgedState, alive: Set<string>): Promise<void> {
   const rows = await world.rows<StoredCredential>(CREDENTIALS)
   const count = await countEntries(world)
-  for (const { issued, revoked } of ledger.credentials.values()) {
+  for (const { issued, revoked } of state.credentials.values()) {
     expect(count('credential.issued', issued.id), issued.id).toBe(1)
     if (revoked === 'done') expect(count('credential.revoked', issued.id), issued.id).toBe(1)
   }
   for (const row of rows) checkEntries(row, count)
-  for (const agent of ledger.agents) {
+  for (const agent of state.agents) {
     expect(count('agent.created', agent.id)).toBe(1)
     expect(count('agent.deleted', agent.id)).toBe(alive.has(agent.id) ? 0 : 1)
   }
@@ -75,7 +79,7 @@ async function countEntries(world: World): Promise<(action: string, id: string) 
   return (action, id) => counts.get(`${action} ${id}`) ?? 0
 }
 
-/** Whatever became of it: one entry for its issue where there was one, one for its end where it has ended. */
+/** One entry for the issue, if the credential was issued, and one for its end, if it ended. */
 function checkEntries(row: StoredCredential, count: (action: string, id: string) => number): void {
   const { id, state, end_reason: reason } = row
   const ends = count('credential.revoked', id) + count('credential.expired', id)
@@ -86,7 +90,7 @@ function checkEntries(row: StoredCredential, count: (action: string, id: string)
   else expect(ends, about).toBeLessThanOrEqual(1)
   if (reason === 'expired') expect(count('credential.expired', id), about).toBe(1)
   if (reason === 'revoked') expect(count('credential.revoked', id), about).toBe(1)
-  // One that was pending when its agent was deleted was never issued.
+  // A credential that was pending when its agent was deleted was never issued.
   if (reason === 'agent_deleted') expect(count('credential.issued', id), about).toBeLessThanOrEqual(1)
   else expect(count('credential.issued', id), about).toBe(wasIssued ? 1 : 0)
 }
