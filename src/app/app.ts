@@ -12,6 +12,7 @@ import { definitionOf } from '../core/backends/definition.ts'
 import type { Core, Keys, Settings } from '../core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../core/oauth/issuer-keys.ts'
 import { createRates } from '../core/rates.ts'
+import { createSerialize } from '../core/serialize.ts'
 import { createSnapshot } from '../core/snapshot.ts'
 import { requireNothingLeftBehind } from '../jobs/rewrap.ts'
 import { type Jobs, startJobs } from '../jobs/start.ts'
@@ -81,6 +82,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       callers: createCallers({ ...base, issuerKeys }),
       denials: createDenials({ store, ids, log }),
       lastUse: createLastUse({ store }),
+      serialize: createSerialize(),
       meter: metrics.meter,
     }
     await ensureIssuerKey(core)
@@ -175,7 +177,7 @@ async function openHashKey(store: Store, sealer: Sealer): Promise<Buffer> {
 
 async function ensureIssuerKey(core: Core): Promise<void> {
   const known = await core.store.tokens.issuerKeys(core.store.now())
-  if (known.some((key) => key.retires_at === null)) return
+  if (known.some((key) => key.retiresAt === null)) return
   const { step } = await newIssuerKey(core)
   await core.store.commit([step, { op: 'invalidate' }])
 }

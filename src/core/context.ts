@@ -12,6 +12,7 @@ import type { Log } from '../log/log.ts'
 import type { Store } from '../store/open.ts'
 import type { Callers, Denials, IssuerKeys, LastUse } from './parts.ts'
 import type { Rates } from './rates.ts'
+import type { Serialize } from './serialize.ts'
 
 /** Minting, signing and checking; handed over as one object, since core knows only the types. */
 export type Keys = typeof bearer & typeof jwtKeys & typeof pgp & typeof proofs & typeof publicJwk
@@ -29,6 +30,7 @@ export interface Core {
   readonly denials: Denials
   readonly lastUse: LastUse
   readonly rates: Rates
+  readonly serialize: Serialize
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log

@@ -7,9 +7,11 @@ import {
   backendRow,
   credentialRow,
   DIALECTS,
-  enrollmentRow,
   idempotencyRow,
+  newAgent,
   newBody,
+  newEnrollment,
+  newSigningKey,
   openTestStore,
   T0,
   type TestStore,
@@ -220,34 +222,54 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     expect(await store.credentials.expired('be_out', T0 + 6, 9)).toEqual([])
   })
 
-  test('agents: found while they live, listed by page, with their last use', async () => {
+  test('finds agents while they live, and lists them with their last use', async () => {
     const { store } = opened
-    const agent = agentRow({ policy: `p ${dialect}`, expires_at: T0 + 5 })
-    await done(insert('agents', agent), store.agents.recordUse(agent.id, T0))
+    const agent = newAgent({ policy: `p ${dialect}`, expiresAt: T0 + 5, scopes: ['a:b'], audiences: ['c'] })
+    const key = newSigningKey(agent.id)
+    await done(...store.agents.insert(agent, key), store.agents.recordUse(agent.id, T0))
     await done(store.agents.recordUse(agent.id, T0 + 1))
-    expect(await store.agents.findByBearer(agent.bearer_hash)).toEqual(agent)
-    expect(await store.agents.findByClient(agent.client_id)).toEqual(agent)
+    expect(await store.agents.findByBearer(agent.bearerHash)).toEqual(agent)
+    expect(await store.agents.findByClient(agent.clientId)).toEqual(agent)
+    expect(await store.agents.findByName(agent.name.toUpperCase())).toEqual(agent)
+    expect(await store.agents.signingKeyOf(agent.id)).toEqual(key)
     expect(await store.agents.lastUsed(agent.id)).toBe(T0 + 1)
     expect(await store.agents.lastUsed('ag_none')).toBeNull()
-    expect((await store.agents.list(undefined, 1_000)).at(-1)).toEqual({ ...agent, last_used_at: T0 + 1 })
+    expect((await store.agents.list(undefined, 1_000)).at(-1)).toEqual({ ...agent, lastUsedAt: T0 + 1 })
     expect(await store.agents.countByPolicy(`p ${dialect}`)).toBe(1)
     expect(await store.agents.expired(T0 + 4, 9)).toEqual([])
     expect(await store.agents.expired(T0 + 5, 9)).toEqual([agent])
     await done(...store.agents.end(agent.id, 'expired', T0 + 5))
-    expect(await store.agents.findByBearer(agent.bearer_hash)).toBeUndefined()
+    expect(await store.agents.findByBearer(agent.bearerHash)).toBeUndefined()
     expect(await store.agents.countByPolicy(`p ${dialect}`)).toBe(0)
+    expect(await store.agents.signingKeyOf(agent.id)).toMatchObject({
+      sealedPrivateKey: null,
+      endedAt: T0 + 5,
+    })
   })
 
-  test('enrollments are decided once and collected once', async () => {
+  test('keeps the extra grants of an agent until they are dropped', async () => {
     const { store } = opened
-    const row = enrollmentRow()
-    await done(insert('enrollments', row))
+    const grant = { id: newBody(), agentId: 'ag_g', scopes: ['a:b'], createdAt: T0, expiresAt: T0 + 5 }
+    await done(store.agents.insertGrant(grant))
+    expect(await store.agents.grantsOf('ag_g')).toEqual([grant])
+    expect(await store.agents.grantsOfAll(['ag_g', 'ag_none'])).toEqual([grant])
+    expect(await store.agents.expiredGrants(T0 + 4, 9)).toEqual([])
+    expect(await store.agents.expiredGrants(T0 + 5, 9)).toEqual([grant])
+    await done(store.agents.dropGrant(grant.id))
+    expect(await store.agents.grantsOf('ag_g')).toEqual([])
+  })
+
+  test('decides and collects an enrollment once', async () => {
+    const { store } = opened
+    const row = newEnrollment({ scopes: ['a:b'], metadata: { run: 7 }, publicJwk: { kty: 'OKP' } })
+    await done(store.enrollments.insert(row))
     expect(await store.enrollments.countPending(9)).toBe(1)
     expect(await store.enrollments.expired(T0 + 999, 9)).toEqual([])
     expect(await store.enrollments.expired(T0 + 1_000, 9)).toEqual([row])
-    const set = { status: 'approved', decided_at: T0, answer: 'sealed', collect_until: T0 + 50 }
+    const by = { decidedAt: T0, decidedBy: 'local' }
+    const set = { ...by, status: 'approved', sealedAnswer: 'sealed', collectUntil: T0 + 50 } as const
     await done(store.enrollments.decide(row.id, set))
-    expect(await commit([store.enrollments.decide(row.id, { status: 'rejected' })])).toMatchObject({
+    expect(await commit([store.enrollments.decide(row.id, { ...by, status: 'rejected' })])).toMatchObject({
       reason: 'rows',
     })
     expect(await store.enrollments.uncollected(T0 + 50, 9)).toEqual([{ ...row, ...set }])
@@ -257,27 +279,36 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     })
     expect(await commit([store.enrollments.abandon(row.id)])).toMatchObject({ reason: 'rows' })
     await done(store.enrollments.eraseAnswers(T0 + 9))
-    expect((await store.enrollments.find(row.id))?.answer).toBe('sealed')
+    expect((await store.enrollments.find(row.id))?.sealedAnswer).toBe('sealed')
     await done(store.enrollments.eraseAnswers(T0 + 10))
-    expect((await store.enrollments.find(row.id))?.answer).toBeNull()
+    expect((await store.enrollments.find(row.id))?.sealedAnswer).toBeNull()
     expect(await store.enrollments.list('approved', undefined, 9)).toHaveLength(1)
   })
 
   test('tokens, keys and repeated requests', async () => {
     const { store } = opened
     const kid = newBody()
-    await done(
-      insert('issuer_keys', { kid, public_jwk: '{}', private_key: 's', created_at: T0, retires_at: null }),
-    )
+    const key = {
+      kid,
+      publicJwk: { kty: 'RSA' },
+      sealedPrivateKey: 's',
+      createdAt: T0,
+      retiresAt: null,
+    }
+    await done(store.tokens.insertIssuerKey(key))
+    expect(await store.tokens.issuerKeys(T0)).toEqual([key])
     await done(store.tokens.retireIssuerKeys(T0 + 10))
-    expect(await store.tokens.issuerKeys(T0 + 9)).toMatchObject([{ kid, private_key: null }])
+    expect(await store.tokens.issuerKeys(T0 + 9)).toEqual([
+      { ...key, sealedPrivateKey: null, retiresAt: T0 + 10 },
+    ])
     expect(await store.tokens.issuerKeys(T0 + 10)).toEqual([])
-    await done(insert('used_proofs', { id: 'proof', expires_at: T0 + 5 }))
-    expect(await commit([insert('used_proofs', { id: 'proof', expires_at: T0 + 5 })])).toMatchObject({
+    await done(store.tokens.useProof('proof', T0 + 5))
+    expect(await commit([store.tokens.useProof('proof', T0 + 5)])).toMatchObject({
       reason: 'unique',
     })
-    await done(insert('revoked_tokens', { jti: 'j', expires_at: T0 + 5 }))
+    await done(...store.tokens.revoke('j', T0 + 5))
     expect(await store.tokens.isRevoked('j')).toBe(true)
+    expect(await store.tokens.revokedAfter(T0 + 4)).toEqual(new Map([['j', T0 + 5]]))
     const row = idempotencyRow()
     await done(insert('idempotency', row))
     expect(await commit([insert('idempotency', { ...row, body_hash: 'other' })])).toMatchObject({

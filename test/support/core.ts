@@ -11,6 +11,7 @@ import type { AgentCaller, LocalCaller, Origin } from '../../src/core/caller.ts'
 import type { Core, Settings } from '../../src/core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
 import { createRates } from '../../src/core/rates.ts'
+import { createSerialize } from '../../src/core/serialize.ts'
 import { createSnapshot } from '../../src/core/snapshot.ts'
 import { createGate } from '../../src/http/routing/gate.ts'
 import { createReplyBatch } from '../../src/http/routing/reply-batch.ts'
@@ -119,6 +120,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     denials: createDenials(base),
     lastUse: createLastUse(base),
     rates: createRates(),
+    serialize: createSerialize(),
     meter: { issued: none, revoked: none, expired: none, authenticated: none },
     random: Math.random,
   }

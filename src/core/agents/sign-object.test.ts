@@ -12,7 +12,7 @@ beforeEach(async () => {
   world = await testCore()
   const { token, agent } = await createAgent(world.core, LOCAL, { name: 'bot' }, ORIGIN)
   caller = await world.caller(token)
-  const me = `bot <${agent.signing_email}> 1 +0000`
+  const me = `bot <${agent.signingEmail}> 1 +0000`
   data = Buffer.from(`tree ${'a'.repeat(40)}\nauthor ${me}\ncommitter ${me}\n\nm\n`).toString('base64')
 })
 afterEach(() => world.close())
@@ -57,5 +57,5 @@ test('a clock that was set back makes no signature older than its key', async ()
   const key = await world.core.store.agents.signingKeyOf(caller.agentId)
   world.advance(-3_600_000)
   const { createdAt } = await sign()
-  expect(createdAt).toBeGreaterThanOrEqual(Math.floor(Number(key?.created_at) / 1_000) * 1_000 - 60_000)
+  expect(createdAt).toBeGreaterThanOrEqual(Math.floor(Number(key?.createdAt) / 1_000) * 1_000 - 60_000)
 })

@@ -1,9 +1,9 @@
+import type { Agent, AgentGrant } from '../../domain/agent.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { coversAny, type HeldScopes, intersectScopes } from '../../domain/scope.ts'
-import type { AgentGrantRow, AgentRow } from '../../store/schema/rows.ts'
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
-import { heldScopes, livingGrants, readScopes } from '../held-scopes.ts'
+import { heldScopes, livingGrants } from '../held-scopes.ts'
 import type { Callers } from '../parts.ts'
 
 interface Known {
@@ -53,10 +53,11 @@ export function createCallers(core: Parts): Callers {
       return load(bearer, key, generation)
     },
     async refresh(caller, generation) {
-      const row = await core.store.agents.findLiving(caller.agentId)
-      if (!isAlive(core, row)) return undefined
+      const agent = await core.store.agents.findLiving(caller.agentId)
+      if (!isAlive(core, agent)) return undefined
       const scopes = caller.method === 'opaque' ? undefined : caller.scopes
-      return (await build(core, row, { method: caller.method, scopes, expiresAt: NEVER }, generation)).caller
+      return (await build(core, agent, { method: caller.method, scopes, expiresAt: NEVER }, generation))
+        .caller
     },
   }
 }
@@ -64,9 +65,9 @@ export function createCallers(core: Parts): Callers {
 const NEVER = Number.POSITIVE_INFINITY
 
 async function fromOpaque(core: Parts, bearer: string, generation: number): Promise<Known | undefined> {
-  const row = await core.store.agents.findByBearer(core.hasher.hash(bearer))
-  if (!isAlive(core, row) || !core.hasher.matches(bearer, row.bearer_hash)) return undefined
-  return build(core, row, { method: 'opaque', scopes: undefined, expiresAt: NEVER }, generation)
+  const agent = await core.store.agents.findByBearer(core.hasher.hash(bearer))
+  if (!isAlive(core, agent) || !core.hasher.matches(bearer, agent.bearerHash)) return undefined
+  return build(core, agent, { method: 'opaque', scopes: undefined, expiresAt: NEVER }, generation)
 }
 
 async function fromJwt(core: Parts, bearer: string, generation: number): Promise<Known | undefined> {
@@ -76,49 +77,50 @@ async function fromJwt(core: Parts, bearer: string, generation: number): Promise
   const { issuer } = core.settings
   const token = await core.keys.verifyAccessToken(bearer, usable, { issuer, audience: issuer, now })
   if (token === undefined || keySet.revoked.has(token.jti)) return undefined
-  const row = await core.store.agents.findLiving(token.agentId)
-  if (!isAlive(core, row) || row.client_id !== token.clientId || row.id !== token.subject) return undefined
+  const agent = await core.store.agents.findLiving(token.agentId)
+  if (!isAlive(core, agent) || agent.clientId !== token.clientId || agent.id !== token.subject)
+    return undefined
   const retires = usable.find((key) => key.kid === token.kid)?.retiresAt ?? NEVER
   return build(
     core,
-    row,
+    agent,
     { method: 'jwt', scopes: token.scopes, expiresAt: Math.min(token.expiresAt, retires) },
     generation,
   )
 }
 
-async function build(core: Parts, row: AgentRow, token: TokenPart, generation: number): Promise<Known> {
+async function build(core: Parts, agent: Agent, token: TokenPart, generation: number): Promise<Known> {
   const now = core.store.now()
-  const grants = livingGrants(await core.store.agents.grantsOf(row.id), now)
-  const own = heldScopes(row, grants)
-  const ends = [token.expiresAt, row.expires_at, ...grants.map((grant) => grant.expires_at)]
+  const grants = livingGrants(await core.store.agents.grantsOf(agent.id), now)
+  const own = heldScopes(agent, grants)
+  const ends = [token.expiresAt, agent.expiresAt, ...grants.map((grant) => grant.expiresAt)]
   const scopes = token.scopes === undefined ? own : intersectScopes(token.scopes, own)
   const caller: AgentCaller = {
     kind: 'agent',
-    agentId: row.id,
-    agentName: row.name,
-    version: row.version,
+    agentId: agent.id,
+    agentName: agent.name,
+    version: agent.version,
     scopes,
     isNarrowed: token.scopes !== undefined && !own.every((scope) => coversAny(scopes, scope)),
-    timed: timedParts(row, grants),
-    agentExpiresAt: row.expires_at,
-    createdAt: row.created_at,
-    policy: row.policy,
-    clientId: row.client_id,
+    timed: timedParts(agent, grants),
+    agentExpiresAt: agent.expiresAt,
+    createdAt: agent.createdAt,
+    policy: agent.policy,
+    clientId: agent.clientId,
     method: token.method,
     generation,
   }
   return { caller, validUntil: Math.min(...ends.map((end) => end ?? NEVER)) }
 }
 
-function timedParts(row: AgentRow, grants: readonly AgentGrantRow[]): HeldScopes[] {
-  if (grants.every((grant) => grant.expires_at === null)) return []
+function timedParts(agent: Agent, grants: readonly AgentGrant[]): HeldScopes[] {
+  if (grants.every((grant) => grant.expiresAt === null)) return []
   return [
-    { scopes: readScopes(row.scopes), until: NEVER },
-    ...grants.map((grant) => ({ scopes: readScopes(grant.scopes), until: grant.expires_at ?? NEVER })),
+    { scopes: agent.scopes, until: NEVER },
+    ...grants.map((grant) => ({ scopes: grant.scopes, until: grant.expiresAt ?? NEVER })),
   ]
 }
 
-function isAlive(core: Parts, row: AgentRow | undefined): row is AgentRow {
-  return row !== undefined && (row.expires_at === null || row.expires_at > core.store.now())
+function isAlive(core: Parts, agent: Agent | undefined): agent is Agent {
+  return agent !== undefined && (agent.expiresAt === null || agent.expiresAt > core.store.now())
 }

@@ -2,7 +2,6 @@ import { isId } from '../../domain/ids.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
 import { networkOf } from '../network.ts'
 import { Problem } from '../../domain/problems.ts'
-import type { VerifiedAssertion } from '../../keys/proofs.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { AgentCaller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
@@ -106,12 +105,8 @@ async function proveByKey(
     now: core.store.now(),
   })
   if (verified === undefined || client === undefined || own === undefined) return undefined
-  return { client, proof: [usedOnce(client, verified)] }
-}
-
-function usedOnce(client: Client, assertion: VerifiedAssertion): Step {
-  const id = `assertion:${client.clientId}:${assertion.jti}`
-  return { op: 'insert', table: 'used_proofs', row: { id, expires_at: assertion.rememberUntil } }
+  const id = `assertion:${client.clientId}:${verified.jti}`
+  return { client, proof: [core.store.tokens.useProof(id, verified.rememberUntil)] }
 }
 
 /** Records the failure, and says what to answer. `client`: whom it was said to be from, if there is such a client. */

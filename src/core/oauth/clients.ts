@@ -1,6 +1,6 @@
 import type { PublicJwk } from '../../keys/jwt-keys.ts'
 import type { Core } from '../context.ts'
-import { heldScopes, livingGrants, readAudiences } from '../held-scopes.ts'
+import { heldScopes, livingGrants } from '../held-scopes.ts'
 
 /** An agent as the OAuth client that it is. */
 export interface Client {
@@ -55,7 +55,7 @@ export function createClients(core: Pick<Core, 'store'>): Clients {
       const row = await core.store.agents.findByClient(clientId)
       const rows = await core.store.agents.grantsOf(row?.id ?? '')
       const now = core.store.now()
-      if (row === undefined || (row.expires_at !== null && row.expires_at <= now)) {
+      if (row === undefined || (row.expiresAt !== null && row.expiresAt <= now)) {
         known.delete(clientId)
         return undefined
       }
@@ -63,16 +63,16 @@ export function createClients(core: Pick<Core, 'store'>): Clients {
       const client: Client = {
         agentId: row.id,
         agentName: row.name,
-        clientId: row.client_id,
+        clientId: row.clientId,
         version: row.version,
-        secretHash: row.client_secret_hash,
-        publicJwk: row.public_jwk === null ? undefined : (JSON.parse(row.public_jwk) as PublicJwk),
+        secretHash: row.clientSecretHash,
+        publicJwk: row.publicJwk ?? undefined,
         scopes: heldScopes(row, grants),
-        audiences: readAudiences(row),
-        createdAt: row.created_at,
+        audiences: row.audiences,
+        createdAt: row.createdAt,
         policy: row.policy,
-        agentExpiresAt: row.expires_at,
-        grantsEndAt: Math.min(...grants.map((grant) => grant.expires_at ?? Number.POSITIVE_INFINITY)),
+        agentExpiresAt: row.expiresAt,
+        grantsEndAt: Math.min(...grants.map((grant) => grant.expiresAt ?? Number.POSITIVE_INFINITY)),
         generation,
       }
       if (known.size >= MAX_KNOWN) known.clear()

@@ -40,13 +40,8 @@ async function revokeAccessToken(
   origin: Origin,
 ): Promise<void> {
   const change: Step[] = [
-    {
-      op: 'insert',
-      table: 'revoked_tokens',
-      // Remembered for as long as the clock tolerance would let it pass.
-      row: { jti, expires_at: expiresAt + JWT_TOLERANCE_MS },
-    },
-    { op: 'invalidate' },
+    // Remembered for as long as the clock tolerance would accept the token.
+    ...core.store.tokens.revoke(jti, expiresAt + JWT_TOLERANCE_MS),
     audit(core, callerOf(who), origin, { action: 'token.revoked', details: { jti } }),
   ]
   // Refused only when it has been revoked meanwhile: that is what was asked for.

@@ -25,7 +25,7 @@ describe('POST /oauth/introspect', () => {
       active: true,
       token_type: 'Bearer',
       scope: 'db:read',
-      client_id: ada.agent.client_id,
+      client_id: ada.agent.clientId,
       sub: ada.agent.id,
       iss: app.issuer,
       aud: app.issuer,
