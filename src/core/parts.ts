@@ -1,4 +1,5 @@
 import type { Action } from '../domain/actions.ts'
+import type { Agent } from '../domain/agent.ts'
 import type { AuditOutcome } from '../domain/audit-entry.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { AgentCaller, Caller, Origin } from './caller.ts'
@@ -24,14 +25,27 @@ export interface Denials {
 }
 
 /**
- * Callers by the bearer they present, cached for one generation of the store: every change to an agent, on any node,
- * raises the generation.
+ * Callers by the bearer they present and clients by their id, cached for one generation of the store: every change to an
+ * agent, on any node, raises the generation.
  */
 export interface Callers {
   /** Undefined when the bearer is not, or no longer, valid. */
   find(bearer: string, generation: number): AgentCaller | undefined | Promise<AgentCaller | undefined>
   /** The same caller with its current rights; undefined when the agent has ended. */
   refresh(caller: AgentCaller, generation: number): Promise<AgentCaller | undefined>
+  /** From memory alone; undefined when it has to be read. */
+  knownClient(clientId: string, generation: number): Client | undefined
+  /** From the store: as many queries for an unknown client as for a living one. */
+  readClient(clientId: string, generation: number): Promise<Client | undefined>
+}
+
+/** An agent as an OAuth client. */
+export interface Client {
+  readonly agent: Agent
+  /** The client with all scopes that its agent holds, extra grants included. */
+  readonly caller: AgentCaller
+  /** Epoch ms at which the first of its extra grants ends; `Infinity` when none does. */
+  readonly grantsEndAt: number
 }
 
 /** When each agent was last seen. Kept in memory and written every few seconds, so that no request waits for it. */
