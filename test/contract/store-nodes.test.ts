@@ -7,7 +7,7 @@ import { startPostgresProxy } from '../support/postgres-proxy.ts'
 import { startPostgresScript } from '../support/postgres-script.ts'
 import { agentRow, auditRow, credentialRow, openTestStore, T0, type TestStore } from '../support/store.ts'
 
-const by = { actor: 'local', ip_address: null, user_agent: null, auth_method: null, request_id: null }
+const by = { actor: 'local', ipAddress: null, userAgent: null, authMethod: null, requestId: null }
 const insertAgent = (row: ReturnType<typeof agentRow>): Step => ({ op: 'insert', table: 'agents', row })
 
 function issue(agentId: string, state = 'active', version = 1): Change {

@@ -3,7 +3,6 @@ import type { Change, Step } from '../../src/store/engine/change.ts'
 import type { Table, Tables } from '../../src/store/schema/rows.ts'
 import {
   agentRow,
-  auditRow,
   backendRow,
   credentialRow,
   DIALECTS,
@@ -11,6 +10,7 @@ import {
   newAgent,
   newBody,
   newEnrollment,
+  newEntry,
   newSigningKey,
   openTestStore,
   T0,
@@ -18,7 +18,7 @@ import {
 } from '../support/store.ts'
 
 const insert = <T extends Table>(table: T, row: Tables[T]): Step => ({ op: 'insert', table, row }) as Step
-const by = { actor: 'local', ip_address: '::1', user_agent: null, auth_method: 'local', request_id: 'req_1' }
+const by = { actor: 'local', ipAddress: '::1', userAgent: null, authMethod: 'local', requestId: 'req_1' }
 
 describe.each(DIALECTS)('the tables on %s', (dialect) => {
   let opened: TestStore
@@ -75,23 +75,23 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
       ]),
     )
     const entries = await store.audit.query({ agentId: agent.id }, 100)
-    expect(new Set(entries.map((entry) => entry.credential_id))).toEqual(
+    expect(new Set(entries.map((entry) => entry.credentialId))).toEqual(
       new Set([exact.id, soft.id, pending.id]),
     )
-    const entry = entries.find((one) => one.credential_id === exact.id)
+    const entry = entries.find((one) => one.credentialId === exact.id)
     expect(entry).toEqual({
-      ...auditRow(),
+      ...newEntry(),
       ...by,
       id: entry?.id,
       at: now,
       action: 'credential.revoked',
-      agent_id: agent.id,
-      agent_name: 'one',
+      agentId: agent.id,
+      agentName: 'one',
       backend: 'db',
-      credential_id: exact.id,
-      scopes: '["read"]',
-      ttl_ms: 600_000,
-      details: '{"reason":"agent_deleted"}',
+      credentialId: exact.id,
+      scopes: ['read'],
+      ttlMs: 600_000,
+      details: { reason: 'agent_deleted' },
     })
     await done(...store.credentials.endAll({ backend_uid: backend.uid }, 'backend_deleted', now + 1, by))
     expect(await store.audit.query({ agentId: agent.id }, 100)).toHaveLength(3)
@@ -214,7 +214,7 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
       at: T0 + 9,
       action: 'credential.expired',
       outcome: 'ok',
-      agent_id: rows[1]?.agent_id,
+      agentId: rows[1]?.agent_id,
       backend: rows[1]?.backend,
       details: null,
       ...by,

@@ -85,12 +85,8 @@ async function expectUpstream(rows: readonly CredentialRow[], world: World): Pro
 async function expectAudit(model: Model, rows: readonly CredentialRow[], world: World): Promise<void> {
   const entries = await world.audit()
   const counted = new Map<string, number>()
-  for (const { action, credential_id, agent_id } of entries) {
-    const about = action.startsWith('credential.')
-      ? credential_id
-      : action.startsWith('agent.')
-        ? agent_id
-        : ''
+  for (const { action, credentialId, agentId } of entries) {
+    const about = action.startsWith('credential.') ? credentialId : action.startsWith('agent.') ? agentId : ''
     const key = `${action} ${about ?? ''}`
     if (action !== 'credential.issue_failed') counted.set(key, (counted.get(key) ?? 0) + 1)
   }

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Agent } from '../../src/domain/agent.ts'
+import type { AuditEntry } from '../../src/domain/audit-entry.ts'
 import { type Enrollment, UNDECIDED } from '../../src/domain/enrollment.ts'
 import { encodeTail, encodeTime } from '../../src/domain/ids.ts'
 import type { SigningKey } from '../../src/domain/signing-key.ts'
@@ -201,6 +202,29 @@ export function auditRow(set: Partial<AuditRow> = {}): AuditRow {
     user_agent: null,
     auth_method: null,
     request_id: null,
+    metadata: null,
+    details: null,
+    ...set,
+  }
+}
+
+export function newEntry(set: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    id: newBody(),
+    at: T0,
+    action: 'credential.issued',
+    outcome: 'ok',
+    agentId: null,
+    agentName: null,
+    actor: 'local',
+    backend: null,
+    credentialId: null,
+    scopes: null,
+    ttlMs: null,
+    ipAddress: null,
+    userAgent: null,
+    authMethod: null,
+    requestId: null,
     metadata: null,
     details: null,
     ...set,

@@ -64,9 +64,9 @@ async function sourceOf(core: Pick<Core, 'store'>, filter: CredentialFilter): Pr
   return async (cursor) => {
     const question = { agentId, backend: filter.backend, action: 'credential.issued', before: cursor }
     const entries = await core.store.audit.credentialsOf(question, CHUNK)
-    const rows = await core.store.credentials.findAll(entries.flatMap((entry) => entry.credential_id ?? []))
+    const rows = await core.store.credentials.findAll(entries.flatMap((entry) => entry.credentialId ?? []))
     const byId = new Map(rows.map((row) => [row.id, row]))
-    return entries.map((entry) => ({ row: byId.get(entry.credential_id ?? ''), at: entry.id }))
+    return entries.map((entry) => ({ row: byId.get(entry.credentialId ?? ''), at: entry.id }))
   }
 }
 

@@ -7,6 +7,7 @@ import { audit } from '../audit/entry.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { readScopes } from '../held-scopes.ts'
 import type { IssuedCredential } from './issue-plan.ts'
 import { agentOf, settleUpstream } from './settle-upstream.ts'
 
@@ -78,7 +79,7 @@ async function endNow(
       agent: agentOf(row),
       backend: row.backend,
       credentialId: row.id,
-      scopes: row.scopes,
+      scopes: readScopes(row.scopes),
       ttlMs: row.ttl_ms,
       ...(reason === 'undelivered' ? { details: { reason } } : {}),
     }),

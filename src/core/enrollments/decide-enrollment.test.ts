@@ -187,10 +187,10 @@ describe('asking for more', () => {
     expect((await bot.caller()).version).toBeGreaterThan(version)
     expect(await test.core.store.agents.grantsOf(before.agentId)).toHaveLength(1)
     const changes = await test.audit('agent.scopes_changed')
-    expect(changes.map((one) => [one.agent_name, one.scopes, one.facts['change']])).toEqual([
-      ['bot', '["db:write"]', 'added'],
-      ['bot', '["admin:keys:read"]', 'added'],
-      ['bot', '["admin:keys:read"]', 'expired'],
+    expect(changes.map((one) => [one.agentName, one.scopes, one.facts['change']])).toEqual([
+      ['bot', ['db:write'], 'added'],
+      ['bot', ['admin:keys:read'], 'added'],
+      ['bot', ['admin:keys:read'], 'expired'],
     ])
   })
 

@@ -137,7 +137,7 @@ describe('policies', () => {
       ['agent.created', 'system'],
     ])
     expect(entries.map((one) => one.facts['policy'])).toEqual(['ci', 'ci', 'ci'])
-    expect(entries[0]?.metadata).toBe('{"run":7}')
+    expect(entries[0]?.metadata).toEqual({ run: 7 })
     expect(JSON.stringify([entries, row])).not.toMatch(/ck[rs]_/)
   })
 

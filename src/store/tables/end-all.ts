@@ -1,18 +1,26 @@
 import { type Expression, type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Action } from '../../domain/actions.ts'
+import type { AuditTrace } from '../../domain/audit-entry.ts'
 import type { EndReason } from '../../domain/credential.ts'
 import { encodeTime } from '../../domain/ids.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
-import type { AuditRow, Tables } from '../schema/rows.ts'
+import type { Tables } from '../schema/rows.ts'
 
 /** What the audit says of each credential that a change ends by the set. */
-export type EndedBy = Pick<AuditRow, 'actor' | 'ip_address' | 'user_agent' | 'auth_method' | 'request_id'>
+export type EndedBy = AuditTrace
 
 /** The columns of an entry that stand in the credential itself, under the same name. */
 const COPIED = ['agent_id', 'agent_name', 'backend', 'scopes', 'ttl_ms'] as const
-const GIVEN = ['actor', 'ip_address', 'user_agent', 'auth_method', 'request_id'] as const
+const GIVEN = {
+  actor: 'actor',
+  ip_address: 'ipAddress',
+  user_agent: 'userAgent',
+  auth_method: 'authMethod',
+  request_id: 'requestId',
+} as const
+const GIVEN_COLUMNS = Object.keys(GIVEN) as (keyof typeof GIVEN)[]
 
 /**
  * Ends all that an agent or a backend has and that has not expired, each with its audit entry. Goes AFTER the step that ends the owner:
@@ -133,11 +141,11 @@ function record(build: Kysely<Tables>, { action, reason, now, by }: Entries, whi
       sql<string>`id`.as('credential_id'),
       text(reason === undefined ? null : JSON.stringify({ reason })).as('details'),
       ...COPIED,
-      ...GIVEN.map((name) => text(by[name]).as(name)),
+      ...GIVEN_COLUMNS.map((name) => text(by[GIVEN[name]]).as(name)),
     ])
     .where(which)
   return build
     .insertInto('audit')
-    .columns(['id', 'at', 'action', 'outcome', 'credential_id', 'details', ...COPIED, ...GIVEN])
+    .columns(['id', 'at', 'action', 'outcome', 'credential_id', 'details', ...COPIED, ...GIVEN_COLUMNS])
     .expression(entries)
 }

@@ -51,13 +51,13 @@ describe('POST /oauth/token', () => {
       agent_name: 'ada',
     })
     expect(await calls.statusWith(text)).toBe(200)
-    const entry = (await app.audited('token.issued')).find((row) => row.details?.includes(String(claims.jti)))
+    const entry = (await app.audited('token.issued')).find((row) => row.details?.['jti'] === claims.jti)
     expect(entry).toMatchObject({
-      agent_id: ada.agent.id,
+      agentId: ada.agent.id,
       actor: ada.agent.id,
       outcome: 'ok',
-      auth_method: 'client_secret_post',
-      ttl_ms: HOUR_MS,
+      authMethod: 'client_secret_post',
+      ttlMs: HOUR_MS,
     })
   })
 
