@@ -283,14 +283,14 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     expect(await commit([insert('idempotency', { ...row, body_hash: 'other' })])).toMatchObject({
       reason: 'unique',
     })
-    await done(store.tokens.keepReply(row.agent_id, row.key_hash, 'sealed', row.erase_at))
-    expect(await store.tokens.findIdempotent(row.agent_id, row.key_hash, T0)).toEqual({
+    await done(store.idempotency.keepReply(row.agent_id, row.key_hash, 'sealed', row.erase_at))
+    expect(await store.idempotency.find(row.agent_id, row.key_hash, T0)).toEqual({
       ...row,
       reply: 'sealed',
     })
     await done(...store.tokens.tidy(row.erase_at))
-    expect(await store.tokens.findIdempotent(row.agent_id, row.key_hash, T0)).toEqual(row)
+    expect(await store.idempotency.find(row.agent_id, row.key_hash, T0)).toEqual(row)
     expect(await store.tokens.isRevoked('j')).toBe(false)
-    expect(await store.tokens.findIdempotent(row.agent_id, row.key_hash, row.expires_at)).toBeUndefined()
+    expect(await store.idempotency.find(row.agent_id, row.key_hash, row.expires_at)).toBeUndefined()
   })
 })

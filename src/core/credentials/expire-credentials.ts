@@ -64,7 +64,7 @@ export async function takeOver(core: Parts, row: CredentialRow): Promise<Credent
       })
       const interrupted = core.store.credentials.interrupt(row.id, now, now + CLAIM_MS, null)
       // Whoever asked heard nothing, and may ask again with the same Idempotency-Key.
-      const forgotten = core.store.tokens.forgetIdempotentOf(row.agent_id, row.id)
+      const forgotten = core.store.idempotency.releaseOf(row.agent_id, row.id)
       const outcome = await core.store.commit([interrupted, forgotten, entry], { urgent: true })
       return outcome.done
         ? { ...row, state: 'revoking', end_reason: 'interrupted', ended_at: now, attempts: 0 }

@@ -29,13 +29,11 @@ export async function replayReply(
     keyHash: core.hasher.hash(`idempotency|${key}`),
     bodyHash: core.hasher.hash(canonical({ ...asked, backend: backend.uid })),
   }
-  const known = await core.store.tokens.findIdempotent(caller.agentId, claim.keyHash, 0)
+  const known = await core.store.idempotency.find(caller.agentId, claim.keyHash, 0)
   if (known === undefined) return { claim }
   if (known.expires_at <= core.store.now()) {
     // Not tidied away yet: the key is free again. This claim only: another request may have made the next one.
-    await commit(core, [
-      core.store.tokens.forgetIdempotent(caller.agentId, claim.keyHash, known.credential_id),
-    ])
+    await commit(core, [core.store.idempotency.release(caller.agentId, claim.keyHash, known.credential_id)])
     return { claim }
   }
   if (known.body_hash !== claim.bodyHash)
@@ -101,7 +99,12 @@ export function keepReplyStep(core: Core, plan: Plan, reply: IssuedCredential): 
   if (plan.claim === undefined) return []
   const eraseAt = core.store.now() + IDEMPOTENT_SECRET_MS
   return [
-    core.store.tokens.keepReply(plan.caller.agentId, plan.claim.keyHash, sealReply(core, reply), eraseAt),
+    core.store.idempotency.keepReply(
+      plan.caller.agentId,
+      plan.claim.keyHash,
+      sealReply(core, reply),
+      eraseAt,
+    ),
   ]
 }
 
@@ -109,7 +112,7 @@ export function keepReplyStep(core: Core, plan: Plan, reply: IssuedCredential): 
 export function forgetClaim(core: Core, plan: Plan): Step[] {
   return plan.claim === undefined
     ? []
-    : [core.store.tokens.forgetIdempotent(plan.caller.agentId, plan.claim.keyHash, plan.id)]
+    : [core.store.idempotency.release(plan.caller.agentId, plan.claim.keyHash, plan.id)]
 }
 
 function sealReply(core: Core, reply: IssuedCredential): string {

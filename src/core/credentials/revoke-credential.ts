@@ -72,7 +72,7 @@ async function endNow(
   const isUntold = row.state === 'pending' || reason === 'undelivered'
   const steps: Step[] = [
     endStep(core, row, reason),
-    ...(isUntold ? [core.store.tokens.forgetIdempotentOf(row.agent_id, row.id)] : []),
+    ...(isUntold ? [core.store.idempotency.releaseOf(row.agent_id, row.id)] : []),
     audit(core, caller, origin, {
       action: reason === 'expired' ? 'credential.expired' : 'credential.revoked',
       agent: agentOf(row),

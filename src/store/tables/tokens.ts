@@ -2,11 +2,11 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
-import type { IdempotencyRow, IssuerKeyRow } from '../schema/rows.ts'
+import type { IssuerKeyRow } from '../schema/rows.ts'
 
-/** What the token endpoint and repeated requests need: issuer keys, revoked tokens, used proofs, idempotency. */
+/** What the token endpoint needs: issuer keys, revoked tokens, used proofs; and the clearing away of what has run out. */
 export function createTokens(engine: Engine) {
-  return { ...issuerKeys(engine), ...idempotency(engine), ...tidying(engine) }
+  return { ...issuerKeys(engine), ...tidying(engine) }
 }
 
 function issuerKeys({ build, read }: Engine) {
@@ -37,54 +37,6 @@ function issuerKeys({ build, read }: Engine) {
         .length > 0,
     revokedAfter: (now: number): Promise<{ jti: string; expires_at: number }[]> =>
       read(build.selectFrom('revoked_tokens').selectAll().where('expires_at', '>', now)),
-  }
-}
-
-function idempotency({ build, read }: Engine) {
-  return {
-    findIdempotent: async (
-      agentId: string,
-      keyHash: string,
-      now: number,
-    ): Promise<IdempotencyRow | undefined> =>
-      (
-        await read<IdempotencyRow>(
-          build
-            .selectFrom('idempotency')
-            .selectAll()
-            .where('agent_id', '=', agentId)
-            .where('key_hash', '=', keyHash)
-            .where('expires_at', '>', now),
-        )
-      )[0],
-    keepReply: (agentId: string, keyHash: string, reply: string, eraseAt: number): Step =>
-      run(
-        build
-          .updateTable('idempotency')
-          .set({ reply, erase_at: eraseAt })
-          .where('agent_id', '=', agentId)
-          .where('key_hash', '=', keyHash),
-        1,
-      ),
-    /** As `forgetIdempotent`, for who does not know the key. */
-    forgetIdempotentOf: (agentId: string, credentialId: string): Step =>
-      run(
-        build
-          .deleteFrom('idempotency')
-          .where('agent_id', '=', agentId)
-          .where('credential_id', '=', credentialId),
-        'any',
-      ),
-    /** The claim of this credential, and of no later one by the same key. */
-    forgetIdempotent: (agentId: string, keyHash: string, credentialId: string): Step =>
-      run(
-        build
-          .deleteFrom('idempotency')
-          .where('agent_id', '=', agentId)
-          .where('key_hash', '=', keyHash)
-          .where('credential_id', '=', credentialId),
-        'any',
-      ),
   }
 }
 
