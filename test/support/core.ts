@@ -10,6 +10,7 @@ import { definitionOf } from '../../src/core/backends/definition.ts'
 import type { AgentCaller, LocalCaller, Origin } from '../../src/core/caller.ts'
 import type { Core, Settings } from '../../src/core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
+import { createQuotas } from '../../src/core/quotas.ts'
 import { createRates } from '../../src/core/rates.ts'
 import { createSnapshot } from '../../src/core/snapshot.ts'
 import { createGate } from '../../src/http/routing/gate.ts'
@@ -118,6 +119,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     denials: createDenials(base),
     lastUse: createLastUse(base),
     rates: createRates(),
+    quotas: createQuotas(store.now),
     meter: { issued: none, revoked: none, expired: none, authenticated: none },
     random: Math.random,
   }

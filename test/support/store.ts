@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Credential } from '../../src/domain/credential.ts'
 import { encodeTail, encodeTime } from '../../src/domain/ids.ts'
 import type { Engine } from '../../src/store/engine/engine.ts'
 import { createStore, type Store } from '../../src/store/open.ts'
@@ -14,6 +15,7 @@ import type {
   IdempotencyRow,
 } from '../../src/store/schema/rows.ts'
 import { openSqlite } from '../../src/store/sqlite/engine.ts'
+import { toCredential } from '../../src/store/tables/credential-rows.ts'
 import { startPostgres } from './postgres.ts'
 
 export const DIALECTS = ['sqlite', 'postgres'] as const
@@ -142,6 +144,11 @@ export function credentialRow(set: Partial<CredentialRow> = {}): CredentialRow {
     handle: 'sealed',
     ...set,
   }
+}
+
+/** As the store returns it. */
+export function someCredential(set: Partial<Credential> = {}): Credential {
+  return { ...toCredential(credentialRow()), ...set }
 }
 
 export function auditRow(set: Partial<AuditRow> = {}): AuditRow {

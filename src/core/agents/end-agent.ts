@@ -54,7 +54,7 @@ export async function endAgent(
   const by = traceOf(caller, origin)
   const change: Step[] = [
     ...core.store.agents.end(row.id, how, now),
-    ...core.store.credentials.endAll({ agent_id: row.id }, reason, now, by),
+    ...core.store.credentials.endAll({ agentId: row.id }, reason, now, by),
     ...core.store.enrollments.expireOf(row.id, now),
     ...more,
     audit(core, caller, origin, {
