@@ -10,6 +10,7 @@ import { definitionOf } from '../../src/core/backends/definition.ts'
 import type { AgentCaller, LocalCaller, Origin } from '../../src/core/caller.ts'
 import type { Core, Settings } from '../../src/core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
+import { createQuotas } from '../../src/core/quotas.ts'
 import { createRates } from '../../src/core/rates.ts'
 import { createSerialize } from '../../src/core/serialize.ts'
 import { createSnapshot } from '../../src/core/snapshot.ts'
@@ -121,6 +122,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     lastUse: createLastUse(base),
     rates: createRates(),
     serialize: createSerialize(),
+    quotas: createQuotas(store.now),
     meter: { issued: none, revoked: none, expired: none, authenticated: none },
     random: Math.random,
   }
