@@ -1,6 +1,6 @@
 /**
  * V8 as a server runs well in it: left to itself it lets garbage pile up to three times what is alive before it looks.
- * With 256 clients that is 350 MB instead of 240, for the same work (docs/adr/0014-heap-of-the-server.md).
+ * With 256 clients that is 350 MB instead of 240, for the same work (docs/explanation/adr/0014-server-heap-size.md).
  */
 const HEAP = ['--max-semi-space-size=8', '--heap-growing-percent=30']
 
