@@ -14,7 +14,7 @@ const GROUPS: Readonly<Record<Group, string>> = {
 
 const GLOBAL_GROUP = 'Options of every command:'
 
-/** docs/cli.md: every command as its own description has it. */
+/** docs/reference/cli.md: every command as its own description has it. */
 export async function renderCliPage(): Promise<string> {
   const program = await describeProgram(VERBS)
   const sections: string[] = []

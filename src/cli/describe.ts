@@ -10,7 +10,7 @@ export function verbOf(command: Command): AnyVerb | undefined {
   return described.get(command)
 }
 
-/** The whole tree with every verb loaded: for `docs/cli.md` and completion. */
+/** The whole tree with every verb loaded: for `docs/reference/cli.md` and completion. */
 export async function describeProgram(verbs: readonly Entry[]): Promise<Command> {
   const program = new Command('mayfly')
     .description('Short-lived credentials for agents: issued, ended and recorded.')
