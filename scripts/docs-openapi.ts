@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildApp } from '../src/app.ts'
+import { buildApp } from '../src/app/app.ts'
 import { loadConfig } from '../src/config/load.ts'
-import { openApiDocument } from '../src/http/openapi.ts'
-import { createLogger } from '../src/log.ts'
+import { openApiDocument } from '../src/http/routing/openapi.ts'
+import { createLogger } from '../src/log/log.ts'
 
 /** docs/reference/openapi.json: the document that the whole service serves, with every route registered. */
 export async function renderOpenApi(): Promise<string> {
@@ -16,7 +16,7 @@ export async function renderOpenApi(): Promise<string> {
   })
   const app = await buildApp(config, createLogger({ level: 'silent', format: 'json' }))
   try {
-    return `${JSON.stringify(openApiDocument(app.faces.server), null, 2)}\n`
+    return `${JSON.stringify(openApiDocument(app.http.server), null, 2)}\n`
   } finally {
     await app.close()
     await rm(dataDir, { recursive: true, force: true })

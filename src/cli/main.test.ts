@@ -122,14 +122,14 @@ test('a store that cannot be opened is 2 and one line', async () => {
   expect(await mayfly(argv)).toEqual({
     code: 2,
     stdout: '',
-    stderr: `mayfly: data_dir: another process holds ${dataDir}: only one Mayfly may use a data directory\n`,
+    stderr: `mayfly: data_dir: another process is using ${dataDir}, and only one Mayfly can use a data directory. Stop the other process, or choose another directory\n`,
   })
   await store.close()
   await writeFile(join(dataDir, 'mayfly.db'), 'not a database'.repeat(100))
   expect(await mayfly(argv)).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'mayfly: data_dir: file is not a database\n',
+    stderr: `mayfly: data_dir: ${join(dataDir, 'mayfly.db')} is damaged or is not a SQLite database (file is not a database). Restore it from a backup\n`,
   })
 })
 
@@ -137,8 +137,8 @@ test('a store that cannot be opened is 2 and one line', async () => {
 function keep(start: string, timeoutMs = 10_000): ChildProcess & { lines: string[] } {
   const at = (name: string) => JSON.stringify(new URL(name, import.meta.url).href)
   const code = `
-    const { keepRunning } = await import(${at('keep-running.ts')})
-    const { createLogger } = await import(${at('../log.ts')})
+    const { keepRunning } = await import(${at('frame/keep-running.ts')})
+    const { createLogger } = await import(${at('../log/log.ts')})
     const log = createLogger({ level: 'debug', format: 'json' })
     const alive = setInterval(() => {}, 1000)
     try {

@@ -1,7 +1,8 @@
 import { Problem } from '../domain/problems.ts'
-import type { Change, Outcome, Step } from '../store/change.ts'
-import type { CommitOptions } from '../store/engine.ts'
-import type { Caller, Core } from './context.ts'
+import type { Change, Outcome, Step } from '../store/engine/change.ts'
+import type { CommitOptions } from '../store/engine/engine.ts'
+import type { Caller } from './caller.ts'
+import type { Core } from './context.ts'
 
 /** `StoreError` by name: core holds only the store's types. */
 export function isStoreError(error: unknown): error is Error {

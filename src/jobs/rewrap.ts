@@ -1,5 +1,5 @@
 import type { Core } from '../core/context.ts'
-import type { SealedColumn } from '../store/sealed.ts'
+import type { SealedColumn } from '../store/tables/sealed.ts'
 
 type Parts = Pick<Core, 'store' | 'sealer'>
 

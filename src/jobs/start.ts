@@ -1,6 +1,6 @@
+import { reapAgents } from '../core/agents/reap-agents.ts'
 import type { Core } from '../core/context.ts'
-import { expireEnrollments } from '../core/expire-enrollments.ts'
-import { reapAgents } from '../core/reap-agents.ts'
+import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
 import { startLoop } from './loop.ts'
 import { createPrune } from './prune.ts'
 import { createRewrap } from './rewrap.ts'

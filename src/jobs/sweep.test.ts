@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { LOCAL, ORIGIN, testCore } from '../../test/support/core.ts'
 import { credentialRow } from '../../test/support/store.ts'
-import { createBackend } from '../core/configure-backend.ts'
-import { deleteBackend } from '../core/delete-backend.ts'
+import { createBackend } from '../core/backends/configure-backend.ts'
+import { deleteBackend } from '../core/backends/delete-backend.ts'
 import { createSweeper } from './sweep.ts'
 
 it('keeps the keys of a deleted backend until its last credential is settled, and no longer', async () => {

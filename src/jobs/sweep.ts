@@ -1,8 +1,8 @@
 import type { OpenBackend } from '../backends/registry.ts'
 import type { Core } from '../core/context.ts'
-import { settleUpstream } from '../core/end-upstream.ts'
-import { expireLocal, takeOver } from '../core/expire-credentials.ts'
-import type { CredentialRow } from '../store/schema.ts'
+import { expireLocal, takeOver } from '../core/credentials/expire-credentials.ts'
+import { settleUpstream } from '../core/credentials/settle-upstream.ts'
+import type { CredentialRow } from '../store/schema/rows.ts'
 
 /**
  * Rows of one commit for kinds without an upstream. SQLite has one writer, and a request waits for the slice before
@@ -89,5 +89,5 @@ async function settleAll(
 /** A deleted backend whose last credential is gone: its keys are erased. */
 async function forgetEnded(core: Core, backend: OpenBackend): Promise<void> {
   if ((await core.store.credentials.countOpenOfBackend(backend.uid, 1)) > 0) return
-  await core.store.commit([core.store.backends.erase(backend.uid), { op: 'forget' }])
+  await core.store.commit([core.store.backends.erase(backend.uid), { op: 'invalidate' }])
 }

@@ -195,7 +195,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     app.advance(31_000)
     for (const token of [agent.token, jwt]) expect((await app.as(token).get('/v1/status')).status).toBe(401)
     await expect(app.accessToken(agent)).rejects.toThrow('invalid_client')
-    const { reapAgents } = await import('../../src/core/reap-agents.ts')
+    const { reapAgents } = await import('../../src/core/agents/reap-agents.ts')
     await reapAgents(app.core, new AbortController().signal)
     expect((await app.admin('GET', `/v1/admin/agents/${agent.name}`)).status).toBe(404)
     expect((await app.admin('GET', `/api/v1/credentials/${id}`)).body.status).not.toBe('active')

@@ -1,11 +1,11 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { buildApp } from '../../src/app.ts'
+import { buildApp } from '../../src/app/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createRewrap } from '../../src/jobs/rewrap.ts'
 import { generateMasterKey } from '../../src/keys/seal.ts'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/log/log.ts'
 import { startApp } from '../support/app.ts'
 
 test('no file of the data directory, no line of the log and no audit entry holds a secret', async () => {

@@ -278,7 +278,7 @@ describe('when the audit cannot be written', () => {
       const backend = await app.newBackend()
       const agent = await app.newAgent({ scopes: [backend] })
       await agent.client.get('/v1/status')
-      const { StoreError } = await import('../../src/store/change.ts')
+      const { StoreError } = await import('../../src/store/errors.ts')
       const real = app.core.store.commit
       app.core.store.commit = () => Promise.reject(new StoreError('the disk is full'))
       const reply = await agent.client.post(`/v1/credentials/${backend}`)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createAgent } from '../../src/core/create-agent.ts'
+import { createAgent } from '../../src/core/agents/create-agent.ts'
 import { DAY_MS, HOUR_MS } from '../../src/domain/limits.ts'
 import { ADMIN_TOKEN, LOCAL, ORIGIN } from '../support/core.ts'
 import { newEnrollee } from '../support/enrollee.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROUTES } from '../../src/http/route-table.ts'
+import { ROUTES } from '../../src/http/routing/route-table.ts'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
 
 let app: TestApp

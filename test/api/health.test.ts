@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { StoreError } from '../../src/store/change.ts'
-import { VERSION } from '../../src/version.ts'
+import { VERSION } from '../../src/app/version.ts'
+import { StoreError } from '../../src/store/errors.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 
 let app: TestApp

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
-import { StoreError } from '../../src/store/change.ts'
+import { StoreError } from '../../src/store/errors.ts'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { DIALECTS } from '../support/store.ts'
 
@@ -219,7 +219,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     const key = newKey()
     const first = await a(key)
     const { find } = app.core.store.credentials
-    const accepted = once(app.app.faces.server.server, 'connection')
+    const accepted = once(app.app.http.server.server, 'connection')
     const { hostname, port } = new URL(app.url)
     const caller = connect(Number(port), hostname)
     const [socket] = (await accepted) as [Socket]

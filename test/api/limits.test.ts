@@ -121,7 +121,7 @@ describe('limits', () => {
     const agent = await app.newAgent({ scopes: ['orders'] })
     await app.core.store.commit([
       { op: 'run', sql: 'UPDATE agents SET policy = ? WHERE id = ?', params: ['ci', agent.id], rows: 1 },
-      { op: 'forget' },
+      { op: 'invalidate' },
     ])
     expect((await agent.client.post('/v1/credentials/orders')).body.ttl).toBe('5m')
     const long = await agent.client.post('/v1/credentials/orders', { ttl: '6m' })

@@ -4,8 +4,8 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createHttpServer } from '../../src/http/server.ts'
-import { readTls } from '../../src/listen.ts'
+import { readTls } from '../../src/app/listen.ts'
+import { createHttpServer } from '../../src/http/server/server.ts'
 import { freePort, startApp } from '../support/app.ts'
 import { makeCertificates } from '../support/certificates.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -20,7 +20,7 @@ afterAll(() => rm(directory, { recursive: true, force: true }))
 
 test('localhost is one listener, however many addresses it has', async () => {
   const app = await startApp({ argv: { listen: 'localhost:0' } })
-  expect(app.app.faces.server.addresses()).toMatchObject([{ address: '127.0.0.1' }])
+  expect(app.app.http.server.addresses()).toMatchObject([{ address: '127.0.0.1' }])
   await app.close()
 })
 

@@ -105,7 +105,7 @@ describe('a JWT with a narrower scope', () => {
         params: ['["orders:read"]', one.id],
         rows: 1,
       },
-      { op: 'forget' },
+      { op: 'invalidate' },
     ])
     expect((await client.get('/v1/status')).body.scopes).toEqual(['orders:read'])
     expect((await client.post('/v1/credentials/stock')).body.error.code).toBe('scope_not_allowed')

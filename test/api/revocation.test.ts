@@ -121,7 +121,7 @@ describe('the life of a credential', () => {
     const onConnection = (one: Socket) => {
       socket = one
     }
-    app.app.faces.server.server.on('connection', onConnection)
+    app.app.http.server.server.on('connection', onConnection)
     let restore: () => void = () => undefined
     try {
       await issueAndHangUp(() => {
@@ -132,7 +132,7 @@ describe('the life of a credential', () => {
       })
     } finally {
       restore()
-      app.app.faces.server.server.off('connection', onConnection)
+      app.app.http.server.server.off('connection', onConnection)
     }
   })
 })

@@ -132,7 +132,7 @@ describe('TLS', () => {
 
   async function fetchOver(app: TestApp, { caFile }: Authority): Promise<string> {
     const { createClient } = await import('../../src/client/client.ts')
-    const { nodeTransport } = await import('../../src/cli/transport.ts')
+    const { nodeTransport } = await import('../../src/cli/frame/transport.ts')
     const client = createClient({
       server: app.url.replace('http:', 'https:'),
       auth: { kind: 'admin_token', token: app.adminToken },

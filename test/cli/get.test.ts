@@ -4,7 +4,7 @@ import { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Interrupted } from '../../src/cli/surroundings.ts'
+import { Interrupted } from '../../src/cli/frame/surroundings.ts'
 import { runCli, spawnCli, startWorld, type World } from './support.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { homeOf } from '../../src/cli/process-host.ts'
-import { NO_HOME } from '../../src/cli/surroundings.ts'
+import { homeOf } from '../../src/cli/frame/process-host.ts'
+import { NO_HOME } from '../../src/cli/frame/surroundings.ts'
 import { spawnCli, startWorld, type World } from './support.ts'
 
 let world: World

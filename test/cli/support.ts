@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { type Host, run } from '../../src/cli/program.ts'
+import { type Host, run } from '../../src/cli/frame/program.ts'
 import { type AppWish, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 
 export const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))

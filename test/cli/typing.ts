@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from 'node:stream'
-import { type Host, run } from '../../src/cli/program.ts'
+import { type Host, run } from '../../src/cli/frame/program.ts'
 import type { CliEnd } from './support.ts'
 
 /** A question that is waited for, and what is then typed. */

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DAY_MS } from '../../src/domain/limits.ts'
 import { createPrune } from '../../src/jobs/prune.ts'
 import { tidy } from '../../src/jobs/tidy.ts'
-import type { Change, Step } from '../../src/store/change.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Change, Step } from '../../src/store/engine/change.ts'
+import type { Engine } from '../../src/store/engine/engine.ts'
+import { run } from '../../src/store/engine/run.ts'
 import { createStore, type Store } from '../../src/store/open.ts'
-import { run } from '../../src/store/run.ts'
 import {
   auditRow,
   credentialRow,

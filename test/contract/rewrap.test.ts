@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRewrap, requireNothingLeftBehind } from '../../src/jobs/rewrap.ts'
 import { createSealer, generateMasterKey, parseMasterKeys } from '../../src/keys/seal.ts'
-import { createLogger } from '../../src/log.ts'
-import type { Step } from '../../src/store/change.ts'
+import { createLogger } from '../../src/log/log.ts'
+import type { Step } from '../../src/store/engine/change.ts'
 import type { Store } from '../../src/store/open.ts'
 import {
   backendRow,

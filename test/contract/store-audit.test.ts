@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lowestBodyAt } from '../../src/domain/ids.ts'
-import { type AuditFilter, createAudit } from '../../src/store/audit.ts'
-import type { Step } from '../../src/store/change.ts'
-import type { Engine } from '../../src/store/engine.ts'
-import type { AuditRow } from '../../src/store/schema.ts'
+import type { Step } from '../../src/store/engine/change.ts'
+import type { Engine } from '../../src/store/engine/engine.ts'
+import type { AuditRow } from '../../src/store/schema/rows.ts'
+import { createAudit } from '../../src/store/tables/audit/audit.ts'
+import type { AuditFilter } from '../../src/store/tables/audit/filter.ts'
 import { auditRow, DIALECTS, newBody, openTestStore, T0, type TestStore } from '../support/store.ts'
 
 const AGENT_IDS = ['', 'ag_1', 'ag_2', 'ag_3']

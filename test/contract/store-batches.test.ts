@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Change, Outcome, Step } from '../../src/store/change.ts'
-import { run } from '../../src/store/run.ts'
+import type { Change, Outcome, Step } from '../../src/store/engine/change.ts'
+import { run } from '../../src/store/engine/run.ts'
 import { agentRow, DIALECTS, openTestStore, type TestStore } from '../support/store.ts'
 
 /** What changes may do to a small world: three agents with versions, and proofs that may be used once. */
@@ -11,7 +11,7 @@ type Move =
   | { op: 'end'; agent: number }
   | { op: 'use'; proof: number }
   | { op: 'drop'; proof: number }
-  | { op: 'forget' }
+  | { op: 'invalidate' }
 
 const AGENTS = [0, 1, 2]
 const agent = fc.constantFrom(...AGENTS)
@@ -25,7 +25,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constant('end'), agent }) },
   { weight: 5, arbitrary: fc.record({ op: fc.constant('use'), proof }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('drop'), proof }) },
-  { weight: 1, arbitrary: fc.record({ op: fc.constant('forget') }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('invalidate') }) },
 ) as fc.Arbitrary<Move>
 const moves = fc.array(move, { minLength: 1, maxLength: 4 })
 /** Guards first, as core writes them: on PostgreSQL these go together in one statement. */
@@ -63,7 +63,7 @@ function refusal(world: World, one: Move): 'guard' | 'rows' | 'unique' | undefin
       return undefined
     case 'drop':
       return world.proofs.delete(one.proof) ? undefined : 'rows'
-    case 'forget':
+    case 'invalidate':
       return undefined
   }
 }
@@ -128,8 +128,8 @@ describe.each(DIALECTS)('changes on %s', (dialect) => {
           return { op: 'insert', table: 'used_proofs', row: { id: id(one.proof), expires_at: 1 } }
         case 'drop':
           return run(engine.build.deleteFrom('used_proofs').where('id', '=', id(one.proof)), 1)
-        case 'forget':
-          return { op: 'forget' }
+        case 'invalidate':
+          return { op: 'invalidate' }
       }
     }
     const steps = (some: readonly Move[]): Change => some.map(stepOf).filter((step) => step !== undefined)

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Change, Step } from '../../src/store/change.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
+import type { Change, Step } from '../../src/store/engine/change.ts'
+import { openPostgres } from '../../src/store/postgres/engine.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 import { startPostgresProxy } from '../support/postgres-proxy.ts'
 import { startPostgresScript } from '../support/postgres-script.ts'
@@ -141,7 +141,7 @@ describe('PostgreSQL that fails', () => {
     const engine = await openPostgres({ url: database.url })
     const entries = Array.from({ length: 1_500 }, () => auditRow())
     const working = entries.map(async (row, n): Promise<boolean | undefined> => {
-      const extra: Step[] = n % 3 === 0 ? [{ op: 'forget' }] : []
+      const extra: Step[] = n % 3 === 0 ? [{ op: 'invalidate' }] : []
       // Spread over the cuts, and not all in one batch.
       for (let wait = 0; wait < n % 40; wait += 1)
         await Promise.resolve(engine.generation()).catch(() => undefined)
@@ -180,7 +180,7 @@ describe('PostgreSQL that fails', () => {
     const commitMany = () =>
       Promise.allSettled(
         Array.from({ length: 24 }, (_, n) => {
-          const extra: Step[] = n % 2 === 0 ? [{ op: 'forget' }] : []
+          const extra: Step[] = n % 2 === 0 ? [{ op: 'invalidate' }] : []
           return engine.commit([{ op: 'insert', table: 'audit', row: auditRow() }, ...extra])
         }),
       )

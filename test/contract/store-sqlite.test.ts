@@ -6,8 +6,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Engine } from '../../src/store/engine.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import type { Engine } from '../../src/store/engine/engine.ts'
+import { openSqlite } from '../../src/store/sqlite/engine.ts'
 import { agentRow, auditRow } from '../support/store.ts'
 
 describe('the SQLite file', () => {
@@ -32,8 +32,8 @@ describe('the SQLite file', () => {
     await start()
     const child = fileURLToPath(new URL('../fault/store-child.ts', import.meta.url))
     const second = promisify(execFile)(process.execPath, [child, directory])
-    await expect(second).rejects.toThrow('only one Mayfly may use a data directory')
-    await expect(openSqlite({ directory })).rejects.toThrow('only one Mayfly may use a data directory')
+    await expect(second).rejects.toThrow('only one Mayfly can use a data directory')
+    await expect(openSqlite({ directory })).rejects.toThrow('only one Mayfly can use a data directory')
   })
 
   test('a clock that is behind what has been recorded is told of', async () => {

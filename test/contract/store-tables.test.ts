@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Change, Step } from '../../src/store/change.ts'
-import type { Table, Tables } from '../../src/store/schema.ts'
+import type { Change, Step } from '../../src/store/engine/change.ts'
+import type { Table, Tables } from '../../src/store/schema/rows.ts'
 import {
   agentRow,
   auditRow,

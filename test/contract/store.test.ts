@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Change, Step } from '../../src/store/change.ts'
-import type { Table, Tables } from '../../src/store/schema.ts'
+import type { Change, Step } from '../../src/store/engine/change.ts'
+import type { Table, Tables } from '../../src/store/schema/rows.ts'
 import {
   agentRow,
   auditRow,
@@ -118,9 +118,9 @@ describe.each(DIALECTS)('the store on %s', (dialect) => {
   test('forget raises the generation, once it is kept and not otherwise', async () => {
     const { store } = opened
     const before = await store.generation()
-    expect(await commit([{ op: 'forget' }, guard('agents', 'ag_none')])).toMatchObject({ done: false })
+    expect(await commit([{ op: 'invalidate' }, guard('agents', 'ag_none')])).toMatchObject({ done: false })
     expect(await store.generation()).toBe(before)
-    await done({ op: 'forget' })
+    await done({ op: 'invalidate' })
     expect(await store.generation()).toBeGreaterThan(before)
   })
 
@@ -134,6 +134,22 @@ describe.each(DIALECTS)('the store on %s', (dialect) => {
     for (const version of [1, 2, 3])
       expect(await commit([guard('agents', agent.id, version)])).toMatchObject({ reason: 'guard' })
     expect(await commit(store.agents.end(agent.id, 'deleted', T0))).toMatchObject({ reason: 'rows' })
+  })
+
+  test('a guard does not hold because of what a refused change did in the same batch', async () => {
+    const { store } = opened
+    const { agent } = await living()
+    const entry = auditRow()
+    await done(insert('audit', entry))
+    const [touch = { op: 'invalidate' }] = store.agents.touch(agent.id)
+    const outcomes = await Promise.all([
+      commit([touch, guard('agents', agent.id, 2), insert('audit', entry)]),
+      commit([guard('agents', agent.id, 2), insert('audit', auditRow())]),
+    ])
+    expect(outcomes).toEqual([
+      { done: false, step: 2, reason: 'unique' },
+      { done: false, step: 0, reason: 'guard' },
+    ])
   })
 
   test('meta values are replaced by compare and set', async () => {

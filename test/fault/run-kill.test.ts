@@ -24,7 +24,7 @@ async function killed(argv: readonly string[]) {
   return { agent, child: Number(child), directory: dirname(dirname(path)) }
 }
 
-/** Guards of runs that log in with this token. */
+/** Process ids of the guards that log in with this token. */
 async function guards(token: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(
@@ -38,7 +38,7 @@ async function guards(token: string): Promise<string[]> {
   return found.flat()
 }
 
-test('with --guard a run that is killed has its credentials revoked and its files removed', async () => {
+test('--guard revokes the credentials and removes the files of a killed run', async () => {
   const { agent, child, directory } = await killed([...ARGV, '--guard'])
   await eventually(async () => {
     expect(await recordsOf(world, agent)).toMatchObject([
@@ -46,12 +46,12 @@ test('with --guard a run that is killed has its credentials revoked and its file
     ])
   })
   await expect(stat(directory)).rejects.toThrow('ENOENT')
-  // The command lives on, without credentials.
+  // The child process is still running, without credentials.
   process.kill(child, 'SIGKILL')
   await eventually(async () => expect(await guards(agent.token)).toEqual([]))
 })
 
-test('the guard of a run that ended by itself ends, and has nothing to do', async () => {
+test('the guard exits without revoking again when the run ends normally', async () => {
   const { agent, env } = await newRunner(world)
   const run = spawnCli(['run', '--guard', ...ARGV, '--', 'sh', '-c', 'echo ready; cat'], {
     env,
@@ -66,7 +66,7 @@ test('the guard of a run that ended by itself ends, and has nothing to do', asyn
   expect(record?.actions).toEqual(['credential.revoked', 'credential.issued'])
 })
 
-test('a run that could not revoke ends all the same, and its guard goes on', async () => {
+test('a run that cannot revoke ends, and its guard keeps trying', async () => {
   const { agent, env } = await newRunner(world)
   const gate = await openGate(world.url)
   onTestFinished(() => gate.close())
@@ -84,7 +84,7 @@ test('a run that could not revoke ends all the same, and its guard goes on', asy
   await eventually(async () => expect(await guards(agent.token)).toEqual([]))
 })
 
-test('without it the credentials end by their ttl', async () => {
+test('without --guard the credentials of a killed run end at their ttl', async () => {
   const { agent, child, directory } = await killed([...ARGV, '--ttl', '1s'])
   process.kill(child, 'SIGKILL')
   await rm(directory, { recursive: true })

@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildApp } from '../../src/app.ts'
-import { createLogger } from '../../src/log.ts'
+import { buildApp } from '../../src/app/app.ts'
+import { createLogger } from '../../src/log/log.ts'
 import { loadGiven } from '../support/config.ts'
 import { newEnrollee } from '../support/enrollee.ts'
 
@@ -50,7 +50,7 @@ export async function openPool() {
     destination: { write: (line) => lines.push(line) },
   })
   const app = await buildApp(config, log)
-  const port = Number(new URL(await app.faces.listen()).port)
+  const port = Number(new URL(await app.http.listen()).port)
   const admin = await readFile(join(directory, 'admin.token'), 'utf8')
   const known = new Map<string, Known>()
   const rings: Record<string, string[]> = { issuer: [ISSUER], kind: ['jwt', 'postgres', 'JWT', 'none'] }
@@ -63,7 +63,7 @@ export async function openPool() {
     authorization = `Bearer ${admin}`,
   ) {
     const headers = { authorization }
-    const reply = await app.faces.server.inject({ method, url, headers, ...(payload && { payload }) })
+    const reply = await app.http.server.inject({ method, url, headers, ...(payload && { payload }) })
     if (reply.statusCode >= 300) throw new Error(`${method} ${url}: ${reply.statusCode} ${reply.body}`)
     return reply.json()
   }
@@ -72,7 +72,7 @@ export async function openPool() {
     const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }
     const payload = new URLSearchParams({ ...form, ...(scope && { scope }) }).toString()
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    const reply = await app.faces.server.inject({ method: 'POST', url: '/oauth/token', headers, payload })
+    const reply = await app.http.server.inject({ method: 'POST', url: '/oauth/token', headers, payload })
     if (reply.statusCode !== 200) throw new Error(`login: ${reply.body}`)
     return reply.json().access_token
   }
@@ -161,7 +161,7 @@ export async function openPool() {
   const old = await call('POST', '/v1/admin/agents', { name: 'old', scopes: ['*'], expires_in: '1ms' })
   const gone = await call('POST', '/v1/admin/agents', { name: 'gone', scopes: ['*'] })
   const bearer = { authorization: `Bearer ${gone.token}` }
-  await app.faces.server.inject({ method: 'DELETE', url: '/v1/self', headers: bearer })
+  await app.http.server.inject({ method: 'DELETE', url: '/v1/self', headers: bearer })
   const ended: Record<string, string> = {
     expired: old.token,
     deleted: gone.token,
@@ -171,7 +171,7 @@ export async function openPool() {
   return {
     port,
     core: app.core,
-    server: app.faces.server,
+    server: app.http.server,
     refresh,
     keep,
     logged: () => lines.join(''),

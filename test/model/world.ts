@@ -3,14 +3,14 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { type App, buildApp } from '../../src/app.ts'
-import { expireEnrollments } from '../../src/core/expire-enrollments.ts'
-import { reapAgents } from '../../src/core/reap-agents.ts'
+import { type App, buildApp } from '../../src/app/app.ts'
+import { reapAgents } from '../../src/core/agents/reap-agents.ts'
+import { expireEnrollments } from '../../src/core/enrollments/expire-enrollments.ts'
 import { createSweeper } from '../../src/jobs/sweep.ts'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/log/log.ts'
 import { createStore } from '../../src/store/open.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import { openPostgres } from '../../src/store/postgres/engine.ts'
+import { openSqlite } from '../../src/store/sqlite/engine.ts'
 import { loadGiven } from '../support/config.ts'
 import type { TestDatabase, TestPostgres } from '../support/postgres.ts'
 
@@ -49,7 +49,7 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
       offset = Math.max(0, now - engine.now())
       return createStore({ ...engine, now: () => engine.now() + offset })
     })
-    await app.faces.listen()
+    await app.http.listen()
     admin = await readFile(join(directory, 'admin.token'), 'utf8')
     secrets.add(admin)
   }
@@ -62,7 +62,7 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
     more = {},
   ): Promise<Reply> {
     const headers = { authorization: `Bearer ${bearer}`, ...more }
-    const reply = await app.faces.server.inject({
+    const reply = await app.http.server.inject({
       method,
       url,
       headers,
@@ -86,7 +86,7 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
       const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }
       const payload = new URLSearchParams({ ...form, ...(scope !== undefined && { scope }) }).toString()
       const type = { 'content-type': 'application/x-www-form-urlencoded' }
-      const reply = await app.faces.server.inject({
+      const reply = await app.http.server.inject({
         method: 'POST',
         url: '/oauth/token',
         headers: type,

@@ -3,7 +3,7 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CreatedAgent } from '../../src/core/create-agent.ts'
+import type { CreatedAgent } from '../../src/core/agents/create-agent.ts'
 import { type OAuthApp, startOAuthApp } from '../support/oauth-app.ts'
 
 /** Loopback is plain HTTP here; both libraries want to be told that this is meant. */

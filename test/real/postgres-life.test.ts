@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { StoreError } from '../../src/store/change.ts'
+import { StoreError } from '../../src/store/errors.ts'
 import { eventually, type NewAgent, type Reply, startApp, type TestApp } from '../support/app.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 

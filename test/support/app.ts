@@ -3,12 +3,12 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type App, buildApp } from '../../src/app.ts'
+import { type App, buildApp } from '../../src/app/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Core } from '../../src/core/context.ts'
 import type { Jobs } from '../../src/jobs/start.ts'
 import { createSweeper } from '../../src/jobs/sweep.ts'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/log/log.ts'
 import { startPostgres, type TestDatabase } from './postgres.ts'
 
 export interface AppWish {
@@ -126,7 +126,7 @@ export async function startApp(wish: AppWish = {}): Promise<TestApp> {
   let offset = 0
   const realNow = core.store.now
   core.store.now = () => realNow() + offset
-  const url = await app.faces.listen().catch(async (error: unknown) => {
+  const url = await app.http.listen().catch(async (error: unknown) => {
     await app.close()
     throw error
   })
@@ -182,7 +182,7 @@ export async function startApp(wish: AppWish = {}): Promise<TestApp> {
     },
     logged: () => lines.join(''),
     async close() {
-      await app.faces.drain()
+      await app.http.drain()
       await jobs?.stop()
       jobs = undefined
       await app.close()

@@ -3,17 +3,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { kinds } from '../../src/backends/index.ts'
 import { createRegistry } from '../../src/backends/registry.ts'
-import { definitionOf } from '../../src/core/backend-definition.ts'
-import { createCallers } from '../../src/core/callers.ts'
-import type { AgentCaller, Core, LocalCaller, Origin, Settings } from '../../src/core/context.ts'
-import { createDenials } from '../../src/core/denials.ts'
-import { createIssuerKeys, newIssuerKey } from '../../src/core/issuer-keys.ts'
-import { createLastUse } from '../../src/core/last-use.ts'
+import { createDenials } from '../../src/core/audit/denials.ts'
+import { createCallers } from '../../src/core/authentication/callers.ts'
+import { createLastUse } from '../../src/core/authentication/last-use.ts'
+import { definitionOf } from '../../src/core/backends/definition.ts'
+import type { AgentCaller, LocalCaller, Origin } from '../../src/core/caller.ts'
+import type { Core, Settings } from '../../src/core/context.ts'
+import { createIssuerKeys, newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
 import { createRates } from '../../src/core/rates.ts'
 import { createSnapshot } from '../../src/core/snapshot.ts'
-import { createGate } from '../../src/http/gate.ts'
-import type { Http } from '../../src/http/route.ts'
-import { createHttpServer } from '../../src/http/server.ts'
+import { createGate } from '../../src/http/routing/gate.ts'
+import { createReplyBatch } from '../../src/http/routing/reply-batch.ts'
+import type { Http } from '../../src/http/routing/route.ts'
+import { createHttpServer } from '../../src/http/server/server.ts'
 import * as bearer from '../../src/keys/bearer.ts'
 import * as jwtKeys from '../../src/keys/jwt-keys.ts'
 import { createIdSource } from '../../src/keys/new-id.ts'
@@ -21,11 +23,10 @@ import * as pgp from '../../src/keys/pgp.ts'
 import * as proofs from '../../src/keys/proofs.ts'
 import * as publicJwk from '../../src/keys/public-jwk.ts'
 import { createSealer, generateMasterKey, parseMasterKeys } from '../../src/keys/seal.ts'
-import { createLogger } from '../../src/log.ts'
-import type { Change } from '../../src/store/change.ts'
+import { createLogger } from '../../src/log/log.ts'
+import type { Change } from '../../src/store/engine/change.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
-import type { AuditRow } from '../../src/store/schema.ts'
-import { traced } from '../../src/trace.ts'
+import type { AuditRow } from '../../src/store/schema/rows.ts'
 import { createTestHost } from './host.ts'
 
 export const ADMIN_TOKEN = 'ab'.repeat(32)
@@ -120,7 +121,6 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     rates: createRates(),
     meter: { issued: none, revoked: none, expired: none, authenticated: none },
     random: Math.random,
-    trace: traced,
   }
   const server = createHttpServer({ log, newRequestId: () => core.ids.id('request') })
   const gate = createGate({
@@ -131,7 +131,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
   })
   return {
     core,
-    http: { server, core, gate },
+    http: { server, core, gate, replies: createReplyBatch() },
     advance: (ms) => {
       offset += ms
     },

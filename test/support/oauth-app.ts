@@ -2,13 +2,14 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildApp } from '../../src/app.ts'
+import { buildApp } from '../../src/app/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { audit } from '../../src/core/audit-entry.ts'
-import { createBackend } from '../../src/core/configure-backend.ts'
-import type { Core, LocalCaller } from '../../src/core/context.ts'
-import { type CreatedAgent, prepareAgent } from '../../src/core/create-agent.ts'
-import { createLogger } from '../../src/log.ts'
+import { type CreatedAgent, prepareAgent } from '../../src/core/agents/create-agent.ts'
+import { audit } from '../../src/core/audit/entry.ts'
+import { createBackend } from '../../src/core/backends/configure-backend.ts'
+import type { LocalCaller } from '../../src/core/caller.ts'
+import type { Core } from '../../src/core/context.ts'
+import { createLogger } from '../../src/log/log.ts'
 
 export const ORIGIN = { requestId: 'req_test', ipAddress: '127.0.0.1', userAgent: 'vitest' }
 export const LOCAL: LocalCaller = { kind: 'local', method: 'admin_token', generation: 0 }
@@ -22,7 +23,7 @@ export interface AgentWish {
 
 export interface OAuthApp {
   readonly core: Core
-  readonly server: Awaited<ReturnType<typeof buildApp>>['faces']['server']
+  readonly server: Awaited<ReturnType<typeof buildApp>>['http']['server']
   /** Equal to the address once `listen` has been called. */
   readonly issuer: string
   listen(): Promise<void>
@@ -67,10 +68,10 @@ export async function startOAuthApp(argv: Record<string, unknown> = {}): Promise
   core.store.now = () => real() + offset
   return {
     core,
-    server: app.faces.server,
+    server: app.http.server,
     issuer,
     listen: async () => {
-      await app.faces.listen()
+      await app.http.listen()
     },
     advance: (ms) => {
       offset += ms

@@ -1,4 +1,4 @@
-import type { CreatedAgent } from '../../src/core/create-agent.ts'
+import type { CreatedAgent } from '../../src/core/agents/create-agent.ts'
 import type { OAuthApp } from './oauth-app.ts'
 
 export const FORM = { 'content-type': 'application/x-www-form-urlencoded' }

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { encodeTail, encodeTime } from '../../src/domain/ids.ts'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/store/engine/engine.ts'
 import { createStore, type Store } from '../../src/store/open.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
+import { openPostgres } from '../../src/store/postgres/engine.ts'
 import type {
   AgentRow,
   AuditRow,
@@ -12,8 +12,8 @@ import type {
   CredentialRow,
   EnrollmentRow,
   IdempotencyRow,
-} from '../../src/store/schema.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
+} from '../../src/store/schema/rows.ts'
+import { openSqlite } from '../../src/store/sqlite/engine.ts'
 import { startPostgres } from './postgres.ts'
 
 export const DIALECTS = ['sqlite', 'postgres'] as const

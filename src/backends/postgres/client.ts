@@ -2,29 +2,10 @@ import { Socket } from 'node:net'
 import type { ClientConfig, Connection, Pool, PoolClient, QueryResult } from 'pg'
 import { MAX_UPSTREAM_BYTES, UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
 import { BackendError, type Host } from '../kind.ts'
+import { BEGIN, beginInTurn } from './advisory-lock.ts'
 import { type Config, tlsOf } from './config.ts'
 import { toBackendError } from './faults.ts'
-import { BEGIN, beginInTurn } from './turn.ts'
-
-type Row = Readonly<Record<string, unknown>>
-
-export interface Session {
-  /** One statement. Values are bound. */
-  query(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
-  /** Several statements of our own, in one round trip. The rows are the last one's. */
-  run(statements: readonly string[]): Promise<readonly Row[]>
-}
-
-export interface Connections extends AsyncDisposable {
-  /** Throws `BackendError`. When `signal` fires the connection is cut, which rolls back what is open. */
-  use<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
-  /** In one transaction that waits for nobody: for ending what could hold others up. */
-  apart<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
-  /** In one transaction, after all others of Mayfly's in this database: see `beginInTurn`. */
-  change<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
-  /** As `change`, and rolled back. */
-  rehearse<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
-}
+import type { Connections, Row, Session } from './session.ts'
 
 const MAIN_POOL = 6
 const OTHER_POOL = 2

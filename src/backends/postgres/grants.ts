@@ -1,8 +1,8 @@
 import { covers } from '../../domain/scope.ts'
 import { BackendError } from '../kind.ts'
-import type { Session } from './client.ts'
 import { type Config, databasesOf } from './config.ts'
 import { isCredential } from './roles.ts'
+import type { Session } from './session.ts'
 import { fillStatement, quoteIdentifier, quoteList, quoteLiteral } from './statements.ts'
 
 export type Access = 'read' | 'write'

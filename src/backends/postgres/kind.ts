@@ -12,13 +12,14 @@ import {
   type IssueRequest,
   type Kind,
 } from '../kind.ts'
-import { type Connections, connect } from './client.ts'
+import { connect } from './client.ts'
 import { type Config, config, databasesOf, requireConsistent, tlsOf } from './config.ts'
 import { type Access, createRole, grantConnect, grantSchemas, planAccess, runStatements } from './grants.ts'
 import { preflight } from './preflight.ts'
 import { revokeRole } from './revoke.ts'
 import { ROLE_PREFIX } from './roles.ts'
 import { scramVerifier } from './scram.ts'
+import type { Connections } from './session.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>

@@ -1,5 +1,5 @@
-import type { Session } from './client.ts'
 import type { Config } from './config.ts'
+import type { Session } from './session.ts'
 import { quoteIdentifier, setLockTimeout } from './statements.ts'
 
 /** Each that is dropped holds a lock to the end of the transaction, and the server has room for some thousands. */

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { BackendError, type Fault } from '../kind.ts'
-import type { Connections, Session } from './client.ts'
 import { type Config, databasesOf } from './config.ts'
 import { sqlState, toBackendError } from './faults.ts'
 import { createRole, grantConnect, grantSchemas, planAccess, runStatements } from './grants.ts'
 import { disown } from './leftovers.ts'
 import { joinRole } from './roles.ts'
 import { scramVerifier } from './scram.ts'
+import type { Connections, Session } from './session.ts'
 import { quoteIdentifier } from './statements.ts'
 
 interface Self {

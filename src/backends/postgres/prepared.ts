@@ -1,5 +1,5 @@
-import type { Connections, Session } from './client.ts'
 import { isCredential, joinAround, viaOf } from './roles.ts'
+import type { Connections, Session } from './session.ts'
 import { quoteIdentifier, quoteLiteral } from './statements.ts'
 
 /** On `pg_prepared_xacts p`. */

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { BackendError } from '../kind.ts'
-import type { Connections, Session } from './client.ts'
 import type { Config } from './config.ts'
 import { LOCKED, sqlState, toBackendError } from './faults.ts'
 import { disown, dropLargeObjects, dropSome, revokeGrants, revokeMemberships, START } from './leftovers.ts'
@@ -14,6 +13,7 @@ import {
   terminateSessions,
   viaOf,
 } from './roles.ts'
+import type { Connections, Session } from './session.ts'
 import { quoteIdentifier, setLockTimeout } from './statements.ts'
 
 /** A round that met a concurrent change is begun again from the start; every step may be repeated. */

@@ -1,4 +1,4 @@
-import type { Session } from './client.ts'
+import type { Session } from './session.ts'
 import { quoteIdentifier } from './statements.ts'
 
 /** Every role that we create begins so; no other is ever dropped or disconnected. */

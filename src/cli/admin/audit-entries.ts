@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import { MayflyError, UnreachableError } from '../../client/errors.ts'
 import type { AuditEntry, AuditFilter } from '../../client/wire.ts'
-import type { Context } from '../verb.ts'
+import type { Context } from '../frame/verb.ts'
 
 const PAGE = 1000
 const POLL_MS = 1_000

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Client } from '../../client/client.ts'
 import type { Backend, CreateBackend, Kind } from '../../client/wire.ts'
-import { CliError, failureOf, usage } from '../failure.ts'
-import { listing } from '../output.ts'
-import { readStdin } from '../prompt.ts'
-import type { Context, OptionSpec } from '../verb.ts'
+import { CliError, failureOf, usage } from '../frame/failure.ts'
+import { listing } from '../frame/output.ts'
+import { readStdin } from '../frame/prompt.ts'
+import type { Context, OptionSpec } from '../frame/verb.ts'
 
 /** What every backend has, whatever its kind. */
 export interface RuleOptions {

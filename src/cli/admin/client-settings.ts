@@ -1,7 +1,7 @@
+import type { Context } from '../frame/verb.ts'
 import { findKeychain } from '../session/keychain.ts'
 import { configPath } from '../session/paths.ts'
 import { findLogin, givenOf, type Origin, readTarget, type Target } from '../session/session.ts'
-import type { Context } from '../verb.ts'
 
 export interface Setting {
   readonly name: string

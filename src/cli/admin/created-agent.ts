@@ -1,7 +1,7 @@
 import type { CreatedAgent } from '../../client/wire.ts'
-import { dotenvQuote, shellQuote } from '../credential-variables.ts'
-import { usage } from '../failure.ts'
-import { listing } from '../output.ts'
+import { dotenvQuote, shellQuote } from '../frame/credential-variables.ts'
+import { usage } from '../frame/failure.ts'
+import { listing } from '../frame/output.ts'
 
 export type Form = (agent: CreatedAgent) => string
 

@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import type { PendingEnrollment } from '../../client/wire.ts'
-import { CliError } from '../failure.ts'
-import { listing } from '../output.ts'
+import { CliError } from '../frame/failure.ts'
+import { listing } from '../frame/output.ts'
 
 type Status = PendingEnrollment['status']
 const STATUSES: readonly Status[] = ['pending', 'approved', 'rejected', 'expired']

@@ -1,7 +1,7 @@
-import { collect } from '../collect.ts'
-import { table } from '../output.ts'
+import { collect } from '../frame/collect.ts'
+import { table } from '../frame/output.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openAgentClient } from '../session/open.ts'
-import { defineVerb } from '../verb.ts'
 
 export const verb = defineVerb({
   description: 'Lists the credentials of the agent that are alive, oldest first.',

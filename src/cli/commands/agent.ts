@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { createdForm, type Form } from '../admin/created-agent.ts'
-import { collect } from '../collect.ts'
-import { CliError, usage } from '../failure.ts'
-import { listing, table } from '../output.ts'
-import { confirm } from '../prompt.ts'
+import { collect } from '../frame/collect.ts'
+import { CliError, usage } from '../frame/failure.ts'
+import { listing, table } from '../frame/output.ts'
+import { confirm } from '../frame/prompt.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 import { isPresent, writePrivateFile } from '../session/private-file.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 interface CreateOptions {
   readonly scope?: readonly string[]

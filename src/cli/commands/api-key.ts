@@ -1,10 +1,10 @@
+import { defineVerb } from '../frame/verb.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
 import { callLine } from '../tools/call-line.ts'
 import { heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
 import { singleSecret } from '../tools/parts.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
-import { defineVerb } from '../verb.ts'
 
 interface Options extends RequestOptions {
   printSettings?: boolean

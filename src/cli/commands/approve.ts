@@ -1,9 +1,9 @@
 import { describePending, findUndecided } from '../admin/pending.ts'
-import { CliError, EXIT, usage } from '../failure.ts'
-import { plain } from '../output.ts'
-import { confirm } from '../prompt.ts'
+import { CliError, EXIT, usage } from '../frame/failure.ts'
+import { plain } from '../frame/output.ts'
+import { confirm } from '../frame/prompt.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { defineVerb } from '../verb.ts'
 
 interface Options {
   readonly scope?: readonly string[]

@@ -1,9 +1,9 @@
 import type { AuditEntry } from '../../client/wire.ts'
 import { followEntries, readEntries } from '../admin/audit-entries.ts'
-import { usage } from '../failure.ts'
-import { oneLine } from '../output.ts'
+import { usage } from '../frame/failure.ts'
+import { oneLine } from '../frame/output.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 interface Options {
   readonly backend?: string

@@ -1,17 +1,17 @@
 import { join, resolve } from 'node:path'
-import { EXIT, failureOf, usage } from '../failure.ts'
+import { endpointAnswer } from '../aws/answers.ts'
+import { type EndpointReply, openAwsEndpoint, refusal } from '../aws/endpoint.ts'
+import { childEnvironment } from '../aws/environment.ts'
+import { EXIT, failureOf, usage } from '../frame/failure.ts'
+import { defineVerb } from '../frame/verb.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import type { Session } from '../session/open.ts'
 import { writePrivateFile } from '../session/private-file.ts'
-import { endpointAnswer } from '../tools/aws-answers.ts'
-import { type EndpointReply, openAwsEndpoint, refusal } from '../tools/aws-endpoint.ts'
-import { childEnvironment } from '../tools/aws-environment.ts'
 import { keepFresh } from '../tools/fresh-file.ts'
 import { RENEW_BEFORE_MS } from '../tools/held.ts'
 import { needJwt } from '../tools/parts.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
 import { type CommandWish, type Supply, withCommand } from '../tools/with-command.ts'
-import { defineVerb } from '../verb.ts'
 
 interface ServeOptions extends RequestOptions {
   keepLogin?: boolean

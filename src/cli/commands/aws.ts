@@ -1,9 +1,9 @@
+import { processAnswer } from '../aws/answers.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
-import { processAnswer } from '../tools/aws-answers.ts'
 import { callLine } from '../tools/call-line.ts'
 import { heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
-import { defineVerb } from '../verb.ts'
 
 interface ProcessOptions extends RequestOptions {
   printConfig?: boolean

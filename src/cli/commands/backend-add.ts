@@ -7,14 +7,14 @@ import {
   readConfigOption,
   rulesOf,
 } from '../admin/backend-rules.ts'
-import { usage } from '../failure.ts'
+import { usage } from '../frame/failure.ts'
+import { ask } from '../frame/prompt.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { asFlags } from '../kind-form/as-flags.ts'
 import { fieldsOf } from '../kind-form/fields.ts'
 import { readGiven } from '../kind-form/flags.ts'
 import { askFields, missingError, missingFields } from '../kind-form/questions.ts'
-import { ask } from '../prompt.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { defineVerb } from '../verb.ts'
 
 export const verb = defineVerb<
   RuleOptions,
@@ -43,9 +43,8 @@ export const verb = defineVerb<
   json: async () => (await import('../../api/admin.ts')).Backend,
   exits: [3, 4, 5],
   admin: true,
-  configure: (command) => {
-    command.allowUnknownOption().usage('<type> [name] [flags of the kind] [options]')
-  },
+  passThrough: 'unknown',
+  usage: '<type> [name] [flags of the kind] [options]',
   run: async (context, options, type, second, more) => {
     if (type.startsWith('-')) throw usage('The kind stands before its flags.', 'See `mayfly backend kinds`.')
     const rest = [...(second === undefined ? [] : [second]), ...(more ?? [])]
@@ -53,7 +52,7 @@ export const verb = defineVerb<
     const client = await openAdminClient(context)
     const kind = await findKind(client, type)
     const fields = fieldsOf(kind.config)
-    const given = await readGiven(context, 'mayfly backend add', type, fields, rest)
+    const given = await readGiven(context, type, fields, rest)
     const config = { ...(await readConfigOption(context, options.config)), ...given.config }
     let name = given.name
     const missing = missingFields(fields, config)

@@ -1,13 +1,13 @@
 import { describeBackend, findKind } from '../admin/backend-rules.ts'
-import { collect } from '../collect.ts'
-import { CliError } from '../failure.ts'
+import { collect } from '../frame/collect.ts'
+import { CliError } from '../frame/failure.ts'
+import { listing, table } from '../frame/output.ts'
+import { confirm } from '../frame/prompt.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { fieldsOf } from '../kind-form/fields.ts'
 import { flagsOf, shapeOf } from '../kind-form/flags.ts'
 import { shownDefault } from '../kind-form/questions.ts'
-import { listing, table } from '../output.ts'
-import { confirm } from '../prompt.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { defineVerb } from '../verb.ts'
 
 export const list = defineVerb({
   description: 'Lists the backends.',

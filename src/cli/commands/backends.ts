@@ -1,6 +1,6 @@
-import { table } from '../output.ts'
+import { table } from '../frame/output.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openAgentClient } from '../session/open.ts'
-import { defineVerb } from '../verb.ts'
 
 export const verb = defineVerb({
   description: 'Lists the backends of the server: what there is to get, and for how long.',

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { clientSettings, type Setting } from '../admin/client-settings.ts'
-import { EXIT } from '../failure.ts'
-import { table } from '../output.ts'
-import { type Context, defineVerb } from '../verb.ts'
+import { EXIT } from '../frame/failure.ts'
+import { table } from '../frame/output.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 
 interface Options {
   readonly origin?: boolean
@@ -77,7 +77,7 @@ async function serverSettings(
 }
 
 async function readFlags(argv: readonly string[]): Promise<Record<string, unknown>> {
-  const [{ parseVerb }, { verb }] = await Promise.all([import('../describe.ts'), import('./server.ts')])
+  const [{ parseVerb }, { verb }] = await Promise.all([import('../frame/parse.ts'), import('./server.ts')])
   const parsed = await parseVerb(['server'], verb, argv)
-  return 'help' in parsed ? {} : parsed.options
+  return parsed === 'help' ? {} : parsed.options
 }

@@ -1,12 +1,12 @@
-import { usage } from '../failure.ts'
+import { addHelper, dockerConfigPath, removeHelper } from '../docker/config.ts'
+import { configKey, needRegistry } from '../docker/host.ts'
+import { usage } from '../frame/failure.ts'
+import { listing, table } from '../frame/output.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { wayTo } from '../git/wrapper.ts'
-import { listing, table } from '../output.ts'
 import { openAgentSession } from '../session/open.ts'
-import { addHelper, dockerConfigPath, removeHelper } from '../tools/docker-config.ts'
-import { configKey, needRegistry } from '../tools/docker-host.ts'
 import { readHosts, writeHost } from '../tools/host-map.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
-import { defineVerb } from '../verb.ts'
 
 interface SetupOptions extends RequestOptions {
   username?: string

@@ -1,10 +1,10 @@
-import { checkDataDir, checkFiles, checkGit, checkKeychain, checkNode } from '../admin/doctor-local.ts'
-import { checkAdmin, checkLogin, checkServer } from '../admin/doctor-server.ts'
-import type { Finding } from '../admin/finding.ts'
-import { EXIT } from '../failure.ts'
-import { oneLine } from '../output.ts'
+import type { Finding } from '../doctor/finding.ts'
+import { checkDataDir, checkFiles, checkGit, checkKeychain, checkNode } from '../doctor/local.ts'
+import { checkAdmin, checkLogin, checkServer } from '../doctor/server.ts'
+import { EXIT } from '../frame/failure.ts'
+import { oneLine } from '../frame/output.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { readTarget } from '../session/session.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 export const verb = defineVerb({
   description:

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
-import { CliError, failureOf, usage } from '../failure.ts'
+import { CliError, failureOf, usage } from '../frame/failure.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 import { givenOf } from '../session/session.ts'
 import { endOf, heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
 import { needJwt } from '../tools/parts.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 const TYPES = ['urn:ietf:params:oauth:token-type:id_token', 'urn:ietf:params:oauth:token-type:jwt'] as const
 

@@ -1,9 +1,9 @@
-import { readAssignments } from '../assignments.ts'
-import { dotenvQuote, shellQuote, variablesOf } from '../credential-variables.ts'
-import { CliError, usage } from '../failure.ts'
+import { readAssignments } from '../frame/assignments.ts'
+import { dotenvQuote, shellQuote, variablesOf } from '../frame/credential-variables.ts'
+import { CliError, usage } from '../frame/failure.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
 import { openAgentClient } from '../session/open.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 interface Options {
   ttl?: string

@@ -1,11 +1,11 @@
-import { usage } from '../failure.ts'
+import { usage } from '../frame/failure.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { formatCredential, type GitCredential, parseAttributes, QUIT } from '../git/credential-protocol.ts'
 import { isForHost, parseGitHost } from '../git/host.ts'
 import { cachedCredential, dropCached, identityOf } from '../session/credential-cache.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession, type Session } from '../session/open.ts'
 import { REQUEST_OPTIONS, requestOf } from '../tools/request.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 interface Options {
   host?: string

@@ -1,5 +1,7 @@
 import { access, constants } from 'node:fs/promises'
-import { CliError, usage } from '../failure.ts'
+import { CliError, usage } from '../frame/failure.ts'
+import { listing } from '../frame/output.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { configFile, editConfig, type Scope } from '../git/config-file.ts'
 import { parseGitHost } from '../git/host.ts'
 import { type InForce, readInForce } from '../git/in-force.ts'
@@ -13,9 +15,7 @@ import {
   takeAway,
 } from '../git/settings.ts'
 import { wayFlags, wayTo, writeSigningProgram } from '../git/wrapper.ts'
-import { listing } from '../output.ts'
 import { openAgentSession, type Session } from '../session/open.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 interface Where {
   local?: boolean

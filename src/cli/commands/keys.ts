@@ -1,9 +1,9 @@
-import { collect } from '../collect.ts'
-import { CliError } from '../failure.ts'
-import { table } from '../output.ts'
-import { confirm } from '../prompt.ts'
+import { collect } from '../frame/collect.ts'
+import { CliError } from '../frame/failure.ts'
+import { table } from '../frame/output.ts'
+import { confirm } from '../frame/prompt.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { defineVerb } from '../verb.ts'
 
 export const list = defineVerb<{ agent?: string; armor?: boolean }>({
   description: 'Lists the public keys with which the agents sign their commits.',

@@ -1,4 +1,5 @@
-import { usage } from '../failure.ts'
+import { usage } from '../frame/failure.ts'
+import { defineVerb } from '../frame/verb.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
 import { givenOf } from '../session/session.ts'
@@ -6,7 +7,6 @@ import { callOf } from '../tools/call-line.ts'
 import { endOf, heldAnswer, RENEW_BEFORE_MS, toTimestamp } from '../tools/held.ts'
 import { needPart, partOf, singleSecret } from '../tools/parts.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
-import { defineVerb } from '../verb.ts'
 
 interface Options extends RequestOptions {
   printConfig?: boolean

@@ -1,10 +1,10 @@
-import { type CliError, usage } from '../failure.ts'
-import { askSecret, readSecretFile } from '../prompt.ts'
+import { type CliError, usage } from '../frame/failure.ts'
+import { askSecret, readSecretFile } from '../frame/prompt.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { keepLogin, noteVariables } from '../session/keep-login.ts'
 import { clientFor } from '../session/open.ts'
 import { authOf, type StoredSecret } from '../session/secrets.ts'
 import { readTarget } from '../session/session.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 interface Options {
   tokenFile?: string

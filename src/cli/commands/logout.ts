@@ -1,11 +1,11 @@
-import { CliError, EXIT } from '../failure.ts'
-import { confirm } from '../prompt.ts'
+import { CliError, EXIT } from '../frame/failure.ts'
+import { confirm } from '../frame/prompt.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { dropCached, identityOf } from '../session/credential-cache.ts'
 import { forgetLogin } from '../session/keep-login.ts'
 import { clientFor } from '../session/open.ts'
 import { findLogin, notLoggedIn, readTarget, type Target } from '../session/session.ts'
 import { cacheOf } from '../session/token-cache.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 interface Options {
   deleteAgent?: boolean

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { usage } from '../failure.ts'
+import { usage } from '../frame/failure.ts'
+import { defineVerb } from '../frame/verb.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
 import { callOf } from '../tools/call-line.ts'
@@ -7,7 +8,6 @@ import { heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
 import { singleSecret } from '../tools/parts.ts'
 import { scriptFor, writeProgram } from '../tools/program-file.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
-import { defineVerb } from '../verb.ts'
 
 interface Options extends RequestOptions {
   install?: string

@@ -1,8 +1,8 @@
 import { describePending, findRequest } from '../admin/pending.ts'
-import { collect } from '../collect.ts'
-import { table } from '../output.ts'
+import { collect } from '../frame/collect.ts'
+import { table } from '../frame/output.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { defineVerb } from '../verb.ts'
 
 type Status = 'pending' | 'approved' | 'rejected' | 'expired'
 

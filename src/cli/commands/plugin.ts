@@ -1,8 +1,8 @@
-import { collect } from '../collect.ts'
-import { CliError } from '../failure.ts'
-import { table } from '../output.ts'
+import { collect } from '../frame/collect.ts'
+import { CliError } from '../frame/failure.ts'
+import { table } from '../frame/output.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { defineVerb } from '../verb.ts'
 
 export const list = defineVerb({
   description: 'Lists the kinds of backend that the server has loaded.',

@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Explanation } from '../../client/wire.ts'
 import type { Fault } from '../../config/fault.ts'
-import { EXIT, usage } from '../failure.ts'
-import { listing, table } from '../output.ts'
+import { EXIT, usage } from '../frame/failure.ts'
+import { listing, table } from '../frame/output.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 import { givenOf } from '../session/session.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 export const check = defineVerb<object, [file?: string]>({
   description:

@@ -1,5 +1,5 @@
+import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { defineVerb } from '../verb.ts'
 
 export const verb = defineVerb<{ reason?: string }, [id: string]>({
   description: 'Rejects an enrollment or a request for more scopes. The reason is told to whoever asked.',

@@ -1,9 +1,9 @@
 import type { Client } from '../../client/client.ts'
 import { coversAny } from '../../domain/scope.ts'
-import { CliError, EXIT } from '../failure.ts'
-import { pause } from '../pause.ts'
+import { CliError, EXIT } from '../frame/failure.ts'
+import { pause } from '../frame/pause.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAgentClient } from '../session/open.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 interface Options {
   reason?: string

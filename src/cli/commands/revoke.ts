@@ -1,9 +1,9 @@
 import type { Client } from '../../client/client.ts'
 import type { RevokedCredential } from '../../client/wire.ts'
-import { usage } from '../failure.ts'
+import { usage } from '../frame/failure.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { dropCached } from '../session/credential-cache.ts'
 import { openAgentClient } from '../session/open.ts'
-import { defineVerb } from '../verb.ts'
 
 interface Options {
   all?: boolean

@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { pause } from '../pause.ts'
+import { pause } from '../frame/pause.ts'
+import { defineVerb } from '../frame/verb.ts'
 import type { GuardMessage } from '../run/guard.ts'
-import { createLedger } from '../run/ledger.ts'
+import { createLedger } from '../run/issued-credentials.ts'
 import { takeSignals } from '../run/signals.ts'
 import { openAgentClient } from '../session/open.ts'
-import { defineVerb } from '../verb.ts'
 
 const PIPE = 3
 const ROUNDS = 20

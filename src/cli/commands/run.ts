@@ -1,10 +1,10 @@
-import { type CliError, usage } from '../failure.ts'
-import { oneLine } from '../output.ts'
+import { type CliError, usage } from '../frame/failure.ts'
+import { oneLine } from '../frame/output.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { withoutLogin } from '../run/child-environment.ts'
 import { findCommand, NOT_FOUND } from '../run/find-command.ts'
 import type { Redaction } from '../run/redact.ts'
-import { readWishes, type WishOptions } from '../run/wishes.ts'
-import { type Context, defineVerb } from '../verb.ts'
+import { readWishes, type WishOptions } from '../run/requested-credentials.ts'
 
 interface Options extends WishOptions {
   grace: string

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import type { Signed } from '../../client/client.ts'
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { type GpgCall, isKey, readGpgArguments, sigCreatedLine } from '../git/gpg-arguments.ts'
 import { tellOldGit } from '../git/tell-git.ts'
 import { openAgentClient } from '../session/open.ts'
-import { type Context, defineVerb } from '../verb.ts'
 
 /** As much as the server signs. */
 const MAX_OBJECT_BYTES = 48_000

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import type { SigningKey } from '../../client/wire.ts'
-import { shellQuote } from '../credential-variables.ts'
-import { usage } from '../failure.ts'
+import { shellQuote } from '../frame/credential-variables.ts'
+import { usage } from '../frame/failure.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openAgentClient } from '../session/open.ts'
 import { writePrivateFile } from '../session/private-file.ts'
-import { defineVerb } from '../verb.ts'
 
 interface Options {
   private?: boolean

@@ -1,7 +1,7 @@
 import type { AgentStatus } from '../../client/wire.ts'
-import { listing, table } from '../output.ts'
+import { listing, table } from '../frame/output.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openAgentClient } from '../session/open.ts'
-import { defineVerb } from '../verb.ts'
 
 export const verb = defineVerb({
   description: 'Shows the agent: its scopes, when it ends, what it holds and what it has asked for.',

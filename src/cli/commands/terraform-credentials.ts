@@ -1,14 +1,14 @@
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
+import { defineVerb } from '../frame/verb.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
+import { terraformHost } from '../terraform/config.ts'
 import { endHeld, heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
 import { contextFor, readHosts } from '../tools/host-map.ts'
 import { singleSecret } from '../tools/parts.ts'
 import { requestOf } from '../tools/request.ts'
-import { terraformHost } from '../tools/terraform-config.ts'
-import { defineVerb } from '../verb.ts'
 
-const OPERATIONS = ['get', 'store', 'forget'] as const
+const OPERATIONS = ['get', 'store', 'invalidate'] as const
 
 /** developer.hashicorp.com/terraform/internals/credentials-helpers */
 export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number], host: string]>({
@@ -36,7 +36,7 @@ export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number], 
     }
     const ours = contextFor(context, entry)
     const session = await openAgentSession(ours)
-    if (operation === 'forget') return endHeld(ours, session, requestOf(entry))
+    if (operation === 'invalidate') return endHeld(ours, session, requestOf(entry))
     const toToken = (credential: HeldCredential) => singleSecret(credential, 'terraform')
     const token = await heldAnswer(ours, session, requestOf(entry), RENEW_BEFORE_MS.command, toToken)
     await context.out.json({ token }, 'line')

@@ -1,20 +1,20 @@
-import { usage } from '../failure.ts'
+import { usage } from '../frame/failure.ts'
+import { listing, table } from '../frame/output.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { ownCommand } from '../git/own-command.ts'
 import { wayTo } from '../git/wrapper.ts'
-import { listing, table } from '../output.ts'
 import { openAgentSession } from '../session/open.ts'
 import { removeFile } from '../session/private-file.ts'
-import { readHosts, writeHost } from '../tools/host-map.ts'
-import { refuseForeign, scriptFor, writeProgram } from '../tools/program-file.ts'
-import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
 import {
   addHelperBlock,
   helperPath,
   needTerraformHost,
   removeHelperBlock,
   terraformConfigPath,
-} from '../tools/terraform-config.ts'
-import { defineVerb } from '../verb.ts'
+} from '../terraform/config.ts'
+import { readHosts, writeHost } from '../tools/host-map.ts'
+import { refuseForeign, scriptFor, writeProgram } from '../tools/program-file.ts'
+import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
 
 const HOST = { name: '<host>', description: 'host of the registry or of the remote operations' }
 

@@ -1,7 +1,7 @@
-import { listing } from '../output.ts'
-import { readVersion } from '../read-version.ts'
+import { listing } from '../frame/output.ts'
+import { readVersion } from '../frame/read-version.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openPublicClient } from '../session/open.ts'
-import { defineVerb } from '../verb.ts'
 
 export const verb = defineVerb<{ client?: boolean }>({
   description: 'Prints the versions of this command and of the server.',

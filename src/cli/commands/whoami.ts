@@ -1,6 +1,6 @@
-import { listing } from '../output.ts'
+import { listing } from '../frame/output.ts'
+import { defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
-import { defineVerb } from '../verb.ts'
 
 export const verb = defineVerb({
   description: 'Says which agent you are, at which server, and by which login. The server is asked.',

@@ -1,7 +1,7 @@
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
+import type { Context } from '../frame/verb.ts'
 import { tryLock } from '../session/file-lock.ts'
 import { configPath } from '../session/paths.ts'
-import type { Context } from '../verb.ts'
 
 const SQLITE_FULL = 13
 

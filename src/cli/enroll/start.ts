@@ -1,11 +1,11 @@
 import { MayflyError } from '../../client/errors.ts'
-import { CliError } from '../failure.ts'
-import { plain } from '../output.ts'
-import { ask } from '../prompt.ts'
+import { CliError } from '../frame/failure.ts'
+import { plain } from '../frame/output.ts'
+import { ask } from '../frame/prompt.ts'
+import type { Context } from '../frame/verb.ts'
 import { clientFor } from '../session/open.ts'
 import type { Profile } from '../session/profiles.ts'
 import { findLogin, LOGIN_VARIABLES, type Login, readTarget, type Target } from '../session/session.ts'
-import type { Context } from '../verb.ts'
 import { loadUnderway, newKey, removeUnderway, saveUnderway, type Underway, type Wish } from './underway.ts'
 
 /** The target; where no server is named it is that of the enrollment which is under way. */

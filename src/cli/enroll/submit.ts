@@ -1,6 +1,6 @@
 import { type Client, MayflyError, type Reply } from '../../client/client.ts'
 import type { Enrolled } from '../../client/wire.ts'
-import type { Context } from '../verb.ts'
+import type { Context } from '../frame/verb.ts'
 import { publicHalf, removeUnderway, saveUnderway, type Underway } from './underway.ts'
 
 export type Submitted = Underway & { readonly enrollment: NonNullable<Underway['enrollment']> }

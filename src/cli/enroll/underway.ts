@@ -1,7 +1,7 @@
 import type { PrivateJwk } from '../../client/assertion.ts'
+import type { Context } from '../frame/verb.ts'
 import { findKeychain } from '../session/keychain.ts'
 import { loadSecret, removeSecret, saveSecret } from '../session/secrets.ts'
-import type { Context } from '../verb.ts'
 
 /** What is asked for. */
 export interface Wish {

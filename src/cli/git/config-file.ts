@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { copyFile, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { CliError } from '../failure.ts'
-import type { Surroundings } from '../surroundings.ts'
+import { CliError } from '../frame/failure.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 import { runGit } from './run-git.ts'
 
 type Where = Pick<Surroundings, 'env' | 'cwd' | 'home' | 'signal'>

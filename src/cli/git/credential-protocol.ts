@@ -1,4 +1,4 @@
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
 
 /** What git asks or tells (gitcredentials(7)): `key=value` lines up to an empty one or the end. Lists are left out. */
 export function parseAttributes(text: string): ReadonlyMap<string, string> {

@@ -1,4 +1,4 @@
-import { usage } from '../failure.ts'
+import { usage } from '../frame/failure.ts'
 
 /** Where git talks to, as `credential.<url>` and the protocol of credential helpers have it. */
 export interface GitHost {

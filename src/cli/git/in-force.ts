@@ -1,5 +1,5 @@
-import { CliError } from '../failure.ts'
-import type { Surroundings } from '../surroundings.ts'
+import { CliError } from '../frame/failure.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 import { runGit } from './run-git.ts'
 import { HOST_MARKS, type Identity, SIGNING_MARK, urlOf } from './settings.ts'
 

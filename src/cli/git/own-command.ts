@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from 'node:fs'
 import { delimiter, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Surroundings } from '../surroundings.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 
 /** For `sh`: one word, whatever it holds. */
 export function quote(word: string): string {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { CliError } from '../failure.ts'
-import type { Surroundings } from '../surroundings.ts'
+import { CliError } from '../frame/failure.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 
 type Where = Pick<Surroundings, 'env' | 'cwd' | 'signal'>
 

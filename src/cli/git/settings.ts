@@ -1,4 +1,4 @@
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
 import type { Draft } from './config-file.ts'
 import type { GitHost } from './host.ts'
 import { quote } from './own-command.ts'

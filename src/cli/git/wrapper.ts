@@ -1,8 +1,8 @@
+import type { Context } from '../frame/verb.ts'
 import { dataPath } from '../session/paths.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 import type { Target } from '../session/session.ts'
 import { digest } from '../session/token-cache.ts'
-import type { Context } from '../verb.ts'
 import { ownCommand, quote } from './own-command.ts'
 
 /** What leads a later call, which knows nothing of today's flags and variables, to the same login. No secret. */

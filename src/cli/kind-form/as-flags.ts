@@ -1,4 +1,4 @@
-import { shellQuote } from '../credential-variables.ts'
+import { shellQuote } from '../frame/credential-variables.ts'
 import type { KindField } from './fields.ts'
 import { flagsOf } from './flags.ts'
 

@@ -1,4 +1,4 @@
-import { usage } from '../failure.ts'
+import { usage } from '../frame/failure.ts'
 import type { KindField } from './fields.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { ConfigFile, Path } from '../../config/yaml-file.ts'
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
 import { readCredential } from './read-credential.ts'
 import { Faults, isRecord } from './shape.ts'
 import type { WantedCredential } from './wanted.ts'

@@ -1,4 +1,4 @@
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 
 /** A field of a credential, or a text with fields in it. */

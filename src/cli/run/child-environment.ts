@@ -1,5 +1,5 @@
+import type { Surroundings } from '../frame/surroundings.ts'
 import { LOGIN_VARIABLES } from '../session/session.ts'
-import type { Surroundings } from '../surroundings.ts'
 
 /** What makes whoever has it the agent. */
 const LOGIN: ReadonlySet<string> = new Set(LOGIN_VARIABLES)

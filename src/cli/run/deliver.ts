@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { variablesOf } from '../credential-variables.ts'
-import { CliError } from '../failure.ts'
+import { variablesOf } from '../frame/credential-variables.ts'
+import { CliError } from '../frame/failure.ts'
 import { fill, isLasting } from '../project-file/template.ts'
 import { faultOfVariable, type WantedCredential } from '../project-file/wanted.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
-import type { Issuance } from './ledger.ts'
+import type { Issuance } from './issued-credentials.ts'
 import type { PrivateDirectory } from './private-directory.ts'
 
 /** A credential in the hands of the child. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
+import type { Context, Globals } from '../frame/verb.ts'
 import { ownCommand } from '../git/own-command.ts'
-import type { Context, Globals } from '../verb.ts'
 
 /**
  * What a run tells the process that guards it; a line each. `settled` is the last: whether all is revoked. The end of

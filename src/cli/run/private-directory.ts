@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rename, rm, stat, statfs, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Surroundings } from '../surroundings.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 
 const TMPFS = 0x01021994
 const RAMFS = 0x858458f6

@@ -1,7 +1,7 @@
-import { CliError } from '../failure.ts'
-import { pause } from '../pause.ts'
+import { CliError } from '../frame/failure.ts'
+import { pause } from '../frame/pause.ts'
 import { type Delivery, isRenewable } from './deliver.ts'
-import type { Issuance, Ledger } from './ledger.ts'
+import type { Issuance, Ledger } from './issued-credentials.ts'
 
 export interface RenewOptions {
   readonly ledger: Pick<Ledger, 'obtain' | 'revoke'>

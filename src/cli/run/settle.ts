@@ -1,7 +1,7 @@
-import { failureOf } from '../failure.ts'
-import { oneLine } from '../output.ts'
-import type { Context } from '../verb.ts'
-import type { Ledger, Outcome } from './ledger.ts'
+import { failureOf } from '../frame/failure.ts'
+import { oneLine } from '../frame/output.ts'
+import type { Context } from '../frame/verb.ts'
+import type { Ledger, Outcome } from './issued-credentials.ts'
 
 const HANG_UP_MS = 3_000
 const REVOKE_MS = 15_000

@@ -1,4 +1,4 @@
-import { Interrupted } from '../surroundings.ts'
+import { Interrupted } from '../frame/surroundings.ts'
 import type { Child } from './child.ts'
 import { type ForwardedSignal, hasTerminal, takeSignals } from './signals.ts'
 

@@ -1,6 +1,6 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { pause } from '../pause.ts'
+import { pause } from '../frame/pause.ts'
 
 const SQLITE_BUSY = 5
 

@@ -1,5 +1,5 @@
 import type { IssuedCredential } from '../../client/wire.ts'
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
 
 /** With its secret, as it came. */
 export type HeldCredential = IssuedCredential & { readonly token: string }

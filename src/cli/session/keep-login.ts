@@ -1,5 +1,5 @@
-import { CliError } from '../failure.ts'
-import type { Context } from '../verb.ts'
+import { CliError } from '../frame/failure.ts'
+import type { Context } from '../frame/verb.ts'
 import { waitForLock } from './file-lock.ts'
 import { type Profile, profilesPath, readProfiles, writeProfiles } from './profiles.ts'
 import {

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { CliError } from '../failure.ts'
-import type { Surroundings } from '../surroundings.ts'
+import { CliError } from '../frame/failure.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 
 /** The keychain of the operating system, by its own program; a secret goes in by standard input, never by argv. */
 export interface Keychain {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Surroundings } from '../surroundings.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 
 type Where = Pick<Surroundings, 'env' | 'home'>
 

@@ -1,7 +1,7 @@
 import { chmod, constants, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { CliError } from '../failure.ts'
-import { NO_HOME } from '../surroundings.ts'
+import { CliError } from '../frame/failure.ts'
+import { NO_HOME } from '../frame/surroundings.ts'
 
 /** Largest that is read: these files are small. */
 const MAX_BYTES = 1024 * 1024

@@ -1,5 +1,5 @@
-import { CliError } from '../failure.ts'
-import type { Surroundings } from '../surroundings.ts'
+import { CliError } from '../frame/failure.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 import { configPath } from './paths.ts'
 import { readPrivateFile, writePrivateFile } from './private-file.ts'
 

@@ -1,5 +1,5 @@
-import { CliError, usage } from '../failure.ts'
-import type { Surroundings } from '../surroundings.ts'
+import { CliError, usage } from '../frame/failure.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 
 export const DEFAULT_SERVER = 'http://127.0.0.1:8620'
 

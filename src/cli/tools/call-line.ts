@@ -1,7 +1,7 @@
+import type { Context } from '../frame/verb.ts'
 import { ownCommand, quote } from '../git/own-command.ts'
 import { wayFlags, wayTo } from '../git/wrapper.ts'
 import type { Target } from '../session/session.ts'
-import type { Context } from '../verb.ts'
 
 /** How another program calls this verb again and reaches the same server by the same login. */
 export function callOf(context: Context, target: Target, words: readonly string[]): string[] {

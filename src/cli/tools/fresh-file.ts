@@ -1,7 +1,7 @@
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
+import type { Context } from '../frame/verb.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { removeFile, writePrivateFile } from '../session/private-file.ts'
-import type { Context } from '../verb.ts'
 import { endOf } from './held.ts'
 import type { Supply } from './with-command.ts'
 

@@ -1,9 +1,9 @@
 import { MayflyError } from '../../client/errors.ts'
 import type { IssuedCredential, IssueRequest } from '../../client/wire.ts'
+import type { Context } from '../frame/verb.ts'
 import { cachedCredential, dropCached, peekCached } from '../session/credential-cache.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import type { Session } from '../session/open.ts'
-import type { Context } from '../verb.ts'
 
 const MINUTE_MS = 60_000
 

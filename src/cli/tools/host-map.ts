@@ -1,10 +1,10 @@
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
+import type { Context } from '../frame/verb.ts'
 import type { wayTo } from '../git/wrapper.ts'
 import { configPath } from '../session/paths.ts'
 import { readPrivateFile, writePrivateFile } from '../session/private-file.ts'
 import { givenOf } from '../session/session.ts'
-import type { Surroundings } from '../surroundings.ts'
-import type { Context } from '../verb.ts'
 
 /** The tools that name a host alone when they ask. */
 export type HostTool = 'docker' | 'terraform'

@@ -1,4 +1,4 @@
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 
 /** A part of a credential as text; undefined when the backend does not give it. */

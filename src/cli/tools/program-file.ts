@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { CliError } from '../failure.ts'
+import { CliError } from '../frame/failure.ts'
 import { quote } from '../git/own-command.ts'
 
 /** In all that we write, so that it may be written anew. */

@@ -1,7 +1,7 @@
 import type { IssueRequest } from '../../client/wire.ts'
-import { readAssignments } from '../assignments.ts'
-import { usage } from '../failure.ts'
-import type { OptionSpec } from '../verb.ts'
+import { readAssignments } from '../frame/assignments.ts'
+import { usage } from '../frame/failure.ts'
+import type { OptionSpec } from '../frame/verb.ts'
 
 /** What is asked of a backend, as it stands in the options of every helper. */
 export interface RequestOptions {

@@ -1,0 +1,212 @@
+import { createEgressFetch, resolveChecked } from '../backends/egress.ts'
+import { kinds } from '../backends/index.ts'
+import type { Host } from '../backends/kind.ts'
+import { createRegistry } from '../backends/registry.ts'
+import type { Config } from '../config/config.ts'
+import { ConfigError } from '../config/fault.ts'
+import { loadMasterKeyText } from '../config/master-key.ts'
+import { createDenials } from '../core/audit/denials.ts'
+import { createCallers } from '../core/authentication/callers.ts'
+import { createLastUse } from '../core/authentication/last-use.ts'
+import { definitionOf } from '../core/backends/definition.ts'
+import type { Core, Keys, Settings } from '../core/context.ts'
+import { createIssuerKeys, newIssuerKey } from '../core/oauth/issuer-keys.ts'
+import { createRates } from '../core/rates.ts'
+import { createSnapshot } from '../core/snapshot.ts'
+import { requireNothingLeftBehind } from '../jobs/rewrap.ts'
+import { type Jobs, startJobs } from '../jobs/start.ts'
+import * as bearer from '../keys/bearer.ts'
+import * as jwtKeys from '../keys/jwt-keys.ts'
+import { createIdSource } from '../keys/new-id.ts'
+import * as pgp from '../keys/pgp.ts'
+import * as proofs from '../keys/proofs.ts'
+import * as publicJwk from '../keys/public-jwk.ts'
+import { createSealer, parseMasterKeys, type Sealer } from '../keys/seal.ts'
+import type { Log } from '../log/log.ts'
+import { StoreRefused } from '../store/errors.ts'
+import { openStore, type Store } from '../store/open.ts'
+import { type HttpApp, openHttpApp } from './http-app.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { VERSION } from './version.ts'
+
+const keys: Keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
+
+export interface App {
+  readonly core: Core
+  readonly metrics: Metrics
+  readonly http: HttpApp
+  /** Starts the sweeper and the other jobs. */
+  startJobs(): Jobs
+  close(): Promise<void>
+}
+
+/**
+ * Puts the parts together, in the order in which they need each other; closes in reverse. Nothing listens yet.
+ * The store, and with it the clock, may be opened in another way. Throws `ConfigError` for what the operator can mend.
+ */
+export async function buildApp(config: Config, log: Log, open: typeof openStore = openStore): Promise<App> {
+  const store = await open({
+    directory: config.dataDir,
+    databaseUrl: config.databaseUrl?.reveal(),
+    onTrouble: (what, error) => log.error({ err: error }, what),
+  }).catch((error: unknown) => {
+    if (!(error instanceof StoreRefused)) throw error
+    const source = config.databaseUrl === undefined ? 'data_dir' : 'database_url'
+    throw new ConfigError([{ source, message: error.message }])
+  })
+  try {
+    const sealer = await openSealer(config, store, log)
+    const hasher = bearer.createHasher(await openHashKey(store, sealer))
+    const settings = settingsOf(config)
+    const rates = createRates()
+    const base = { store, sealer, hasher, keys, settings, rates, log, random: Math.random }
+    const ids = createIdSource(store.now)
+    const backends = createRegistry({
+      kinds,
+      load: async () => (await store.backends.listOpen()).map((row) => definitionOf(base, row)),
+      snapshot: createSnapshot,
+      host: (name) => hostOf(name, config, store, log),
+      now: () => store.now(),
+      onError: (name, error) => log.error({ err: error, backend: name }, 'a backend is in trouble'),
+    })
+    const issuerKeys = createIssuerKeys(base)
+    const metrics = createMetrics(store, async () => [
+      ...(await backends.at(await store.generation())).byUid.values(),
+    ])
+    const core: Core = {
+      ...base,
+      ids,
+      backends,
+      issuerKeys,
+      callers: createCallers({ ...base, issuerKeys }),
+      denials: createDenials({ store, ids, log }),
+      lastUse: createLastUse({ store }),
+      meter: metrics.meter,
+    }
+    await ensureIssuerKey(core)
+    const http = await openHttpApp(config, core, metrics, log)
+    return {
+      core,
+      metrics,
+      http,
+      startJobs: () => startJobs(core, { retentionMs: config.retentionMs }),
+      close: async () => {
+        await http.close()
+        await core.lastUse.flush()
+        await core.denials.flush(Number.POSITIVE_INFINITY)
+        await backends.close()
+        await store.close()
+      },
+    }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+/** Runs until `close`. */
+export async function startServer(
+  config: Config,
+  log: Log,
+): Promise<{ address: string; close(): Promise<void> }> {
+  const app = await buildApp(config, log)
+  let jobs: Jobs | undefined
+  try {
+    const address = await app.http.listen()
+    jobs = app.startJobs()
+    log.info({ issuer: config.issuer, store: app.core.store.dialect, version: VERSION }, 'ready')
+    if (config.quickstart) {
+      const { quickstart } = await import('./quickstart.ts')
+      await quickstart(app.core, { address, dataDir: config.dataDir })
+    }
+    return {
+      address,
+      close: async () => {
+        await app.http.drain()
+        await jobs?.stop()
+        await app.close()
+      },
+    }
+  } catch (error) {
+    await jobs?.stop()
+    await app.close()
+    throw error
+  }
+}
+
+/** The master key must be the one that the store was sealed under; a fresh store is given one. */
+async function openSealer(config: Config, store: Store, log: Log): Promise<Sealer> {
+  const stored = await store.meta.get('key_check')
+  const text = await loadMasterKeyText(config, {
+    createIfMissing: stored === undefined,
+    onCreated: (file) =>
+      log.warn(
+        { file },
+        'a new master key was made: back it up, without it nothing that is stored can be read',
+      ),
+  })
+  const sealer = createSealer(parseMasterKeys(text))
+  if (stored === undefined) {
+    await store.commit([store.meta.add('key_check', sealer.keyCheck())])
+    return openSealerAgain(store, sealer)
+  }
+  if (!sealer.matchesCheck(stored))
+    throw new Error('the master key is not the one that this store was sealed with')
+  if (sealer.lacksSome(stored)) await requireNothingLeftBehind({ store, sealer })
+  if (stored !== sealer.keyCheck())
+    await store.commit([store.meta.replace('key_check', stored, sealer.keyCheck())])
+  return sealer
+}
+
+/** Two nodes that start on a fresh store at once: the one whose key came second must stop. */
+async function openSealerAgain(store: Store, sealer: Sealer): Promise<Sealer> {
+  if (sealer.matchesCheck((await store.meta.get('key_check')) ?? '')) return sealer
+  throw new Error('another node has started on this store with another master key')
+}
+
+/** A random key of its own, sealed: master keys can be replaced while the stored hashes stay good. */
+async function openHashKey(store: Store, sealer: Sealer): Promise<Buffer> {
+  const stored = await store.meta.get('hash_key')
+  if (stored !== undefined) return Buffer.from(sealer.open('meta', 'hash_key', 'value', stored), 'base64url')
+  const made = bearer.generateDataKey().toString('base64url')
+  await store.commit([store.meta.add('hash_key', sealer.seal('meta', 'hash_key', 'value', made))])
+  return openHashKey(store, sealer)
+}
+
+async function ensureIssuerKey(core: Core): Promise<void> {
+  const known = await core.store.tokens.issuerKeys(core.store.now())
+  if (known.some((key) => key.retires_at === null)) return
+  const { step } = await newIssuerKey(core)
+  await core.store.commit([step, { op: 'invalidate' }])
+}
+
+function settingsOf(config: Config): Settings {
+  return {
+    version: VERSION,
+    issuer: config.issuer,
+    accessTokenMs: config.accessTokenTtlMs,
+    audiences: config.audiences,
+    signingDomain: config.signingDomain,
+    signingIdentity: config.signingIdentity,
+    signingKeyExport: config.signingKeyExport,
+    policies: config.policies,
+    maxActivePerAgent: config.limits.maxActivePerAgent,
+    issueRate: config.limits.issueRate,
+    maxPendingEnrollments: config.limits.maxPendingEnrollments,
+    enrollmentsPerMinute: config.limits.enrollmentsPerMinute,
+    tokenFailuresPerMinute: config.limits.tokenFailuresPerMinute,
+    upstreamTimeoutMs: config.upstreamTimeoutMs,
+    revokeUndelivered: config.revokeUndelivered,
+  }
+}
+
+function hostOf(name: string, config: Config, store: Store, log: Log): Host {
+  return {
+    name,
+    issuer: `${config.issuer}/backends/${name}`,
+    now: store.now,
+    fetch: createEgressFetch({ local: false }),
+    resolve: (hostname, options) => resolveChecked(hostname, options),
+    log: log.child({ backend: name }),
+  }
+}

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import type { Server } from 'node:http'
+import { join } from 'node:path'
+import type { Config } from '../config/config.ts'
+import type { Core } from '../core/context.ts'
+import { addAllRoutes } from '../http/routes/add-all-routes.ts'
+import { createGate } from '../http/routing/gate.ts'
+import { installOpenApi } from '../http/routing/openapi.ts'
+import { createReplyBatch } from '../http/routing/reply-batch.ts'
+import { checkRoutes } from '../http/routing/route.ts'
+import { createLocalHostRule, isLoopback } from '../http/server/local-host.ts'
+import { readPeerUid } from '../http/server/peer-uid.ts'
+import {
+  createHttpServer,
+  createSecondListener,
+  type HttpServer,
+  type HttpServerOptions,
+} from '../http/server/server.ts'
+import type { Log } from '../log/log.ts'
+import { listenOnPort, listenOnSocket, readTls } from './listen.ts'
+import type { Metrics } from './metrics.ts'
+
+/** Where the service is spoken to. */
+export interface HttpApp {
+  readonly server: HttpServer
+  /** Listens, and writes the admin token file. Returns the base address. */
+  listen(): Promise<string>
+  /** No new connections; those at work finish. */
+  drain(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openHttpApp(config: Config, core: Core, metrics: Metrics, log: Log): Promise<HttpApp> {
+  const adminToken = randomBytes(32).toString('hex')
+  const fromUnix = new WeakSet<object>()
+  const options: HttpServerOptions = {
+    log,
+    newRequestId: () => core.ids.id('request'),
+    trustedProxies: config.trustedProxies,
+    maxConnections: config.limits.maxConnections,
+    ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
+  }
+  const server = createHttpServer(options)
+  const socket = config.unixSocket === undefined ? undefined : createSecondListener(server, options)
+  socket?.on('connection', (connection) => fromUnix.add(connection))
+  server.decorateRequest('caller', undefined)
+  server.decorateRequest('origin', undefined)
+  server.decorateRequest('admittedWhole', false)
+  const registered = new Set<string>()
+  server.addHook('onRoute', ({ method, url }) => {
+    for (const one of [method].flat()) if (one !== 'HEAD') registered.add(`${one} ${url}`)
+  })
+  await installOpenApi(server, core.settings.version)
+  const localHost = createLocalHostRule({
+    mode: config.localAdmin,
+    port: () => portOf(server.server) ?? config.listen.port,
+    issuerIsLoopback: isLoopbackIssuer(config.issuer),
+    trustedProxies: config.trustedProxies.length > 0,
+    platform: process.platform,
+    peerUid: readPeerUid,
+    serverUid: process.getuid?.() ?? -1,
+    tls: config.tls !== undefined,
+  })
+  const gate = createGate({ core, localHost, adminToken, isUnixSocket: (socket) => fromUnix.has(socket) })
+  addAllRoutes(
+    { server, core, gate, replies: createReplyBatch() },
+    { metrics, issueByGet: config.issueByGet },
+  )
+  if (config.accessLog) logRequests(server, log)
+  await server.ready()
+  checkRoutes(registered)
+  return listeners(config, server, socket, adminToken)
+}
+
+function listeners(
+  config: Config,
+  server: HttpServer,
+  socket: Server | undefined,
+  adminToken: string,
+): HttpApp {
+  let closing: Promise<void> | undefined
+  const drain = () => {
+    closing ??= server.close()
+    return closing
+  }
+  return {
+    server,
+    listen: async () => {
+      mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+      const file = join(config.dataDir, 'admin.token')
+      const draft = `${file}.${process.pid}`
+      rmSync(draft, { force: true })
+      writeFileSync(draft, adminToken, { mode: 0o600, flag: 'wx' })
+      try {
+        const address = await listenOnPort(server, config)
+        if (socket !== undefined && config.unixSocket !== undefined)
+          await listenOnSocket(socket, config.unixSocket)
+        // Only now: a second start on the same port must not take the running server's token away.
+        renameSync(draft, file)
+        return address
+      } finally {
+        rmSync(draft, { force: true })
+      }
+    },
+    drain,
+    close: drain,
+  }
+}
+
+function portOf(server: Server): number | undefined {
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : undefined
+}
+
+function isLoopbackIssuer(issuer: string): boolean {
+  const { hostname } = new URL(issuer)
+  return hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''))
+}
+
+function logRequests(server: HttpServer, log: Log): void {
+  server.addHook('onResponse', (request, reply, done) => {
+    const fields = {
+      request_id: request.id,
+      method: request.method,
+      route: request.routeOptions.url,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+    }
+    log.info(fields, 'request')
+    done()
+  })
+}

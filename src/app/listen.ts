@@ -1,0 +1,107 @@
+import { createPrivateKey } from 'node:crypto'
+import { lookup } from 'node:dns/promises'
+import { chmodSync, lstatSync, readFileSync, rmSync } from 'node:fs'
+import type { Server } from 'node:http'
+import { connect } from 'node:net'
+import { createSecureContext } from 'node:tls'
+import type { Config } from '../config/config.ts'
+import { ConfigError } from '../config/fault.ts'
+import type { HttpServer } from '../http/server/server.ts'
+
+/** Returns the base address. Throws `ConfigError` for what the operator can mend. */
+export async function listenOnPort(server: HttpServer, config: Config): Promise<string> {
+  const { host, port } = config.listen
+  try {
+    // Given that name, the framework would open a second listener for `::1`, without our limits. Most hosts name
+    // that address first, but it is 127.0.0.1 that is asked for by number; by name a client tries both.
+    const address = host === 'localhost' ? (await lookup(host, { order: 'ipv4first' })).address : host
+    return await server.listen({ host: address, port })
+  } catch (error) {
+    const where = `${host}:${port}`
+    const reasons: Record<string, string> = {
+      EADDRINUSE: `${where} is in use, perhaps by another Mayfly: stop that one, or choose another address`,
+      EACCES: `this user may not listen on ${where}: choose a port above 1023, or let it have CAP_NET_BIND_SERVICE`,
+      EADDRNOTAVAIL: `this machine has no address ${host}`,
+    }
+    const message = reasons[codeOf(error)]
+    throw message === undefined ? error : fault('listen', message)
+  }
+}
+
+/** Whoever may open the socket file is an administrator: 0600. Throws `ConfigError`. */
+export async function listenOnSocket(socket: Server, path: string): Promise<void> {
+  await removeStale(path)
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', (error) => {
+      const why = `${path} cannot be made (${codeOf(error)})`
+      reject(
+        fault('unix_socket', `${why}: its directory must exist, and this user must be able to write there`),
+      )
+    })
+    socket.listen(path, resolve)
+  })
+  chmodSync(path, 0o600)
+}
+
+/** What a killed server left behind is taken away; anything else at that place belongs to somebody. */
+async function removeStale(path: string): Promise<void> {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return
+  if (!found.isSocket()) throw fault('unix_socket', `${path} exists and is no socket: choose another path`)
+  if (await isListenedTo(path)) {
+    const what = `${path} is in use, perhaps by another Mayfly`
+    throw fault('unix_socket', `${what}: stop that one, or choose another path`)
+  }
+  rmSync(path, { force: true })
+}
+
+function isListenedTo(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(path)
+    probe.once('connect', () => {
+      probe.destroy()
+      resolve(true)
+    })
+    probe.once('error', (error) => resolve(!['ECONNREFUSED', 'ENOENT'].includes(codeOf(error))))
+  })
+}
+
+/** Certificate and key, checked, because OpenSSL's words name neither file. Throws `ConfigError`. */
+export function readTls(files: NonNullable<Config['tls']>): { cert: Buffer; key: Buffer } {
+  const cert = readPem('tls_cert_file', files.certFile)
+  const key = readPem('tls_key_file', files.keyFile)
+  attempt('tls_cert_file', `${files.certFile} holds no certificate in PEM form`, () =>
+    createSecureContext({ cert }),
+  )
+  attempt('tls_key_file', `${files.keyFile} holds no private key in PEM form without a passphrase`, () =>
+    createPrivateKey(key),
+  )
+  attempt('tls_key_file', `${files.keyFile} is not the key of the certificate in ${files.certFile}`, () =>
+    createSecureContext({ cert, key }),
+  )
+  return { cert, key }
+}
+
+function readPem(source: string, file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw fault(source, `${file} cannot be read (${codeOf(error)})`)
+  }
+}
+
+function attempt(source: string, message: string, work: () => unknown): void {
+  try {
+    work()
+  } catch (error) {
+    throw fault(source, `${message} (${codeOf(error)})`)
+  }
+}
+
+function fault(source: string, message: string): ConfigError {
+  return new ConfigError([{ source, message }])
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+}

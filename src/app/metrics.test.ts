@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { backendRow, credentialRow, openTestStore, T0 } from '../../test/support/store.ts'
+import { createMetrics } from './metrics.ts'
+
+test('what a deleted backend leaves unsettled is not hidden by another that has its name now', async () => {
+  const { store, close } = await openTestStore('sqlite')
+  const backends = [
+    backendRow({ name: 'db', name_key: 'db', ended_at: T0 }),
+    backendRow({ name: 'db', name_key: 'db' }),
+  ]
+  const [deleted, living] = backends.map(({ uid }) => uid)
+  const left = {
+    backend_uid: deleted ?? '',
+    state: 'revoking',
+    ended_at: T0,
+    due_at: store.now() - 60_000,
+  } as const
+  await store.commit([
+    ...backends.map((row) => ({ op: 'insert', table: 'backends', row }) as const),
+    { op: 'insert', table: 'credentials', row: credentialRow({ ...left, stuck_at: T0 }) },
+    { op: 'insert', table: 'credentials', row: credentialRow(left) },
+    ...[1, 2, 3].map(
+      () =>
+        ({
+          op: 'insert',
+          table: 'credentials',
+          row: credentialRow({ backend_uid: living ?? '', state: 'active', due_at: store.now() + 60_000 }),
+        }) as const,
+    ),
+  ])
+  for (const listed of [backends, backends.toReversed()]) {
+    const metrics = createMetrics(store, async () => listed)
+    const text = await metrics.render()
+    expect(text).toContain('mayfly_credentials_active{backend="db"} 3\n')
+    expect(text).toContain('mayfly_credentials_unsettled{backend="db"} 2\n')
+    expect(text).toContain('mayfly_credentials_stuck{backend="db"} 1\n')
+    expect(Number(/sweep_lag_seconds\{backend="db"\} ([\d.]+)/.exec(text)?.[1])).toBeGreaterThanOrEqual(60)
+  }
+  await close()
+})

@@ -1,0 +1,76 @@
+import { createAgent } from '../core/agents/create-agent.ts'
+import { createBackend } from '../core/backends/configure-backend.ts'
+import type { LocalCaller } from '../core/caller.ts'
+import type { Core } from '../core/context.ts'
+
+const ORIGIN = { requestId: 'quickstart', ipAddress: null, userAgent: null }
+
+/**
+ * The very first start of `npm start`: a backend that needs no upstream, an agent that may use it, and the lines
+ * that try them. Prints the agent's secrets, once.
+ */
+export async function quickstart(core: Core, at: { address: string; dataDir: string }): Promise<void> {
+  const base = at.address.replace('127.0.0.1', 'localhost')
+  const caller: LocalCaller = {
+    kind: 'local',
+    method: 'admin_token',
+    generation: await core.store.generation(),
+  }
+  const known = await core.store.agents.list(undefined, 1)
+  if (known.length > 0) {
+    print([
+      `Mayfly listens on ${base}; data in ${at.dataDir}.`,
+      `Create another agent:  ${createLine(base)}`,
+      '',
+    ])
+    return
+  }
+  // A first start that was cut short may have left it.
+  if ((await core.store.backends.findByName('demo')) === undefined) {
+    await createBackend(
+      core,
+      caller,
+      { type: 'jwt', name: 'demo', config: { audience: 'demo' }, description: 'made by the first start' },
+      true,
+      ORIGIN,
+    )
+  }
+  const { agent, token, clientSecret } = await createAgent(
+    core,
+    caller,
+    { name: 'first-agent', scopes: ['demo'] },
+    ORIGIN,
+  )
+  const bearer = `-H "Authorization: Bearer $TOKEN"`
+  print([
+    `Mayfly listens on ${base}; data in ${at.dataDir} (keep master.key safe).`,
+    '',
+    'Created, and shown only now:',
+    `  backend  demo         (kind jwt: signed tokens, no upstream needed)`,
+    `  agent    ${agent.name}  (scope demo)`,
+    `  token          ${token}`,
+    `  client_id      ${agent.client_id}`,
+    `  client_secret  ${clientSecret}`,
+    '',
+    'Try it: issue a credential, read it, revoke it, and see what was recorded.',
+    `  TOKEN=${token}`,
+    `  curl -s ${bearer} -H 'Content-Type: application/json' -d '{"backend":"demo","ttl":"10m"}' ${base}/api/v1/credentials | tee credential.json; echo`,
+    `  ID=$(sed 's/.*"id":"\\([^"]*\\)".*/\\1/' credential.json)`,
+    `  curl -s ${bearer} ${base}/api/v1/credentials/$ID; echo`,
+    `  curl -s ${bearer} -X DELETE ${base}/api/v1/credentials/$ID; echo`,
+    `  curl -s ${bearer} "${base}/api/v1/audit?since=10m"; echo`,
+    '',
+    'As the administrator, on this machine no credentials are needed:',
+    `  ${createLine(base)}`,
+    `The interface, to read: ${base}/docs`,
+    '',
+  ])
+}
+
+function createLine(base: string): string {
+  return `curl -s -H 'Content-Type: application/json' -d '{"name":"my-agent","scopes":["demo"]}' ${base}/v1/admin/agents; echo`
+}
+
+function print(lines: readonly string[]): void {
+  process.stdout.write(`\n${lines.join('\n')}\n`)
+}

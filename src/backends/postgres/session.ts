@@ -1,0 +1,19 @@
+export type Row = Readonly<Record<string, unknown>>
+
+export interface Session {
+  /** One statement. Values are bound. */
+  query(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
+  /** Several statements of our own, in one round trip. The rows are the last one's. */
+  run(statements: readonly string[]): Promise<readonly Row[]>
+}
+
+export interface Connections extends AsyncDisposable {
+  /** Throws `BackendError`. When `signal` fires the connection is cut, which rolls back what is open. */
+  use<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
+  /** In one transaction that waits for nobody: for ending what could hold others up. */
+  apart<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
+  /** In one transaction, after all others of Mayfly's in this database: see `beginInTurn`. */
+  change<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
+  /** As `change`, and rolled back. */
+  rehearse<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
+}

@@ -1,0 +1,46 @@
+import { CliError } from '../frame/failure.ts'
+import type { HeldCredential } from '../session/held-credential.ts'
+import { endOf, toTimestamp } from '../tools/held.ts'
+import { needOneLine, needPart, partOf } from '../tools/parts.ts'
+
+const TOOL = 'AWS'
+
+interface Keys {
+  readonly id: string
+  readonly secret: string
+  readonly session: string | undefined
+  readonly end: string
+}
+
+function keysOf(credential: HeldCredential): Keys {
+  const oneLine = (text: string) => needOneLine(credential, text, TOOL)
+  const session = partOf(credential, 'session_token')
+  return {
+    id: oneLine(needPart(credential, 'access_key_id', TOOL)),
+    secret: oneLine(needPart(credential, 'secret_access_key', TOOL)),
+    session: session === undefined ? undefined : oneLine(session),
+    end: toTimestamp(endOf(credential)),
+  }
+}
+
+/** What `credential_process` prints. Throws `CliError` for a credential that is none of AWS. */
+export function processAnswer(credential: HeldCredential): Record<string, unknown> {
+  const { id, secret, session, end } = keysOf(credential)
+  return {
+    Version: 1,
+    AccessKeyId: id,
+    SecretAccessKey: secret,
+    ...(session === undefined ? {} : { SessionToken: session }),
+    Expiration: end,
+  }
+}
+
+/** What the container endpoint answers: it says `Token` here, and SDKs insist on it. */
+export function endpointAnswer(credential: HeldCredential): Record<string, string> {
+  const { id, secret, session, end } = keysOf(credential)
+  if (session !== undefined)
+    return { AccessKeyId: id, SecretAccessKey: secret, Token: session, Expiration: end }
+  throw new CliError('wrong_backend', `Backend ${credential.backend} gives no session_token.`, {
+    hint: 'Use `mayfly aws credential-process`, which does without.',
+  })
+}

@@ -1,0 +1,157 @@
+import { readFile } from 'node:fs/promises'
+import { connect } from 'node:tls'
+import type { Client } from '../../client/client.ts'
+import { readVersion } from '../frame/read-version.ts'
+import type { Context } from '../frame/verb.ts'
+import { openAdminClient } from '../session/admin.ts'
+import { clientFor, openPublicClient } from '../session/open.ts'
+import { findLogin, notLoggedIn, type Target } from '../session/session.ts'
+import { type Finding, fail, failed, ok, warn } from './finding.ts'
+
+const CLOCK_WARN_MS = 5_000
+/** A proof is good for a minute, an access token for its time and five seconds. */
+const CLOCK_FAIL_MS = 30_000
+const DAY_MS = 86_400_000
+const CERTIFICATE_WARN_DAYS = 14
+
+const NAMED_BY = {
+  flag: 'named by --server',
+  environment: 'named by MAYFLY_SERVER',
+  profile: 'from the profile',
+  default: 'the default address',
+} as const
+
+/** Whether it can be reached, and what its answer tells. */
+export async function checkServer(context: Context): Promise<Finding[]> {
+  let target: Target
+  let client: Client
+  try {
+    ;({ target, client } = await openPublicClient(context))
+  } catch (error) {
+    return [failed('server', error)]
+  }
+  const before = context.now()
+  const findings: Finding[] = []
+  try {
+    const reply = await client.call<{ version?: string }>({ method: 'GET', path: '/health' })
+    const after = context.now()
+    findings.push(ok('server', `${target.server.text} answers (${NAMED_BY[target.serverFrom]}).`))
+    findings.push(checkClock(reply.header('date'), before, after), checkVersions(reply.body.version))
+  } catch (error) {
+    return [failed('server', error)]
+  }
+  await client.ready().catch((error: unknown) => findings.push(failed('readiness', error)))
+  return [...findings, await checkTls(target, context.now())]
+}
+
+/** The header has whole seconds, and was made somewhere between the two times. */
+function checkClock(date: string | undefined, before: number, after: number): Finding {
+  const server = Date.parse(date ?? '')
+  if (Number.isNaN(server))
+    return warn('clock', 'The server does not say its time.', 'Look at what stands in front of it.')
+  const off = before > server + 999 ? before - server - 999 : after < server ? after - server : 0
+  if (Math.abs(off) < CLOCK_WARN_MS) return ok('clock', 'The clocks agree.')
+  const seconds = Math.round(Math.abs(off) / 1_000)
+  const message = `The clock of this machine is ${seconds} s ${off > 0 ? 'ahead of' : 'behind'} the server's.`
+  const level = Math.abs(off) < CLOCK_FAIL_MS ? warn : fail
+  return level('clock', message, 'Set both by NTP, such as with: timedatectl set-ntp true')
+}
+
+function checkVersions(server: string | undefined): Finding {
+  const own = readVersion()
+  if (server === own) return ok('version', `Command and server are both ${own}.`)
+  return warn(
+    'version',
+    `This command is ${own}, the server is ${server ?? 'unknown'}.`,
+    'Use the same version for both.',
+  )
+}
+
+/** Only of one that is trusted: what is not was told by the server's own check. */
+async function checkTls({ server, caFile }: Target, now: number): Promise<Finding> {
+  if (server.socketPath !== undefined) return ok('tls', 'A unix socket needs none.')
+  const url = new URL(server.url)
+  if (url.protocol === 'http:')
+    return server.isLocal
+      ? ok('tls', 'None; it is on this machine.')
+      : warn(
+          'tls',
+          'The connection is not encrypted (MAYFLY_ALLOW_HTTP).',
+          'Set tls_cert_file and tls_key_file at the server.',
+        )
+  try {
+    const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8')
+    const days = Math.floor((Date.parse(await certificateEnd(url, ca)) - now) / DAY_MS)
+    return days < CERTIFICATE_WARN_DAYS
+      ? warn('tls', `The certificate of the server ends in ${days} days.`, 'Renew it.')
+      : ok('tls', `The certificate is trusted and good for ${days} days.`)
+  } catch (error) {
+    return failed('tls', error, 'warn')
+  }
+}
+
+function certificateEnd(url: URL, ca: string | undefined): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const isName = /[a-z]/i.test(host) && !host.includes(':')
+  const socket = connect({
+    host,
+    port: Number(url.port || 443),
+    ...(isName ? { servername: host } : {}),
+    ...(ca === undefined ? {} : { ca }),
+    timeout: 10_000,
+  })
+  socket.on('secureConnect', () => {
+    resolve(socket.getPeerCertificate().valid_to)
+    socket.destroy()
+  })
+  socket.on('timeout', () => socket.destroy(new Error('The server did not answer in time.')))
+  socket.on('error', reject)
+  return promise
+}
+
+const SOON_MS = DAY_MS
+
+/** Whether the agent's login works. */
+export async function checkLogin(context: Context, target: Target): Promise<Finding> {
+  try {
+    const login = await findLogin(context, target)
+    if (login === undefined) {
+      const { message, hint } = notLoggedIn(target)
+      return warn('login', message, hint ?? '')
+    }
+    const status = await (await clientFor(context, target, login.auth)).status()
+    const left = status.expires_at === null ? undefined : Date.parse(status.expires_at) - context.now()
+    if (left !== undefined && left < SOON_MS)
+      return warn(
+        'login',
+        `The agent ${status.name} ends at ${status.expires_at}.`,
+        'Enroll again before it.',
+      )
+    return ok('login', `It works: agent ${status.name}, from the ${login.from}.`)
+  } catch (error) {
+    return failed('login', error)
+  }
+}
+
+/** Being no administrator is no fault. */
+export async function checkAdmin(context: Context): Promise<Finding> {
+  try {
+    const client = await openAdminClient(context)
+    await client.call({ method: 'GET', path: '/v1/admin/agents', query: { limit: 1 } })
+    return ok('admin', 'You may administer this server.')
+  } catch (error) {
+    const finding = failed('admin', error)
+    switch (codeOf(error)) {
+      case 'insufficient_scope':
+        return ok('admin', 'This login may not list agents (admin:agents:read).')
+      case 'unauthorized':
+      case 'not_logged_in':
+        return ok('admin', 'You are no administrator of this server.')
+      default:
+        return finding
+    }
+  }
+}
+
+const codeOf = (error: unknown) => String((error as { code?: unknown }).code)

@@ -1,0 +1,190 @@
+import type { MayflyError, UnreachableError } from '../../client/errors.ts'
+import { Interrupted } from './surroundings.ts'
+
+/** The exit codes of every verb but `run`, which leaves with its child's. */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  unreachable: 3,
+  unauthenticated: 4,
+  refused: 5,
+} as const
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
+  0: 'done',
+  1: 'failed',
+  2: 'wrong usage',
+  3: 'cannot reach the server',
+  4: 'not authenticated',
+  5: 'refused (scope, ttl, enrollment rejected)',
+}
+
+/** A failure that a verb foresaw: what happened, and what to do next. Neither holds a secret. */
+export class CliError extends Error {
+  override readonly name = 'CliError'
+  readonly code: string
+  readonly exitCode: ExitCode
+  readonly hint: string | undefined
+
+  constructor(
+    code: string,
+    message: string,
+    options: { exit?: ExitCode; hint?: string; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.exitCode = options.exit ?? EXIT.failed
+    this.hint = options.hint
+  }
+}
+
+/** Wrong usage: exit code 2. */
+export function usage(message: string, hint = 'Run it with --help for usage.'): CliError {
+  return new CliError('usage', message, { exit: EXIT.usage, hint })
+}
+
+/** What is told of an error: one line, or a JSON object. */
+export interface Failure {
+  readonly code: string
+  readonly message: string
+  readonly hint: string | undefined
+  readonly exitCode: number
+}
+
+/** 128 + SIGPIPE, as of a program that a closed pipe ended. */
+const EXIT_PIPE = 141
+
+/** Any error in words. With an exit code over 128 nothing is to be said: it was ended from outside. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof CliError) return error
+  // By name, so that the client is not loaded by a verb that does without.
+  if (isNamed<UnreachableError>(error, 'UnreachableError')) return unreachable(error)
+  if (isNamed<MayflyError>(error, 'MayflyError')) return refused(error)
+  if (error instanceof Interrupted) return silent(error.exitCode)
+  if (error instanceof Error && (error as { code?: unknown }).code === 'EPIPE') return silent(EXIT_PIPE)
+  return unforeseen(error)
+}
+
+const silent = (exitCode: number): Failure => ({
+  code: 'interrupted',
+  message: '',
+  hint: undefined,
+  exitCode,
+})
+
+function isNamed<T extends Error>(error: unknown, name: string): error is T {
+  return error instanceof Error && error.name === name
+}
+
+const UNREACHABLE_HINTS: Readonly<Record<string, string>> = {
+  refused: 'Start it with `mayfly server`, or name the right address with --server or MAYFLY_SERVER.',
+  dns: 'Check the name given with --server, MAYFLY_SERVER or the profile.',
+  timeout: 'Check the network and the address, then try again.',
+  reset: 'Check that the address and its scheme (http or https) are right, then try again.',
+  socket: 'Check the path, and that you are the user of the server.',
+  tls_untrusted: 'Name the certificate of its authority with --ca FILE or MAYFLY_CA_FILE.',
+  tls_expired: 'Renew the certificate of the server, or set the clock of this machine.',
+  tls_hostname: 'Use the name that stands in the certificate.',
+  tls_protocol: 'Try http:// instead of https://, or another port.',
+  not_http: 'Check the address and its port.',
+  network: 'Check the network and the address, then try again.',
+}
+
+function unreachable(error: UnreachableError): Failure {
+  const { message, reason } = error
+  return {
+    code: `unreachable_${reason}`,
+    message,
+    hint: UNREACHABLE_HINTS[reason],
+    exitCode: EXIT.unreachable,
+  }
+}
+
+function refused(error: MayflyError): Failure {
+  const { code, message, requestId } = error
+  return {
+    code,
+    message: code === 'internal_error' && requestId !== undefined ? `${message} (${requestId})` : message,
+    hint: hintOf(error),
+    exitCode: exitOf(error),
+  }
+}
+
+function exitOf({ code, status }: MayflyError): ExitCode {
+  switch (code) {
+    case 'unauthorized':
+    case 'invalid_client':
+    case 'invalid_token':
+      return EXIT.unauthenticated
+    case 'not_allowed':
+    case 'scope_not_allowed':
+    case 'insufficient_scope':
+    case 'ttl_exceeded':
+    case 'invalid_scope':
+    case 'invalid_target':
+      return EXIT.refused
+    case 'invalid_request':
+      return EXIT.usage
+    case 'unexpected_reply':
+      return EXIT.unreachable
+    default:
+      return status === 401 ? EXIT.unauthenticated : EXIT.failed
+  }
+}
+
+function hintOf({ code, scope, retryAfterSeconds }: MayflyError): string | undefined {
+  switch (code) {
+    case 'unauthorized':
+    case 'invalid_client':
+    case 'invalid_token':
+      return 'The login is wrong, expired or deleted: run `mayfly login` or `mayfly enroll`.'
+    case 'scope_not_allowed':
+    case 'invalid_scope':
+      return 'See yours with `mayfly status`; ask for more with `mayfly request SCOPE --reason …`.'
+    case 'insufficient_scope':
+      return scope === undefined ? undefined : `It needs ${scope}: ask with \`mayfly request ${scope}\`.`
+    case 'ttl_exceeded':
+      return 'See the longest that each allows with `mayfly backends`.'
+    case 'backend_not_found':
+      return 'See which there are with `mayfly backends`.'
+    case 'credential_not_found':
+      return 'See yours with `mayfly active`.'
+    case 'unexpected_reply':
+      return 'Check the address given with --server, MAYFLY_SERVER or the profile.'
+    case 'rate_limited':
+      return retryAfterSeconds === undefined ? 'Try again later.' : `Try again in ${retryAfterSeconds} s.`
+    case 'store_unavailable':
+    case 'audit_unavailable':
+    case 'backend_unavailable':
+    case 'backend_timeout':
+      return 'Try again; if it stays so, tell the administrator.'
+    default:
+      return undefined
+  }
+}
+
+const SYSTEM: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOENT: 'no such file or directory',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'a part of the path is no directory',
+  EDQUOT: 'the quota is used up',
+}
+
+/** System errors in words with their path; of anything else its message, never its stack. */
+function unforeseen(error: unknown): Failure {
+  const { code, path, syscall } = error as { code?: string; path?: string; syscall?: string }
+  const words = typeof code === 'string' ? SYSTEM[code] : undefined
+  if (words !== undefined) {
+    const what = path ?? (syscall === 'write' ? 'the output' : syscall)
+    return { code: code ?? 'failed', message: `${what}: ${words}.`, hint: undefined, exitCode: EXIT.failed }
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  return { code: 'failed', message: message.split('\n')[0] ?? '', hint: undefined, exitCode: EXIT.failed }
+}

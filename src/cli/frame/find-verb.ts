@@ -1,0 +1,64 @@
+import { usage } from './failure.ts'
+import type { Entry, VerbEntry, VerbFamily } from './verb.ts'
+
+/** The global options that may stand before the verb; those in `VALUED` take a value. */
+const VALUED = new Set(['--server', '--profile', '--ca', '--data-dir'])
+const PLAIN = new Set(['--json', '--no-keychain', '-h', '--help'])
+
+export type Found =
+  | { readonly what: 'version' }
+  | { readonly what: 'overview' }
+  /** Help about a word that only leads to verbs. */
+  | { readonly what: 'family'; readonly family: VerbFamily }
+  | {
+      readonly what: 'verb'
+      readonly words: readonly string[]
+      readonly entry: VerbEntry
+      readonly argv: string[]
+    }
+
+/** Which verb a command line means, and what is left of it. Throws `CliError` for one that is unknown. */
+export async function findVerb(argv: readonly string[], verbs: readonly Entry[]): Promise<Found> {
+  const first = nextWord(argv)
+  if (first.options.some((option) => option === '-V' || option === '--version')) return { what: 'version' }
+  if (first.word === undefined) return { what: 'overview' }
+  if (first.word === 'help') return findVerb([...first.rest, '--help'], verbs)
+  const entry = verbs.find(({ name }) => name === first.word)
+  if (entry === undefined) throw await unknown(first.word, verbs, 'mayfly')
+  if (!('verbs' in entry))
+    return { what: 'verb', words: [entry.name], entry, argv: [...first.options, ...first.rest] }
+  const second = nextWord(first.rest)
+  if (second.word === undefined) return { what: 'family', family: entry }
+  const inner = entry.verbs.find(({ name }) => name === second.word)
+  if (inner === undefined) throw await unknown(second.word, entry.verbs, `mayfly ${entry.name}`)
+  const left = [...first.options, ...second.options, ...second.rest]
+  return { what: 'verb', words: [entry.name, inner.name], entry: inner, argv: left }
+}
+
+/** The first word that is no global option. Throws `CliError` for an option that is none. */
+function nextWord(argv: readonly string[]): { word: string | undefined; options: string[]; rest: string[] } {
+  const options: string[] = []
+  for (let at = 0; at < argv.length; at += 1) {
+    const one = argv[at] ?? ''
+    const name = one.split('=', 1)[0] ?? ''
+    if (!one.startsWith('-')) return { word: one, options, rest: argv.slice(at + 1) }
+    if (VALUED.has(name) && name === one) {
+      const value = argv[at + 1]
+      if (value === undefined) throw usage(`${name} needs a value.`)
+      options.push(one, value)
+      at += 1
+    } else if (VALUED.has(name) || PLAIN.has(one) || one === '-V' || one === '--version') {
+      options.push(one)
+    } else {
+      throw usage(`${JSON.stringify(one)} is not an option of mayfly itself.`)
+    }
+  }
+  return { word: undefined, options, rest: [] }
+}
+
+async function unknown(word: string, verbs: readonly Entry[], command: string) {
+  const { didYouMean } = await import('../../config/suggest.ts')
+  const names = verbs.map(({ name }) => name)
+  const shown = JSON.stringify(word.slice(0, 40))
+  return usage(`${shown} is not a command${didYouMean(word, names)}.`, `Run \`${command} --help\` for usage.`)
+}

@@ -1,0 +1,60 @@
+import type { Log } from '../../log/log.ts'
+
+export interface Running {
+  readonly address: string
+  close(): Promise<void>
+}
+
+export interface KeepRunningOptions {
+  start(): Promise<Running>
+  readonly log: Log
+  readonly shutdownTimeoutMs: number
+  /** Ends the process at once. */
+  readonly exit: (code: number) => void
+}
+
+/**
+ * Starts, waits for SIGTERM or SIGINT, and closes. The exit code is 0 after an orderly close and 1 when closing
+ * failed or took longer than `shutdownTimeoutMs`; a second signal ends the process at once with 128 + its number.
+ * A signal during the start waits for it. Throws what `start` throws.
+ */
+export async function keepRunning(options: KeepRunningOptions): Promise<number> {
+  const { log, exit } = options
+  const signal = Promise.withResolvers<NodeJS.Signals>()
+  let force: NodeJS.Timeout | undefined
+  let asked = false
+  const onSignal = (name: NodeJS.Signals, number: number): void => {
+    if (asked) {
+      log.flush()
+      exit(128 + number)
+      return
+    }
+    asked = true
+    force = setTimeout(() => {
+      log.error({ timeout_ms: options.shutdownTimeoutMs }, 'closing took too long; ending now')
+      log.flush()
+      exit(1)
+    }, options.shutdownTimeoutMs)
+    signal.resolve(name)
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+  try {
+    const running = await options.start()
+    log.info({ address: running.address }, 'listening')
+    const name = await signal.promise
+    log.info({ signal: name }, 'closing')
+    await running.close()
+    log.info({}, 'closed')
+    return 0
+  } catch (error) {
+    if (!asked) throw error
+    log.error({ err: error }, 'closing failed')
+    return 1
+  } finally {
+    clearTimeout(force)
+    process.off('SIGTERM', onSignal)
+    process.off('SIGINT', onSignal)
+    log.flush()
+  }
+}

@@ -1,0 +1,94 @@
+import { GROUPS, VERBS } from '../verbs.ts'
+import { EXIT, type Failure, failureOf } from './failure.ts'
+import { findVerb } from './find-verb.ts'
+import { createOutput, plain } from './output.ts'
+import type { Surroundings } from './surroundings.ts'
+import type { AnyVerb, Context, Globals } from './verb.ts'
+
+/** The surroundings before it is known whether the verb minds its signals itself. */
+export interface Host extends Omit<Surroundings, 'signal'> {
+  /** Installs the signal handlers. */
+  watchSignals(): AbortSignal
+}
+
+/** Runs one command line and returns its exit code. Throws nothing: whatever fails is told on standard error. */
+export async function run(argv: readonly string[], host: Host): Promise<number> {
+  try {
+    return await dispatch(argv, host)
+  } catch (error) {
+    return fail(host, error, argv.includes('--json'))
+  }
+}
+
+async function dispatch(argv: readonly string[], host: Host): Promise<number> {
+  const out = createOutput(host, false)
+  const found = await findVerb(argv, VERBS)
+  if (found.what === 'version') {
+    const { readVersion } = await import('./read-version.ts')
+    await out.result(readVersion())
+    return EXIT.done
+  }
+  if (found.what !== 'verb') {
+    const { overview, familyOverview } = await import('./help.ts')
+    const text = found.what === 'overview' ? overview(GROUPS) : familyOverview(found.family)
+    if (argv.includes('--help') || argv.includes('-h') || argv[0] === 'help') {
+      await out.result(text)
+      return EXIT.done
+    }
+    out.note(text)
+    return EXIT.usage
+  }
+  const verb = await found.entry.load()
+  if (verb.passThrough === 'all' && !isHelp(found.argv)) return invoke(host, verb, {}, {}, [found.argv])
+  const { parseVerb } = await import('./parse.ts')
+  const parsed = isHelp(found.argv) ? 'help' : await parseVerb(found.words, verb, found.argv)
+  if (parsed === 'help') {
+    const { helpText } = await import('./help.ts')
+    await out.result(helpText(found.words, verb))
+    return EXIT.done
+  }
+  return invoke(host, verb, parsed.globals, parsed.options, parsed.args)
+}
+
+const isHelp = (argv: readonly string[]) => argv.length === 1 && (argv[0] === '--help' || argv[0] === '-h')
+
+async function invoke(
+  host: Host,
+  verb: AnyVerb,
+  globals: Globals,
+  options: object,
+  args: readonly unknown[],
+): Promise<number> {
+  const out = createOutput(host, globals.json === true)
+  const signal = verb.ownSignals === true ? new AbortController().signal : host.watchSignals()
+  // Its properties are kept as they are: each stream is opened by the first who asks for it, which takes its time.
+  const context: Context = Object.defineProperties(
+    { signal, globals, out, verbs: VERBS },
+    Object.getOwnPropertyDescriptors(host),
+  ) as Context
+  try {
+    return (await verb.run(context, options, ...args)) ?? EXIT.done
+  } catch (error) {
+    out.clearProgress()
+    return fail(host, signal.aborted ? signal.reason : error, globals.json === true)
+  } finally {
+    out.clearProgress()
+  }
+}
+
+/** Tells it on one line, or as JSON, and returns the exit code. */
+function fail(host: Host, error: unknown, isJson: boolean): number {
+  const failure = failureOf(error)
+  if (failure.exitCode > 128) return failure.exitCode
+  const { code, message, hint } = failure
+  const text = isJson
+    ? JSON.stringify({ error: { code, message, ...(hint === undefined ? {} : { hint }) } })
+    : inWords(failure)
+  host.stderr.write(`${text}\n`)
+  return failure.exitCode
+}
+
+function inWords({ message, hint }: Failure): string {
+  const sentence = /[.!?)…]$/.test(message) ? message : `${message}.`
+  return plain(`mayfly: ${[sentence, hint].filter(Boolean).join(' ')}`).replace(/\s*[\r\n]+\s*/g, ' ')
+}

@@ -1,0 +1,79 @@
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import { UnreachableError } from '../../client/errors.ts'
+import type { Transport, TransportReply, TransportRequest } from '../../client/transport.ts'
+
+export interface TransportOptions {
+  /** Authorities to trust instead of the system's, PEM. */
+  readonly ca?: string | undefined
+  readonly socketPath?: string | undefined
+}
+
+const MAX_REPLY_BYTES = 32 * 1024 * 1024
+
+/** Over `node:http`, which starts in less time than `fetch`, and knows unix sockets and authorities of its own. */
+export function nodeTransport(options: TransportOptions = {}): Transport {
+  // By import, all that the module can do is loaded at once, fetch included: twice the start of Node itself.
+  const { Agent, request: requestHttp } = process.getBuiltinModule('node:http')
+  const agent = new Agent({ keepAlive: true })
+  return async (request) => {
+    const url = new URL(request.url)
+    const target: RequestOptions = {
+      method: request.method,
+      headers: { ...request.headers, ...lengthOf(request.body) },
+    }
+    if (options.socketPath !== undefined) {
+      const { socketPath } = options
+      return exchange(requestHttp(url, { ...target, agent, socketPath }), request, `unix:${socketPath}`)
+    }
+    if (url.protocol === 'http:') return exchange(requestHttp(url, { ...target, agent }), request, url.origin)
+    const { request: requestHttps } = process.getBuiltinModule('node:https')
+    const ca = options.ca === undefined ? {} : { ca: options.ca }
+    return exchange(requestHttps(url, { ...target, ...ca }), request, url.origin)
+  }
+}
+
+const lengthOf = (body: string | undefined) =>
+  body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+
+function exchange(
+  outgoing: ClientRequest,
+  { body, signal, timeoutMs }: TransportRequest,
+  server: string,
+): Promise<TransportReply> {
+  return new Promise((resolve, reject) => {
+    const fail = (cause: unknown) =>
+      reject(signal?.aborted === true ? signal.reason : new UnreachableError(server, cause))
+    const stop = () => outgoing.destroy(new Error('stopped'))
+    const timer = setTimeout(
+      () => outgoing.destroy(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })),
+      timeoutMs,
+    )
+    if (signal?.aborted === true) stop()
+    signal?.addEventListener('abort', stop, { once: true })
+    outgoing.on('error', fail)
+    outgoing.on('response', (incoming) => {
+      read(incoming).then(resolve, fail)
+    })
+    outgoing.on('close', () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', stop)
+    })
+    outgoing.end(body)
+  })
+}
+
+async function read(incoming: IncomingMessage): Promise<TransportReply> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > MAX_REPLY_BYTES) throw new Error('the answer is too large')
+    chunks.push(chunk)
+  }
+  const { statusCode = 0, headers } = incoming
+  const header = (name: string) => {
+    const value = headers[name.toLowerCase()]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+  return { status: statusCode, header, text: Buffer.concat(chunks).toString('utf8') }
+}

@@ -1,7 +1,0 @@
-import { readFileSync } from 'node:fs'
-
-/** The version of the package, from the same place in the sources and in the build. */
-export function readVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return String((JSON.parse(text) as { version: unknown }).version)
-}

@@ -1,0 +1,140 @@
+import type { Client } from '../../client/client.ts'
+import { MayflyError, UnreachableError } from '../../client/errors.ts'
+import type { IssueRequest } from '../../client/wire.ts'
+import { pause } from '../frame/pause.ts'
+import { type HeldCredential, requireToken } from '../session/held-credential.ts'
+
+/** A credential that was got, and until when by this machine's clock. */
+export interface Issuance {
+  readonly credential: HeldCredential
+  /** Epoch milliseconds; the life is the server's, counted from when we asked. */
+  readonly askedAt: number
+  readonly endsAt: number
+}
+
+/** What became of one. */
+export interface Outcome {
+  readonly id: string
+  readonly backend: string
+  readonly expires_at: string
+  readonly revoked: boolean
+}
+
+export interface Ledger {
+  /** One that somebody else got. */
+  adopt(id: string): void
+  /** Throws as `client.issue`. What came is written down before anything else is done with it. */
+  obtain(request: IssueRequest): Promise<Issuance>
+  /** Once; whether it worked. */
+  revoke(id: string): Promise<boolean>
+  /** Hangs up on what is still being issued: the server revokes what it could not deliver. */
+  hangUp(): void
+  /** Waits for what is being issued, at most so long, then hangs up. */
+  settle(withinMs: number): Promise<void>
+  /** Everything that is not revoked yet, several times if need be. Returns why the last try failed. */
+  revokeAll(signal: AbortSignal): Promise<unknown>
+  /** In the order in which they were got. */
+  outcomes(): Outcome[]
+  /** Backends of which one may have been issued that is not known, because no answer came. */
+  unknown(): string[]
+}
+
+export interface LedgerEvents {
+  obtained(id: string): void
+  revoked(id: string): void
+}
+
+const TRY_MS = 4_000
+const WAITS_MS = [300, 1_000, 2_000]
+
+/** Every credential of one run, so that none is forgotten. */
+export function createLedger(
+  client: Pick<Client, 'issue' | 'revoke'>,
+  now: () => number,
+  events?: LedgerEvents,
+): Ledger {
+  const entries = new Map<string, Outcome>()
+  const open = new Set<Promise<unknown>>()
+  const line = new AbortController()
+  /** Requests that may have been carried out, by their keys. */
+  const unanswered = new Map<IssueRequest, { readonly key: string; readonly askedAt: number }>()
+
+  /** Asks again under the same key where no answer came: it gives what was issued then, or else one now. */
+  const ask = async (request: IssueRequest, signal: AbortSignal) => {
+    signal.throwIfAborted()
+    const first = unanswered.get(request) ?? { key: crypto.randomUUID(), askedAt: now() }
+    unanswered.set(request, first)
+    try {
+      const issued = await client.issue(request, { signal, idempotencyKey: first.key })
+      unanswered.delete(request)
+      const { id, backend, expires_at } = issued
+      entries.set(id, { id, backend, expires_at, revoked: false })
+      events?.obtained(id)
+      return { issued, askedAt: first.askedAt }
+    } catch (error) {
+      if (isAnswer(error)) unanswered.delete(request)
+      throw error
+    }
+  }
+
+  const obtain = async (request: IssueRequest): Promise<Issuance> => {
+    const first = await ask(request, line.signal)
+    // Where its answer was lost it may have ended, and then its secret is not told again.
+    const { issued, askedAt } = first.issued.token === undefined ? await ask(request, line.signal) : first
+    const life = Date.parse(issued.expires_at) - Date.parse(issued.created_at)
+    return { credential: requireToken(issued), askedAt, endsAt: askedAt + life }
+  }
+
+  const revokeOne = async (id: string, signal?: AbortSignal): Promise<void> => {
+    const timeout = AbortSignal.timeout(TRY_MS)
+    await client.revoke(id, { signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]) })
+    const entry = entries.get(id)
+    if (entry !== undefined) entries.set(id, { ...entry, revoked: true })
+    events?.revoked(id)
+  }
+
+  const tryAll = async (signal: AbortSignal): Promise<unknown> => {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(TRY_MS)])
+    const asked = await Promise.allSettled([...unanswered.keys()].map((request) => ask(request, within)))
+    const left = [...entries.values()].filter(({ revoked }) => !revoked)
+    const results = await Promise.allSettled(left.map(({ id }) => revokeOne(id, signal)))
+    return [...asked, ...results].find((one) => one.status === 'rejected')?.reason
+  }
+
+  return {
+    adopt: (id) => void entries.set(id, { id, backend: '', expires_at: '', revoked: false }),
+    obtain: (request) => {
+      const under = obtain(request)
+      open.add(under)
+      return under.finally(() => open.delete(under))
+    },
+    revoke: (id) =>
+      revokeOne(id).then(
+        () => true,
+        () => false,
+      ),
+    hangUp: () => line.abort(new Error('hung up')),
+    settle: async (withinMs) => {
+      const timer = setTimeout(() => line.abort(new Error('hung up')), withinMs)
+      await Promise.allSettled(open)
+      clearTimeout(timer)
+    },
+    revokeAll: async (signal) => {
+      let failure = await tryAll(signal)
+      for (const wait of WAITS_MS) {
+        if (failure === undefined || signal.aborted) break
+        await pause(wait, signal).catch(() => {})
+        if (!signal.aborted) failure = await tryAll(signal)
+      }
+      return failure
+    },
+    outcomes: () => [...entries.values()],
+    unknown: () => [...unanswered.keys()].map(({ backend }) => backend),
+  }
+}
+
+/** Whether it says that nothing was issued. 409: the first request is still under way. */
+function isAnswer(error: unknown): boolean {
+  if (error instanceof UnreachableError) return !error.mayHaveArrived
+  return error instanceof MayflyError && error.code !== 'unexpected_reply' && error.status !== 409
+}

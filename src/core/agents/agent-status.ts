@@ -1,0 +1,69 @@
+import { MAX_PAGE } from '../../domain/limits.ts'
+import type { AgentCaller } from '../caller.ts'
+import type { Core } from '../context.ts'
+import { readScopes } from '../held-scopes.ts'
+
+export interface ActiveCredential {
+  readonly id: string
+  readonly backend: string
+  readonly createdAt: number
+  readonly expiresAt: number
+}
+
+export interface AgentStatus {
+  readonly id: string
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly createdAt: number
+  readonly lastUsed: number | null
+  readonly expiresAt: number | null
+  /** The first thousand; `/v1/active` pages through all. */
+  readonly activeCredentials: readonly ActiveCredential[]
+  readonly pendingRequests: readonly {
+    id: string
+    scopes: readonly string[]
+    createdAt: number
+    expiresAt: number
+  }[]
+}
+
+type Parts = Pick<Core, 'store' | 'lastUse'>
+
+/** Both references of the specification in one answer (decisions §4.8). */
+export async function agentStatus(core: Parts, caller: AgentCaller): Promise<AgentStatus> {
+  const [active, pending] = await Promise.all([
+    listActive(core, caller, '', MAX_PAGE),
+    core.store.enrollments.pendingOf(caller.agentId),
+  ])
+  return {
+    id: caller.agentId,
+    name: caller.agentName,
+    scopes: caller.scopes,
+    createdAt: caller.createdAt,
+    lastUsed: core.lastUse.get(caller.agentId) ?? (await core.store.agents.lastUsed(caller.agentId)),
+    expiresAt: caller.agentExpiresAt,
+    activeCredentials: active,
+    pendingRequests: pending.map((row) => ({
+      id: row.id,
+      scopes: readScopes(row.scopes),
+      createdAt: row.created_at,
+      expiresAt: row.expires_at,
+    })),
+  }
+}
+
+/** The caller's own, oldest first, those after `cursor`. */
+export async function listActive(
+  core: Pick<Core, 'store'>,
+  caller: AgentCaller,
+  cursor: string,
+  limit: number,
+): Promise<ActiveCredential[]> {
+  const rows = await core.store.credentials.livingOf(caller.agentId, core.store.now(), cursor, limit)
+  return rows.map((row) => ({
+    id: row.id,
+    backend: row.backend,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  }))
+}

@@ -1,0 +1,19 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { createAgent } from './create-agent.ts'
+import { deleteAgent, deleteSelf } from './end-agent.ts'
+
+let test: TestCore
+beforeEach(async () => {
+  test = await testCore()
+})
+afterEach(() => test.close())
+
+it('an agent that is ended while it asks for its end does not end another that has its name by then', async () => {
+  const create = () => createAgent(test.core, LOCAL, { name: 'bot' }, ORIGIN)
+  const caller = await test.caller((await create()).token)
+  await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
+  const { agent } = await create()
+  await expect(deleteSelf(test.core, caller, ORIGIN)).rejects.toMatchObject({ code: 'unauthorized' })
+  expect((await test.core.store.agents.findByName('bot'))?.id).toBe(agent.id)
+})

@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import type { AgentCaller } from '../caller.ts'
+import { createAgent } from './create-agent.ts'
+import { deleteAgent } from './end-agent.ts'
+import { signObject } from './sign-object.ts'
+
+let world: TestCore
+let caller: AgentCaller
+let data: string
+beforeEach(async () => {
+  world = await testCore()
+  const { token, agent } = await createAgent(world.core, LOCAL, { name: 'bot' }, ORIGIN)
+  caller = await world.caller(token)
+  const me = `bot <${agent.signing_email}> 1 +0000`
+  data = Buffer.from(`tree ${'a'.repeat(40)}\nauthor ${me}\ncommitter ${me}\n\nm\n`).toString('base64')
+})
+afterEach(() => world.close())
+
+const sign = () => signObject(world.core, caller, { data }, ORIGIN)
+const isUse = (change: readonly { op: string }[]) =>
+  change.some((step) => JSON.stringify(step).includes('signing_key.used'))
+
+test('an agent that is deleted while it is signed for gets no signature, and no entry says that it did', async () => {
+  world.before(isUse, () => deleteAgent(world.core, LOCAL, 'bot', ORIGIN))
+  await expect(sign()).rejects.toMatchObject({ code: 'unauthorized' })
+  expect(await world.audit('signing_key.used')).toEqual([])
+})
+
+test('an agent that is changed meanwhile gets its signature all the same', async () => {
+  world.before(isUse, () =>
+    world.core.store.commit([
+      {
+        op: 'run',
+        sql: 'update agents set version = version + 1 where id = ?',
+        params: [caller.agentId],
+        rows: 1,
+      },
+    ]),
+  )
+  expect((await sign()).signature).toContain('BEGIN PGP SIGNATURE')
+  expect(await world.audit('signing_key.used')).toHaveLength(1)
+})
+
+test('what cannot be recorded is not handed out', async () => {
+  const store = {
+    ...world.core.store,
+    commit: () => Promise.reject(Object.assign(new Error('disk'), { name: 'StoreError' })),
+  }
+  await expect(signObject({ ...world.core, store }, caller, { data }, ORIGIN)).rejects.toMatchObject({
+    code: 'audit_unavailable',
+  })
+})
+
+test('a clock that was set back makes no signature older than its key', async () => {
+  world.freeze()
+  const key = await world.core.store.agents.signingKeyOf(caller.agentId)
+  world.advance(-3_600_000)
+  const { createdAt } = await sign()
+  expect(createdAt).toBeGreaterThanOrEqual(Math.floor(Number(key?.created_at) / 1_000) * 1_000 - 60_000)
+})

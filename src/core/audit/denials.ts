@@ -1,0 +1,75 @@
+import { networkOf } from '../network.ts'
+import type { Caller, Origin } from '../caller.ts'
+import type { Core } from '../context.ts'
+import type { Denials, Entry } from '../parts.ts'
+import { audit } from './entry.ts'
+
+const WINDOW_MS = 60_000
+const MAX_KEYS = 10_000
+
+interface Seen {
+  since: number
+  count: number
+  caller: Caller | undefined
+  origin: Origin
+  entry: Entry
+}
+
+export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denials {
+  const seen = new Map<string, Seen>()
+
+  async function write(one: Pick<Seen, 'caller' | 'origin' | 'entry'>): Promise<void> {
+    try {
+      await core.store.commit([audit(core, one.caller, one.origin, { outcome: 'denied', ...one.entry })])
+    } catch (error) {
+      core.log.error({ err: error }, 'a denial could not be recorded')
+    }
+  }
+
+  async function summarise(one: Seen): Promise<void> {
+    if (one.count === 0) return
+    const details = { ...one.entry.details, repeated: one.count }
+    await write({ ...one, entry: { ...one.entry, details } })
+  }
+
+  /** To make room; what it has counted is still told. */
+  function dropOldest(): void {
+    for (const [key, one] of seen) {
+      seen.delete(key)
+      void summarise(one)
+      return
+    }
+  }
+
+  return {
+    record(caller, origin, entry) {
+      const now = core.store.now()
+      const key = keyOf(entry, caller, origin)
+      const known = seen.get(key)
+      if (known !== undefined && now - known.since < WINDOW_MS) {
+        known.count += 1
+        return
+      }
+      if (seen.size >= MAX_KEYS && known === undefined) dropOldest()
+      seen.set(key, { since: now, count: 0, caller, origin, entry })
+      const repeated =
+        known === undefined || known.count === 0
+          ? {}
+          : { details: { ...entry.details, repeated: known.count } }
+      void write({ caller, origin, entry: { ...entry, ...repeated } })
+    },
+    async flush(now) {
+      for (const [key, one] of seen) {
+        if (now - one.since < WINDOW_MS) continue
+        seen.delete(key)
+        await summarise(one)
+      }
+    },
+  }
+}
+
+/** Different refusals are not each other's repetition; what is sent, or the host part of an address, does not make new ones. */
+function keyOf({ action, backend, details }: Entry, caller: Caller | undefined, origin: Origin): string {
+  const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${backend ?? ''}`
+  return `${action}|${caller?.kind === 'agent' ? caller.agentId : ''}|${networkOf(origin.ipAddress)}|${why}`
+}

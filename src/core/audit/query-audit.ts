@@ -1,0 +1,125 @@
+import { ACTIONS } from '../../domain/actions.ts'
+import { nameKey } from '../../domain/agent.ts'
+import { parseDuration } from '../../domain/duration.ts'
+import { isId, lowestBodyAt } from '../../domain/ids.ts'
+import { DEFAULT_PAGE } from '../../domain/limits.ts'
+import { invalid, Problem } from '../../domain/problems.ts'
+import { coversAny } from '../../domain/scope.ts'
+import type { AuditRow } from '../../store/schema/rows.ts'
+import type { AuditFilter } from '../../store/tables/audit/filter.ts'
+import type { Caller } from '../caller.ts'
+import type { Core } from '../context.ts'
+import { findAgentId } from '../find-agent.ts'
+
+export interface AuditQuestion {
+  readonly backend?: string | undefined
+  /** A name, or an id `ag_…`; also of agents that have ended. */
+  readonly agent?: string | undefined
+  /** Who did it: a name or an id as above, `local` or `system`. */
+  readonly actor?: string | undefined
+  readonly action?: string | undefined
+  readonly credential?: string | undefined
+  /** ISO 8601, or a duration back from now. */
+  readonly since?: string | undefined
+  readonly until?: string | undefined
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditRow[]
+  /** Undefined on the last page. */
+  readonly nextCursor: string | undefined
+}
+
+const AUDIT_SCOPE = 'admin:audit:read'
+
+/** All entries for the local host and holders of `admin:audit:read`; an agent otherwise sees its own. Newest first. */
+export async function queryAudit(
+  core: Pick<Core, 'store'>,
+  caller: Caller,
+  question: AuditQuestion,
+): Promise<AuditPage> {
+  const seesAll = caller.kind === 'local' || coversAny(caller.scopes, AUDIT_SCOPE)
+  const ownName = seesAll ? undefined : caller.agentName
+  const filter = await readFilter(core, question, ownName)
+  if (filter === undefined) return { entries: [], nextCursor: undefined }
+  if (!seesAll && caller.kind === 'agent') {
+    if (filter.agentId !== undefined && filter.agentId !== caller.agentId)
+      return { entries: [], nextCursor: undefined }
+    filter.agentId = caller.agentId
+  }
+  const limit = question.limit ?? DEFAULT_PAGE
+  const rows = await readRows(core, filter, limit + 1)
+  const entries = rows.slice(0, limit)
+  return { entries, nextCursor: rows.length > limit ? entries.at(-1)?.id : undefined }
+}
+
+async function readRows(core: Pick<Core, 'store'>, filter: AuditFilter, limit: number): Promise<AuditRow[]> {
+  try {
+    return await core.store.audit.query(filter, limit)
+  } catch (cause) {
+    throw new Problem('store_unavailable', { cause, retryAfterSeconds: 1 })
+  }
+}
+
+/** Undefined: nothing can match. `ownName` is that of an agent that sees no entries but its own. */
+async function readFilter(
+  core: Pick<Core, 'store'>,
+  question: AuditQuestion,
+  ownName: string | undefined,
+): Promise<AuditFilter | undefined> {
+  const now = core.store.now()
+  if (question.action !== undefined && !(ACTIONS as readonly string[]).includes(question.action))
+    throw invalid('"action" is not one that is recorded; see the documentation of the audit.')
+  if (question.credential !== undefined && !isId('credential', question.credential))
+    throw invalid('"credential" is not a credential id.')
+  if (question.cursor !== undefined && !isId('audit', `aud_${question.cursor}`))
+    throw invalid('"cursor" is not one that this listing gave.')
+  const from = question.since === undefined ? undefined : lowestBodyAt(readTime(question.since, 'since', now))
+  const until =
+    question.until === undefined ? undefined : lowestBodyAt(readTime(question.until, 'until', now) + 1)
+  const before = [until, question.cursor].filter((bound) => bound !== undefined).sort()[0]
+  const agentId = question.agent === undefined ? undefined : await findAgentId(core, question.agent)
+  if (question.agent !== undefined && agentId === undefined) return undefined
+  const actor = question.actor === undefined ? undefined : await findActor(core, question.actor, ownName)
+  if (question.actor !== undefined && actor === undefined) return undefined
+  return {
+    agentId,
+    actor,
+    backend: question.backend,
+    action: question.action,
+    credentialId: question.credential,
+    from,
+    before,
+  }
+}
+
+/** As it stands in the entries. Which name another's id has is not told to who sees no entries but its own. */
+async function findActor(
+  core: Pick<Core, 'store'>,
+  actor: string,
+  ownName: string | undefined,
+): Promise<string | undefined> {
+  const key = nameKey(actor)
+  if (key === 'local' || key === 'system') return key
+  const isTold = ownName === undefined || key === nameKey(ownName) || isId('agent', actor)
+  return isTold ? findAgentId(core, actor) : undefined
+}
+
+const ISO = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+
+function readTime(text: string, field: string, now: number): number {
+  const duration = parseDuration(text)
+  if (duration !== undefined) return now - duration
+  const time = ISO.test(text) && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time))
+    throw invalid(`"${field}" is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 24h.`)
+  return time
+}
+
+/** Whether the calendar has that day: `Date.parse` takes February 30th for March 2nd. */
+function isDay(day: string): boolean {
+  const time = Date.parse(day)
+  return !Number.isNaN(time) && new Date(time).toISOString().slice(0, 10) === day
+}

@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest'
+import { createBreaker } from '../../backends/breaker.ts'
+import { BackendError, type Issued, type Kind } from '../../backends/kind.ts'
+import type { OpenBackend } from '../../backends/registry.ts'
+import type { Core } from '../context.ts'
+import { askBackend } from '../credentials/ask-backend.ts'
+import type { Plan } from '../credentials/issue-plan.ts'
+import { asProblem } from './call-upstream.ts'
+
+const NOW = 1_800_000_000_000
+const core = {
+  settings: { upstreamTimeoutMs: 1_000 },
+  store: { now: () => NOW },
+} as Pick<Core, 'settings' | 'store'>
+
+/** What comes of an answer of the kind's. */
+function answered(issued: Issued, upstream: boolean) {
+  const backend = {
+    name: 'db',
+    type: 'fake',
+    kind: { upstream } as Kind,
+    breaker: createBreaker(() => NOW),
+    connect: async () => ({ issue: async () => issued }),
+  } as unknown as OpenBackend
+  const caller = { agentId: 'ag_1', agentName: 'one' }
+  const plan = { id: 'cred_1', backend, caller, scopes: [], params: {}, now: NOW, expiresAt: NOW + 60_000 }
+  return askBackend(core, plan as unknown as Plan)
+}
+
+for (const upstream of [true, false]) {
+  it.each<[string, Issued]>([
+    ['neither secret nor fields', {}],
+    ['an empty secret', { secret: '' }],
+    ['an expiry that has passed', { secret: 's', upstreamExpiresAt: NOW }],
+    ['an expiry that is no time', { secret: 's', upstreamExpiresAt: Number.NaN }],
+    ['an expiry with a fraction', { secret: 's', upstreamExpiresAt: NOW + 1.5 }],
+  ])(`${upstream ? 'an upstream' : 'a signature'} with %s is an error of the backend`, async (_, issued) => {
+    await expect(answered(issued, upstream)).rejects.toMatchObject({ code: 'backend_error' })
+  })
+}
+
+it.each([
+  ['of the kind', new BackendError('denied', 'It said no.', { detail: 'FATAL: hunter2' })],
+  ['of the kind, in time', new BackendError('unavailable', 'It is away.', { detail: 'FATAL: hunter2' })],
+  ['of a library', new Error('FATAL: hunter2')],
+])('what an upstream said, in an error %s, goes to the log and not to the caller', (_, error) => {
+  const problem = asProblem(error)
+  expect(problem.message).not.toContain('hunter2')
+  expect(problem.detail).toContain('FATAL: hunter2')
+})
+
+it('promises no more than the upstream, and tells of what outlives the promise', async () => {
+  const ends = async (upstreamExpiresAt?: number) => {
+    const issued = { secret: 's', ...(upstreamExpiresAt === undefined ? {} : { upstreamExpiresAt }) }
+    const signed = await answered(issued, true)
+    return [signed.expiresAt - NOW, signed.upstreamExpiresAt]
+  }
+  expect(await ends()).toEqual([60_000, null])
+  expect(await ends(NOW + 59_000)).toEqual([59_000, null])
+  expect(await ends(NOW + 60_000)).toEqual([60_000, null])
+  expect(await ends(NOW + 61_000)).toEqual([60_000, NOW + 61_000])
+})

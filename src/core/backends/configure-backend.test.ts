@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest'
+import { LOCAL, ORIGIN, testCore } from '../../../test/support/core.ts'
+import { credentialRow } from '../../../test/support/store.ts'
+import { changeBackend, createBackend } from './configure-backend.ts'
+
+it('tells a move that a credential overtakes from a change by somebody else', async () => {
+  const test = await testCore()
+  const { core } = test
+  const config = { host: '127.0.0.1', database: 'app', username: 'mayfly', local: true }
+  const { uid } = await createBackend(core, LOCAL, { type: 'postgres', name: 'db', config }, false, ORIGIN)
+  const options = { check: false, force: false }
+  const move = () =>
+    changeBackend(core, LOCAL, 'db', { config: { ...config, host: 'localhost' } }, options, ORIGIN)
+  const race = (run: () => Promise<unknown>) => test.before(() => true, run)
+
+  race(() => changeBackend(core, LOCAL, 'db', { description: 'mine' }, options, ORIGIN))
+  await expect(move()).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringMatching(/read it again/),
+  })
+  const row = credentialRow({ backend_uid: uid })
+  race(() => core.store.commit([{ op: 'insert', table: 'credentials', row }]))
+  await expect(move()).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringMatching(/"host" means/),
+  })
+  await test.close()
+})

@@ -1,0 +1,29 @@
+import type { BackendDefinition, OpenBackend } from '../../backends/registry.ts'
+import { nameKey } from '../../domain/agent.ts'
+import { Problem } from '../../domain/problems.ts'
+import type { Caller } from '../caller.ts'
+import type { Core } from '../context.ts'
+
+type Parts = Pick<Core, 'backends'>
+
+/** All of them, by name (decisions §2.4); what of it may be shown is the face's to say. */
+export async function listBackends(core: Parts, caller: Caller): Promise<OpenBackend[]> {
+  const { byName } = await core.backends.at(caller.generation)
+  return [...byName.values()].sort((a, b) => (nameKey(a.name) < nameKey(b.name) ? -1 : 1))
+}
+
+/** Throws `backend_not_found`. */
+export async function readBackend(core: Parts, caller: Caller, name: string): Promise<OpenBackend> {
+  const { byName } = await core.backends.at(caller.generation)
+  const found = byName.get(nameKey(name))
+  if (found === undefined) throw new Problem('backend_not_found')
+  return found
+}
+
+/** With every secret as `[redacted]`. */
+export function shownConfig(
+  core: Parts,
+  backend: BackendDefinition & Pick<OpenBackend, 'kind'>,
+): Record<string, unknown> {
+  return core.backends.redact(backend.kind, backend.config)
+}

@@ -1,0 +1,50 @@
+import { Problem } from '../../domain/problems.ts'
+import { audit } from '../audit/entry.ts'
+import type { Caller, Origin } from '../caller.ts'
+import { commit } from '../commit.ts'
+import type { Core } from '../context.ts'
+
+export interface PluginView {
+  readonly name: string
+  readonly version: string
+  readonly builtin: boolean
+}
+
+type Parts = Pick<Core, 'backends' | 'store' | 'ids' | 'settings'>
+
+export function listPlugins(core: Parts): PluginView[] {
+  return [...core.backends.kinds.keys()].map((name) => ({
+    name,
+    version: core.settings.version,
+    builtin: true,
+  }))
+}
+
+/** Every backend is opened anew; what is under way on the old instances is left to finish. */
+export async function reloadPlugins(core: Parts, caller: Caller, origin: Origin): Promise<PluginView[]> {
+  await reload(core, caller, origin, undefined)
+  return listPlugins(core)
+}
+
+/** Throws `not_found` for a kind that is not loaded. */
+export async function reloadPlugin(
+  core: Parts,
+  caller: Caller,
+  name: string,
+  origin: Origin,
+): Promise<PluginView> {
+  const plugin = listPlugins(core).find((one) => one.name === name)
+  if (plugin === undefined) throw new Problem('not_found', { message: 'There is no such plugin.' })
+  await reload(core, caller, origin, name)
+  return plugin
+}
+
+async function reload(core: Parts, caller: Caller, origin: Origin, kind: string | undefined): Promise<void> {
+  const details = { plugin: kind ?? 'all' }
+  // Before the generation moves on, so that what is read for it is opened anew.
+  core.backends.reload(kind)
+  await commit(core, [
+    { op: 'invalidate' },
+    audit(core, caller, origin, { action: 'plugin.reloaded', details }),
+  ])
+}

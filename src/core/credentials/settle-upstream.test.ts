@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type TestCore, testCore } from '../../../test/support/core.ts'
+import { credentialRow } from '../../../test/support/store.ts'
+import { createBreaker } from '../../backends/breaker.ts'
+import type { Backend, Kind } from '../../backends/kind.ts'
+import type { OpenBackend } from '../../backends/registry.ts'
+import { settleUpstream } from './settle-upstream.ts'
+
+let test: TestCore
+beforeEach(async () => {
+  test = await testCore()
+})
+afterEach(() => test.close())
+
+function upstream(revoke: () => Promise<void>): OpenBackend {
+  return {
+    name: 'db',
+    type: 'fake',
+    kind: { revocation: 'exact' } as Kind,
+    breaker: createBreaker(test.core.store.now),
+    connect: async () => ({ recover: () => ({ name: 'x' }), revoke }) as unknown as Backend,
+  } as OpenBackend
+}
+const down = () => Promise.reject(new Error('down'))
+
+async function revoking(createdAt: number) {
+  const row = credentialRow({ state: 'revoking', handle: null, created_at: createdAt, due_at: createdAt })
+  await test.core.store.commit([{ op: 'insert', table: 'credentials', row }])
+  return row
+}
+const found = async (id: string) => {
+  const row = await test.core.store.credentials.find(id)
+  if (row === undefined) throw new Error('gone')
+  return row
+}
+
+it('counts what was asked of the upstream, and not what its breaker held back', async () => {
+  const counted: string[] = []
+  const core = {
+    ...test.core,
+    meter: { ...test.core.meter, revoked: (_: string, outcome: string) => counted.push(outcome) },
+  }
+  const row = await revoking(core.store.now())
+  const backend = upstream(down)
+  expect(await settleUpstream(core, backend, row)).toBe(false)
+  expect(counted).toEqual(['failed'])
+  for (let failure = 0; failure < 5; failure += 1) backend.breaker.failed()
+  expect(await settleUpstream(core, backend, { ...row, attempts: 1 })).toBe(false)
+  expect(counted).toEqual(['failed'])
+  expect(await found(row.id)).toMatchObject({ attempts: 1, state: 'revoking' })
+})
+
+it('looks again for what was never seen to be issued, when no call can be under way any more', async () => {
+  const { core } = test
+  test.freeze()
+  const began = core.store.now()
+  const row = await revoking(began)
+  const asked: number[] = []
+  const backend = upstream(async () => void asked.push(core.store.now() - began))
+  expect(await settleUpstream(core, backend, row)).toBe(false)
+  const certain = 2 * core.settings.upstreamTimeoutMs
+  expect(await found(row.id)).toMatchObject({ state: 'revoking', due_at: began + certain, settled_at: null })
+  test.advance(certain)
+  expect(await settleUpstream(core, backend, await found(row.id))).toBe(true)
+  expect(asked).toEqual([0, certain])
+  expect(await found(row.id)).toMatchObject({ state: 'revoked', due_at: null })
+})
+
+it('records the first failure and that it is stuck, and goes on for ever', async () => {
+  const { core } = test
+  const row = await revoking(core.store.now())
+  const stuckSince: (number | null)[] = []
+  for (let time = 0; time < 9; time += 1) {
+    test.advance(1_000)
+    expect(await settleUpstream(core, upstream(down), await found(row.id))).toBe(false)
+    stuckSince.push((await found(row.id)).stuck_at)
+  }
+  expect(stuckSince.findIndex((at) => at !== null)).toBe(5)
+  expect(new Set(stuckSince.slice(5)).size).toBe(1)
+  const entries = await test.audit('credential.revoke_failed')
+  expect(entries.map(({ facts }) => [facts['attempts'], facts['stuck']])).toEqual([
+    [1, false],
+    [6, true],
+  ])
+  expect(await found(row.id)).toMatchObject({ state: 'revoking', attempts: 9 })
+})

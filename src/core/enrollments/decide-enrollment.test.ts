@@ -1,0 +1,271 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { newEnrollee } from '../../../test/support/enrollee.ts'
+import { DAY_MS, HOUR_MS } from '../../domain/limits.ts'
+import { createAgent } from '../agents/create-agent.ts'
+import { deleteAgent } from '../agents/end-agent.ts'
+import { approveEnrollment } from './approve-enrollment.ts'
+import { enroll } from './enroll.ts'
+import { expireEnrollments } from './expire-enrollments.ts'
+import { listPending } from './list-pending.ts'
+import { rejectEnrollment } from './reject-enrollment.ts'
+import { requestScopes } from './request-scopes.ts'
+
+let test: TestCore
+beforeEach(async () => {
+  test = await testCore({ enrollmentsPerMinute: 1_000 })
+})
+afterEach(() => test.close())
+
+const { publicKey } = newEnrollee()
+const ask = (name = 'bot', scopes: string[] = ['db:read']) =>
+  enroll(test.core, { name, scopes, public_key: publicKey }, ORIGIN)
+const approve = (id: string, command = {}, caller: Parameters<typeof approveEnrollment>[1] = LOCAL) =>
+  approveEnrollment(test.core, caller, id, command, ORIGIN)
+const reject = (id: string, command = {}) => rejectEnrollment(test.core, LOCAL, id, command, ORIGIN)
+const agent = async (name: string, scopes: string[]) => {
+  const { token } = await createAgent(test.core, LOCAL, { name, scopes }, ORIGIN)
+  return { token, caller: () => test.caller(token) }
+}
+
+describe('approving', () => {
+  it('creates the agent with what was asked, and seals its secrets', async () => {
+    const row = await approve((await ask()).id, { note: 'fine' })
+    const made = await test.core.store.agents.findByName('bot')
+    expect(row).toMatchObject({
+      status: 'approved',
+      agent_id: made?.id,
+      decided_by: 'local',
+      decision_note: 'fine',
+    })
+    expect(made).toMatchObject({ scopes: '["db:read"]', expires_at: null, policy: null, created_by: 'local' })
+    expect(row.answer).toMatch(/^s1\./)
+    expect((await test.audit('enrollment.approved'))[0]?.facts).toMatchObject({
+      enrollment_id: row.id,
+      note: 'fine',
+    })
+    expect((await test.audit('agent.created')).length).toBe(1)
+  })
+
+  it('narrows, widens and bounds by the administrator’s word', async () => {
+    const { id } = await ask()
+    const row = await approve(id, { scopes: ['db:read:x', 'other:y'], expires_in: '1h30m' })
+    const made = await test.core.store.agents.findByName('bot')
+    expect(JSON.parse(row.scopes)).toEqual(['db:read:x', 'other:y'])
+    expect(made?.scopes).toBe(row.scopes)
+    expect((made?.expires_at ?? 0) - (made?.created_at ?? 0)).toBe(1.5 * HOUR_MS)
+  })
+
+  it.each([['0s'], ['-1h'], ['1.5h'], ['soon'], ['']])('refuses to last %j', async (expires_in) => {
+    const { id } = await ask()
+    await expect(approve(id, { expires_in })).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  it('grants nothing that the approver does not hold', async () => {
+    const admin = await agent('boss', ['admin:enrollments:*', 'db:read'])
+    const caller = await admin.caller()
+    for (const scopes of [['db'], ['db:write'], ['*'], ['admin:*'], ['admin:agents:read']]) {
+      const { id } = await ask(`bot${scopes[0]?.length}`, scopes)
+      await expect(approve(id, {}, caller)).rejects.toMatchObject({
+        code: 'insufficient_scope',
+        scope: scopes[0],
+      })
+      await expect(approve(id, { scopes: ['db:read', ...scopes] }, caller)).rejects.toMatchObject({
+        code: 'insufficient_scope',
+      })
+    }
+    expect((await approve((await ask()).id, {}, caller)).decided_by).toBe(caller.agentId)
+    expect((await test.audit('agent.created')).length).toBe(2)
+  })
+
+  it('is for one decision: the second is a conflict', async () => {
+    const [one, two] = [await ask('one'), await ask('two')]
+    await approve(one.id)
+    await reject(two.id)
+    for (const { id } of [one, two]) {
+      await expect(approve(id)).rejects.toMatchObject({ code: 'conflict' })
+      await expect(reject(id)).rejects.toMatchObject({ code: 'conflict' })
+    }
+  })
+
+  it('of several at once, one decides', async () => {
+    const { id } = await ask()
+    const all = await Promise.allSettled([approve(id), approve(id), reject(id)])
+    const failed = all.filter((one) => one.status === 'rejected')
+    expect(failed.length).toBe(2)
+    for (const one of failed) expect(one.reason).toMatchObject({ code: 'conflict' })
+    const entries = (await test.audit()).filter((one) => /enrollment\.(approved|rejected)/.test(one.action))
+    expect(entries.length).toBe(1)
+  })
+
+  it('loses a race cleanly: the loser keeps no agent', async () => {
+    const { id } = await ask()
+    test.before(
+      (change) => change.some((step) => step.op === 'insert' && step.table === 'agents'),
+      () => reject(id),
+    )
+    await expect(approve(id)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringMatching(/decided already/),
+    })
+    expect(await test.core.store.agents.findByName('bot')).toBeUndefined()
+  })
+
+  it('tells the administrator that the name is taken, and stays open', async () => {
+    const { id } = await ask()
+    await agent('Bot', [])
+    await expect(approve(id)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringMatching(/name exists/),
+    })
+    await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
+    test.before(
+      (change) => change.some((step) => step.op === 'insert' && step.table === 'agents'),
+      () => agent('bot', []),
+    )
+    await expect(approve(id)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringMatching(/name exists/),
+    })
+    await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
+    expect((await approve(id)).status).toBe('approved')
+  })
+
+  it('a reserved name is never approved', async () => {
+    const { id } = await ask('admin')
+    await expect(approve(id)).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  it.each(['enr_', '', 'enr_00000000000000000000000000', 'cred_00000000000000000000000000', '../x'])(
+    '%j is unknown',
+    async (id) => {
+      await expect(approve(id)).rejects.toMatchObject({ code: 'enrollment_not_found' })
+      await expect(reject(id)).rejects.toMatchObject({ code: 'enrollment_not_found' })
+    },
+  )
+
+  it('is too late after a day, before and after the job', async () => {
+    const { id } = await ask()
+    test.advance(DAY_MS)
+    await expect(approve(id)).rejects.toMatchObject({ code: 'gone' })
+    expect((await listPending(test.core, {})).enrollments).toEqual([])
+    expect(await expireEnrollments(test.core, test.core.store.now())).toBe(1)
+    await expect(approve(id)).rejects.toMatchObject({ code: 'gone' })
+    await expect(reject(id)).rejects.toMatchObject({ code: 'gone' })
+    expect((await listPending(test.core, { status: 'expired' })).enrollments.map((row) => row.id)).toEqual([
+      id,
+    ])
+    expect((await test.audit('enrollment.expired')).map((one) => one.facts['reason'])).toEqual(['undecided'])
+    expect(await expireEnrollments(test.core, test.core.store.now())).toBe(0)
+  })
+})
+
+describe('asking for more', () => {
+  it('adds the scopes for good, or for as long as was decided', async () => {
+    const bot = await agent('bot', ['db:read'])
+    const before = await bot.caller()
+    const forGood = await requestScopes(
+      test.core,
+      before,
+      { scopes: ['db:write'], reason: 'migration' },
+      ORIGIN,
+    )
+    expect((await bot.caller()).scopes).toEqual(['db:read'])
+    await approve(forGood.id)
+    const between = await bot.caller()
+    expect(between.scopes).toEqual(['db:read', 'db:write'])
+    expect(between.version).toBeGreaterThan(before.version)
+    const boxed = { scopes: ['admin:keys:read'], expires_in: '2h' }
+    const asked = await requestScopes(test.core, between, boxed, ORIGIN)
+    await approve(asked.id, { expires_in: '1h' })
+    expect((await bot.caller()).scopes).toEqual(['db:read', 'db:write', 'admin:keys:read'])
+
+    test.advance(HOUR_MS)
+    expect((await bot.caller()).scopes).toEqual(['db:read', 'db:write'])
+    const version = (await bot.caller()).version
+    expect(await expireEnrollments(test.core, test.core.store.now())).toBe(1)
+    expect((await bot.caller()).version).toBeGreaterThan(version)
+    expect(await test.core.store.agents.grantsOf(before.agentId)).toHaveLength(1)
+    const changes = await test.audit('agent.scopes_changed')
+    expect(changes.map((one) => [one.agent_name, one.scopes, one.facts['change']])).toEqual([
+      ['bot', '["db:write"]', 'added'],
+      ['bot', '["admin:keys:read"]', 'added'],
+      ['bot', '["admin:keys:read"]', 'expired'],
+    ])
+  })
+
+  it('lasts as long as was asked where the administrator says nothing', async () => {
+    const bot = await agent('bot', [])
+    const row = await requestScopes(
+      test.core,
+      await bot.caller(),
+      { scopes: ['a:b'], expires_in: '10m' },
+      ORIGIN,
+    )
+    await approve(row.id)
+    const [grant] = await test.core.store.agents.grantsOf(row.agent_id ?? '')
+    expect((grant?.expires_at ?? 0) - (grant?.created_at ?? 0)).toBe(600_000)
+  })
+
+  it('is nothing that an approver can give without holding it', async () => {
+    const bot = await agent('bot', ['admin:enrollments:write'])
+    const row = await requestScopes(test.core, await bot.caller(), { scopes: ['admin:*'] }, ORIGIN)
+    await expect(approve(row.id, {}, await bot.caller())).rejects.toMatchObject({
+      code: 'insufficient_scope',
+    })
+  })
+
+  it('ends with the agent', async () => {
+    const bot = await agent('bot', [])
+    const caller = await bot.caller()
+    const row = await requestScopes(test.core, caller, { scopes: ['a:b'] }, ORIGIN)
+    const race = await requestScopes(test.core, caller, { scopes: ['a:c'] }, ORIGIN)
+    test.before(
+      (change) => change.some((step) => step.op === 'insert' && step.table === 'agent_grants'),
+      () => deleteAgent(test.core, LOCAL, 'bot', ORIGIN),
+    )
+    await expect(approve(race.id)).rejects.toMatchObject({ code: 'gone' })
+    await expect(approve(row.id)).rejects.toMatchObject({ code: 'gone' })
+    await expect(requestScopes(test.core, caller, { scopes: ['a:b'] }, ORIGIN)).rejects.toMatchObject({
+      code: 'conflict',
+    })
+  })
+
+  it.each([
+    ['no scopes', { scopes: [] }],
+    ['a malformed scope', { scopes: ['a::b'] }],
+    ['no duration', { scopes: ['a:b'], expires_in: '1y' }],
+  ])('refuses %s', async (_what, command) => {
+    const bot = await agent('bot', [])
+    await expect(requestScopes(test.core, await bot.caller(), command, ORIGIN)).rejects.toMatchObject({
+      code: 'invalid_request',
+    })
+  })
+
+  it('ten of one agent may wait, and no more of all than may', async () => {
+    const bot = await agent('bot', [])
+    const caller = await bot.caller()
+    for (let count = 0; count < 10; count += 1)
+      await requestScopes(test.core, caller, { scopes: ['a:b'] }, ORIGIN)
+    await expect(requestScopes(test.core, caller, { scopes: ['a:b'] }, ORIGIN)).rejects.toMatchObject({
+      code: 'rate_limited',
+    })
+  })
+})
+
+describe('listing', () => {
+  it('pages through, oldest first, and by status', async () => {
+    const rows = [await ask('a'), await ask('b'), await ask('c')]
+    const one = await listPending(test.core, { limit: 2 })
+    expect(one.enrollments.map((row) => row.name)).toEqual(['a', 'b'])
+    const two = await listPending(test.core, { limit: 2, cursor: one.next })
+    expect(two.enrollments.map((row) => row.name)).toEqual(['c'])
+    expect(two.next).toBeUndefined()
+    await reject(rows[1]?.id ?? '', { reason: 'unknown machine' })
+    expect((await listPending(test.core, {})).enrollments.map((row) => row.name)).toEqual(['a', 'c'])
+    const rejected = await listPending(test.core, { status: 'rejected' })
+    expect(rejected.enrollments).toMatchObject([
+      { name: 'b', decision_note: 'unknown machine', decided_by: 'local' },
+    ])
+  })
+})

@@ -1,0 +1,47 @@
+import { isId } from '../../domain/ids.ts'
+import type { VerifiedToken } from '../../keys/jwt-keys.ts'
+import type { CredentialRow } from '../../store/schema/rows.ts'
+import type { Core } from '../context.ts'
+import { unverifiedPart } from './unverified-jwt.ts'
+
+type Claims = Readonly<Record<string, unknown>>
+
+/** A text that is proven to be a token of ours, though perhaps one that has ended. */
+export type IdentifiedToken =
+  | { readonly kind: 'access'; readonly token: VerifiedToken; readonly audience: string }
+  | { readonly kind: 'credential'; readonly row: CredentialRow; readonly claims: Claims }
+
+type Parts = Pick<Core, 'store' | 'hasher' | 'keys' | 'issuerKeys' | 'settings'>
+
+/** An access token that verifies and is not revoked, or the token of a `jwt` backend as it was issued. */
+export async function identifyToken(
+  core: Parts,
+  text: string,
+  generation: number,
+): Promise<IdentifiedToken | undefined> {
+  const claims = unverifiedPart(text, 1)
+  const jti = claims?.['jti']
+  if (claims === undefined || typeof jti !== 'string') return undefined
+  if (!isId('credential', jti)) return identifyAccessToken(core, text, claims, generation)
+  const row = await core.store.credentials.find(jti)
+  // The hash is over the whole text, so that what the claims say is what was signed.
+  if (row?.secret_hash == null || !core.hasher.matches(text, row.secret_hash)) return undefined
+  return { kind: 'credential', row, claims }
+}
+
+async function identifyAccessToken(
+  core: Parts,
+  text: string,
+  claims: Claims,
+  generation: number,
+): Promise<IdentifiedToken | undefined> {
+  const { issuer, audiences } = core.settings
+  const audience = [issuer, ...audiences].find((one) => one === claims['aud'])
+  if (audience === undefined) return undefined
+  const keySet = await core.issuerKeys.at(generation)
+  const now = core.store.now()
+  const usable = keySet.verifying.filter((key) => key.retiresAt === null || key.retiresAt > now)
+  const token = await core.keys.verifyAccessToken(text, usable, { issuer, audience, now })
+  if (token === undefined || keySet.revoked.has(token.jti)) return undefined
+  return { kind: 'access', token, audience }
+}

@@ -1,0 +1,138 @@
+import { coversAny, intersectScopes } from '../../domain/scope.ts'
+import type { Origin } from '../caller.ts'
+import { type AuthenticatedClient, type OAuthCore, useProof } from './authenticate-client.ts'
+import type { Client } from './clients.ts'
+import { type IdentifiedToken, identifyToken } from './identify-token.ts'
+
+/** RFC 7662 §2.2; times in whole seconds. */
+export interface ActiveToken {
+  readonly active: true
+  readonly token_type: 'Bearer'
+  readonly scope: string
+  readonly client_id: string
+  readonly sub: string
+  readonly iss: string
+  readonly aud: string | readonly string[]
+  readonly iat: number
+  /** Absent for a permanent token. */
+  readonly exp?: number
+  readonly jti?: string
+  readonly agent_id: string
+  readonly agent_name: string
+}
+export type Introspection = ActiveToken | { readonly active: false }
+
+const INACTIVE = { active: false } as const
+/** Lets a client, a resource server say, look at the tokens of others. */
+const READ_ALL = 'admin:tokens:read'
+
+/**
+ * What a token is worth now. Whatever is unknown, ended, or another agent's is `{ active: false }` and nothing else.
+ * Throws what `authenticateClient` does for an assertion that was used before.
+ */
+export async function introspectToken(
+  core: OAuthCore,
+  who: AuthenticatedClient,
+  text: string,
+  origin: Origin,
+): Promise<Introspection> {
+  await useProof(core, who, origin)
+  const { client } = who
+  const found = core.keys.isBearerForm(text)
+    ? await describeBearer(core, text, client.generation)
+    : await describeJwt(core, await identifyToken(core, text, client.generation), client.generation)
+  if (found === undefined || !maySee(client, found.agent_id)) return INACTIVE
+  return found
+}
+
+function maySee(client: Client, agentId: string): boolean {
+  return client.agentId === agentId || coversAny(client.scopes, READ_ALL)
+}
+
+async function describeBearer(
+  core: OAuthCore,
+  text: string,
+  generation: number,
+): Promise<ActiveToken | undefined> {
+  const caller = await core.callers.find(text, generation)
+  if (caller === undefined) return undefined
+  return {
+    ...common(core, { id: caller.agentId, name: caller.agentName }, caller.clientId),
+    scope: caller.scopes.join(' '),
+    iat: Math.floor(caller.createdAt / 1000),
+    ...(caller.agentExpiresAt === null ? {} : { exp: Math.floor(caller.agentExpiresAt / 1000) }),
+  }
+}
+
+function common(core: OAuthCore, agent: { id: string; name: string }, clientId: string) {
+  const { issuer } = core.settings
+  return {
+    active: true,
+    token_type: 'Bearer',
+    client_id: clientId,
+    sub: agent.id,
+    iss: issuer,
+    aud: issuer,
+    agent_id: agent.id,
+    agent_name: agent.name,
+  } as const
+}
+
+async function describeJwt(
+  core: OAuthCore,
+  found: IdentifiedToken | undefined,
+  generation: number,
+): Promise<ActiveToken | undefined> {
+  switch (found?.kind) {
+    case undefined:
+      return undefined
+    case 'access':
+      return describeAccess(core, found, generation)
+    case 'credential':
+      return describeCredential(core, found)
+    default: {
+      const never: never = found
+      return never
+    }
+  }
+}
+
+async function describeAccess(
+  core: OAuthCore,
+  { token, audience }: Extract<IdentifiedToken, { kind: 'access' }>,
+  generation: number,
+): Promise<ActiveToken | undefined> {
+  const owner =
+    core.clients.known(token.clientId, generation) ?? (await core.clients.read(token.clientId, generation))
+  if (owner === undefined || owner.agentId !== token.agentId) return undefined
+  return {
+    ...common(core, { id: owner.agentId, name: owner.agentName }, owner.clientId),
+    aud: audience,
+    // What it is good for now, not when it was issued.
+    scope: intersectScopes(token.scopes, owner.scopes).join(' '),
+    iat: Math.floor(token.issuedAt / 1000),
+    exp: Math.floor(token.expiresAt / 1000),
+    jti: token.jti,
+  }
+}
+
+/** Signed by a backend of ours: its claims are told as they are, its state is that of the credential. */
+function describeCredential(
+  core: OAuthCore,
+  { row, claims }: Extract<IdentifiedToken, { kind: 'credential' }>,
+): ActiveToken | undefined {
+  const endsAt = Math.min(row.expires_at, row.upstream_expires_at ?? row.expires_at)
+  if (row.state !== 'active' || endsAt <= core.store.now()) return undefined
+  const { iss, aud, iat, exp, sub, scope, client_id } = claims
+  if (typeof iss !== 'string' || typeof iat !== 'number' || typeof exp !== 'number') return undefined
+  return {
+    ...common(core, { id: row.agent_id, name: row.agent_name }, String(client_id)),
+    iss,
+    aud: typeof aud === 'string' ? aud : (aud as string[]),
+    sub: String(sub),
+    scope: String(scope),
+    iat,
+    exp,
+    jti: row.id,
+  }
+}

@@ -1,0 +1,41 @@
+import { requireLifetime } from '../../domain/duration.ts'
+import type { Step } from '../../store/engine/change.ts'
+import { audit } from '../audit/entry.ts'
+import type { Caller, Origin } from '../caller.ts'
+import { commitOrConflict, whileUnchanged } from '../commit.ts'
+import type { Core } from '../context.ts'
+import { newIssuerKey } from './issuer-keys.ts'
+
+export interface RotatedKeys {
+  readonly kid: string
+  /** Epoch ms until which the tokens of the old key stay good; null: they ended with the rotation. */
+  readonly previousUntil: number | null
+}
+
+/**
+ * A new key that signs, and the old ones retired, in one commit that every node notices: without `grace` all issued
+ * tokens are invalid at once, with it the old key verifies that long. Throws `invalid_request`, `store_unavailable`.
+ */
+export async function rotateKeys(
+  core: Pick<Core, 'store' | 'ids' | 'sealer' | 'keys' | 'settings'>,
+  caller: Caller,
+  command: { readonly grace?: string | undefined },
+  origin: Origin,
+): Promise<RotatedKeys> {
+  const graceMs = command.grace === undefined ? undefined : requireLifetime(command.grace, 'grace')
+  const made = await newIssuerKey(core)
+  const previousUntil = graceMs === undefined ? null : core.store.now() + graceMs
+  const change: Step[] = [
+    ...whileUnchanged(caller),
+    // First: on PostgreSQL another node's rotation is waited for here, and only a later step sees the key that it made.
+    { op: 'invalidate' },
+    core.store.tokens.retireIssuerKeys(previousUntil ?? undefined),
+    made.step,
+    audit(core, caller, origin, {
+      action: 'keys.rotated',
+      details: { kid: made.kid, ...(graceMs === undefined ? {} : { grace_ms: graceMs }) },
+    }),
+  ]
+  await commitOrConflict(core, change, 'The keys are being rotated already; try again.')
+  return { kid: made.kid, previousUntil }
+}

@@ -1,0 +1,21 @@
+import { Type } from 'typebox'
+import { AuditPage, AuditQuery } from '../../../api/api-v1.ts'
+import { Page } from '../../../api/shared.ts'
+import { queryAudit } from '../../../core/audit/query-audit.ts'
+import { addRoute, type Http } from '../../routing/route.ts'
+import { presentEntry } from '../present-audit.ts'
+
+export function auditRoutes(http: Http): void {
+  addRoute(http, 'GET /api/v1/audit', {
+    schema: {
+      summary: 'The audit, newest first: one’s own entries, or all with admin:audit:read',
+      tags: ['audit'],
+      querystring: Type.Object({ ...AuditQuery, ...Page }, { additionalProperties: false }),
+      response: { 200: AuditPage },
+    },
+    handle: async ({ caller, query }) => {
+      const page = await queryAudit(http.core, caller, query)
+      return { entries: page.entries.map(presentEntry), next_cursor: page.nextCursor ?? null }
+    },
+  })
+}

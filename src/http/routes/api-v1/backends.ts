@@ -1,0 +1,29 @@
+import { Type } from 'typebox'
+import { NameParam } from '../../../api/admin.ts'
+import { BackendInfo, BackendList } from '../../../api/api-v1.ts'
+import { listBackends, readBackend } from '../../../core/backends/list-backends.ts'
+import { addRoute, type Http } from '../../routing/route.ts'
+import { presentBackend } from '../present-backend.ts'
+
+const tags = ['backends']
+
+export function backendRoutes(http: Http): void {
+  addRoute(http, 'GET /api/v1/backends', {
+    schema: {
+      summary: 'All backends; their configuration is never shown here',
+      tags,
+      response: { 200: BackendList },
+    },
+    handle: async ({ caller }) => ({ backends: (await listBackends(http.core, caller)).map(presentBackend) }),
+  })
+
+  addRoute(http, 'GET /api/v1/backends/:id', {
+    schema: {
+      summary: 'One backend',
+      tags,
+      params: Type.Object({ id: NameParam.properties.name }),
+      response: { 200: BackendInfo },
+    },
+    handle: async ({ caller, params }) => presentBackend(await readBackend(http.core, caller, params.id)),
+  })
+}

@@ -1,0 +1,93 @@
+import {
+  CredentialId,
+  CredentialInfo,
+  CredentialRequest,
+  IssuedCredential,
+  RevokedCredential,
+} from '../../../api/api-v1.ts'
+import { type CredentialView, readCredential } from '../../../core/credentials/read-credential.ts'
+import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
+import { addRoute, type Http } from '../../routing/route.ts'
+import { issueToCaller } from '../issue-to-caller.ts'
+import { requireMetadata } from '../metadata.ts'
+import { optional, timestamp } from '../wire.ts'
+
+const tags = ['credentials']
+
+export function credentialRoutes(http: Http): void {
+  const { core } = http
+
+  addRoute(http, 'POST /api/v1/credentials', {
+    schema: {
+      summary: 'Issue a credential',
+      tags,
+      body: CredentialRequest,
+      response: { 201: IssuedCredential },
+    },
+    handle: async (call) => {
+      requireMetadata(call.body.metadata)
+      const issued = await issueToCaller(core, call, call.body)
+      call.reply.code(201).header('location', `/api/v1/credentials/${issued.id}`)
+      return {
+        id: issued.id,
+        token: issued.token,
+        backend: issued.backend,
+        scopes: issued.scopes,
+        expires_at: timestamp(issued.expiresAt),
+        created_at: timestamp(issued.createdAt),
+        ttl: issued.ttl,
+        upstream_expires_at:
+          issued.upstreamExpiresAt === null ? undefined : timestamp(issued.upstreamExpiresAt),
+        fields: issued.fields,
+      }
+    },
+  })
+
+  addRoute(http, 'GET /api/v1/credentials/:id', {
+    schema: {
+      summary: 'One credential, without its secret',
+      tags,
+      params: CredentialId,
+      response: { 200: CredentialInfo },
+    },
+    handle: async ({ rule, caller, params }) =>
+      present(await readCredential(core, caller, params.id, rule.scope)),
+  })
+
+  addRoute(http, 'DELETE /api/v1/credentials/:id', {
+    schema: {
+      summary: 'Revoke a credential; again and again gives the same answer',
+      tags,
+      params: CredentialId,
+      response: { 200: RevokedCredential },
+    },
+    handle: async ({ rule, caller, params, origin }) => {
+      const revoked = await revokeCredential(core, caller, params.id, origin, rule.scope)
+      return {
+        id: revoked.id,
+        revoked: true,
+        revoked_at: timestamp(revoked.revokedAt),
+        upstream: revoked.upstream,
+      }
+    },
+  })
+}
+
+function present(view: CredentialView) {
+  return {
+    id: view.id,
+    backend: view.backend,
+    scopes: view.scopes,
+    expires_at: timestamp(view.expiresAt),
+    created_at: timestamp(view.createdAt),
+    revoked: view.status === 'revoked',
+    status: view.status,
+    agent: view.agentName,
+    ...optional('revoked_at', view.revokedAt === null ? null : timestamp(view.revokedAt)),
+    ...optional('upstream', view.upstream),
+    ...optional(
+      'upstream_expires_at',
+      view.upstreamExpiresAt === null ? null : timestamp(view.upstreamExpiresAt),
+    ),
+  }
+}

@@ -1,0 +1,47 @@
+import { Type } from 'typebox'
+import { Problem } from '../../domain/problems.ts'
+import { addRoute, type Http } from '../routing/route.ts'
+
+const tags = ['operations']
+
+export interface HealthParts {
+  readonly version: string
+  /** Undefined when fit to issue; else why not. */
+  trouble(): string | undefined
+  readonly metrics: { render(): Promise<string>; readonly contentType: string }
+}
+
+export function healthRoutes(http: Http, parts: HealthParts): void {
+  const Health = Type.Object({ status: Type.String(), version: Type.String() })
+
+  addRoute(http, 'GET /health', {
+    schema: { summary: 'Is the process alive', tags, response: { 200: Health } },
+    handle: () => ({ status: 'ok', version: parts.version }),
+  })
+
+  addRoute(http, 'GET /readyz', {
+    schema: { summary: 'Can it issue: is the store fit to be written', tags, response: { 200: Health } },
+    handle: async () => {
+      const trouble = parts.trouble()
+      if (trouble !== undefined)
+        throw new Problem('store_unavailable', { message: `Not ready: ${trouble}.`, retryAfterSeconds: 1 })
+      return { status: 'ready', version: parts.version }
+    },
+  })
+
+  addRoute(http, 'GET /metrics', {
+    schema: {
+      summary: 'Prometheus metrics',
+      tags,
+      response: { 200: Type.String() },
+      produces: ['text/plain'],
+    },
+    handle: async ({ reply }) => {
+      const text = await parts.metrics.render()
+      return reply
+        .header('content-type', parts.metrics.contentType)
+        .serializer((body: unknown) => String(body))
+        .send(text)
+    },
+  })
+}

@@ -1,0 +1,44 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { nameKey } from '../../domain/agent.ts'
+import { DEFAULT_PAGE } from '../../domain/limits.ts'
+
+/** The limit of a listing where the caller gave none. */
+export function pageLimit(limit: number | undefined): number {
+  return limit ?? DEFAULT_PAGE
+}
+
+/** The first page of what comes after the cursor; one item more than fits says that there is another. */
+export function firstPage<T>(
+  call: { reply: FastifyReply; request: FastifyRequest },
+  rest: readonly T[],
+  limit: number,
+  keyOf: (item: T) => string,
+): T[] {
+  const page = rest.slice(0, limit)
+  const last = page.at(-1)
+  if (rest.length > limit && last !== undefined) linkNext(call.reply, call.request, keyOf(last))
+  return page
+}
+
+/** By name, without regard to case: whether it comes after the cursor. */
+export function isAfter(name: string, cursor: string | undefined): boolean {
+  return cursor === undefined || nameKey(name) > nameKey(cursor)
+}
+
+export function sortedAfter<T>(
+  all: readonly T[],
+  cursor: string | undefined,
+  keyOf: (item: T) => string,
+): T[] {
+  return all
+    .filter((item) => isAfter(keyOf(item), cursor))
+    .sort((a, b) => (nameKey(keyOf(a)) < nameKey(keyOf(b)) ? -1 : 1))
+}
+
+/** Names the next page in `Link` (RFC 8288 §3), keeping the other parameters of the query. */
+export function linkNext(reply: FastifyReply, request: FastifyRequest, cursor: string | undefined): void {
+  if (cursor === undefined) return
+  const url = new URL(request.raw.url ?? '/', 'http://localhost')
+  url.searchParams.set('cursor', cursor)
+  reply.header('link', `<${url.pathname}${url.search}>; rel="next"`)
+}

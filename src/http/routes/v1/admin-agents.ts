@@ -1,0 +1,105 @@
+import { Type } from 'typebox'
+import { Agent, AgentKey, CreateAgent, CreatedAgent, NameParam, PageQuery } from '../../../api/admin.ts'
+import { createAgent } from '../../../core/agents/create-agent.ts'
+import { deleteAgent } from '../../../core/agents/end-agent.ts'
+import { type AgentView, listAgents, listSigningKeys, readAgent } from '../../../core/agents/list-agents.ts'
+import { addRoute, type Http } from '../../routing/route.ts'
+import { firstPage, pageLimit } from '../paging.ts'
+import { timestamp, timestampOrNull } from '../wire.ts'
+
+const tags = ['admin: agents']
+
+export function adminAgentRoutes(http: Http): void {
+  const { core } = http
+
+  addRoute(http, 'GET /v1/admin/agents', {
+    schema: {
+      summary: 'All agents, oldest first',
+      tags,
+      querystring: PageQuery,
+      response: { 200: Type.Array(Agent) },
+    },
+    handle: async (call) => {
+      const limit = pageLimit(call.query.limit)
+      const views = await listAgents(core, call.query.cursor, limit + 1)
+      return firstPage(call, views, limit, ({ id }) => id).map(present)
+    },
+  })
+
+  addRoute(http, 'POST /v1/admin/agents', {
+    schema: {
+      summary: 'Create an agent; its secrets are shown here and never again',
+      tags,
+      body: CreateAgent,
+      response: { 200: CreatedAgent },
+    },
+    handle: async ({ caller, body, origin }) => {
+      const { agent, token, clientSecret } = await createAgent(core, caller, body, origin)
+      return {
+        id: agent.id,
+        name: agent.name,
+        token,
+        scopes: JSON.parse(agent.scopes),
+        created_at: timestamp(agent.created_at),
+        expires_at: timestampOrNull(agent.expires_at),
+        oidc: { client_id: agent.client_id, client_secret: clientSecret },
+        signing_key_id: agent.signing_key_id,
+        signing_email: agent.signing_email,
+      }
+    },
+  })
+
+  addRoute(http, 'GET /v1/admin/agents/:name', {
+    schema: { summary: 'One agent', tags, params: NameParam, response: { 200: Agent } },
+    handle: async ({ params }) => present(await readAgent(core, params.name)),
+  })
+
+  addRoute(http, 'DELETE /v1/admin/agents/:name', {
+    schema: {
+      summary: 'Delete an agent: its token dies and its credentials are revoked',
+      tags,
+      params: NameParam,
+      response: { 204: Type.Null() },
+    },
+    handle: async ({ caller, params, origin, reply }) => {
+      await deleteAgent(core, caller, params.name, origin)
+      return reply.code(204).send()
+    },
+  })
+
+  addRoute(http, 'GET /v1/admin/keys', {
+    schema: {
+      summary: 'The public signing keys of all agents',
+      tags: ['admin: keys'],
+      querystring: PageQuery,
+      response: { 200: Type.Array(AgentKey) },
+    },
+    handle: async (call) => {
+      const limit = pageLimit(call.query.limit)
+      const rows = await listSigningKeys(core, call.query.cursor, limit + 1)
+      return firstPage(call, rows, limit, (row) => row.agent_id).map(
+        ({ key_id, agent_id, name, email, public_key, created_at }) => ({
+          key_id,
+          agent_id,
+          name,
+          email,
+          public_key,
+          created_at: timestamp(created_at),
+        }),
+      )
+    },
+  })
+}
+
+function present(view: AgentView) {
+  return {
+    id: view.id,
+    name: view.name,
+    scopes: view.scopes,
+    created_at: timestamp(view.createdAt),
+    last_used: timestampOrNull(view.lastUsed),
+    expires_at: timestampOrNull(view.expiresAt),
+    policy: view.policy,
+    ...(view.audiences.length === 0 ? {} : { audiences: [...view.audiences] }),
+  }
+}

@@ -1,0 +1,32 @@
+import { Type } from 'typebox'
+import { Duration, nullable, Timestamp } from '../../../api/shared.ts'
+import { rotateKeys } from '../../../core/oauth/rotate-keys.ts'
+import { addRoute, type Http } from '../../routing/route.ts'
+import { optionalBody } from '../../server/validation.ts'
+import { timestamp } from '../wire.ts'
+
+/** The keys that sign tokens. */
+export function adminKeyRoutes(http: Http): void {
+  const { core } = http
+
+  addRoute(http, 'POST /v1/admin/keys/rotate', {
+    schema: {
+      summary: 'Sign with a new key; all issued tokens end at once, or after the grace',
+      tags: ['admin: keys'],
+      body: optionalBody(Type.Object({ grace: Type.Optional(Duration) }, { additionalProperties: false })),
+      response: {
+        200: Type.Object({
+          key_id: Type.String(),
+          previous_valid_until: nullable(Timestamp),
+        }),
+      },
+    },
+    handle: async ({ caller, body, origin }) => {
+      const rotated = await rotateKeys(core, caller, body ?? {}, origin)
+      return {
+        key_id: rotated.kid,
+        previous_valid_until: rotated.previousUntil === null ? null : timestamp(rotated.previousUntil),
+      }
+    },
+  })
+}

@@ -1,0 +1,49 @@
+import { Type } from 'typebox'
+import { NameParam, PageQuery, Plugin } from '../../../api/admin.ts'
+import { listPlugins, reloadPlugin, reloadPlugins } from '../../../core/backends/reload-plugins.ts'
+import { addRoute, type Http } from '../../routing/route.ts'
+import { firstPage, pageLimit, sortedAfter } from '../paging.ts'
+
+const tags = ['admin: plugins']
+
+export function adminPluginRoutes(http: Http): void {
+  const { core } = http
+
+  addRoute(http, 'GET /v1/admin/plugins', {
+    schema: {
+      summary: 'The kinds that are loaded',
+      tags,
+      querystring: PageQuery,
+      response: { 200: Type.Array(Plugin) },
+    },
+    handle: (call) => {
+      const rest = sortedAfter(listPlugins(core), call.query.cursor, ({ name }) => name)
+      return firstPage(call, rest, pageLimit(call.query.limit), ({ name }) => name)
+    },
+  })
+
+  addRoute(http, 'POST /v1/admin/plugins/reload', {
+    schema: {
+      summary: 'Open every backend anew',
+      tags,
+      response: { 200: Type.Object({ loaded: Type.Integer(), plugins: Type.Array(Plugin) }) },
+    },
+    handle: async ({ caller, origin }) => {
+      const plugins = await reloadPlugins(core, caller, origin)
+      return { loaded: plugins.length, plugins }
+    },
+  })
+
+  addRoute(http, 'POST /v1/admin/plugins/:name/reload', {
+    schema: {
+      summary: 'Open the backends of one kind anew',
+      tags,
+      params: NameParam,
+      response: { 200: Type.Object({ reloaded: Type.String(), version: Type.String() }) },
+    },
+    handle: async ({ caller, params, origin }) => {
+      const plugin = await reloadPlugin(core, caller, params.name, origin)
+      return { reloaded: plugin.name, version: plugin.version }
+    },
+  })
+}

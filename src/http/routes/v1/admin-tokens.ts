@@ -1,0 +1,79 @@
+import { Type } from 'typebox'
+import { Token, TokenQuery } from '../../../api/admin.ts'
+import { AuditEntry, AuditQuery, CredentialId } from '../../../api/api-v1.ts'
+import { Page } from '../../../api/shared.ts'
+import { queryAudit } from '../../../core/audit/query-audit.ts'
+import { listCredentials } from '../../../core/credentials/list-credentials.ts'
+import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
+import type { Status } from '../../../domain/credential.ts'
+import { invalid } from '../../../domain/problems.ts'
+import { addRoute, type Http } from '../../routing/route.ts'
+import { linkNext, pageLimit } from '../paging.ts'
+import { presentEntry } from '../present-audit.ts'
+import { optional, timestamp } from '../wire.ts'
+
+/** Who had what, when, and is it gone. */
+export function adminTokenRoutes(http: Http): void {
+  const { core } = http
+
+  addRoute(http, 'GET /v1/admin/tokens', {
+    schema: {
+      summary: 'Credentials of all agents, newest first',
+      tags: ['admin: tokens'],
+      querystring: TokenQuery,
+      response: { 200: Type.Array(Token) },
+    },
+    handle: async ({ query, request, reply }) => {
+      const status = query.status as Status | undefined
+      const { views, nextCursor } = await listCredentials(core, {
+        ...query,
+        status,
+        limit: pageLimit(query.limit),
+      })
+      linkNext(reply, request, nextCursor)
+      return views.map((view) => ({
+        id: view.id,
+        agent_id: view.agentId,
+        agent_name: view.agentName,
+        backend: view.backend,
+        scopes: view.scopes,
+        status: view.status,
+        ...optional('upstream', view.upstream),
+        expires_at: timestamp(view.expiresAt),
+        created_at: timestamp(view.createdAt),
+      }))
+    },
+  })
+
+  addRoute(http, 'DELETE /v1/admin/tokens/:id', {
+    schema: {
+      summary: 'Revoke a credential of any agent',
+      tags: ['admin: tokens'],
+      params: CredentialId,
+      response: { 204: Type.Null() },
+    },
+    handle: async ({ rule, caller, params, origin, reply }) => {
+      await revokeCredential(core, caller, params.id, origin, rule.scope)
+      return reply.code(204).send()
+    },
+  })
+
+  addRoute(http, 'GET /v1/admin/audit', {
+    schema: {
+      summary: 'The whole audit, newest first',
+      tags: ['audit'],
+      querystring: Type.Object(
+        { ...AuditQuery, agent_id: Type.Optional(Type.String({ maxLength: 64 })), ...Page },
+        { additionalProperties: false },
+      ),
+      response: { 200: Type.Array(AuditEntry) },
+    },
+    handle: async ({ caller, query: { agent_id, ...query }, request, reply }) => {
+      if (agent_id !== undefined && query.agent !== undefined)
+        throw invalid('"agent" and "agent_id" are one filter: give one of them.')
+      const page = await queryAudit(core, caller, { ...query, agent: agent_id ?? query.agent })
+      linkNext(reply, request, page.nextCursor)
+      return page.entries.map(presentEntry)
+    },
+  })
+}

@@ -1,0 +1,28 @@
+import { Signature, SignBody } from '../../../api/v1.ts'
+import { signObject } from '../../../core/agents/sign-object.ts'
+import { addRoute, type Http } from '../../routing/route.ts'
+import { timestamp } from '../wire.ts'
+
+export function signRoutes(http: Http): void {
+  addRoute(http, 'POST /v1/sign', {
+    schema: {
+      summary: 'Sign a commit or tag with my key, which stays on the server',
+      description:
+        'A detached OpenPGP signature, as `git` wants it of `gpg.program`. What is no git object is refused, and so is one whose author or committer is somebody else (see `signing_identity`).',
+      tags: ['agent'],
+      body: SignBody,
+      response: { 200: Signature },
+    },
+    handle: async ({ caller, body, origin }) => {
+      const signed = await signObject(http.core, caller, body, origin)
+      return {
+        signature: signed.signature,
+        key_id: signed.keyId,
+        fingerprint: signed.fingerprint,
+        created_at: timestamp(signed.createdAt),
+        email: signed.email,
+        name: signed.name,
+      }
+    },
+  })
+}

@@ -1,0 +1,100 @@
+import { Type } from 'typebox'
+import { DiscoveryReply, JwksReply } from '../../api/oauth.ts'
+import { publishBackendKeys, publishIssuerKeys } from '../../core/oauth/publish-keys.ts'
+import { addRoute, type Http } from '../routing/route.ts'
+
+const CACHED = 'public, max-age=300'
+const AUTH_METHODS = ['client_secret_post', 'client_secret_basic', 'private_key_jwt']
+/** `Ed25519` is the name that RFC 9864 gives to EdDSA over that curve; clients send either. */
+const ASSERTION_ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256']
+
+/**
+ * There is no authorization endpoint, so that no response type can be asked for. The member is required, and an
+ * empty array is not allowed (RFC 8414 §3.2): `id_token` is what other issuers without one publish (Kubernetes,
+ * GitHub Actions), and what token services that federate by web identity take.
+ */
+const RESPONSE_TYPES = ['id_token']
+
+/** What is served, and nothing else. */
+function issuerDocument(issuer: string) {
+  return {
+    issuer,
+    token_endpoint: `${issuer}/oauth/token`,
+    introspection_endpoint: `${issuer}/oauth/introspect`,
+    revocation_endpoint: `${issuer}/oauth/revoke`,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    grant_types_supported: ['client_credentials'],
+    response_types_supported: RESPONSE_TYPES,
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    scopes_supported: ['openid'],
+    claims_supported: ['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'agent_name'],
+    token_endpoint_auth_methods_supported: AUTH_METHODS,
+    token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    introspection_endpoint_auth_methods_supported: AUTH_METHODS,
+    introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+    revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+  }
+}
+
+function backendDocument(issuer: string, algorithms: readonly string[]) {
+  return {
+    issuer,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    response_types_supported: RESPONSE_TYPES,
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: algorithms,
+    claims_supported: ['iss', 'sub', 'aud', 'exp', 'iat', 'nbf', 'jti', 'client_id', 'scope'],
+  }
+}
+
+/** Discovery and keys: of the server as an issuer, and of each backend that is one. */
+export function wellKnownRoutes(http: Http): void {
+  const document = issuerDocument(http.core.settings.issuer)
+  const discovery = { tags: ['discovery'], response: { 200: DiscoveryReply } } as const
+  addRoute(http, 'GET /.well-known/openid-configuration', {
+    schema: { ...discovery, summary: 'OpenID Connect discovery' },
+    cacheControl: CACHED,
+    handle: () => document,
+  })
+  addRoute(http, 'GET /.well-known/oauth-authorization-server', {
+    schema: { ...discovery, summary: 'OAuth 2.0 authorization server metadata' },
+    cacheControl: CACHED,
+    handle: () => document,
+  })
+  addRoute(http, 'GET /.well-known/jwks.json', {
+    schema: { tags: ['discovery'], summary: 'Public keys of the issuer', response: { 200: JwksReply } },
+    cacheControl: CACHED,
+    handle: async () => ({ keys: await publishIssuerKeys(http.core) }),
+  })
+  backendDocumentRoutes(http)
+}
+
+function backendDocumentRoutes(http: Http): void {
+  const params = Type.Object({ backend: Type.String({ maxLength: 128 }) })
+  addRoute(http, 'GET /backends/:backend/.well-known/openid-configuration', {
+    schema: {
+      tags: ['discovery'],
+      summary: 'Discovery of a backend that is an issuer of its own',
+      params,
+      response: { 200: DiscoveryReply },
+    },
+    cacheControl: CACHED,
+    handle: async ({ params: { backend } }) => {
+      const keys = await publishBackendKeys(http.core, backend)
+      const algorithms = [...new Set(keys.map((key) => String(key['alg'])))]
+      return backendDocument(`${http.core.settings.issuer}/backends/${backend}`, algorithms)
+    },
+  })
+  addRoute(http, 'GET /backends/:backend/.well-known/jwks.json', {
+    schema: {
+      tags: ['discovery'],
+      summary: 'Public keys of a backend that is an issuer of its own',
+      params,
+      response: { 200: JwksReply },
+    },
+    cacheControl: CACHED,
+    handle: async ({ params: { backend } }) => ({ keys: await publishBackendKeys(http.core, backend) }),
+  })
+}

@@ -1,0 +1,22 @@
+import type { FastifyRequest } from 'fastify'
+import type { Origin } from '../../core/caller.ts'
+
+const CONTROLS = /\p{Cc}/gu
+
+/** As it goes into the audit: control characters escaped, 256 characters at most. */
+export function originOf(request: FastifyRequest): Origin {
+  request.origin ??= readOrigin(request)
+  return request.origin
+}
+
+function readOrigin(request: FastifyRequest): Origin {
+  const agent = request.headers['user-agent']
+  return {
+    requestId: request.id,
+    ipAddress: request.ip ?? null,
+    userAgent:
+      agent === undefined
+        ? null
+        : agent.slice(0, 256).replace(CONTROLS, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`),
+  }
+}

@@ -1,0 +1,257 @@
+import {
+  createServer as createNodeServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { Socket } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import {
+  type FastifyBaseLogger,
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  type HookHandlerDoneFunction,
+  LogController,
+  type RouteOptions,
+} from 'fastify'
+import { MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADERS } from '../../domain/limits.ts'
+import { Problem } from '../../domain/problems.ts'
+import { installJsonBodies } from './bodies.ts'
+import { createClientErrorHandler } from './client-errors.ts'
+import { createFrameworkErrorHandler, type HttpLog, installErrorHandlers, sendNotFound } from './errors.ts'
+import { findFault } from './request-rules.ts'
+import { createValidatorCompiler } from './validation.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** `Cache-Control` of this route's successful replies, where it is not `no-store`. */
+    cacheControl?: string
+  }
+}
+
+/** Milliseconds. The tests shorten them; nothing else should. */
+export interface HttpTimeouts {
+  /** The whole request, body included. */
+  request: number
+  headers: number
+  /** A connection on which nothing moves. */
+  connection: number
+  keepAlive: number
+  /** How often the first two are looked at. */
+  check: number
+}
+
+const TIMEOUTS: HttpTimeouts = {
+  request: 10_000,
+  headers: 5_000,
+  connection: 15_000,
+  keepAlive: 10_000,
+  check: 1_000,
+}
+
+/** Connections beyond this are closed at once. */
+const MAX_CONNECTIONS = 4_096
+/** Requests on one connection; after the last one it is closed, and a client opens another. */
+const MAX_REQUESTS_PER_SOCKET = 10_000
+/** Requests that may wait behind the one at work on their connection: all are worked on at once, and held until read. */
+const MAX_WAITING = 16
+const MAX_PARAM_LENGTH = 256
+/** How often connections that have fallen idle are closed while the server shuts down, in ms. */
+const DRAIN_MS = 50
+
+export interface HttpServerOptions {
+  log: HttpLog
+  /** PEM; HTTPS only when given. */
+  tls?: Pick<SecureContextOptions, 'key' | 'cert' | 'ca' | 'passphrase'>
+  /** CIDR list whose `X-Forwarded-For` names the client's address; never used for authorisation. */
+  trustedProxies?: readonly string[]
+  maxConnections?: number
+  timeouts?: Partial<HttpTimeouts>
+  newRequestId(): string
+}
+
+/** Routes are registered on it with TypeBox schemas, from which handlers get their types. */
+export type HttpServer = FastifyInstance<
+  Server,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>
+
+/** A server with every limit of docs/explanation/threat-model.md set, our error shapes, and no route. `listen` starts it. */
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const timeouts = { ...TIMEOUTS, ...options.timeouts }
+  const server = fastify(frameworkOptions(options, timeouts)) as HttpServer
+  limitListener(server.server, options)
+  // Before the handshake nobody can be answered: an answer would wait for it, and the connection with it, for ever.
+  server.server.prependListener('tlsClientError', (_error, socket: Socket) => socket.destroy())
+  server.setValidatorCompiler(createValidatorCompiler())
+  installJsonBodies(server)
+  const plain = server as unknown as FastifyInstance
+  installErrorHandlers(plain, { log: options.log })
+  installRequestRules(plain)
+  drainWhenClosing(plain, server.server)
+  return server
+}
+
+/**
+ * Another listener for the routes of `server`, without TLS, under the same limits: for a unix socket. To be made before
+ * `server` is ready, which closes it together with itself.
+ */
+export function createSecondListener(server: HttpServer, options: HttpServerOptions): Server {
+  const timeouts = { ...TIMEOUTS, ...options.timeouts }
+  const second = createNodeServer(nodeOptions(timeouts), (request, response) =>
+    server.routing(request, response),
+  )
+  second.setTimeout(timeouts.connection)
+  second.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
+  second.on('clientError', createClientErrorHandler(options))
+  limitListener(second, options)
+  const plain = server as unknown as FastifyInstance
+  drainWhenClosing(plain, second)
+  const closed = new Promise<void>((resolve) => second.once('close', resolve))
+  plain.addHook('preClose', (done) => {
+    second.close()
+    done()
+  })
+  plain.addHook('onClose', () => closed)
+  return second
+}
+
+/** What Node has no options for. */
+function limitListener(listener: Server, options: HttpServerOptions): void {
+  // One more than allowed, so that the rule sees the excess and Node need not keep the rest.
+  listener.maxHeadersCount = MAX_HEADERS + 1
+  listener.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
+  // Without a listener Node answers 417 with an empty body; `findFault` refuses it in our shape.
+  listener.on('checkExpectation', (request, response) => {
+    listener.emit('request', request, response)
+  })
+}
+
+function nodeOptions(timeouts: HttpTimeouts) {
+  return {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: timeouts.headers,
+    requestTimeout: timeouts.request,
+    keepAliveTimeout: timeouts.keepAlive,
+    connectionsCheckingInterval: timeouts.check,
+    insecureHTTPParser: false,
+    noDelay: true,
+    // Node's own answer has no body; `findFault` looks for `Host`.
+    requireHostHeader: false,
+  }
+}
+
+function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): FastifyHttpOptions<Server> {
+  const shared = {
+    logger: false,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: timeouts.request,
+    connectionTimeout: timeouts.connection,
+    keepAliveTimeout: timeouts.keepAlive,
+    maxRequestsPerSocket: MAX_REQUESTS_PER_SOCKET,
+    forceCloseConnections: 'idle',
+    // A request that arrives while closing is served; its connection is closed after it.
+    return503OnClosing: false,
+    requestIdHeader: false,
+    genReqId: () => options.newRequestId(),
+    trustProxy: options.trustedProxies?.length ? [...options.trustedProxies] : false,
+    routerOptions: {
+      maxParamLength: MAX_PARAM_LENGTH,
+      caseSensitive: true,
+      ignoreTrailingSlash: false,
+      ignoreDuplicateSlashes: false,
+    },
+    frameworkErrors: createFrameworkErrorHandler(options.log),
+    clientErrorHandler: createClientErrorHandler(options),
+  } as const
+  if (options.tls === undefined) return { ...shared, http: nodeOptions(timeouts) }
+  // The framework types HTTPS as another kind of server; routes and replies are the same.
+  const https = {
+    ...nodeOptions(timeouts),
+    ...options.tls,
+    minVersion: 'TLSv1.2',
+    // Two minutes otherwise, and the other limits count from the handshake on.
+    handshakeTimeout: timeouts.headers,
+  }
+  return { ...shared, https } as unknown as FastifyHttpOptions<Server>
+}
+
+/** The one hook that every request passes: standard headers and the rules of `findFault`. Synchronous, and cheap. */
+function installRequestRules(server: FastifyInstance): void {
+  const crowds = createCrowds()
+  server.addHook(
+    'onRequest',
+    (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
+      reply.header('x-request-id', request.id)
+      reply.header('cache-control', 'no-store')
+      reply.header('x-content-type-options', 'nosniff')
+      const fault = findFault(request.raw) ?? crowds(request, reply)
+      if (fault !== undefined) done(fault)
+      // Before the body is read: an unknown address is that, whatever is sent to it.
+      else if (request.is404) sendNotFound(server, request, reply)
+      else done()
+    },
+  )
+  server.addHook('onRoute', (route: RouteOptions) => {
+    const { cacheControl } = route.config ?? {}
+    if (cacheControl === undefined) return
+    const own = route.onRequest === undefined ? [] : [route.onRequest].flat()
+    route.onRequest = [
+      (_request, reply, done) => {
+        reply.header('cache-control', cacheControl)
+        done()
+      },
+      ...own,
+    ]
+  })
+}
+
+/**
+ * Refuses what is too much for one connection. Thousands of requests fit into one packet, and their replies stay in
+ * memory for as long as the client reads none of them.
+ */
+function createCrowds(): (request: FastifyRequest, reply: FastifyReply) => Problem | undefined {
+  const waiting = new WeakMap<Socket, number>()
+  return (request, reply) => {
+    // Node gives the socket to the reply whose turn it is: the others wait.
+    if (reply.raw.socket !== null) return undefined
+    const { socket } = request.raw
+    const others = waiting.get(socket) ?? 0
+    if (others >= MAX_WAITING) {
+      reply.header('connection', 'close')
+      return new Problem('rate_limited', { message: 'Too many requests wait on this connection.' })
+    }
+    waiting.set(socket, others + 1)
+    reply.raw.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
+    return undefined
+  }
+}
+
+/**
+ * Node closes idle connections once, at the start of closing, and never those that have sent nothing yet (browsers
+ * open such ones ahead of need): both would hold the end back until their timeouts.
+ */
+function drainWhenClosing(server: FastifyInstance, listener: Server): void {
+  const connections = new Set<Socket>()
+  listener.on('connection', (socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
+  const drain = () => {
+    listener.closeIdleConnections()
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+  }
+  server.addHook('preClose', (done) => {
+    const timer = setInterval(drain, DRAIN_MS)
+    listener.once('close', () => clearInterval(timer))
+    done()
+  })
+}

@@ -1,0 +1,108 @@
+import { destination as openDestination, pino } from 'pino'
+import { cleanValue, escapeControls, hideValues } from './filter.ts'
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+  /** A log whose every line carries these fields. */
+  child(fields: object): Log
+  /** Returns when everything is handed to the system. */
+  flush(): void
+}
+
+export interface Destination {
+  write(line: string): unknown
+  flushSync?(): void
+  readonly isTTY?: boolean
+}
+
+export interface LoggerOptions {
+  readonly level: LogLevel | 'silent'
+  readonly format: 'json' | 'pretty'
+  /** Standard output where absent. */
+  readonly destination?: Destination
+  /** The variable NO_COLOR is set: no colours, even on a terminal. */
+  readonly noColor?: boolean
+}
+
+/**
+ * Lines of JSON, or for people. Secrets are hidden by the name of their field at any depth, and once more by
+ * their look in the finished line, which also covers message text.
+ */
+export function createLogger(options: LoggerOptions): Log {
+  const target = options.destination ?? openDestination({ dest: 1, sync: true })
+  const terminal = options.destination?.isTTY ?? (options.destination === undefined && process.stdout.isTTY)
+  const colour = terminal === true && options.noColor !== true
+  const finish = (line: string): string => {
+    const safe = escapeControls(hideValues(line))
+    return options.format === 'json' ? safe : prettyLine(safe, colour)
+  }
+  const logger = pino(
+    {
+      level: options.level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      // Errors are plain by then; pino's own would fold their causes into text.
+      serializers: { err: (value: unknown) => value },
+      formatters: { level: (label) => ({ level: label }) },
+      hooks: { streamWrite: finish },
+    },
+    { write: (line: string) => target.write(line) },
+  )
+  return wrap(logger, () => target.flushSync?.())
+}
+
+function wrap(logger: pino.Logger, flush: () => void): Log {
+  const at = (level: LogLevel) => (fields: object, message: string) => {
+    if (logger.isLevelEnabled(level)) logger[level](cleanFields(fields), hideValues(message))
+  }
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => wrap(logger.child(cleanFields(fields)), flush),
+    flush,
+  }
+}
+
+const TAKEN = new Set(['level', 'time', 'msg'])
+
+/** An error in place of the fields is put under `err`; names of pino's own are kept free. */
+function cleanFields(fields: object): Record<string, unknown> {
+  const clean = cleanValue(fields instanceof Error ? { err: fields } : fields)
+  if (typeof clean !== 'object' || clean === null) return { value: clean }
+  return Object.fromEntries(
+    Object.entries(clean).map(([key, value]) => [TAKEN.has(key) ? `${key}_` : key, value]),
+  )
+}
+
+const COLOURS: Record<string, string> = { debug: '90', info: '32', warn: '33', error: '31' }
+
+/** `12:00:00.000 INFO message key=value …`, always one line. */
+function prettyLine(line: string, colour: boolean): string {
+  const { level, time, msg, ...rest } = JSON.parse(line) as Record<string, unknown>
+  const paint = (code: string, text: string) => (colour ? `\u001b[${code}m${text}\u001b[0m` : text)
+  const label = String(level).toUpperCase().padEnd(5)
+  const parts = [
+    paint('90', String(time).slice(11, 23)),
+    paint(COLOURS[String(level)] ?? '0', label),
+    plain(String(msg)),
+  ]
+  for (const [key, value] of Object.entries(rest)) parts.push(`${paint('36', plain(key))}=${shown(value)}`)
+  return `${parts.join(' ')}\n`
+}
+
+/** As JSON writes it, without the quotes: what was escaped stays escaped. */
+function plain(text: string): string {
+  return escapeControls(JSON.stringify(text).slice(1, -1)).replaceAll('\\"', '"')
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string' && /^[\w@%+:,./[\]-]+$/.test(value)) return value
+  return escapeControls(JSON.stringify(value))
+}

@@ -1,0 +1,36 @@
+import type { Table, Tables } from '../schema/rows.ts'
+
+export type Value = string | number | null
+
+/**
+ * One step of a change. Steps run in order; the change happens whole or not at all.
+ * - `guard`: the row is alive (`ended_at` null) and still has this version; it stays so until the commit.
+ * - `insert`: one row.
+ * - `run`: a compiled statement that must touch exactly `rows` rows (`'any'`: any number).
+ * - `invalidate`: cached callers and backends of every node are stale from the moment of the commit.
+ */
+export type Step =
+  | {
+      readonly op: 'guard'
+      readonly table: 'agents' | 'backends'
+      readonly id: string
+      readonly version: number
+    }
+  | { [T in Table]: { readonly op: 'insert'; readonly table: T; readonly row: Tables[T] } }[Table]
+  | {
+      readonly op: 'run'
+      readonly sql: string
+      readonly params: readonly Value[]
+      readonly rows: number | 'any'
+    }
+  | { readonly op: 'invalidate' }
+
+export type Change = readonly Step[]
+
+/**
+ * `refused`: the step at `step` found the world changed (a guard failed, a row count differed, a unique name
+ * was taken); nothing of this change was kept.
+ */
+export type Outcome =
+  | { readonly done: true }
+  | { readonly done: false; readonly step: number; readonly reason: 'guard' | 'rows' | 'unique' }

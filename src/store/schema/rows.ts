@@ -1,0 +1,26 @@
+import type { COLUMNS, Table } from './columns.ts'
+
+export type { Table } from './columns.ts'
+
+type CellOf<C> = C extends { readonly type: 'text'; readonly nullable: infer N }
+  ? N extends true
+    ? string | null
+    : string
+  : C extends { readonly nullable: true }
+    ? number | null
+    : number
+
+/** A row as the database stores it. */
+type RowOf<C> = { -readonly [Name in keyof C]: CellOf<C[Name]> }
+
+export type Tables = { [T in Table]: RowOf<(typeof COLUMNS)[T]> }
+
+export type AgentRow = Tables['agents']
+export type AgentGrantRow = Tables['agent_grants']
+export type SigningKeyRow = Tables['signing_keys']
+export type BackendRow = Tables['backends']
+export type CredentialRow = Tables['credentials']
+export type IdempotencyRow = Tables['idempotency']
+export type EnrollmentRow = Tables['enrollments']
+export type IssuerKeyRow = Tables['issuer_keys']
+export type AuditRow = Tables['audit']

@@ -1,0 +1,16 @@
+import type { Step } from '../engine/change.ts'
+import type { Engine } from '../engine/engine.ts'
+import { run } from '../engine/run.ts'
+
+/** Single values by name: `key_check`, `hash_key` (sealed), and `admitted|<policy>`, a count of admissions. */
+export function createMeta(engine: Engine) {
+  const { build, read } = engine
+  return {
+    get: async (key: string): Promise<string | undefined> =>
+      (await read<{ value: string }>(build.selectFrom('meta').select('value').where('key', '=', key)))[0]
+        ?.value,
+    add: (key: string, value: string): Step => ({ op: 'insert', table: 'meta', row: { key, value } }),
+    replace: (key: string, from: string, to: string): Step =>
+      run(build.updateTable('meta').set({ value: to }).where('key', '=', key).where('value', '=', from), 1),
+  }
+}
