@@ -60,7 +60,7 @@ const FIELD_MEANING: Readonly<Record<keyof typeof AuditEntry.properties, string>
   details: 'What this action alone has to say.',
 }
 
-/** docs/audit.md. */
+/** docs/reference/audit.md. */
 export function renderAuditPage(): string {
   return `${[
     MADE,

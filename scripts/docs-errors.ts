@@ -36,7 +36,7 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   backend_timeout: 'Try again: what may have been created upstream is revoked.',
 }
 
-/** docs/errors.md. */
+/** docs/reference/errors.md. */
 export function renderErrorsPage(): string {
   const rows = Object.entries(PROBLEMS).map(([code, { status, message }]) => [
     `\`${code}\``,

@@ -16,12 +16,12 @@ export interface Page {
 
 /** Every page that is made from the code and committed. A test holds each against its function. */
 export const PAGES: readonly Page[] = [
-  { path: 'docs/config.md', render: renderConfigPage },
-  { path: 'docs/config.schema.json', render: renderConfigSchema },
-  { path: 'docs/errors.md', render: renderErrorsPage },
-  { path: 'docs/audit.md', render: renderAuditPage },
-  { path: 'docs/cli.md', render: renderCliPage },
-  { path: 'docs/openapi.json', render: renderOpenApi },
+  { path: 'docs/reference/config.md', render: renderConfigPage },
+  { path: 'docs/reference/config.schema.json', render: renderConfigSchema },
+  { path: 'docs/reference/errors.md', render: renderErrorsPage },
+  { path: 'docs/reference/audit.md', render: renderAuditPage },
+  { path: 'docs/reference/cli.md', render: renderCliPage },
+  { path: 'docs/reference/openapi.json', render: renderOpenApi },
   { path: 'NOTICE', render: renderNotice },
 ]
 

@@ -4,8 +4,8 @@ import { openApiDocument } from '../../src/http/routing/openapi.ts'
 import { createConnection, type RawReply } from '../support/keep-alive.ts'
 import { LONG } from '../support/long.ts'
 import { openPool, type Pool } from './pool.ts'
-import { type Asked, createReplyCheck } from './replies.ts'
-import { anyRequest, type Drawn, type Operation } from './requests.ts'
+import { type Asked, createReplyCheck, type Document } from './replies.ts'
+import { anyRequest, type Drawn } from './requests.ts'
 
 /**
  * Requests drawn from our own OpenAPI document, over real sockets: whatever is sent, the answer is one that the
@@ -17,13 +17,13 @@ const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_121)
 const TOGETHER = 50
 
 let pool: Pool
-let paths: Record<string, Record<string, Operation>>
+let document: Document
 let documented: ReadonlySet<string>
 beforeAll(async () => {
   pool = await openPool()
-  paths = openApiDocument(pool.server).paths as typeof paths
+  document = openApiDocument(pool.server) as Document
   documented = new Set(
-    Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     ),
   )
@@ -117,7 +117,7 @@ function learn(reply: RawReply): void {
 }
 
 it(`gives only documented answers to ${COUNT} requests`, { timeout: COUNT * 20 }, async () => {
-  const check = createReplyCheck(paths)
+  const check = createReplyCheck(document)
   const connections = Array.from({ length: 10 }, () => createConnection(pool.port))
   const statuses = new Map<string, Map<number, number>>()
   const faults = new Map<string, string>()
@@ -138,7 +138,7 @@ it(`gives only documented answers to ${COUNT} requests`, { timeout: COUNT * 20 }
     learn(reply)
   }
 
-  const together = fc.array(anyRequest(paths), { minLength: TOGETHER, maxLength: TOGETHER })
+  const together = fc.array(anyRequest(document.paths), { minLength: TOGETHER, maxLength: TOGETHER })
   const property = fc.asyncProperty(together, async (drawn) => {
     const waiting = [...drawn]
     await Promise.all(

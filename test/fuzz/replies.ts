@@ -30,11 +30,17 @@ export interface Asked {
   readonly mayFailUpstream: boolean
 }
 
+export interface Document {
+  readonly paths: Record<string, Record<string, Operation>>
+  /** What a `$ref` of a reply points at. */
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
 /** Says what is wrong with a reply; undefined when nothing is. */
-export function createReplyCheck(paths: Record<string, Record<string, Operation>>) {
+export function createReplyCheck({ paths, components }: Document) {
   const ajv = new Ajv({ strict: true, strictTypes: false, allErrors: false, allowUnionTypes: true })
   ajvFormats.default(ajv)
-  ajv.addVocabulary(['example', 'x-secret', 'x-optional-body'])
+  ajv.addVocabulary(['example', 'x-secret', 'x-optional-body', 'components'])
   const documented = new Map<string, Operation['responses']>()
   for (const [path, methods] of Object.entries(paths))
     for (const [method, operation] of Object.entries(methods))
@@ -44,7 +50,7 @@ export function createReplyCheck(paths: Record<string, Record<string, Operation>
   function validate(key: string, schema: Schema, value: unknown): string | undefined {
     let check = compiled.get(key)
     if (check === undefined) {
-      check = ajv.compile(closed(schema) as object)
+      check = ajv.compile(closed({ ...schema, components }) as object)
       compiled.set(key, check)
     }
     return check(value) ? undefined : `the body is not as documented: ${ajv.errorsText(check.errors)}`
