@@ -41,7 +41,7 @@ export interface Settings {
   readonly version: string
   /** Exact issuer string; no trailing slash. */
   readonly issuer: string
-  readonly accessTokenMs: number
+  readonly accessTokenTtlMs: number
   /** Audiences that any agent may ask an access token for, besides the issuer. */
   readonly audiences: readonly string[]
   readonly signingDomain: string
