@@ -59,7 +59,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
   try {
     const sealer = await openSealer(config, store, log)
     const hasher = bearer.createHasher(await openHashKey(store, sealer))
-    const settings = settingsOf(config)
+    const settings: Settings = { ...config, version: VERSION }
     const rates = createRates()
     const quotas = createQuotas(() => store.now())
     const base = { store, sealer, hasher, keys, settings, rates, quotas, log, random: Math.random }
@@ -182,26 +182,6 @@ async function ensureIssuerKey(core: Core): Promise<void> {
   if (known.some((key) => key.retiresAt === null)) return
   const { step } = await newIssuerKey(core)
   await core.store.commit([step, { op: 'invalidate' }])
-}
-
-function settingsOf(config: Config): Settings {
-  return {
-    version: VERSION,
-    issuer: config.issuer,
-    accessTokenMs: config.accessTokenTtlMs,
-    audiences: config.audiences,
-    signingDomain: config.signingDomain,
-    signingIdentity: config.signingIdentity,
-    signingKeyExport: config.signingKeyExport,
-    policies: config.policies,
-    maxActivePerAgent: config.limits.maxActivePerAgent,
-    issueRate: config.limits.issueRate,
-    maxPendingEnrollments: config.limits.maxPendingEnrollments,
-    enrollmentsPerMinute: config.limits.enrollmentsPerMinute,
-    tokenFailuresPerMinute: config.limits.tokenFailuresPerMinute,
-    upstreamTimeoutMs: config.upstreamTimeoutMs,
-    revokeUndelivered: config.revokeUndelivered,
-  }
 }
 
 function hostOf(name: string, config: Config, store: Store, log: Log): Host {

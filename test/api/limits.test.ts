@@ -136,7 +136,7 @@ describe('limits', () => {
       maxPendingEnrollments: 1_000,
       maxActivePerAgent: 10_000,
       issueRate: undefined,
-      accessTokenMs: 3_600_000,
+      accessTokenTtlMs: 3_600_000,
     })
   })
 })

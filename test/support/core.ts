@@ -44,7 +44,7 @@ let issuerKey: ReturnType<typeof newIssuerKey> | undefined
 const SETTINGS: Settings = {
   version: 'test',
   issuer: 'https://mayfly.test',
-  accessTokenMs: 3_600_000,
+  accessTokenTtlMs: 3_600_000,
   audiences: [],
   signingDomain: 'mayfly.test',
   signingIdentity: 'strict',
