@@ -111,7 +111,7 @@ describe('backend add', () => {
     ['what is missing, all of it', ['postgres'], /Missing: --host, --database, --username\. /],
     ['a kind that there is not', ['postgers'], /is not a kind of backend \(did you mean "postgres"\?\)/],
     ['a flag that there is not', ['postgres', '--hots', 'x'], /Did you mean --host\?.*kinds postgres/],
-    ['no number', ['postgres', '--port', 'many'], /--port is a whole number/],
+    ['no number', ['postgres', '--port', 'many'], /--port must be a whole number/],
     ['no choice', ['postgres', '--grant', 'all'], /read-only, read-write, statements/],
     ['no JSON', ['jwt', '--claims', '{'], /--claims is not valid JSON/],
     ['two names', ['jwt', 'a', 'b', '--audience', 'x'], /too many arguments/i],
@@ -140,9 +140,9 @@ describe('backend add', () => {
     const ended = await runTyping(['backend', 'add', 'postgres'], env, [
       ['name [postgres]: ', 'asked'],
       ['host: ', ''],
-      ['It is needed.', url.hostname],
+      ['A value is required.', url.hostname],
       ['port [5432]: ', 'abc'],
-      [/It is a whole number\.[\s\S]*port \[5432\]: /, url.port || '5432'],
+      [/It must be a whole number\.[\s\S]*port \[5432\]: /, url.port || '5432'],
       ['database: ', decodeURIComponent(url.pathname.slice(1))],
       ['username: ', decodeURIComponent(url.username)],
       ['password (empty for none): ', decodeURIComponent(url.password)],
@@ -169,11 +169,11 @@ test('a key of several lines is asked for as a file', async () => {
     ['name [jwt]: ', 'own-key'],
     ['audience: ', 'orders'],
     ['algorithm (ES256, EdDSA, RS256) [ES256]: ', 'HS256'],
-    ['It is one of ES256, EdDSA, RS256.', ''],
+    ['It must be one of ES256, EdDSA, RS256.', ''],
     ['subject (agent_id, agent_name) [agent_id]: ', ''],
-    ['signing_key, a file that holds it (empty for none): ', 'nowhere.jwk'],
+    ['signing_key, path of the file (empty for none): ', 'nowhere.jwk'],
     ['nowhere.jwk: no such file or directory.', '-'],
-    ['It is the name of a file.', '~/key.jwk'],
+    ['Give the path of a file.', '~/key.jwk'],
   ])
   expect(ended).toMatchObject({ code: 0 })
   const { body } = await world.app.as(undefined).get('/backends/own-key/.well-known/jwks.json')
