@@ -115,7 +115,7 @@ describe('backend add', () => {
     ['no choice', ['postgres', '--grant', 'all'], /read-only, read-write, statements/],
     ['no JSON', ['jwt', '--claims', '{'], /--claims is not valid JSON/],
     ['two names', ['jwt', 'a', 'b', '--audience', 'x'], /too many arguments/i],
-    ['flags before the kind', ['--host', 'x', 'postgres'], /The kind stands before its flags/],
+    ['flags before the kind', ['--host', 'x', 'postgres'], /The kind must come before its flags/],
     ['what the server refuses', ['jwt', 'x', '--audience', ''], /"audience"/],
     ['a name of no form', ['jwt', 'a b', '--audience', 'x'], /name/],
   ])('wrong usage: %s', async (_, argv, message) => {
@@ -226,12 +226,12 @@ describe('backend ls, show, update, rm, kinds', () => {
   })
 
   test.each<[string, string[], RegExp]>([
-    ['nothing to change', [], /Nothing to change was given/],
+    ['nothing to change', [], /There is nothing to change/],
     ['a field that there is not', ['--unset', 'nope'], /no such field/],
-    ['a field that is needed', ['--unset', 'audience'], /cannot be taken away/],
-    ['a secret', ['--unset', 'signing_key'], /cannot be taken away/],
-    ['both', ['--allow-scope', 'a', '--allow-any-scope'], /exclude each other/],
-    ['another name', ['other'], /Only one backend/],
+    ['a field that is needed', ['--unset', 'audience'], /cannot be removed/],
+    ['a secret', ['--unset', 'signing_key'], /cannot be removed/],
+    ['both', ['--allow-scope', 'a', '--allow-any-scope'], /mutually exclusive/],
+    ['another name', ['other'], /one backend only/],
   ])('update, wrong usage: %s', async (_, argv, message) => {
     const ended = await mayfly('backend', 'update', 'demo', ...argv)
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringMatching(message)])
@@ -264,7 +264,7 @@ describe('backend ls, show, update, rm, kinds', () => {
     expect((await mayfly('backend', 'show', '..')).code).not.toBe(0)
     const kinds = await mayfly('backend', 'kinds', 'postgres')
     expect(kinds.stdout).toMatch(/^--password-file <path> /m)
-    expect(kinds.stdout).toMatch(/^--host <text> +needed /m)
+    expect(kinds.stdout).toMatch(/^--host <text> +required /m)
     expect(kinds.stdout).not.toMatch(/^--password </m)
     expect(JSON.parse((await mayfly('backend', 'kinds', '--json')).stdout)).toHaveLength(2)
   })
