@@ -18,7 +18,9 @@ everything that it creates. Prints progress to standard error and a Markdown tab
 standard output, and writes one JSON file per run to bench/results/.
 
 With --against, the table compares this checkout with another one instead. A ratio above 1
-means higher throughput, or a longer time; the goal allows for the noise between the bursts.
+means higher throughput, a longer time or more memory; the goal allows for the noise of the
+pairs. CPU ratio, the CPU time per request of the other checkout ÷ ours, depends least on
+what else the machine does.
 
 Options:
   --only <name,name>   run only these scenarios:

@@ -18,7 +18,8 @@ export interface Row {
 
 export interface Goal {
   readonly text: string
-  readonly holds: boolean
+  /** Undefined if the measurement is too noisy to tell. */
+  readonly holds: boolean | undefined
 }
 
 export function atLeast(ratio: number, goal: number): Goal {
@@ -47,7 +48,7 @@ export function baselineRows(
   }))
 }
 
-/** Throughput compared with another checkout; the goal is to be no slower than the noise of the pairs explains. */
+/** Throughput compared with another checkout; the goal is to lose no more than the noise. */
 export function againstRows(scenario: string, other: string, comparisons: readonly Comparison[]): Row[] {
   return comparisons.map(({ clients, ours, reference, ratio, ratios, cpuRatio }) => ({
     scenario,
@@ -56,7 +57,7 @@ export function againstRows(scenario: string, other: string, comparisons: readon
     comparedWith: `${other}: ${reference.perSecond.toFixed(0)}/s, p50 ${reference.p50.toFixed(2)}, p99 ${reference.p99.toFixed(2)} ms`,
     ratio,
     cpuRatio,
-    goal: atLeast(ratio, round(1 - noiseOf(ratios))),
+    goal: withinNoise(ratios, 'more'),
     detail: { reference, ratios },
   }))
 }
@@ -66,38 +67,39 @@ export interface MeasuredPair {
   readonly reference: number
 }
 
-/** A figure compared with that of another checkout, where less is better or more is. */
+/** One figure compared with that of another checkout. */
 export function againstRow(
   scenario: string,
   other: string,
   pairs: readonly MeasuredPair[],
-  unit: 'ms' | 'MB' | '/s' | '',
+  unit: 'ms' | 'MB' | '/s',
 ): Row {
   const ratios = pairs.map((pair) => pair.ours / pair.reference)
   const ratio = median(ratios)
   const ours = median(pairs.map((pair) => pair.ours))
   const reference = median(pairs.map((pair) => pair.reference))
-  const noise = noiseOf(ratios)
-  const figures = { ms: { p50: ours }, MB: { rssMb: ours }, '/s': { perSecond: ours }, '': {} }
+  const figures = { ms: { p50: ours }, MB: { rssMb: ours }, '/s': { perSecond: ours } }
   return {
     scenario,
     clients: undefined,
     figures: figures[unit],
-    comparedWith: `${other}: ${reference.toFixed(1)} ${unit}`.trim(),
+    comparedWith: `${other}: ${reference.toFixed(1)} ${unit}`,
     ratio,
-    goal: unit === '/s' ? atLeast(ratio, round(1 - noise)) : atMost(ratio, round(1 + noise)),
+    goal: withinNoise(ratios, unit === '/s' ? 'more' : 'less'),
     detail: { pairs },
   }
 }
 
-/** Twice the median absolute deviation of the pairs. */
-function noiseOf(ratios: readonly number[]): number {
-  const middle = median(ratios)
-  return 2 * median(ratios.map((ratio) => Math.abs(ratio - middle)))
-}
+/** Above this the measurement decides nothing. */
+const MOST_NOISE = 0.2
 
-function round(value: number): number {
-  return Number(value.toFixed(3))
+/** The noise is twice the median absolute deviation of the pairs. */
+function withinNoise(ratios: readonly number[], better: 'more' | 'less'): Goal {
+  const ratio = median(ratios)
+  const noise = 2 * median(ratios.map((one) => Math.abs(one - ratio)))
+  if (!(noise <= MOST_NOISE)) return { text: `noise ${(100 * noise).toFixed(0)} %`, holds: undefined }
+  if (better === 'more') return atLeast(ratio, Number((1 - noise).toFixed(3)))
+  return atMost(ratio, Number((1 + noise).toFixed(3)))
 }
 
 const HEAD = [
@@ -130,10 +132,15 @@ export function toMarkdown(rows: readonly Row[]): string {
     show(ratio, 3),
     show(cpuRatio, 3),
     goal?.text ?? '',
-    goal === undefined ? '' : goal.holds ? 'yes' : '**no**',
+    goal === undefined ? '' : shownVerdict(goal),
   ])
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   return [line(HEAD), line(HEAD.map(() => '---')), ...lines.map(line)].join('\n')
+}
+
+function shownVerdict({ holds }: Goal): string {
+  if (holds === undefined) return 'unclear'
+  return holds ? 'yes' : '**no**'
 }
 
 function show(value: number | undefined, digits: number): string {

@@ -37,7 +37,7 @@ export function createDice(): (below: number) => number {
 }
 
 /** The body of the n-th id at a time. */
-export function bodyAt(ms: number, n: number): string {
+function bodyAt(ms: number, n: number): string {
   return encodeTime(ms) + encodeTail(n & 4_095, random, (n * 13) % 65_000)
 }
 

@@ -140,7 +140,7 @@ function withQueries({ store, target }: Opened, label: string, entries: number):
 function slowestRows(scenario: string, figures: readonly Figure[]): Row[] {
   const ranked = [...figures].sort((one, other) => other.p50 - one.p50)
   return ranked.slice(0, SHOWN).map((one, index) => ({
-    scenario: `${scenario}, number ${index + 1} of the slowest of ${figures.length}: ${one.label || 'no filter'}`,
+    scenario: `${scenario}, slowest filters (${index + 1} of ${figures.length}): ${one.label || 'none'}`,
     clients: 1,
     figures: one,
     comparedWith: `${GOAL_MS} ms at p50`,
