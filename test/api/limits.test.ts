@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { type AppWish, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { type AppOptions, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { DIALECTS } from '../support/store.ts'
 
 let app: TestApp
 afterEach(() => app.close())
-const start = async (wish: AppWish) => {
+const start = async (wish: AppOptions) => {
   app = await startApp(wish)
 }
 

@@ -1,7 +1,7 @@
 import { createEgressFetch, resolveChecked } from '../../src/backends/egress.ts'
 import type { Host } from '../../src/backends/kind.ts'
 
-/** The real egress rules, and a log that can be read. */
+/** A host with the real egress rules and a log that tests can read. */
 export function createTestHost(name: string): { host: Host; logged(): string } {
   const lines: string[] = []
   const write = (fields: Record<string, unknown>, message: string) => {
