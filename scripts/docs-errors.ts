@@ -1,5 +1,5 @@
+import { OAUTH_ERRORS } from '../src/domain/oauth-problem.ts'
 import { PROBLEMS, type ProblemCode } from '../src/domain/problems.ts'
-import { OAUTH_ERRORS } from '../src/http/server/oauth-problem.ts'
 import { MADE, table } from './markdown.ts'
 
 /** What a caller does about it. A code without a line here does not compile. */

@@ -11,7 +11,9 @@ import { createLastUse } from '../core/authentication/last-use.ts'
 import { definitionOf } from '../core/backends/definition.ts'
 import type { Core, Keys, Settings } from '../core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../core/oauth/issuer-keys.ts'
+import { createQuotas } from '../core/quotas.ts'
 import { createRates } from '../core/rates.ts'
+import { createSerialize } from '../core/serialize.ts'
 import { createSnapshot } from '../core/snapshot.ts'
 import { requireNothingLeftBehind } from '../jobs/rewrap.ts'
 import { type Jobs, startJobs } from '../jobs/start.ts'
@@ -59,11 +61,12 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
     const hasher = bearer.createHasher(await openHashKey(store, sealer))
     const settings = settingsOf(config)
     const rates = createRates()
-    const base = { store, sealer, hasher, keys, settings, rates, log, random: Math.random }
+    const quotas = createQuotas(() => store.now())
+    const base = { store, sealer, hasher, keys, settings, rates, quotas, log, random: Math.random }
     const ids = createIdSource(store.now)
     const backends = createRegistry({
       kinds,
-      load: async () => (await store.backends.listOpen()).map((row) => definitionOf(base, row)),
+      load: async () => (await store.backends.listOpen()).map((stored) => definitionOf(base, stored)),
       snapshot: createSnapshot,
       host: (name) => hostOf(name, config, store, log),
       now: () => store.now(),
@@ -81,6 +84,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       callers: createCallers({ ...base, issuerKeys }),
       denials: createDenials({ store, ids, log }),
       lastUse: createLastUse({ store }),
+      serialize: createSerialize(),
       meter: metrics.meter,
     }
     await ensureIssuerKey(core)
@@ -175,7 +179,7 @@ async function openHashKey(store: Store, sealer: Sealer): Promise<Buffer> {
 
 async function ensureIssuerKey(core: Core): Promise<void> {
   const known = await core.store.tokens.issuerKeys(core.store.now())
-  if (known.some((key) => key.retires_at === null)) return
+  if (known.some((key) => key.retiresAt === null)) return
   const { step } = await newIssuerKey(core)
   await core.store.commit([step, { op: 'invalidate' }])
 }

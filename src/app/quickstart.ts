@@ -49,7 +49,7 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
     `  backend  demo         (kind jwt: signed tokens, no upstream needed)`,
     `  agent    ${agent.name}  (scope demo)`,
     `  token          ${token}`,
-    `  client_id      ${agent.client_id}`,
+    `  client_id      ${agent.clientId}`,
     `  client_secret  ${clientSecret}`,
     '',
     'Try it: issue a credential, read it, revoke it, and see what was recorded.',

@@ -270,7 +270,7 @@ describe('logging in', () => {
       const publicJwk = pair.publicKey.export({ format: 'jwk' }) as Record<string, unknown>
       const made = await oauth.createAgent({ name: 'keyed', scopes: ['demo:*'], publicJwk })
       const privateJwk = pair.privateKey.export({ format: 'jwk' }) as never
-      const auth: Auth = { kind: 'private_key_jwt', clientId: made.agent.client_id, privateJwk }
+      const auth: Auth = { kind: 'private_key_jwt', clientId: made.agent.clientId, privateJwk }
       const client = createClient({ server: oauth.issuer, auth })
       expect((await client.status()).name).toBe('keyed')
       const elsewhere = createClient({ server: oauth.issuer, auth: { ...auth, issuer: 'https://elsewhere' } })

@@ -1,18 +1,13 @@
-import type { AgentGrantRow, AgentRow } from '../store/schema/rows.ts'
+import type { Agent, AgentGrant } from '../domain/agent.ts'
 
-/** Those of `grants` that have not run out, whether or not the job that drops them has been there. */
-export function livingGrants(grants: readonly AgentGrantRow[], now: number): AgentGrantRow[] {
-  return grants.filter((grant) => grant.expires_at === null || grant.expires_at > now)
+/** The grants that have not expired, whether or not the job that drops them has run. */
+export function livingGrants(grants: readonly AgentGrant[], now: number): AgentGrant[] {
+  return grants.filter((grant) => grant.expiresAt === null || grant.expiresAt > now)
 }
 
-/** All that an agent holds, its extra grants being `grants`; without repetition. */
-export function heldScopes(row: Pick<AgentRow, 'scopes'>, grants: readonly AgentGrantRow[]): string[] {
-  return [...new Set([row, ...grants].flatMap(({ scopes }) => readScopes(scopes)))]
-}
-
-/** What an agent may ask tokens for, beside what all may. */
-export function readAudiences(row: Pick<AgentRow, 'audiences'> | undefined): string[] {
-  return JSON.parse(row?.audiences ?? '[]') as string[]
+/** All scopes of an agent with these extra grants, without repetition. */
+export function heldScopes(agent: Pick<Agent, 'scopes'>, grants: readonly AgentGrant[]): string[] {
+  return [...new Set([agent, ...grants].flatMap(({ scopes }) => scopes))]
 }
 
 export function readScopes(json: string): string[] {

@@ -1,56 +1,71 @@
 import type { Action } from '../domain/actions.ts'
+import type { Agent } from '../domain/agent.ts'
+import type { AuditOutcome } from '../domain/audit-entry.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { AgentCaller, Caller, Origin } from './caller.ts'
 
-/** What an audit entry says; who did it, from where and when is added when it is recorded. */
+/** The content of an audit entry; who did it, from where and when is added when it is recorded. */
 export interface Entry {
   action: Action
-  outcome?: 'ok' | 'denied' | 'failed'
-  /** Whom it is about; the caller's own agent where it is not given. */
-  agent?: { id: string; name: string } | undefined
+  outcome?: AuditOutcome
+  /** The agent it is about. Default: the caller's own. */
+  agent?: { readonly id: string; readonly name: string } | undefined
   backend?: string | undefined
   credentialId?: string | undefined
-  scopes?: readonly string[] | string | undefined
+  scopes?: readonly string[] | undefined
   ttlMs?: number | undefined
-  metadata?: Record<string, unknown> | undefined
-  details?: Record<string, unknown> | undefined
+  metadata?: Readonly<Record<string, unknown>> | undefined
+  details?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Denials and failed logins: the first of a kind is recorded at once, a flood of the same once a minute with its count. */
+/** Denials and failed logins. The first of a kind is recorded at once, repetitions once a minute with their count. */
 export interface Denials {
   record(caller: Caller | undefined, origin: Origin, entry: Entry): void
   flush(now: number): Promise<void>
 }
 
 /**
- * Callers by the bearer they present. What was found true at one generation of the store is kept for that
- * generation: whatever ends or changes an agent, on any node, moves the generation on.
+ * Callers by the bearer they present and clients by their id, cached for one generation of the store: every change to an
+ * agent, on any node, raises the generation.
  */
 export interface Callers {
-  /** Undefined: the bearer is not (or no longer) good. */
+  /** Undefined when the bearer is not, or no longer, valid. */
   find(bearer: string, generation: number): AgentCaller | undefined | Promise<AgentCaller | undefined>
-  /** The same caller as it stands now; undefined when the agent has ended. */
+  /** The same caller with its current rights; undefined when the agent has ended. */
   refresh(caller: AgentCaller, generation: number): Promise<AgentCaller | undefined>
+  /** From memory alone; undefined when it has to be read. */
+  knownClient(clientId: string, generation: number): Client | undefined
+  /** From the store: as many queries for an unknown client as for a living one. */
+  readClient(clientId: string, generation: number): Promise<Client | undefined>
 }
 
-/** When each agent was last seen. Kept in memory and written every few seconds: no request waits for it. */
+/** An agent as an OAuth client. */
+export interface Client {
+  readonly agent: Agent
+  /** The client with all scopes that its agent holds, extra grants included. */
+  readonly caller: AgentCaller
+  /** Epoch ms at which the first of its extra grants ends; `Infinity` when none does. */
+  readonly grantsEndAt: number
+}
+
+/** When each agent was last seen. Kept in memory and written every few seconds, so that no request waits for it. */
 export interface LastUse {
   touch(agentId: string, now: number): void
-  /** What has not been written yet. */
+  /** The time that has not been written yet. */
   get(agentId: string): number | undefined
   flush(): Promise<void>
 }
 
-/** The issuer's RSA keys: one that signs, and those that still verify for a while after a rotation. */
+/** The issuer's RSA keys: one that signs, and those that still verify after a rotation. */
 export interface IssuerKeySet {
   readonly signing: SigningKey
-  /** Newest first; all that a token may be verified by, and what the JWKS shows. */
+  /** All keys that verify, as the JWKS shows them, newest first. */
   readonly verifying: readonly {
     readonly kid: string
     readonly publicJwk: PublicJwk
     readonly retiresAt: number | null
   }[]
-  /** Access tokens revoked before their end (RFC 7009), with that end in epoch ms. */
+  /** Access tokens revoked before they expire (RFC 7009): the time until which each is remembered, in epoch ms. */
   readonly revoked: ReadonlyMap<string, number>
 }
 

@@ -1,18 +1,16 @@
-const queues = new WeakMap<object, Map<string, Promise<unknown>>>()
+/** Runs `work` when all earlier work under the same key has ended, well or not. Per node. */
+export type Serialize = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
-/** Runs `work` when all that was given before under this key of this owner has ended, well or not. */
-export async function serialize<T>(owner: object, key: string, work: () => Promise<T>): Promise<T> {
-  let turns = queues.get(owner)
-  if (turns === undefined) {
-    turns = new Map()
-    queues.set(owner, turns)
-  }
-  const before = turns.get(key) ?? Promise.resolve()
-  const mine = before.then(work, work)
-  turns.set(key, mine)
-  try {
-    return await mine
-  } finally {
-    if (turns.get(key) === mine) turns.delete(key)
+export function createSerialize(): Serialize {
+  const last = new Map<string, Promise<unknown>>()
+  return async (key, work) => {
+    const before = last.get(key) ?? Promise.resolve()
+    const mine = before.then(work, work)
+    last.set(key, mine)
+    try {
+      return await mine
+    } finally {
+      if (last.get(key) === mine) last.delete(key)
+    }
   }
 }

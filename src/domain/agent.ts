@@ -16,3 +16,39 @@ export function requireName(name: string, field = 'name'): void {
 export function nameKey(name: string): string {
   return name.toLowerCase()
 }
+
+/** Who asks for credentials. Times in epoch ms. */
+export interface Agent {
+  readonly id: string
+  readonly name: string
+  readonly scopes: readonly string[]
+  /** Audiences it may request tokens for, beside the issuer and the audiences of the server. */
+  readonly audiences: readonly string[]
+  /** Rises with every change that a cached caller must notice. */
+  readonly version: number
+  readonly bearerHash: string
+  readonly clientId: string
+  readonly clientSecretHash: string
+  /** The enrolled public key (RFC 7517), for `private_key_jwt`. */
+  readonly publicJwk: Readonly<Record<string, unknown>> | null
+  readonly signingKeyId: string
+  readonly signingEmail: string
+  /** The policy that admitted it, with the bounds it sets. */
+  readonly policy: string | null
+  readonly createdBy: string
+  readonly createdAt: number
+  readonly expiresAt: number | null
+  readonly endedAt: number | null
+  readonly endReason: AgentEndReason | null
+}
+
+export type AgentEndReason = 'deleted' | 'expired' | 'uncollected'
+
+/** Extra scopes from an approved amendment. */
+export interface AgentGrant {
+  readonly id: string
+  readonly agentId: string
+  readonly scopes: readonly string[]
+  readonly createdAt: number
+  readonly expiresAt: number | null
+}

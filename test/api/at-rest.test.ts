@@ -96,9 +96,8 @@ test('a master key that something is still sealed under cannot be left out', asy
     await both.close()
     const last = await start(second)
     const key = await last.core.store.agents.signingKeyOf(agent.id)
-    expect(last.core.sealer.open('signing_keys', agent.id, 'private_key', key?.private_key ?? '')).toContain(
-      'PRIVATE KEY',
-    )
+    const sealed = key?.sealedPrivateKey ?? ''
+    expect(last.core.sealer.open('signing_keys', agent.id, 'private_key', sealed)).toContain('PRIVATE KEY')
     await last.close()
   } finally {
     await rm(app.directory, { recursive: true, force: true })

@@ -30,7 +30,7 @@ describe('the audiences of one agent', () => {
     }
     const refused = await ask(other, STS)
     expect([refused.status, refused.body['error']]).toEqual([400, 'invalid_target'])
-    expect(refused.body['error_description']).toContain('an administrator allows it to an agent')
+    expect(refused.body['error_description']).toContain('an administrator can allow it for one agent')
     expect((await ask(cloud, `${STS}/`)).body['error']).toBe('invalid_target')
   })
 

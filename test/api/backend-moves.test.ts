@@ -60,7 +60,7 @@ describe.each(DIALECTS)('a backend that is given another upstream, on %s', (dial
       for (const query of ['', '?force=true', '?check=false']) {
         const reply = await put(name, { config: moved }, query)
         expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
-        expect(reply.body.error.message).toContain('"password" anew')
+        expect(reply.body.error.message).toContain('re-entering "password"')
       }
     }
     expect(listener.heard()).toBe('')
@@ -79,7 +79,7 @@ describe.each(DIALECTS)('a backend that is given another upstream, on %s', (dial
     const moved = { config: { ...config, host: 'localhost' } }
     const refused = await put(name, moved)
     expect([refused.status, refused.body.error.code]).toEqual([409, 'conflict'])
-    expect(refused.body.error.message).toContain('"host" means another upstream')
+    expect(refused.body.error.message).toContain('"host" selects another upstream')
     // What says nothing of the upstream may change meanwhile.
     expect((await put(name, { config: { ...config, schemas: ['public'] }, max_ttl: '2h' })).status).toBe(200)
     expect((await put(name, moved, '?force=true')).status).toBe(200)

@@ -228,10 +228,10 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
       const row = await app.core.store.credentials.find(id)
       if (row === undefined) throw new Error('it is gone')
       const state = row.revocation === 'none' ? 'revoked' : 'revoking'
-      expect(row).toMatchObject({ state, end_reason: 'backend_deleted' })
+      expect(row).toMatchObject({ state, endReason: 'backend_deleted' })
     }
     const entries = await app.core.store.audit.query({ backend: name, action: 'credential.revoked' }, 6_000)
-    expect(new Set(entries.map((entry) => entry.credential_id)).size).toBe(many)
+    expect(new Set(entries.map((entry) => entry.credentialId)).size).toBe(many)
     expect(entries).toHaveLength(many)
     expect(entries[0]).toMatchObject({ actor: 'local', details: '{"reason":"backend_deleted"}' })
   })

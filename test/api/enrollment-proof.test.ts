@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newEnrollee } from '../support/enrollee.ts'
 import { code, decide, enroll, now, poll, test, useSharedCore } from '../support/enrollment.ts'
-import { enrollmentRow } from '../support/store.ts'
+import { newEnrollment } from '../support/store.ts'
 
 useSharedCore()
 /** Of an approved enrollment that nobody has collected. */
@@ -98,7 +98,7 @@ describe('the proof', () => {
     expect(refused.status).toBe(401)
     expect(code(refused)).toBe('unauthorized')
     expect(shown(refused)).toEqual(shown(unknown))
-    expect((await test.core.store.enrollments.find(id))?.collected_at).toBeNull()
+    expect((await test.core.store.enrollments.find(id))?.collectedAt).toBeNull()
   })
 
   it('is good once', async () => {
@@ -124,13 +124,13 @@ describe('the proof', () => {
   )
 
   it('opens no request for more scopes', async () => {
-    const row = enrollmentRow({
+    const row = newEnrollment({
       id: test.core.ids.id('enrollment'),
       type: 'amendment',
-      public_jwk: null,
-      agent_id: 'ag_x',
+      publicJwk: null,
+      agentId: 'ag_x',
     })
-    await test.core.store.commit([{ op: 'insert', table: 'enrollments', row }])
+    await test.core.store.commit([test.core.store.enrollments.insert(row)])
     expect((await poll(row.id, await me.prove(row.id, now()))).status).toBe(401)
   })
 })

@@ -18,7 +18,7 @@ import {
   test,
   useFreshCore,
 } from '../support/enrollment.ts'
-import { enrollmentRow } from '../support/store.ts'
+import { newEnrollment } from '../support/store.ts'
 
 useFreshCore()
 
@@ -77,8 +77,8 @@ describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve
     const self = await call('GET', '/v1/status', { token: answer.token })
     expect(self.json).toMatchObject({ id: answer.agent_id, name: 'bot', scopes: ['db:read'] })
     const row = await test.core.store.agents.findLiving(answer.agent_id)
-    expect(row).toMatchObject({ client_id: answer.oidc.client_id, signing_key_id: answer.signing_key_id })
-    expect(test.core.hasher.matches(answer.oidc.client_secret, row?.client_secret_hash ?? '')).toBe(true)
+    expect(row).toMatchObject({ clientId: answer.oidc.client_id, signingKeyId: answer.signing_key_id })
+    expect(test.core.hasher.matches(answer.oidc.client_secret, row?.clientSecretHash ?? '')).toBe(true)
     expect(answer.signing_email).toBe('bot@mayfly.test')
 
     const open = [asked, waiting, listed, approved, lost].map((reply) => reply.text).join('')
@@ -147,7 +147,7 @@ describe('asking', () => {
     const pending = await call('GET', '/v1/admin/pending', { token: ADMIN_TOKEN })
     expect(pending.json.map((one: { note: string }) => one.note)).toEqual([
       expect.not.stringMatching(/exists|reserved/),
-      expect.stringContaining('exists already'),
+      expect.stringContaining('already exists'),
       expect.stringContaining('reserved'),
     ])
     const refused = await decide(replies[1]?.json.id, 'approve')
@@ -173,8 +173,8 @@ describe('asking', () => {
   })
 
   it('while 1,000 wait is too much', async () => {
-    const rows = Array.from({ length: 999 }, () => enrollmentRow({ expires_at: now() + DAY_MS }))
-    await test.core.store.commit(rows.map((row) => ({ op: 'insert', table: 'enrollments', row }) as const))
+    const rows = Array.from({ length: 999 }, () => newEnrollment({ expiresAt: now() + DAY_MS }))
+    await test.core.store.commit(rows.map((row) => test.core.store.enrollments.insert(row)))
     expect((await enroll(me)).status).toBe(200)
     const refused = await enroll(newEnrollee())
     expect([refused.status, code(refused)]).toEqual([429, 'rate_limited'])
@@ -231,7 +231,7 @@ describe('a key that asks again, because the reply was lost', () => {
     expect((await call('GET', '/v1/status', { token })).status).toBe(200)
     const old = (await poll(id, await me.prove(id, now()))).json
     expect([old.status, old.sealed]).toEqual([collected ? 'approved' : 'expired', undefined])
-    expect((await test.core.store.enrollments.find(id))?.answer).toBeNull()
+    expect((await test.core.store.enrollments.find(id))?.sealedAnswer).toBeNull()
     await expireEnrollments(test.core, now())
     expect((await test.audit('enrollment.expired')).length).toBe(collected ? 0 : 1)
   })

@@ -41,7 +41,7 @@ test('a reserved name and a taken one wait', async () => {
   const { name } = await app.newAgent({ name: 'ci-taken' })
   expect((await explain(`name=${name}&scope=demo:a`)).body).toMatchObject({
     decision: 'wait',
-    reason: 'An agent of this name exists already.',
+    reason: 'An agent with this name already exists.',
   })
 })
 

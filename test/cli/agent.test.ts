@@ -103,7 +103,7 @@ describe('agent create', () => {
   })
 
   test.each<[string, string[], number, RegExp]>([
-    ['a taken name', ['a1'], 1, /exists already/],
+    ['a taken name', ['a1'], 1, /already exists/],
     ['a name of no form', ['a b'], 2, /name/],
     ['a scope of no form', ['x1', '--scope', '!'], 2, /scope/],
     ['a time of no form', ['x1', '--expires-in', 'soon'], 2, /expires_in/],

@@ -110,16 +110,16 @@ describe('audit --follow', () => {
     const seen = await issue()
     await following.said(seen, 'stdout')
     const { store } = world.app.core
-    const [row] = await store.audit.query({ agentId: world.agent.id }, 1)
-    if (row === undefined) throw new Error('no entry')
+    const [entry] = await store.audit.query({ agentId: world.agent.id }, 1)
+    if (entry === undefined) throw new Error('no entry')
     // As another node would, whose commit took three seconds: its id is from before the one that was shown.
-    const at = row.at - 3_000
-    const late = { ...row, id: lowestBodyAt(at), at, credential_id: `cred_${lowestBodyAt(at)}` }
-    await store.commit([{ op: 'insert', table: 'audit', row: late }])
-    await following.said(late.credential_id, 'stdout')
+    const at = entry.at - 3_000
+    const late = { ...entry, id: lowestBodyAt(at), at, credentialId: `cred_${lowestBodyAt(at)}` }
+    await store.commit([store.audit.append(late)])
+    await following.said(late.credentialId, 'stdout')
     following.child.kill('SIGINT')
     const ids = linesOf((await following.ended).stdout).map((line) => line.credential_id)
-    expect(ids.slice(-2)).toEqual([seen, late.credential_id])
+    expect(ids.slice(-2)).toEqual([seen, late.credentialId])
   })
 
   test('a server that goes away is told once and waited for', async () => {

@@ -130,7 +130,7 @@ describe('backend add', () => {
     const ended = await mayfly(...argv.split(' '))
     expect([ended.code, ended.stderr]).toEqual([
       1,
-      'mayfly: The backend was not stored: PostgreSQL cannot be reached. Mend the configuration, or store it untried with --no-check.\n',
+      'mayfly: The backend was not stored: PostgreSQL cannot be reached. Fix the configuration, or store it untried with --no-check.\n',
     ])
     expect((await mayfly('backend', 'show', 'gone')).code).toBe(1)
   })

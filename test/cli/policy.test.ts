@@ -141,9 +141,9 @@ describe('policy explain', () => {
     await enroll('ci-full', [])
     expect(await explain('ci-next', [])).toMatchObject({
       decision: 'wait',
-      reason: expect.stringMatching(/as many agents/),
+      reason: expect.stringMatching(/maximum number of agents/),
     })
-    expect((await explain('ci-full', [])).reason).toMatch(/exists already/)
+    expect((await explain('ci-full', [])).reason).toMatch(/already exists/)
     expect(await explain('ci-next', [], '--file', 'good.yaml')).toMatchObject({ decision: 'approve' })
   })
 

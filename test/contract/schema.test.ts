@@ -11,7 +11,7 @@ import { COLUMNS, type Column } from '../../src/store/schema/columns.ts'
 import { MIGRATIONS } from '../../src/store/schema/migrate.ts'
 import { openSqlite } from '../../src/store/sqlite/engine.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { agentRow, DIALECTS } from '../support/store.ts'
+import { agentRow, DIALECTS, newAgent } from '../support/store.ts'
 
 interface FoundColumn {
   table: string
@@ -111,7 +111,7 @@ test.each(DIALECTS)(
   async (dialect) => {
     const [directory, server] = [await mkdtemp(join(tmpdir(), 'mayfly-schema-')), await startPostgres()]
     const database = await server.createDatabase()
-    const { audiences, ...row } = agentRow({ scopes: '["db:read"]' })
+    const { audiences: _, ...row } = agentRow({ scopes: '["db:read"]' })
     const cells = Object.values(row).map((value) => (value === null ? 'NULL' : `'${value}'`))
     const insert = `INSERT INTO agents (${Object.keys(row).join(', ')}) VALUES (${cells.join(', ')})`
     const first = MIGRATIONS[0]?.statements(dialect) ?? []
@@ -128,7 +128,14 @@ test.each(DIALECTS)(
     }
     const databaseUrl = dialect === 'postgres' ? database.url : undefined
     const store = await openStore({ directory, databaseUrl })
-    expect(await store.agents.findLiving(row.id)).toEqual({ ...row, audiences })
+    expect(await store.agents.findLiving(row.id)).toEqual(
+      newAgent({
+        id: row.id,
+        scopes: ['db:read'],
+        bearerHash: row.bearer_hash,
+        clientId: row.client_id,
+      }),
+    )
     await store.close()
     await database.drop()
     await server.stop()

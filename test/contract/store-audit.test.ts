@@ -1,17 +1,16 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { AuditEntry } from '../../src/domain/audit-entry.ts'
 import { lowestBodyAt } from '../../src/domain/ids.ts'
-import type { Step } from '../../src/store/engine/change.ts'
 import type { Engine } from '../../src/store/engine/engine.ts'
-import type { AuditRow } from '../../src/store/schema/rows.ts'
 import { createAudit } from '../../src/store/tables/audit/audit.ts'
 import type { AuditFilter } from '../../src/store/tables/audit/filter.ts'
-import { auditRow, DIALECTS, newBody, openTestStore, T0, type TestStore } from '../support/store.ts'
+import { DIALECTS, newBody, newEntry, openTestStore, T0, type TestStore } from '../support/store.ts'
 
 const AGENT_IDS = ['', 'ag_1', 'ag_2', 'ag_3']
 const BACKENDS = ['', 'db', 'git', 'Git', 'zé']
 const ACTORS = ['local', 'system', 'ag_1', 'ag_2']
-const ACTIONS = [
+const ACTIONS: AuditEntry['action'][] = [
   'credential.issued',
   'credential.revoked',
   'credential.expired',
@@ -42,13 +41,13 @@ const filter = fc.record(
   { requiredKeys: [] },
 )
 
-function naively(rows: readonly AuditRow[], wanted: AuditFilter): AuditRow[] {
+function naively(rows: readonly AuditEntry[], wanted: AuditFilter): AuditEntry[] {
   return rows
-    .filter((row) => wanted.agentId === undefined || row.agent_id === wanted.agentId)
+    .filter((row) => wanted.agentId === undefined || (row.agentId ?? '') === wanted.agentId)
     .filter((row) => wanted.actor === undefined || row.actor === wanted.actor)
-    .filter((row) => wanted.backend === undefined || row.backend === wanted.backend)
+    .filter((row) => wanted.backend === undefined || (row.backend ?? '') === wanted.backend)
     .filter((row) => wanted.action === undefined || row.action === wanted.action)
-    .filter((row) => wanted.credentialId === undefined || row.credential_id === wanted.credentialId)
+    .filter((row) => wanted.credentialId === undefined || row.credentialId === wanted.credentialId)
     .filter((row) => wanted.from === undefined || row.id >= wanted.from)
     .filter((row) => wanted.before === undefined || row.id < wanted.before)
     .toSorted((one, other) => (one.id < other.id ? 1 : -1))
@@ -56,23 +55,23 @@ function naively(rows: readonly AuditRow[], wanted: AuditFilter): AuditRow[] {
 
 describe.each(DIALECTS)('the audit on %s', (dialect) => {
   let opened: TestStore
-  const rows: AuditRow[] = []
+  const rows: AuditEntry[] = []
   beforeAll(async () => {
     opened = await openTestStore(dialect)
     for (const one of fc.sample(entry, { numRuns: 1_500, seed: 7 })) {
       rows.push(
-        auditRow({
+        newEntry({
           id: newBody(T0 + one.at),
           at: T0 + one.at,
-          agent_id: one.agent,
+          agentId: one.agent || null,
           actor: one.actor,
-          backend: one.backend,
+          backend: one.backend || null,
           action: one.action,
-          credential_id: one.credential,
+          credentialId: one.credential,
         }),
       )
     }
-    await opened.store.commit(rows.map((row): Step => ({ op: 'insert', table: 'audit', row })))
+    await opened.store.commit(rows.map(opened.store.audit.append))
   })
   afterAll(() => opened.close())
 
@@ -114,7 +113,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
   test('pages by cursor leave nothing out and repeat nothing', async () => {
     await fc.assert(
       fc.asyncProperty(filter, fc.integer({ min: 20, max: 300 }), async (wanted, limit) => {
-        const seen: AuditRow[] = []
+        const seen: AuditEntry[] = []
         let before = wanted.before
         for (;;) {
           const page = await opened.store.audit.query({ ...wanted, before }, limit)

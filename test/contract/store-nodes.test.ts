@@ -7,7 +7,7 @@ import { startPostgresProxy } from '../support/postgres-proxy.ts'
 import { startPostgresScript } from '../support/postgres-script.ts'
 import { agentRow, auditRow, credentialRow, openTestStore, T0, type TestStore } from '../support/store.ts'
 
-const by = { actor: 'local', ip_address: null, user_agent: null, auth_method: null, request_id: null }
+const by = { actor: 'local', ipAddress: null, userAgent: null, authMethod: null, requestId: null }
 const insertAgent = (row: ReturnType<typeof agentRow>): Step => ({ op: 'insert', table: 'agents', row })
 
 function issue(agentId: string, state = 'active', version = 1): Change {
@@ -56,7 +56,7 @@ describe('two nodes on one PostgreSQL', () => {
       const now = T0 + round
       const ending = (round % 2 === 0 ? a : b).store.commit([
         ...a.store.agents.end(agent.id, 'deleted', now),
-        ...a.store.credentials.endAll({ agent_id: agent.id }, 'agent_deleted', now, by),
+        ...a.store.credentials.endAll({ agentId: agent.id }, 'agent_deleted', now, by),
       ])
       const later = Array.from({ length: 120 }, (_, n) => (n % 2 === 0 ? b : a).store.commit(issue(agent.id)))
       expect(await ending).toEqual({ done: true })
@@ -97,7 +97,7 @@ describe('two nodes on one PostgreSQL', () => {
     await Promise.all([sweep(a), sweep(b), sweep(a), sweep(b)])
     for (const row of rows) {
       expect(await a.store.audit.query({ credentialId: row.id }, 9)).toHaveLength(1)
-      expect(await b.store.credentials.find(row.id)).toMatchObject({ state: 'expired', due_at: null })
+      expect(await b.store.credentials.find(row.id)).toMatchObject({ state: 'expired', dueAt: null })
     }
   })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CredentialRow } from '../../src/store/schema/rows.ts'
+import type { Credential } from '../../src/domain/credential.ts'
 import { LONG } from '../support/long.ts'
 import { startOwnPostgres, type TestPostgres } from '../support/postgres.ts'
 import { commands, opening } from './commands.ts'
@@ -74,7 +74,7 @@ async function expectAgents(model: Model, world: World): Promise<void> {
 }
 
 /** What exists upstream is what is recorded as existing, and nothing else. */
-async function expectUpstream(rows: readonly CredentialRow[], world: World): Promise<void> {
+async function expectUpstream(rows: readonly Credential[], world: World): Promise<void> {
   const outstanding = rows.filter(
     (row) => row.revocation === 'exact' && ['pending', 'active', 'revoking'].includes(row.state),
   )
@@ -82,15 +82,11 @@ async function expectUpstream(rows: readonly CredentialRow[], world: World): Pro
 }
 
 /** Each change of state has one entry, and there is none without a change. */
-async function expectAudit(model: Model, rows: readonly CredentialRow[], world: World): Promise<void> {
+async function expectAudit(model: Model, rows: readonly Credential[], world: World): Promise<void> {
   const entries = await world.audit()
   const counted = new Map<string, number>()
-  for (const { action, credential_id, agent_id } of entries) {
-    const about = action.startsWith('credential.')
-      ? credential_id
-      : action.startsWith('agent.')
-        ? agent_id
-        : ''
+  for (const { action, credentialId, agentId } of entries) {
+    const about = action.startsWith('credential.') ? credentialId : action.startsWith('agent.') ? agentId : ''
     const key = `${action} ${about ?? ''}`
     if (action !== 'credential.issue_failed') counted.set(key, (counted.get(key) ?? 0) + 1)
   }
@@ -114,10 +110,10 @@ async function expectAudit(model: Model, rows: readonly CredentialRow[], world: 
   expect(new Set(entries.map((one) => one.id)).size).toBe(entries.length)
 }
 
-function entriesOf(row: CredentialRow): string[] {
+function entriesOf(row: Credential): string[] {
   const begun = row.revocation === 'exact' ? ['requested', 'issued'] : ['issued']
   if (row.state === 'active') return begun
-  const ended = row.end_reason === 'expired' ? 'expired' : 'revoked'
+  const ended = row.endReason === 'expired' ? 'expired' : 'revoked'
   const settled = row.revocation === 'exact' && row.state !== 'revoking' ? ['settled'] : []
   return [...begun, ended, ...settled]
 }
@@ -146,5 +142,5 @@ async function expectCleanEnd(model: Model, world: World): Promise<void> {
   }
   expect(await world.roles()).toEqual([])
   const rows = await world.credentials()
-  expect(rows.filter((row) => row.due_at !== null || !['revoked', 'expired'].includes(row.state))).toEqual([])
+  expect(rows.filter((row) => row.dueAt !== null || !['revoked', 'expired'].includes(row.state))).toEqual([])
 }

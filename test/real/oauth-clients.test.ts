@@ -72,7 +72,7 @@ describe('oauth4webapi', () => {
   it.each(METHODS)('%s: gets, checks, introspects and revokes a token', async (method, name) => {
     const server = await discover('oidc')
     expect(await discover('oauth2')).toEqual(server)
-    const client: oauth.Client = { client_id: agentOf(name).agent.client_id }
+    const client: oauth.Client = { client_id: agentOf(name).agent.clientId }
     const auth = authOf(oauth, method, name)
     const grant = async (parameters: Record<string, string>) =>
       oauth.processClientCredentialsResponse(
@@ -118,7 +118,7 @@ describe('oauth4webapi', () => {
 
   it('reads our refusals', async () => {
     const server = await discover('oidc')
-    const client: oauth.Client = { client_id: agentOf('plain').agent.client_id }
+    const client: oauth.Client = { client_id: agentOf('plain').agent.clientId }
     const request = async (auth: oauth.ClientAuth, parameters: Record<string, string>) =>
       oauth.processClientCredentialsResponse(
         server,
@@ -148,7 +148,7 @@ describe('openid-client', () => {
   it.each(METHODS)('%s: gets, introspects and revokes a token', async (method, name) => {
     const configuration = await openid.discovery(
       issuer,
-      agentOf(name).agent.client_id,
+      agentOf(name).agent.clientId,
       undefined,
       authOf(openid, method, name),
       { execute: [openid.allowInsecureRequests] },
@@ -157,7 +157,7 @@ describe('openid-client', () => {
     const reply = await openid.clientCredentialsGrant(configuration, { scope: 'openid queue:read' })
     expect(reply.claims()).toMatchObject({
       sub: agentOf(name).agent.id,
-      aud: [agentOf(name).agent.client_id],
+      aud: [agentOf(name).agent.clientId],
     })
     expect(reply.expiresIn()).toBeGreaterThan(3_500)
     expect(await openid.tokenIntrospection(configuration, reply.access_token)).toMatchObject({ active: true })
@@ -174,7 +174,7 @@ describe('a relying party with jose', () => {
       method: 'POST',
       body: new URLSearchParams({
         grant_type: 'client_credentials',
-        client_id: agent.client_id,
+        client_id: agent.clientId,
         client_secret: clientSecret,
         scope: 'openid db',
       }),
@@ -182,9 +182,9 @@ describe('a relying party with jose', () => {
     const reply = (await response.json()) as { access_token: string; id_token: string }
     const expected = { issuer: app.issuer, audience: app.issuer, typ: 'at+jwt', algorithms: ['RS256'] }
     const { payload } = await jwtVerify(reply.access_token, jwks, expected)
-    expect(payload).toMatchObject({ sub: agent.id, scope: 'db', client_id: agent.client_id })
+    expect(payload).toMatchObject({ sub: agent.id, scope: 'db', client_id: agent.clientId })
     await expect(jwtVerify(reply.id_token, jwks, expected)).rejects.toThrow()
-    const asId = { issuer: app.issuer, audience: agent.client_id, typ: 'JWT' }
+    const asId = { issuer: app.issuer, audience: agent.clientId, typ: 'JWT' }
     expect((await jwtVerify(reply.id_token, jwks, asId)).payload.sub).toBe(agent.id)
     const refused = await fetch(`${app.issuer}/v1/status`, {
       headers: { authorization: `Bearer ${reply.id_token}` },

@@ -10,8 +10,11 @@ import { definitionOf } from '../../src/core/backends/definition.ts'
 import type { AgentCaller, LocalCaller, Origin } from '../../src/core/caller.ts'
 import type { Core, Settings } from '../../src/core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
+import { createQuotas } from '../../src/core/quotas.ts'
 import { createRates } from '../../src/core/rates.ts'
+import { createSerialize } from '../../src/core/serialize.ts'
 import { createSnapshot } from '../../src/core/snapshot.ts'
+import type { AuditEntry } from '../../src/domain/audit-entry.ts'
 import { createGate } from '../../src/http/routing/gate.ts'
 import { createReplyBatch } from '../../src/http/routing/reply-batch.ts'
 import type { Http } from '../../src/http/routing/route.ts'
@@ -26,7 +29,6 @@ import { createSealer, generateMasterKey, parseMasterKeys } from '../../src/keys
 import { createLogger } from '../../src/log/log.ts'
 import type { Change } from '../../src/store/engine/change.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
-import type { AuditRow } from '../../src/store/schema/rows.ts'
 import { createTestHost } from './host.ts'
 
 export const ADMIN_TOKEN = 'ab'.repeat(32)
@@ -68,7 +70,7 @@ export interface TestCore {
   /** Runs just before the next commit whose change `when` holds for: the place for a race. */
   before(when: (change: Change) => boolean, race: () => Promise<unknown>): void
   /** Oldest first. */
-  audit(action?: string): Promise<(AuditRow & { facts: Record<string, unknown> })[]>
+  audit(action?: string): Promise<(AuditEntry & { facts: Readonly<Record<string, unknown>> })[]>
   /** The agent that bears this token. */
   caller(token: string): Promise<AgentCaller>
   logged(): string
@@ -119,6 +121,8 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     denials: createDenials(base),
     lastUse: createLastUse(base),
     rates: createRates(),
+    serialize: createSerialize(),
+    quotas: createQuotas(store.now),
     meter: { issued: none, revoked: none, expired: none, authenticated: none },
     random: Math.random,
   }
@@ -142,8 +146,8 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
       race = { when, run }
     },
     audit: async (action) => {
-      const rows = await store.audit.query(action === undefined ? {} : { action }, 1_000)
-      return rows.reverse().map((row) => ({ ...row, facts: JSON.parse(row.details ?? '{}') }))
+      const entries = await store.audit.query(action === undefined ? {} : { action }, 1_000)
+      return entries.reverse().map((entry) => ({ ...entry, facts: entry.details ?? {} }))
     },
     caller: async (token) => {
       const found = await core.callers.find(token, await store.generation())

@@ -8,7 +8,7 @@ export type Fields = Record<string, string>
 export type OAuthCalls = ReturnType<typeof oauthCalls>
 
 export const secretOf = (agent: CreatedAgent): Fields => ({
-  client_id: agent.agent.client_id,
+  client_id: agent.agent.clientId,
   client_secret: agent.clientSecret,
 })
 

@@ -1,7 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Agent } from '../../src/domain/agent.ts'
+import type { AuditEntry } from '../../src/domain/audit-entry.ts'
+import type { Credential } from '../../src/domain/credential.ts'
+import { type Enrollment, UNDECIDED } from '../../src/domain/enrollment.ts'
 import { encodeTail, encodeTime } from '../../src/domain/ids.ts'
+import type { SigningKey } from '../../src/domain/signing-key.ts'
 import type { Engine } from '../../src/store/engine/engine.ts'
 import { createStore, type Store } from '../../src/store/open.ts'
 import { openPostgres } from '../../src/store/postgres/engine.ts'
@@ -10,10 +15,10 @@ import type {
   AuditRow,
   BackendRow,
   CredentialRow,
-  EnrollmentRow,
   IdempotencyRow,
 } from '../../src/store/schema/rows.ts'
 import { openSqlite } from '../../src/store/sqlite/engine.ts'
+import { toCredential } from '../../src/store/tables/credential-rows.ts'
 import { startPostgres } from './postgres.ts'
 
 export const DIALECTS = ['sqlite', 'postgres'] as const
@@ -96,6 +101,44 @@ export function agentRow(set: Partial<AgentRow> = {}): AgentRow {
   }
 }
 
+/** A living agent as core sees it; `agentRow` is the same as the database holds it. */
+export function newAgent(set: Partial<Agent> = {}): Agent {
+  const id = set.id ?? `ag_${newBody()}`
+  return {
+    id,
+    name: id,
+    scopes: [],
+    audiences: [],
+    version: 1,
+    bearerHash: `bearer ${id}`,
+    clientId: `agent_${id}`,
+    clientSecretHash: 'hash',
+    publicJwk: null,
+    signingKeyId: 'key',
+    signingEmail: 'a@example.org',
+    policy: null,
+    createdBy: 'local',
+    createdAt: T0,
+    expiresAt: null,
+    endedAt: null,
+    endReason: null,
+    ...set,
+  }
+}
+
+export function newSigningKey(agentId: string): SigningKey {
+  return {
+    keyId: `key ${agentId}`,
+    agentId,
+    name: agentId,
+    email: 'a@example.org',
+    publicKey: 'public',
+    sealedPrivateKey: 'sealed',
+    createdAt: T0,
+    endedAt: null,
+  }
+}
+
 export function backendRow(set: Partial<BackendRow> = {}): BackendRow {
   const uid = set.uid ?? `be_${newBody()}`
   return {
@@ -144,6 +187,11 @@ export function credentialRow(set: Partial<CredentialRow> = {}): CredentialRow {
   }
 }
 
+/** As the store returns it. */
+export function someCredential(set: Partial<Credential> = {}): Credential {
+  return { ...toCredential(credentialRow()), ...set }
+}
+
 export function auditRow(set: Partial<AuditRow> = {}): AuditRow {
   return {
     id: newBody(),
@@ -167,31 +215,45 @@ export function auditRow(set: Partial<AuditRow> = {}): AuditRow {
   }
 }
 
-export function enrollmentRow(set: Partial<EnrollmentRow> = {}): EnrollmentRow {
+export function newEntry(set: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    id: newBody(),
+    at: T0,
+    action: 'credential.issued',
+    outcome: 'ok',
+    agentId: null,
+    agentName: null,
+    actor: 'local',
+    backend: null,
+    credentialId: null,
+    scopes: null,
+    ttlMs: null,
+    ipAddress: null,
+    userAgent: null,
+    authMethod: null,
+    requestId: null,
+    metadata: null,
+    details: null,
+    ...set,
+  }
+}
+
+export function newEnrollment(set: Partial<Enrollment> = {}): Enrollment {
   return {
     id: `enr_${newBody()}`,
     type: 'enroll',
     name: 'ci',
-    name_key: 'ci',
-    agent_id: null,
-    scopes: '[]',
-    public_jwk: '{}',
+    agentId: null,
+    scopes: [],
+    publicJwk: {},
     fingerprint: 'sha256',
     metadata: null,
     reason: null,
-    lifetime_ms: null,
-    ip_address: '10.0.0.1',
-    status: 'pending',
-    note: null,
-    created_at: T0,
-    expires_at: T0 + 1_000,
-    decided_at: null,
-    decided_by: null,
-    decision_note: null,
-    answer: null,
-    collect_until: null,
-    collected_at: null,
-    erase_at: null,
+    lifetimeMs: null,
+    ipAddress: '10.0.0.1',
+    createdAt: T0,
+    expiresAt: T0 + 1_000,
+    ...UNDECIDED,
     ...set,
   }
 }

@@ -1,7 +1,6 @@
 import { MAX_PAGE } from '../../domain/limits.ts'
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
-import { readScopes } from '../held-scopes.ts'
 
 export interface ActiveCredential {
   readonly id: string
@@ -29,7 +28,7 @@ export interface AgentStatus {
 
 type Parts = Pick<Core, 'store' | 'lastUse'>
 
-/** Both references of the specification in one answer (decisions §4.8). */
+/** The specification describes two forms of the status; this answer has both (decisions.md §4.8). */
 export async function agentStatus(core: Parts, caller: AgentCaller): Promise<AgentStatus> {
   const [active, pending] = await Promise.all([
     listActive(core, caller, '', MAX_PAGE),
@@ -43,11 +42,11 @@ export async function agentStatus(core: Parts, caller: AgentCaller): Promise<Age
     lastUsed: core.lastUse.get(caller.agentId) ?? (await core.store.agents.lastUsed(caller.agentId)),
     expiresAt: caller.agentExpiresAt,
     activeCredentials: active,
-    pendingRequests: pending.map((row) => ({
-      id: row.id,
-      scopes: readScopes(row.scopes),
-      createdAt: row.created_at,
-      expiresAt: row.expires_at,
+    pendingRequests: pending.map(({ id, scopes, createdAt, expiresAt }) => ({
+      id,
+      scopes,
+      createdAt,
+      expiresAt,
     })),
   }
 }
@@ -59,11 +58,5 @@ export async function listActive(
   cursor: string,
   limit: number,
 ): Promise<ActiveCredential[]> {
-  const rows = await core.store.credentials.livingOf(caller.agentId, core.store.now(), cursor, limit)
-  return rows.map((row) => ({
-    id: row.id,
-    backend: row.backend,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-  }))
+  return core.store.credentials.livingOf(caller.agentId, core.store.now(), cursor, limit)
 }

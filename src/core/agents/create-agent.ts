@@ -1,16 +1,14 @@
-import { nameKey, requireName } from '../../domain/agent.ts'
+import { type Agent, requireName } from '../../domain/agent.ts'
 import { isAudience } from '../../domain/audience.ts'
 import { requireLifetime } from '../../domain/duration.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, heldUntil, requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
-import type { AgentRow } from '../../store/schema/rows.ts'
 import { actorOf, audit } from '../audit/entry.ts'
 import { requireWhole } from '../authentication/authenticate.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { readAudiences } from '../held-scopes.ts'
 
 export interface AgentCommand {
   readonly name: string
@@ -20,16 +18,16 @@ export interface AgentCommand {
   readonly audiences?: readonly string[] | undefined
 }
 
-/** What is told once. */
+/** The secrets are shown once and never again. */
 export interface CreatedAgent {
-  readonly agent: AgentRow
+  readonly agent: Agent
   readonly token: string
   readonly clientSecret: string
 }
 
 type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials'>
 
-/** Throws `conflict` for a taken or reserved name, `invalid_request`, and `insufficient_scope` for what the caller does not hold, or not for so long. */
+/** Throws `conflict` for a taken or reserved name, `invalid_request`, and `insufficient_scope` for scopes that the caller does not hold, or not for that long. */
 export async function createAgent(
   core: Parts,
   caller: Caller,
@@ -55,17 +53,17 @@ export async function createAgent(
     action: 'agent.created',
     agent: made.agent,
     scopes,
-    details: { expires_at: made.agent.expires_at, ...(audiences.length === 0 ? {} : { audiences }) },
+    details: { expires_at: made.agent.expiresAt, ...(audiences.length === 0 ? {} : { audiences }) },
   })
   const outcome = await commit(core, [...whileUnchanged(caller), ...made.steps, entry])
   requireUnchanged(outcome)
-  if (!outcome.done) throw new Problem('conflict', { message: 'An agent of this name exists already.' })
+  if (!outcome.done) throw new Problem('conflict', { message: 'An agent with this name already exists.' })
   return made
 }
 
 /**
- * Nobody grants what they do not hold (decisions §5.2), nor for longer than they hold it, which is never beyond their own
- * end (ADR 0018); the local host excepted.
+ * A caller grants only scopes it holds (decisions.md §5.2), and for no longer than it holds them, which is never beyond
+ * its own end (ADR 0018). The local host is exempt.
  */
 export function requireHeld(
   core: Pick<Core, 'denials' | 'store'>,
@@ -82,36 +80,36 @@ export function requireHeld(
   const until = lifetimeMs === undefined ? Number.POSITIVE_INFINITY : core.store.now() + lifetimeMs
   for (const scope of scopes) {
     if (!coversAny(caller.scopes, scope))
-      throw refuse('grant_not_held', 'You can only grant scopes that you hold yourself.', scope)
+      throw refuse('grant_not_held', 'You can grant only scopes that you hold.', scope)
     const end = heldUntil(caller.timed, [scope])
     if (end < until) {
       const time = new Date(end).toISOString()
-      const message = `You hold a scope of these until ${time}: grant it for no longer, by "expires_in".`
+      const message = `You hold one of these scopes until ${time}; set "expires_in" to end no later.`
       throw refuse('grant_outlives', message, scope)
     }
   }
   if (caller.agentExpiresAt !== null && caller.agentExpiresAt < until) {
     const time = new Date(caller.agentExpiresAt).toISOString()
-    throw refuse('grant_outlives', `You end at ${time} yourself: give no longer than that, by "expires_in".`)
+    throw refuse('grant_outlives', `Your agent expires at ${time}; set "expires_in" to end no later.`)
   }
 }
 
-/** As with scopes: nobody lets another ask tokens for what they may not ask them for themselves. */
+/** As with scopes: a caller can allow only audiences that it may request tokens for. */
 async function requireAudiences(
   core: Parts,
   caller: Caller,
   audiences: readonly string[],
   origin: Origin,
 ): Promise<void> {
-  if (!audiences.every(isAudience)) throw invalid('An audience is a name without spaces, or a URI.')
+  if (!audiences.every(isAudience)) throw invalid('An audience must be a name without spaces, or a URI.')
   const beyond = audiences.filter((one) => !core.settings.audiences.includes(one))
   if (caller.kind === 'local' || beyond.length === 0) return
   requireWhole(core, caller, origin)
-  const own = readAudiences(await core.store.agents.findLiving(caller.agentId))
+  const own = (await core.store.agents.findLiving(caller.agentId))?.audiences ?? []
   if (beyond.every((one) => own.includes(one))) return
   core.denials.record(caller, origin, { action: 'auth.failed', details: { reason: 'audience_not_held' } })
   throw new Problem('insufficient_scope', {
-    message: 'You can only allow audiences that you may ask tokens for yourself.',
+    message: 'You can allow only audiences that you may request tokens for.',
   })
 }
 
@@ -122,55 +120,50 @@ export interface AgentPlan {
   readonly lifetimeMs?: number | undefined
   readonly policy?: string | undefined
   /** Enrolled public key, for `private_key_jwt`. */
-  readonly publicJwk?: Record<string, unknown> | undefined
+  readonly publicJwk?: Agent['publicJwk'] | undefined
   readonly createdBy: string
 }
 
-/** A new agent with its secrets and signing key, as steps that the caller commits with its own audit entry. */
-export async function prepareAgent(core: Parts, plan: AgentPlan): Promise<CreatedAgent & { steps: Step[] }> {
+export interface PreparedAgent extends CreatedAgent {
+  readonly steps: readonly Step[]
+}
+
+/** A new agent with its secrets and signing key, as steps for the caller to commit with an audit entry. */
+export async function prepareAgent(core: Parts, plan: AgentPlan): Promise<PreparedAgent> {
   const now = core.store.now()
   const token = core.keys.mintBearer()
   const clientSecret = core.keys.mintClientSecret()
   const id = core.ids.id('agent')
   const email = `${plan.name}@${core.settings.signingDomain}`
   const pgp = await core.keys.generateAgentPgpKey({ name: plan.name, email, now })
-  const agent: AgentRow = {
+  const agent: Agent = {
     id,
     name: plan.name,
-    name_key: nameKey(plan.name),
-    scopes: JSON.stringify([...new Set(plan.scopes)]),
+    scopes: [...new Set(plan.scopes)],
+    audiences: plan.audiences ?? [],
     version: 1,
-    bearer_hash: core.hasher.hash(token),
-    client_id: core.ids.id('client'),
-    client_secret_hash: core.hasher.hash(clientSecret),
-    public_jwk: plan.publicJwk === undefined ? null : JSON.stringify(plan.publicJwk),
-    signing_key_id: pgp.keyId,
-    signing_email: email,
+    bearerHash: core.hasher.hash(token),
+    clientId: core.ids.id('client'),
+    clientSecretHash: core.hasher.hash(clientSecret),
+    publicJwk: plan.publicJwk ?? null,
+    signingKeyId: pgp.keyId,
+    signingEmail: email,
     policy: plan.policy ?? null,
-    created_by: plan.createdBy,
-    created_at: now,
-    expires_at: plan.lifetimeMs === undefined ? null : now + plan.lifetimeMs,
-    ended_at: null,
-    end_reason: null,
-    audiences: plan.audiences?.length ? JSON.stringify(plan.audiences) : null,
+    createdBy: plan.createdBy,
+    createdAt: now,
+    expiresAt: plan.lifetimeMs === undefined ? null : now + plan.lifetimeMs,
+    endedAt: null,
+    endReason: null,
   }
-  const signingKey = {
-    key_id: pgp.keyId,
-    agent_id: id,
+  const steps = core.store.agents.insert(agent, {
+    keyId: pgp.keyId,
+    agentId: id,
     name: plan.name,
     email,
-    public_key: pgp.publicKey,
-    private_key: core.sealer.seal('signing_keys', id, 'private_key', pgp.privateKey),
-    created_at: now,
-    ended_at: null,
-  }
-  return {
-    agent,
-    token,
-    clientSecret,
-    steps: [
-      { op: 'insert', table: 'agents', row: agent },
-      { op: 'insert', table: 'signing_keys', row: signingKey },
-    ],
-  }
+    publicKey: pgp.publicKey,
+    sealedPrivateKey: core.sealer.seal('signing_keys', id, 'private_key', pgp.privateKey),
+    createdAt: now,
+    endedAt: null,
+  })
+  return { agent, token, clientSecret, steps }
 }

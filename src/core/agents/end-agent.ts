@@ -1,8 +1,7 @@
-import { nameKey } from '../../domain/agent.ts'
+import type { Agent, AgentEndReason } from '../../domain/agent.ts'
 import type { EndReason } from '../../domain/credential.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
-import type { AgentRow } from '../../store/schema/rows.ts'
 import { audit, traceOf } from '../audit/entry.ts'
 import { agentEnded, requireWhole } from '../authentication/authenticate.ts'
 import type { AgentCaller, Caller, Origin } from '../caller.ts'
@@ -15,36 +14,36 @@ const REASONS = {
   deleted: ['agent.deleted', 'agent_deleted'],
   expired: ['agent.expired', 'agent_expired'],
   uncollected: ['agent.deleted', 'agent_deleted'],
-} as const satisfies Record<string, readonly [string, EndReason]>
+} as const satisfies Record<AgentEndReason, readonly [string, EndReason]>
 
 /** Deletes by name. Throws `agent_not_found`. */
 export async function deleteAgent(core: Parts, caller: Caller, name: string, origin: Origin): Promise<void> {
-  const row = await core.store.agents.findByName(nameKey(name))
-  if (row === undefined) throw new Problem('agent_not_found')
-  await endAgent(core, row, 'deleted', caller, origin)
+  const agent = await core.store.agents.findByName(name)
+  if (agent === undefined) throw new Problem('agent_not_found')
+  await endAgent(core, agent, 'deleted', caller, origin)
 }
 
-/** The agent's own end. Throws `insufficient_scope` for a narrowed token, and `unauthorized` when it has ended already. */
+/** Deletes the calling agent. Throws `insufficient_scope` for a narrowed token, and `unauthorized` when the agent has already ended. */
 export async function deleteSelf(
   core: Parts & Pick<Core, 'denials'>,
   caller: AgentCaller,
   origin: Origin,
 ): Promise<void> {
   requireWhole(core, caller, origin)
-  // By its id: its name may be another's by now.
-  const row = await core.store.agents.findLiving(caller.agentId)
-  if (row === undefined) throw agentEnded()
-  await endAgent(core, row, 'deleted', caller, origin)
+  // By id: another agent may have the name by now.
+  const agent = await core.store.agents.findLiving(caller.agentId)
+  if (agent === undefined) throw agentEnded()
+  await endAgent(core, agent, 'deleted', caller, origin)
 }
 
 /**
- * Token dead, every credential ended, signing key gone, all with their entries in one commit (decisions §5.3);
- * what that means upstream follows. Does nothing when somebody else has ended it first.
+ * Ends the agent's token, credentials and signing key, with all entries, in one commit (decisions.md §5.3). The sweeper
+ * revokes upstream afterwards. Does nothing when the agent has already ended.
  */
 export async function endAgent(
   core: Parts,
-  row: AgentRow,
-  how: keyof typeof REASONS,
+  agent: Agent,
+  how: AgentEndReason,
   caller: Caller | undefined,
   origin: Origin,
   more: Step[] = [],
@@ -53,13 +52,13 @@ export async function endAgent(
   const [action, reason] = REASONS[how]
   const by = traceOf(caller, origin)
   const change: Step[] = [
-    ...core.store.agents.end(row.id, how, now),
-    ...core.store.credentials.endAll({ agent_id: row.id }, reason, now, by),
-    ...core.store.enrollments.expireOf(row.id, now),
+    ...core.store.agents.end(agent.id, how, now),
+    ...core.store.credentials.endAll({ agentId: agent.id }, reason, now, by),
+    ...core.store.enrollments.expireOf(agent.id, now),
     ...more,
     audit(core, caller, origin, {
       action,
-      agent: row,
+      agent,
       ...(how === 'uncollected' ? { details: { reason: how } } : {}),
     }),
   ]

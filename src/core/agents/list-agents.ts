@@ -1,14 +1,14 @@
-import { nameKey } from '../../domain/agent.ts'
+import type { AgentGrant } from '../../domain/agent.ts'
 import { Problem } from '../../domain/problems.ts'
-import type { AgentGrantRow, SigningKeyRow } from '../../store/schema/rows.ts'
+import type { SigningKey } from '../../domain/signing-key.ts'
 import type { AgentWithUse } from '../../store/tables/agents.ts'
 import type { Core } from '../context.ts'
-import { heldScopes, livingGrants, readAudiences } from '../held-scopes.ts'
+import { heldScopes, livingGrants } from '../held-scopes.ts'
 
 export interface AgentView {
   readonly id: string
   readonly name: string
-  /** All that it holds now, extra ones included. */
+  /** All scopes it holds now, extra grants included. */
   readonly scopes: readonly string[]
   readonly createdAt: number
   readonly lastUsed: number | null
@@ -25,40 +25,40 @@ export async function listAgents(
   cursor: string | undefined,
   limit: number,
 ): Promise<AgentView[]> {
-  const rows = await core.store.agents.list(cursor, limit)
+  const agents = await core.store.agents.list(cursor, limit)
   const grants = Map.groupBy(
-    await core.store.agents.grantsOfAll(rows.map(({ id }) => id)),
-    (grant) => grant.agent_id,
+    await core.store.agents.grantsOfAll(agents.map(({ id }) => id)),
+    (grant) => grant.agentId,
   )
-  return rows.map((row) => viewOf(core, row, grants.get(row.id) ?? []))
+  return agents.map((agent) => viewOf(core, agent, grants.get(agent.id) ?? []))
 }
 
 /** Throws `agent_not_found`. */
 export async function readAgent(core: Parts, name: string): Promise<AgentView> {
-  const row = await core.store.agents.findByName(nameKey(name))
-  if (row === undefined) throw new Problem('agent_not_found')
-  const used = { ...row, last_used_at: await core.store.agents.lastUsed(row.id) }
-  return viewOf(core, used, await core.store.agents.grantsOf(row.id))
+  const agent = await core.store.agents.findByName(name)
+  if (agent === undefined) throw new Problem('agent_not_found')
+  const lastUsedAt = await core.store.agents.lastUsed(agent.id)
+  return viewOf(core, { ...agent, lastUsedAt }, await core.store.agents.grantsOf(agent.id))
 }
 
-function viewOf(core: Parts, row: AgentWithUse, grants: readonly AgentGrantRow[]): AgentView {
+function viewOf(core: Parts, agent: AgentWithUse, grants: readonly AgentGrant[]): AgentView {
   return {
-    id: row.id,
-    name: row.name,
-    scopes: heldScopes(row, livingGrants(grants, core.store.now())),
-    createdAt: row.created_at,
-    lastUsed: core.lastUse.get(row.id) ?? row.last_used_at,
-    expiresAt: row.expires_at,
-    policy: row.policy,
-    audiences: readAudiences(row),
+    id: agent.id,
+    name: agent.name,
+    scopes: heldScopes(agent, livingGrants(grants, core.store.now())),
+    createdAt: agent.createdAt,
+    lastUsed: core.lastUse.get(agent.id) ?? agent.lastUsedAt,
+    expiresAt: agent.expiresAt,
+    policy: agent.policy,
+    audiences: agent.audiences,
   }
 }
 
-/** Public keys of the living agents, for whoever verifies their commits; by agent id, after `cursor`. */
+/** The public keys of living agents, for verifying their commits; by agent id, after `cursor`. */
 export function listSigningKeys(
   core: Pick<Core, 'store'>,
   cursor: string | undefined,
   limit: number,
-): Promise<SigningKeyRow[]> {
+): Promise<SigningKey[]> {
   return core.store.agents.listSigningKeys(cursor, limit)
 }

@@ -14,8 +14,9 @@ export interface SigningKeyView {
 }
 
 /**
- * The caller's own key. The entry is durable before the private half leaves, and it leaves only while the agent lives;
- * the public one needs none. Throws `unauthorized`, `insufficient_scope` for a narrowed token, `not_allowed`, `conflict`, `audit_unavailable`.
+ * The caller's own key. The private half leaves only while the agent lives, and after its entry is durable; the public
+ * half needs no entry. Throws `unauthorized`, `insufficient_scope` for a narrowed token, `not_allowed`, `conflict`,
+ * `audit_unavailable`.
  */
 export async function readSigningKey(
   core: Pick<Core, 'store' | 'sealer' | 'ids' | 'settings' | 'denials'>,
@@ -23,21 +24,21 @@ export async function readSigningKey(
   origin: Origin,
   withPrivateKey: boolean,
 ): Promise<SigningKeyView> {
-  const row = await core.store.agents.signingKeyOf(caller.agentId)
-  if (row === undefined || row.private_key === null) throw agentEnded()
-  const view = { keyId: row.key_id, publicKey: row.public_key, email: row.email, name: row.name }
+  const key = await core.store.agents.signingKeyOf(caller.agentId)
+  if (key === undefined || key.sealedPrivateKey === null) throw agentEnded()
+  const view = { keyId: key.keyId, publicKey: key.publicKey, email: key.email, name: key.name }
   if (!withPrivateKey) return { ...view, privateKey: undefined }
   requireWhole(core, caller, origin)
   if (!core.settings.signingKeyExport) throw refuseExport(core, caller, origin)
-  const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', row.private_key)
-  const entry = audit(core, caller, origin, { action: 'signing_key.read', details: { key_id: row.key_id } })
+  const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', key.sealedPrivateKey)
+  const entry = audit(core, caller, origin, { action: 'signing_key.read', details: { key_id: key.keyId } })
   requireUnchanged(await commit(core, [...whileUnchanged(caller), entry], { code: 'audit_unavailable' }))
   return { ...view, privateKey }
 }
 
 function refuseExport(core: Pick<Core, 'denials'>, caller: AgentCaller, origin: Origin): Problem {
   const problem = new Problem('not_allowed', {
-    message: 'Private keys stay on this server: sign by POST /v1/sign, or ask with private_key=false.',
+    message: 'Private keys do not leave this server: sign with POST /v1/sign, or set private_key=false.',
   })
   core.denials.record(caller, origin, { action: 'signing_key.read', details: { code: problem.code } })
   return problem

@@ -4,13 +4,13 @@ import { endAgent } from './end-agent.ts'
 
 const BATCH = 100
 
-/** Agents past their expiry end as if deleted, with everything they have (decisions §5.3). */
+/** Ends agents past their expiry as if they were deleted, with everything they have (decisions.md §5.3). */
 export async function reapAgents(core: Pick<Core, 'store' | 'ids'>, signal: AbortSignal): Promise<void> {
   for (;;) {
     const expired = await core.store.agents.expired(core.store.now(), BATCH)
-    for (const row of expired) {
+    for (const agent of expired) {
       if (signal.aborted) return
-      await endAgent(core, row, 'expired', undefined, SYSTEM)
+      await endAgent(core, agent, 'expired', undefined, SYSTEM)
     }
     if (expired.length < BATCH) return
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { StoreError } from '../../store/errors.ts'
 import type { AgentCaller } from '../caller.ts'
 import { createAgent } from './create-agent.ts'
 import { deleteAgent } from './end-agent.ts'
@@ -12,7 +13,7 @@ beforeEach(async () => {
   world = await testCore()
   const { token, agent } = await createAgent(world.core, LOCAL, { name: 'bot' }, ORIGIN)
   caller = await world.caller(token)
-  const me = `bot <${agent.signing_email}> 1 +0000`
+  const me = `bot <${agent.signingEmail}> 1 +0000`
   data = Buffer.from(`tree ${'a'.repeat(40)}\nauthor ${me}\ncommitter ${me}\n\nm\n`).toString('base64')
 })
 afterEach(() => world.close())
@@ -45,7 +46,7 @@ test('an agent that is changed meanwhile gets its signature all the same', async
 test('what cannot be recorded is not handed out', async () => {
   const store = {
     ...world.core.store,
-    commit: () => Promise.reject(Object.assign(new Error('disk'), { name: 'StoreError' })),
+    commit: () => Promise.reject(new StoreError('disk')),
   }
   await expect(signObject({ ...world.core, store }, caller, { data }, ORIGIN)).rejects.toMatchObject({
     code: 'audit_unavailable',
@@ -57,5 +58,5 @@ test('a clock that was set back makes no signature older than its key', async ()
   const key = await world.core.store.agents.signingKeyOf(caller.agentId)
   world.advance(-3_600_000)
   const { createdAt } = await sign()
-  expect(createdAt).toBeGreaterThanOrEqual(Math.floor(Number(key?.created_at) / 1_000) * 1_000 - 60_000)
+  expect(createdAt).toBeGreaterThanOrEqual(Math.floor(Number(key?.createdAt) / 1_000) * 1_000 - 60_000)
 })

@@ -1,7 +1,7 @@
 import { readGitObject, type SigningPurpose } from '../../domain/git-object.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireIdentity } from '../../domain/signing-identity.ts'
-import type { SigningKeyRow } from '../../store/schema/rows.ts'
+import type { SigningKey } from '../../domain/signing-key.ts'
 import { audit } from '../audit/entry.ts'
 import { agentEnded } from '../authentication/authenticate.ts'
 import type { AgentCaller, Origin } from '../caller.ts'
@@ -21,7 +21,7 @@ export interface SignedObject {
   readonly signature: string
   readonly keyId: string
   readonly fingerprint: string
-  /** Epoch ms, whole seconds: when the signature says that it was made. */
+  /** The time in the signature: epoch ms, whole seconds. */
   readonly createdAt: number
   readonly name: string
   readonly email: string
@@ -30,8 +30,8 @@ export interface SignedObject {
 const MAX_ATTEMPTS = 3
 
 /**
- * Signs a commit or tag with the caller's own key, which stays here. The entry is durable before the signature
- * leaves, and only while the agent lives.
+ * Signs a commit or tag with the caller's own key, which stays on the server. The signature leaves only while the agent
+ * lives, and after its entry is durable.
  */
 export async function signObject(
   core: Parts,
@@ -47,7 +47,7 @@ export async function signObject(
     refuseForeign(core, caller, origin, () => requireIdentity(object, key, core.settings.signingIdentity))
     const signed = await core.keys.signWithPgpKey({ privateKey, bytes, now: core.store.now() })
     const details = {
-      key_id: key.key_id,
+      key_id: key.keyId,
       purpose,
       sha256: signed.sha256,
       [purpose === 'git-tag' ? 'object' : 'tree']: object.target,
@@ -62,28 +62,28 @@ export async function signObject(
     )
     if (outcome.done) {
       const { signature, fingerprint, createdAt } = signed
-      return { signature, keyId: key.key_id, fingerprint, createdAt, name: key.name, email: key.email }
+      return { signature, keyId: key.keyId, fingerprint, createdAt, name: key.name, email: key.email }
     }
   }
-  throw new Problem('conflict', { message: 'The agent is being changed; try again.' })
+  throw new Problem('conflict', { message: 'The agent was changed at the same time; try again.' })
 }
 
-/** Canonical only: what is recorded and what is signed must be the same bytes for every reader. */
+/** Canonical base64 only: every reader must see the same bytes in the entry and in the signature. */
 function decode(data: string): Buffer {
   const bytes = Buffer.from(data, 'base64')
   if (bytes.length === 0 || bytes.toString('base64') !== data)
-    throw invalid('"data" is not base64 (RFC 4648 §4, with padding) of at least one byte.')
+    throw invalid('"data" must be padded base64 (RFC 4648 §4) of at least one byte.')
   return bytes
 }
 
 async function openKey(
   core: Parts,
   caller: AgentCaller,
-): Promise<{ key: SigningKeyRow; privateKey: string; version: number }> {
+): Promise<{ key: SigningKey; privateKey: string; version: number }> {
   const agent = await core.store.agents.findLiving(caller.agentId)
   const key = await core.store.agents.signingKeyOf(caller.agentId)
-  if (agent === undefined || key === undefined || key.private_key === null) throw agentEnded()
-  const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', key.private_key)
+  if (agent === undefined || key === undefined || key.sealedPrivateKey === null) throw agentEnded()
+  const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', key.sealedPrivateKey)
   return { key, privateKey, version: agent.version }
 }
 

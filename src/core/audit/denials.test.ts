@@ -12,7 +12,7 @@ afterEach(() => test.close())
 const refuse = (ipAddress: string) =>
   test.core.denials.record(undefined, { ...ORIGIN, ipAddress }, { action: 'auth.failed' })
 const entries = async () =>
-  (await test.audit('auth.failed')).map((entry) => [entry.ip_address, entry.facts['repeated']])
+  (await test.audit('auth.failed')).map((entry) => [entry.ipAddress, entry.facts['repeated']])
 
 it('a flood from the addresses of one subscriber is one entry, and its count a minute later', async () => {
   for (let host = 1; host <= 100; host += 1) refuse(`2001:db8:1:2::${host.toString(16)}`)
@@ -39,6 +39,6 @@ it('from more networks than are remembered, what was counted is still told', asy
     if (network % 1_000 === 999) await test.core.store.commit([test.core.store.meta.add(`${network}`, '')])
   }
   const told = await test.core.store.audit.query({ action: 'auth.failed' }, 20_000)
-  const first = told.filter((entry) => entry.ip_address === '192.0.2.1')
-  expect(first.map((entry) => entry.details)).toEqual(['{"repeated":2}', null])
+  const first = told.filter((entry) => entry.ipAddress === '192.0.2.1')
+  expect(first.map((entry) => entry.details)).toEqual([{ repeated: 2 }, null])
 })

@@ -1,6 +1,6 @@
-import { networkOf } from '../network.ts'
 import type { Caller, Origin } from '../caller.ts'
 import type { Core } from '../context.ts'
+import { networkOf } from '../network.ts'
 import type { Denials, Entry } from '../parts.ts'
 import { audit } from './entry.ts'
 
@@ -32,7 +32,7 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
     await write({ ...one, entry: { ...one.entry, details } })
   }
 
-  /** To make room; what it has counted is still told. */
+  /** Makes room; the count of the oldest is still recorded. */
   function dropOldest(): void {
     for (const [key, one] of seen) {
       seen.delete(key)
@@ -68,7 +68,7 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
   }
 }
 
-/** Different refusals are not each other's repetition; what is sent, or the host part of an address, does not make new ones. */
+/** Different refusals have different keys. Nothing the client sends, and not the host part of its address, makes a new key. */
 function keyOf({ action, backend, details }: Entry, caller: Caller | undefined, origin: Origin): string {
   const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${backend ?? ''}`
   return `${action}|${caller?.kind === 'agent' ? caller.agentId : ''}|${networkOf(origin.ipAddress)}|${why}`

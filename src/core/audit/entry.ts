@@ -1,46 +1,42 @@
+import type { AuditTrace } from '../../domain/audit-entry.ts'
 import type { Step } from '../../store/engine/change.ts'
-import type { AuditRow } from '../../store/schema/rows.ts'
 import type { Caller, Origin } from '../caller.ts'
 import type { Core } from '../context.ts'
 import type { Entry } from '../parts.ts'
 
-type Parts = Pick<Core, 'ids' | 'store'>
-
-/** One entry as a step of the change that it records. `actor` is the agent's id, `local` or `system`. */
-export function audit(core: Parts, caller: Caller | undefined, origin: Origin, entry: Entry): Step {
-  return { op: 'insert', table: 'audit', row: auditRow(core, caller, origin, entry) }
-}
-
-function auditRow(core: Parts, caller: Caller | undefined, origin: Origin, entry: Entry): AuditRow {
+/** One entry, as a step of the change that it records. */
+export function audit(
+  core: Pick<Core, 'ids' | 'store'>,
+  caller: Caller | undefined,
+  origin: Origin,
+  entry: Entry,
+): Step {
   const own = caller?.kind === 'agent' ? caller : undefined
-  return {
+  return core.store.audit.append({
     ...traceOf(caller, origin),
     id: core.ids.body(),
     at: core.store.now(),
     action: entry.action,
     outcome: entry.outcome ?? 'ok',
-    agent_id: entry.agent?.id ?? own?.agentId ?? '',
-    agent_name: entry.agent?.name ?? own?.agentName ?? null,
-    backend: entry.backend ?? '',
-    credential_id: entry.credentialId ?? null,
-    scopes:
-      entry.scopes === undefined || typeof entry.scopes === 'string'
-        ? (entry.scopes ?? null)
-        : JSON.stringify(entry.scopes),
-    ttl_ms: entry.ttlMs ?? null,
-    metadata: entry.metadata === undefined ? null : JSON.stringify(entry.metadata),
-    details: entry.details === undefined ? null : JSON.stringify(entry.details),
-  }
+    agentId: entry.agent?.id ?? own?.agentId ?? null,
+    agentName: entry.agent?.name ?? own?.agentName ?? null,
+    backend: entry.backend ?? null,
+    credentialId: entry.credentialId ?? null,
+    scopes: entry.scopes ?? null,
+    ttlMs: entry.ttlMs ?? null,
+    metadata: entry.metadata ?? null,
+    details: entry.details ?? null,
+  })
 }
 
-/** Who did it and from where: the same columns in every entry, whether it is made here or by the set in the store. */
-export function traceOf(caller: Caller | undefined, origin: Origin) {
+/** Who did it and from where: also for the entries that the store writes itself, many at once. */
+export function traceOf(caller: Caller | undefined, origin: Origin): AuditTrace {
   return {
     actor: actorOf(caller),
-    ip_address: origin.ipAddress,
-    user_agent: origin.userAgent,
-    auth_method: caller?.method ?? null,
-    request_id: origin.requestId === '' ? null : origin.requestId,
+    ipAddress: origin.ipAddress,
+    userAgent: origin.userAgent,
+    authMethod: caller?.method ?? null,
+    requestId: origin.requestId === '' ? null : origin.requestId,
   }
 }
 

@@ -1,11 +1,11 @@
 import { ACTIONS } from '../../domain/actions.ts'
 import { nameKey } from '../../domain/agent.ts'
+import type { AuditEntry } from '../../domain/audit-entry.ts'
 import { parseDuration } from '../../domain/duration.ts'
 import { isId, lowestBodyAt } from '../../domain/ids.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
-import { invalid, Problem } from '../../domain/problems.ts'
+import { invalid } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
-import type { AuditRow } from '../../store/schema/rows.ts'
 import type { AuditFilter } from '../../store/tables/audit/filter.ts'
 import type { Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
@@ -13,13 +13,13 @@ import { findAgentId } from '../find-agent.ts'
 
 export interface AuditQuestion {
   readonly backend?: string | undefined
-  /** A name, or an id `ag_…`; also of agents that have ended. */
+  /** A name or an id `ag_…`, also of an agent that has ended. */
   readonly agent?: string | undefined
-  /** Who did it: a name or an id as above, `local` or `system`. */
+  /** Who did it: a name or an id as for `agent`, `local` or `system`. */
   readonly actor?: string | undefined
   readonly action?: string | undefined
   readonly credential?: string | undefined
-  /** ISO 8601, or a duration back from now. */
+  /** ISO 8601, or a duration before now. */
   readonly since?: string | undefined
   readonly until?: string | undefined
   readonly limit?: number | undefined
@@ -27,14 +27,14 @@ export interface AuditQuestion {
 }
 
 export interface AuditPage {
-  readonly entries: readonly AuditRow[]
+  readonly entries: readonly AuditEntry[]
   /** Undefined on the last page. */
   readonly nextCursor: string | undefined
 }
 
 const AUDIT_SCOPE = 'admin:audit:read'
 
-/** All entries for the local host and holders of `admin:audit:read`; an agent otherwise sees its own. Newest first. */
+/** All entries for the local host and holders of `admin:audit:read`; other agents see their own. Newest first. */
 export async function queryAudit(
   core: Pick<Core, 'store'>,
   caller: Caller,
@@ -50,20 +50,12 @@ export async function queryAudit(
     filter.agentId = caller.agentId
   }
   const limit = question.limit ?? DEFAULT_PAGE
-  const rows = await readRows(core, filter, limit + 1)
-  const entries = rows.slice(0, limit)
-  return { entries, nextCursor: rows.length > limit ? entries.at(-1)?.id : undefined }
+  const found = await core.store.audit.query(filter, limit + 1)
+  const entries = found.slice(0, limit)
+  return { entries, nextCursor: found.length > limit ? entries.at(-1)?.id : undefined }
 }
 
-async function readRows(core: Pick<Core, 'store'>, filter: AuditFilter, limit: number): Promise<AuditRow[]> {
-  try {
-    return await core.store.audit.query(filter, limit)
-  } catch (cause) {
-    throw new Problem('store_unavailable', { cause, retryAfterSeconds: 1 })
-  }
-}
-
-/** Undefined: nothing can match. `ownName` is that of an agent that sees no entries but its own. */
+/** Undefined when nothing can match. `ownName`: the name of an agent that sees only its own entries. */
 async function readFilter(
   core: Pick<Core, 'store'>,
   question: AuditQuestion,
@@ -71,11 +63,11 @@ async function readFilter(
 ): Promise<AuditFilter | undefined> {
   const now = core.store.now()
   if (question.action !== undefined && !(ACTIONS as readonly string[]).includes(question.action))
-    throw invalid('"action" is not one that is recorded; see the documentation of the audit.')
+    throw invalid('"action" is not an audit action; see the audit reference.')
   if (question.credential !== undefined && !isId('credential', question.credential))
-    throw invalid('"credential" is not a credential id.')
+    throw invalid('"credential" must be a credential id.')
   if (question.cursor !== undefined && !isId('audit', `aud_${question.cursor}`))
-    throw invalid('"cursor" is not one that this listing gave.')
+    throw invalid('"cursor" must be a cursor from this listing.')
   const from = question.since === undefined ? undefined : lowestBodyAt(readTime(question.since, 'since', now))
   const until =
     question.until === undefined ? undefined : lowestBodyAt(readTime(question.until, 'until', now) + 1)
@@ -95,7 +87,7 @@ async function readFilter(
   }
 }
 
-/** As it stands in the entries. Which name another's id has is not told to who sees no entries but its own. */
+/** The actor as the entries have it. An agent that sees only its own entries must not learn the ids of other names. */
 async function findActor(
   core: Pick<Core, 'store'>,
   actor: string,
@@ -103,8 +95,8 @@ async function findActor(
 ): Promise<string | undefined> {
   const key = nameKey(actor)
   if (key === 'local' || key === 'system') return key
-  const isTold = ownName === undefined || key === nameKey(ownName) || isId('agent', actor)
-  return isTold ? findAgentId(core, actor) : undefined
+  const mayResolve = ownName === undefined || key === nameKey(ownName) || isId('agent', actor)
+  return mayResolve ? findAgentId(core, actor) : undefined
 }
 
 const ISO = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
@@ -114,11 +106,11 @@ function readTime(text: string, field: string, now: number): number {
   if (duration !== undefined) return now - duration
   const time = ISO.test(text) && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(time))
-    throw invalid(`"${field}" is neither a time such as 2026-01-31T12:00:00Z nor a duration such as 24h.`)
+    throw invalid(`"${field}" must be a time such as 2026-01-31T12:00:00Z or a duration such as 24h.`)
   return time
 }
 
-/** Whether the calendar has that day: `Date.parse` takes February 30th for March 2nd. */
+/** Whether the calendar has that day: `Date.parse` reads February 30th as March 2nd. */
 function isDay(day: string): boolean {
   const time = Date.parse(day)
   return !Number.isNaN(time) && new Date(time).toISOString().slice(0, 10) === day

@@ -1,7 +1,6 @@
 import { Problem } from '../../domain/problems.ts'
 import { covers } from '../../domain/scope.ts'
 import type { AgentCaller, Caller, Origin } from '../caller.ts'
-import { isStoreError } from '../commit.ts'
 import type { Core } from '../context.ts'
 
 type Parts = Pick<Core, 'store' | 'callers' | 'denials' | 'lastUse' | 'meter'>
@@ -9,8 +8,8 @@ type Parts = Pick<Core, 'store' | 'callers' | 'denials' | 'lastUse' | 'meter'>
 const BEARER = /^[Bb]earer ([\x21-\x7e]+)$/
 
 /**
- * Who presents this `Authorization` header (RFC 6750 §2.1). Answers at once where the caller is known already
- * and the store need not be asked. Throws `unauthorized`.
+ * The caller with this `Authorization` header (RFC 6750 §2.1). Returns without a promise when the caller is cached and
+ * the generation is known. Throws `unauthorized`.
  */
 export function authenticate(
   core: Parts,
@@ -21,24 +20,13 @@ export function authenticate(
   const bearer = BEARER.exec(authorization)?.[1]
   if (bearer === undefined) throw refuse(core, origin)
   const generation = core.store.generation()
-  if (typeof generation !== 'number') return awaited(core, bearer, generation, origin)
-  const found = core.callers.find(bearer, generation)
-  return isPromise(found)
-    ? found.then((caller) => accept(core, caller, origin), asProblem)
+  const found =
+    typeof generation === 'number'
+      ? core.callers.find(bearer, generation)
+      : generation.then((current) => core.callers.find(bearer, current))
+  return found instanceof Promise
+    ? found.then((caller) => accept(core, caller, origin))
     : accept(core, found, origin)
-}
-
-async function awaited(
-  core: Parts,
-  bearer: string,
-  generation: Promise<number>,
-  origin: Origin,
-): Promise<AgentCaller> {
-  try {
-    return accept(core, await core.callers.find(bearer, await generation), origin)
-  } catch (error) {
-    return asProblem(error)
-  }
 }
 
 function accept(core: Parts, caller: AgentCaller | undefined, origin: Origin): AgentCaller {
@@ -56,16 +44,6 @@ function refuse(core: Parts, origin: Origin): Problem {
   })
 }
 
-function asProblem(error: unknown): never {
-  if (isStoreError(error))
-    throw new Problem('store_unavailable', { cause: error, detail: error.message, retryAfterSeconds: 1 })
-  throw error
-}
-
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return value instanceof Promise
-}
-
 /** Throws `insufficient_scope` unless the caller is the local host or holds `scope`. */
 export function requireScope(
   core: Pick<Core, 'denials'>,
@@ -78,22 +56,22 @@ export function requireScope(
     action: 'auth.failed',
     details: { reason: 'insufficient_scope', scope },
   })
-  throw new Problem('insufficient_scope', { message: `This needs the scope ${scope}.`, scope })
+  throw new Problem('insufficient_scope', { message: `This requires the scope ${scope}.`, scope })
 }
 
 /**
- * For what would outlive a narrowed token, or end the agent with all that it has (ADR 0019). Throws
- * `insufficient_scope`, which does not say what the agent holds besides: a narrowed token does not show that.
+ * For requests whose effect would outlive a narrowed token, or that would end the agent with everything it has (ADR
+ * 0019). Throws `insufficient_scope`, without the other scopes of the agent: a narrowed token must not reveal them.
  */
 export function requireWhole(core: Pick<Core, 'denials'>, caller: AgentCaller, origin: Origin): void {
   if (!caller.isNarrowed) return
   core.denials.record(caller, origin, { action: 'auth.failed', details: { reason: 'narrowed_token' } })
   throw new Problem('insufficient_scope', {
-    message: 'This needs a token with all scopes of its agent: log in for one without naming any.',
+    message: 'This requires a token with all scopes of its agent; log in without naming scopes.',
   })
 }
 
-/** For who was admitted, and has ended since. */
+/** For a caller whose agent has ended since it was authenticated. */
 export function agentEnded(): Problem {
   return new Problem('unauthorized', { message: 'The agent has ended.', invalidToken: true })
 }

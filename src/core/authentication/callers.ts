@@ -1,72 +1,95 @@
+import type { Agent, AgentGrant } from '../../domain/agent.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { coversAny, type HeldScopes, intersectScopes } from '../../domain/scope.ts'
-import type { AgentGrantRow, AgentRow } from '../../store/schema/rows.ts'
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
-import { heldScopes, livingGrants, readScopes } from '../held-scopes.ts'
-import type { Callers } from '../parts.ts'
+import { heldScopes, livingGrants } from '../held-scopes.ts'
+import type { Callers, Client } from '../parts.ts'
 
+/** What a bearer or a client id stands for. */
 interface Known {
-  caller: AgentCaller
-  /** Epoch ms at which a part of it ends: the token, the agent, or an extra grant. */
-  validUntil: number
+  readonly caller: AgentCaller
+  /** Epoch ms at which the first part of it ends: the token, the agent, or an extra grant. */
+  readonly validUntil: number
+  /** For a client id only. */
+  readonly client?: Client
 }
 
 interface TokenPart {
-  method: AgentCaller['method']
-  /** Undefined: all that the agent has. */
-  scopes: readonly string[] | undefined
-  expiresAt: number
+  readonly method: AgentCaller['method']
+  /** Undefined: all scopes that the agent holds. */
+  readonly scopes: readonly string[] | undefined
+  readonly expiresAt: number
 }
 
 const MAX_KNOWN = 20_000
+const NEVER = Number.POSITIVE_INFINITY
+const OPAQUE: TokenPart = { method: 'opaque', scopes: undefined, expiresAt: NEVER }
+/** The method is set once the client has proven who it is. */
+const CLIENT: TokenPart = { method: 'client_secret_basic', scopes: undefined, expiresAt: NEVER }
 
 type Parts = Pick<Core, 'store' | 'hasher' | 'keys' | 'issuerKeys' | 'settings'>
 
 export function createCallers(core: Parts): Callers {
-  const known = new Map<string, Known>()
+  /** By the fingerprint of a bearer or by a client id, which never look alike. */
+  const all = new Map<string, Known>()
+
+  function recall(key: string, generation: number): Known | undefined {
+    const known = all.get(key)
+    if (known === undefined) return undefined
+    if (known.caller.generation >= generation && known.validUntil > core.store.now()) return known
+    all.delete(key)
+    return undefined
+  }
+
+  function remember(key: string, known: Known): void {
+    if (all.size >= MAX_KNOWN) all.clear()
+    all.set(key, known)
+  }
 
   async function load(bearer: string, key: string, generation: number): Promise<AgentCaller | undefined> {
-    const opaque = core.keys.isBearerForm(bearer)
-    const found = opaque
+    const found = core.keys.isBearerForm(bearer)
       ? await fromOpaque(core, bearer, generation)
       : await fromJwt(core, bearer, generation)
-    if (found === undefined) return undefined
-    if (known.size >= MAX_KNOWN) known.clear()
-    known.set(key, found)
-    return found.caller
+    if (found !== undefined) remember(key, found)
+    return found?.caller
   }
 
   return {
     find(bearer, generation) {
       if (bearer.length > MAX_JWT_BYTES) return undefined
       const key = core.keys.fingerprint(bearer)
-      const cached = known.get(key)
-      if (
-        cached !== undefined &&
-        cached.caller.generation >= generation &&
-        cached.validUntil > core.store.now()
-      )
-        return cached.caller
-      known.delete(key)
+      const known = recall(key, generation)
+      if (known !== undefined) return known.caller
       if (!core.keys.isBearerForm(bearer) && !bearer.startsWith('eyJ')) return undefined
       return load(bearer, key, generation)
     },
-    async refresh(caller, generation) {
-      const row = await core.store.agents.findLiving(caller.agentId)
-      if (!isAlive(core, row)) return undefined
-      const scopes = caller.method === 'opaque' ? undefined : caller.scopes
-      return (await build(core, row, { method: caller.method, scopes, expiresAt: NEVER }, generation)).caller
+    async refresh({ agentId, method, scopes }, generation) {
+      const agent = await core.store.agents.findLiving(agentId)
+      if (!isAlive(core, agent)) return undefined
+      const token = { method, scopes: method === 'opaque' ? undefined : scopes, expiresAt: NEVER }
+      const grants = await core.store.agents.grantsOf(agentId)
+      return build(core, { agent, grants, token, generation }).caller
+    },
+    knownClient: (clientId, generation) => recall(clientId, generation)?.client,
+    async readClient(clientId, generation) {
+      const agent = await core.store.agents.findByClient(clientId)
+      // Also for an unknown client, so that the time of the answer does not tell it from a known one.
+      const grants = await core.store.agents.grantsOf(agent?.id ?? '')
+      if (!isAlive(core, agent)) return undefined
+      const { caller, validUntil, grantsEndAt } = build(core, { agent, grants, token: CLIENT, generation })
+      const client = { agent, caller, grantsEndAt }
+      remember(clientId, { caller, validUntil, client })
+      return client
     },
   }
 }
 
-const NEVER = Number.POSITIVE_INFINITY
-
 async function fromOpaque(core: Parts, bearer: string, generation: number): Promise<Known | undefined> {
-  const row = await core.store.agents.findByBearer(core.hasher.hash(bearer))
-  if (!isAlive(core, row) || !core.hasher.matches(bearer, row.bearer_hash)) return undefined
-  return build(core, row, { method: 'opaque', scopes: undefined, expiresAt: NEVER }, generation)
+  const agent = await core.store.agents.findByBearer(core.hasher.hash(bearer))
+  if (!isAlive(core, agent) || !core.hasher.matches(bearer, agent.bearerHash)) return undefined
+  const grants = await core.store.agents.grantsOf(agent.id)
+  return build(core, { agent, grants, token: OPAQUE, generation })
 }
 
 async function fromJwt(core: Parts, bearer: string, generation: number): Promise<Known | undefined> {
@@ -74,51 +97,63 @@ async function fromJwt(core: Parts, bearer: string, generation: number): Promise
   const now = core.store.now()
   const usable = keySet.verifying.filter((key) => key.retiresAt === null || key.retiresAt > now)
   const { issuer } = core.settings
-  const token = await core.keys.verifyAccessToken(bearer, usable, { issuer, audience: issuer, now })
-  if (token === undefined || keySet.revoked.has(token.jti)) return undefined
-  const row = await core.store.agents.findLiving(token.agentId)
-  if (!isAlive(core, row) || row.client_id !== token.clientId || row.id !== token.subject) return undefined
-  const retires = usable.find((key) => key.kid === token.kid)?.retiresAt ?? NEVER
-  return build(
-    core,
-    row,
-    { method: 'jwt', scopes: token.scopes, expiresAt: Math.min(token.expiresAt, retires) },
-    generation,
-  )
+  const verified = await core.keys.verifyAccessToken(bearer, usable, { issuer, audience: issuer, now })
+  if (verified === undefined || keySet.revoked.has(verified.jti)) return undefined
+  const agent = await core.store.agents.findLiving(verified.agentId)
+  if (!isAlive(core, agent) || agent.clientId !== verified.clientId || agent.id !== verified.subject)
+    return undefined
+  const retires = usable.find((key) => key.kid === verified.kid)?.retiresAt ?? NEVER
+  const token = {
+    method: 'jwt',
+    scopes: verified.scopes,
+    expiresAt: Math.min(verified.expiresAt, retires),
+  } as const
+  const grants = await core.store.agents.grantsOf(agent.id)
+  return build(core, { agent, grants, token, generation })
 }
 
-async function build(core: Parts, row: AgentRow, token: TokenPart, generation: number): Promise<Known> {
-  const now = core.store.now()
-  const grants = livingGrants(await core.store.agents.grantsOf(row.id), now)
-  const own = heldScopes(row, grants)
-  const ends = [token.expiresAt, row.expires_at, ...grants.map((grant) => grant.expires_at)]
-  const scopes = token.scopes === undefined ? own : intersectScopes(token.scopes, own)
+interface Found {
+  readonly agent: Agent
+  /** Also those that have expired. */
+  readonly grants: readonly AgentGrant[]
+  readonly token: TokenPart
+  readonly generation: number
+}
+
+function build(
+  core: Parts,
+  { agent, grants, token, generation }: Found,
+): Known & { readonly grantsEndAt: number } {
+  const living = livingGrants(grants, core.store.now())
+  const held = heldScopes(agent, living)
+  const scopes = token.scopes === undefined ? held : intersectScopes(token.scopes, held)
+  const grantsEndAt = Math.min(...living.map((grant) => grant.expiresAt ?? NEVER))
   const caller: AgentCaller = {
     kind: 'agent',
-    agentId: row.id,
-    agentName: row.name,
-    version: row.version,
+    agentId: agent.id,
+    agentName: agent.name,
+    version: agent.version,
     scopes,
-    isNarrowed: token.scopes !== undefined && !own.every((scope) => coversAny(scopes, scope)),
-    timed: timedParts(row, grants),
-    agentExpiresAt: row.expires_at,
-    createdAt: row.created_at,
-    policy: row.policy,
-    clientId: row.client_id,
+    isNarrowed: token.scopes !== undefined && !held.every((scope) => coversAny(scopes, scope)),
+    timed: timedParts(agent, living),
+    agentExpiresAt: agent.expiresAt,
+    createdAt: agent.createdAt,
+    policy: agent.policy,
+    clientId: agent.clientId,
     method: token.method,
     generation,
   }
-  return { caller, validUntil: Math.min(...ends.map((end) => end ?? NEVER)) }
+  return { caller, validUntil: Math.min(token.expiresAt, agent.expiresAt ?? NEVER, grantsEndAt), grantsEndAt }
 }
 
-function timedParts(row: AgentRow, grants: readonly AgentGrantRow[]): HeldScopes[] {
-  if (grants.every((grant) => grant.expires_at === null)) return []
+function timedParts(agent: Agent, grants: readonly AgentGrant[]): HeldScopes[] {
+  if (grants.every((grant) => grant.expiresAt === null)) return []
   return [
-    { scopes: readScopes(row.scopes), until: NEVER },
-    ...grants.map((grant) => ({ scopes: readScopes(grant.scopes), until: grant.expires_at ?? NEVER })),
+    { scopes: agent.scopes, until: NEVER },
+    ...grants.map((grant) => ({ scopes: grant.scopes, until: grant.expiresAt ?? NEVER })),
   ]
 }
 
-function isAlive(core: Parts, row: AgentRow | undefined): row is AgentRow {
-  return row !== undefined && (row.expires_at === null || row.expires_at > core.store.now())
+function isAlive(core: Parts, agent: Agent | undefined): agent is Agent {
+  return agent !== undefined && (agent.expiresAt === null || agent.expiresAt > core.store.now())
 }

@@ -1,27 +1,32 @@
+import type { AgentGrant } from '../../domain/agent.ts'
 import { requireLifetime } from '../../domain/duration.ts'
+import type { Enrollment } from '../../domain/enrollment.ts'
 import { COLLECT_MS } from '../../domain/limits.ts'
 import { Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
-import type { AgentGrantRow } from '../../store/schema/rows.ts'
+import type { Step } from '../../store/engine/change.ts'
 import { prepareAgent, requireHeld } from '../agents/create-agent.ts'
 import { actorOf, audit } from '../audit/entry.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { readScopes } from '../held-scopes.ts'
-import { answerOf, decisionRefused, type Enrollment, findPending } from './pending-enrollment.ts'
+import { TAKEN } from './judge-enrollment.ts'
+import { answerOf, decisionRefused, findPending } from './pending-enrollment.ts'
 
 export interface ApproveCommand {
-  /** Instead of the asked ones. */
+  /** Instead of the requested ones. */
   readonly scopes?: readonly string[] | undefined
-  /** A duration as it was written: of the agent, or of the extra scopes. */
+  /** Lifetime of the agent or of the extra scopes: a duration as it was written. */
   readonly expires_in?: string | undefined
   readonly note?: string | undefined
 }
 
 type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials'>
 
-interface Decision {
+interface Approval {
+  readonly caller: Caller
+  readonly origin: Origin
+  readonly enrollment: Enrollment
   readonly scopes: readonly string[]
   readonly lifetimeMs: number | undefined
   readonly note: string | null
@@ -29,7 +34,7 @@ interface Decision {
 
 /**
  * Throws `enrollment_not_found`, `gone` when it has expired, `conflict` when it is decided or its name is
- * taken, `invalid_request`, and `insufficient_scope` for what the caller does not hold, or not for so long.
+ * taken, `invalid_request`, and `insufficient_scope` for scopes that the caller does not hold, or not for that long.
  */
 export async function approveEnrollment(
   core: Parts,
@@ -38,100 +43,77 @@ export async function approveEnrollment(
   command: ApproveCommand,
   origin: Origin,
 ): Promise<Enrollment> {
-  const row = await findPending(core, id)
-  const scopes = [...new Set(command.scopes ?? readScopes(row.scopes))]
+  const enrollment = await findPending(core, id)
+  const scopes = [...new Set(command.scopes ?? enrollment.scopes)]
   requireScopes(scopes)
-  const asked = row.lifetime_ms ?? undefined
+  const asked = enrollment.lifetimeMs ?? undefined
   const lifetimeMs =
     command.expires_in === undefined ? asked : requireLifetime(command.expires_in, 'expires_in')
   requireHeld(core, caller, { scopes, lifetimeMs }, origin)
-  const decision = { scopes, lifetimeMs, note: command.note ?? null }
-  return row.agent_id === null
-    ? approveAgent(core, caller, row, decision, origin)
-    : approveAmendment(core, caller, row, row.agent_id, decision, origin)
+  const approval = { caller, origin, enrollment, scopes, lifetimeMs, note: command.note ?? null }
+  const { agentId } = enrollment
+  return agentId === null ? approveAgent(core, approval) : approveAmendment(core, approval, agentId)
 }
 
-function decided(core: Parts, caller: Caller, { scopes, lifetimeMs, note }: Decision) {
+function decisionOf(core: Parts, { caller, scopes, lifetimeMs, note }: Approval) {
   return {
     status: 'approved',
-    scopes: JSON.stringify(scopes),
-    lifetime_ms: lifetimeMs ?? null,
-    decided_at: core.store.now(),
-    decided_by: actorOf(caller),
-    decision_note: note,
-  }
+    scopes,
+    lifetimeMs: lifetimeMs ?? null,
+    decidedAt: core.store.now(),
+    decidedBy: actorOf(caller),
+    decisionNote: note,
+  } as const
 }
 
-async function approveAgent(
-  core: Parts,
-  caller: Caller,
-  row: Enrollment,
-  decision: Decision,
-  origin: Origin,
-): Promise<Enrollment> {
-  const { scopes, lifetimeMs } = decision
-  const taken = new Problem('conflict', { message: 'An agent of this name exists already.' })
-  if ((await core.store.agents.findByName(row.name_key)) !== undefined) throw taken
-  const publicJwk = JSON.parse(row.public_jwk ?? 'null') as Record<string, unknown>
-  const plan = { name: row.name, scopes, lifetimeMs, publicJwk, createdBy: actorOf(caller) }
-  const made = await prepareAgent(core, plan)
+async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment> {
+  const { caller, origin, enrollment, scopes, lifetimeMs } = approval
+  const { id, name, publicJwk } = enrollment
+  const taken = new Problem('conflict', { message: TAKEN })
+  if ((await core.store.agents.findByName(name)) !== undefined) throw taken
+  const createdBy = actorOf(caller)
+  const made = await prepareAgent(core, { name, scopes, lifetimeMs, publicJwk, createdBy })
   const { agent } = made
-  const base = decided(core, caller, decision)
-  const set = {
+  const base = decisionOf(core, approval)
+  const decision = {
     ...base,
-    agent_id: agent.id,
-    answer: core.sealer.seal('enrollments', row.id, 'answer', answerOf(made)),
-    collect_until: base.decided_at + COLLECT_MS,
+    agentId: agent.id,
+    sealedAnswer: core.sealer.seal('enrollments', id, 'answer', answerOf(made)),
+    collectUntil: base.decidedAt + COLLECT_MS,
   }
-  const details = { enrollment_id: row.id, expires_at: agent.expires_at }
+  const details = { enrollment_id: id, expires_at: agent.expiresAt }
   const outcome = await commit(core, [
-    core.store.enrollments.decide(row.id, set),
+    core.store.enrollments.decide(id, decision),
     ...whileUnchanged(caller),
     ...made.steps,
-    audit(core, caller, origin, {
-      action: 'enrollment.approved',
-      agent,
-      scopes,
-      details: noted(details, decision),
-    }),
+    approvedEntry(core, approval, agent, details),
     audit(core, caller, origin, { action: 'agent.created', agent, scopes, details }),
   ])
   requireUnchanged(outcome)
-  if (!outcome.done) throw outcome.reason === 'unique' ? taken : await decisionRefused(core, row.id, outcome)
-  return { ...row, ...set }
+  if (!outcome.done) throw outcome.reason === 'unique' ? taken : await decisionRefused(core, id, outcome)
+  return { ...enrollment, ...decision }
 }
 
 /** The extra scopes are a grant of their own, so that they can end by themselves. */
-async function approveAmendment(
-  core: Parts,
-  caller: Caller,
-  row: Enrollment,
-  agentId: string,
-  decision: Decision,
-  origin: Origin,
-): Promise<Enrollment> {
-  const { scopes, lifetimeMs } = decision
-  const set = decided(core, caller, decision)
-  const grant: AgentGrantRow = {
+async function approveAmendment(core: Parts, approval: Approval, agentId: string): Promise<Enrollment> {
+  const { caller, origin, enrollment, scopes, lifetimeMs } = approval
+  const { id, name } = enrollment
+  const decision = decisionOf(core, approval)
+  const grant: AgentGrant = {
     id: core.ids.body(),
-    agent_id: agentId,
-    scopes: set.scopes,
-    created_at: set.decided_at,
-    expires_at: lifetimeMs === undefined ? null : set.decided_at + lifetimeMs,
+    agentId,
+    scopes,
+    createdAt: decision.decidedAt,
+    expiresAt: lifetimeMs === undefined ? null : decision.decidedAt + lifetimeMs,
   }
-  const agent = { id: agentId, name: row.name }
-  const details = { enrollment_id: row.id, expires_at: grant.expires_at }
+  const agent = { id: agentId, name }
+  const details = { enrollment_id: id, expires_at: grant.expiresAt }
   const outcome = await commit(core, [
-    core.store.enrollments.decide(row.id, set),
+    core.store.enrollments.decide(id, decision),
     ...whileUnchanged(caller),
     ...core.store.agents.touch(agentId),
-    { op: 'insert', table: 'agent_grants', row: grant },
-    audit(core, caller, origin, {
-      action: 'enrollment.approved',
-      agent,
-      scopes,
-      details: noted(details, decision),
-    }),
+    core.store.agents.insertGrant(grant),
+    approvedEntry(core, approval, agent, details),
     audit(core, caller, origin, {
       action: 'agent.scopes_changed',
       agent,
@@ -140,10 +122,20 @@ async function approveAmendment(
     }),
   ])
   requireUnchanged(outcome)
-  if (!outcome.done) throw await decisionRefused(core, row.id, outcome)
-  return { ...row, ...set }
+  if (!outcome.done) throw await decisionRefused(core, id, outcome)
+  return { ...enrollment, ...decision }
 }
 
-function noted(details: Record<string, unknown>, { note }: Decision): Record<string, unknown> {
-  return note === null ? details : { ...details, note }
+function approvedEntry(
+  core: Parts,
+  { caller, origin, scopes, note }: Approval,
+  agent: { readonly id: string; readonly name: string },
+  details: Record<string, unknown>,
+): Step {
+  return audit(core, caller, origin, {
+    action: 'enrollment.approved',
+    agent,
+    scopes,
+    details: note === null ? details : { ...details, note },
+  })
 }

@@ -34,12 +34,12 @@ describe('approving', () => {
     const made = await test.core.store.agents.findByName('bot')
     expect(row).toMatchObject({
       status: 'approved',
-      agent_id: made?.id,
-      decided_by: 'local',
-      decision_note: 'fine',
+      agentId: made?.id,
+      decidedBy: 'local',
+      decisionNote: 'fine',
     })
-    expect(made).toMatchObject({ scopes: '["db:read"]', expires_at: null, policy: null, created_by: 'local' })
-    expect(row.answer).toMatch(/^s1\./)
+    expect(made).toMatchObject({ scopes: ['db:read'], expiresAt: null, policy: null, createdBy: 'local' })
+    expect(row.sealedAnswer).toMatch(/^s1\./)
     expect((await test.audit('enrollment.approved'))[0]?.facts).toMatchObject({
       enrollment_id: row.id,
       note: 'fine',
@@ -51,9 +51,9 @@ describe('approving', () => {
     const { id } = await ask()
     const row = await approve(id, { scopes: ['db:read:x', 'other:y'], expires_in: '1h30m' })
     const made = await test.core.store.agents.findByName('bot')
-    expect(JSON.parse(row.scopes)).toEqual(['db:read:x', 'other:y'])
-    expect(made?.scopes).toBe(row.scopes)
-    expect((made?.expires_at ?? 0) - (made?.created_at ?? 0)).toBe(1.5 * HOUR_MS)
+    expect(row.scopes).toEqual(['db:read:x', 'other:y'])
+    expect(made?.scopes).toEqual(row.scopes)
+    expect((made?.expiresAt ?? 0) - (made?.createdAt ?? 0)).toBe(1.5 * HOUR_MS)
   })
 
   it.each([['0s'], ['-1h'], ['1.5h'], ['soon'], ['']])('refuses to last %j', async (expires_in) => {
@@ -74,7 +74,7 @@ describe('approving', () => {
         code: 'insufficient_scope',
       })
     }
-    expect((await approve((await ask()).id, {}, caller)).decided_by).toBe(caller.agentId)
+    expect((await approve((await ask()).id, {}, caller)).decidedBy).toBe(caller.agentId)
     expect((await test.audit('agent.created')).length).toBe(2)
   })
 
@@ -106,7 +106,7 @@ describe('approving', () => {
     )
     await expect(approve(id)).rejects.toMatchObject({
       code: 'conflict',
-      message: expect.stringMatching(/decided already/),
+      message: expect.stringMatching(/already been decided/),
     })
     expect(await test.core.store.agents.findByName('bot')).toBeUndefined()
   })
@@ -116,7 +116,7 @@ describe('approving', () => {
     await agent('Bot', [])
     await expect(approve(id)).rejects.toMatchObject({
       code: 'conflict',
-      message: expect.stringMatching(/name exists/),
+      message: expect.stringMatching(/name already exists/),
     })
     await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
     test.before(
@@ -125,7 +125,7 @@ describe('approving', () => {
     )
     await expect(approve(id)).rejects.toMatchObject({
       code: 'conflict',
-      message: expect.stringMatching(/name exists/),
+      message: expect.stringMatching(/name already exists/),
     })
     await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
     expect((await approve(id)).status).toBe('approved')
@@ -187,10 +187,10 @@ describe('asking for more', () => {
     expect((await bot.caller()).version).toBeGreaterThan(version)
     expect(await test.core.store.agents.grantsOf(before.agentId)).toHaveLength(1)
     const changes = await test.audit('agent.scopes_changed')
-    expect(changes.map((one) => [one.agent_name, one.scopes, one.facts['change']])).toEqual([
-      ['bot', '["db:write"]', 'added'],
-      ['bot', '["admin:keys:read"]', 'added'],
-      ['bot', '["admin:keys:read"]', 'expired'],
+    expect(changes.map((one) => [one.agentName, one.scopes, one.facts['change']])).toEqual([
+      ['bot', ['db:write'], 'added'],
+      ['bot', ['admin:keys:read'], 'added'],
+      ['bot', ['admin:keys:read'], 'expired'],
     ])
   })
 
@@ -203,8 +203,8 @@ describe('asking for more', () => {
       ORIGIN,
     )
     await approve(row.id)
-    const [grant] = await test.core.store.agents.grantsOf(row.agent_id ?? '')
-    expect((grant?.expires_at ?? 0) - (grant?.created_at ?? 0)).toBe(600_000)
+    const [grant] = await test.core.store.agents.grantsOf(row.agentId ?? '')
+    expect((grant?.expiresAt ?? 0) - (grant?.createdAt ?? 0)).toBe(600_000)
   })
 
   it('is nothing that an approver can give without holding it', async () => {
@@ -265,7 +265,7 @@ describe('listing', () => {
     expect((await listPending(test.core, {})).enrollments.map((row) => row.name)).toEqual(['a', 'c'])
     const rejected = await listPending(test.core, { status: 'rejected' })
     expect(rejected.enrollments).toMatchObject([
-      { name: 'b', decision_note: 'unknown machine', decided_by: 'local' },
+      { name: 'b', decisionNote: 'unknown machine', decidedBy: 'local' },
     ])
   })
 })

@@ -95,14 +95,14 @@ describe('policies', () => {
     await start(entries)
     const row = await ask(name, { scopes })
     expect(row.status).toBe(status)
-    const agent = await test.core.store.agents.findByName(row.name_key)
+    const agent = await test.core.store.agents.findByName(row.name)
     if (result instanceof RegExp) {
       expect(row.note).toMatch(result)
       expect(agent).toBeUndefined()
-      expect(row.answer).toBeNull()
+      expect(row.sealedAnswer).toBeNull()
     } else {
-      expect(JSON.parse(row.scopes)).toEqual(result)
-      expect(JSON.parse(agent?.scopes ?? '')).toEqual(result)
+      expect(row.scopes).toEqual(result)
+      expect(agent?.scopes).toEqual(result)
       expect(agent?.policy).toBe('ci')
     }
   })
@@ -125,11 +125,11 @@ describe('policies', () => {
     const row = await ask('ci-1', { metadata: { run: 7 } })
     const agent = await test.core.store.agents.findByName('ci-1')
     expect(agent).toMatchObject({
-      id: row.agent_id,
-      created_by: 'system',
+      id: row.agentId,
+      createdBy: 'system',
     })
-    expect(JSON.parse(agent?.public_jwk ?? '')).toEqual(publicKey)
-    expect((agent?.expires_at ?? 0) - (agent?.created_at ?? 0)).toBe(HOUR)
+    expect(agent?.publicJwk).toEqual(publicKey)
+    expect((agent?.expiresAt ?? 0) - (agent?.createdAt ?? 0)).toBe(HOUR)
     const entries = (await test.audit()).filter((one) => one.action !== 'auth.failed')
     expect(entries.map((one) => [one.action, one.actor])).toEqual([
       ['enrollment.requested', 'system'],
@@ -137,7 +137,7 @@ describe('policies', () => {
       ['agent.created', 'system'],
     ])
     expect(entries.map((one) => one.facts['policy'])).toEqual(['ci', 'ci', 'ci'])
-    expect(entries[0]?.metadata).toBe('{"run":7}')
+    expect(entries[0]?.metadata).toEqual({ run: 7 })
     expect(JSON.stringify([entries, row])).not.toMatch(/ck[rs]_/)
   })
 
@@ -151,7 +151,7 @@ describe('policies', () => {
       'pending',
       'pending',
     ])
-    expect(asked.find((row) => row.status === 'pending')?.note).toMatch(/as many agents as it may have/)
+    expect(asked.find((row) => row.status === 'pending')?.note).toMatch(/maximum number of agents/)
     expect(await test.core.store.agents.countByPolicy('ci')).toBe(2)
   })
 
@@ -173,8 +173,8 @@ describe('policies', () => {
     const row = await ask('ci-1')
     expect(row).toMatchObject({
       status: 'pending',
-      note: 'An agent of this name exists already.',
-      answer: null,
+      note: 'An agent with this name already exists.',
+      sealedAnswer: null,
     })
     expect((await test.audit('agent.created')).length).toBe(1)
   })
@@ -187,7 +187,7 @@ describe('policies', () => {
 
   it('offers the policy’s scopes to the administrator where none were asked', async () => {
     await start([{ ...ci, auto_approve: false }])
-    expect(JSON.parse((await ask('ci-1')).scopes)).toEqual(ci.scopes)
+    expect((await ask('ci-1')).scopes).toEqual(ci.scopes)
   })
 })
 
@@ -205,7 +205,7 @@ describe('names', () => {
     await createAgent(test.core, LOCAL, { name: 'Bot' }, ORIGIN)
     expect(await ask('bot')).toMatchObject({
       status: 'pending',
-      note: expect.stringContaining('exists already'),
+      note: expect.stringContaining('already exists'),
     })
   })
 

@@ -1,124 +1,126 @@
 import { nameKey } from '../../domain/agent.ts'
+import { type Enrollment, enrollmentStatusAt, UNDECIDED } from '../../domain/enrollment.ts'
 import { COLLECT_MS, ENROLLMENT_MS, MINUTE_MS } from '../../domain/limits.ts'
-import { networkOf } from '../network.ts'
 import type { Admission } from '../../domain/policy.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
-import { type CreatedAgent, prepareAgent } from '../agents/create-agent.ts'
+import { type CreatedAgent, type PreparedAgent, prepareAgent } from '../agents/create-agent.ts'
 import { audit } from '../audit/entry.ts'
 import type { Origin } from '../caller.ts'
 import { commit, commitOrConflict } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { networkOf } from '../network.ts'
 import { takeOrRefuse } from '../rates.ts'
-import { serialize } from '../serialize.ts'
 import {
-  admissionTurn,
   boundsNote,
+  countAdmission,
   fullNote,
   judgeEnrollment,
   reservedNote,
   TAKEN,
 } from './judge-enrollment.ts'
-import { answerOf, type Enrollment, statusOf, UNDECIDED } from './pending-enrollment.ts'
+import { answerOf } from './pending-enrollment.ts'
 
 export interface EnrollCommand {
   readonly name: string
   readonly scopes?: readonly string[] | undefined
   /** An Ed25519 or P-256 public JWK. */
   readonly public_key: unknown
-  /** Bounded already. */
+  /** Its size has been checked. */
   readonly metadata?: Record<string, unknown> | undefined
 }
 
 type Parts = Pick<
   Core,
-  'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials' | 'rates' | 'log'
+  'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials' | 'rates' | 'serialize' | 'log'
 >
+
+/** One request to enroll. */
+interface Attempt {
+  readonly command: EnrollCommand
+  readonly origin: Origin
+  /** The enrollment it would leave pending. */
+  readonly enrollment: Enrollment
+}
+
 type Approval = Extract<Admission, { decision: 'approve' }>
 
 /**
- * Anybody may ask. What stands against it is written down for the administrator; the caller hears only of the
- * form of what was sent (decisions §5.4). A key that asks again gets what it has. Throws `invalid_request` and
+ * Anybody may enroll. Objections are noted for the administrator; the caller learns only about the form of its request
+ * (decisions.md §5.4). A key that asks again gets the enrollment it already has. Throws `invalid_request` and
  * `rate_limited`.
  */
 export async function enroll(core: Parts, command: EnrollCommand, origin: Origin): Promise<Enrollment> {
   const now = core.store.now()
   const rate = { count: core.settings.enrollmentsPerMinute, perMs: MINUTE_MS }
-  const message = 'Enrollments are being asked for faster than is allowed here.'
+  const message = 'Too many enrollments from this network; try again later.'
   takeOrRefuse(core.rates, `enroll|${networkOf(origin.ipAddress)}`, rate, now, message)
-  const row = draft(core, command, origin, now)
-  // One after the other, so that a key which asks again while its first request is under way finds that one.
-  return serialize(core.rates, `enroll|${row.fingerprint}`, async () => {
-    const known = await findSame(core, row, command, now)
-    return known ?? (await ask(core, row, command, origin))
-  })
+  const attempt = { command, origin, enrollment: draft(core, command, origin, now) }
+  // Serialized, so that a key that asks again while its first request is running finds that request.
+  return core.serialize(
+    `enroll|${attempt.enrollment.fingerprint}`,
+    async () => (await findSame(core, attempt, now)) ?? (await decide(core, attempt)),
+  )
 }
 
 /**
- * The enrollment that this key has already: whoever lost the reply asks again, and a second agent of the name
- * could not be approved. With its public key alone nobody collects anything.
+ * The enrollment that this key already has. A client that lost the reply asks again, and a second agent with the same
+ * name could not be approved. The public key alone collects nothing.
  */
 async function findSame(
   core: Parts,
-  { name_key, fingerprint }: Enrollment,
-  { scopes }: EnrollCommand,
+  { command, enrollment }: Attempt,
   now: number,
 ): Promise<Enrollment | undefined> {
-  const wanted = scopes === undefined ? undefined : JSON.stringify([...new Set(scopes)])
-  const open = await core.store.enrollments.openOf(fingerprint ?? '')
-  return open.find((row) => {
-    const status = row.type === 'enroll' && row.name_key === name_key ? statusOf(row, now) : 'expired'
-    // What was asked is no longer known once it is approved.
-    return status === 'approved' || (status === 'pending' && (wanted ?? row.scopes) === row.scopes)
+  const wanted = command.scopes === undefined ? undefined : JSON.stringify([...new Set(command.scopes)])
+  const open = await core.store.enrollments.openOf(enrollment.fingerprint ?? '')
+  return open.find((known) => {
+    if (known.type !== 'enroll' || nameKey(known.name) !== nameKey(enrollment.name)) return false
+    const status = enrollmentStatusAt(known, now)
+    // An approved enrollment holds the granted scopes, no longer the requested ones.
+    if (status !== 'pending') return status === 'approved'
+    return wanted === undefined || wanted === JSON.stringify(known.scopes)
   })
 }
 
-async function ask(
-  core: Parts,
-  row: Enrollment,
-  command: EnrollCommand,
-  origin: Origin,
-): Promise<Enrollment> {
-  const { admission, scopes, note } = await judgeEnrollment(core, command)
-  const asked = { ...row, scopes: JSON.stringify(scopes) }
-  if (admission.decision === 'wait' || note !== '')
-    return leavePending(core, asked, note, admission.policy?.name, command, origin)
-  // One after the other, so that the number of agents that is counted is the number that there is.
-  return serialize(core.rates, `admit|${admission.policy.name}`, async () => {
-    const refusal = await admit(core, asked, admission, command, origin)
-    return typeof refusal === 'string'
-      ? leavePending(core, asked, refusal, admission.policy.name, command, origin)
-      : refusal
+async function decide(core: Parts, attempt: Attempt): Promise<Enrollment> {
+  const { admission, scopes, note } = await judgeEnrollment(core, attempt.command)
+  const policy = admission.policy?.name
+  const asked = { ...attempt, enrollment: { ...attempt.enrollment, scopes } }
+  if (admission.decision === 'wait' || note !== '') return leavePending(core, asked, { note, policy })
+  // Serialized, so that the counted number of agents is the real one.
+  return core.serialize(`admit|${admission.policy.name}`, async () => {
+    const admitted = await admit(core, asked, admission)
+    return typeof admitted === 'string' ? leavePending(core, asked, { note: admitted, policy }) : admitted
   })
 }
 
-/** The form of everything. A reserved name is well-formed: that it is reserved is for the administrator. */
+/** Checks the form of everything. A reserved name is well-formed: the administrator refuses it. */
 function draft(core: Parts, command: EnrollCommand, origin: Origin, now: number): Enrollment {
   reservedNote(command.name)
   if (command.scopes !== undefined) requireScopes(command.scopes)
   const key = core.keys.checkPublicJwk(command.public_key)
-  if (key === undefined) throw invalid('"public_key" is not an Ed25519 or P-256 public JWK.')
+  if (key === undefined) throw invalid('"public_key" must be an Ed25519 or P-256 public JWK.')
   return {
     id: core.ids.id('enrollment'),
     type: 'enroll',
     name: command.name,
-    name_key: nameKey(command.name),
-    agent_id: null,
-    scopes: '[]',
-    public_jwk: JSON.stringify(key.jwk),
+    agentId: null,
+    scopes: [],
+    publicJwk: { ...key.jwk },
     fingerprint: key.thumbprint,
-    metadata: command.metadata === undefined ? null : JSON.stringify(command.metadata),
+    metadata: command.metadata ?? null,
     reason: null,
-    lifetime_ms: null,
-    ip_address: origin.ipAddress,
-    created_at: now,
-    expires_at: now + ENROLLMENT_MS,
+    lifetimeMs: null,
+    ipAddress: origin.ipAddress,
+    createdAt: now,
+    expiresAt: now + ENROLLMENT_MS,
     ...UNDECIDED,
   }
 }
 
-/** Throws `rate_limited` while as many wait for a decision as may. */
+/** Throws `rate_limited` when the maximum number of enrollments is already waiting for a decision. */
 export async function requireRoom(core: Pick<Core, 'store' | 'settings'>): Promise<void> {
   const most = core.settings.maxPendingEnrollments
   if ((await core.store.enrollments.countPending(most)) < most) return
@@ -130,17 +132,14 @@ export async function requireRoom(core: Pick<Core, 'store' | 'settings'>): Promi
 
 async function leavePending(
   core: Parts,
-  row: Enrollment,
-  note: string,
-  policy: string | undefined,
-  command: EnrollCommand,
-  origin: Origin,
+  attempt: Attempt,
+  { note, policy }: { note: string; policy: string | undefined },
 ): Promise<Enrollment> {
   await requireRoom(core)
-  const pending = { ...row, note }
+  const pending = { ...attempt.enrollment, note }
   const change = [
-    { op: 'insert', table: 'enrollments', row: pending } as const,
-    requested(core, pending, { note, ...(policy === undefined ? {} : { policy }) }, command, origin),
+    core.store.enrollments.insert(pending),
+    requested(core, attempt, { note, ...(policy === undefined ? {} : { policy }) }),
   ]
   await commitOrConflict(core, change, 'The enrollment could not be stored; try again.')
   return pending
@@ -148,45 +147,42 @@ async function leavePending(
 
 function requested(
   core: Parts,
-  row: Enrollment,
-  why: Record<string, unknown>,
-  command: EnrollCommand,
-  origin: Origin,
-) {
+  { command, origin, enrollment }: Attempt,
+  details: Record<string, unknown>,
+): Step {
   return audit(core, undefined, origin, {
     action: 'enrollment.requested',
     scopes: command.scopes ?? [],
     metadata: command.metadata,
-    details: { enrollment_id: row.id, name: row.name, public_key_fingerprint: row.fingerprint, ...why },
+    details: {
+      enrollment_id: enrollment.id,
+      name: enrollment.name,
+      public_key_fingerprint: enrollment.fingerprint,
+      ...details,
+    },
   })
 }
 
-/** Nodes that admit by one policy at once stand in each other's way so often before it is left to the administrator. */
+/** How often nodes that admit by the same policy at once may collide before an administrator has to decide. */
 const TRIES = 5
-const BUSY = 'Too many ask at once for what the policy may give.'
+const BUSY = 'Too many agents are enrolling under this policy at once.'
 
-/** Approves at once, or says why an administrator must look at it. */
-async function admit(
-  core: Parts,
-  row: Enrollment,
-  { policy, scopes, lifetimeMs }: Approval,
-  command: EnrollCommand,
-  origin: Origin,
-): Promise<Enrollment | string> {
-  let turn = await admissionTurn(core, policy)
+/** Approves at once, or says why an administrator has to decide. */
+async function admit(core: Parts, attempt: Attempt, approval: Approval): Promise<Enrollment | string> {
+  const { policy } = approval
+  let count = await countAdmission(core, policy)
   const bound = await boundsNote(core, policy, 'take')
   if (bound !== undefined) return bound
-  const made = await prepareAdmitted(core, row, scopes, lifetimeMs, policy.name)
+  const made = await prepareAdmitted(core, attempt, approval)
   if (made instanceof Problem) return made.message
-  for (let attempt = 1; ; attempt += 1) {
-    const approved = approvedBy(core, row, made, policy.name, lifetimeMs)
-    const outcome = await commit(core, [
-      ...turn,
-      ...admitted(core, approved, made, policy.name, command, origin),
-    ])
+  for (let tries = 1; ; tries += 1) {
+    const approved = approvedBy(core, attempt.enrollment, made, approval)
+    const steps = admissionSteps(core, { ...attempt, enrollment: approved }, made, policy.name)
+    const outcome = await commit(core, [...count, ...steps])
     if (outcome.done) return approved
-    if (outcome.step >= turn.length || attempt === TRIES) return outcome.step < turn.length ? BUSY : TAKEN
-    turn = await admissionTurn(core, policy)
+    if (outcome.step >= count.length) return TAKEN
+    if (tries === TRIES) return BUSY
+    count = await countAdmission(core, policy)
     const full = await fullNote(core, policy)
     if (full !== undefined) return full
   }
@@ -194,65 +190,65 @@ async function admit(
 
 function approvedBy(
   core: Parts,
-  row: Enrollment,
+  enrollment: Enrollment,
   made: CreatedAgent,
-  policy: string,
-  lifetimeMs: number | undefined,
+  { policy, lifetimeMs }: Approval,
 ): Enrollment {
   const now = core.store.now()
   return {
-    ...row,
+    ...enrollment,
     scopes: made.agent.scopes,
     status: 'approved',
-    note: `Approved by the policy "${policy}".`,
-    agent_id: made.agent.id,
-    lifetime_ms: lifetimeMs ?? null,
-    decided_at: now,
-    decided_by: 'system',
-    answer: core.sealer.seal('enrollments', row.id, 'answer', answerOf(made)),
-    collect_until: now + COLLECT_MS,
+    note: `Approved by the policy "${policy.name}".`,
+    agentId: made.agent.id,
+    lifetimeMs: lifetimeMs ?? null,
+    decidedAt: now,
+    decidedBy: 'system',
+    sealedAnswer: core.sealer.seal('enrollments', enrollment.id, 'answer', answerOf(made)),
+    collectUntil: now + COLLECT_MS,
   }
 }
 
-function admitted(
+function admissionSteps(
   core: Parts,
-  row: Enrollment,
-  { agent, steps }: CreatedAgent & { readonly steps: readonly Step[] },
+  attempt: Attempt,
+  { agent, steps }: PreparedAgent,
   policy: string,
-  command: EnrollCommand,
-  origin: Origin,
 ): Step[] {
-  const why = { enrollment_id: row.id, policy }
-  const entry = (action: 'enrollment.approved' | 'agent.created', details: Record<string, unknown>) =>
-    audit(core, undefined, origin, { action, agent, scopes: agent.scopes, details })
+  const { enrollment, origin } = attempt
+  const details = { enrollment_id: enrollment.id, policy }
+  const entry = (action: 'enrollment.approved' | 'agent.created', more: Record<string, unknown>) =>
+    audit(core, undefined, origin, {
+      action,
+      agent,
+      scopes: agent.scopes,
+      details: { ...details, ...more },
+    })
   return [
     ...steps,
-    { op: 'insert', table: 'enrollments', row },
-    requested(core, row, { policy }, command, origin),
-    entry('enrollment.approved', why),
-    entry('agent.created', { ...why, expires_at: agent.expires_at }),
+    core.store.enrollments.insert(enrollment),
+    requested(core, attempt, { policy }),
+    entry('enrollment.approved', {}),
+    entry('agent.created', { expires_at: agent.expiresAt }),
   ]
 }
 
 async function prepareAdmitted(
   core: Parts,
-  row: Enrollment,
-  scopes: readonly string[],
-  lifetimeMs: number | undefined,
-  policy: string,
-): Promise<Awaited<ReturnType<typeof prepareAgent>> | Problem> {
-  const publicJwk = JSON.parse(row.public_jwk ?? 'null') as Record<string, unknown>
+  { enrollment }: Attempt,
+  { scopes, lifetimeMs, policy }: Approval,
+): Promise<PreparedAgent | Problem> {
   try {
     return await prepareAgent(core, {
-      name: row.name,
+      name: enrollment.name,
       scopes,
       lifetimeMs,
-      policy,
-      publicJwk,
+      policy: policy.name,
+      publicJwk: enrollment.publicJwk,
       createdBy: 'system',
     })
   } catch (error) {
-    // A name that makes no signing e-mail, say: nothing that the anonymous caller is told.
+    // For example a name that gives no valid signing e-mail: the anonymous caller must not learn it.
     if (error instanceof Problem && error.status < 500) return error
     throw error
   }

@@ -1,20 +1,20 @@
-import type { AgentGrantRow } from '../../store/schema/rows.ts'
+import type { AgentGrant } from '../../domain/agent.ts'
+import type { Enrollment } from '../../domain/enrollment.ts'
 import { endAgent } from '../agents/end-agent.ts'
 import { audit } from '../audit/entry.ts'
 import { SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import type { Enrollment } from './pending-enrollment.ts'
 
 type Parts = Pick<Core, 'store' | 'ids'>
 
-/** Rows of one kind that are looked at in one run; the next run takes the rest. */
+/** Rows of each kind in one run; the next run takes the rest. */
 const BATCH = 200
 
 /**
- * A job: ends what waited too long for a decision, deletes agents that nobody came for, erases answers and
- * drops extra scopes that have run out. `now` is epoch ms. Returns how many rows were looked at; whatever
- * changed meanwhile is left alone.
+ * A job: expires enrollments that waited too long for a decision, deletes agents that nobody collected, erases answers
+ * and drops extra scopes that have expired. Skips rows that have changed since they were read. `now` is epoch ms.
+ * Returns how many rows it read.
  */
 export async function expireEnrollments(core: Parts, now: number): Promise<number> {
   const { agents, enrollments } = core.store
@@ -22,45 +22,54 @@ export async function expireEnrollments(core: Parts, now: number): Promise<numbe
   const uncollected = await enrollments.uncollected(now, BATCH)
   const grants = await agents.expiredGrants(now, BATCH)
   await Promise.all([
-    ...pending.map((row) => expirePending(core, row, now)),
-    ...uncollected.map((row) => dropUncollected(core, row)),
+    ...pending.map((one) => expirePending(core, one, now)),
+    ...uncollected.map((one) => dropUncollected(core, one)),
     ...grants.map((grant) => dropGrant(core, grant)),
     commit(core, [enrollments.eraseAnswers(now)], { urgent: true }),
   ])
   return pending.length + uncollected.length + grants.length
 }
 
-async function expirePending(core: Parts, row: Enrollment, now: number): Promise<void> {
+async function expirePending(core: Parts, enrollment: Enrollment, now: number): Promise<void> {
   await commit(core, [
-    core.store.enrollments.decide(row.id, { status: 'expired', decided_at: now, decided_by: 'system' }),
-    expiredEntry(core, row, 'undecided'),
+    core.store.enrollments.decide(enrollment.id, {
+      status: 'expired',
+      decidedAt: now,
+      decidedBy: 'system',
+    }),
+    expiredEntry(core, enrollment, 'undecided'),
   ])
 }
 
-async function dropUncollected(core: Parts, row: Enrollment): Promise<void> {
-  const steps = [core.store.enrollments.abandon(row.id), expiredEntry(core, row, 'uncollected')]
-  const agent = row.agent_id === null ? undefined : await core.store.agents.findLiving(row.agent_id)
+async function dropUncollected(core: Parts, enrollment: Enrollment): Promise<void> {
+  const { id, agentId } = enrollment
+  const steps = [core.store.enrollments.abandon(id), expiredEntry(core, enrollment, 'uncollected')]
+  const agent = agentId === null ? undefined : await core.store.agents.findLiving(agentId)
   if (agent === undefined) await commit(core, steps, { urgent: true })
   else await endAgent(core, agent, 'uncollected', undefined, SYSTEM, steps)
 }
 
-function expiredEntry(core: Parts, row: Enrollment, reason: 'undecided' | 'uncollected') {
+function expiredEntry(
+  core: Parts,
+  { id, agentId, name, scopes }: Enrollment,
+  reason: 'undecided' | 'uncollected',
+) {
   return audit(core, undefined, SYSTEM, {
     action: 'enrollment.expired',
-    ...(row.agent_id === null ? {} : { agent: { id: row.agent_id, name: row.name } }),
-    scopes: row.scopes,
-    details: { enrollment_id: row.id, name: row.name, reason },
+    ...(agentId === null ? {} : { agent: { id: agentId, name } }),
+    scopes,
+    details: { enrollment_id: id, name, reason },
   })
 }
 
-/** Cached callers knew its end already; the agent's version says so to whoever is guarded by it. */
-async function dropGrant(core: Parts, grant: AgentGrantRow): Promise<void> {
-  const agent = await core.store.agents.findLiving(grant.agent_id)
+/** Cached callers already know when the grant ends; the raised version tells changes that are guarded by it. */
+async function dropGrant(core: Parts, grant: AgentGrant): Promise<void> {
+  const agent = await core.store.agents.findLiving(grant.agentId)
   const entry = audit(core, undefined, SYSTEM, {
     action: 'agent.scopes_changed',
-    agent: { id: grant.agent_id, name: agent?.name ?? '' },
+    agent: { id: grant.agentId, name: agent?.name ?? '' },
     scopes: grant.scopes,
-    details: { change: 'expired', expires_at: grant.expires_at },
+    details: { change: 'expired', expires_at: grant.expiresAt },
   })
   const touched = agent === undefined ? [] : core.store.agents.touch(agent.id)
   await commit(core, [core.store.agents.dropGrant(grant.id), ...touched, entry], { urgent: true })

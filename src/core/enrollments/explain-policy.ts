@@ -3,10 +3,7 @@ import { requireScopes } from '../../domain/scope.ts'
 import type { Core } from '../context.ts'
 import { type AskedAdmission, boundsNote, judgeEnrollment } from './judge-enrollment.ts'
 
-/**
- * What would become of an enrollment with this name and these scopes if it came now; nothing is recorded or counted.
- * Throws `invalid_request`.
- */
+/** How an enrollment with this name and these scopes would be decided now. Records and counts nothing. Throws `invalid_request`. */
 export async function explainPolicy(
   core: Pick<Core, 'store' | 'settings' | 'rates'>,
   asked: AskedAdmission,

@@ -1,15 +1,15 @@
+import { type Enrollment, type EnrollmentStatus, enrollmentStatusAt } from '../../domain/enrollment.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
 import type { Core } from '../context.ts'
-import { type Enrollment, type EnrollmentStatus, statusOf } from './pending-enrollment.ts'
 
 export interface PendingQuery {
-  /** `pending` where it is not given. */
+  /** Default: `pending`. */
   readonly status?: EnrollmentStatus | undefined
   readonly cursor?: string | undefined
   readonly limit?: number | undefined
 }
 
-/** Oldest first. What has run out but is not yet marked so is neither pending nor approved any more. */
+/** Oldest first. Leaves out enrollments that have expired but are not marked so yet. */
 export async function listPending(
   core: Pick<Core, 'store'>,
   query: PendingQuery,
@@ -19,7 +19,7 @@ export async function listPending(
   const page = rows.slice(0, limit)
   const now = core.store.now()
   return {
-    enrollments: page.filter((row) => statusOf(row, now) === status),
+    enrollments: page.filter((one) => enrollmentStatusAt(one, now) === status),
     next: rows.length > limit ? page.at(-1)?.id : undefined,
   }
 }

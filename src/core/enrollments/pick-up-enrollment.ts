@@ -1,3 +1,4 @@
+import { type Enrollment, type EnrollmentStatus, enrollmentStatusAt } from '../../domain/enrollment.ts'
 import { isId } from '../../domain/ids.ts'
 import { ANSWER_MS, MINUTE_MS, POLLS_PER_MINUTE } from '../../domain/limits.ts'
 import { Problem } from '../../domain/problems.ts'
@@ -8,7 +9,6 @@ import type { Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { takeOrRefuse } from '../rates.ts'
-import { type Enrollment, type EnrollmentStatus, statusOf } from './pending-enrollment.ts'
 
 export interface PickUpCommand {
   readonly id: string
@@ -28,9 +28,9 @@ type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'sealer' | 'settings' | 'deni
 const TRIES = 3
 
 /**
- * How an enrollment stands, for the holder of its key alone. Once approved, the answer comes with it: again
- * for ten minutes after the first time, so that a lost reply loses nothing. Each proof is good once. Throws
- * `unauthorized`, the same for an unknown id and for any fault of the proof, and `rate_limited`.
+ * The status of an enrollment, for the holder of its key alone. Once approved it comes with the answer, for ten minutes
+ * after the first fetch, so that a lost reply loses nothing. Each proof is good once. Throws `rate_limited`, and
+ * `unauthorized`, which is the same for an unknown id and for any fault of the proof.
  */
 export async function pickUpEnrollment(
   core: Parts,
@@ -40,20 +40,20 @@ export async function pickUpEnrollment(
   const proof = await prove(core, command)
   if (proof === undefined) throw refuse(core, origin)
   const rate = { count: POLLS_PER_MINUTE, perMs: MINUTE_MS }
-  const message = 'This enrollment is being polled too often.'
+  const message = 'This enrollment is polled too often.'
   takeOrRefuse(core.rates, `poll|${command.id}`, rate, core.store.now(), message)
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const found = await pickUpOnce(core, command.id, proof, origin)
     if (found !== undefined) return found
   }
-  throw new Problem('conflict', { message: 'The enrollment is being changed; try again.' })
+  throw new Problem('conflict', { message: 'The enrollment was changed at the same time; try again.' })
 }
 
 async function prove(core: Parts, { id, proof }: PickUpCommand): Promise<VerifiedProof | undefined> {
   if (proof === undefined || !isId('enrollment', id)) return undefined
-  const row = await core.store.enrollments.find(id)
-  if (row === undefined || row.public_jwk === null) return undefined
-  return core.keys.verifyEnrollmentProof(proof, JSON.parse(row.public_jwk), {
+  const publicJwk = (await core.store.enrollments.find(id))?.publicJwk
+  if (publicJwk === undefined || publicJwk === null) return undefined
+  return core.keys.verifyEnrollmentProof(proof, publicJwk, {
     issuer: core.settings.issuer,
     enrollmentId: id,
     now: core.store.now(),
@@ -62,55 +62,54 @@ async function prove(core: Parts, { id, proof }: PickUpCommand): Promise<Verifie
 
 function refuse(core: Parts, origin: Origin): Problem {
   core.denials.record(undefined, origin, { action: 'auth.failed', details: { reason: 'enrollment_proof' } })
-  return new Problem('unauthorized', { message: 'This needs a fresh proof of the enrolled key.' })
+  return new Problem('unauthorized', { message: 'A fresh proof of the enrolled key is required.' })
 }
 
-/** Undefined: the enrollment changed meanwhile, and nothing was kept, the use of the proof included. */
+/** Undefined: the enrollment changed at the same time, and nothing was stored, not even the use of the proof. */
 async function pickUpOnce(
   core: Parts,
   id: string,
   proof: VerifiedProof,
   origin: Origin,
 ): Promise<PickedUp | undefined> {
-  const row = await core.store.enrollments.find(id)
-  if (row === undefined) throw refuse(core, origin)
+  const enrollment = await core.store.enrollments.find(id)
+  if (enrollment === undefined) throw refuse(core, origin)
   const now = core.store.now()
-  const used: Step = {
-    op: 'insert',
-    table: 'used_proofs',
-    row: { id: `enrollment|${id}|${proof.jti}`, expires_at: proof.rememberUntil },
-  }
-  const status = await liveStatus(core, row, now)
-  const answer = status === 'approved' ? openAnswer(core, row, now) : undefined
-  // Sealed before it counts as collected: should sealing fail, nothing has begun to run out.
+  const used = core.store.tokens.useProof(`enrollment|${id}|${proof.jti}`, proof.rememberUntil)
+  const status = await liveStatus(core, enrollment, now)
+  const answer = status === 'approved' ? openAnswer(core, enrollment, now) : undefined
+  // Sealed before it counts as collected: if sealing fails, the ten minutes have not started.
   const sealed = answer === undefined ? undefined : await core.keys.sealAnswer(answer, proof.enc)
-  const change = [used, ...(sealed === undefined ? [] : collected(core, row, now, origin))]
+  const change = [used, ...(sealed === undefined ? [] : collected(core, enrollment, now, origin))]
   const outcome = await commit(core, change, sealed === undefined ? {} : { code: 'audit_unavailable' })
-  if (outcome.done) return { enrollment: row, status, sealed }
+  if (outcome.done) return { enrollment, status, sealed }
   if (outcome.step === 0) throw refuse(core, origin)
   return undefined
 }
 
-/** An approved agent may have been deleted, or run out, before anybody came for it. */
-async function liveStatus(core: Parts, row: Enrollment, now: number): Promise<EnrollmentStatus> {
-  const status = statusOf(row, now)
-  if (status !== 'approved' || row.collected_at !== null || row.agent_id === null) return status
-  return (await core.store.agents.findLiving(row.agent_id)) === undefined ? 'expired' : status
+/** An approved agent may have ended before anybody collected it. */
+async function liveStatus(core: Parts, enrollment: Enrollment, now: number): Promise<EnrollmentStatus> {
+  const { agentId, collectedAt } = enrollment
+  const status = enrollmentStatusAt(enrollment, now)
+  if (status !== 'approved' || collectedAt !== null || agentId === null) return status
+  return (await core.store.agents.findLiving(agentId)) === undefined ? 'expired' : status
 }
 
-function openAnswer(core: Parts, row: Enrollment, now: number): object | undefined {
-  if (row.answer === null || (row.erase_at !== null && row.erase_at <= now)) return undefined
-  return JSON.parse(core.sealer.open('enrollments', row.id, 'answer', row.answer)) as object
+function openAnswer(core: Parts, enrollment: Enrollment, now: number): object | undefined {
+  const { id, sealedAnswer, eraseAt } = enrollment
+  if (sealedAnswer === null || (eraseAt !== null && eraseAt <= now)) return undefined
+  return JSON.parse(core.sealer.open('enrollments', id, 'answer', sealedAnswer)) as object
 }
 
-/** Every handing over is recorded; the first one starts the ten minutes. */
-function collected(core: Parts, row: Enrollment, now: number, origin: Origin): Step[] {
+/** Every fetch of the answer is recorded; the first one starts the ten minutes. */
+function collected(core: Parts, enrollment: Enrollment, now: number, origin: Origin): Step[] {
+  const { id, agentId, name, scopes, collectedAt } = enrollment
   const entry = audit(core, undefined, origin, {
     action: 'enrollment.collected',
-    agent: { id: row.agent_id ?? '', name: row.name },
-    scopes: row.scopes,
-    details: { enrollment_id: row.id, again: row.collected_at !== null },
+    ...(agentId === null ? {} : { agent: { id: agentId, name } }),
+    scopes,
+    details: { enrollment_id: id, again: collectedAt !== null },
   })
-  if (row.collected_at !== null) return [entry]
-  return [core.store.enrollments.collect(row.id, now, now + ANSWER_MS), entry]
+  if (collectedAt !== null) return [entry]
+  return [core.store.enrollments.collect(id, now, now + ANSWER_MS), entry]
 }

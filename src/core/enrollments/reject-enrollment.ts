@@ -1,11 +1,12 @@
+import type { Enrollment } from '../../domain/enrollment.ts'
 import { actorOf, audit } from '../audit/entry.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { decisionRefused, type Enrollment, findPending } from './pending-enrollment.ts'
+import { decisionRefused, findPending } from './pending-enrollment.ts'
 
 export interface RejectCommand {
-  /** Told to whoever enrolled. */
+  /** Shown to the agent that enrolled. */
   readonly reason?: string | undefined
 }
 
@@ -17,26 +18,27 @@ export async function rejectEnrollment(
   command: RejectCommand,
   origin: Origin,
 ): Promise<Enrollment> {
-  const row = await findPending(core, id)
-  const set = {
+  const enrollment = await findPending(core, id)
+  const { agentId, name, scopes } = enrollment
+  const decision = {
     status: 'rejected',
-    decided_at: core.store.now(),
-    decided_by: actorOf(caller),
-    decision_note: command.reason ?? null,
-  }
+    decidedAt: core.store.now(),
+    decidedBy: actorOf(caller),
+    decisionNote: command.reason ?? null,
+  } as const
   const outcome = await commit(core, [
-    core.store.enrollments.decide(row.id, set),
+    core.store.enrollments.decide(id, decision),
     audit(core, caller, origin, {
       action: 'enrollment.rejected',
-      ...(row.agent_id === null ? {} : { agent: { id: row.agent_id, name: row.name } }),
-      scopes: row.scopes,
+      ...(agentId === null ? {} : { agent: { id: agentId, name } }),
+      scopes,
       details: {
-        enrollment_id: row.id,
-        name: row.name,
+        enrollment_id: id,
+        name,
         ...(command.reason === undefined ? {} : { reason: command.reason }),
       },
     }),
   ])
-  if (!outcome.done) throw await decisionRefused(core, row.id, outcome)
-  return { ...row, ...set }
+  if (!outcome.done) throw await decisionRefused(core, id, outcome)
+  return { ...enrollment, ...decision }
 }

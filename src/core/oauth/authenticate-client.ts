@@ -1,40 +1,37 @@
 import { isId } from '../../domain/ids.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
-import { networkOf } from '../network.ts'
+import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem } from '../../domain/problems.ts'
-import type { VerifiedAssertion } from '../../keys/proofs.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { AgentCaller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { networkOf } from '../network.ts'
+import type { Client } from '../parts.ts'
 import {
   type ClientAttempt,
   type ClientMethod,
   type PresentedClient,
   readClientAttempt,
 } from './client-attempt.ts'
-import type { Client, Clients } from './clients.ts'
-import { OAuthRefusal } from './oauth-refusal.ts'
 import { unverifiedPart } from './unverified-jwt.ts'
 
-/** Our parts and the clients that are known already. */
-export type OAuthCore = Core & { readonly clients: Clients }
 type Parts = Pick<
-  OAuthCore,
-  'store' | 'clients' | 'hasher' | 'keys' | 'rates' | 'denials' | 'meter' | 'lastUse' | 'settings'
+  Core,
+  'store' | 'callers' | 'hasher' | 'keys' | 'rates' | 'denials' | 'meter' | 'lastUse' | 'settings'
 >
 
 export interface AuthenticatedClient {
   readonly client: Client
   readonly method: ClientMethod
-  /** Makes the assertion one of a single use: belongs into the commit of what the client is given. */
+  /** Makes the assertion single-use: goes into the commit of the request. */
   readonly proof: readonly Step[]
   readonly attempt: ClientAttempt
 }
 
-/** What an absent client is checked against, so that it takes as long as a wrong secret; nothing hashes to it. */
+/** Stands in for an unknown client, so that it takes as long as a wrong secret. No secret has this hash. */
 const NO_HASH = '-'.repeat(43)
-/** Keys that anybody can sign with (RFC 8037 A.1; P-256's generator, whose key is 1) for the same end: never believed. */
+/** Stand-ins for the keys of an unknown client. Anybody can sign with them (RFC 8037 A.1; the generator of P-256), so they never count. */
 const STAND_IN = {
   OKP: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
   EC: {
@@ -46,9 +43,9 @@ const STAND_IN = {
 } as const
 
 /**
- * Which client this is. Unknown client, wrong secret, and an agent that has ended are one and the same
- * `invalid_client`, after the same work. Failures are limited per client and address; successes do not count, and
- * no other address is kept out. Throws `OAuthRefusal`, `invalid_request`, `rate_limited`.
+ * Authenticates a client. An unknown client, a wrong secret and an agent that has ended all get the same
+ * `invalid_client`, after the same work. Failures, not successes, are limited per client and network, so that they lock
+ * out nobody else. Throws `OAuthProblem`, `invalid_request`, `rate_limited`.
  */
 export async function authenticateClient(
   core: Parts,
@@ -59,11 +56,11 @@ export async function authenticateClient(
   const wait = core.rates.wait(rateKey(attempt, origin), rateOf(core), core.store.now())
   if (wait > 0) throw tooMany(wait)
   const generation = await core.store.generation()
-  const known = core.clients.known(attempt.clientId, generation)
-  const proven = (await prove(core, attempt, known)) ?? (await proveAnew(core, attempt, generation))
+  const known = core.callers.knownClient(attempt.clientId, generation)
+  const proven = (await prove(core, attempt, known)) ?? (await readAndProve(core, attempt, generation))
   if ('refused' in proven) throw refuseClient(core, attempt, proven.refused, origin)
   core.meter.authenticated(attempt.method, 'ok')
-  core.lastUse.touch(proven.client.agentId, core.store.now())
+  core.lastUse.touch(proven.client.agent.id, core.store.now())
   return { ...proven, method: attempt.method, attempt }
 }
 
@@ -72,23 +69,23 @@ interface Proven {
   readonly proof: readonly Step[]
 }
 
-async function proveAnew(
+async function readAndProve(
   core: Parts,
   attempt: ClientAttempt,
   generation: number,
 ): Promise<Proven | { refused: Client | undefined }> {
-  const client = await core.clients.read(attempt.clientId, generation)
+  const client = await core.callers.readClient(attempt.clientId, generation)
   return (await prove(core, attempt, client)) ?? { refused: client }
 }
 
-/** Whether the evidence is this client's; the same work where there is no client. */
+/** Checks the evidence of this client; does the same work without a client. */
 function prove(
   core: Parts,
   attempt: ClientAttempt,
   client: Client | undefined,
 ): Proven | undefined | Promise<Proven | undefined> {
   if (attempt.method === 'private_key_jwt') return proveByKey(core, attempt, client)
-  const matches = core.hasher.matches(attempt.evidence, client?.secretHash ?? NO_HASH)
+  const matches = core.hasher.matches(attempt.evidence, client?.agent.clientSecretHash ?? NO_HASH)
   return matches && client !== undefined ? { client, proof: [] } : undefined
 }
 
@@ -99,32 +96,29 @@ async function proveByKey(
 ): Promise<Proven | undefined> {
   const { issuer } = core.settings
   const kty = unverifiedPart(attempt.evidence, 0)?.['alg'] === 'ES256' ? 'EC' : 'OKP'
-  const own = client?.publicJwk?.['kty'] === kty ? client.publicJwk : undefined
+  const enrolled = client?.agent.publicJwk
+  const own = enrolled?.['kty'] === kty ? enrolled : undefined
   const verified = await core.keys.verifyAssertion(attempt.evidence, own ?? STAND_IN[kty], {
     clientId: attempt.clientId,
     audiences: [issuer, `${issuer}/oauth/token`],
     now: core.store.now(),
   })
   if (verified === undefined || client === undefined || own === undefined) return undefined
-  return { client, proof: [usedOnce(client, verified)] }
+  const id = `assertion:${client.agent.clientId}:${verified.jti}`
+  return { client, proof: [core.store.tokens.useProof(id, verified.rememberUntil)] }
 }
 
-function usedOnce(client: Client, assertion: VerifiedAssertion): Step {
-  const id = `assertion:${client.clientId}:${assertion.jti}`
-  return { op: 'insert', table: 'used_proofs', row: { id, expires_at: assertion.rememberUntil } }
-}
-
-/** Records the failure, and says what to answer. `client`: whom it was said to be from, if there is such a client. */
+/** Records the failure and returns the answer. `client`: the client that the request named, if there is one. */
 export function refuseClient(
   core: Pick<Parts, 'rates' | 'denials' | 'meter' | 'store' | 'settings'>,
   attempt: ClientAttempt,
   client: Client | undefined,
   origin: Origin,
-): OAuthRefusal | Problem {
+): OAuthProblem | Problem {
   core.meter.authenticated(attempt.method, 'failed')
   core.denials.record(undefined, origin, {
     action: 'token.refused',
-    agent: client === undefined ? undefined : { id: client.agentId, name: client.agentName },
+    agent: client?.agent,
     details: {
       code: 'invalid_client',
       method: attempt.method,
@@ -132,42 +126,26 @@ export function refuseClient(
     },
   })
   const wait = core.rates.take(rateKey(attempt, origin), rateOf(core), core.store.now())
-  return wait > 0 ? tooMany(wait) : new OAuthRefusal('invalid_client', 'Client authentication failed.')
+  return wait > 0 ? tooMany(wait) : new OAuthProblem('invalid_client', 'Client authentication failed.')
 }
 
-/** For a request that commits nothing of its own: uses up the assertion. Throws as `authenticateClient`. */
+/** For a request that commits nothing else: uses up the assertion. Throws as `authenticateClient` does. */
 export async function useProof(core: Parts, who: AuthenticatedClient, origin: Origin): Promise<void> {
   if (who.proof.length === 0) return
   const outcome = await commit(core, who.proof)
   if (!outcome.done) throw refuseClient(core, who.attempt, who.client, origin)
 }
 
-/** The client as the caller of a use case: with all that its agent may do. */
+/** The client as the caller of a use case: with all scopes that its agent holds. */
 export function callerOf({ client, method }: AuthenticatedClient): AgentCaller {
-  return {
-    kind: 'agent',
-    agentId: client.agentId,
-    agentName: client.agentName,
-    version: client.version,
-    scopes: client.scopes,
-    isNarrowed: false,
-    // A client is given tokens, which are checked at each use, and grants nothing.
-    timed: [],
-    agentExpiresAt: client.agentExpiresAt,
-    createdAt: client.createdAt,
-    policy: client.policy,
-    clientId: client.clientId,
-    // The audit tells how the client came; nothing else looks at it but for `jwt`.
-    method: method,
-    generation: client.generation,
-  }
+  return { ...client.caller, method }
 }
 
 function rateOf(core: Pick<Parts, 'settings'>): { count: number; perMs: number } {
   return { count: core.settings.tokenFailuresPerMinute, perMs: MINUTE_MS }
 }
 
-/** What no client can be called shares one key, so that memory is not filled with it. */
+/** Malformed client ids share one key, so that they cannot fill the memory. */
 function rateKey(attempt: ClientAttempt, origin: Origin): string {
   const clientId = isId('client', attempt.clientId) ? attempt.clientId : ''
   return `token|${clientId}|${networkOf(origin.ipAddress)}`

@@ -1,10 +1,10 @@
+import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { invalid } from '../../domain/problems.ts'
-import { OAuthRefusal } from './oauth-refusal.ts'
 import { unverifiedPart } from './unverified-jwt.ts'
 
 export type ClientMethod = 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 
-/** What a request to `/oauth/*` brings to say who it is from. */
+/** The client authentication of a request to `/oauth/*`. */
 export interface PresentedClient {
   readonly authorization?: string | undefined
   readonly client_id?: string | undefined
@@ -13,7 +13,7 @@ export interface PresentedClient {
   readonly client_assertion_type?: string | undefined
 }
 
-/** One method, read but not checked. */
+/** One method of client authentication, read but not checked. */
 export interface ClientAttempt {
   readonly method: ClientMethod
   readonly clientId: string
@@ -26,7 +26,7 @@ const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * RFC 6749 §2.3: exactly one method a request. Throws `invalid_request` for several or for half of one, and
+ * RFC 6749 §2.3: exactly one method in a request. Throws `invalid_request` for several or for half of one, and
  * `invalid_client` for none.
  */
 export function readClientAttempt(presented: PresentedClient): ClientAttempt {
@@ -35,16 +35,16 @@ export function readClientAttempt(presented: PresentedClient): ClientAttempt {
   const methods = [authorization !== undefined, client_secret !== undefined, hasAssertion]
   const count = methods.filter(Boolean).length
   if (count > 1) throw invalid('Use one method of client authentication.')
-  if (count === 0) throw new OAuthRefusal('invalid_client', 'Client authentication is missing.')
+  if (count === 0) throw new OAuthProblem('invalid_client', 'Client authentication is missing.')
   if (authorization !== undefined) return readBasic(authorization, client_id)
   if (client_secret !== undefined) {
     if (client_id === undefined) throw invalid('"client_id" is missing.')
     return { method: 'client_secret_post', clientId: client_id, evidence: client_secret }
   }
   if (client_assertion === undefined || client_assertion_type === undefined)
-    throw invalid('"client_assertion" and "client_assertion_type" go together.')
+    throw invalid('"client_assertion" and "client_assertion_type" must be given together.')
   if (client_assertion_type !== JWT_BEARER)
-    throw new OAuthRefusal('invalid_client', 'This type of client assertion is not supported.')
+    throw new OAuthProblem('invalid_client', 'This type of client assertion is not supported.')
   return readAssertion(client_assertion, client_id)
 }
 
@@ -56,15 +56,15 @@ function readBasic(authorization: string, bodyClientId: string | undefined): Cli
   const clientId = text === undefined || colon < 1 ? undefined : decodeFormText(text.slice(0, colon))
   const secret = text === undefined || colon < 1 ? undefined : decodeFormText(text.slice(colon + 1))
   if (clientId === undefined || secret === undefined)
-    throw new OAuthRefusal('invalid_client', 'The Authorization header is not valid Basic authentication.')
+    throw new OAuthProblem('invalid_client', 'The Authorization header is not valid Basic authentication.')
   if (bodyClientId !== undefined && bodyClientId !== clientId)
-    throw invalid('"client_id" differs from the client of the Authorization header.')
+    throw invalid('"client_id" differs from the client in the Authorization header.')
   return { method: 'client_secret_basic', clientId, evidence: secret }
 }
 
 function decodeBase64(text: string): string | undefined {
   const bytes = Buffer.from(text, 'base64')
-  // Node skips what it cannot read: only the canonical text, padded or not, comes back the same.
+  // Node skips invalid characters: only canonical text, padded or not, survives the round trip.
   if (bytes.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, '')) return undefined
   try {
     return utf8.decode(bytes)
@@ -82,7 +82,7 @@ function decodeFormText(text: string): string | undefined {
   }
 }
 
-/** RFC 7521 §4.2: `client_id` may be left out, and must be the subject where it is given. */
+/** RFC 7521 §4.2: `client_id` is optional; if it is given, it must be the subject. */
 function readAssertion(assertion: string, bodyClientId: string | undefined): ClientAttempt {
   const subject = unverifiedPart(assertion, 1)?.['sub']
   const clientId = bodyClientId ?? (typeof subject === 'string' ? subject : '')

@@ -1,7 +1,8 @@
 import { coversAny, intersectScopes } from '../../domain/scope.ts'
 import type { Origin } from '../caller.ts'
-import { type AuthenticatedClient, type OAuthCore, useProof } from './authenticate-client.ts'
-import type { Client } from './clients.ts'
+import type { Core } from '../context.ts'
+import type { Client } from '../parts.ts'
+import { type AuthenticatedClient, useProof } from './authenticate-client.ts'
 import { type IdentifiedToken, identifyToken } from './identify-token.ts'
 
 /** RFC 7662 §2.2; times in whole seconds. */
@@ -22,35 +23,50 @@ export interface ActiveToken {
 }
 export type Introspection = ActiveToken | { readonly active: false }
 
+type Parts = Pick<
+  Core,
+  | 'store'
+  | 'callers'
+  | 'hasher'
+  | 'keys'
+  | 'issuerKeys'
+  | 'rates'
+  | 'denials'
+  | 'meter'
+  | 'lastUse'
+  | 'settings'
+>
+
 const INACTIVE = { active: false } as const
-/** Lets a client, a resource server say, look at the tokens of others. */
+/** Lets a client, for example a resource server, introspect the tokens of others. */
 const READ_ALL = 'admin:tokens:read'
 
 /**
- * What a token is worth now. Whatever is unknown, ended, or another agent's is `{ active: false }` and nothing else.
- * Throws what `authenticateClient` does for an assertion that was used before.
+ * The current state of a token. An unknown token, one that has ended and one of another agent give `{ active: false }`
+ * and nothing else. Throws as `authenticateClient` does for an assertion that was used before.
  */
 export async function introspectToken(
-  core: OAuthCore,
+  core: Parts,
   who: AuthenticatedClient,
   text: string,
   origin: Origin,
 ): Promise<Introspection> {
   await useProof(core, who, origin)
   const { client } = who
+  const { generation } = client.caller
   const found = core.keys.isBearerForm(text)
-    ? await describeBearer(core, text, client.generation)
-    : await describeJwt(core, await identifyToken(core, text, client.generation), client.generation)
+    ? await describeBearer(core, text, generation)
+    : await describeJwt(core, await identifyToken(core, text, generation), generation)
   if (found === undefined || !maySee(client, found.agent_id)) return INACTIVE
   return found
 }
 
 function maySee(client: Client, agentId: string): boolean {
-  return client.agentId === agentId || coversAny(client.scopes, READ_ALL)
+  return client.agent.id === agentId || coversAny(client.caller.scopes, READ_ALL)
 }
 
 async function describeBearer(
-  core: OAuthCore,
+  core: Parts,
   text: string,
   generation: number,
 ): Promise<ActiveToken | undefined> {
@@ -64,7 +80,7 @@ async function describeBearer(
   }
 }
 
-function common(core: OAuthCore, agent: { id: string; name: string }, clientId: string) {
+function common(core: Parts, agent: { id: string; name: string }, clientId: string) {
   const { issuer } = core.settings
   return {
     active: true,
@@ -79,7 +95,7 @@ function common(core: OAuthCore, agent: { id: string; name: string }, clientId: 
 }
 
 async function describeJwt(
-  core: OAuthCore,
+  core: Parts,
   found: IdentifiedToken | undefined,
   generation: number,
 ): Promise<ActiveToken | undefined> {
@@ -98,18 +114,19 @@ async function describeJwt(
 }
 
 async function describeAccess(
-  core: OAuthCore,
+  core: Parts,
   { token, audience }: Extract<IdentifiedToken, { kind: 'access' }>,
   generation: number,
 ): Promise<ActiveToken | undefined> {
   const owner =
-    core.clients.known(token.clientId, generation) ?? (await core.clients.read(token.clientId, generation))
-  if (owner === undefined || owner.agentId !== token.agentId) return undefined
+    core.callers.knownClient(token.clientId, generation) ??
+    (await core.callers.readClient(token.clientId, generation))
+  if (owner === undefined || owner.agent.id !== token.agentId) return undefined
   return {
-    ...common(core, { id: owner.agentId, name: owner.agentName }, owner.clientId),
+    ...common(core, owner.agent, owner.agent.clientId),
     aud: audience,
-    // What it is good for now, not when it was issued.
-    scope: intersectScopes(token.scopes, owner.scopes).join(' '),
+    // The scopes that the agent still holds, not those at the time of issue.
+    scope: intersectScopes(token.scopes, owner.caller.scopes).join(' '),
     iat: Math.floor(token.issuedAt / 1000),
     exp: Math.floor(token.expiresAt / 1000),
     jti: token.jti,
@@ -118,21 +135,21 @@ async function describeAccess(
 
 /** Signed by a backend of ours: its claims are told as they are, its state is that of the credential. */
 function describeCredential(
-  core: OAuthCore,
-  { row, claims }: Extract<IdentifiedToken, { kind: 'credential' }>,
+  core: Parts,
+  { credential, claims }: Extract<IdentifiedToken, { kind: 'credential' }>,
 ): ActiveToken | undefined {
-  const endsAt = Math.min(row.expires_at, row.upstream_expires_at ?? row.expires_at)
-  if (row.state !== 'active' || endsAt <= core.store.now()) return undefined
+  const endsAt = Math.min(credential.expiresAt, credential.upstreamExpiresAt ?? credential.expiresAt)
+  if (credential.state !== 'active' || endsAt <= core.store.now()) return undefined
   const { iss, aud, iat, exp, sub, scope, client_id } = claims
   if (typeof iss !== 'string' || typeof iat !== 'number' || typeof exp !== 'number') return undefined
   return {
-    ...common(core, { id: row.agent_id, name: row.agent_name }, String(client_id)),
+    ...common(core, { id: credential.agentId, name: credential.agentName }, String(client_id)),
     iss,
     aud: typeof aud === 'string' ? aud : (aud as string[]),
     sub: String(sub),
     scope: String(scope),
     iat,
     exp,
-    jti: row.id,
+    jti: credential.id,
   }
 }

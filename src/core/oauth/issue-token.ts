@@ -1,15 +1,16 @@
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
+import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, isScope, MAX_SCOPES } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import type { Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
-import { type AuthenticatedClient, callerOf, type OAuthCore, refuseClient } from './authenticate-client.ts'
-import type { Client } from './clients.ts'
-import { OAuthRefusal } from './oauth-refusal.ts'
+import type { Core } from '../context.ts'
+import type { Client } from '../parts.ts'
+import { type AuthenticatedClient, callerOf, refuseClient } from './authenticate-client.ts'
 
-/** As the form has them. */
+/** The fields of the form. */
 export interface TokenCommand {
   readonly grant_type?: string | undefined
   readonly scope?: string | undefined
@@ -23,13 +24,13 @@ export interface IssuedToken {
   readonly idToken: string | undefined
   /** Whole seconds. */
   readonly expiresIn: number
-  /** Space-separated; what the token may do, and `openid` where it was asked. */
+  /** Space-separated: the scopes of the token, and `openid` if it was requested. */
   readonly scope: string
 }
 
 type Parts = Pick<
-  OAuthCore,
-  'store' | 'ids' | 'clients' | 'issuerKeys' | 'denials' | 'rates' | 'meter' | 'settings'
+  Core,
+  'store' | 'ids' | 'callers' | 'issuerKeys' | 'denials' | 'rates' | 'meter' | 'settings'
 >
 
 interface Plan {
@@ -41,8 +42,8 @@ interface Plan {
 const TRIES = 3
 
 /**
- * The `client_credentials` grant (RFC 6749 §4.4). The entry is durable before the token is handed out, in one
- * commit with the use of the assertion. Throws `OAuthRefusal`, `invalid_request`, `conflict`, `audit_unavailable`.
+ * The `client_credentials` grant (RFC 6749 §4.4). The entry and the use of the assertion are durable, in one commit,
+ * before the token leaves. Throws `OAuthProblem`, `invalid_request`, `conflict`, `audit_unavailable`.
  */
 export async function issueToken(
   core: Parts,
@@ -63,19 +64,20 @@ export async function issueToken(
     const guard: Step = {
       op: 'guard',
       table: 'agents',
-      id: current.client.agentId,
-      version: current.client.version,
+      id: current.client.agent.id,
+      version: current.client.agent.version,
     }
     const outcome = await commit(core, [guard, ...current.proof, entry], { code: 'audit_unavailable' })
     if (outcome.done) return made
     if (outcome.reason === 'unique') throw refuseClient(core, who.attempt, current.client, origin)
-    current = { ...current, client: await anew(core, who, origin) }
+    current = { ...current, client: await readAgain(core, who, origin) }
   }
-  throw new Problem('conflict', { message: 'The agent is being changed; try again.' })
+  throw new Problem('conflict', { message: 'The agent was changed at the same time; try again.' })
 }
 
-async function anew(core: Parts, who: AuthenticatedClient, origin: Origin): Promise<Client> {
-  const client = await core.clients.read(who.client.clientId, await core.store.generation())
+async function readAgain(core: Parts, who: AuthenticatedClient, origin: Origin): Promise<Client> {
+  const generation = await core.store.generation()
+  const client = await core.callers.readClient(who.client.agent.clientId, generation)
   if (client === undefined) throw refuseClient(core, who.attempt, who.client, origin)
   return client
 }
@@ -84,21 +86,22 @@ function decide(core: Parts, who: AuthenticatedClient, command: TokenCommand, or
   try {
     if (command.grant_type === undefined) throw invalid('"grant_type" is missing.')
     if (command.grant_type !== 'client_credentials')
-      throw new OAuthRefusal('unsupported_grant_type', 'The only grant type is client_credentials.')
+      throw new OAuthProblem('unsupported_grant_type', 'The only grant type is client_credentials.')
     return {
-      ...decideScopes(who.client.scopes, command.scope),
+      ...decideScopes(who.client.caller.scopes, command.scope),
       audience: decideAudience(core.settings, who.client, command),
     }
   } catch (error) {
-    if (error instanceof OAuthRefusal)
+    if (error instanceof OAuthProblem)
       core.denials.record(callerOf(who), origin, { action: 'token.refused', details: { code: error.code } })
     throw error
   }
 }
 
 /**
- * None asked: all that the agent has. Asked: exactly those, each of which the agent must cover. `openid` asks for an
- * id token and grants nothing: alone, it gets an access token that says who the agent is and may do nothing more.
+ * Without `scope` the token gets all scopes of the agent, otherwise exactly the requested ones, each of which the agent
+ * must cover. `openid` requests an id token and grants nothing: alone, it gives an access token that identifies the
+ * agent and permits nothing else.
  */
 function decideScopes(
   held: readonly string[],
@@ -108,9 +111,9 @@ function decideScopes(
   const all = [...new Set(asked.split(' '))]
   const scopes = all.filter((scope) => scope !== 'openid')
   if (scopes.length > MAX_SCOPES || !scopes.every(isScope))
-    throw new OAuthRefusal('invalid_scope', 'The scope is not a list of scopes with single spaces between.')
+    throw new OAuthProblem('invalid_scope', '"scope" must be a list of scopes separated by single spaces.')
   if (!scopes.every((scope) => coversAny(held, scope)))
-    throw new OAuthRefusal('invalid_scope', 'A requested scope is not among those of the agent.')
+    throw new OAuthProblem('invalid_scope', 'The agent does not hold a requested scope.')
   return { scopes, openid: scopes.length < all.length }
 }
 
@@ -120,34 +123,35 @@ function decideAudience(
   { audience, resource }: TokenCommand,
 ): string {
   if (audience !== undefined && resource !== undefined && audience !== resource)
-    throw new OAuthRefusal('invalid_target', '"audience" and "resource" name different targets.')
+    throw new OAuthProblem('invalid_target', '"audience" and "resource" name different targets.')
   const asked = audience ?? resource ?? settings.issuer
-  if (![settings.issuer, ...settings.audiences, ...client.audiences].includes(asked))
-    throw new OAuthRefusal(
+  if (![settings.issuer, ...settings.audiences, ...client.agent.audiences].includes(asked))
+    throw new OAuthProblem(
       'invalid_target',
-      'No tokens for this audience: an administrator allows it to an agent, or the server to all.',
+      'This audience is not allowed: an administrator can allow it for one agent, or the server for all.',
     )
   return asked
 }
 
-/** Whole seconds. What others verify by themselves must not outlive a scope that is granted for a time. */
+/** Whole seconds. A token that others verify by themselves must not outlive a timed scope. */
 function lifetime(settings: Parts['settings'], client: Client, plan: Plan, now: number): number {
   const ends = plan.audience === settings.issuer ? Number.POSITIVE_INFINITY : client.grantsEndAt
-  const left = Math.min(ends, client.agentExpiresAt ?? Number.POSITIVE_INFINITY) - now
+  const left = Math.min(ends, client.agent.expiresAt ?? Number.POSITIVE_INFINITY) - now
   return Math.floor(Math.min(settings.accessTokenMs, left) / 1000)
 }
 
 async function sign(core: Parts, client: Client, plan: Plan): Promise<IssuedToken & { jti: string }> {
   const { settings } = core
+  const { agent } = client
   const now = core.store.now()
   const expiresIn = lifetime(settings, client, plan, now)
-  // Less than a second is left: it has as good as ended.
-  if (expiresIn < 1) throw new OAuthRefusal('invalid_client', 'Client authentication failed.')
+  // Less than a second is left: the agent has practically ended.
+  if (expiresIn < 1) throw new OAuthProblem('invalid_client', 'Client authentication failed.')
   const iat = Math.floor(now / 1000)
-  const shared = { iss: settings.issuer, sub: client.agentId, iat, exp: iat + expiresIn }
+  const shared = { iss: settings.issuer, sub: agent.id, iat, exp: iat + expiresIn }
   const jti = core.ids.body()
   const granted = plan.scopes.join(' ')
-  const keySet = core.issuerKeys.at(client.generation)
+  const keySet = core.issuerKeys.at(client.caller.generation)
   const { signing } = keySet instanceof Promise ? await keySet : keySet
   const access = signing.sign(
     { typ: 'at+jwt' },
@@ -155,20 +159,20 @@ async function sign(core: Parts, client: Client, plan: Plan): Promise<IssuedToke
       ...shared,
       aud: plan.audience,
       jti,
-      client_id: client.clientId,
+      client_id: agent.clientId,
       scope: granted,
-      agent_id: client.agentId,
-      agent_name: client.agentName,
+      agent_id: agent.id,
+      agent_name: agent.name,
       scopes: plan.scopes,
     },
   )
-  const idClaims = { ...shared, aud: [client.clientId], auth_time: iat, agent_name: client.agentName }
+  const idClaims = { ...shared, aud: [agent.clientId], auth_time: iat, agent_name: agent.name }
   const [accessToken, idToken] = await Promise.all([
     access,
     plan.openid ? signing.sign({ typ: 'JWT' }, idClaims) : undefined,
   ])
   if (accessToken.length > MAX_JWT_BYTES)
-    throw new OAuthRefusal('invalid_scope', 'So many scopes do not fit into a token: ask for fewer.')
+    throw new OAuthProblem('invalid_scope', 'Too many scopes for one token; request fewer.')
   const scope = plan.openid ? ['openid', ...plan.scopes].join(' ') : granted
   return { accessToken, idToken, expiresIn, scope, jti }
 }

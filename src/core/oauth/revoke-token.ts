@@ -1,60 +1,56 @@
 import { JWT_TOLERANCE_MS } from '../../domain/limits.ts'
+import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import type { Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
+import type { Core } from '../context.ts'
 import { revokeCredential } from '../credentials/revoke-credential.ts'
-import { type AuthenticatedClient, callerOf, type OAuthCore, useProof } from './authenticate-client.ts'
+import { type AuthenticatedClient, callerOf, useProof } from './authenticate-client.ts'
 import { identifyToken } from './identify-token.ts'
-import { OAuthRefusal } from './oauth-refusal.ts'
 
 /**
- * RFC 7009. What is unknown, ended already or another client's is answered as if it had been revoked (§2.2): there
- * is nothing that the caller could do about it, nor learn from it. A permanent bearer lives as long as its agent;
- * to say that it was revoked would be untrue, so that its form alone is an `unsupported_token_type` (§2.2.1).
+ * RFC 7009. An unknown token, one that has ended and one of another client are answered as if they had been revoked
+ * (§2.2), so that the caller learns nothing. A permanent bearer lives as long as its agent and cannot be revoked: any
+ * text of its form is an `unsupported_token_type` (§2.2.1).
  */
 export async function revokeToken(
-  core: OAuthCore,
+  core: Core,
   who: AuthenticatedClient,
   text: string,
   origin: Origin,
 ): Promise<void> {
   await useProof(core, who, origin)
   if (core.keys.isBearerForm(text))
-    throw new OAuthRefusal(
+    throw new OAuthProblem(
       'unsupported_token_type',
-      'A permanent token ends with its agent: delete the agent instead.',
+      'A permanent token ends with its agent; delete the agent instead.',
     )
-  const found = await identifyToken(core, text, who.client.generation)
-  if (found?.kind === 'access' && found.token.clientId === who.client.clientId)
+  const found = await identifyToken(core, text, who.client.caller.generation)
+  if (found?.kind === 'access' && found.token.clientId === who.client.agent.clientId)
     await revokeAccessToken(core, who, found.token.jti, found.token.expiresAt, origin)
-  if (found?.kind === 'credential') await revokeOwnCredential(core, who, found.row.id, origin)
+  if (found?.kind === 'credential') await revokeOwnCredential(core, who, found.credential.id, origin)
 }
 
 async function revokeAccessToken(
-  core: OAuthCore,
+  core: Core,
   who: AuthenticatedClient,
   jti: string,
   expiresAt: number,
   origin: Origin,
 ): Promise<void> {
   const change: Step[] = [
-    {
-      op: 'insert',
-      table: 'revoked_tokens',
-      // Remembered for as long as the clock tolerance would let it pass.
-      row: { jti, expires_at: expiresAt + JWT_TOLERANCE_MS },
-    },
-    { op: 'invalidate' },
+    // Remembered for as long as the clock tolerance would accept the token.
+    ...core.store.tokens.revoke(jti, expiresAt + JWT_TOLERANCE_MS),
     audit(core, callerOf(who), origin, { action: 'token.revoked', details: { jti } }),
   ]
-  // Refused only when it has been revoked meanwhile: that is what was asked for.
+  // Refused only when the token is already revoked, which is the requested result.
   await commit(core, change, { urgent: true })
 }
 
 async function revokeOwnCredential(
-  core: OAuthCore,
+  core: Core,
   who: AuthenticatedClient,
   id: string,
   origin: Origin,

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { afterEach, describe, expect, it } from 'vitest'
+import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem, type ProblemOptions } from '../../domain/problems.ts'
 import { installFormBodies } from './bodies.ts'
-import { OAuthProblem } from './oauth-problem.ts'
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts'
 
 const open: HttpServer[] = []

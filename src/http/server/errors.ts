@@ -1,8 +1,9 @@
 import type { ErrorObject } from 'ajv'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isStoreError } from '../../core/commit.ts'
+import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem, type ProblemCode } from '../../domain/problems.ts'
-import { OAuthProblem, oauthChallenge, oauthErrorBody, toOAuthProblem } from './oauth-problem.ts'
+import { oauthChallenge, oauthErrorBody, toOAuthProblem } from './oauth-problem.ts'
 import { describeErrors } from './validation.ts'
 
 /** The part of a logger that this folder uses. */

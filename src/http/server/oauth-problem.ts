@@ -1,44 +1,5 @@
+import { type OAuthError, OAuthProblem } from '../../domain/oauth-problem.ts'
 import type { Problem, ProblemCode } from '../../domain/problems.ts'
-
-/** RFC 6749 §5.2 and §4.1.2.1, RFC 6750 §3.1, RFC 7009 §2.2.1, RFC 8707 §2. */
-export const OAUTH_ERRORS = {
-  invalid_request: 400,
-  invalid_client: 401,
-  invalid_grant: 400,
-  unauthorized_client: 400,
-  unsupported_grant_type: 400,
-  unsupported_token_type: 400,
-  invalid_scope: 400,
-  invalid_target: 400,
-  invalid_token: 401,
-  insufficient_scope: 403,
-  server_error: 500,
-  temporarily_unavailable: 503,
-} as const
-
-export type OAuthError = keyof typeof OAUTH_ERRORS
-
-/** A refusal in the words of OAuth. `description` is public: it holds nothing that the caller sent. */
-export class OAuthProblem extends Error {
-  override readonly name = 'OAuthProblem'
-  readonly error: OAuthError
-  readonly description: string
-  readonly status: number
-  /** Whole seconds; becomes `Retry-After`. */
-  readonly retryAfterSeconds: number | undefined
-
-  constructor(
-    error: OAuthError,
-    description: string,
-    options: { status?: number; retryAfterSeconds?: number; cause?: unknown } = {},
-  ) {
-    super(description, options.cause === undefined ? undefined : { cause: options.cause })
-    this.error = error
-    this.description = description
-    this.status = options.status ?? OAUTH_ERRORS[error]
-    this.retryAfterSeconds = options.retryAfterSeconds
-  }
-}
 
 function oauthErrorOf(code: ProblemCode, status: number): OAuthError {
   switch (code) {
@@ -68,8 +29,8 @@ export function toOAuthProblem(problem: Problem): OAuthProblem {
 
 /** `{"error","error_description"}` as JSON text; the description is cut to the characters of RFC 6749 §5.2. */
 export function oauthErrorBody(problem: OAuthProblem): string {
-  const description = problem.description.replaceAll('"', "'").replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')
-  return JSON.stringify({ error: problem.error, error_description: description })
+  const description = problem.message.replaceAll('"', "'").replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')
+  return JSON.stringify({ error: problem.code, error_description: description })
 }
 
 /**

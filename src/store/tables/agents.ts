@@ -1,39 +1,48 @@
+import type { Compilable } from 'kysely'
+import { type Agent, type AgentEndReason, type AgentGrant, nameKey } from '../../domain/agent.ts'
+import type { SigningKey } from '../../domain/signing-key.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { AgentGrantRow, AgentRow, SigningKeyRow } from '../schema/rows.ts'
+import {
+  decodeAgent,
+  decodeGrant,
+  decodeSigningKey,
+  encodeAgent,
+  encodeGrant,
+  encodeSigningKey,
+} from './agent-rows.ts'
 
-export type AgentWithUse = AgentRow & { last_used_at: number | null }
+/** An agent with the time it was last seen. */
+export type AgentWithUse = Agent & { readonly lastUsedAt: number | null }
 
 /** Agents, their extra grants, their last use and their signing keys. */
 export function createAgents(engine: Engine) {
-  return { ...agentReads(engine), ...signingKeyReads(engine), ...agentSteps(engine) }
-}
-
-async function first<R>(rows: Promise<R[]>): Promise<R | undefined> {
-  return (await rows)[0]
+  return { ...agentReads(engine), ...grantReads(engine), ...signingKeyReads(engine), ...agentSteps(engine) }
 }
 
 function agentReads(engine: Engine) {
   const { build, read } = engine
   const living = () => build.selectFrom('agents').selectAll().where('ended_at', 'is', null)
+  const one = async (query: Compilable<AgentRow>): Promise<Agent | undefined> => {
+    const [row] = await read<AgentRow>(query)
+    return row === undefined ? undefined : decodeAgent(row)
+  }
   return {
-    findByBearer: (hash: string): Promise<AgentRow | undefined> =>
-      first(read(living().where('bearer_hash', '=', hash))),
-    findByClient: (clientId: string): Promise<AgentRow | undefined> =>
-      first(read(living().where('client_id', '=', clientId))),
-    findLiving: (id: string): Promise<AgentRow | undefined> => first(read(living().where('id', '=', id))),
-    findByName: (nameKey: string): Promise<AgentRow | undefined> =>
-      first(read(living().where('name_key', '=', nameKey))),
-    /** Whoever had this name last, ended or not: a name is given again only when nobody has it. */
-    lastNamed: async (nameKey: string): Promise<string | undefined> => {
-      const named = build.selectFrom('agents').select('id').where('name_key', '=', nameKey)
+    findByBearer: (hash: string) => one(living().where('bearer_hash', '=', hash)),
+    findByClient: (clientId: string) => one(living().where('client_id', '=', clientId)),
+    findLiving: (id: string) => one(living().where('id', '=', id)),
+    findByName: (name: string) => one(living().where('name_key', '=', nameKey(name))),
+    /** The id of the last agent with this name, ended or not: a name is free again only when nobody has it. */
+    lastNamed: async (name: string): Promise<string | undefined> => {
+      const named = build.selectFrom('agents').select('id').where('name_key', '=', nameKey(name))
       return (await read<{ id: string }>(named.orderBy('id', 'desc').limit(1)))[0]?.id
     },
 
     /** Oldest first, those after `cursor` (an id). */
-    list: (cursor: string | undefined, limit: number): Promise<AgentWithUse[]> => {
+    list: async (cursor: string | undefined, limit: number): Promise<AgentWithUse[]> => {
       let query = build
         .selectFrom('agents')
         .leftJoin('agent_uses', 'agent_uses.agent_id', 'agents.id')
@@ -41,59 +50,65 @@ function agentReads(engine: Engine) {
         .select('agent_uses.last_used_at')
         .where('ended_at', 'is', null)
       if (cursor !== undefined) query = query.where('id', '>', cursor)
-      return read<AgentWithUse>(query.orderBy('id').limit(limit))
+      const rows = await read<AgentRow & { last_used_at: number | null }>(query.orderBy('id').limit(limit))
+      return rows.map((row) => ({ ...decodeAgent(row), lastUsedAt: row.last_used_at }))
     },
-    lastUsed: async (id: string): Promise<number | null> =>
-      (
-        await first(
-          read<{ last_used_at: number }>(
-            build.selectFrom('agent_uses').select('last_used_at').where('agent_id', '=', id),
-          ),
-        )
-      )?.last_used_at ?? null,
+    lastUsed: async (id: string): Promise<number | null> => {
+      const used = build.selectFrom('agent_uses').select('last_used_at').where('agent_id', '=', id)
+      return (await read<{ last_used_at: number }>(used))[0]?.last_used_at ?? null
+    },
     countByPolicy: (policy: string): Promise<number> =>
       countRows(
         engine,
         build.selectFrom('agents').select('id').where('policy', '=', policy).where('ended_at', 'is', null),
       ),
-    expired: (now: number, limit: number): Promise<AgentRow[]> =>
-      read<AgentRow>(living().where('expires_at', '<=', now).orderBy('expires_at').limit(limit)),
-    /** Ids of those that ended before `time`, the first ones first. */
+    expired: async (now: number, limit: number): Promise<Agent[]> => {
+      const expired = living().where('expires_at', '<=', now).orderBy('expires_at').limit(limit)
+      return (await read<AgentRow>(expired)).map(decodeAgent)
+    },
+    /** Ids of agents that ended before `time`, earliest end first. */
     oldestEnded: async (time: number, limit: number): Promise<string[]> => {
       const ended = build.selectFrom('agents').select('id').where('ended_at', '<', time)
       return (await read<{ id: string }>(ended.orderBy('ended_at').limit(limit))).map((row) => row.id)
     },
-    grantsOf: (id: string): Promise<AgentGrantRow[]> =>
-      read<AgentGrantRow>(build.selectFrom('agent_grants').selectAll().where('agent_id', '=', id)),
-    grantsOfAll: (ids: readonly string[]): Promise<AgentGrantRow[]> =>
-      ids.length === 0
-        ? Promise.resolve([])
-        : read<AgentGrantRow>(build.selectFrom('agent_grants').selectAll().where('agent_id', 'in', ids)),
-    expiredGrants: (now: number, limit: number): Promise<AgentGrantRow[]> =>
-      read<AgentGrantRow>(
-        build.selectFrom('agent_grants').selectAll().where('expires_at', '<=', now).limit(limit),
-      ),
+  }
+}
+
+function grantReads({ build, read }: Engine) {
+  const grants = () => build.selectFrom('agent_grants').selectAll()
+  const all = async (query: Compilable<AgentGrantRow>): Promise<AgentGrant[]> =>
+    (await read<AgentGrantRow>(query)).map(decodeGrant)
+  return {
+    grantsOf: (id: string) => all(grants().where('agent_id', '=', id)),
+    grantsOfAll: async (ids: readonly string[]): Promise<AgentGrant[]> =>
+      ids.length === 0 ? [] : all(grants().where('agent_id', 'in', ids)),
+    expiredGrants: (now: number, limit: number) => all(grants().where('expires_at', '<=', now).limit(limit)),
   }
 }
 
 function signingKeyReads({ build, read }: Engine) {
+  const keys = () => build.selectFrom('signing_keys').selectAll()
   return {
-    signingKeyOf: (agentId: string): Promise<SigningKeyRow | undefined> =>
-      first(
-        read<SigningKeyRow>(build.selectFrom('signing_keys').selectAll().where('agent_id', '=', agentId)),
-      ),
-    listSigningKeys: (cursor: string | undefined, limit: number): Promise<SigningKeyRow[]> => {
-      let query = build.selectFrom('signing_keys').selectAll().where('ended_at', 'is', null)
+    signingKeyOf: async (agentId: string): Promise<SigningKey | undefined> => {
+      const [row] = await read<SigningKeyRow>(keys().where('agent_id', '=', agentId))
+      return row === undefined ? undefined : decodeSigningKey(row)
+    },
+    listSigningKeys: async (cursor: string | undefined, limit: number): Promise<SigningKey[]> => {
+      let query = keys().where('ended_at', 'is', null)
       if (cursor !== undefined) query = query.where('agent_id', '>', cursor)
-      return read<SigningKeyRow>(query.orderBy('agent_id').limit(limit))
+      return (await read<SigningKeyRow>(query.orderBy('agent_id').limit(limit))).map(decodeSigningKey)
     },
   }
 }
 
 function agentSteps({ build }: Engine) {
   return {
-    /** Ends the agent and its private key. Everything that a cached caller knows of it is stale with the commit. */
-    end: (id: string, reason: string, now: number): Step[] => [
+    insert: (agent: Agent, key: SigningKey): Step[] => [
+      { op: 'insert', table: 'agents', row: encodeAgent(agent) },
+      { op: 'insert', table: 'signing_keys', row: encodeSigningKey(key) },
+    ],
+    /** Ends the agent and its private key. Everything cached about the agent is stale with the commit. */
+    end: (id: string, reason: AgentEndReason, now: number): Step[] => [
       run(
         build
           .updateTable('agents')
@@ -113,7 +128,7 @@ function agentSteps({ build }: Engine) {
       run(build.updateTable('idempotency').set({ reply: null }).where('agent_id', '=', id), 'any'),
       { op: 'invalidate' },
     ],
-    /** A changed grant: callers read it anew. */
+    /** A changed grant: raises the version, so that callers are read again. */
     touch: (id: string): Step[] => [
       run(
         build
@@ -134,12 +149,17 @@ function agentSteps({ build }: Engine) {
           .where('ended_at', 'is', null),
         1,
       ),
-    /** Ended ones, with all that is kept about them. */
+    /** Deletes ended agents with everything kept about them. */
     drop: (ids: readonly string[]): Step[] => [
       run(build.deleteFrom('signing_keys').where('agent_id', 'in', ids), 'any'),
       run(build.deleteFrom('agent_uses').where('agent_id', 'in', ids), 'any'),
       run(build.deleteFrom('agents').where('id', 'in', ids).where('ended_at', 'is not', null), 'any'),
     ],
+    insertGrant: (grant: AgentGrant): Step => ({
+      op: 'insert',
+      table: 'agent_grants',
+      row: encodeGrant(grant),
+    }),
     dropGrant: (id: string): Step => run(build.deleteFrom('agent_grants').where('id', '=', id), 1),
     recordUse: (id: string, at: number): Step =>
       run(

@@ -1,12 +1,14 @@
+import type { Enrollment, EnrollmentDecision, EnrollmentStatus } from '../../domain/enrollment.ts'
 import { lowestIdAt } from '../../domain/ids.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { EnrollmentRow } from '../schema/rows.ts'
+import { decodeEnrollment, encodeEnrollment } from './enrollment-rows.ts'
 
 export function createEnrollments(engine: Engine) {
-  return { ...enrollmentReads(engine), ...enrollmentSteps(engine) }
+  return { ...enrollmentReads(engine), ...decisionSteps(engine), ...endingSteps(engine) }
 }
 
 function enrollmentReads(engine: Engine) {
@@ -22,32 +24,38 @@ function enrollmentReads(engine: Engine) {
     ].join(' UNION ALL '),
   )
   const all = () => build.selectFrom('enrollments').selectAll()
+  const decoded = async (rows: Promise<EnrollmentRow[]>): Promise<Enrollment[]> =>
+    (await rows).map(decodeEnrollment)
   return {
-    find: async (id: string): Promise<EnrollmentRow | undefined> =>
-      (await read<EnrollmentRow>(all().where('id', '=', id)))[0],
+    find: async (id: string): Promise<Enrollment | undefined> =>
+      (await decoded(read<EnrollmentRow>(all().where('id', '=', id))))[0],
     /** Oldest first, those after `cursor`. */
     list: (
-      status: string | undefined,
+      status: EnrollmentStatus | undefined,
       cursor: string | undefined,
       limit: number,
-    ): Promise<EnrollmentRow[]> => {
+    ): Promise<Enrollment[]> => {
       let query = all()
       if (status !== undefined) query = query.where('status', '=', status)
       if (cursor !== undefined) query = query.where('id', '>', cursor)
-      return read<EnrollmentRow>(query.orderBy('id').limit(limit))
+      return decoded(read<EnrollmentRow>(query.orderBy('id').limit(limit)))
     },
-    /** Those of this key that are still to be decided, or to be collected: each part has an index. */
-    openOf: (fingerprint: string): Promise<EnrollmentRow[]> =>
-      openOf([fingerprint, fingerprint, fingerprint]),
-    pendingOf: (agentId: string): Promise<EnrollmentRow[]> => pendingOf([agentId]),
+    /** Enrollments of this key that wait for a decision or for collection; each part of the query has an index. */
+    openOf: (fingerprint: string): Promise<Enrollment[]> =>
+      decoded(openOf([fingerprint, fingerprint, fingerprint])),
+    pendingOf: (agentId: string): Promise<Enrollment[]> => decoded(pendingOf([agentId])),
     countPending: (atMost: number): Promise<number> =>
       countRows(
         engine,
         build.selectFrom('enrollments').select('id').where('status', '=', 'pending').limit(atMost),
       ),
-    expired: (now: number, limit: number): Promise<EnrollmentRow[]> =>
-      read<EnrollmentRow>(all().where('status', '=', 'pending').where('expires_at', '<=', now).limit(limit)),
-    /** Ids of the oldest that were decided before `time` and leave nothing to do; all were made before it. */
+    expired: (now: number, limit: number): Promise<Enrollment[]> =>
+      decoded(
+        read<EnrollmentRow>(
+          all().where('status', '=', 'pending').where('expires_at', '<=', now).limit(limit),
+        ),
+      ),
+    /** Ids of enrollments decided before `time` with nothing left to do, oldest first; all were made before `time`. */
     oldestDecided: async (time: number, limit: number): Promise<string[]> => {
       const decided = build
         .selectFrom('enrollments')
@@ -59,18 +67,40 @@ function enrollmentReads(engine: Engine) {
         .where('erase_at', 'is', null)
       return (await read<{ id: string }>(decided.orderBy('id').limit(limit))).map((row) => row.id)
     },
-    uncollected: (now: number, limit: number): Promise<EnrollmentRow[]> =>
-      read<EnrollmentRow>(all().where('collect_until', '<=', now).limit(limit)),
+    uncollected: (now: number, limit: number): Promise<Enrollment[]> =>
+      decoded(read<EnrollmentRow>(all().where('collect_until', '<=', now).limit(limit))),
   }
 }
 
-function enrollmentSteps({ build }: Engine) {
+function decisionSteps({ build }: Engine) {
   return {
-    drop: (ids: readonly string[]): Step =>
-      run(build.deleteFrom('enrollments').where('id', 'in', ids), 'any'),
-    decide: (id: string, set: Partial<EnrollmentRow>): Step =>
-      run(build.updateTable('enrollments').set(set).where('id', '=', id).where('status', '=', 'pending'), 1),
-    /** The first proven fetch: from now on the answer is kept only until `eraseAt`. */
+    insert: (enrollment: Enrollment): Step => ({
+      op: 'insert',
+      table: 'enrollments',
+      row: encodeEnrollment(enrollment),
+    }),
+    /** Only while it is pending. */
+    decide: (id: string, decision: EnrollmentDecision): Step =>
+      run(
+        build
+          .updateTable('enrollments')
+          .set({
+            status: decision.status,
+            decided_at: decision.decidedAt,
+            decided_by: decision.decidedBy,
+            // A column whose value is undefined is left as it is.
+            decision_note: decision.decisionNote,
+            agent_id: decision.agentId,
+            scopes: decision.scopes === undefined ? undefined : JSON.stringify(decision.scopes),
+            lifetime_ms: decision.lifetimeMs,
+            answer: decision.sealedAnswer,
+            collect_until: decision.collectUntil,
+          })
+          .where('id', '=', id)
+          .where('status', '=', 'pending'),
+        1,
+      ),
+    /** The first proven fetch: the answer is erased at `eraseAt`. */
     collect: (id: string, now: number, eraseAt: number): Step =>
       run(
         build
@@ -81,6 +111,14 @@ function enrollmentSteps({ build }: Engine) {
           .where('answer', 'is not', null),
         1,
       ),
+  }
+}
+
+function endingSteps({ build }: Engine) {
+  return {
+    drop: (ids: readonly string[]): Step =>
+      run(build.deleteFrom('enrollments').where('id', 'in', ids), 'any'),
+    /** Expires an approved enrollment that nobody has collected. */
     abandon: (id: string): Step =>
       run(
         build
@@ -95,7 +133,7 @@ function enrollmentSteps({ build }: Engine) {
         build.updateTable('enrollments').set({ answer: null, erase_at: null }).where('erase_at', '<=', now),
         'any',
       ),
-    /** What an agent that has ended still had: amendments, and an answer that is worth nothing any more. */
+    /** For an agent that ends: expires its amendments, and erases an answer that is worthless now. */
     expireOf: (agentId: string, now: number): Step[] => [
       run(
         build
@@ -105,7 +143,7 @@ function enrollmentSteps({ build }: Engine) {
           .where('status', '=', 'pending'),
         'any',
       ),
-      // Nobody comes for it now; the job that expires makes the entry.
+      // Nobody can collect it any more. Due now, so that the job that expires enrollments records it.
       run(
         build
           .updateTable('enrollments')

@@ -1,27 +1,34 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { IssuerKey } from '../../domain/issuer-key.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
-import type { IdempotencyRow, IssuerKeyRow } from '../schema/rows.ts'
+import type { IssuerKeyRow, RevokedTokenRow } from '../schema/rows.ts'
 
-/** What the token endpoint and repeated requests need: issuer keys, revoked tokens, used proofs, idempotency. */
+/** Tables of the token endpoint: issuer keys, revoked tokens and used proofs; and deleting what has run out. */
 export function createTokens(engine: Engine) {
-  return { ...issuerKeys(engine), ...idempotency(engine), ...tidying(engine) }
+  return { ...issuerKeys(engine), ...usedUp(engine), ...tidying(engine) }
 }
 
 function issuerKeys({ build, read }: Engine) {
   return {
-    /** Those that sign or still verify at `now`, newest first. */
-    issuerKeys: (now: number): Promise<IssuerKeyRow[]> =>
-      read<IssuerKeyRow>(
-        build
-          .selectFrom('issuer_keys')
-          .selectAll()
-          .where((e) => e.or([e('retires_at', 'is', null), e('retires_at', '>', now)]))
-          .orderBy('created_at', 'desc')
-          .orderBy('kid', 'desc'),
-      ),
-    /** At once, or verifying until `until` with its private key gone. */
+    /** Keys that sign or still verify at `now`, newest first. */
+    issuerKeys: async (now: number): Promise<IssuerKey[]> => {
+      const keys = build
+        .selectFrom('issuer_keys')
+        .selectAll()
+        .where((e) => e.or([e('retires_at', 'is', null), e('retires_at', '>', now)]))
+        .orderBy('created_at', 'desc')
+        .orderBy('kid', 'desc')
+      return (await read<IssuerKeyRow>(keys)).map((row) => ({
+        kid: row.kid,
+        publicJwk: JSON.parse(row.public_jwk),
+        sealedPrivateKey: row.private_key,
+        createdAt: row.created_at,
+        retiresAt: row.retires_at,
+      }))
+    },
+    /** Without `until` all keys are deleted; otherwise they verify until then, and their private keys are erased. */
     retireIssuerKeys: (until: number | undefined): Step =>
       until === undefined
         ? run(build.deleteFrom('issuer_keys'), 'any')
@@ -32,70 +39,53 @@ function issuerKeys({ build, read }: Engine) {
               .where('retires_at', 'is', null),
             'any',
           ),
+    insertIssuerKey: (key: IssuerKey): Step => ({
+      op: 'insert',
+      table: 'issuer_keys',
+      row: {
+        kid: key.kid,
+        public_jwk: JSON.stringify(key.publicJwk),
+        private_key: key.sealedPrivateKey,
+        created_at: key.createdAt,
+        retires_at: key.retiresAt,
+      },
+    }),
+  }
+}
+
+function usedUp({ build, read }: Engine) {
+  return {
+    /** Refused as not unique when the proof was used before. */
+    useProof: (id: string, rememberUntil: number): Step => ({
+      op: 'insert',
+      table: 'used_proofs',
+      row: { id, expires_at: rememberUntil },
+    }),
+    /** Refused as not unique when the token is already revoked. Issuer keys are cached with the revoked tokens. */
+    revoke: (jti: string, rememberUntil: number): Step[] => [
+      { op: 'insert', table: 'revoked_tokens', row: { jti, expires_at: rememberUntil } },
+      { op: 'invalidate' },
+    ],
     isRevoked: async (jti: string): Promise<boolean> =>
       (await read<{ jti: string }>(build.selectFrom('revoked_tokens').select('jti').where('jti', '=', jti)))
         .length > 0,
-    revokedAfter: (now: number): Promise<{ jti: string; expires_at: number }[]> =>
-      read(build.selectFrom('revoked_tokens').selectAll().where('expires_at', '>', now)),
+    /** The time until which each revoked token is remembered, by its id. */
+    revokedAfter: async (now: number): Promise<Map<string, number>> => {
+      const revoked = build.selectFrom('revoked_tokens').selectAll().where('expires_at', '>', now)
+      const rows = await read<RevokedTokenRow>(revoked)
+      return new Map(rows.map((row) => [row.jti, row.expires_at]))
+    },
   }
 }
 
-function idempotency({ build, read }: Engine) {
-  return {
-    findIdempotent: async (
-      agentId: string,
-      keyHash: string,
-      now: number,
-    ): Promise<IdempotencyRow | undefined> =>
-      (
-        await read<IdempotencyRow>(
-          build
-            .selectFrom('idempotency')
-            .selectAll()
-            .where('agent_id', '=', agentId)
-            .where('key_hash', '=', keyHash)
-            .where('expires_at', '>', now),
-        )
-      )[0],
-    keepReply: (agentId: string, keyHash: string, reply: string, eraseAt: number): Step =>
-      run(
-        build
-          .updateTable('idempotency')
-          .set({ reply, erase_at: eraseAt })
-          .where('agent_id', '=', agentId)
-          .where('key_hash', '=', keyHash),
-        1,
-      ),
-    /** As `forgetIdempotent`, for who does not know the key. */
-    forgetIdempotentOf: (agentId: string, credentialId: string): Step =>
-      run(
-        build
-          .deleteFrom('idempotency')
-          .where('agent_id', '=', agentId)
-          .where('credential_id', '=', credentialId),
-        'any',
-      ),
-    /** The claim of this credential, and of no later one by the same key. */
-    forgetIdempotent: (agentId: string, keyHash: string, credentialId: string): Step =>
-      run(
-        build
-          .deleteFrom('idempotency')
-          .where('agent_id', '=', agentId)
-          .where('key_hash', '=', keyHash)
-          .where('credential_id', '=', credentialId),
-        'any',
-      ),
-  }
-}
-
-/** Rows that have run out, by the time in this column: deleted. */
+/** Tables whose rows are deleted once the time in `end` has passed. */
 const ENDING = [
   { table: 'idempotency', key: ['agent_id', 'key_hash'], end: 'expires_at' },
   { table: 'used_proofs', key: ['id'], end: 'expires_at' },
   { table: 'revoked_tokens', key: ['jti'], end: 'expires_at' },
   { table: 'issuer_keys', key: ['kid'], end: 'retires_at' },
 ] as const
-/** Rows of one table in one commit: after a day's stop there may be a million. */
+/** Rows of one table in one commit: after a day of downtime there may be a million. */
 const SLICE = 1_000
 
 function tidying({ build, read }: Engine) {
@@ -109,14 +99,14 @@ function tidying({ build, read }: Engine) {
     return sql`(${columns}) IN (SELECT ${columns} ${which} LIMIT ${sql.lit(SLICE)})`
   }
   return {
-    /** Some of whatever has run out: sealed replies, remembered keys, used proofs, revoked and retired. */
+    /** Deletes or erases one slice of everything that has expired. */
     tidy: (now: number): Step[] => [
       step(sql`UPDATE idempotency SET reply = NULL WHERE ${some(['agent_id', 'key_hash'], erasable(now))}`),
       ...ENDING.map((one) =>
         step(sql`DELETE FROM ${sql.table(one.table)} WHERE ${some(one.key, ended(one, now))}`),
       ),
     ],
-    /** Whether `tidy` would find something. */
+    /** Whether `tidy` has anything left to do. */
     isUntidy: async (now: number): Promise<boolean> => {
       for (const which of [erasable(now), ...ENDING.map((one) => ended(one, now))]) {
         const first = sql<{ found: number }>`SELECT 1 AS found ${which} LIMIT 1`

@@ -22,11 +22,11 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 describe('hostile forms', () => {
-  const id = () => `client_id=${ada.agent.client_id}`
+  const id = () => `client_id=${ada.agent.clientId}`
   const secret = () => `client_secret=${ada.clientSecret}`
   const good = () => `grant_type=client_credentials&${id()}&${secret()}`
   const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` })
-  const pair = () => `${ada.agent.client_id}:${ada.clientSecret}`
+  const pair = () => `${ada.agent.clientId}:${ada.clientSecret}`
 
   const cases: [string, () => [form: string, headers?: Fields, path?: string], number, string][] = [
     ['an empty body', () => [''], 400, 'invalid_request'],

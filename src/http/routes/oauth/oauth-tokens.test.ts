@@ -25,7 +25,7 @@ describe('POST /oauth/introspect', () => {
       active: true,
       token_type: 'Bearer',
       scope: 'db:read',
-      client_id: ada.agent.client_id,
+      client_id: ada.agent.clientId,
       sub: ada.agent.id,
       iss: app.issuer,
       aud: app.issuer,
@@ -107,7 +107,7 @@ describe('POST /oauth/revoke', () => {
     expect((await calls.revoke(ada, text)).status).toBe(200)
     expect(await calls.statusWith(other)).toBe(200)
     const jti = String(decodeJwt(text).jti)
-    const entries = (await app.audited('token.revoked')).filter((row) => row.details?.includes(jti))
+    const entries = (await app.audited('token.revoked')).filter((row) => row.details?.['jti'] === jti)
     expect(entries).toHaveLength(1)
   })
 
@@ -140,8 +140,8 @@ describe('POST /oauth/revoke', () => {
     expect((await app.core.store.credentials.find(credential.id))?.state).toBe('revoked')
     expect((await calls.revoke(ada, credential.token)).status).toBe(200)
     const entries = await app.audited('credential.revoked')
-    const entry = entries.find((row) => row.credential_id === credential.id)
-    expect(entry).toMatchObject({ auth_method: 'client_secret_post' })
+    const entry = entries.find((row) => row.credentialId === credential.id)
+    expect(entry).toMatchObject({ authMethod: 'client_secret_post' })
   })
 
   it('does not pretend to revoke a permanent token', async () => {

@@ -44,20 +44,20 @@ describe('POST /oauth/token', () => {
       iat: expect.any(Number),
       exp: claims.iat! + 3600,
       jti: expect.stringMatching(/^[0-9a-z]{26}$/),
-      client_id: ada.agent.client_id,
+      client_id: ada.agent.clientId,
       scope: 'github:o/* db:read tokens',
       scopes: ['github:o/*', 'db:read', 'tokens'],
       agent_id: ada.agent.id,
       agent_name: 'ada',
     })
     expect(await calls.statusWith(text)).toBe(200)
-    const entry = (await app.audited('token.issued')).find((row) => row.details?.includes(String(claims.jti)))
+    const entry = (await app.audited('token.issued')).find((row) => row.details?.['jti'] === claims.jti)
     expect(entry).toMatchObject({
-      agent_id: ada.agent.id,
+      agentId: ada.agent.id,
       actor: ada.agent.id,
       outcome: 'ok',
-      auth_method: 'client_secret_post',
-      ttl_ms: HOUR_MS,
+      authMethod: 'client_secret_post',
+      ttlMs: HOUR_MS,
     })
   })
 
@@ -101,7 +101,7 @@ describe('POST /oauth/token', () => {
     expect(claims).toEqual({
       iss: app.issuer,
       sub: ada.agent.id,
-      aud: [ada.agent.client_id],
+      aud: [ada.agent.clientId],
       iat: claims.iat,
       exp: claims.iat! + 3600,
       auth_time: claims.iat,
@@ -137,17 +137,13 @@ describe('POST /oauth/token', () => {
     const amended = await app.createAgent({ name: 'amended', scopes: ['db'] })
     const now = app.core.store.now()
     await app.core.store.commit([
-      {
-        op: 'insert',
-        table: 'agent_grants',
-        row: {
-          id: 'g1',
-          agent_id: amended.agent.id,
-          scopes: '["extra"]',
-          created_at: now,
-          expires_at: now + MINUTE_MS,
-        },
-      },
+      app.core.store.agents.insertGrant({
+        id: 'g1',
+        agentId: amended.agent.id,
+        scopes: ['extra'],
+        createdAt: now,
+        expiresAt: now + MINUTE_MS,
+      }),
       ...app.core.store.agents.touch(amended.agent.id),
     ])
     expect((await calls.token(amended)).body).toMatchObject({ expires_in: 3600, scope: 'db extra' })

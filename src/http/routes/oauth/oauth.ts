@@ -1,24 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { IntrospectForm, IntrospectReply, RevokeForm, TokenForm, TokenReply } from '../../../api/oauth.ts'
-import { isStoreError } from '../../../core/commit.ts'
-import { authenticateClient, type OAuthCore } from '../../../core/oauth/authenticate-client.ts'
+import { authenticateClient } from '../../../core/oauth/authenticate-client.ts'
 import type { PresentedClient } from '../../../core/oauth/client-attempt.ts'
-import { createClients } from '../../../core/oauth/clients.ts'
 import { introspectToken } from '../../../core/oauth/introspect-token.ts'
 import { issueToken } from '../../../core/oauth/issue-token.ts'
-import { OAuthRefusal } from '../../../core/oauth/oauth-refusal.ts'
 import { revokeToken } from '../../../core/oauth/revoke-token.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { installFormBodies } from '../../server/bodies.ts'
-import { OAuthProblem } from '../../server/oauth-problem.ts'
 
 const FORM_MEDIA = 'application/x-www-form-urlencoded'
 const shared = { tags: ['oauth'], consumes: [FORM_MEDIA] } as const
 
-/** Form bodies live in a scope of their own; everything else of the server is inherited. */
+/** The routes have a scope of their own for form bodies, and inherit everything else from the server. */
 export function oauthRoutes(http: Http): void {
-  const core: OAuthCore = { ...http.core, clients: createClients(http.core) }
   http.server.register((scope, _options, done) => {
     installFormBodies(scope as unknown as FastifyInstance)
     // RFC 6749 §5.1 asks for it beside `Cache-Control: no-store`, which every reply has.
@@ -27,14 +22,15 @@ export function oauthRoutes(http: Http): void {
       next()
     })
     const inScope = { ...http, server: scope }
-    addTokenRoute(inScope, core)
-    addIntrospectRoute(inScope, core)
-    addRevokeRoute(inScope, core)
+    addTokenRoute(inScope)
+    addIntrospectRoute(inScope)
+    addRevokeRoute(inScope)
     done()
   })
 }
 
-function addTokenRoute(http: Http, core: OAuthCore): void {
+function addTokenRoute(http: Http): void {
+  const { core } = http
   addRoute(http, 'POST /oauth/token', {
     schema: {
       ...shared,
@@ -42,22 +38,22 @@ function addTokenRoute(http: Http, core: OAuthCore): void {
       body: TokenForm,
       response: { 200: TokenReply },
     },
-    handle: ({ body, origin, request }) =>
-      inOAuthTerms(async () => {
-        const who = await authenticateClient(core, presented(body, request.headers.authorization), origin)
-        const issued = await issueToken(core, who, body, origin)
-        return {
-          access_token: issued.accessToken,
-          token_type: 'Bearer',
-          expires_in: issued.expiresIn,
-          scope: issued.scope,
-          ...(issued.idToken === undefined ? {} : { id_token: issued.idToken }),
-        }
-      }),
+    handle: async ({ body, origin, request }) => {
+      const who = await authenticateClient(core, presented(body, request.headers.authorization), origin)
+      const issued = await issueToken(core, who, body, origin)
+      return {
+        access_token: issued.accessToken,
+        token_type: 'Bearer',
+        expires_in: issued.expiresIn,
+        scope: issued.scope,
+        ...(issued.idToken === undefined ? {} : { id_token: issued.idToken }),
+      }
+    },
   })
 }
 
-function addIntrospectRoute(http: Http, core: OAuthCore): void {
+function addIntrospectRoute(http: Http): void {
+  const { core } = http
   addRoute(http, 'POST /oauth/introspect', {
     schema: {
       ...shared,
@@ -65,15 +61,15 @@ function addIntrospectRoute(http: Http, core: OAuthCore): void {
       body: IntrospectForm,
       response: { 200: IntrospectReply },
     },
-    handle: ({ body, origin, request }) =>
-      inOAuthTerms(async () => {
-        const who = await authenticateClient(core, presented(body, request.headers.authorization), origin)
-        return introspectToken(core, who, body.token, origin)
-      }),
+    handle: async ({ body, origin, request }) => {
+      const who = await authenticateClient(core, presented(body, request.headers.authorization), origin)
+      return introspectToken(core, who, body.token, origin)
+    },
   })
 }
 
-function addRevokeRoute(http: Http, core: OAuthCore): void {
+function addRevokeRoute(http: Http): void {
+  const { core } = http
   addRoute(http, 'POST /oauth/revoke', {
     schema: {
       ...shared,
@@ -81,16 +77,15 @@ function addRevokeRoute(http: Http, core: OAuthCore): void {
       body: RevokeForm,
       response: { 200: Type.Object({}, { additionalProperties: false }) },
     },
-    handle: ({ body, origin, request }) =>
-      inOAuthTerms(async () => {
-        const who = await authenticateClient(core, presented(body, request.headers.authorization), origin)
-        await revokeToken(core, who, body.token, origin)
-        return {}
-      }),
+    handle: async ({ body, origin, request }) => {
+      const who = await authenticateClient(core, presented(body, request.headers.authorization), origin)
+      await revokeToken(core, who, body.token, origin)
+      return {}
+    },
   })
 }
 
-/** Field by field: copying a form, which has no prototype, whole is slow. */
+/** Field by field, because spreading a form, which has no prototype, is slow. */
 function presented(body: PresentedClient, authorization: string | undefined): PresentedClient {
   return {
     authorization,
@@ -98,19 +93,5 @@ function presented(body: PresentedClient, authorization: string | undefined): Pr
     client_secret: body.client_secret,
     client_assertion: body.client_assertion,
     client_assertion_type: body.client_assertion_type,
-  }
-}
-
-async function inOAuthTerms<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (cause) {
-    if (cause instanceof OAuthRefusal) throw new OAuthProblem(cause.code, cause.message, { cause })
-    if (isStoreError(cause))
-      throw new OAuthProblem('temporarily_unavailable', 'The store cannot be reached; try again.', {
-        cause,
-        retryAfterSeconds: 1,
-      })
-    throw cause
   }
 }

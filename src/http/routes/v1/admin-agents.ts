@@ -39,12 +39,12 @@ export function adminAgentRoutes(http: Http): void {
         id: agent.id,
         name: agent.name,
         token,
-        scopes: JSON.parse(agent.scopes),
-        created_at: timestamp(agent.created_at),
-        expires_at: timestampOrNull(agent.expires_at),
-        oidc: { client_id: agent.client_id, client_secret: clientSecret },
-        signing_key_id: agent.signing_key_id,
-        signing_email: agent.signing_email,
+        scopes: agent.scopes,
+        created_at: timestamp(agent.createdAt),
+        expires_at: timestampOrNull(agent.expiresAt),
+        oidc: { client_id: agent.clientId, client_secret: clientSecret },
+        signing_key_id: agent.signingKeyId,
+        signing_email: agent.signingEmail,
       }
     },
   })
@@ -76,15 +76,15 @@ export function adminAgentRoutes(http: Http): void {
     },
     handle: async (call) => {
       const limit = pageLimit(call.query.limit)
-      const rows = await listSigningKeys(core, call.query.cursor, limit + 1)
-      return firstPage(call, rows, limit, (row) => row.agent_id).map(
-        ({ key_id, agent_id, name, email, public_key, created_at }) => ({
-          key_id,
-          agent_id,
+      const keys = await listSigningKeys(core, call.query.cursor, limit + 1)
+      return firstPage(call, keys, limit, (key) => key.agentId).map(
+        ({ keyId, agentId, name, email, publicKey, createdAt }) => ({
+          key_id: keyId,
+          agent_id: agentId,
           name,
           email,
-          public_key,
-          created_at: timestamp(created_at),
+          public_key: publicKey,
+          created_at: timestamp(createdAt),
         }),
       )
     },

@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import { Approve, EnrollmentId, PendingEnrollment, PendingQuery, Reject } from '../../../api/enrollment.ts'
 import { approveEnrollment } from '../../../core/enrollments/approve-enrollment.ts'
 import { listPending } from '../../../core/enrollments/list-pending.ts'
-import { type Enrollment, statusOf } from '../../../core/enrollments/pending-enrollment.ts'
 import { rejectEnrollment } from '../../../core/enrollments/reject-enrollment.ts'
 import { formatDuration } from '../../../domain/duration.ts'
+import { type Enrollment, enrollmentStatusAt } from '../../../domain/enrollment.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { optionalBody } from '../../server/validation.ts'
 import { linkNext } from '../paging.ts'
@@ -25,7 +25,7 @@ export function adminPendingRoutes(http: Http): void {
     handle: async ({ query, request, reply }) => {
       const { enrollments, next } = await listPending(core, query)
       linkNext(reply, request, next)
-      return enrollments.map((row) => present(row, core.store.now()))
+      return enrollments.map((one) => present(one, core.store.now()))
     },
   })
 
@@ -54,25 +54,26 @@ export function adminPendingRoutes(http: Http): void {
   })
 }
 
-function present(row: Enrollment, now: number) {
+function present(enrollment: Enrollment, now: number) {
+  const { note, reason, lifetimeMs, agentId, decidedAt, decidedBy, decisionNote, collectedAt } = enrollment
   return {
-    id: row.id,
-    name: row.name,
-    type: row.type,
-    scopes: JSON.parse(row.scopes),
-    public_key_fingerprint: row.fingerprint,
-    metadata: row.metadata === null ? null : JSON.parse(row.metadata),
-    ip_address: row.ip_address,
-    created_at: timestamp(row.created_at),
-    expires_at: timestamp(row.expires_at),
-    status: statusOf(row, now),
-    ...optional('note', row.note === '' ? null : row.note),
-    ...optional('reason', row.reason),
-    ...(row.lifetime_ms === null ? {} : { expires_in: formatDuration(row.lifetime_ms) }),
-    ...optional('agent_id', row.agent_id),
-    ...(row.decided_at === null ? {} : { decided_at: timestamp(row.decided_at) }),
-    ...optional('decided_by', row.decided_by),
-    ...optional('decision_note', row.decision_note),
-    ...(row.collected_at === null ? {} : { collected_at: timestamp(row.collected_at) }),
+    id: enrollment.id,
+    name: enrollment.name,
+    type: enrollment.type,
+    scopes: enrollment.scopes,
+    public_key_fingerprint: enrollment.fingerprint,
+    metadata: enrollment.metadata,
+    ip_address: enrollment.ipAddress,
+    created_at: timestamp(enrollment.createdAt),
+    expires_at: timestamp(enrollment.expiresAt),
+    status: enrollmentStatusAt(enrollment, now),
+    ...optional('note', note === '' ? null : note),
+    ...optional('reason', reason),
+    ...(lifetimeMs === null ? {} : { expires_in: formatDuration(lifetimeMs) }),
+    ...optional('agent_id', agentId),
+    ...(decidedAt === null ? {} : { decided_at: timestamp(decidedAt) }),
+    ...optional('decided_by', decidedBy),
+    ...optional('decision_note', decisionNote),
+    ...(collectedAt === null ? {} : { collected_at: timestamp(collectedAt) }),
   }
 }

@@ -1,7 +1,7 @@
 import { Enroll, Enrolled, EnrollmentId, EnrollmentPoll, ProofHeader } from '../../../api/enrollment.ts'
 import { enroll } from '../../../core/enrollments/enroll.ts'
-import { statusOf } from '../../../core/enrollments/pending-enrollment.ts'
 import { pickUpEnrollment } from '../../../core/enrollments/pick-up-enrollment.ts'
+import { enrollmentStatusAt } from '../../../domain/enrollment.ts'
 import { ENROLLMENT_POLL_MS } from '../../../domain/limits.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { requireMetadata } from '../metadata.ts'
@@ -9,7 +9,7 @@ import { optional, timestamp } from '../wire.ts'
 
 const tags = ['enrollment']
 
-/** For whoever is no agent yet: no token, but a key of its own. */
+/** For clients that are not agents yet: they have a key of their own instead of a token. */
 export function enrollRoutes(http: Http): void {
   const { core } = http
 
@@ -23,14 +23,15 @@ export function enrollRoutes(http: Http): void {
     },
     handle: async ({ body, origin }) => {
       requireMetadata(body.metadata)
-      const row = await enroll(core, body, origin)
+      const enrollment = await enroll(core, body, origin)
+      const { id, createdAt, expiresAt, collectUntil } = enrollment
       return {
-        id: row.id,
-        enrollment_id: row.id,
-        status: statusOf(row, row.created_at),
-        poll_url: `${core.settings.issuer}/v1/enroll/${row.id}/status`,
+        id,
+        enrollment_id: id,
+        status: enrollmentStatusAt(enrollment, createdAt),
+        poll_url: `${core.settings.issuer}/v1/enroll/${id}/status`,
         poll_interval_ms: ENROLLMENT_POLL_MS,
-        expires_at: timestamp(row.collect_until ?? row.expires_at),
+        expires_at: timestamp(collectUntil ?? expiresAt),
       }
     },
   })
@@ -48,15 +49,15 @@ export function enrollRoutes(http: Http): void {
       const header = request.headers['enrollment-proof']
       const proof = typeof header === 'string' ? header : undefined
       const found = await pickUpEnrollment(core, { id: params.id, proof }, origin)
-      const row = found.enrollment
+      const { id, expiresAt, collectUntil, collectedAt, decisionNote } = found.enrollment
       return {
-        id: row.id,
+        id,
         status: found.status,
         poll_interval_ms: ENROLLMENT_POLL_MS,
-        expires_at: timestamp(row.collect_until ?? row.expires_at),
+        expires_at: timestamp(collectUntil ?? expiresAt),
         ...optional('sealed', found.sealed),
-        ...(row.collected_at === null ? {} : { collected_at: timestamp(row.collected_at) }),
-        ...(found.status === 'rejected' ? optional('reason', row.decision_note) : {}),
+        ...(collectedAt === null ? {} : { collected_at: timestamp(collectedAt) }),
+        ...(found.status === 'rejected' ? optional('reason', decisionNote) : {}),
       }
     },
   })

@@ -13,15 +13,20 @@ export function requestRoutes(http: Http): void {
       response: { 200: RequestedScopes },
     },
     handle: async ({ caller, body, origin }) => {
-      const row = await requestScopes(http.core, caller, body, origin)
+      const { id, scopes, reason, lifetimeMs, createdAt, expiresAt } = await requestScopes(
+        http.core,
+        caller,
+        body,
+        origin,
+      )
       return {
-        id: row.id,
+        id,
         status: 'pending',
-        scopes: JSON.parse(row.scopes),
-        ...optional('reason', row.reason),
-        ...(row.lifetime_ms === null ? {} : { expires_in: formatDuration(row.lifetime_ms) }),
-        created_at: timestamp(row.created_at),
-        expires_at: timestamp(row.expires_at),
+        scopes,
+        ...optional('reason', reason),
+        ...(lifetimeMs === null ? {} : { expires_in: formatDuration(lifetimeMs) }),
+        created_at: timestamp(createdAt),
+        expires_at: timestamp(expiresAt),
       }
     },
   })

@@ -1,29 +1,35 @@
+import type { AuditEntry } from '../../../domain/audit-entry.ts'
 import type { Step } from '../../engine/change.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { run } from '../../engine/run.ts'
 import type { AuditRow } from '../../schema/rows.ts'
+import { decodeJson, encodeJson } from '../json.ts'
 import type { AuditFilter } from './filter.ts'
 import { bounded, newestIds } from './newest.ts'
 
 /**
  * Reading the audit. The indexes are (agent, backend, action, id), (backend, action, id), and three that begin with the
- * actor (`audit-shares.ts`): with every column given they hold the answer in order. Where a column in the middle is
- * not given, its distinct values are few, so they are enumerated by index seeks and the newest of each are merged. No
- * query scans what it does not return, and none uses OFFSET.
+ * actor (`shares.ts`): with every column given they hold the answer in order. A missing column in the middle has few
+ * distinct values, so the query enumerates them by index seeks and merges the newest of each. No query reads entries
+ * that it does not return, and none uses OFFSET (ADR 0005).
  */
 export function createAudit(engine: Engine) {
   const { build, read } = engine
-  const query = (filter: AuditFilter, limit: number) => queryEntries(engine, filter, limit)
   return {
+    append: (entry: AuditEntry): Step => ({ op: 'insert', table: 'audit', row: encodeEntry(entry) }),
     /** Newest first. */
-    query,
-    /** The credentials that such entries are about, newest entry first, with the entry's id as cursor. */
+    query: async (filter: AuditFilter, limit: number): Promise<AuditEntry[]> =>
+      (await queryRows(engine, filter, limit)).map(decodeEntry),
+    /** The credentials that matching entries are about, newest entry first, with the entry's id as cursor. */
     credentialsOf: async (
       filter: AuditFilter,
       limit: number,
-    ): Promise<{ id: string; credential_id: string | null }[]> =>
-      (await query(filter, limit)).map((row) => ({ id: row.id, credential_id: row.credential_id })),
-    /** Ids after that one and before the other, oldest first, and whether a credential on record is what it is about. */
+    ): Promise<{ id: string; credentialId: string | null }[]> =>
+      (await queryRows(engine, filter, limit)).map((row) => ({
+        id: row.id,
+        credentialId: row.credential_id,
+      })),
+    /** Ids between `after` and `before`, oldest first; `isKept`: the entry is about a credential that is still stored. */
     aged: async (
       after: string,
       before: string,
@@ -34,7 +40,7 @@ export function createAudit(engine: Engine) {
         entries
           .select((e) => [
             'id',
-            // Not a join: that is one look for each entry, whatever PostgreSQL thinks of the two tables.
+            // A subquery, not a join: it stays one index look-up for each entry, whatever plan PostgreSQL would choose.
             e
               .selectFrom('credentials')
               .select('credentials.id')
@@ -46,7 +52,7 @@ export function createAudit(engine: Engine) {
       )
       return rows.map(({ id, credential }) => ({ id, isKept: credential !== null }))
     },
-    // Entries are never changed; only retention drops them.
+    // Entries never change; only retention deletes them.
     drop: (ids: readonly string[]): Step => run(build.deleteFrom('audit').where('id', 'in', ids), 'any'),
     dropAbout: (credentialIds: readonly string[], before: string): Step =>
       run(
@@ -56,7 +62,7 @@ export function createAudit(engine: Engine) {
   }
 }
 
-async function queryEntries(engine: Engine, filter: AuditFilter, limit: number): Promise<AuditRow[]> {
+async function queryRows(engine: Engine, filter: AuditFilter, limit: number): Promise<AuditRow[]> {
   const { build, read } = engine
   const { agentId, actor, backend, action, credentialId } = filter
   const entries = bounded(build.selectFrom('audit').selectAll(), filter).orderBy('id', 'desc').limit(limit)
@@ -72,4 +78,48 @@ async function queryEntries(engine: Engine, filter: AuditFilter, limit: number):
   const ids = await newestIds(engine, filter, limit)
   if (ids.length === 0) return []
   return read<AuditRow>(build.selectFrom('audit').selectAll().where('id', 'in', ids).orderBy('id', 'desc'))
+}
+
+function encodeEntry(entry: AuditEntry): AuditRow {
+  return {
+    id: entry.id,
+    at: entry.at,
+    action: entry.action,
+    outcome: entry.outcome,
+    agent_id: entry.agentId ?? '',
+    agent_name: entry.agentName,
+    actor: entry.actor,
+    backend: entry.backend ?? '',
+    credential_id: entry.credentialId,
+    scopes: encodeJson(entry.scopes),
+    ttl_ms: entry.ttlMs,
+    ip_address: entry.ipAddress,
+    user_agent: entry.userAgent,
+    auth_method: entry.authMethod,
+    request_id: entry.requestId,
+    metadata: encodeJson(entry.metadata),
+    details: encodeJson(entry.details),
+  }
+}
+
+function decodeEntry(row: AuditRow): AuditEntry {
+  return {
+    id: row.id,
+    at: row.at,
+    action: row.action as AuditEntry['action'],
+    outcome: row.outcome as AuditEntry['outcome'],
+    agentId: row.agent_id === '' ? null : row.agent_id,
+    agentName: row.agent_name,
+    actor: row.actor,
+    backend: row.backend === '' ? null : row.backend,
+    credentialId: row.credential_id,
+    scopes: decodeJson(row.scopes),
+    ttlMs: row.ttl_ms,
+    ipAddress: row.ip_address,
+    userAgent: row.user_agent,
+    authMethod: row.auth_method,
+    requestId: row.request_id,
+    metadata: decodeJson(row.metadata),
+    details: decodeJson(row.details),
+  }
 }

@@ -2,27 +2,27 @@ import { Interrupted } from '../frame/surroundings.ts'
 import type { Child } from './child.ts'
 import { type ForwardedSignal, hasTerminal, takeSignals } from './signals.ts'
 
-/** What a signal does depends on how far the run has come. */
-export interface SignalCourse {
-  /** From now on something is being issued: `hangUp` is called when we were asked to end and it takes too long. */
+/** What a signal does depends on the phase of the run: starting, running or ending. */
+export interface SignalPhases {
+  /** Requests may be under way from now on. `hangUp` is called if they outlast a signal to stop. */
   onHangUp(hangUp: () => void): void
-  /** Throws `Interrupted` when we were asked to end before the child was there. */
+  /** Throws `Interrupted` if a signal asked us to stop before the child was started. */
   throwIfInterrupted(): void
-  /** From now on signals are for the child. */
+  /** Forward signals to the child from now on. */
   running(child: Pick<Child, 'kill'>): void
-  /** The child is gone: the first signal is let pass, because it may have been meant for the child. */
+  /** The child has exited. The first signal is ignored, because it may have been meant for the child. */
   ending(): void
-  /** Aborted by the second one. */
+  /** Aborted by the second signal of the ending phase. */
   readonly hardStop: AbortSignal
   close(): void
 }
 
 const HANG_UP_MS = 3_000
-const ASKS_TO_END: readonly ForwardedSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']
+const STOP_SIGNALS: readonly ForwardedSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']
 
 type Phase = 'starting' | 'running' | 'ending'
 
-export function createSignalCourse(graceMs: number, note: (text: string) => void): SignalCourse {
+export function createSignalPhases(graceMs: number, note: (text: string) => void): SignalPhases {
   const atTerminal = hasTerminal()
   const hard = new AbortController()
   const timers: NodeJS.Timeout[] = []
@@ -33,29 +33,29 @@ export function createSignalCourse(graceMs: number, note: (text: string) => void
   let late = 0
 
   const onStart = (name: ForwardedSignal, number: number) => {
-    // Nothing has been asked for yet.
+    // Nothing has been requested yet.
     if (hangUp === undefined) process.exit(128 + number)
     if (first !== undefined) hangUp()
     else timers.push(setTimeout(hangUp, HANG_UP_MS))
     first ??= { name, number }
   }
   const onRun = (name: ForwardedSignal) => {
-    // The terminal has given it to the child already; twice would mean something else to many programs.
+    // The terminal has sent it to the child already; many programs treat a second one differently.
     if (atTerminal && (name === 'SIGINT' || name === 'SIGQUIT')) return
     child?.kill(name)
     if (name !== 'SIGTERM' && !(name === 'SIGHUP' && atTerminal)) return
     timers.push(
       setTimeout(() => {
-        // The terminal is still there: SIGHUP was a message, such as to read a configuration again.
+        // The terminal still exists, so SIGHUP was a message, such as "reload your configuration".
         if (name === 'SIGHUP' && hasTerminal()) return
         if (child?.kill('SIGKILL') === true)
-          note(`mayfly: the command did not end in ${graceMs / 1_000} s and was killed.`)
+          note(`mayfly: the command did not exit within ${graceMs / 1_000} s and was killed.`)
       }, graceMs),
     )
   }
   const stop = takeSignals((name, number) => {
     if (phase === 'running') onRun(name)
-    else if (!ASKS_TO_END.includes(name)) return
+    else if (!STOP_SIGNALS.includes(name)) return
     else if (phase === 'starting') onStart(name, number)
     else {
       late += 1
@@ -77,7 +77,7 @@ export function createSignalCourse(graceMs: number, note: (text: string) => void
       clear()
       child = started
       phase = 'running'
-      // It came while the child was being started.
+      // The signal arrived while the child was being started.
       if (first !== undefined) onRun(first.name)
     },
     ending: () => {
