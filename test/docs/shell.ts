@@ -18,7 +18,7 @@ export interface GuideShell {
   run(command: string): Promise<StepEnd>
   /** Starts it in the background and waits until `isEnough` of what it has printed. */
   start(command: string, isEnough: (printed: string) => boolean): Promise<StepEnd>
-  /** Kills whatever still runs. */
+  /** Kills every process that still runs. */
   close(): Promise<void>
 }
 
