@@ -9,11 +9,13 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...absent],
+    globalSetup: ['test/support/shared-postgres.ts'],
     // What hangs is ended by these; what is merely slow, on a machine that others use, must pass.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
-    // Two cores, and servers beside the tests.
+    // Two cores, and servers beside the tests. Files share a worker: none leaves state that another could see.
     maxWorkers: 2,
+    isolate: false,
   },
 })

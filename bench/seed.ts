@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { encodeTail, encodeTime } from '../src/domain/ids.ts'
-import { COLUMNS, columnNames } from '../src/store/schema/columns.ts'
+import { columnNames, columnTypes } from '../src/store/schema/columns.ts'
 import type { AgentRow, AuditRow, CredentialRow, Table } from '../src/store/schema/rows.ts'
 
 export interface Where {
@@ -223,7 +223,7 @@ async function fillPostgres(url: string, table: Table, rows: Iterable<Row>): Pro
     const listed =
       "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = $1 AND indexdef LIKE 'CREATE INDEX%'"
     const indexes: { indexname: string; indexdef: string }[] = (await client.query(listed, [table])).rows
-    const columns = Object.entries(COLUMNS[table])
+    const columns = columnTypes(table)
     const names = columns.map(([name]) => name)
     const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`)
     const insert = `INSERT INTO ${table} (${names.join(', ')}) SELECT * FROM unnest(${arrays.join(', ')})`

@@ -10,7 +10,7 @@ import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { encodeTail, encodeTime, lowestBodyAt } from '../src/domain/ids.ts'
 import { openStore } from '../src/store/open.ts'
-import { COLUMNS, columnNames } from '../src/store/schema/columns.ts'
+import { columnNames, columnTypes } from '../src/store/schema/columns.ts'
 import type { AuditRow } from '../src/store/schema/rows.ts'
 import type { AuditFilter } from '../src/store/tables/audit/filter.ts'
 
@@ -116,9 +116,7 @@ async function fillPostgres(url: string): Promise<void> {
   await client.connect()
   const found = Number((await client.query('SELECT count(*) AS n FROM audit')).rows[0].n)
   const columns = columnNames('audit')
-  const arrays = columns.map(
-    (name, index) => `$${index + 1}::${COLUMNS.audit[name as keyof typeof COLUMNS.audit]}[]`,
-  )
+  const arrays = columnTypes('audit').map(([, type], index) => `$${index + 1}::${type}[]`)
   await client.query('SET synchronous_commit = off')
   for (let n = found; n < ENTRIES; ) {
     const rows: Record<string, unknown>[] = []

@@ -1,73 +1,61 @@
-import type { Command, Option } from 'commander'
-import { describeProgram, verbOf } from '../src/cli/frame/describe.ts'
 import { EXIT_MEANINGS, type ExitCode } from '../src/cli/frame/failure.ts'
-import type { AnyVerb, Group } from '../src/cli/frame/verb.ts'
-import { VERBS } from '../src/cli/verbs.ts'
+import { optionRow, usageOf } from '../src/cli/frame/help.ts'
+import { DATA_DIR, GLOBALS } from '../src/cli/frame/parse.ts'
+import type { AnyVerb, Entry, VerbEntry } from '../src/cli/frame/verb.ts'
+import { GROUPS } from '../src/cli/verbs.ts'
 import { MADE, table } from './markdown.ts'
 
-const GROUPS: Readonly<Record<Group, string>> = {
-  agent: 'For agents',
-  tool: 'For other tools',
-  admin: 'For administrators',
-  other: 'Besides',
-}
-
-const GLOBAL_GROUP = 'Options of every command:'
-
-/** docs/cli.md: every command as its own description has it. */
+/** docs/cli.md: every verb as it describes itself. */
 export async function renderCliPage(): Promise<string> {
-  const program = await describeProgram(VERBS)
   const sections: string[] = []
-  for (const [group, title] of Object.entries(GROUPS)) {
+  for (const { title, verbs } of GROUPS) {
     sections.push(`## ${title}`)
-    for (const { name } of VERBS.filter((entry) => entry.group === group)) {
-      const command = program.commands.find((one) => one.name() === name)
-      if (command === undefined) throw new Error(`${name} is not in the tree`)
-      const inner = command.commands.length === 0 ? [command] : command.commands
-      for (const one of inner) sections.push(await commandSection(one))
-    }
+    for (const [words, entry] of verbs.flatMap(leaves))
+      sections.push(await verbSection(words, await entry.load()))
   }
-  return `${[MADE, '# Command line', ...introduction(program), ...sections].join('\n\n')}\n`
+  return `${[MADE, '# Command line', ...INTRODUCTION, ...sections].join('\n\n')}\n`
 }
 
-function introduction(program: Command): string[] {
-  const some = program.commands.flatMap((one) => [one, ...one.commands]).find(takesDataDir)
-  const globals = some?.options.filter(({ helpGroupHeading }) => helpGroupHeading === GLOBAL_GROUP) ?? []
-  return [
-    'Results go to standard output, everything else to standard error. With `--json` the result is JSON of the shape that stands with each command, and an error is `{"error": {"code", "message", "hint"}}` on standard error. An error is one line that says what happened and what to do.',
-    'How a command ends:',
-    table(['Code', 'Meaning'], Object.entries(EXIT_MEANINGS)),
-    'All commands use 0, 1 and 2; those that use others say so below. `mayfly run` leaves with the code of its command.',
-    'Options of every command:',
-    table(['Option', 'Meaning'], globals.map(optionRow)),
-    'The login is `MAYFLY_TOKEN`, else `MAYFLY_CLIENT_ID` with `MAYFLY_CLIENT_SECRET` (each also as a file: `MAYFLY_TOKEN_FILE`, `MAYFLY_CLIENT_SECRET_FILE`), else that of the profile. `NO_COLOR` turns colours off. The commands for administrators use, on the machine of the server and where no login is named, its unix socket, the token file in its data directory, or the local rule; else the login, which then needs the admin scope.',
-  ]
+/** Its verbs, each with its words: `agent create`. */
+export function leaves(entry: Entry): (readonly [words: string, entry: VerbEntry])[] {
+  if (!('verbs' in entry)) return [[entry.name, entry]]
+  return entry.verbs.map((inner) => [`${entry.name} ${inner.name}`, inner] as const)
 }
 
-const takesDataDir = (command: Command) => command.options.some(({ long }) => long === '--data-dir')
+const rows = (options: AnyVerb['options'] = []) =>
+  options.map((spec) => {
+    const [flags, meaning] = optionRow(spec)
+    return [`\`${flags}\``, meaning]
+  })
 
-async function commandSection(command: Command): Promise<string> {
-  const verb = verbOf(command)
-  if (verb === undefined) throw new Error(`${command.name()} has no verb`)
-  const own = command.options.filter(({ helpGroupHeading }) => helpGroupHeading !== GLOBAL_GROUP)
-  const words = wordsOf(command)
+const INTRODUCTION = [
+  'Results go to standard output, everything else to standard error. With `--json`, a command prints JSON of the shape given below, and an error is `{"error": {"code", "message", "hint"}}` on standard error. Without it, an error is one line that says what happened and what to do next.',
+  table(['Exit code', 'Meaning'], Object.entries(EXIT_MEANINGS)),
+  'Every command uses exit codes 0, 1 and 2; those that use others list them. `mayfly run` exits with the code of its command.',
+  'Options of every command:',
+  table(
+    ['Option', 'Meaning'],
+    rows([
+      ...GLOBALS,
+      { ...DATA_DIR, description: `${DATA_DIR.description}; only commands for administrators` },
+    ]),
+  ),
+  'The login is `MAYFLY_TOKEN`; else `MAYFLY_CLIENT_ID` with `MAYFLY_CLIENT_SECRET`; else the login of the profile. `MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. Without a login, commands for administrators on the server’s machine use its unix socket, the token file in its data directory, or the rule for local callers. With a login, they need the admin scope.',
+]
+
+async function verbSection(words: string, verb: AnyVerb): Promise<string> {
   const parts = [
     `### mayfly ${words}`,
-    command.description(),
-    `    mayfly ${words} ${command.usage()}`.trimEnd(),
+    verb.description,
+    `    mayfly ${words} ${usageOf(verb)}`,
     argumentTable(verb),
-    own.length === 0 ? '' : table(['Option', 'Meaning'], own.map(optionRow)),
+    verb.options === undefined ? '' : table(['Option', 'Meaning'], rows(verb.options)),
     verb.globals === false ? 'It takes none of the options of every command.' : '',
     verb.examples.map(({ about, command: line }) => `    # ${about}\n    ${line}`).join('\n\n'),
     await jsonLine(verb),
     exitLine(verb),
   ]
   return parts.filter((part) => part !== '').join('\n\n')
-}
-
-function wordsOf(command: Command): string {
-  const { parent } = command
-  return parent === null || parent.parent === null ? command.name() : `${parent.name()} ${command.name()}`
 }
 
 function argumentTable(verb: AnyVerb): string {
@@ -79,15 +67,6 @@ function argumentTable(verb: AnyVerb): string {
       choices === undefined ? description : `${description} (${choices.join(', ')})`,
     ]),
   )
-}
-
-function optionRow(option: Option): string[] {
-  const choices = option.argChoices === undefined ? '' : ` (${option.argChoices.join(', ')})`
-  const preset =
-    option.defaultValue === undefined || option.defaultValue === true || option.negate
-      ? ''
-      : ` [default: ${String(option.defaultValue)}]`
-  return [`\`${option.flags}\``, `${option.description}${choices}${preset}`]
 }
 
 async function jsonLine(verb: AnyVerb): Promise<string> {

@@ -4,27 +4,11 @@ import type { Server } from 'node:http'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { Core } from '../core/context.ts'
-import { auditRoutes } from '../http/routes/api-v1/audit.ts'
-import { backendRoutes } from '../http/routes/api-v1/backends.ts'
-import { credentialRoutes } from '../http/routes/api-v1/credentials.ts'
-import { healthRoutes } from '../http/routes/health.ts'
-import { oauthRoutes } from '../http/routes/oauth/oauth.ts'
-import { adminAgentRoutes } from '../http/routes/v1/admin-agents.ts'
-import { adminBackendRoutes } from '../http/routes/v1/admin-backends.ts'
-import { adminKeyRoutes } from '../http/routes/v1/admin-keys.ts'
-import { adminPendingRoutes } from '../http/routes/v1/admin-pending.ts'
-import { adminPluginRoutes } from '../http/routes/v1/admin-plugins.ts'
-import { adminPolicyRoutes } from '../http/routes/v1/admin-policies.ts'
-import { adminTokenRoutes } from '../http/routes/v1/admin-tokens.ts'
-import { backendCredentialRoutes } from '../http/routes/v1/credentials.ts'
-import { enrollRoutes } from '../http/routes/v1/enroll.ts'
-import { requestRoutes } from '../http/routes/v1/request.ts'
-import { signRoutes } from '../http/routes/v1/sign.ts'
-import { statusRoutes } from '../http/routes/v1/status.ts'
-import { wellKnownRoutes } from '../http/routes/well-known.ts'
+import { addAllRoutes } from '../http/routes/add-all-routes.ts'
 import { createGate } from '../http/routing/gate.ts'
-import { installOpenApi, openApiRoutes } from '../http/routing/openapi.ts'
-import { checkRoutes, type Http } from '../http/routing/route.ts'
+import { installOpenApi } from '../http/routing/openapi.ts'
+import { createReplyBatch } from '../http/routing/reply-batch.ts'
+import { checkRoutes } from '../http/routing/route.ts'
 import { createLocalHostRule, isLoopback } from '../http/server/local-host.ts'
 import { readPeerUid } from '../http/server/peer-uid.ts'
 import {
@@ -78,42 +62,15 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
     serverUid: process.getuid?.() ?? -1,
     tls: config.tls !== undefined,
   })
-  addRoutes(
-    {
-      server,
-      core,
-      gate: createGate({ core, localHost, adminToken, isUnixSocket: (socket) => fromUnix.has(socket) }),
-    },
-    config,
-    metrics,
+  const gate = createGate({ core, localHost, adminToken, isUnixSocket: (socket) => fromUnix.has(socket) })
+  addAllRoutes(
+    { server, core, gate, replies: createReplyBatch() },
+    { metrics, issueByGet: config.issueByGet },
   )
   if (config.accessLog) logRequests(server, log)
   await server.ready()
   checkRoutes(registered)
   return listeners(config, server, socket, adminToken)
-}
-
-function addRoutes(http: Http, config: Config, metrics: Metrics): void {
-  const { version } = http.core.settings
-  healthRoutes(http, { version, trouble: http.core.store.trouble, metrics })
-  openApiRoutes(http)
-  wellKnownRoutes(http)
-  oauthRoutes(http)
-  credentialRoutes(http)
-  backendRoutes(http)
-  auditRoutes(http)
-  statusRoutes(http)
-  signRoutes(http)
-  backendCredentialRoutes(http, { issueByGet: config.issueByGet })
-  enrollRoutes(http)
-  requestRoutes(http)
-  adminAgentRoutes(http)
-  adminBackendRoutes(http)
-  adminTokenRoutes(http)
-  adminPendingRoutes(http)
-  adminPolicyRoutes(http)
-  adminPluginRoutes(http)
-  adminKeyRoutes(http)
 }
 
 function listeners(

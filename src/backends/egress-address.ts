@@ -1,30 +1,22 @@
-import { BlockList, isIP, SocketAddress } from 'node:net'
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import { BackendError } from './kind.ts'
 
 export type AddressLookup = (hostname: string) => Promise<readonly { readonly address: string }[]>
 
-/** Never an upstream, marked local or not: cloud metadata, "this host", multicast, broadcast. */
-const NEVER = blockList(
-  ['169.254.169.254/32', '169.254.170.2/32', '100.100.100.200/32', '0.0.0.0/8', '224.0.0.0/4', '240.0.0.0/4'],
-  ['fd00:ec2::254/128', '::/128', 'ff00::/8'],
-)
-/** Upstreams only when marked local. RFC 1918 addresses are not here: upstreams are often inside. */
-const LOCAL = blockList(['127.0.0.0/8', '169.254.0.0/16'], ['::1/128', 'fe80::/10', 'fec0::/10', 'fc00::/7'])
+const subnets = (...texts: string[]) => texts.map((text) => ipaddr.parseCIDR(text))
 
-function blockList(v4: readonly string[], v6: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const [family, subnets] of [['ipv4', v4] as const, ['ipv6', v6] as const]) {
-    for (const subnet of subnets) {
-      const [network = '', prefix = ''] = subnet.split('/')
-      list.addSubnet(network, Number(prefix), family)
-    }
-  }
-  return list
-}
+/** Never an upstream, marked local or not: cloud metadata, "this host", multicast, broadcast. */
+const NEVER = subnets(
+  ...['169.254.169.254/32', '169.254.170.2/32', '100.100.100.200/32', 'fd00:ec2::254/128'],
+  ...['0.0.0.0/8', '224.0.0.0/4', '240.0.0.0/4', '::/128', 'ff00::/8'],
+)
+/** Upstreams only when marked local. RFC 1918 addresses are not listed: upstreams are often inside. */
+const LOCAL = subnets(...['127.0.0.0/8', '169.254.0.0/16', '::1/128', 'fe80::/10', 'fec0::/10', 'fc00::/7'])
 
 /**
- * Resolves once. One forbidden address among several refuses them all: a name that answers with both is trying
- * something. Throws `BackendError`.
+ * Resolves once. One forbidden address among several refuses them all: a name that answers with both kinds is an
+ * attack. Throws `BackendError`.
  */
 export async function resolveAddress(
   hostname: string,
@@ -34,7 +26,8 @@ export async function resolveAddress(
   const name = hostname.replace(/^\[(.*)\]$/, '$1')
   const found = isIP(name) === 0 ? await lookUp(name, lookup) : [name]
   const first = found[0]
-  if (first === undefined) throw new BackendError('unavailable', 'The name of the upstream has no address.')
+  if (first === undefined)
+    throw new BackendError('unavailable', 'The host name of the upstream has no address.')
   for (const address of found) {
     if (!isPermitted(address, local)) {
       throw new BackendError('misconfigured', refusal(local), { detail: `refused address ${address}` })
@@ -48,63 +41,52 @@ async function lookUp(name: string, lookup: AddressLookup): Promise<string[]> {
     return (await lookup(name)).map(({ address }) => address)
   } catch (cause) {
     const detail = cause instanceof Error ? cause.message : 'unknown'
-    throw new BackendError('unavailable', 'The name of the upstream cannot be resolved.', { detail, cause })
+    throw new BackendError('unavailable', 'The host name of the upstream cannot be resolved.', {
+      detail,
+      cause,
+    })
   }
 }
 
 function refusal(local: boolean): string {
   return local
-    ? 'The upstream has an address that is never connected to (metadata, unspecified, multicast).'
-    : 'The upstream has a loopback, link-local or unique-local address; mark the backend "local" if that is meant.'
+    ? 'The upstream has an address that Mayfly never connects to (metadata, unspecified, multicast).'
+    : 'The upstream has a loopback, link-local or unique-local address; if that is intended, mark the backend "local".'
 }
 
-/** Every IPv4 address that an IPv6 one stands for is checked as well. */
+/** Checks every IPv4 address that an IPv6 address embeds as well. */
 export function isPermitted(address: string, local: boolean): boolean {
-  return [address, ...embeddedIpv4(address)].every((form) => {
-    const version = isIP(form)
-    if (version === 0) return false
-    const family = version === 4 ? 'ipv4' : 'ipv6'
-    const bare = form.replace(/%.*$/, '')
-    return !NEVER.check(bare, family) && (local || !LOCAL.check(bare, family))
-  })
+  if (isIP(address) === 0) return false
+  const parsed = ipaddr.parse(address.replace(/%.*$/, ''))
+  return [parsed, ...embeddedIpv4(parsed)].every(
+    (one) => !isAmong(NEVER, one) && (local || !isAmong(LOCAL, one)),
+  )
 }
 
-const EMBEDDING: readonly (readonly [prefix: string, at: number])[] = [
-  ['::/96', 6], // IPv4-compatible (RFC 4291 §2.5.5.1)
-  ['::ffff:0:0/96', 6], // IPv4-mapped
-  ['::ffff:0:0:0/96', 6], // IPv4-translated (RFC 2765)
-  ['64:ff9b::/96', 6], // NAT64 (RFC 6052)
-  ['2002::/16', 1], // 6to4 (RFC 3056)
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+
+function isAmong(list: ReturnType<typeof subnets>, address: Address): boolean {
+  return list.some((subnet) => isIn(subnet, address))
+}
+
+function isIn([network, bits]: [Address, number], address: Address): boolean {
+  return network.kind() === address.kind() && address.match(network, bits)
+}
+
+/** IPv6 ranges that embed an IPv4 address, and the 16-bit group at which it starts. */
+const EMBEDDING = [
+  { range: ipaddr.parseCIDR('::/96'), at: 6 }, // IPv4-compatible (RFC 4291 §2.5.5.1)
+  { range: ipaddr.parseCIDR('::ffff:0:0/96'), at: 6 }, // IPv4-mapped
+  { range: ipaddr.parseCIDR('::ffff:0:0:0/96'), at: 6 }, // IPv4-translated (RFC 2765)
+  { range: ipaddr.parseCIDR('64:ff9b::/96'), at: 6 }, // NAT64 (RFC 6052)
+  { range: ipaddr.parseCIDR('2002::/16'), at: 1 }, // 6to4 (RFC 3056)
 ]
 
-function embeddedIpv4(address: string): string[] {
-  if (isIP(address) !== 6) return []
-  const groups = expand(address.replace(/%.*$/, ''))
-  return EMBEDDING.filter(([subnet]) => {
-    const [network = '', prefix = ''] = subnet.split('/')
-    const wanted = expand(network)
-    return wanted.slice(0, Number(prefix) / 16).every((group, index) => group === groups[index])
-  }).flatMap(([, at]) => {
-    const high = groups[at] ?? 0
-    const low = groups[at + 1] ?? 0
-    const text = `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
-    // `::1` is loopback, not the address 0.0.0.1.
-    return at === 6 && high === 0 && low <= 1 ? [] : [text]
-  })
-}
-
-/** Eight numbers. */
-function expand(address: string): number[] {
-  // Node writes it in the shortest form, with a dotted tail where there is one.
-  const canonical = new SocketAddress({ address, family: 'ipv6' }).address
-  const hex = canonical.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => {
-    const pair = (high: string, low: string) => (Number(high) * 256 + Number(low)).toString(16)
-    return `${pair(a, b)}:${pair(c, d)}`
-  })
-  const [front = '', back] = hex.split('::')
-  const read = (part: string) =>
-    part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16))
-  const head = read(front)
-  const tail = back === undefined ? [] : read(back)
-  return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail]
+function embeddedIpv4(address: Address): ipaddr.IPv4[] {
+  // `::1` is loopback and `::` unspecified, not the addresses 0.0.0.1 and 0.0.0.0.
+  if (address.kind() === 'ipv4' || /^::1?$/.test(address.toString())) return []
+  const bytes = address.toByteArray()
+  return EMBEDDING.filter(({ range }) => isIn(range, address)).map(
+    ({ at }) => new ipaddr.IPv4(bytes.slice(2 * at, 2 * at + 4)),
+  )
 }

@@ -122,14 +122,14 @@ test('a store that cannot be opened is 2 and one line', async () => {
   expect(await mayfly(argv)).toEqual({
     code: 2,
     stdout: '',
-    stderr: `mayfly: data_dir: another process holds ${dataDir}: only one Mayfly may use a data directory\n`,
+    stderr: `mayfly: data_dir: another process is using ${dataDir}, and only one Mayfly can use a data directory. Stop the other process, or choose another directory\n`,
   })
   await store.close()
   await writeFile(join(dataDir, 'mayfly.db'), 'not a database'.repeat(100))
   expect(await mayfly(argv)).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'mayfly: data_dir: file is not a database\n',
+    stderr: `mayfly: data_dir: ${join(dataDir, 'mayfly.db')} is damaged or is not a SQLite database (file is not a database). Restore it from a backup\n`,
   })
 })
 

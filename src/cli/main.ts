@@ -1,15 +1,14 @@
 #!/usr/bin/env node
-// Nothing is imported before the version is known: an older Node would stop at the first thing it lacks.
+// Check the version before importing anything: an older Node would fail on the first feature it lacks.
 const major = Number(process.versions.node.split('.')[0])
 if (major >= 24) {
-  if (process.argv[2] === 'server') (await import('./server-heap.ts')).enterServerHeap(process)
   process.getBuiltinModule('node:module').enableCompileCache()
   const { run } = await import('./frame/program.ts')
   const { processHost } = await import('./frame/process-host.ts')
   process.exitCode = await run(process.argv.slice(2), processHost())
 } else {
   process.stderr.write(
-    `mayfly needs Node.js 24 or later, and this is ${process.versions.node}.\n` +
+    `mayfly needs Node.js 24 or later; this is ${process.versions.node}.\n` +
       'Install it from https://nodejs.org, or with a version tool such as: nvm install 24\n',
   )
   process.exitCode = 1

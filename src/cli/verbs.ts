@@ -1,8 +1,16 @@
-import type { Entry } from './frame/verb.ts'
+import type { Entry, VerbGroup } from './frame/verb.ts'
 import { ADMIN_VERBS } from './verbs/admin.ts'
 import { AGENT_VERBS } from './verbs/agent.ts'
 import { OTHER_VERBS } from './verbs/other.ts'
 import { TOOL_VERBS } from './verbs/tools.ts'
 
-/** Every verb, in the order of the overview. Each is loaded only when it is called. */
-export const VERBS: readonly Entry[] = [...AGENT_VERBS, ...TOOL_VERBS, ...ADMIN_VERBS, ...OTHER_VERBS]
+/** The groups of the overview, in its order. */
+export const GROUPS: readonly VerbGroup[] = [
+  { title: 'For agents', verbs: AGENT_VERBS },
+  { title: 'For other tools', verbs: TOOL_VERBS },
+  { title: 'For administrators', verbs: ADMIN_VERBS },
+  { title: 'Other', verbs: OTHER_VERBS },
+]
+
+/** Every verb. Its module is loaded only when it is called. */
+export const VERBS: readonly Entry[] = GROUPS.flatMap(({ verbs }) => verbs)

@@ -1,162 +1,92 @@
 import type { Authorizer } from './authorize.ts'
 import { pages } from './paging.ts'
-import { type CallOptions, path } from './send.ts'
-import type {
-  Agent,
-  AgentKey,
-  Approval,
-  AuditEntry,
-  AuditFilter,
-  Backend,
-  ChangeBackend,
-  CreateAgent,
-  CreateBackend,
-  CreatedAgent,
-  CredentialFilter,
-  EnrollmentStatus,
-  Explanation,
-  Kind,
-  PageOptions,
-  PendingEnrollment,
-  Plugin,
-  Policy,
-  Token,
-} from './wire.ts'
-
-/** `/v1/admin`: needs the admin scope of each, the local host, or the admin token. */
-export function createAdmin(authorizer: Authorizer) {
-  return {
-    agents: agentCalls(authorizer),
-    backends: backendCalls(authorizer),
-    kinds: (options: PageOptions = {}) => pages<Kind>(authorizer, '/v1/admin/kinds', {}, options),
-    tokens: {
-      /** Newest first. */
-      list: (filter: CredentialFilter = {}, options: PageOptions = {}) =>
-        pages<Token>(authorizer, '/v1/admin/tokens', { ...filter }, options),
-      revoke: async (id: string, options: CallOptions = {}): Promise<void> => {
-        await authorizer.call({ method: 'DELETE', path: path`/v1/admin/tokens/${id}`, ...options })
-      },
-    },
-    /** Newest first. */
-    audit: (filter: AuditFilter = {}, options: PageOptions = {}) =>
-      pages<AuditEntry>(authorizer, '/v1/admin/audit', { ...filter }, options),
-    pending: pendingCalls(authorizer),
-    policies: (options: PageOptions = {}) => pages<Policy>(authorizer, '/v1/admin/policies', {}, options),
-    /** What would become of an enrollment with this name and these scopes, and why. */
-    explainPolicy: async (
-      asked: { name: string; scopes?: readonly string[] | undefined },
-      options: CallOptions = {},
-    ): Promise<Explanation> => {
-      const query = { name: asked.name, scope: asked.scopes }
-      const call = { method: 'GET', path: '/v1/admin/policies/explain', query, ...options } as const
-      return (await authorizer.call<Explanation>(call)).body
-    },
-    plugins: pluginCalls(authorizer),
-    keys: {
-      /** The public signing keys of all agents. */
-      list: (options: PageOptions = {}) => pages<AgentKey>(authorizer, '/v1/admin/keys', {}, options),
-      /** A new key for the tokens of the server; `grace` (a duration): the old one verifies that long. */
-      rotate: async (
-        body: { grace?: string } = {},
-        options: CallOptions = {},
-      ): Promise<{ key_id: string; previous_valid_until: string | null }> => {
-        const call = { method: 'POST', path: '/v1/admin/keys/rotate', body, ...options } as const
-        return (await authorizer.call<{ key_id: string; previous_valid_until: string | null }>(call)).body
-      },
-    },
-  }
-}
-
-function agentCalls(authorizer: Authorizer) {
-  return {
-    /** Oldest first. */
-    list: (options: PageOptions = {}) => pages<Agent>(authorizer, '/v1/admin/agents', {}, options),
-    create: async (body: CreateAgent, options: CallOptions = {}): Promise<CreatedAgent> =>
-      (await authorizer.call<CreatedAgent>({ method: 'POST', path: '/v1/admin/agents', body, ...options }))
-        .body,
-    show: async (name: string, options: CallOptions = {}): Promise<Agent> =>
-      (await authorizer.call<Agent>({ method: 'GET', path: path`/v1/admin/agents/${name}`, ...options }))
-        .body,
-    delete: async (name: string, options: CallOptions = {}): Promise<void> => {
-      await authorizer.call({ method: 'DELETE', path: path`/v1/admin/agents/${name}`, ...options })
-    },
-  }
-}
+import { requestThrough } from './routes.ts'
+import type { CallOptions } from './send.ts'
+import type * as wire from './wire.ts'
 
 /** `check: false` stores a backend without trying its upstream. */
 export interface CheckOptions extends CallOptions {
   readonly check?: boolean | undefined
 }
-/** `force`: it is the same upstream under another address, whatever is alive there. */
+/** `force`: it is the same upstream under another address, even if credentials are alive there. */
 export interface ChangeOptions extends CheckOptions {
   readonly force?: boolean | undefined
 }
-/** `force`: revokes what is alive first. */
+/** `force`: revokes the credentials that are alive first. */
 export interface ForceOptions extends CallOptions {
   readonly force?: boolean | undefined
 }
 
-function backendCalls(authorizer: Authorizer) {
-  return {
-    list: (options: PageOptions = {}) => pages<Backend>(authorizer, '/v1/admin/backends', {}, options),
-    create: async (body: CreateBackend, { check, signal }: CheckOptions = {}): Promise<Backend> => {
-      const call = { method: 'POST', path: '/v1/admin/backends', query: { check }, body, signal } as const
-      return (await authorizer.call<Backend>(call)).body
-    },
-    show: async (name: string, options: CallOptions = {}): Promise<Backend> =>
-      (await authorizer.call<Backend>({ method: 'GET', path: path`/v1/admin/backends/${name}`, ...options }))
-        .body,
-    update: async (
-      name: string,
-      body: ChangeBackend,
-      { check, force, signal }: ChangeOptions = {},
-    ): Promise<Backend> => {
-      const call = {
-        method: 'PUT',
-        path: path`/v1/admin/backends/${name}`,
-        query: { check, force },
-        body,
-        signal,
-      } as const
-      return (await authorizer.call<Backend>(call)).body
-    },
-    delete: async (name: string, { force, signal }: ForceOptions = {}): Promise<void> => {
-      const query = { force }
-      await authorizer.call({ method: 'DELETE', path: path`/v1/admin/backends/${name}`, query, signal })
-    },
-  }
-}
+type Page = wire.PageOptions
 
-function pendingCalls(authorizer: Authorizer) {
-  const decide = async (url: string, body: Approval | { reason?: string }, options: CallOptions) =>
-    (await authorizer.call<PendingEnrollment>({ method: 'POST', path: url, body, ...options })).body
+/** `/v1/admin`: needs the admin scope of each route, the local host, or the admin token. */
+export function createAdmin(authorizer: Authorizer) {
+  const request = requestThrough(authorizer)
+  const list = <T>(path: string, filter: object, page: Page) =>
+    pages<T>(authorizer, path, { ...filter }, page)
   return {
-    /** Oldest first; with a status, decided ones. */
-    list: (filter: { status?: EnrollmentStatus } = {}, options: PageOptions = {}) =>
-      pages<PendingEnrollment>(authorizer, '/v1/admin/pending', { ...filter }, options),
-    approve: (id: string, body: Approval = {}, options: CallOptions = {}): Promise<PendingEnrollment> =>
-      decide(path`/v1/admin/pending/${id}/approve`, body, options),
-    reject: (
-      id: string,
-      body: { reason?: string } = {},
-      options: CallOptions = {},
-    ): Promise<PendingEnrollment> => decide(path`/v1/admin/pending/${id}/reject`, body, options),
-  }
-}
-
-function pluginCalls(authorizer: Authorizer) {
-  return {
-    list: (options: PageOptions = {}) => pages<Plugin>(authorizer, '/v1/admin/plugins', {}, options),
-    reloadAll: async (options: CallOptions = {}): Promise<{ loaded: number; plugins: Plugin[] }> => {
-      const call = { method: 'POST', path: '/v1/admin/plugins/reload', ...options } as const
-      return (await authorizer.call<{ loaded: number; plugins: Plugin[] }>(call)).body
+    agents: {
+      /** Oldest first. */
+      list: (page: Page = {}) => list<wire.Agent>('/v1/admin/agents', {}, page),
+      create: (body: wire.CreateAgent, options: CallOptions = {}) =>
+        request('POST /v1/admin/agents', { body, ...options }),
+      show: (name: string, options: CallOptions = {}) =>
+        request('GET /v1/admin/agents/:id', { id: name, ...options }),
+      delete: (name: string, options: CallOptions = {}) =>
+        request('DELETE /v1/admin/agents/:id', { id: name, ...options }),
     },
-    reload: async (
-      name: string,
+    backends: {
+      list: (page: Page = {}) => list<wire.Backend>('/v1/admin/backends', {}, page),
+      create: (body: wire.CreateBackend, { signal, ...query }: CheckOptions = {}) =>
+        request('POST /v1/admin/backends', { body, query, signal }),
+      show: (name: string, options: CallOptions = {}) =>
+        request('GET /v1/admin/backends/:id', { id: name, ...options }),
+      update: (name: string, body: wire.ChangeBackend, { signal, ...query }: ChangeOptions = {}) =>
+        request('PUT /v1/admin/backends/:id', { id: name, body, query, signal }),
+      delete: (name: string, { signal, ...query }: ForceOptions = {}) =>
+        request('DELETE /v1/admin/backends/:id', { id: name, query, signal }),
+    },
+    kinds: (page: Page = {}) => list<wire.Kind>('/v1/admin/kinds', {}, page),
+    tokens: {
+      /** Newest first. */
+      list: (filter: wire.CredentialFilter = {}, page: Page = {}) =>
+        list<wire.Token>('/v1/admin/tokens', filter, page),
+      revoke: (id: string, options: CallOptions = {}) =>
+        request('DELETE /v1/admin/tokens/:id', { id, ...options }),
+    },
+    /** Newest first. */
+    audit: (filter: wire.AuditFilter = {}, page: Page = {}) =>
+      list<wire.AuditEntry>('/v1/admin/audit', filter, page),
+    pending: {
+      /** Oldest first; with a status, those that were decided so. */
+      list: (filter: wire.PendingFilter = {}, page: Page = {}) =>
+        list<wire.PendingEnrollment>('/v1/admin/pending', filter, page),
+      approve: (id: string, body: wire.Approval = {}, options: CallOptions = {}) =>
+        request('POST /v1/admin/pending/:id/approve', { id, body, ...options }),
+      reject: (id: string, body: wire.Rejection = {}, options: CallOptions = {}) =>
+        request('POST /v1/admin/pending/:id/reject', { id, body, ...options }),
+    },
+    policies: (page: Page = {}) => list<wire.Policy>('/v1/admin/policies', {}, page),
+    /** What a policy would decide about an enrollment with this name and these scopes, and why. */
+    explainPolicy: (
+      asked: { name: string; scopes?: readonly string[] | undefined },
       options: CallOptions = {},
-    ): Promise<{ reloaded: string; version: string }> => {
-      const call = { method: 'POST', path: path`/v1/admin/plugins/${name}/reload`, ...options } as const
-      return (await authorizer.call<{ reloaded: string; version: string }>(call)).body
+    ) => {
+      const query = { name: asked.name, scope: asked.scopes }
+      return request('GET /v1/admin/policies/explain', { query, ...options })
+    },
+    plugins: {
+      list: (page: Page = {}) => list<wire.Plugin>('/v1/admin/plugins', {}, page),
+      reloadAll: (options: CallOptions = {}) => request('POST /v1/admin/plugins/reload', options),
+      reload: (name: string, options: CallOptions = {}) =>
+        request('POST /v1/admin/plugins/:id/reload', { id: name, ...options }),
+    },
+    keys: {
+      /** The public signing keys of all agents. */
+      list: (page: Page = {}) => list<wire.AgentKey>('/v1/admin/keys', {}, page),
+      /** Signs tokens with a new key. The old one verifies for another `grace` (a duration). */
+      rotate: (body: { grace?: string } = {}, options: CallOptions = {}) =>
+        request('POST /v1/admin/keys/rotate', { body, ...options }),
     },
   }
 }

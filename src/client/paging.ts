@@ -7,11 +7,11 @@ type Query = Readonly<Record<string, unknown>>
 
 interface Page<T> {
   readonly items: readonly T[] | undefined
-  /** Undefined on the last one. */
+  /** Undefined on the last page. */
   readonly cursor: string | undefined
 }
 
-/** All items of a bare array, page after page by `Link` (RFC 8288). */
+/** All items of a listing whose pages are arrays, linked by `Link` (RFC 8288). */
 export function pages<T>(authorizer: Authorizer, path: string, query: Query, options: PageOptions) {
   return walk<readonly T[], T>(authorizer, path, query, options, (reply) => ({
     items: reply.body,
@@ -19,7 +19,7 @@ export function pages<T>(authorizer: Authorizer, path: string, query: Query, opt
   }))
 }
 
-/** All entries of `/api/v1/audit`, whose cursor is in the body. */
+/** All items of a listing whose cursor is in the body: `/api/v1/audit`. */
 export function entryPages<T>(authorizer: Authorizer, path: string, query: Query, options: PageOptions) {
   type Body = { entries: readonly T[]; next_cursor: string | null } | undefined
   return walk<Body, T>(authorizer, path, query, options, ({ body }) => ({
@@ -49,7 +49,7 @@ async function* walk<B, T>(
   } while (cursor !== undefined)
 }
 
-/** Only the cursor is taken from it: an address from outside is never followed. */
+/** Reads the cursor alone: the client never follows an address that it was sent. */
 function nextCursor(link: string | undefined): string | undefined {
   const target = /<([^>]*)>\s*;[^,]*rel="?next"?/.exec(link ?? '')?.[1]
   if (target === undefined) return undefined
@@ -61,6 +61,6 @@ function listOf<T>(value: readonly T[] | undefined): readonly T[] {
   throw new MayflyError({
     code: 'unexpected_reply',
     status: 200,
-    message: 'What answered does not look like a Mayfly server.',
+    message: 'The answer is not from a Mayfly server.',
   })
 }

@@ -1,3 +1,4 @@
+import { pause } from './abort.ts'
 import { MayflyError, type MayflyErrorCode, UnreachableError } from './errors.ts'
 import type { Transport, TransportReply } from './transport.ts'
 
@@ -7,15 +8,15 @@ export interface CallOptions {
 
 export interface Call extends CallOptions {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** From `path`: encoded, below the server's address. */
+  /** Below the server's address, encoded. */
   readonly path: string
   readonly query?: Readonly<Record<string, unknown>> | undefined
   /** Sent as JSON. */
   readonly body?: unknown
-  /** Sent as a form; made anew for each try, because an assertion is good once. */
+  /** Sent as a form. Called for each try, because an assertion is good once. */
   readonly form?: (() => Promise<Record<string, string>>) | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** `unsent`: tried again only while nothing can have been carried out. Default by method: POST `unsent`, others `always`. */
+  /** `unsent`: retry only if the server cannot have carried it out. The default is `unsent` for POST, `always` otherwise. */
   readonly retry?: 'always' | 'unsent' | undefined
 }
 
@@ -29,7 +30,7 @@ export interface Sender {
   readonly server: string
   readonly transport: Transport
   readonly userAgent: string
-  /** How often it is tried again. */
+  /** How often to retry. */
   readonly retries: number
   readonly timeoutMs: number
   readonly signal?: AbortSignal | undefined
@@ -38,22 +39,15 @@ export interface Sender {
 const FIRST_WAIT_MS = 200
 const LONGEST_WAIT_MS = 10_000
 
-/** Encodes every part that is filled in. Throws `MayflyError` for one that would change the path. */
-export function path(texts: TemplateStringsArray, ...parts: readonly string[]): string {
-  return texts.reduce((whole, text, index) => {
-    const part = parts[index - 1] ?? ''
-    // The URL standard resolves "." and ".." even where they are percent-encoded.
-    if (part === '' || part === '.' || part === '..')
-      throw new MayflyError({
-        code: 'invalid_request',
-        status: 0,
-        message: 'A name or id is empty or not valid.',
-      })
-    return whole + encodeURIComponent(part) + text
-  })
+/** Encodes a name or id as one part of a path. Throws `MayflyError` for one that would change the path. */
+export function pathPart(part: string): string {
+  // The URL standard resolves "." and ".." even if they are percent-encoded.
+  if (part !== '' && part !== '.' && part !== '..') return encodeURIComponent(part)
+  const message = 'A name or id is empty or not valid.'
+  throw new MayflyError({ code: 'invalid_request', status: 0, message })
 }
 
-/** One request with its repetitions. Throws `MayflyError`, `UnreachableError`, or the reason of a signal. */
+/** Sends a request, with its retries. Throws `MayflyError`, `UnreachableError`, or the reason of a signal. */
 export async function send<T>(sender: Sender, call: Call, authorization?: string): Promise<Reply<T>> {
   const signal = joined(sender.signal, call.signal)
   const always = (call.retry ?? (call.method === 'POST' ? 'unsent' : 'always')) === 'always'
@@ -107,35 +101,20 @@ function queryText(query: Call['query']): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** Milliseconds until it makes sense to try again; undefined when it does not. */
+/** Milliseconds until the next try; undefined if there should be none. */
 function waitBefore(error: unknown, attempt: number, always: boolean): number | undefined {
   const backoff = Math.random() * FIRST_WAIT_MS * 2 ** (attempt + 1)
   if (error instanceof UnreachableError) {
     if (error.reason === 'refused') return backoff
-    // After a timeout enough time has been spent.
+    // A timeout has taken long enough.
     return always && error.mayHaveArrived && error.reason !== 'timeout' ? backoff : undefined
   }
   if (!(error instanceof MayflyError)) return undefined
-  // 429: it was refused before anything was done. 503 may come from something in between; a 409 that says when
-  // to come back is the same request under way.
+  // A 429 left nothing done. A 503 may come from a proxy. A 409 with Retry-After is the same request, under way.
   const passing = error.status === 503 || (error.status === 409 && error.retryAfterSeconds !== undefined)
   if (error.status !== 429 && !(passing && always)) return undefined
   const asked = (error.retryAfterSeconds ?? 0) * 1_000
   return asked > LONGEST_WAIT_MS ? undefined : Math.max(asked, backoff)
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer)
-      reject(signal?.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
-    signal?.addEventListener('abort', stop, { once: true })
-  })
 }
 
 function joined(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
@@ -155,7 +134,7 @@ function unexpected(reply: TransportReply): MayflyError {
   return new MayflyError({
     code: 'unexpected_reply',
     status: reply.status,
-    message: `What answered (status ${reply.status}) does not look like a Mayfly server.`,
+    message: `The answer (status ${reply.status}) is not from a Mayfly server.`,
     requestId: reply.header('x-request-id'),
     retryAfterSeconds: retryAfterOf(reply),
   })
@@ -166,7 +145,7 @@ interface ErrorText {
   error_description?: unknown
 }
 
-/** Either shape: ours, or that of OAuth (RFC 6749 §5.2). */
+/** Reads an error of our own shape or of OAuth's (RFC 6749 §5.2). */
 function errorOf(reply: TransportReply): MayflyError {
   let body: ErrorText | null
   try {

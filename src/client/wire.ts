@@ -1,11 +1,11 @@
-import type { Static } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import type * as admin from '../api/admin.ts'
 import type * as a from '../api/api-v1.ts'
 import type * as enrollment from '../api/enrollment.ts'
 import type * as oauth from '../api/oauth.ts'
 import type * as v1 from '../api/v1.ts'
 
-/** What goes over the wire, by the schemas of the server. */
+// The types on the wire, from the schemas of the server.
 export type IssueRequest = Static<typeof a.CredentialRequest>
 export type IssuedCredential = Static<typeof a.IssuedCredential>
 export type CredentialInfo = Static<typeof a.CredentialInfo>
@@ -15,6 +15,8 @@ export type AuditEntry = Static<typeof a.AuditEntry>
 export type AgentStatus = Static<typeof v1.AgentStatus>
 export type ActiveCredential = Static<typeof v1.ActiveCredential>
 export type SigningKey = Static<typeof v1.SigningKey>
+export type SignRequest = Static<typeof v1.SignBody>
+export type Signed = Static<typeof v1.Signature>
 export type ScopeRequest = Static<typeof enrollment.RequestScopes>
 export type RequestedScopes = Static<typeof enrollment.RequestedScopes>
 export type EnrollRequest = Static<typeof enrollment.Enroll>
@@ -23,6 +25,7 @@ export type EnrollmentPoll = Static<typeof enrollment.EnrollmentPoll>
 export type PendingEnrollment = Static<typeof enrollment.PendingEnrollment>
 export type EnrollmentStatus = Static<typeof enrollment.EnrollmentStatus>
 export type Approval = Static<typeof enrollment.Approve>
+export type Rejection = Static<typeof enrollment.Reject>
 export type Explanation = Static<typeof enrollment.Explanation>
 export type Policy = Static<typeof enrollment.Policy>
 export type Discovery = Static<typeof oauth.DiscoveryReply>
@@ -37,35 +40,24 @@ export type Token = Static<typeof admin.Token>
 export type AgentKey = Static<typeof admin.AgentKey>
 export type Plugin = Static<typeof admin.Plugin>
 
-export interface AuditFilter {
-  readonly backend?: string | undefined
-  /** ISO 8601, or a duration back from now. */
-  readonly since?: string | undefined
-  readonly until?: string | undefined
-  /** Name or id. */
-  readonly agent?: string | undefined
-  /** Who did it: a name or an id, `local` or `system`. */
-  readonly actor?: string | undefined
-  readonly action?: string | undefined
-  readonly credential?: string | undefined
+/** The query of a listing, without its page. */
+type Filter<Fields> = {
+  readonly [Name in Exclude<keyof Fields, 'limit' | 'cursor'>]?: Fields[Name] | undefined
+}
+type Statics<Schemas> = {
+  [Name in keyof Schemas]: Schemas[Name] extends TSchema ? Static<Schemas[Name]> : never
 }
 
-export interface CredentialFilter {
-  readonly backend?: string | undefined
-  /** Name or id. */
-  readonly agent?: string | undefined
-  readonly status?: 'active' | 'expired' | 'revoked' | undefined
-}
-
-export type SignRequest = Static<typeof v1.SignBody>
-export type Signed = Static<typeof v1.Signature>
+export type AuditFilter = Filter<Statics<typeof a.AuditQuery>>
+export type CredentialFilter = Filter<Static<typeof admin.TokenQuery>>
+export type PendingFilter = Filter<Static<typeof enrollment.PendingQuery>>
 
 export interface Health {
   readonly status: string
   readonly version?: string | undefined
 }
 
-/** A listing: asked for page by page while it is read. `limit` items a page, 1 to 1000. */
+/** The client reads a listing page by page. `limit`: items a page, 1 to 1000. */
 export interface PageOptions {
   readonly limit?: number | undefined
   readonly signal?: AbortSignal | undefined

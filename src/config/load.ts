@@ -33,7 +33,7 @@ import {
 import { readConfigFile } from './yaml-file.ts'
 
 export interface LoadOptions {
-  /** By camel-case name, as commander gives them. */
+  /** By camel-case name. */
   readonly argv: Flags
   readonly env: Environment
   readonly readFile: ReadFile

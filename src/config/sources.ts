@@ -20,7 +20,7 @@ export interface Gathered {
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
-/** By camel-case name, as commander gives them: `trustedProxy`. */
+/** By camel-case name: `trustedProxy`. */
 export type Flags = Readonly<Record<string, unknown>>
 
 export function flagKey(flag: string): string {

@@ -81,15 +81,13 @@ function isSigningPoint(key: SigningJwk): boolean {
   )
 }
 
-let probe: KeyObject | undefined
-
 /** A point of small order makes every shared secret zero (RFC 7748 §6.1): OpenSSL refuses to agree with it. */
 function isAgreementPoint(key: EncryptionJwk): boolean {
   const publicKey = importPoint(key)
   if (publicKey === undefined || key.kty === 'EC') return publicKey !== undefined
-  probe ??= generateKeyPairSync('x25519').privateKey
+  const { privateKey } = generateKeyPairSync('x25519')
   try {
-    diffieHellman({ privateKey: probe, publicKey })
+    diffieHellman({ privateKey, publicKey })
     return true
   } catch {
     return false

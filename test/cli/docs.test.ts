@@ -1,19 +1,13 @@
-import type { Command } from 'commander'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { renderCliPage } from '../../scripts/docs-cli.ts'
-import { describeProgram, parseVerb, verbOf } from '../../src/cli/frame/describe.ts'
+import { leaves, renderCliPage } from '../../scripts/docs-cli.ts'
 import { findVerb } from '../../src/cli/frame/find-verb.ts'
-import type { AnyVerb } from '../../src/cli/frame/verb.ts'
+import { parseVerb } from '../../src/cli/frame/parse.ts'
 import { VERBS } from '../../src/cli/verbs.ts'
 import { newHome, runCli } from './support.ts'
 
 /** Every verb with its words. */
-const ALL = (await describeProgram(VERBS)).commands.flatMap((command): [string, AnyVerb, Command][] =>
-  (command.commands.length === 0 ? [command] : command.commands).map((one) => {
-    const verb = verbOf(one)
-    if (verb === undefined) throw new Error(`${one.name()} has no verb`)
-    return [one === command ? one.name() : `${command.name()} ${one.name()}`, verb, one]
-  }),
+const ALL = await Promise.all(
+  VERBS.flatMap(leaves).map(async ([words, entry]) => [words, await entry.load(), entry] as const),
 )
 
 /** They run something, and print nothing of their own. */
@@ -24,10 +18,10 @@ beforeAll(async () => {
   env = (await newHome()).env
 })
 
-describe.each(ALL)('%s', (words, verb, command) => {
+describe.each(ALL)('%s', (words, verb, { summary }) => {
   test('is described: in sentences, with examples, every option and argument', () => {
     expect(verb.description).toMatch(/^[A-Z].*[.]$/s)
-    expect(command.summary()).toMatch(/^[a-z].*[^.]$/s)
+    expect(summary).toMatch(/^[a-z].*[^.]$/s)
     expect(verb.examples.length).toBeGreaterThan(0)
     for (const { about } of verb.examples) expect(about).not.toMatch(/^[A-Z].*\.$|^$/)
     for (const { flags, description } of verb.options ?? [])
@@ -58,7 +52,7 @@ describe.each(ALL)('%s', (words, verb, command) => {
   test('--help names every exit code that it has', async () => {
     const { stdout } = await runCli([...words.split(' '), '--help'], { env })
     const named = /Exit codes: ([\s\S]*)\.\s*$/.exec(stdout)?.[1] ?? ''
-    expect([...named.matchAll(/(?:^|, )(\d) /g)].map(([, code]) => Number(code))).toEqual([
+    expect([...named.matchAll(/(?:^|,\s)(\d)\s/g)].map(([, code]) => Number(code))).toEqual([
       ...[0, 1, 2],
       ...(verb.exits ?? []),
     ])

@@ -1,18 +1,13 @@
 import { readFile } from 'node:fs/promises'
-import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { describeProgram, verbOf } from '../../src/cli/frame/describe.ts'
+import { leaves } from '../../scripts/docs-cli.ts'
 import { VERBS } from '../../src/cli/verbs.ts'
 import { newHome, runCli, spawnCli } from './support.ts'
 
 const { env } = await newHome()
-const program = await describeProgram(VERBS)
-
-function leaves(command: Command, words: readonly string[] = []): [string, Command][] {
-  if (verbOf(command) !== undefined) return [[words.join(' '), command]]
-  return command.commands.flatMap((inner) => leaves(inner, [...words, inner.name()]))
-}
-const commands = leaves(program)
+const commands = await Promise.all(
+  VERBS.flatMap(leaves).map(async ([words, entry]) => [words, await entry.load()] as const),
+)
 
 test('there are all the verbs', () => {
   const names = commands.map(([name]) => name)
@@ -22,10 +17,8 @@ test('there are all the verbs', () => {
   expect(names.length).toBeGreaterThan(45)
 })
 
-describe.each(commands)('%s', (name, command) => {
+describe.each(commands)('%s', (name, verb) => {
   const words = name.split(' ')
-  const verb = verbOf(command)
-  if (verb === undefined) throw new Error('no verb')
 
   test('has examples that begin with it, and says what it prints as JSON', async () => {
     expect(verb.examples.length).toBeGreaterThan(0)
@@ -60,15 +53,14 @@ describe('the frame', () => {
     expect(await runCli(['stauts'], { env })).toEqual({
       code: 2,
       stdout: '',
-      stderr:
-        'mayfly: "stauts" is not a command (did you mean "status"?). Run `mayfly --help` to see what there is.\n',
+      stderr: 'mayfly: "stauts" is not a command (did you mean "status"?). Run `mayfly --help` for usage.\n',
     })
     const { stderr } = await runCli(['agent', 'lss', '--json'], { env })
     expect(JSON.parse(stderr)).toEqual({
       error: {
         code: 'usage',
         message: '"lss" is not a command (did you mean "ls"?).',
-        hint: 'Run `mayfly agent --help` to see what there is.',
+        hint: 'Run `mayfly agent --help` for usage.',
       },
     })
   })
@@ -87,20 +79,22 @@ describe('the frame', () => {
     }
   })
 
-  test('the version comes without loading the parser or the client', async () => {
+  test('--version loads neither the parser nor the client', async () => {
     const loaded = await modulesOf(['--version'])
-    expect(loaded.some((url) => /commander|\/client\/|node:http/.test(url))).toBe(false)
+    expect(loaded.some((url) => /frame\/parse|\/client\/|node:http/.test(url))).toBe(false)
     const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
     expect((await runCli(['--version'], { env })).stdout).toBe(`${version}\n`)
   })
 
-  test('get loads neither the parser, nor schemas, nor any other verb', async () => {
+  test('get loads neither help texts, nor schemas, nor any other verb', async () => {
     const loaded = await modulesOf(['get', 'demo', '--ttl', '5m', '--server', 'http://127.0.0.1:9'])
     expect(loaded.filter((url) => url.includes('/commands/')).map((url) => url.split('/').at(-1))).toEqual([
       'get.ts',
     ])
     expect(
-      loaded.filter((url) => /commander|typebox|\/src\/api\/|node:http|node:crypto|child_process/.test(url)),
+      loaded.filter((url) =>
+        /frame\/help|typebox|\/src\/api\/|node:http|node:crypto|child_process/.test(url),
+      ),
     ).toEqual([])
   })
 

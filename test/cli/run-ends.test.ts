@@ -109,7 +109,7 @@ describe('mayfly run revokes, by the records of the server,', () => {
     run.child.kill('SIGTERM')
     expect(await run.ended).toMatchObject({
       code: 137,
-      stderr: 'mayfly: the command did not end in 0.15 s and was killed.\n',
+      stderr: 'mayfly: the command did not exit within 0.15 s and was killed.\n',
     })
     expect(await recordsOf(world, agent)).toMatchObject([revoked])
   })

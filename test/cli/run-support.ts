@@ -15,13 +15,13 @@ export interface RecordOfRun {
   readonly actions: string[]
 }
 
-/** An agent of its own, so that what a run did can be told from what others did. */
+/** An agent of its own, so that a test sees only its own credentials. */
 export async function newRunner(world: World, scopes: readonly string[] = ['demo:*']) {
   const agent = await world.app.newAgent({ scopes })
   return { agent, env: { ...world.bareEnv, MAYFLY_SERVER: world.url, MAYFLY_TOKEN: agent.token } }
 }
 
-/** What the server has written down of every credential of the agent, oldest first. */
+/** The server's records of every credential of the agent, oldest first. */
 export async function recordsOf(world: World, agent: Pick<NewAgent, 'name'>): Promise<RecordOfRun[]> {
   const { body } = await world.app.admin('GET', `/v1/admin/tokens?agent=${agent.name}`)
   const records = await Promise.all(
@@ -39,14 +39,14 @@ export interface RunMore {
   readonly stdin?: string
 }
 
-/** `mayfly run` of an agent of its own to its end, and what the server has written down of it. */
+/** Runs `mayfly run` as a new agent to its end, and reads the server's records of it. */
 export async function runTo(world: World, argv: readonly string[], { env: added, ...more }: RunMore = {}) {
   const { agent, env } = await newRunner(world, ['demo:*', 'other.one:*'])
   const end = await spawnCli(['run', ...argv], { env: { ...env, ...added }, ...more }).ended
   return { ...end, agent, records: await recordsOf(world, agent) }
 }
 
-/** Ended, also where nobody has asked for its exit code yet. */
+/** Resolves once the process has ended, even as a zombie. */
 export async function gone(pid: number): Promise<void> {
   await eventually(async () => {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
@@ -54,7 +54,7 @@ export async function gone(pid: number): Promise<void> {
   })
 }
 
-/** The process has taken note of every signal that was sent to it. */
+/** Resolves once the process has no pending signal. */
 export async function signalled(pid: number): Promise<void> {
   await eventually(async () => {
     const status = await readFile(`/proc/${pid}/status`, 'utf8')
@@ -63,16 +63,16 @@ export async function signalled(pid: number): Promise<void> {
 }
 
 export interface Terminal {
-  /** Of `mayfly`, which leads the session of the terminal. */
+  /** The pid of `mayfly`, the session leader of the terminal. */
   readonly pid: number
   said(wanted: RegExp): Promise<string>
   text(): string
   type(keys: string): void
-  /** Takes the terminal away, as when a window is closed or a connection breaks. */
+  /** Closes the terminal, as when a window is closed or a connection breaks. */
   hangUp(): void
 }
 
-/** A command line of ours at a real terminal, which `script` of util-linux makes. */
+/** Runs a command line at a real terminal, made by `script` of util-linux. */
 export async function openTerminal(
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -107,14 +107,16 @@ export async function openTerminal(
   }
 }
 
-/** Stands before the real server, and keeps back or drops what a test says. */
+/** A proxy before the real server that can hold back replies or drop requests. */
 export interface Gate {
   readonly url: string
-  /** `hold`: the server does it, and its answer waits; `drop`: the connection is closed before the server sees it. */
+  /** `hold`: the server handles the request, its reply waits; `drop`: the connection closes before the server sees it. */
   on(method: string, rule: 'pass' | 'hold' | 'drop'): void
-  /** Resolves when the server's answer to such a request is being kept back. */
+  /** Resolves once a reply to such a request is held back. */
   held(method: string): Promise<void>
-  /** Lets out what was kept back, and all that follows. */
+  /** Resolves once such a request has been dropped. */
+  dropped(method: string): Promise<void>
+  /** Lets held replies go, and all that follow. */
   release(method: string): void
   close(): Promise<void>
 }
@@ -123,10 +125,13 @@ export async function openGate(target: string): Promise<Gate> {
   const rules = new Map<string, 'pass' | 'hold' | 'drop'>()
   const events = new EventEmitter()
   const waiting: string[] = []
+  const dropped = new Set<string>()
   const server = createServer(async (request, response) => {
     const { method = '', url = '/', headers } = request
     if (rules.get(method) === 'drop') {
       request.socket.destroy()
+      dropped.add(method)
+      events.emit('dropped')
       return
     }
     const body = method === 'POST' ? await text(request) : undefined
@@ -155,6 +160,9 @@ export async function openGate(target: string): Promise<Gate> {
     on: (method, rule) => void rules.set(method, rule),
     held: async (method) => {
       while (!waiting.includes(method)) await once(events, 'held')
+    },
+    dropped: async (method) => {
+      while (!dropped.has(method)) await once(events, 'dropped')
     },
     release: (method) => {
       rules.set(method, 'pass')

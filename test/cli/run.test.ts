@@ -139,7 +139,7 @@ describe('mayfly.yaml', () => {
     expect(none).toMatchObject({
       code: 2,
       records: [],
-      stderr: expect.stringContaining('No credentials are named.'),
+      stderr: expect.stringContaining('No credentials requested.'),
     })
   })
 
@@ -152,7 +152,7 @@ describe('mayfly.yaml', () => {
     const end = await run(['true'], { cwd })
     expect([end.code, end.records]).toEqual([2, []])
     expect(end.stderr).toBe(
-      'mayfly: The mayfly.yaml in this directory is somebody else’s, and anybody may put one there. Read it, then name it with --config mayfly.yaml, or leave it out with --no-config.\n',
+      'mayfly: The mayfly.yaml in this directory belongs to another user, and everyone may write to the directory. Read it, then accept it with --config mayfly.yaml or ignore it with --no-config.\n',
     )
     expect((await run(['--config', 'mayfly.yaml', 'true'], { cwd })).code).toBe(0)
   })
@@ -162,7 +162,7 @@ describe('mayfly.yaml', () => {
     const { code, stderr, records } = await run(['true'], { cwd })
     expect([code, records]).toEqual([2, []])
     expect(stderr).toBe(
-      'mayfly: mayfly.yaml:3:5: "ttls" is not a field (did you mean "ttl"?); mayfly.yaml:4:12: "LD_PRELOAD" is a variable that is not given. Correct the file, name another with --config, or leave it out with --no-config.\n',
+      'mayfly: mayfly.yaml:3:5: "ttls" is not a field (did you mean "ttl"?); mayfly.yaml:4:12: "LD_PRELOAD" is a variable that mayfly does not set. Correct the file, choose another with --config, or ignore it with --no-config.\n',
     )
   })
 })

@@ -193,7 +193,7 @@ describe('aws serve', () => {
     const before = await world.alive('cloud')
     const end = await spawnCli(['aws', 'serve', '--backend', 'cloud', '--', 'no-such-program'], world).ended
     expect(end.code).toBe(127)
-    expect(end.stderr).toBe('mayfly: no-such-program: there is no such command. Nothing was issued.\n')
+    expect(end.stderr).toBe('mayfly: no-such-program: command not found. No credential was issued.\n')
     expect(await world.alive('cloud')).toEqual(before)
   })
 
@@ -279,11 +279,11 @@ describe('aws web-identity', () => {
     const end = await spawnCli([...argv, '--', process.execPath, '-e', odd], world).ended
     expect(await world.alive('demo')).toEqual([])
     expect(end.code).toBe(0)
-    expect(end.stderr).toBe(`mayfly: ${path} could not be removed.\n`)
+    expect(end.stderr).toBe(`mayfly: Cannot remove ${path}.\n`)
   })
 
   test.each([
-    ['no role', ['--backend', 'demo'], 2, /--role-arn is needed/],
+    ['no role', ['--backend', 'demo'], 2, /--role-arn is required/],
     ['no arn', ['--backend', 'demo', '--role-arn', 'admin'], 2, /arn:aws:iam/],
     [
       'a name of another form',

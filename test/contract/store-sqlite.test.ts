@@ -32,8 +32,8 @@ describe('the SQLite file', () => {
     await start()
     const child = fileURLToPath(new URL('../fault/store-child.ts', import.meta.url))
     const second = promisify(execFile)(process.execPath, [child, directory])
-    await expect(second).rejects.toThrow('only one Mayfly may use a data directory')
-    await expect(openSqlite({ directory })).rejects.toThrow('only one Mayfly may use a data directory')
+    await expect(second).rejects.toThrow('only one Mayfly can use a data directory')
+    await expect(openSqlite({ directory })).rejects.toThrow('only one Mayfly can use a data directory')
   })
 
   test('a clock that is behind what has been recorded is told of', async () => {

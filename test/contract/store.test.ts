@@ -136,6 +136,22 @@ describe.each(DIALECTS)('the store on %s', (dialect) => {
     expect(await commit(store.agents.end(agent.id, 'deleted', T0))).toMatchObject({ reason: 'rows' })
   })
 
+  test('a guard does not hold because of what a refused change did in the same batch', async () => {
+    const { store } = opened
+    const { agent } = await living()
+    const entry = auditRow()
+    await done(insert('audit', entry))
+    const [touch = { op: 'invalidate' }] = store.agents.touch(agent.id)
+    const outcomes = await Promise.all([
+      commit([touch, guard('agents', agent.id, 2), insert('audit', entry)]),
+      commit([guard('agents', agent.id, 2), insert('audit', auditRow())]),
+    ])
+    expect(outcomes).toEqual([
+      { done: false, step: 2, reason: 'unique' },
+      { done: false, step: 0, reason: 'guard' },
+    ])
+  })
+
   test('meta values are replaced by compare and set', async () => {
     const { meta } = opened.store
     await done(meta.add('k', '1'))

@@ -19,15 +19,16 @@ import {
   untilSettled,
   type World,
 } from '../support/fault-world.ts'
+import { LONG } from '../support/long.ts'
 import { NoAnswer, poll, type Reply, type ServerProcess } from '../support/server-process.ts'
 import { startTripwireProxy, type Tripwire, type TripwireProxy } from '../support/tripwire-proxy.ts'
 
 const PRELOAD = fileURLToPath(new URL('../support/crash-at-commit.ts', import.meta.url))
 const KILLED = { code: null, signal: 'SIGKILL' }
 
-/** Where the process dies: in front of the upstream, in front of a PostgreSQL store, or at a COMMIT of SQLite. */
+/** Where the server is killed: at a message to the upstream, at a message to a PostgreSQL store, or inside the process. */
 type Point = { upstream: Tripwire } | { store: Tripwire } | { process: CrashPoint }
-/** What is on record when the dust has settled. */
+/** The state of the stored credential once recovery has finished. */
 type Left = 'nothing' | 'interrupted' | 'active' | 'ended'
 
 const before = (...sees: string[]): Point[] => [
@@ -42,12 +43,12 @@ const upstreamAt = (at: Tripwire['at'], ...sees: string[]): Point[] => [{ upstre
 const reply = (request: string): Point[] => [{ process: { at: 'reply', sees: [request] } }]
 type Table = readonly [what: string, points: Point[], left: Left][]
 
-/** The first point that fits the store is taken. `{id}` and `{role}` are those of the credential at stake. */
+/** Each row uses its first point that fits the store. `{id}` and `{role}` stand for the credential under test. */
 const ISSUING: Table = [
   ['before the intent', before('credential.requested'), 'nothing'],
   ['after the intent', after('credential.requested'), 'interrupted'],
   ['during the upstream call', upstreamAt('answered', 'CREATE ROLE'), 'interrupted'],
-  ['with the upstream about to commit', upstreamAt('arrival', 'CREATE ROLE', 'COMMIT'), 'interrupted'],
+  ['before the upstream commits', upstreamAt('arrival', 'CREATE ROLE', 'COMMIT'), 'interrupted'],
   ['after the upstream call', upstreamAt('answered', 'CREATE ROLE', 'COMMIT'), 'interrupted'],
   ['before the commit', before('credential.issued', 'COMMIT'), 'interrupted'],
   ['after the commit', after('credential.issued', 'COMMIT'), 'active'],
@@ -59,8 +60,8 @@ const REVOKING: Table = [
   ['after the commit', after('credential.revoked', '{id}', 'COMMIT'), 'ended'],
   ['during the upstream call', upstreamAt('answered', 'ALTER ROLE "{role}"', 'COMMIT'), 'ended'],
   ['after the upstream call', upstreamAt('answered', 'DROP ROLE', '"{role}"', 'COMMIT'), 'ended'],
-  ['before it is settled', before('credential.settled', '{id}', 'COMMIT'), 'ended'],
-  ['after it is settled', after('credential.settled', '{id}', 'COMMIT'), 'ended'],
+  ['before the record is settled', before('credential.settled', '{id}', 'COMMIT'), 'ended'],
+  ['after the record is settled', after('credential.settled', '{id}', 'COMMIT'), 'ended'],
   ['before the reply', reply('DELETE /api/v1/credentials'), 'ended'],
 ]
 
@@ -80,13 +81,13 @@ interface Case {
   readonly agentId: string
   readonly left: Left
   readonly issued?: Issued
-  /** The very request that went unanswered, once more. */
-  readonly askAgain?: () => Promise<Reply<Issued>>
-  /** What came of that. */
-  again?: Issued
+  /** Repeats the request that got no reply. */
+  readonly retry?: () => Promise<Reply<Issued>>
+  /** The reply to that retry. */
+  retried?: Issued
 }
 
-/** The process sees statements; its COMMIT is where it dies. */
+/** Inside the process the point matches statements; the kill itself happens at COMMIT. */
 function inTransaction(point: CrashPoint): CrashPoint {
   return { ...point, sees: point.sees.filter((word) => word !== 'COMMIT') }
 }
@@ -107,18 +108,20 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
   let storeProxy: TripwireProxy
   let control: string
   const cases: Case[] = []
-  // What happens upstream is the same whatever the store: in the short run one of them is enough.
-  const short = dialect === 'postgres' && process.env['MAYFLY_LONG'] !== '1'
+  // SQLite visits every point; PostgreSQL as the store, in the short run, one point of each table.
+  const short = dialect === 'postgres' && !LONG
   const fits = (point: Point) => {
     if (short) return 'store' in point
     return 'upstream' in point || (dialect === 'sqlite' ? 'process' in point : 'store' in point)
   }
   const isReply = (point: Point) => !short && 'process' in point && point.process.at === 'reply'
-  const usable = (points: Table) =>
-    points.flatMap(([what, choice, left]) => {
+  const usable = (points: Table) => {
+    const all = points.flatMap(([what, choice, left]) => {
       const point = choice.find(fits) ?? choice.find(isReply)
       return point === undefined ? [] : [{ what, point, left }]
     })
+    return short ? all.filter(({ what }) => what === 'after the intent' || what === 'after the commit') : all
+  }
 
   beforeAll(async () => {
     upstreamProxy = await startTripwireProxy(upstream.server)
@@ -154,7 +157,7 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
     else writeFileSync(control, JSON.stringify(inTransaction(point.process)))
   }
 
-  /** Dies at the point, unanswered; runs again when this resolves. */
+  /** Sends a request, expects the server to die at the point without a reply, and restarts it. */
   async function crash(
     point: Point,
     ask: (server: ServerProcess) => Promise<unknown>,
@@ -175,10 +178,10 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
       world
         .server()
         .call<Issued>(agent.token, 'POST', '/api/v1/credentials', body, { 'idempotency-key': key })
-    cases.push({ what: `issuing, ${what}`, agentId: agent.id, left, askAgain: ask })
+    cases.push({ what: `issuing, ${what}`, agentId: agent.id, left, retry: ask })
     await crash(point, ask)
     expect(await world.server().call(undefined, 'GET', '/readyz')).toMatchObject({ status: 200 })
-    // For who asks again it works: nothing is locked or half done.
+    // A new request succeeds: the crash left no lock and no half-done change.
     await must(world.server(), agent.token, 'POST', '/api/v1/credentials', { backend: 'tok' })
   })
 
@@ -212,41 +215,41 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
     await restart()
   })
 
-  test('an Idempotency-Key is good for another try after each', { timeout: 180_000 }, async () => {
+  test('a retry with the same Idempotency-Key succeeds after each crash', { timeout: 180_000 }, async () => {
     for (const one of cases) {
-      const { what, askAgain } = one
-      if (askAgain === undefined) continue
-      // While the first try is being undone it is told to wait.
-      one.again = await poll(`an answer (${what})`, async () => {
-        const reply = await askAgain()
+      const { what, retry } = one
+      if (retry === undefined) continue
+      // While the server undoes the first attempt, it answers 409.
+      one.retried = await poll(`a reply to the retry (${what})`, async () => {
+        const reply = await retry()
         if (reply.status === 409) return undefined
         expect(reply.status, what).toBe(201)
         return reply.body
       })
-      expect(one.again.token, what).toBeTypeOf('string')
-      await logIn(one.again)
+      expect(one.retried.token, what).toBeTypeOf('string')
+      await logIn(one.retried)
     }
   })
 
-  // The last of them: its failed revocations may leave the breaker open.
+  // Runs last, because its failed revocations may leave the circuit breaker open.
   if (!short)
-    test('issuing: with its COMMIT on the way until long after the restart', async () => {
+    test('issuing: the upstream receives the COMMIT long after the restart', async () => {
       const agent = await addAgent(world.server(), 'issuing.late')
       cases.push({ what: 'issuing, late', agentId: agent.id, left: 'interrupted' })
       const point: Point = { upstream: { at: 'delayed', sees: ['CREATE ROLE', 'COMMIT'] } }
       await crash(point, (server) => issue(server, agent.token))
       const path = '/v1/admin/audit?agent=issuing.late'
-      // It cannot be revoked; unless the restart took so long that PostgreSQL has ended the idle transaction before.
-      await poll('a revocation that could not be', async () => {
+      // Revoking fails, unless the restart took so long that PostgreSQL ended the idle transaction first.
+      await poll('a failed or settled revocation', async () => {
         const entries = await must<{ action: string }[]>(world.server(), undefined, 'GET', path)
         return entries.some(({ action }) => /^credential\.(revoke_failed|settled)$/.test(action))
       })
       upstreamProxy.release()
     })
 
-  test('from no crash point does an account survive unrecorded', { timeout: 240_000 }, async () => {
+  test('no crash point leaves an unrecorded upstream account', { timeout: 240_000 }, async () => {
     const server = world.server()
-    await untilSettled(server)
+    await untilSettled(world)
     for (const { issued, left } of cases) if (issued !== undefined && left === 'active') await logIn(issued)
     expect(await server.terminate()).toEqual({ code: 0, signal: null })
     const rows = (await world.rows<StoredCredential>(CREDENTIALS)).filter((row) => row.backend === 'db')
@@ -254,9 +257,9 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
       'SELECT action, credential_id FROM audit WHERE credential_id IS NOT NULL ORDER BY id',
     )
     for (const one of cases) {
-      // What had been issued is told again; else it is issued anew.
-      const anew = one.left === 'active' ? undefined : one.again?.id
-      const own = rows.filter((row) => row.agent_id === one.agentId && row.id !== anew)
+      // The retry returns the credential of an attempt that succeeded, and otherwise issues a new one.
+      const reissued = one.left === 'active' ? undefined : one.retried?.id
+      const own = rows.filter((row) => row.agent_id === one.agentId && row.id !== reissued)
       expect(own.length, one.what).toBe(one.left === 'nothing' ? 0 : 1)
       for (const row of own) checkLeft(one, row, entries)
     }
@@ -286,7 +289,7 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
   }
 })
 
-test('what is upstream is what is on record', async () => {
+test('the upstream has exactly the recorded accounts', async () => {
   const rows = (await Promise.all(worlds.map((world) => world.rows<StoredCredential>(CREDENTIALS)))).flat()
   const active = rows.filter((row) => row.backend === 'db' && row.state === 'active')
   expect(await upstream.roles()).toEqual(active.map((row) => roleOf(row.id)).sort())

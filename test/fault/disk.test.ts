@@ -14,13 +14,13 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const canCompile = process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0
 const BALLAST_BYTES = 8 * 1024 * 1024
 
-interface Look {
+interface StoreState {
   trouble: string | null
   ids: string[]
   reports: string[]
 }
 
-class Child {
+class StoreChild {
   readonly process: ChildProcess
   readonly #waiting = new Map<number, (answer: never) => void>()
   readonly #gone: Promise<never>
@@ -36,7 +36,7 @@ class Child {
       this.errors += text
     })
     this.#gone = once(this.process, 'exit').then(() => {
-      throw new Error(`the child ended: ${this.errors}`)
+      throw new Error(`the store process ended: ${this.errors}`)
     })
     this.#gone.catch(() => undefined)
     const { stdout } = this.process
@@ -55,8 +55,8 @@ class Child {
     return (await this.#ask<{ answers: string[] }>({ n: this.#next(), op: 'commit', ids, ...more })).answers
   }
 
-  look(): Promise<Look> {
-    return this.#ask<Look>({ n: this.#next(), op: 'look' })
+  inspect(): Promise<StoreState> {
+    return this.#ask<StoreState>({ n: this.#next(), op: 'inspect' })
   }
 
   async kill(): Promise<void> {
@@ -84,12 +84,12 @@ class Child {
   }
 }
 
-describe.skipIf(!canCompile)('a disk that fails (needs Linux and cc)', () => {
+describe.skipIf(!canCompile)('a store on a failing disk (needs Linux and cc)', () => {
   let work: string
   let library: string
   let directory: string
   let control: string
-  let child: Child
+  let child: StoreChild
 
   beforeAll(() => {
     work = mkdtempSync(join(tmpdir(), 'mayfly-fault-'))
@@ -108,9 +108,9 @@ describe.skipIf(!canCompile)('a disk that fails (needs Linux and cc)', () => {
     await child.kill()
   })
 
-  async function start(): Promise<Child> {
+  async function start(): Promise<StoreChild> {
     const env = { LD_PRELOAD: library, FAULT_DIRECTORY: `${directory}/`, FAULT_CONTROL: control }
-    const started = new Child(directory, env)
+    const started = new StoreChild(directory, env)
     await started.ready()
     return started
   }
@@ -124,41 +124,42 @@ describe.skipIf(!canCompile)('a disk that fails (needs Linux and cc)', () => {
   }
   async function recovered(): Promise<void> {
     const until = Date.now() + 8_000
-    while ((await child.look()).trouble !== null) {
-      if (Date.now() > until) throw new Error(`still in trouble: ${JSON.stringify(await child.look())}`)
+    while ((await child.inspect()).trouble !== null) {
+      if (Date.now() > until)
+        throw new Error(`the store did not recover: ${JSON.stringify(await child.inspect())}`)
       await setTimeout(50)
     }
   }
 
   test.each(['sync', 'write'])(
-    '%s fails: nothing is acknowledged, nothing of it kept, all before is there',
+    '%s fails: rejects and discards new changes, keeps earlier ones',
     async (how) => {
       const first = newIds(300)
       await acknowledged(first)
       fail(how)
       const lost = newIds(50)
       expect(new Set(await child.commit(lost))).toEqual(new Set(['the database cannot be written']))
-      const during = await child.look()
+      const during = await child.inspect()
       expect(during.trouble).toBe('the database cannot be written')
       expect(new Set(during.ids)).toEqual(new Set(first))
       expect(await child.commit(newIds(1))).toEqual(['the database cannot be written'])
       expect(await child.commit(newIds(1), { urgent: true })).toEqual(['the database cannot be written'])
-      // Long enough for several recoveries to have failed.
+      // Long enough for several recovery attempts to fail.
       await setTimeout(2_500)
-      expect((await child.look()).trouble).not.toBeNull()
+      expect((await child.inspect()).trouble).not.toBeNull()
       heal()
       await recovered()
       const second = newIds(300)
       await acknowledged(second)
       const all = new Set([...first, ...second])
-      expect(new Set((await child.look()).ids)).toEqual(all)
+      expect(new Set((await child.inspect()).ids)).toEqual(all)
       await child.kill()
       child = await start()
-      expect(new Set((await child.look()).ids)).toEqual(all)
+      expect(new Set((await child.inspect()).ids)).toEqual(all)
     },
   )
 
-  test('the file is opened anew after a long fault, and serves again', async () => {
+  test('reopens the file after a long fault and serves again', async () => {
     const first = newIds(20)
     await acknowledged(first)
     fail('sync')
@@ -170,11 +171,11 @@ describe.skipIf(!canCompile)('a disk that fails (needs Linux and cc)', () => {
     await acknowledged(second)
     await child.kill()
     child = await start()
-    const { ids } = await child.look()
+    const { ids } = await child.inspect()
     for (const id of [...first, ...second]) expect(ids).toContain(id)
   })
 
-  test('a full disk: what ends something still goes through, out of the reserve', async () => {
+  test('a full disk: urgent changes succeed, using the reserve', async () => {
     const kept = newIds(200)
     await acknowledged(kept)
     fail(`cap ${usedBytes() + 16_384}`)
@@ -191,7 +192,7 @@ describe.skipIf(!canCompile)('a disk that fails (needs Linux and cc)', () => {
       }
     }
     expect(refused).toBeGreaterThan(0)
-    expect((await child.look()).trouble).toBe('the disk is full')
+    expect((await child.inspect()).trouble).toBe('the disk is full')
     expect(readdirSync(directory)).not.toContain('ballast')
     for (let round = 0; round < 100; round += 1) {
       const ids = newIds(2)
@@ -207,12 +208,12 @@ describe.skipIf(!canCompile)('a disk that fails (needs Linux and cc)', () => {
     kept.push(...after)
     await child.kill()
     child = await start()
-    const { ids } = await child.look()
+    const { ids } = await child.inspect()
     expect(new Set(ids)).toEqual(new Set(kept))
     expect(ids).toHaveLength(kept.length)
   })
 
-  test('urgent changes that meet the full disk first, among others, are not the ones to suffer', async () => {
+  test('a full disk: urgent changes succeed when ordinary changes share their batch', async () => {
     await acknowledged(newIds(50))
     fail(`cap ${usedBytes()}`)
     const [ordinary, urgent] = [newIds(20), newIds(20)]
@@ -224,31 +225,33 @@ describe.skipIf(!canCompile)('a disk that fails (needs Linux and cc)', () => {
     expect(new Set(answers[1])).toEqual(new Set(['true']))
   })
 
-  test('kill -9 under load: what was acknowledged is there', async () => {
-    const told = new Set<string>()
+  test('kill -9 under load: keeps every acknowledged change', async () => {
+    const acknowledgedIds = new Set<string>()
     const load = Array.from({ length: 8 }, async () => {
       for (;;) {
         const ids = newIds(20)
         const answers = await child.commit(ids).catch(() => undefined)
         if (answers === undefined) return
-        for (const [n, answer] of answers.entries()) if (answer === 'true') told.add(ids[n] ?? '')
-        if (told.size > 2_000) await child.kill()
+        for (const [n, answer] of answers.entries()) {
+          if (answer === 'true') acknowledgedIds.add(ids[n] ?? '')
+        }
+        if (acknowledgedIds.size > 2_000) await child.kill()
       }
     })
     await Promise.all(load)
     child = await start()
-    const found = new Set((await child.look()).ids)
-    expect(told.size).toBeGreaterThan(2_000)
-    for (const id of told) expect(found.has(id)).toBe(true)
+    const found = new Set((await child.inspect()).ids)
+    expect(acknowledgedIds.size).toBeGreaterThan(2_000)
+    for (const id of acknowledgedIds) expect(found.has(id)).toBe(true)
   })
 
-  test('starting on a full disk: it reads, it ends things, and it takes more only when there is room', async () => {
+  test('starting on a full disk: serves reads and urgent changes, and ordinary ones once there is room', async () => {
     const first = newIds(400)
     await acknowledged(first, { bytes: 1_000 })
     await child.kill()
     fail(`cap ${usedBytes()}`)
     child = await start()
-    const { trouble, ids } = await child.look()
+    const { trouble, ids } = await child.inspect()
     expect(trouble).not.toBeNull()
     expect(new Set(ids)).toEqual(new Set(first))
     await acknowledged(newIds(1), { urgent: true })

@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { gone, newRunner, openGate, recordsOf } from '../cli/run-support.ts'
+import { gone, newRunner, openGate, recordsOf, signalled } from '../cli/run-support.ts'
 import { spawnCli, startWorld, type World } from '../cli/support.ts'
 import { eventually } from '../support/app.ts'
 
@@ -24,7 +24,7 @@ async function killed(argv: readonly string[]) {
   return { agent, child: Number(child), directory: dirname(dirname(path)) }
 }
 
-/** Guards of runs that log in with this token. */
+/** Pids of the guards that log in with this token. */
 async function guards(token: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(
@@ -38,7 +38,7 @@ async function guards(token: string): Promise<string[]> {
   return found.flat()
 }
 
-test('with --guard a run that is killed has its credentials revoked and its files removed', async () => {
+test('the guard of a killed run revokes its credentials and removes its files', async () => {
   const { agent, child, directory } = await killed([...ARGV, '--guard'])
   await eventually(async () => {
     expect(await recordsOf(world, agent)).toMatchObject([
@@ -46,12 +46,12 @@ test('with --guard a run that is killed has its credentials revoked and its file
     ])
   })
   await expect(stat(directory)).rejects.toThrow('ENOENT')
-  // The command lives on, without credentials.
+  // The command keeps running, without credentials.
   process.kill(child, 'SIGKILL')
   await eventually(async () => expect(await guards(agent.token)).toEqual([]))
 })
 
-test('the guard of a run that ended by itself ends, and has nothing to do', async () => {
+test('the guard of a run that ended normally exits and revokes nothing', async () => {
   const { agent, env } = await newRunner(world)
   const run = spawnCli(['run', '--guard', ...ARGV, '--', 'sh', '-c', 'echo ready; cat'], {
     env,
@@ -66,7 +66,7 @@ test('the guard of a run that ended by itself ends, and has nothing to do', asyn
   expect(record?.actions).toEqual(['credential.revoked', 'credential.issued'])
 })
 
-test('a run that could not revoke ends all the same, and its guard goes on', async () => {
+test('a run that cannot revoke exits, and its guard keeps trying', async () => {
   const { agent, env } = await newRunner(world)
   const gate = await openGate(world.url)
   onTestFinished(() => gate.close())
@@ -75,6 +75,11 @@ test('a run that could not revoke ends all the same, and its guard goes on', asy
     env: { ...env, MAYFLY_SERVER: gate.url },
   })
   onTestFinished(() => void run.child.kill('SIGKILL'))
+  await gate.dropped('DELETE')
+  // The second signal makes the run give up; its guard then takes over.
+  run.child.kill('SIGTERM')
+  await signalled(run.child.pid ?? 0)
+  run.child.kill('SIGTERM')
   expect(await run.ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/could not be revoked/) })
   expect(await recordsOf(world, agent)).toMatchObject([{ status: 'active' }])
   gate.release('DELETE')
@@ -84,7 +89,7 @@ test('a run that could not revoke ends all the same, and its guard goes on', asy
   await eventually(async () => expect(await guards(agent.token)).toEqual([]))
 })
 
-test('without it the credentials end by their ttl', async () => {
+test('without a guard the credentials of a killed run expire', async () => {
   const { agent, child, directory } = await killed([...ARGV, '--ttl', '1s'])
   process.kill(child, 'SIGKILL')
   await rm(directory, { recursive: true })

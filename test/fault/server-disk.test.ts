@@ -26,7 +26,7 @@ import { startTripwireProxy, type TripwireProxy } from '../support/tripwire-prox
 const SHIM = fileURLToPath(new URL('../support/fault-disk.c', import.meta.url))
 const canCompile = process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0
 
-describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and cc)', () => {
+describe.skipIf(!canCompile)('the server on a failing disk (needs Linux and cc)', () => {
   let upstream: Upstream
   let proxy: TripwireProxy
   let work: string
@@ -70,7 +70,7 @@ describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and c
   const usedBytes = () =>
     readdirSync(world.dataDir).reduce((sum, name) => sum + statSync(join(world.dataDir, name)).size, 0)
 
-  /** Every acknowledged one is there and usable, also after a kill; nothing else is upstream. */
+  /** After a kill, every acknowledged credential exists and works, and the upstream has no other account. */
   async function checkAll(kept: readonly Issued[], ended: readonly Issued[] = []): Promise<void> {
     await world.server().kill()
     const server = await world.start()
@@ -79,7 +79,7 @@ describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and c
       expect(record).toMatchObject({ id, backend, status: 'active' })
     }
     for (const one of kept) if (one.backend === 'db') await logIn(one)
-    await untilSettled(server)
+    await untilSettled(world)
     expect(await server.terminate()).toEqual({ code: 0, signal: null })
     const rows = await world.rows<StoredCredential>(CREDENTIALS)
     const active = rows.filter((row) => row.state === 'active').map((row) => row.id)
@@ -95,7 +95,7 @@ describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and c
   }
 
   test.each(['sync', 'write'])(
-    '%s fails: nothing is acknowledged, not ready, then by itself again',
+    '%s fails: acknowledges nothing, is not ready, and recovers by itself',
     async (how) => {
       const server = world.server()
       const kept = [await issue(server, agent.token), await issue(server, agent.token, { backend: 'tok' })]
@@ -109,13 +109,13 @@ describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and c
       const revoked = await server.call(agent.token, 'DELETE', `/api/v1/credentials/${kept[0]?.id}`)
       expect(revoked).toMatchObject({ status: 503, body: { error: { code: 'store_unavailable' } } })
       heal()
-      await poll('it is ready again', () => ready(server), { everyMs: 200 })
+      await poll('the server is ready again', () => ready(server), { everyMs: 200 })
       kept.push(await issue(server, agent.token), await issue(server, agent.token, { backend: 'tok' }))
       await checkAll(kept)
     },
   )
 
-  test('the disk fails with the upstream done: the account is taken back at once', async () => {
+  test('removes the upstream account at once when the disk fails after the upstream call', async () => {
     const server = world.server()
     const before = await upstream.roles()
     proxy.arm({ at: 'answered', sees: ['CREATE ROLE', 'COMMIT'] }, () => {
@@ -127,11 +127,11 @@ describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and c
     expect(await upstream.roles()).toEqual(before)
     expect(await ready(server)).toBe(false)
     heal()
-    await poll('it is ready again', () => ready(server), { everyMs: 200 })
+    await poll('the server is ready again', () => ready(server), { everyMs: 200 })
     await checkAll([await issue(server, agent.token)])
   })
 
-  test('a full disk: nothing new, but what is there can be ended', async () => {
+  test('a full disk: issues nothing, but still revokes', async () => {
     const server = world.server()
     const kept = [await issue(server, agent.token), await issue(server, agent.token, { backend: 'tok' })]
     const ended = [await issue(server, agent.token), await issue(server, agent.token, { backend: 'tok' })]
@@ -153,7 +153,7 @@ describe.skipIf(!canCompile)('the server on a disk that fails (needs Linux and c
       })
     }
     heal()
-    await poll('it is ready again', () => ready(server), { everyMs: 200 })
+    await poll('the server is ready again', () => ready(server), { everyMs: 200 })
     kept.push(await issue(server, agent.token))
     await checkAll(kept, ended)
   })

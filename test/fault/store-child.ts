@@ -1,6 +1,6 @@
 /**
- * A store of its own process, for disks that fail and kills: `node store-child.ts <directory>`. Reads one JSON
- * command a line and answers each with one line; `{"n"}` of a command comes back with its answer.
+ * A store in its own process, so that tests can make its disk fail and kill it: `node store-child.ts <directory>`.
+ * Reads one JSON command per line and writes one line per answer; each answer repeats the `n` of its command.
  */
 import { createInterface } from 'node:readline'
 import { openSqlite } from '../../src/store/sqlite/engine.ts'
@@ -8,7 +8,7 @@ import { auditRow } from '../support/store.ts'
 
 export type Command =
   | { n: number; op: 'commit'; ids: string[]; urgent?: boolean; bytes?: number }
-  | { n: number; op: 'look' }
+  | { n: number; op: 'inspect' }
 
 const reports: string[] = []
 const engine = await openSqlite({
@@ -16,7 +16,7 @@ const engine = await openSqlite({
   onTrouble: (what, error) => reports.push(`${what}: ${error instanceof Error ? error.message : ''}`),
 })
 
-/** Each id in a change of its own; all arrive together. */
+/** Commits each id as a separate change; all changes arrive together. */
 async function commitAll(ids: readonly string[], urgent: boolean, bytes: number): Promise<string[]> {
   const working = ids.map((id) => {
     const row = auditRow({ id, details: 'x'.repeat(bytes) })

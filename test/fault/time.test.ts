@@ -32,7 +32,7 @@ afterAll(async () => {
 afterEach(() => world.close())
 
 describe('after kill -9 and a restart', () => {
-  test('an issued credential is known, lives on, and ends on time', async () => {
+  test('an issued credential is still known, still works, and ends on time', async () => {
     world = await openWorld()
     const first = await world.start()
     await addBackends(first, upstream.config())
@@ -57,26 +57,26 @@ describe('after kill -9 and a restart', () => {
     for (const one of [db, tok]) {
       expect(await record(one.id)).toMatchObject({ status: 'expired', revoked: false })
       const path = `/v1/admin/audit?credential=${one.id}&action=credential.expired`
-      const [entry] = await poll('an entry', async () => {
+      const [entry] = await poll('an audit entry', async () => {
         const entries = await must<{ timestamp: string }[]>(server, undefined, 'GET', path)
         return entries.length > 0 && entries
       })
       const at = Date.parse(entry?.timestamp ?? '')
       expect(at).toBeGreaterThanOrEqual(Date.parse(one.expires_at))
-      // The sweeper looks twice a second; the rest is for a slow machine.
+      // The sweeper runs twice a second; the rest is slack for a slow machine.
       expect(at - Math.max(Date.parse(one.expires_at), restarted)).toBeLessThan(20_000)
     }
   })
 
-  test('what ran out while nobody was there ends at the start', async () => {
+  test('a credential that expired while the server was down ends at the start', async () => {
     world = await openWorld()
     const first = await world.start()
     await addBackends(first, upstream.config())
     const agent = await addAgent(first, 'agent')
     const issued = await issue(first, agent.token, { ttl: '3s' })
     await first.kill()
-    await poll('its end', () => Date.now() > Date.parse(issued.expires_at))
-    // The upstream's own backstop holds meanwhile.
+    await poll('the credential has expired', () => Date.now() > Date.parse(issued.expires_at))
+    // Meanwhile the upstream enforces its own expiry.
     await expect(logIn(issued)).rejects.toThrow()
     expect(await upstream.roles()).toContain(roleOf(issued.id))
     const server = await world.start()
@@ -87,7 +87,7 @@ describe('after kill -9 and a restart', () => {
 })
 
 describe('SIGTERM', () => {
-  test('what is under way completes, and nothing is left pending', async () => {
+  test('completes the requests in progress and leaves nothing pending', async () => {
     world = await openWorld({ flags: ['--upstream-timeout', '20s'] })
     const server = await world.start()
     await addBackends(server, upstream.config(proxy.port))
@@ -98,7 +98,7 @@ describe('SIGTERM', () => {
     const slow = Array.from({ length: 3 }, () => issue(server, agent.token))
     await reached.promise
     const ending = server.terminate()
-    await poll('it takes no more connections', () =>
+    await poll('the server refuses connections', () =>
       server.call(undefined, 'GET', '/health').then(
         () => false,
         () => true,
@@ -115,7 +115,7 @@ describe('SIGTERM', () => {
     for (const one of [issued, ...done]) expect(held).toContain(roleOf(one.id))
   })
 
-  test('an upstream that hangs is undone after its deadline', async () => {
+  test('undoes a hanging upstream call after its deadline', async () => {
     world = await openWorld()
     const server = await world.start()
     await addBackends(server, upstream.config(proxy.port))
@@ -128,10 +128,10 @@ describe('SIGTERM', () => {
     expect((await hanging).status).toBe(504)
     expect(await ending).toEqual({ code: 0, signal: null })
     const [row] = await world.rows<StoredCredential>(CREDENTIALS)
-    // It is not known to have happened, so the next process looks again.
+    // The outcome is unknown, so the next process checks the upstream.
     expect(row).toMatchObject({ state: 'revoking', end_reason: 'interrupted' })
     await world.start()
-    await poll('it is settled', async () => {
+    await poll('the credential is settled', async () => {
       const path = `/v1/admin/audit?credential=${row?.id}&action=credential.settled`
       return (await must<unknown[]>(world.server(), undefined, 'GET', path)).length === 1
     })

@@ -2,15 +2,16 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/http/routing/openapi.ts'
 import { createConnection, type RawReply } from '../support/keep-alive.ts'
+import { LONG } from '../support/long.ts'
 import { openPool, type Pool } from './pool.ts'
 import { type Asked, createReplyCheck } from './replies.ts'
 import { anyRequest, type Drawn, type Operation } from './requests.ts'
 
 /**
  * Requests drawn from our own OpenAPI document, over real sockets: whatever is sent, the answer is one that the
- * document has. MAYFLY_FUZZ_SEED gives another seed, MAYFLY_LONG=1 ten times as many.
+ * document has. MAYFLY_FUZZ_SEED gives another seed, MAYFLY_LONG=1 sends 200,000.
  */
-const COUNT = process.env['MAYFLY_LONG'] === '1' ? 200_000 : 20_000
+const COUNT = LONG ? 200_000 : 3_000
 const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_121)
 /** Sent side by side, then whatever they have ended is made again. */
 const TOGETHER = 50

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CredentialRow } from '../../src/store/schema/rows.ts'
-import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { LONG } from '../support/long.ts'
+import { startOwnPostgres, type TestPostgres } from '../support/postgres.ts'
 import { commands, opening } from './commands.ts'
 import { expectActive, expectRead } from './credential-commands.ts'
 import { isAlive, isNear, type Model, newModel } from './model.ts'
@@ -11,23 +12,16 @@ import { openWorld, type World } from './world.ts'
  * Any sequence of what callers, administrators, jobs, time and restarts can do, against a simple model, on either
  * store and with a real PostgreSQL as upstream. MAYFLY_FUZZ_SEED gives another seed, MAYFLY_LONG=1 far more.
  */
-const LONG = process.env['MAYFLY_LONG'] === '1'
-const SEQUENCES = LONG ? 150 : 8
+const SEQUENCES = LONG ? 150 : 3
 const LENGTH = LONG ? 100 : 70
 const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_121)
 
 let server: TestPostgres
-const forced = process.env['MAYFLY_TEST_POSTGRES']
 beforeAll(async () => {
-  // One of our own: roles belong to the whole server, and every `mf_` role in it must be ours.
-  process.env['MAYFLY_TEST_POSTGRES'] = 'embedded'
-  server = await startPostgres()
+  // Roles belong to the whole server, and every `mf_` role in it must come from this test.
+  server = await startOwnPostgres()
 })
-afterAll(async () => {
-  await server.stop()
-  if (forced === undefined) delete process.env['MAYFLY_TEST_POSTGRES']
-  else process.env['MAYFLY_TEST_POSTGRES'] = forced
-})
+afterAll(() => server.stop())
 
 describe.each(['sqlite', 'postgres'] as const)('the life of everything on %s', (dialect) => {
   it(`agrees with the model in ${SEQUENCES} sequences`, { timeout: SEQUENCES * 30_000 }, async () => {

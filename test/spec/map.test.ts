@@ -1,46 +1,39 @@
-import { readFile } from 'node:fs/promises'
+import { access, readdir, readFile } from 'node:fs/promises'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 import { ROUTES } from '../../src/http/routing/route-table.ts'
-import { DECISIONS, SPECIFICATION } from './sentences.ts'
 
 const ROOT = new URL('../../', import.meta.url)
-const SENTENCES = [...SPECIFICATION, ...DECISIONS]
+const read = (path: string) => readFile(new URL(path, ROOT), 'utf8')
 
-interface Row {
-  id: string
-  quote: string
-  tests: { file: string; name: string }[]
-  later: string[]
+interface Sentence {
+  readonly id: string
+  readonly text: string
+  readonly tests: { file: string; name: string }[]
 }
 
-const unescapeCell = (cell: string) => cell.trim().replaceAll('\\|', '|')
+/** The specification is not in the repository: these counts notice a sentence that got lost. */
+const SPECIFICATION = { S1: 9, S2: 45, S3: 8, S4: 33, S5: 30, S6: 1, S7: 8, S8: 5, S9: 3 }
 
-async function readRows(): Promise<Row[]> {
-  const text = await readFile(new URL('README.md', import.meta.url), 'utf8')
-  return [...text.matchAll(/^\| ([SD]\d\S*) +\| (.*?) +\| ((?:[^|]|\\\|)*?) +\|$/gm)].map(
-    ([, id = '', quote = '', cells = '']) => {
-      const parts = unescapeCell(cells).split('<br>')
-      const later = parts.filter((part) => part.startsWith('_later: '))
-      const tests = parts
-        .filter((part) => !later.includes(part))
-        .map((part) => {
-          const [, file, name] = /^`([^`]+)` › (.+)$/.exec(part) ?? []
-          if (file === undefined || name === undefined) throw new Error(`${id}: not a test: ${part}`)
-          return { file, name }
-        })
-      return { id, quote: unescapeCell(quote), tests, later }
-    },
-  )
+/** Below its introduction the page has headings, sentences and tests; every other line is a fault. */
+async function readSentences(): Promise<Sentence[]> {
+  const page = await read('test/spec/README.md')
+  const sentences: Sentence[] = []
+  for (const line of page.slice(page.indexOf('\n## ')).split('\n')) {
+    const [, id, text] = /^- \*\*([SD]\d\S*)\*\* (.+)$/.exec(line) ?? []
+    const [, file, name] = /^ {2}- `([^`]+)` › (.+)$/.exec(line) ?? []
+    const last = sentences.at(-1)
+    if (id !== undefined && text !== undefined) sentences.push({ id, text, tests: [] })
+    else if (file !== undefined && name !== undefined && last !== undefined) last.tests.push({ file, name })
+    else if (line !== '' && !/^(## | {2}- not tested: )/.test(line))
+      throw new Error(`neither a sentence nor a test: ${line}`)
+  }
+  return sentences
 }
 
 /** The names of the tests of a file, as they are written: `test('name', …)`, `it.each(…)('name', …)`. */
 async function testsOf(file: string): Promise<Set<string>> {
-  const source = ts.createSourceFile(
-    file,
-    await readFile(new URL(file, ROOT), 'utf8'),
-    ts.ScriptTarget.Latest,
-  )
+  const source = ts.createSourceFile(file, await read(file), ts.ScriptTarget.Latest)
   const names = new Set<string>()
   const visit = (node: ts.Node): void => {
     if (ts.isCallExpression(node) && ['test', 'it'].includes(rootOf(node.expression))) {
@@ -60,41 +53,70 @@ function rootOf(node: ts.Expression): string {
   return ''
 }
 
-const rows = await readRows()
+const sentences = await readSentences()
+const ofDecisions = sentences.filter(({ id }) => id.startsWith('D'))
+const ofSpecification = sentences.filter(({ id }) => id.startsWith('S'))
 
-test('every sentence has a number of its own', () => {
-  const ids = SENTENCES.map(([id]) => id)
+test('every sentence has a unique number', () => {
+  const ids = sentences.map(({ id }) => id)
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('the page has every sentence as it is listed, in order, and no other', () => {
-  expect(rows.map(({ id, quote }) => [id, quote])).toEqual(SENTENCES.map(([id, quote]) => [id, quote]))
+test('no sentence of the specification is missing', () => {
+  const counts: Record<string, number> = {}
+  for (const { id } of ofSpecification) {
+    const section = id.slice(0, 2)
+    counts[section] = (counts[section] ?? 0) + 1
+  }
+  expect(counts).toEqual(SPECIFICATION)
+})
+
+test('every decision is listed under its own heading, in order', async () => {
+  const page = await read('docs/explanation/decisions.md')
+  const headings = [...page.matchAll(/^### (\d+\.\d+) (.+)$|^## (10) (.+)$/gm)]
+  expect(ofDecisions.map(({ id, text }) => [id, text])).toEqual(
+    headings.map(([, item, title, section, name]) => [`D${item ?? section}`, title ?? name]),
+  )
 })
 
 test('every sentence has a test', () => {
-  expect(rows.filter((row) => row.tests.length === 0).map(({ id }) => id)).toEqual([])
+  expect(sentences.filter((one) => one.tests.length === 0).map(({ id }) => id)).toEqual([])
 })
 
-test('every number of the decisions is there', () => {
-  const counts = { 1: 10, 2: 5, 3: 5, 4: 9, 5: 7, 6: 5, 7: 3, 8: 4, 9: 4 }
-  const wanted = Object.entries(counts).flatMap(([section, count]) =>
-    Array.from({ length: count }, (_, index) => `D${section}.${index + 1}`),
-  )
-  expect(DECISIONS.map(([id]) => id)).toEqual([...wanted, 'D10'])
-})
-
-describe('every test that is named exists under exactly that name', async () => {
-  const files = [...new Set(rows.flatMap((row) => row.tests.map(({ file }) => file)))].sort()
+describe('every test that is named exists under exactly that name', () => {
+  const files = [...new Set(sentences.flatMap((one) => one.tests.map(({ file }) => file)))].sort()
   test.each(files)('in %s', async (file) => {
     const known = await testsOf(file)
-    const named = rows.flatMap((row) => row.tests.filter((one) => one.file === file).map(({ name }) => name))
+    const named = sentences.flatMap((row) =>
+      row.tests.filter((one) => one.file === file).map(({ name }) => name),
+    )
     expect([...new Set(named)].filter((name) => !known.has(name))).toEqual([])
   })
 })
 
+test('every file and symbol that the threat model and the ADRs name exists', async () => {
+  const adrs = (await readdir(new URL('docs/explanation/adr/', ROOT))).map((name) => `adr/${name}`)
+  const missing: string[] = []
+  for (const page of ['threat-model.md', 'decisions.md', ...adrs]) {
+    const text = await read(`docs/explanation/${page}`)
+    for (const [, path = '', symbol] of text.matchAll(
+      /`((?:src|test|bench|scripts)\/[\w./-]+)`(?: \(`(\w+)`\))?/g,
+    )) {
+      const exists = await access(new URL(path, ROOT)).then(
+        () => true,
+        () => false,
+      )
+      const isThere = exists && (symbol === undefined || (await read(path)).includes(symbol))
+      if (!isThere) missing.push(`${page}: ${path}${symbol === undefined ? '' : ` (${symbol})`}`)
+    }
+  }
+  expect(missing).toEqual([])
+})
+
 test('every route is called by some test of the API, or of the programs that use it', async () => {
-  const files = ['access', 'headers'].map((name) => `test/api/${name}.test.ts`)
-  const text = (await Promise.all(files.map((file) => readFile(new URL(file, ROOT), 'utf8')))).join('\n')
+  const text = (
+    await Promise.all(['access', 'headers'].map((name) => read(`test/api/${name}.test.ts`)))
+  ).join('\n')
   // Both go through the table itself; the hand-written one must name each route.
   expect(Object.keys(ROUTES).filter((name) => !text.includes(`'${name}'`))).toEqual([])
 })

@@ -15,6 +15,7 @@ import { createSerialize } from '../../src/core/serialize.ts'
 import { createSnapshot } from '../../src/core/snapshot.ts'
 import type { AuditEntry } from '../../src/domain/audit-entry.ts'
 import { createGate } from '../../src/http/routing/gate.ts'
+import { createReplyBatch } from '../../src/http/routing/reply-batch.ts'
 import type { Http } from '../../src/http/routing/route.ts'
 import { createHttpServer } from '../../src/http/server/server.ts'
 import * as bearer from '../../src/keys/bearer.ts'
@@ -132,7 +133,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
   })
   return {
     core,
-    http: { server, core, gate },
+    http: { server, core, gate, replies: createReplyBatch() },
     advance: (ms) => {
       offset += ms
     },

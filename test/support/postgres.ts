@@ -36,6 +36,9 @@ export interface OwnPostgres extends TestPostgres {
   restart(): Promise<void>
 }
 
+/** The URL of the server that the files of one run share, of a superuser. */
+export const SHARED_POSTGRES = 'MAYFLY_TEST_POSTGRES_URL'
+
 interface Login {
   readonly host: string
   readonly port: number
@@ -44,10 +47,13 @@ interface Login {
 }
 
 /**
- * A real PostgreSQL: the one at PGHOST/PGPORT (else 127.0.0.1:5432) where we are superuser, or else a fresh one
- * from npm on a free port, with scram-sha-256. MAYFLY_TEST_POSTGRES=embedded or =local forces one of them.
+ * A real PostgreSQL: the one that this run shares, the one at PGHOST/PGPORT (else 127.0.0.1:5432) where we are
+ * superuser, or a fresh one from npm on a free port, with scram-sha-256. MAYFLY_TEST_POSTGRES=embedded or =local
+ * forces one of the last two.
  */
 export async function startPostgres(): Promise<TestPostgres> {
+  const shared = process.env[SHARED_POSTGRES]
+  if (shared !== undefined) return describeServer(loginOf(shared), async () => {})
   const forced = process.env['MAYFLY_TEST_POSTGRES']
   if (forced !== 'embedded') {
     for (const login of localLogins()) {
@@ -56,6 +62,16 @@ export async function startPostgres(): Promise<TestPostgres> {
     if (forced === 'local') throw new Error('No local PostgreSQL where this account is superuser.')
   }
   return startOwnPostgres()
+}
+
+function loginOf(url: string): Login {
+  const { hostname, port, username, password } = new URL(url)
+  return {
+    host: hostname,
+    port: Number(port),
+    user: decodeURIComponent(username),
+    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+  }
 }
 
 function localLogins(): Login[] {

@@ -13,44 +13,19 @@ import { BackendError } from '../kind.ts'
 export type Algorithm = 'ES256' | 'EdDSA' | 'RS256'
 
 const generate = promisify(generateKeyPair)
-const signAsync = promisify(
-  (
-    digest: string | null,
-    data: Buffer,
-    key: KeyObject,
-    done: (error: Error | null, signature: Buffer) => void,
-  ) => handOver(() => signWith(digest, data, key, done)),
-)
-/** So many signatures keep the pool busy while the rest of the turn is worked on. */
-const WORTH_WAKING = 16
-let asked: (() => void)[] = []
-
-/**
- * What is to be signed in one turn of the event loop goes to the thread pool together: each handing over wakes a thread
- * that sleeps, which costs this one as much as a quarter of an issue, and those that are awake take the rest.
- */
-function handOver(start: () => void): void {
-  if (asked.length === 0) setImmediate(letGo)
-  asked.push(start)
-  if (asked.length >= WORTH_WAKING) letGo()
-}
-
-function letGo(): void {
-  const all = asked
-  asked = []
-  for (const one of all) one()
-}
+/** This many signatures keep the thread pool busy while the event loop goes on. */
+const MAX_BATCH = 16
 
 const RSA_BITS = 2048
 
 export interface Signer {
   /** RFC 7517, with `kid` (RFC 7638), `use` and `alg`. */
   readonly publicJwk: Readonly<Record<string, unknown>> & { readonly kid: string }
-  /** A compact JWS of a payload that is JSON already; signed in the thread pool, so that requests go on meanwhile. */
+  /** Returns a compact JWS. `payload` is JSON text. Signs on the thread pool, so that the event loop goes on. */
   sign(payload: string): Promise<string>
 }
 
-/** A fresh private key as JWK text. */
+/** Returns a new private key as JWK text. */
 export async function generateKey(algorithm: Algorithm): Promise<string> {
   const { privateKey } = await generatePair(algorithm)
   return JSON.stringify(privateKey.export({ format: 'jwk' }))
@@ -77,25 +52,40 @@ export function prepareSigner(algorithm: Algorithm, privateJwk: string): Signer 
   const members = thumbprintMembers(createPublicKey(key).export({ format: 'jwk' }))
   const kid = createHash('sha256').update(JSON.stringify(members)).digest('base64url')
   const header = encode(JSON.stringify({ alg: algorithm, typ: 'at+jwt', kid }))
+  const signOnPool = createPoolSigner(algorithm === 'EdDSA' ? null : 'sha256', key)
   return {
     publicJwk: { ...members, kid, use: 'sig', alg: algorithm },
     async sign(payload) {
       const input = `${header}.${encode(payload)}`
-      const signature = await signAsync(
-        algorithm === 'EdDSA' ? null : 'sha256',
-        Buffer.from(input, 'latin1'),
-        key,
-      )
+      const signature = await signOnPool(Buffer.from(input, 'latin1'))
       return `${input}.${(algorithm === 'ES256' ? joinIntegers(signature) : signature).toString('base64url')}`
     },
   }
 }
 
+/**
+ * Hands the signatures of one event loop iteration to the thread pool together. Handing over wakes a sleeping thread,
+ * which costs the event loop as much as a quarter of an issue; threads that are awake take the rest.
+ */
+function createPoolSigner(digest: string | null, key: KeyObject): (data: Buffer) => Promise<Buffer> {
+  let waiting: (() => void)[] = []
+  const start = () => {
+    const all = waiting
+    waiting = []
+    for (const one of all) one()
+  }
+  return promisify((data: Buffer, done: (error: Error | null, signature: Buffer) => void) => {
+    if (waiting.length === 0) setImmediate(start)
+    waiting.push(() => signWith(digest, data, key, done))
+    if (waiting.length >= MAX_BATCH) start()
+  })
+}
+
 const P256_BYTES = 32
 
 /**
- * r and s side by side, as JWS wants them (RFC 7518 §3.4), from OpenSSL's DER (RFC 3279 §2.2.3). Node's own
- * `dsaEncoding: 'ieee-p1363'` gives the same and takes as long again as the signature itself.
+ * Converts OpenSSL's DER (RFC 3279 §2.2.3) into r and s side by side, the form of JWS (RFC 7518 §3.4). Node's own
+ * `dsaEncoding: 'ieee-p1363'` does the same but takes as long again as the signature itself.
  */
 function joinIntegers(der: Buffer): Buffer {
   const joined = Buffer.alloc(2 * P256_BYTES)
@@ -103,7 +93,7 @@ function joinIntegers(der: Buffer): Buffer {
   for (const end of [P256_BYTES, 2 * P256_BYTES]) {
     const length = der[at + 1] ?? 0
     const next = at + 2 + length
-    // A high bit brings a zero in front; a small number is shorter.
+    // DER prepends a zero to a number with a high bit, and shortens a small one.
     const start = Math.max(at + 2, next - P256_BYTES)
     der.copy(joined, end - (next - start), start, next)
     at = next
@@ -116,12 +106,15 @@ function encode(text: string): string {
 }
 
 function readKey(algorithm: Algorithm, text: string): KeyObject {
-  const wrong = new BackendError('misconfigured', `"signing_key" is not a private ${algorithm} key as JWK.`)
+  const wrong = new BackendError(
+    'misconfigured',
+    `"signing_key" is not a private ${algorithm} key in JWK form.`,
+  )
   let key: KeyObject
   try {
     key = createPrivateKey({ key: JSON.parse(text) as JsonWebKey, format: 'jwk' })
   } catch {
-    // The cause is left out: a parser's message may quote the key.
+    // No cause: a parser's message may quote the key.
     throw wrong
   }
   const { namedCurve, modulusLength } = key.asymmetricKeyDetails ?? {}
@@ -135,7 +128,7 @@ function readKey(algorithm: Algorithm, text: string): KeyObject {
   return key
 }
 
-/** The required members alone, in the order of their names (RFC 7638 §3.2). */
+/** Only the required members, in lexicographic order (RFC 7638 §3.2). */
 function thumbprintMembers(jwk: JsonWebKey): Record<string, unknown> {
   switch (jwk.kty) {
     case 'EC':

@@ -4,14 +4,15 @@ import { type EndpointReply, openAwsEndpoint, refusal } from '../aws/endpoint.ts
 import { childEnvironment } from '../aws/environment.ts'
 import { EXIT, failureOf, usage } from '../frame/failure.ts'
 import { defineVerb } from '../frame/verb.ts'
+import { supervise } from '../run/supervise.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import type { Session } from '../session/open.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 import { keepFresh } from '../tools/fresh-file.ts'
+import { freshSupply, type Supply } from '../tools/fresh-supply.ts'
 import { RENEW_BEFORE_MS } from '../tools/held.ts'
 import { needJwt } from '../tools/parts.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
-import { type CommandWish, type Supply, withCommand } from '../tools/with-command.ts'
 
 interface ServeOptions extends RequestOptions {
   keepLogin?: boolean
@@ -19,28 +20,30 @@ interface ServeOptions extends RequestOptions {
 }
 
 const COMMAND = [
-  { name: '<command>', description: 'what is run, without a shell' },
-  { name: '[args...]', description: 'its arguments, as they are' },
+  { name: '<command>', description: 'the command to run, without a shell' },
+  { name: '[args...]', description: 'its arguments, unchanged' },
 ]
+/** As the default of `mayfly run --grace`. */
+const GRACE_MS = 8_000
 const KEEP_LOGIN = {
   flags: '--keep-login',
-  description: 'leave our own login in the environment of the command',
+  description: 'keep the login of mayfly in the environment of the command',
 }
 const REPORT =
-  'one line on standard error when the command has ended: {credentials: [{id, backend, expires_at, revoked}], exit_code}'
+  'one line on standard error after the command has ended: {credentials: [{id, backend, expires_at, revoked}], exit_code}'
 
 export const serve = defineVerb<ServeOptions, [command: string, args: string[]]>({
   description:
-    'Runs a command whose AWS SDKs get their credentials from an endpoint on the loopback address, as in a container. They are renewed as long as it runs and revoked when it ends; its exit code is ours. The backend gives access_key_id, secret_access_key and session_token.',
+    'Runs a command whose AWS SDKs fetch credentials from an endpoint on the loopback address, as in a container. Renews them while the command runs, revokes them when it ends, and exits with its code. The backend must give access_key_id, secret_access_key and session_token.',
   arguments: COMMAND,
   options: [
     ...REQUEST_OPTIONS,
     KEEP_LOGIN,
-    { flags: '--port <number>', description: 'port of the endpoint; 0: any that is free', default: '0' },
+    { flags: '--port <number>', description: 'port of the endpoint; 0 for any free port', default: '0' },
   ],
   examples: [
     { command: 'mayfly aws serve --backend cloud -- aws s3 ls', about: 'one command' },
-    { command: 'mayfly aws serve --backend cloud -- bash', about: 'a shell, and all that runs in it' },
+    { command: 'mayfly aws serve --backend cloud -- bash', about: 'a shell and everything started from it' },
   ],
   json: REPORT,
   exits: [3, 4, 5],
@@ -48,20 +51,20 @@ export const serve = defineVerb<ServeOptions, [command: string, args: string[]]>
   ownSignals: true,
   run: async (context, options, command, args) => {
     const port = portOf(options.port)
-    return withCommand(context, wishOf(options, command, args), async (supply) => {
-      // What cannot work shall be told before the command is started.
-      endpointAnswer(await supply.current())
+    const request = requestOf(options)
+    return supervise(context, { name: command, args, graceMs: GRACE_MS }, async (run) => {
+      const supply = freshSupply(run.issued, request, RENEW_BEFORE_MS.aws, context.now)
+      // Report an unsuitable backend before the command starts.
+      endpointAnswer(await supply())
       const endpoint = await openAwsEndpoint(port, () => replyFrom(supply))
-      const tokenFile = join(supply.directory, 'authorization')
+      run.onEnd(endpoint.close)
+      const tokenFile = join((await run.openDirectory()).path, 'authorization')
       await writePrivateFile(tokenFile, endpoint.authorization)
       const added = {
         AWS_CONTAINER_CREDENTIALS_FULL_URI: endpoint.url,
         AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: tokenFile,
       }
-      return {
-        env: childEnvironment(context.env, added, options.keepLogin === true),
-        close: endpoint.close,
-      }
+      return childEnvironment(context.env, added, options.keepLogin === true)
     })
   },
 })
@@ -78,23 +81,23 @@ const SESSION_NAME = /^[\w+=,.@-]{2,64}$/
 
 export const webIdentity = defineVerb<WebIdentityOptions, [command: string, args: string[]]>({
   description:
-    'Runs a command whose AWS SDKs take a role with a token of the backend (AssumeRoleWithWebIdentity). The backend is of kind jwt, for the audience that the identity provider in AWS lists: sts.amazonaws.com. The token is in a file that is renewed as long as the command runs; its exit code is ours.',
+    'Runs a command whose AWS SDKs assume a role with a token of the backend (AssumeRoleWithWebIdentity). The backend must be of kind jwt, with the audience that the identity provider in AWS expects: sts.amazonaws.com. The token is in a file that is renewed while the command runs. Exits with the code of the command.',
   arguments: COMMAND,
   options: [
     ...REQUEST_OPTIONS,
     KEEP_LOGIN,
-    { flags: '--role-arn <arn>', description: 'role that is taken' },
-    { flags: '--session-name <name>', description: 'what AWS records; mayfly-NAME of the agent by default' },
+    { flags: '--role-arn <arn>', description: 'role to assume' },
+    { flags: '--session-name <name>', description: 'session name that AWS records; by default mayfly-AGENT' },
     {
       flags: '--token-file <path>',
-      description: 'where the token is put; a private place by default; deleted at the end',
+      description: 'file for the token; by default in a private directory; deleted at the end',
     },
   ],
   examples: [
     {
       command:
         'mayfly aws web-identity --backend aws-sts --role-arn arn:aws:iam::123456789012:role/agent -- aws s3 ls',
-      about: 'take the role, list the buckets',
+      about: 'assume the role and list the buckets',
     },
   ],
   json: REPORT,
@@ -103,43 +106,44 @@ export const webIdentity = defineVerb<WebIdentityOptions, [command: string, args
   ownSignals: true,
   run: async (context, options, command, args) => {
     const { roleArn, sessionName, tokenFile } = options
-    if (roleArn === undefined) throw usage('--role-arn is needed.', 'It is that of the role in AWS.')
+    if (roleArn === undefined) throw usage('--role-arn is required.', 'Give the ARN of the role in AWS.')
     if (!ROLE.test(roleArn))
-      throw usage('What --role-arn gives is no role.', 'Give it as arn:aws:iam::123456789012:role/NAME.')
+      throw usage('--role-arn is not the ARN of a role.', 'Example: arn:aws:iam::123456789012:role/NAME.')
     if (sessionName !== undefined && !SESSION_NAME.test(sessionName))
-      throw usage('--session-name is not of the form of AWS.', 'Use 2 to 64 of letters, digits and +=,.@-_.')
-    return withCommand(context, wishOf(options, command, args), async (supply) => {
-      const { session, directory } = supply
-      const path = tokenFile === undefined ? join(directory, 'token') : resolve(context.cwd, tokenFile)
+      throw usage('--session-name is not valid in AWS.', 'Use 2 to 64 letters, digits and +=,.@-_.')
+    const request = requestOf(options)
+    return supervise(context, { name: command, args, graceMs: GRACE_MS }, async (run) => {
+      const path =
+        tokenFile === undefined
+          ? join((await run.openDirectory()).path, 'token')
+          : resolve(context.cwd, tokenFile)
       const added = {
         AWS_WEB_IDENTITY_TOKEN_FILE: path,
         AWS_ROLE_ARN: roleArn,
-        AWS_ROLE_SESSION_NAME: sessionName ?? (await sessionNameOf(session)),
+        AWS_ROLE_SESSION_NAME: sessionName ?? (await sessionNameOf(run.session)),
       }
       const toToken = (credential: HeldCredential) => needJwt(credential, 'AWS')
+      const supply = freshSupply(run.issued, request, RENEW_BEFORE_MS.aws, context.now)
       const file = await keepFresh(context, path, supply, toToken, RENEW_BEFORE_MS.aws)
-      return { env: childEnvironment(context.env, added, options.keepLogin === true), close: file.close }
+      run.onEnd(file.close)
+      return childEnvironment(context.env, added, options.keepLogin === true)
     })
   },
 })
 
-function wishOf(options: RequestOptions, command: string, args: readonly string[]): CommandWish {
-  return { request: requestOf(options), renewBeforeMs: RENEW_BEFORE_MS.aws, command, args }
-}
-
 async function replyFrom(supply: Supply): Promise<EndpointReply> {
   try {
-    return { status: 200, body: endpointAnswer(await supply.current()) }
+    return { status: 200, body: endpointAnswer(await supply()) }
   } catch (error) {
     const { message, exitCode } = failureOf(error)
-    // SDKs try again after a 5xx, and tell a 4xx.
+    // SDKs retry after a 5xx and report a 4xx.
     return exitCode === EXIT.unreachable
       ? refusal(503, 'ServiceUnavailable', message)
       : refusal(400, 'CredentialsRefused', message)
   }
 }
 
-/** A name is no reason to let the command wait. */
+/** Looking up a name must not delay the command for long. */
 const NAME_MS = 10_000
 
 async function sessionNameOf({ client }: Session): Promise<string> {
@@ -150,5 +154,5 @@ async function sessionNameOf({ client }: Session): Promise<string> {
 function portOf(text = '0'): number {
   const port = Number(text)
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
-  throw usage('--port is no port.', 'Give a number up to 65535, or leave it out.')
+  throw usage('--port is not a port number.', 'Give a number up to 65535, or omit it.')
 }

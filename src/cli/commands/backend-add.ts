@@ -43,9 +43,8 @@ export const verb = defineVerb<
   json: async () => (await import('../../api/admin.ts')).Backend,
   exits: [3, 4, 5],
   admin: true,
-  configure: (command) => {
-    command.allowUnknownOption().usage('<type> [name] [flags of the kind] [options]')
-  },
+  passThrough: 'unknown',
+  usage: '<type> [name] [flags of the kind] [options]',
   run: async (context, options, type, second, more) => {
     if (type.startsWith('-')) throw usage('The kind stands before its flags.', 'See `mayfly backend kinds`.')
     const rest = [...(second === undefined ? [] : [second]), ...(more ?? [])]
@@ -53,7 +52,7 @@ export const verb = defineVerb<
     const client = await openAdminClient(context)
     const kind = await findKind(client, type)
     const fields = fieldsOf(kind.config)
-    const given = await readGiven(context, 'mayfly backend add', type, fields, rest)
+    const given = await readGiven(context, type, fields, rest)
     const config = { ...(await readConfigOption(context, options.config)), ...given.config }
     let name = given.name
     const missing = missingFields(fields, config)

@@ -44,9 +44,8 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
   json: async () => (await import('../../api/admin.ts')).Backend,
   exits: [3, 4, 5],
   admin: true,
-  configure: (command) => {
-    command.allowUnknownOption().usage('<name> [flags of the kind] [options]')
-  },
+  passThrough: 'unknown',
+  usage: '<name> [flags of the kind] [options]',
   run: async (context, options, name, rest) => {
     if (name.startsWith('-')) throw usage('The name stands before the flags.', 'See `mayfly backend ls`.')
     if (options.allowAnyScope === true && options.allowScope !== undefined)
@@ -55,7 +54,7 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
     const client = await openAdminClient(context)
     const before = await client.admin.backends.show(name)
     const fields = fieldsOf((await findKind(client, before.type)).config)
-    const given = await readGiven(context, 'mayfly backend update', before.type, fields, rest ?? [])
+    const given = await readGiven(context, before.type, fields, rest ?? [])
     if (given.name !== undefined)
       throw usage('Only one backend can be changed at a time.', 'Its name does not change.')
     const config = { ...(await readConfigOption(context, options.config)), ...given.config }

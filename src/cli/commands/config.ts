@@ -77,7 +77,7 @@ async function serverSettings(
 }
 
 async function readFlags(argv: readonly string[]): Promise<Record<string, unknown>> {
-  const [{ parseVerb }, { verb }] = await Promise.all([import('../frame/describe.ts'), import('./server.ts')])
+  const [{ parseVerb }, { verb }] = await Promise.all([import('../frame/parse.ts'), import('./server.ts')])
   const parsed = await parseVerb(['server'], verb, argv)
-  return 'help' in parsed ? {} : parsed.options
+  return parsed === 'help' ? {} : parsed.options
 }

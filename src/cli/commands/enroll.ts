@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
-import type { EnrollmentAnswer } from '../../client/sealed-answer.ts'
 import { lockEnrollment } from '../enroll/lock.ts'
+import type { EnrollmentAnswer } from '../enroll/sealed-answer.ts'
 import { begin, dropOwn, findPresent, findTarget } from '../enroll/start.ts'
 import { isSubmitted, type Submitted, submit } from '../enroll/submit.ts'
 import { removeUnderway } from '../enroll/underway.ts'

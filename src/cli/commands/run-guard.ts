@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { pause } from '../frame/pause.ts'
 import { defineVerb } from '../frame/verb.ts'
 import type { GuardMessage } from '../run/guard.ts'
-import { createLedger } from '../run/issued-credentials.ts'
+import { trackIssued } from '../run/issued-credentials.ts'
 import { takeSignals } from '../run/signals.ts'
 import { openAgentClient } from '../session/open.ts'
 
@@ -15,32 +15,34 @@ const ROUND_MS = 15_000
 
 export const verb = defineVerb({
   description:
-    'Guards a `mayfly run --guard`, which starts it: when that is killed, or cannot revoke what was got, this does, and removes the files.',
-  examples: [{ command: 'mayfly run --guard --backend demo -- ./job.sh', about: 'is how it is started' }],
+    'Guards a `mayfly run --guard`, which starts it. If the run is killed or cannot revoke its credentials, the guard revokes them and removes the files.',
+  examples: [
+    { command: 'mayfly run --guard --backend demo -- ./job.sh', about: 'starts a run and its guard' },
+  ],
   exits: [3, 4],
   ownSignals: true,
   run: async (context) => {
-    // It ends with the run, and by nothing else.
+    // Signals must not end the guard; only the end of the run does.
     const release = takeSignals(() => {})
     const { ids, directories, isSettled } = await listen()
     if (isSettled) return
     for (const directory of directories) await rm(directory, { recursive: true, force: true }).catch(() => {})
     for (let round = 0; round < ROUNDS && ids.size > 0; round += 1) {
       if (round > 0) await pause(BETWEEN_MS, context.signal)
-      // Anew each time: there may have been no network to log in by.
-      const ledger = await openAgentClient(context).then(
-        (client) => createLedger(client, context.now),
+      // Log in again each round: the network may have been down.
+      const issued = await openAgentClient(context).then(
+        (client) => trackIssued(client, context.now),
         () => undefined,
       )
-      for (const id of ids) ledger?.adopt(id)
-      await ledger?.revokeAll(AbortSignal.timeout(ROUND_MS))
-      for (const { id, revoked } of ledger?.outcomes() ?? []) if (revoked) ids.delete(id)
+      for (const id of ids) issued?.adopt(id)
+      await issued?.revokeAll(AbortSignal.timeout(ROUND_MS))
+      for (const { id, revoked } of issued?.outcomes() ?? []) if (revoked) ids.delete(id)
     }
     release()
   },
 })
 
-/** Until the other end of the pipe is closed. */
+/** Reads messages until the other end of the pipe closes. */
 async function listen() {
   const ids = new Set<string>()
   const directories: string[] = []
@@ -56,7 +58,7 @@ async function listen() {
   return { ids, directories, isSettled }
 }
 
-/** Undefined for half a line, which is what somebody may leave who is killed while writing it. */
+/** Undefined for an incomplete line: the run may be killed while writing it. */
 function parseMessage(line: string): GuardMessage | undefined {
   try {
     return JSON.parse(line) as GuardMessage

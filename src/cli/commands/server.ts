@@ -1,28 +1,26 @@
 import { readFile } from 'node:fs/promises'
-import { Option } from 'commander'
 import { ConfigError } from '../../config/fault.ts'
 import { type Loaded, loadConfig } from '../../config/load.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from '../../config/schema.ts'
 import type { Flags } from '../../config/sources.ts'
 import { keepRunning } from '../frame/keep-running.ts'
-import { defineVerb } from '../frame/verb.ts'
+import { defineVerb, type OptionSpec } from '../frame/verb.ts'
 
 /** The flags of `mayfly server`: one per field that has one, described by the schema. */
-export function serverOptions(): Option[] {
-  const file = new Option(
-    `--${CONFIG_FLAG} <file>`,
-    `Configuration file, YAML. [default: none; env: ${CONFIG_ENV}]`,
-  )
+function serverOptions(): OptionSpec[] {
+  const file = {
+    flags: `--${CONFIG_FLAG} <file>`,
+    description: `Configuration file, YAML. [default: none; env: ${CONFIG_ENV}]`,
+  }
   return [file, ...FIELDS.flatMap((field) => (field.flag === undefined ? [] : [optionOf(field, field.flag)]))]
 }
 
-function optionOf(field: Field, flag: string): Option {
+function optionOf(field: Field, flag: string): OptionSpec {
   const facts = [`default: ${field.defaultText}`, ...(field.env === undefined ? [] : [`env: ${field.env}`])]
-  const text = `${field.description} [${facts.join('; ')}]`.replaceAll('`', '')
-  const option = new Option(`--${flag} ${field.argument}`.trimEnd(), text)
-  if ((field.schema as { type?: string }).type !== 'array') return option
-  option.description = text.replace(' [', ' May be repeated. [')
-  return option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value])
+  const isRepeatable = (field.schema as { type?: string }).type === 'array'
+  const text = `${field.description}${isRepeatable ? ' May be repeated.' : ''} [${facts.join('; ')}]`
+  const option = { flags: `--${flag} ${field.argument}`.trimEnd(), description: text.replaceAll('`', '') }
+  return isRepeatable ? { ...option, repeatable: true } : option
 }
 
 export const verb = defineVerb<Flags>({
@@ -37,9 +35,7 @@ export const verb = defineVerb<Flags>({
   ],
   globals: false,
   ownSignals: true,
-  configure: (command) => {
-    for (const option of serverOptions()) command.addOption(option)
-  },
+  options: serverOptions(),
   run: (_context, flags) => runServer(flags),
 })
 

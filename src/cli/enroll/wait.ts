@@ -1,11 +1,11 @@
 import { signCompact } from '../../client/assertion.ts'
 import { type Client, MayflyError, UnreachableError } from '../../client/client.ts'
-import { type EnrollmentAnswer, newAnswerKey } from '../../client/sealed-answer.ts'
 import type { EnrollmentPoll } from '../../client/wire.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 import { plain } from '../frame/output.ts'
 import { pause } from '../frame/pause.ts'
 import type { Context } from '../frame/verb.ts'
+import { type EnrollmentAnswer, newAnswerKey } from './sealed-answer.ts'
 import type { Submitted } from './submit.ts'
 
 const SHORTEST_MS = 250

@@ -42,7 +42,7 @@ export class CliError extends Error {
 }
 
 /** Wrong usage: exit code 2. */
-export function usage(message: string, hint = 'Run it with --help to see what there is.'): CliError {
+export function usage(message: string, hint = 'Run it with --help for usage.'): CliError {
   return new CliError('usage', message, { exit: EXIT.usage, hint })
 }
 

@@ -1,20 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { VERBS } from '../verbs.ts'
+import { GROUPS, VERBS } from '../verbs.ts'
 import { findVerb } from './find-verb.ts'
-import { familyOverview, overview } from './overview.ts'
+import { familyOverview, overview } from './help.ts'
 import type { Entry } from './verb.ts'
 
 const load = () => Promise.reject(new Error('not loaded here'))
 const verbs: readonly Entry[] = [
-  { name: 'get', summary: 'get one', group: 'agent', load },
-  { name: 'sign', summary: 'sign', group: 'tool', hidden: true, load },
+  { name: 'get', summary: 'get one', load },
+  { name: 'sign', summary: 'sign', hidden: true, load },
   {
     name: 'agent',
     summary: 'agents',
-    group: 'admin',
     verbs: [
-      { name: 'create', summary: 'make one', group: 'admin', load },
-      { name: 'ls', summary: 'list them', group: 'admin', load },
+      { name: 'create', summary: 'make one', load },
+      { name: 'ls', summary: 'list them', load },
     ],
   },
 ]
@@ -60,7 +59,7 @@ test.each<[string[], string]>([
 
 describe('the overview', () => {
   test('names each verb once with its summary, but not what only tools call', () => {
-    const text = overview(verbs)
+    const text = overview([{ title: 'All', verbs }])
     expect(text).toMatch(/^Usage: mayfly /)
     expect(text).toContain('\n  get    get one\n')
     expect(text).not.toContain('sign')
@@ -68,7 +67,7 @@ describe('the overview', () => {
   })
 
   test('of the real verbs fits on a screen; their names are their own, their summaries short', () => {
-    for (const line of overview(VERBS).split('\n')) expect(line.length).toBeLessThanOrEqual(110)
+    for (const line of overview(GROUPS).split('\n')) expect(line.length).toBeLessThanOrEqual(110)
     const names = VERBS.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
     for (const { summary } of VERBS) expect(summary).toMatch(/^.{3,70}[^.]$/)

@@ -1,8 +1,7 @@
-import { VERBS } from '../verbs.ts'
+import { GROUPS, VERBS } from '../verbs.ts'
 import { EXIT, type Failure, failureOf } from './failure.ts'
 import { findVerb } from './find-verb.ts'
 import { createOutput, plain } from './output.ts'
-import { parsePlain } from './parse-plain.ts'
 import type { Surroundings } from './surroundings.ts'
 import type { AnyVerb, Context, Globals } from './verb.ts'
 
@@ -30,8 +29,8 @@ async function dispatch(argv: readonly string[], host: Host): Promise<number> {
     return EXIT.done
   }
   if (found.what !== 'verb') {
-    const { overview, familyOverview } = await import('./overview.ts')
-    const text = found.what === 'overview' ? overview(VERBS) : familyOverview(found.family)
+    const { overview, familyOverview } = await import('./help.ts')
+    const text = found.what === 'overview' ? overview(GROUPS) : familyOverview(found.family)
     if (argv.includes('--help') || argv.includes('-h') || argv[0] === 'help') {
       await out.result(text)
       return EXIT.done
@@ -41,17 +40,14 @@ async function dispatch(argv: readonly string[], host: Host): Promise<number> {
   }
   const verb = await found.entry.load()
   if (verb.passThrough === 'all' && !isHelp(found.argv)) return invoke(host, verb, {}, {}, [found.argv])
-  const parsed = parsePlain(verb, found.argv) ?? (await parseFully(found.words, verb, found.argv))
-  if ('help' in parsed) {
-    await out.result(parsed.help)
+  const { parseVerb } = await import('./parse.ts')
+  const parsed = isHelp(found.argv) ? 'help' : await parseVerb(found.words, verb, found.argv)
+  if (parsed === 'help') {
+    const { helpText } = await import('./help.ts')
+    await out.result(helpText(found.words, verb))
     return EXIT.done
   }
   return invoke(host, verb, parsed.globals, parsed.options, parsed.args)
-}
-
-async function parseFully(words: readonly string[], verb: AnyVerb, argv: readonly string[]) {
-  const { parseVerb } = await import('./describe.ts')
-  return parseVerb(words, verb, argv)
 }
 
 const isHelp = (argv: readonly string[]) => argv.length === 1 && (argv[0] === '--help' || argv[0] === '-h')

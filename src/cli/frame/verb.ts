@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import type { TSchema } from 'typebox'
 import type { Output } from './output.ts'
 import type { Surroundings } from './surroundings.ts'
@@ -25,7 +24,7 @@ export interface Context extends Surroundings {
 }
 
 export interface OptionSpec {
-  /** As commander has it: `-t, --ttl <duration>`, `--all`, `--scope <scope...>`. */
+  /** `-t, --ttl <duration>`; `--config [file]` where the value may be left out; `--all`; `--no-check`. */
   readonly flags: string
   readonly description: string
   /** May be given several times; the value is then an array. */
@@ -64,13 +63,16 @@ export interface Verb<Options extends object, Args extends readonly unknown[]> {
   readonly admin?: true
   /** False: none of the global options. */
   readonly globals?: false
-  /** `options`: what follows the first argument is never an option of ours. `all`: argv as it is, nothing is parsed. */
-  readonly passThrough?: 'options' | 'all'
+  /**
+   * `options`: nothing after the first argument is an option of this verb. `unknown`: options that it does not have
+   * become arguments. `all`: `run` gets argv unparsed.
+   */
+  readonly passThrough?: 'options' | 'unknown' | 'all'
+  /** After its name in the first line of --help, where arguments and options do not say enough. */
+  readonly usage?: string
   /** The frame installs no signal handlers; `context.signal` is never aborted. */
   readonly ownSignals?: true
-  /** Adds options that come from elsewhere, such as those of a schema. */
-  configure?(command: Command): void
-  /** Returns the exit code, 0 when nothing. Throws what `failureOf` puts in words. With `passThrough: 'all'` argv is the one argument. */
+  /** Returns the exit code, or nothing for 0. Its errors go through `failureOf`. With `passThrough: 'all'` argv is the one argument. */
   run(context: Context, options: Options, ...args: Args): Promise<number | undefined> | Promise<void>
 }
 
@@ -81,14 +83,11 @@ export function defineVerb<Options extends object = object, Args extends readonl
   return verb
 }
 
-export type Group = 'agent' | 'tool' | 'admin' | 'other'
-
 export interface VerbEntry {
   readonly name: string
   /** A few words, without a full stop. */
   readonly summary: string
-  readonly group: Group
-  /** Not shown in the overview: other tools call it. */
+  /** Left out of the overview: only programs call it. */
   readonly hidden?: true
   load(): Promise<AnyVerb>
 }
@@ -97,8 +96,13 @@ export interface VerbEntry {
 export interface VerbFamily {
   readonly name: string
   readonly summary: string
-  readonly group: Group
   readonly verbs: readonly VerbEntry[]
 }
 
 export type Entry = VerbEntry | VerbFamily
+
+/** The verbs under one heading of the overview. */
+export interface VerbGroup {
+  readonly title: string
+  readonly verbs: readonly Entry[]
+}

@@ -1,7 +1,7 @@
-import { Command, CommanderError, Option } from 'commander'
-import { CliError, EXIT, usage } from '../frame/failure.ts'
+import { usage } from '../frame/failure.ts'
+import { parseLine } from '../frame/parse.ts'
 import { readSecretFile } from '../frame/prompt.ts'
-import type { Context } from '../frame/verb.ts'
+import type { Context, OptionSpec } from '../frame/verb.ts'
 import type { KindField } from './fields.ts'
 import { readValue } from './values.ts'
 
@@ -65,14 +65,13 @@ export interface Given {
  */
 export async function readGiven(
   context: Context,
-  words: string,
   type: string,
   fields: readonly KindField[],
   argv: readonly string[],
 ): Promise<Given> {
   const flags = flagsOf(type, fields)
   refuseSecrets(flags, argv)
-  const { options, name } = parse(words, type, flags, argv)
+  const { options, name } = await parse(type, flags, argv)
   const config: Record<string, unknown> = {}
   for (const one of flags) {
     const given = options[camel(one.flag)]
@@ -85,36 +84,28 @@ export async function readGiven(
   return { name, config }
 }
 
-function parse(words: string, type: string, flags: readonly KindFlag[], argv: readonly string[]) {
-  const command = new Command(words)
-    .argument('[name]')
-    .exitOverride()
-    .helpOption(false)
-    .configureOutput({ writeErr: () => {} })
-    .action(() => {})
-  for (const one of flags) for (const option of optionsOf(one)) command.addOption(option)
-  try {
-    command.parse([...argv], { from: 'user' })
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error
-    const text = error.message.replace(/^error: /, '').replaceAll('\n', ' ')
-    throw new CliError('usage', `${text[0]?.toUpperCase()}${text.slice(1)}`.replace(/[^.)]$/, '$&.'), {
-      exit: EXIT.usage,
-      hint: `Run \`mayfly backend kinds ${type}\` to see the flags of this kind.`,
-    })
+async function parse(type: string, flags: readonly KindFlag[], argv: readonly string[]) {
+  const grammar = {
+    options: flags.flatMap(optionsOf),
+    arguments: [{ name: '[name]', description: '' }],
+    hint: `Run \`mayfly backend kinds ${type}\` to see the flags of this kind.`,
   }
-  return { options: command.opts(), name: command.args[0] }
+  const { options, args } = await parseLine(grammar, argv)
+  return { options, name: args[0] as string | undefined }
 }
 
-function optionsOf(flag: KindFlag): Option[] {
-  const { field, file } = flag
-  if (file) return [new Option(`--${flag.flag} <path>`)]
-  if (field.type === 'boolean') return [new Option(`--${flag.flag}`), new Option(`--no-${flag.flag}`)]
-  const option = new Option(`--${flag.flag} <value>`)
-  if (field.choices !== undefined) option.choices(field.choices)
-  if (field.type === 'list' || field.type === 'text or list')
-    option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value])
-  return [option]
+function optionsOf({ flag, field, file }: KindFlag): OptionSpec[] {
+  const option = (flags: string) => ({ flags, description: '' })
+  if (file) return [option(`--${flag} <path>`)]
+  if (field.type === 'boolean') return [option(`--${flag}`), option(`--no-${flag}`)]
+  const isList = field.type === 'list' || field.type === 'text or list'
+  return [
+    {
+      ...option(`--${flag} <value>`),
+      ...(field.choices === undefined ? {} : { choices: field.choices }),
+      ...(isList ? { repeatable: true as const } : {}),
+    },
+  ]
 }
 
 /** `--password hunter2` would be in the history of the shell, and readable by every user of this machine. */

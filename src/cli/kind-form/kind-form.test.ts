@@ -44,7 +44,7 @@ const SCHEMA = {
   },
 }
 const fields = fieldsOf(SCHEMA)
-const given = (...argv: string[]) => readGiven(context, 'mayfly backend add', 'gh', fields, argv)
+const given = (...argv: string[]) => readGiven(context, 'gh', fields, argv)
 
 test('each field has the type that its schema says', () => {
   expect(Object.fromEntries(fields.map(({ name, type }) => [name, type]))).toEqual({
@@ -144,7 +144,7 @@ describe('what was given', () => {
     [['--key', 'sesame'], /--key is a secret/],
     [['--key=sesame'], /--key is a secret/],
     [['--pem', 'a', '--pem-file', '/dev/null'], /twice|is empty/],
-    [['--app-id'], /argument missing/],
+    [['--app-id'], /--app-id needs a value/],
     [['a', 'b'], /too many arguments/i],
     [['--__proto__', 'x'], /unknown option/i],
   ])('wrong: %j', async (argv, message) => {

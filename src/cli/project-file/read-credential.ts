@@ -1,7 +1,7 @@
 import type { Path } from '../../config/yaml-file.ts'
+import { faultOfVariable, type RequestedCredential, type RequestedFile } from './requested-credential.ts'
 import { type Faults, isRecord, type Shape } from './shape.ts'
 import { parseTemplate, type Template } from './template.ts'
-import { type FileWish, faultOfVariable, type WantedCredential } from './wanted.ts'
 
 const FIELDS = ['backend', 'ttl', 'scopes', 'params', 'metadata', 'env', 'files']
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
@@ -9,10 +9,15 @@ const DURATION = /^(?:\d+(?:ms|[wdhms]))+$/
 const FILE_NAME = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}$/
 const NOTHING: Template = { parts: [] }
 
-/** Whatever is wrong is added to the faults; what is returned is then of no use. */
-export function readCredential(faults: Faults, path: Path, name: string, given: unknown): WantedCredential {
-  if (!NAME.test(name)) faults.add(path, 'a name has letters, digits, ".", "_" and "-"', 'key')
-  // `orders-db:` alone: the backend of that name, with everything as it comes.
+/** Adds every mistake to `faults`; with any, the result must not be used. */
+export function readCredential(
+  faults: Faults,
+  path: Path,
+  name: string,
+  given: unknown,
+): RequestedCredential {
+  if (!NAME.test(name)) faults.add(path, 'a name consists of letters, digits, ".", "_" and "-"', 'key')
+  // `orders-db:` alone requests a credential of that backend with all defaults.
   const value = given === null ? {} : given
   if (!isRecord(value)) {
     faults.add(path, `${name} must hold "key: value" lines`)
@@ -49,20 +54,20 @@ function readRequest(faults: Faults, path: Path, name: string, value: Shape) {
   }
 }
 
-function readEnv(faults: Faults, path: Path, value: unknown): WantedCredential['env'] {
+function readEnv(faults: Faults, path: Path, value: unknown): RequestedCredential['env'] {
   return variables(faults, path, value).map(([variable, form]) => ({
     variable,
     value: readTemplate(faults, [...path, variable], form),
   }))
 }
 
-function readFiles(faults: Faults, path: Path, value: unknown): FileWish[] {
+function readFiles(faults: Faults, path: Path, value: unknown): RequestedFile[] {
   const names = new Set<string>()
   return variables(faults, path, value).map(([variable, form]) => {
     const at = [...path, variable]
     const { name = variable, content } = isRecord(form) ? form : { content: form }
     if (isRecord(form)) faults.unknownKeys(at, form, ['name', 'content'])
-    if (names.has(String(name))) faults.add(at, `there are two files of the name ${String(name)}`)
+    if (names.has(String(name))) faults.add(at, `two files are named ${String(name)}`)
     names.add(String(name))
     if (typeof name !== 'string' || !FILE_NAME.test(name))
       faults.add([...at, 'name'], 'name must be a plain file name, such as key.json')
@@ -91,7 +96,7 @@ function variables(faults: Faults, path: Path, value: unknown): [string, unknown
 function readTemplate(faults: Faults, path: Path, value: unknown): Template {
   const template = typeof value === 'string' ? parseTemplate(value) : undefined
   if (template === undefined)
-    faults.add(path, 'must name a field, such as password, or hold some: "{{host}}:{{port}}"')
+    faults.add(path, 'must be a field, such as password, or text with fields: "{{host}}:{{port}}"')
   return template ?? NOTHING
 }
 

@@ -25,7 +25,7 @@ async function faultOf(text: string | Uint8Array): Promise<string> {
   return (error as Error).message
 }
 
-test('everything that can be said', async () => {
+test('reads every setting', async () => {
   const [orders, reports, plain] = await read(`
 credentials:
   orders:
@@ -114,8 +114,8 @@ describe('what is wrong is told with its line', () => {
       one('    scope: [a]\n'),
       'mayfly.yaml:3:5: "scope" is not a field (did you mean "scopes"?)',
     ],
-    ['a name of another shape', 'credentials:\n  "a b": {}\n', 'mayfly.yaml:2:3: a name has letters'],
-    ['a text for a credential', 'credentials:\n  demo: yes\n', 'mayfly.yaml:2:9: demo must hold'],
+    ['a malformed name', 'credentials:\n  "a b": {}\n', 'mayfly.yaml:2:3: a name consists of letters'],
+    ['text in place of a credential', 'credentials:\n  demo: yes\n', 'mayfly.yaml:2:9: demo must hold'],
     ['a backend that is a number', one('    backend: 5\n'), 'mayfly.yaml:3:14: backend must be the name'],
     ['a path for a backend', one('    backend: ../admin\n'), 'mayfly.yaml:3:14: backend must be the name'],
     ['a ttl without a unit', one('    ttl: 300\n'), 'mayfly.yaml:3:10: ttl must be a duration'],
@@ -125,37 +125,57 @@ describe('what is wrong is told with its line', () => {
     ['an empty env', one('    env: {}\n'), 'mayfly.yaml:3:10: env must hold'],
     ['a list of variables', one('    env: [A]\n'), 'mayfly.yaml:3:10: env must hold'],
     [
-      'no name of a variable',
+      'an invalid variable name',
       one('    env: { "A-B": token }\n'),
-      'mayfly.yaml:3:12: "A-B" is not the name of a variable',
+      'mayfly.yaml:3:12: "A-B" is not a valid variable name',
     ],
-    ['an assignment', one('    env: { "A=B": token }\n'), '"A=B" is not the name of a variable'],
+    ['an assignment', one('    env: { "A=B": token }\n'), '"A=B" is not a valid variable name'],
     [
       'a variable that loads code',
       one('    env: { LD_PRELOAD: token }\n'),
-      'mayfly.yaml:3:12: "LD_PRELOAD" is a variable that is not given',
+      'mayfly.yaml:3:12: "LD_PRELOAD" is a variable that mayfly does not set',
     ],
-    ['one in lower case', one('    env: { node_options: token }\n'), 'is a variable that is not given'],
-    ['a path of programs', one('    files: { PATH: token }\n'), '"PATH" is a variable that is not given'],
     [
-      'a program of git',
+      'the same in lower case',
+      one('    env: { node_options: token }\n'),
+      'is a variable that mayfly does not set',
+    ],
+    [
+      'the search path for programs',
+      one('    files: { PATH: token }\n'),
+      '"PATH" is a variable that mayfly does not set',
+    ],
+    [
+      'a program run by git',
       one('    env: { GIT_SSH_COMMAND: "evil #{{token}}" }\n'),
-      'is a variable that is not given',
+      'is a variable that mayfly does not set',
     ],
-    ['settings of git', one('    files: { GIT_CONFIG_GLOBAL: token }\n'), 'is a variable that is not given'],
-    ['a pager', one('    env: { PSQL_PAGER: "evil #{{token}}" }\n'), 'is a variable that is not given'],
-    ['an editor', one('    env: { EDITOR: "evil #{{token}}" }\n'), 'is a variable that is not given'],
-    ['what a shell prints', one('    env: { PS4: "$(evil){{token}}" }\n'), 'is a variable that is not given'],
-    ['a variable of ours', one('    env: { MAYFLY_SERVER: token }\n'), 'is a variable that is not given'],
     [
-      'a text without a field',
-      one('    env: { A: "no field here" }\n'),
-      'mayfly.yaml:3:15: must name a field',
+      'git settings',
+      one('    files: { GIT_CONFIG_GLOBAL: token }\n'),
+      'is a variable that mayfly does not set',
     ],
-    ['a field that is none', one('    env: { A: "{{ a b }}" }\n'), 'must name a field'],
-    ['a number for a field', one('    env: { A: 1 }\n'), 'must name a field'],
     [
-      'a file outside',
+      'a pager',
+      one('    env: { PSQL_PAGER: "evil #{{token}}" }\n'),
+      'is a variable that mayfly does not set',
+    ],
+    ['an editor', one('    env: { EDITOR: "evil #{{token}}" }\n'), 'is a variable that mayfly does not set'],
+    [
+      'a shell prompt',
+      one('    env: { PS4: "$(evil){{token}}" }\n'),
+      'is a variable that mayfly does not set',
+    ],
+    [
+      'a variable of mayfly',
+      one('    env: { MAYFLY_SERVER: token }\n'),
+      'is a variable that mayfly does not set',
+    ],
+    ['text without a field', one('    env: { A: "no field here" }\n'), 'mayfly.yaml:3:15: must be a field'],
+    ['an invalid field name', one('    env: { A: "{{ a b }}" }\n'), 'must be a field'],
+    ['a number in place of a field', one('    env: { A: 1 }\n'), 'must be a field'],
+    [
+      'a file outside the directory',
       one('    files: { A: { name: ../x, content: token } }\n'),
       'name must be a plain file name',
     ],
@@ -164,28 +184,28 @@ describe('what is wrong is told with its line', () => {
       one('    files: { A: { name: "..", content: token } }\n'),
       'name must be a plain file name',
     ],
-    ['a file without content', one('    files: { A: { name: x } }\n'), 'must name a field'],
+    ['a file without content', one('    files: { A: { name: x } }\n'), 'must be a field'],
     [
-      'an unknown key of a file',
+      'an unknown key in a file',
       one('    files: { A: { content: token, mode: 777 } }\n'),
       '"mode" is not a field',
     ],
     [
-      'a variable twice',
+      'a variable set twice',
       one('    env: { A: token }\n    files: { A: token }\n'),
-      'mayfly.yaml:4:14: A is given twice',
+      'mayfly.yaml:4:14: A is set twice',
     ],
     [
-      'too many',
+      'too many credentials',
       `credentials:\n${Array.from({ length: 33 }, (_, i) => `  c${i}:\n`).join('')}`,
       'there are more than 32 credentials',
     ],
-    ['a prototype', 'credentials:\n  __proto__: { backend: demo }\n', 'a name has letters'],
+    ['a prototype property', 'credentials:\n  __proto__: { backend: demo }\n', 'a name consists of letters'],
   ])('%s', async (_, text, message) => {
     expect(await faultOf(text)).toContain(message)
   })
 
-  test('all of it together, cut where it is a lot', async () => {
+  test('reports all mistakes together, up to a limit', async () => {
     const text = one(`${Array.from({ length: 8 }, (_, index) => `    x${index}: 1\n`).join('')}`)
     const message = await faultOf(text)
     expect(message.match(/is not a field/g)).toHaveLength(5)
@@ -193,11 +213,11 @@ describe('what is wrong is told with its line', () => {
     expect(message).not.toContain('\n')
   })
 
-  test('two files of one name are two files', async () => {
+  test('refuses two files of the same name', async () => {
     const text = one(
       '    files:\n      A: { name: key, content: token }\n      B: { name: key, content: id }\n',
     )
-    expect(await faultOf(text)).toContain('mayfly.yaml:5:10: there are two files of the name key')
+    expect(await faultOf(text)).toContain('mayfly.yaml:5:10: two files are named key')
   })
 })
 

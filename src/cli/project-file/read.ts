@@ -2,20 +2,20 @@ import { readFile, stat } from 'node:fs/promises'
 import type { ConfigFile, Path } from '../../config/yaml-file.ts'
 import { CliError } from '../frame/failure.ts'
 import { readCredential } from './read-credential.ts'
+import type { RequestedCredential } from './requested-credential.ts'
 import { Faults, isRecord } from './shape.ts'
-import type { WantedCredential } from './wanted.ts'
 
-/** In the directory where the command is run, and nowhere above it. */
+/** Looked up in the current directory, never in its parents. */
 export const PROJECT_FILE = 'mayfly.yaml'
 
 const MOST_CREDENTIALS = 32
-const MOST_TOLD = 5
+const MOST_REPORTED = 5
 
 /**
- * The credentials of a project file, in its order. `shown`: how messages call it. Throws `CliError` (usage) with
- * every fault and its line.
+ * Reads the credentials of a project file, in order. `shown` is the file's name in messages. Throws `CliError` (usage)
+ * with every mistake and its line.
  */
-export async function readProjectFile(path: string, shown: string): Promise<WantedCredential[]> {
+export async function readProjectFile(path: string, shown: string): Promise<RequestedCredential[]> {
   const { readConfigFile } = await import('../../config/yaml-file.ts')
   try {
     return readFrom(await readConfigFile(path, shown, readPlainFile))
@@ -27,37 +27,37 @@ export async function readProjectFile(path: string, shown: string): Promise<Want
 /** A pipe or a device might never end. */
 async function readPlainFile(path: string): Promise<Uint8Array> {
   if ((await stat(path)).isFile()) return readFile(path)
-  throw Object.assign(new Error('no plain file'), { code: 'EISDIR' })
+  throw Object.assign(new Error('not a regular file'), { code: 'EISDIR' })
 }
 
-function readFrom(file: ConfigFile): WantedCredential[] {
+function readFrom(file: ConfigFile): RequestedCredential[] {
   const faults = new Faults(file)
   faults.unknownKeys([], file.value, ['credentials'])
   const { credentials } = file.value
   if (!isRecord(credentials) || Object.keys(credentials).length === 0) {
-    faults.add(['credentials'], 'credentials must hold at least one credential, each under a name of its own')
+    faults.add(['credentials'], 'credentials must hold at least one credential, each under its own name')
     throw faults.error()
   }
   const entries = Object.entries(credentials)
   if (entries.length > MOST_CREDENTIALS)
     faults.add(['credentials'], `there are more than ${MOST_CREDENTIALS} credentials`)
-  const wanted = entries.map(([name, value]) => readCredential(faults, ['credentials', name], name, value))
-  checkVariables(faults, wanted)
+  const requested = entries.map(([name, value]) => readCredential(faults, ['credentials', name], name, value))
+  checkVariables(faults, requested)
   if (faults.any()) throw faults.error()
-  return wanted
+  return requested
 }
 
-/** Two values for one variable: the child would see one of them, and nobody knows which. */
-function checkVariables(faults: Faults, wanted: readonly WantedCredential[]): void {
+/** With two values for one variable, the child would see an arbitrary one. */
+function checkVariables(faults: Faults, requested: readonly RequestedCredential[]): void {
   const seen = new Set<string>()
-  for (const { name, env, files } of wanted) {
+  for (const { name, env, files } of requested) {
     const at = (where: string, variable: string): Path => ['credentials', name, where, variable]
     const all = [
       ...env.map(({ variable }) => ({ variable, path: at('env', variable) })),
       ...files.map(({ variable }) => ({ variable, path: at('files', variable) })),
     ]
     for (const { variable, path } of all) {
-      if (seen.has(variable)) faults.add(path, `${variable} is given twice`, 'key')
+      if (seen.has(variable)) faults.add(path, `${variable} is set twice`, 'key')
       seen.add(variable)
     }
   }
@@ -66,16 +66,16 @@ function checkVariables(faults: Faults, wanted: readonly WantedCredential[]): vo
 function inWords(error: unknown, path: string, shown: string): unknown {
   const { name, faults } = error as { name?: string; faults?: readonly { source: string; message: string }[] }
   if (name !== 'ConfigError' || faults === undefined) return error
-  const told = faults
-    .slice(0, MOST_TOLD)
+  const reported = faults
+    .slice(0, MOST_REPORTED)
     .map(({ source, message }) =>
       (source === shown ? message : `${source}: ${message}`).replaceAll(path, shown),
     )
-  const more = faults.length - told.length
+  const more = faults.length - reported.length
   const rest = more > 0 ? `; and ${more} more` : ''
-  return new CliError('invalid_file', `${told.join('; ')}${rest}.`, {
+  return new CliError('invalid_file', `${reported.join('; ')}${rest}.`, {
     exit: 2,
-    hint: 'Correct the file, name another with --config, or leave it out with --no-config.',
+    hint: 'Correct the file, choose another with --config, or ignore it with --no-config.',
     cause: error,
   })
 }

@@ -8,7 +8,7 @@ export function isRecord(value: unknown): value is Shape {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Everything that is wrong in one file, each with its line; told together. */
+/** Collects every mistake in one file with its line, to report them together. */
 export class Faults {
   readonly #file: ConfigFile
   readonly #found: Fault[] = []

@@ -1,7 +1,8 @@
 import { CliError } from '../frame/failure.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
+import { isLastingField } from './connection-fields.ts'
 
-/** A field of a credential, or a text with fields in it. */
+/** One field of a credential, or text that contains fields. */
 export interface Template {
   readonly parts: readonly ({ readonly text: string } | { readonly field: string })[]
 }
@@ -9,7 +10,7 @@ export interface Template {
 const FIELD = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 const PLACE = /\{\{\s*([^{}]*?)\s*\}\}/g
 
-/** `password`, or `{{host}}:{{port}}`. Undefined for what names no field. */
+/** `password`, or `{{host}}:{{port}}`. Undefined for text that names no field. */
 export function parseTemplate(text: string): Template | undefined {
   if (FIELD.test(text)) return { parts: [{ field: text }] }
   const parts: ({ text: string } | { field: string })[] = []
@@ -26,10 +27,10 @@ export function parseTemplate(text: string): Template | undefined {
   return { parts }
 }
 
-/** What a credential has beside its parts. */
+/** Every credential has these besides its own fields. */
 const PLAIN_FIELDS = ['token', 'id', 'expires_at', 'created_at', 'ttl'] as const
 
-/** Throws `CliError` for a field that the credential lacks. */
+/** Throws `CliError` for a field the credential lacks. */
 export function fill({ parts }: Template, credential: HeldCredential): string {
   return parts.map((part) => ('text' in part ? part.text : fieldOf(part.field, credential))).join('')
 }
@@ -45,9 +46,7 @@ function fieldOf(name: string, credential: HeldCredential): string {
   })
 }
 
-/** What stays the same from one credential of a backend to the next. */
-const LASTING = new Set(['host', 'port', 'database'])
-
+/** Whether the text stays the same when the credential is renewed. */
 export function isLasting({ parts }: Template): boolean {
-  return parts.every((part) => 'text' in part || LASTING.has(part.field))
+  return parts.every((part) => 'text' in part || isLastingField(part.field))
 }

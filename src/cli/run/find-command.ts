@@ -2,11 +2,11 @@ import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { delimiter, join, resolve } from 'node:path'
 
-/** As shells have it. */
+/** Exit codes of a shell. */
 export const NOT_FOUND = 127
 export const NOT_EXECUTABLE = 126
 
-/** The file that a command means, looked up as `execvp` does; else which exit code says why there is none. */
+/** Looks the command up as `execvp` does. Returns its path, or the exit code that explains why there is none. */
 export async function findCommand(
   command: string,
   { path = '/usr/local/bin:/usr/bin:/bin', cwd }: { path: string | undefined; cwd: string },

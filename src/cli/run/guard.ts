@@ -4,8 +4,8 @@ import type { Context, Globals } from '../frame/verb.ts'
 import { ownCommand } from '../git/own-command.ts'
 
 /**
- * What a run tells the process that guards it; a line each. `settled` is the last: whether all is revoked. The end of
- * the pipe without it is the death of the run.
+ * Messages from a run to its guard, one JSON object per line. `settled` comes last and says whether everything was
+ * revoked. If the pipe closes without it, the run was killed.
  */
 export type GuardMessage =
   | { readonly obtained: string }
@@ -13,14 +13,14 @@ export type GuardMessage =
   | { readonly directory: string }
   | { readonly settled: boolean }
 
-/** Starts it. It is nobody's child and in no group of ours, so that it outlives a kill of the whole tree. */
+/** Starts the guard outside our process tree and process group, so it survives a kill of the whole tree. */
 export function startGuard(context: Context): (message: GuardMessage) => void {
-  // The shell leaves at once; descriptor 3 is the pipe.
+  // The shell exits at once; descriptor 3 is the pipe.
   const script = '"$@" </dev/null >/dev/null 2>&1 &'
   const words = [...ownCommand(context), 'run-guard', ...flagsOf(context.globals)]
   const shell = spawn('/bin/sh', ['-c', script, 'sh', ...words], {
     cwd: context.cwd,
-    // By this the runner of GitHub Actions finds what to kill.
+    // The GitHub Actions runner kills processes that carry this variable.
     env: { ...context.env, RUNNER_TRACKING_ID: '' },
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
     detached: true,
@@ -34,7 +34,7 @@ export function startGuard(context: Context): (message: GuardMessage) => void {
   }
 }
 
-/** It logs in as we do. */
+/** The guard uses the same server and login. */
 function flagsOf({ server, profile, ca, keychain }: Globals): string[] {
   return [
     ...(server === undefined ? [] : ['--server', server]),

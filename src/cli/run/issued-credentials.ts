@@ -4,15 +4,14 @@ import type { IssueRequest } from '../../client/wire.ts'
 import { pause } from '../frame/pause.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
 
-/** A credential that was got, and until when by this machine's clock. */
+/** An issued credential and its lifetime by this machine's clock. */
 export interface Issuance {
   readonly credential: HeldCredential
-  /** Epoch milliseconds; the life is the server's, counted from when we asked. */
+  /** Epoch milliseconds. The server sets the lifetime; we count it from the moment we asked. */
   readonly askedAt: number
   readonly endsAt: number
 }
 
-/** What became of one. */
 export interface Outcome {
   readonly id: string
   readonly backend: string
@@ -20,26 +19,27 @@ export interface Outcome {
   readonly revoked: boolean
 }
 
-export interface Ledger {
-  /** One that somebody else got. */
+/** Every credential of one run, so that none is forgotten. */
+export interface IssuedCredentials {
+  /** Adds a credential that another process obtained. */
   adopt(id: string): void
-  /** Throws as `client.issue`. What came is written down before anything else is done with it. */
+  /** Throws as `client.issue`. Records the reply before doing anything else with it. */
   obtain(request: IssueRequest): Promise<Issuance>
-  /** Once; whether it worked. */
+  /** Tries once. Returns whether it worked. */
   revoke(id: string): Promise<boolean>
-  /** Hangs up on what is still being issued: the server revokes what it could not deliver. */
+  /** Drops requests under way; the server revokes what it cannot deliver. */
   hangUp(): void
-  /** Waits for what is being issued, at most so long, then hangs up. */
+  /** Waits for requests under way, then hangs up after `withinMs`. */
   settle(withinMs: number): Promise<void>
-  /** Everything that is not revoked yet, several times if need be. Returns why the last try failed. */
+  /** Revokes all that are left, with retries. Returns the last failure, if any. */
   revokeAll(signal: AbortSignal): Promise<unknown>
-  /** In the order in which they were got. */
+  /** In the order of issue. */
   outcomes(): Outcome[]
-  /** Backends of which one may have been issued that is not known, because no answer came. */
+  /** Backends that may have issued a credential whose reply never arrived. */
   unknown(): string[]
 }
 
-export interface LedgerEvents {
+export interface IssuedCredentialsEvents {
   obtained(id: string): void
   revoked(id: string): void
 }
@@ -47,19 +47,18 @@ export interface LedgerEvents {
 const TRY_MS = 4_000
 const WAITS_MS = [300, 1_000, 2_000]
 
-/** Every credential of one run, so that none is forgotten. */
-export function createLedger(
+export function trackIssued(
   client: Pick<Client, 'issue' | 'revoke'>,
   now: () => number,
-  events?: LedgerEvents,
-): Ledger {
+  events?: IssuedCredentialsEvents,
+): IssuedCredentials {
   const entries = new Map<string, Outcome>()
   const open = new Set<Promise<unknown>>()
   const line = new AbortController()
-  /** Requests that may have been carried out, by their keys. */
+  /** Requests that the server may have carried out, with their idempotency keys. */
   const unanswered = new Map<IssueRequest, { readonly key: string; readonly askedAt: number }>()
 
-  /** Asks again under the same key where no answer came: it gives what was issued then, or else one now. */
+  /** Reuses the key of an unanswered request: the server replays what it issued then, or issues now. */
   const ask = async (request: IssueRequest, signal: AbortSignal) => {
     signal.throwIfAborted()
     const first = unanswered.get(request) ?? { key: crypto.randomUUID(), askedAt: now() }
@@ -79,7 +78,7 @@ export function createLedger(
 
   const obtain = async (request: IssueRequest): Promise<Issuance> => {
     const first = await ask(request, line.signal)
-    // Where its answer was lost it may have ended, and then its secret is not told again.
+    // A replay of a credential that has ended comes without its secret: request a new one.
     const { issued, askedAt } = first.issued.token === undefined ? await ask(request, line.signal) : first
     const life = Date.parse(issued.expires_at) - Date.parse(issued.created_at)
     return { credential: requireToken(issued), askedAt, endsAt: askedAt + life }
@@ -133,7 +132,7 @@ export function createLedger(
   }
 }
 
-/** Whether it says that nothing was issued. 409: the first request is still under way. */
+/** Whether the error says that nothing was issued. A 409 does not: the first request is still under way. */
 function isAnswer(error: unknown): boolean {
   if (error instanceof UnreachableError) return !error.mayHaveArrived
   return error instanceof MayflyError && error.code !== 'unexpected_reply' && error.status !== 409

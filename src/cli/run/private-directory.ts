@@ -12,10 +12,10 @@ export interface NamedText {
   readonly text: string
 }
 
-/** A directory of 0700 with files of 0600, in memory where there is such a place. */
+/** A directory of mode 0700 with files of mode 0600, in memory where the system has such a place. */
 export interface PrivateDirectory {
   readonly path: string
-  /** All files of one credential in the place of those before, at once. Returns the directory that they are in. */
+  /** Replaces all files of one credential at once. Returns the directory that holds them. */
   replace(set: string, files: readonly NamedText[]): Promise<string>
   remove(): Promise<void>
 }
@@ -33,11 +33,11 @@ export async function openPrivateDirectory(where: Pick<Surroundings, 'env'>): Pr
         await mkdir(join(path, directory), { mode: 0o700 })
         for (const { name, text } of files)
           await writeFile(join(path, directory, name), text, { mode: 0o600, flag: 'wx' })
-        // A link that is renamed turns to the new files at once: nobody reads a half-written one.
+        // Renaming the link switches all files at once, so no reader sees a half-written one.
         await symlink(directory, join(path, `${directory}.new`))
         await rename(join(path, `${directory}.new`), join(path, set))
       } catch (error) {
-        // What is left of it would stand in the way of the next try.
+        // Leftovers would block the next attempt.
         for (const left of [directory, `${directory}.new`])
           await rm(join(path, left), { recursive: true, force: true }).catch(() => {})
         throw error
@@ -50,7 +50,7 @@ export async function openPrivateDirectory(where: Pick<Surroundings, 'env'>): Pr
   }
 }
 
-/** In the first of the places that is in memory and takes it; else in the usual one for temporary files. */
+/** In the first in-memory place that accepts it, otherwise in the directory for temporary files. */
 async function makeDirectory({ env }: Pick<Surroundings, 'env'>): Promise<string> {
   for (const place of [env['XDG_RUNTIME_DIR'], '/dev/shm']) {
     if (!place?.startsWith('/') || !(await isInMemory(place))) continue
@@ -65,7 +65,7 @@ async function isInMemory(path: string): Promise<boolean> {
   try {
     const [{ type }, facts] = await Promise.all([statfs(path), stat(path)])
     const own = process.getuid?.()
-    // Of ours, or one where only the owner of an entry may take it away (sticky).
+    // Owned by us, or sticky: only the owner of an entry may remove it.
     const isSafe = facts.uid === own || (facts.mode & 0o1000) !== 0
     return isSafe && (type === TMPFS || type === RAMFS)
   } catch {

@@ -1,19 +1,19 @@
-/** Shorter ones would be found by chance, and nothing could be read any more. */
+/** Shorter secrets would match by chance and make the output unreadable. */
 export const SHORTEST_SECRET = 8
-const PUT_IN = Buffer.from('[redacted]')
+const REPLACEMENT = Buffer.from('[redacted]')
 
-/** The secrets of a run in all the forms that are looked for; more may come while it runs. */
+/** The secrets of a run, in every form searched for. More may be added while it runs. */
 export interface Redaction {
-  /** False for one that is too short to be looked for. */
+  /** False when the secret is too short to search for. */
   add(secret: string): boolean
-  /** For one stream. */
+  /** A filter for one stream. */
   stream(): RedactedStream
 }
 
 export interface RedactedStream {
-  /** What can be passed on: all but what may turn out to be the beginning of a secret. */
+  /** Returns everything except a tail that may be the beginning of a secret. */
   push(chunk: Buffer): Buffer
-  /** The rest. */
+  /** Returns the rest. */
   end(): Buffer
 }
 
@@ -43,7 +43,7 @@ export function createRedaction(): Redaction {
   }
 }
 
-/** As it is; in URLs, JSON and shell words; in base64 wherever it begins; in hex; the lines of a longer text. */
+/** Plain; as in URLs, JSON and shell words; in base64 at any offset; in hex; each line of a longer text. */
 function formsOf(secret: string): Set<string> {
   const bytes = Buffer.from(secret)
   const url = encodeURIComponent(secret)
@@ -66,7 +66,7 @@ function formsOf(secret: string): Set<string> {
   return new Set(forms.filter((form) => form.length >= SHORTEST_SECRET))
 }
 
-/** The characters that are the secret's alone when so many bytes stand before it: `user:secret` in a header. */
+/** The base64 characters that depend on the secret alone when `before` bytes precede it, as in `user:secret`. */
 function inBase64(bytes: Buffer, before: number, alphabet: 'base64' | 'base64url'): string {
   const text = Buffer.concat([Buffer.alloc(before), bytes]).toString(alphabet)
   const bits = (before + bytes.length) * 8
@@ -80,17 +80,17 @@ function replace(text: Buffer, forms: readonly Buffer[], mayGoOn: boolean): { ou
   for (;;) {
     const found = earliest(text, forms, next, from)
     const open = mayGoOn ? beginningAt(text, forms, from) : text.length
-    // One that has begun there or earlier and goes on may hold the one that was found.
+    // A longer secret that begins at or before this match may contain it.
     if (found === undefined || open <= found.start) {
       out.push(text.subarray(from, open))
       return { out: Buffer.concat(out), rest: Buffer.from(text.subarray(open)) }
     }
-    out.push(text.subarray(from, found.start), PUT_IN)
+    out.push(text.subarray(from, found.start), REPLACEMENT)
     from = found.end
   }
 }
 
-/** The first from there on; of those that begin together the longest. `next` is kept up to date. */
+/** The first match at or after `from`, the longest if several start there. Updates `next`. */
 function earliest(
   text: Buffer,
   forms: readonly Buffer[],
@@ -112,7 +112,7 @@ function earliest(
   return best
 }
 
-/** Where at the end of the text a secret may have begun; the length of the text when nowhere. */
+/** Where at the end of the text a secret may begin; the text's length if nowhere. */
 function beginningAt(text: Buffer, forms: readonly Buffer[], from: number): number {
   let first = text.length
   for (const form of forms) {

@@ -1,89 +1,87 @@
 import { CliError } from '../frame/failure.ts'
 import { pause } from '../frame/pause.ts'
 import { type Delivery, isRenewable } from './deliver.ts'
-import type { Issuance, Ledger } from './issued-credentials.ts'
+import type { Issuance, IssuedCredentials } from './issued-credentials.ts'
 
 export interface RenewOptions {
-  readonly ledger: Pick<Ledger, 'obtain' | 'revoke'>
-  /** Puts a new one in the place of the old one. */
-  place(delivery: Delivery, issuance: Issuance): Promise<void>
+  readonly issued: Pick<IssuedCredentials, 'obtain' | 'revoke'>
+  /** Replaces the old credential's files. */
+  place(delivery: Delivery, issuance: Issuance): Promise<unknown>
   now(): number
   note(text: string): void
 }
 
 const RENEW_AT = 2 / 3
-/** Who has just read the old one may still use it. */
+/** The old credential stays valid for a moment: the command may just have read it. */
 const OVERLAP_MS = 5_000
 const OVERLAP_SHARE = 1 / 12
 const LONGEST_RETRY_MS = 30_000
-/** Once the command has nothing that is good any more. */
+/** Between attempts once the old credential has expired. */
 const RETRY_ENDED_MS = 5_000
-/** The clock is looked at again so often: a machine that slept does not count its sleep. */
+/** Check the clock this often: timers do not advance while the machine sleeps. */
 const LOOK_MS = 20_000
 
-/**
- * Until the signal: renews what is in files, and says of what is in variables when it has ended. Never throws.
- */
+/** Until the signal: renews credentials in files, and reports when one in variables expires. Never throws. */
 export async function keepAlive(
   deliveries: readonly Delivery[],
   options: RenewOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const watch = (delivery: Delivery) =>
-    isRenewable(delivery.wanted) ? renew(delivery, options, signal) : tellEnd(delivery, options, signal)
-  // What ends a wait is the end of the child.
+    isRenewable(delivery.requested) ? renew(delivery, options, signal) : reportEnd(delivery, options, signal)
+  // The signal ends every wait by rejecting it.
   await Promise.allSettled(deliveries.map(watch))
 }
 
-async function tellEnd(
-  { wanted, issuance }: Delivery,
+async function reportEnd(
+  { requested, issuance }: Delivery,
   { now, note }: RenewOptions,
   signal: AbortSignal,
 ): Promise<void> {
   await until(issuance.endsAt, now, signal)
   note(
-    `mayfly: the credential of ${wanted.name} has ended, and what is in variables cannot be renewed. ` +
-      'Give it a longer ttl, or give it to the command in files.',
+    `mayfly: the credential of ${requested.name} has expired, and variables of a running command cannot be renewed. ` +
+      'Request a longer ttl, or deliver it in a file.',
   )
 }
 
 async function renew(delivery: Delivery, options: RenewOptions, signal: AbortSignal): Promise<void> {
-  const { ledger, now } = options
+  const { issued, now } = options
   let current = delivery.issuance
   while (!signal.aborted) {
     const life = current.endsAt - current.askedAt
     await until(current.askedAt + life * RENEW_AT, now, signal)
     const next = await obtainInTime(delivery, current, options, signal)
     await pause(Math.min(OVERLAP_MS, life * OVERLAP_SHARE), signal)
-    // Where it fails it is tried again at the end of the run, and it ends soon in any case.
-    await ledger.revoke(current.credential.id)
+    // On failure the end of the run tries again, and the credential expires soon anyway.
+    await issued.revoke(current.credential.id)
     current = next
   }
 }
 
-/** Tries until it works, less often as time goes by; says once that it does not, and once that the old one has ended. */
+/** Retries until it works, with growing pauses. Reports the first failure, and once that the old one has expired. */
 async function obtainInTime(
   delivery: Delivery,
   current: Issuance,
   options: RenewOptions,
   signal: AbortSignal,
 ): Promise<Issuance> {
-  const { ledger, now, note, place } = options
-  let told: 'nothing' | 'failing' | 'ended' = 'nothing'
+  const { issued, now, note, place } = options
+  let reported: 'nothing' | 'failing' | 'expired' = 'nothing'
   for (;;) {
     signal.throwIfAborted()
     try {
-      const next = await ledger.obtain(delivery.wanted.request)
+      const next = await issued.obtain(delivery.requested.request)
       signal.throwIfAborted()
       await placeOrRevoke(next)
-      if (told !== 'nothing') note(`mayfly: the credential of ${delivery.wanted.name} is renewed again.`)
+      if (reported !== 'nothing') note(`mayfly: renewed the credential of ${delivery.requested.name}.`)
       return next
     } catch (error) {
       signal.throwIfAborted()
       const left = current.endsAt - now()
-      const news = left <= 0 ? 'ended' : 'failing'
-      if (told !== news) note(notRenewed(delivery.wanted.name, news, error))
-      told = news
+      const news = left <= 0 ? 'expired' : 'failing'
+      if (reported !== news) note(notRenewed(delivery.requested.name, news, error))
+      reported = news
       const wait = Math.min(Math.max(left / 4, 500), LONGEST_RETRY_MS)
       await pause(left <= 0 ? RETRY_ENDED_MS : wait, signal)
     }
@@ -93,19 +91,19 @@ async function obtainInTime(
     try {
       await place(delivery, next)
     } catch (error) {
-      await ledger.revoke(next.credential.id)
+      await issued.revoke(next.credential.id)
       throw error
     }
   }
 }
 
-function notRenewed(name: string, news: 'failing' | 'ended', error: unknown): string {
+function notRenewed(name: string, news: 'failing' | 'expired', error: unknown): string {
   const known = error instanceof CliError || (error as { code?: unknown }).code !== undefined
   const named = error instanceof Error && ['MayflyError', 'UnreachableError'].includes(error.name)
   const why = (known || named) && error instanceof Error ? ` ${error.message}` : ''
-  return news === 'ended'
-    ? `mayfly: the credential of ${name} has ended and could not be renewed.${why} It is tried again.`
-    : `mayfly: the credential of ${name} could not be renewed yet.${why} It is tried again.`
+  return news === 'expired'
+    ? `mayfly: the credential of ${name} has expired and could not be renewed.${why} Retrying.`
+    : `mayfly: the credential of ${name} could not be renewed yet.${why} Retrying.`
 }
 
 async function until(when: number, now: () => number, signal: AbortSignal): Promise<void> {

@@ -4,7 +4,7 @@ const NAMES = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] a
 export type ForwardedSignal = (typeof NAMES)[number]
 export type SignalHandler = (name: ForwardedSignal, number: number) => void
 
-/** From now on these signals do nothing but call the handler. Returns what takes that back. */
+/** Routes these signals to the handler. Returns a function that restores the default behaviour. */
 export function takeSignals(handler: SignalHandler): () => void {
   const listener = (name: NodeJS.Signals, number: number) => handler(name as ForwardedSignal, number)
   for (const name of NAMES) process.on(name, listener)
@@ -13,7 +13,7 @@ export function takeSignals(handler: SignalHandler): () => void {
   }
 }
 
-/** Whether we stand at a terminal, which gives Ctrl-C to the child as well as to us. */
+/** Whether we run at a terminal, which sends Ctrl-C to the child as well as to us. */
 export function hasTerminal(): boolean {
   return isatty(0) || isatty(1) || isatty(2)
 }

@@ -1,176 +1,160 @@
 import { setImmediate } from 'node:timers/promises'
-import { CliError } from '../frame/failure.ts'
+import { CliError, failureOf, usage } from '../frame/failure.ts'
 import { oneLine } from '../frame/output.ts'
-import { Interrupted } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'
-import type { WantedCredential } from '../project-file/wanted.ts'
-import { openAgentClient } from '../session/open.ts'
-import { type Child, startChild } from './child.ts'
-import { type Delivery, secretsOf, variablesFor, writeFiles } from './deliver.ts'
-import { NOT_EXECUTABLE, NOT_FOUND } from './find-command.ts'
-import type { GuardMessage } from './guard.ts'
-import { createLedger, type Issuance, type Ledger } from './issued-credentials.ts'
+import { openAgentSession, type Session } from '../session/open.ts'
+import { startChild } from './child.ts'
+import { findCommand, NOT_EXECUTABLE, NOT_FOUND } from './find-command.ts'
+import { startGuard } from './guard.ts'
+import { type IssuedCredentials, trackIssued } from './issued-credentials.ts'
 import { openPrivateDirectory, type PrivateDirectory } from './private-directory.ts'
 import type { Redaction } from './redact.ts'
-import { keepAlive } from './renew.ts'
-import { settleAll } from './settle.ts'
-import { createSignalCourse, type SignalCourse } from './signal-course.ts'
+import { type CommandEnd, settleAll } from './settle.ts'
+import { createSignalPhases, type SignalPhases } from './signal-phases.ts'
 
-export interface RunWish {
-  readonly wanted: readonly WantedCredential[]
-  /** As it was typed. */
-  readonly command: string
-  /** The file that is run. */
-  readonly file: string
+export interface Command {
+  /** As typed. */
+  readonly name: string
   readonly args: readonly string[]
-  /** Of the child, before what it is given. */
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly redaction?: Redaction | undefined
   /** From SIGTERM, or the loss of the terminal, to SIGKILL. */
   readonly graceMs: number
-  /** Whether a second process revokes when this one is killed. */
-  readonly isGuarded: boolean
+  /** Whether a second process revokes if this one is killed. */
+  readonly isGuarded?: boolean
+  readonly redaction?: Redaction | undefined
 }
 
-/**
- * Gets the credentials, runs the command with them, and revokes all that was got, however it ends. Returns the exit
- * code of the command. Throws what stood in the way of starting it.
- */
-export async function supervise(context: Context, wish: RunWish): Promise<number> {
-  const note = (text: string) => context.out.note(oneLine(text))
-  const course = createSignalCourse(wish.graceMs, note)
-  let ledger: Ledger | undefined
-  let directory: PrivateDirectory | undefined
-  let end: ChildEnd | undefined
-  let code: number
-  let guard: ((message: GuardMessage) => void) | undefined
-  try {
-    const client = await openAgentClient(context)
-    if (wish.isGuarded) guard = (await import('./guard.ts')).startGuard(context)
-    ledger = createLedger(client, context.now, {
-      obtained: (id) => guard?.({ obtained: id }),
-      revoked: (id) => guard?.({ revoked: id }),
-    })
-    course.onHangUp(ledger.hangUp)
-    const issued = await obtainAll(wish, ledger, course)
-    if (wish.wanted.some(({ files }) => files.length > 0)) {
-      directory = await openPrivateDirectory(context)
-      guard?.({ directory: directory.path })
-    }
-    end = await runChild(context, wish, { ledger, directory, course, issued, note })
-  } finally {
-    course.ending()
-    await directory?.remove().catch(() => note(`mayfly: ${directory?.path} could not be removed.`))
-    const { hardStop } = course
-    const isSettled =
-      ledger === undefined || (await settleAll(context, ledger, hardStop, end?.code, end?.drained))
-    // What could not be revoked is left to it; we wait for it no longer.
-    guard?.({ settled: isSettled })
-    code = isSettled ? (end?.code ?? 1) : end?.code || 1
-    course.close()
-  }
-  return code
-}
-
-/** All, or what the first failure says. What came nevertheless is in the ledger. */
-async function obtainAll(wish: RunWish, ledger: Ledger, course: SignalCourse): Promise<Issuance[]> {
-  course.throwIfInterrupted()
-  const results = await Promise.allSettled(wish.wanted.map(({ request }) => ledger.obtain(request)))
-  course.throwIfInterrupted()
-  return results.map((one) => {
-    if (one.status === 'rejected') throw one.reason
-    return one.value
-  })
-}
-
-interface ChildEnd {
-  readonly code: number
-  readonly drained: Promise<unknown>
-}
-
-interface Held {
-  readonly ledger: Ledger
-  readonly directory: PrivateDirectory | undefined
-  readonly course: SignalCourse
-  readonly issued: readonly Issuance[]
+/** Everything that a command's credentials can be prepared with. All of it ends with the command. */
+export interface Run {
+  readonly session: Session
+  readonly issued: IssuedCredentials
+  /** Opened by the first call, removed at the end. */
+  openDirectory(): Promise<PrivateDirectory>
+  /** Runs `step` once the command has exited, before anything is revoked; also if the command never started. */
+  onEnd(step: () => Promise<unknown>): void
   note(text: string): void
 }
 
-async function runChild(context: Context, wish: RunWish, held: Held): Promise<ChildEnd> {
-  const { ledger, directory, course, issued, note } = held
-  const place = async ({ wanted, set }: Pick<Delivery, 'wanted' | 'set'>, { credential }: Issuance) => {
-    for (const secret of secretsOf(credential)) wish.redaction?.add(secret)
-    return directory !== undefined && wanted.files.length > 0
-      ? writeFiles(directory, { wanted, set }, credential)
-      : {}
-  }
-  const env: Record<string, string | undefined> = { ...wish.env }
-  const deliveries: Delivery[] = []
-  for (const [index, issuance] of issued.entries()) {
-    const wanted = wish.wanted[index]
-    if (wanted === undefined) continue
-    const delivery: Delivery = { wanted, set: String(index), issuance }
-    Object.assign(env, variablesFor(wanted, issuance.credential), await place(delivery, issuance))
-    deliveries.push(delivery)
-  }
-  // A signal that came with the last answer is heard first.
-  await setImmediate()
-  course.throwIfInterrupted()
-  const child = await start(context, wish, env)
-  course.running(child)
-  const over = new AbortController()
-  const kept = keepAlive(
-    deliveries,
-    {
-      ledger,
-      now: context.now,
-      note,
-      place: async (delivery, issuance) => {
-        await place(delivery, issuance)
-      },
-    },
-    over.signal,
-  )
-  const code = await child.ended
-  over.abort(new Interrupted(0))
-  course.ending()
-  // What was being issued must be known before all is revoked.
-  await ledger.settle(3_000)
-  await kept
-  return { code, drained: child.drained }
-}
+/** Obtains the credentials and returns the environment of the command. */
+export type Prepare = (run: Run) => Promise<Context['env']>
 
-async function start(
-  { cwd, stdout, stderr }: Context,
-  { command, file, args, redaction }: RunWish,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<Child> {
+/** How long to wait at the end for requests that are still under way. */
+const HANG_UP_MS = 3_000
+
+/**
+ * Prepares the credentials, runs the command, and revokes every credential however the command ends. Returns the exit
+ * code. Throws whatever prevented the start.
+ */
+export async function supervise(context: Context, command: Command, prepare: Prepare): Promise<number> {
+  const file = await findCommand(command.name, { path: context.env['PATH'], cwd: context.cwd })
+  if (typeof file === 'number') return report(context, notFound(command.name, file), file)
+  const note = (text: string) => context.out.note(oneLine(text))
+  const signals = createSignalPhases(command.graceMs, note)
   try {
-    return await startChild({ command, file, args, cwd, env, redaction, stdout, stderr })
+    return await runAndRevoke(context, { ...command, file }, prepare, signals, note)
   } catch (error) {
-    throw new StartFailure(command, error)
+    if (!(error instanceof StartFailure)) throw error
+    return report(context, error, error.shellCode)
+  } finally {
+    signals.close()
   }
 }
 
-/** The system refused to run the command: an interpreter that is not there, too many arguments. */
-export class StartFailure extends CliError {
+async function runAndRevoke(
+  context: Context,
+  command: Command & { readonly file: string },
+  prepare: Prepare,
+  signals: SignalPhases,
+  note: Run['note'],
+): Promise<number> {
+  const session = await openAgentSession(context)
+  const guard = command.isGuarded === true ? startGuard(context) : undefined
+  const issued = trackIssued(session.client, context.now, {
+    obtained: (id) => guard?.({ obtained: id }),
+    revoked: (id) => guard?.({ revoked: id }),
+  })
+  signals.onHangUp(issued.hangUp)
+  let directory: Promise<PrivateDirectory> | undefined
+  const openDirectory = () => {
+    directory ??= openPrivateDirectory(context).then((opened) => {
+      guard?.({ directory: opened.path })
+      return opened
+    })
+    return directory
+  }
+  const endSteps: (() => Promise<unknown>)[] = []
+  const run: Run = { session, issued, openDirectory, onEnd: (step) => endSteps.push(step), note }
+
+  const [outcome] = await Promise.allSettled([runCommand(context, command, prepare, run, signals)])
+  const end = outcome.status === 'fulfilled' ? outcome.value : undefined
+  signals.ending()
+
+  // 1. Stop issuing: nothing may be issued after the revocation below.
+  const stopped = await Promise.allSettled([issued.settle(HANG_UP_MS), ...endSteps.map((step) => step())])
+  for (const one of stopped) if (one.status === 'rejected') note(`mayfly: ${failureOf(one.reason).message}`)
+  // 2. Remove the files.
+  const opened = await directory?.catch(() => undefined)
+  await opened?.remove().catch(() => note(`mayfly: Cannot remove ${opened.path}.`))
+  // 3. Revoke, then leave the rest to the guard.
+  const isSettled = await settleAll(context, issued, signals.hardStop, end)
+  guard?.({ settled: isSettled })
+
+  if (outcome.status === 'fulfilled') return isSettled ? outcome.value.code : outcome.value.code || 1
+  // It may have failed because a signal made us hang up.
+  signals.throwIfInterrupted()
+  throw outcome.reason
+}
+
+async function runCommand(
+  context: Context,
+  { name, file, args, redaction }: Command & { readonly file: string },
+  prepare: Prepare,
+  run: Run,
+  signals: SignalPhases,
+): Promise<CommandEnd> {
+  signals.throwIfInterrupted()
+  const env = await prepare(run)
+  // Let a signal that arrived with the last reply be handled first.
+  await setImmediate()
+  signals.throwIfInterrupted()
+  const { cwd, stdout, stderr } = context
+  const child = await startChild({ command: name, file, args, cwd, env, redaction, stdout, stderr }).catch(
+    (error: unknown) => {
+      throw new StartFailure(name, error)
+    },
+  )
+  signals.running(child)
+  return { code: await child.ended, drained: child.drained }
+}
+
+const notFound = (command: string, code: number) =>
+  code === NOT_FOUND
+    ? usage(`${command}: command not found.`, 'No credential was issued.')
+    : usage(`${command}: not executable.`, 'No credential was issued.')
+
+/** Reports like the frame, but with a shell's exit code. */
+function report({ out, stderr }: Context, { code, message, hint }: CliError, exitCode: number): number {
+  if (out.isJson) stderr.write(`${JSON.stringify({ error: { code, message, hint } })}\n`)
+  else out.note(oneLine(`mayfly: ${message} ${hint ?? ''}`.trim()))
+  return exitCode
+}
+
+/** The system refused to start the command. */
+class StartFailure extends CliError {
   readonly shellCode: number
 
   constructor(command: string, cause: unknown) {
     const code = (cause as { code?: string }).code
     const why = WHY[code ?? ''] ?? `the system refused it (${code ?? 'unknown'})`
-    super('not_started', `${command} could not be started: ${why}.`, {
-      hint: 'Its credentials are revoked.',
-    })
+    super('not_started', `Cannot start ${command}: ${why}.`, { hint: 'Its credentials were revoked.' })
     this.shellCode = code === 'ENOENT' ? NOT_FOUND : NOT_EXECUTABLE
   }
 }
 
 const WHY: Readonly<Record<string, string>> = {
-  ENOENT: 'the program that its first line names does not exist',
+  ENOENT: 'the interpreter named in its first line does not exist',
   EACCES: 'permission denied',
-  E2BIG: 'its arguments and variables are too long',
-  ENOEXEC: 'it is no program',
-  EAGAIN: 'there are too many processes',
-  ENOMEM: 'there is not enough memory',
+  E2BIG: 'its arguments and environment are too large',
+  ENOEXEC: 'it is not a program',
+  EAGAIN: 'too many processes',
+  ENOMEM: 'out of memory',
 }

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { Auth } from '../../client/authorize.ts'
 import { type Client, MayflyError } from '../../client/client.ts'
+import type { Auth } from '../../client/log-in.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { clientFor } from './open.ts'

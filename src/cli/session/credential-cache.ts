@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import type { Auth } from '../../client/authorize.ts'
+import type { Auth } from '../../client/log-in.ts'
 import type { IssueRequest } from '../../client/wire.ts'
 import type { Context } from '../frame/verb.ts'
 import { waitForLock } from './file-lock.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import type { Auth } from '../../client/authorize.ts'
 import { type Client, createClient } from '../../client/client.ts'
+import type { Auth } from '../../client/log-in.ts'
 import { CliError } from '../frame/failure.ts'
 import { readVersion } from '../frame/read-version.ts'
 import { nodeTransport } from '../frame/transport.ts'

@@ -1,5 +1,5 @@
 import type { PrivateJwk } from '../../client/assertion.ts'
-import type { Auth } from '../../client/authorize.ts'
+import type { Auth } from '../../client/log-in.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Keychain } from './keychain.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Auth } from '../../client/authorize.ts'
+import type { Auth } from '../../client/log-in.ts'
 import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { checkProfileName, DEFAULT_PROFILE, type Profile, readProfiles } from './profiles.ts'

@@ -1,4 +1,5 @@
-import type { AccessToken, Auth, TokenCache } from '../../client/authorize.ts'
+import type { AccessToken, TokenCache } from '../../client/access-tokens.ts'
+import type { Auth } from '../../client/log-in.ts'
 import type { Context } from '../frame/verb.ts'
 import { cachePath } from './paths.ts'
 import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'

@@ -2,28 +2,28 @@ import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { removeFile, writePrivateFile } from '../session/private-file.ts'
+import type { Supply } from './fresh-supply.ts'
 import { endOf } from './held.ts'
-import type { Supply } from './with-command.ts'
 
 /** `setTimeout` fires at once for more than this. */
 const MAX_WAIT_MS = 2 ** 31 - 1
 const RETRY_MS = 5_000
-/** How often at most, also for credentials that live for seconds. */
+/** The shortest pause, even for credentials that live only seconds. */
 const LEAST_WAIT_MS = 500
 
 export interface FreshFile {
-  /** Ends the renewal and deletes the file. */
+  /** Stops renewing and deletes the file. */
   close(): Promise<void>
 }
 
 /**
- * Writes a secret into a file of 0600 and replaces it, whole, before it ends. Resolves when it is there; throws
- * when the first cannot be issued or written. Later failures are told once, and tried again.
+ * Writes a secret to a file of mode 0600 and replaces it atomically before it expires. Resolves once the file exists;
+ * throws when the first secret cannot be issued or written. Reports later failures once and retries.
  */
 export async function keepFresh(
   context: Context,
   path: string,
-  supply: Pick<Supply, 'current'>,
+  supply: Supply,
   secretOf: (credential: HeldCredential) => string,
   renewBeforeMs: number,
 ): Promise<FreshFile> {
@@ -32,7 +32,7 @@ export async function keepFresh(
   let isFailing = false
   let running: Promise<void> = Promise.resolve()
   const write = async (): Promise<number> => {
-    const credential = await supply.current()
+    const credential = await supply()
     await writePrivateFile(path, secretOf(credential))
     const end = endOf(credential)
     const life = end - Date.parse(credential.created_at)
@@ -41,13 +41,13 @@ export async function keepFresh(
   const renew = async (): Promise<void> => {
     try {
       const dueMs = await write()
-      if (isFailing && dueMs > 0) context.out.note(`mayfly: ${path} is fresh again.`)
+      if (isFailing && dueMs > 0) context.out.note(`mayfly: renewed ${path}.`)
       if (dueMs > 0) isFailing = false
       schedule(dueMs > 0 ? dueMs : RETRY_MS)
     } catch (error) {
       if (!isFailing && !isClosed) {
         const why = error instanceof Error ? error.message.split('\n')[0] : ''
-        context.out.note(`mayfly: ${path} could not be renewed, trying on: ${why}`)
+        context.out.note(`mayfly: cannot renew ${path}, retrying: ${why}`)
       }
       isFailing = true
       schedule(RETRY_MS)
@@ -69,7 +69,7 @@ export async function keepFresh(
       clearTimeout(timer)
       await running
       await removeFile(path).catch((cause: unknown) => {
-        throw new CliError('not_removed', `${path} could not be removed.`, { cause })
+        throw new CliError('not_removed', `Cannot remove ${path}.`, { cause })
       })
     },
   }

@@ -5,37 +5,31 @@ export const TOOL_VERBS: readonly Entry[] = [
   {
     name: 'run',
     summary: 'run a command with credentials, and end them with it',
-    group: 'tool',
     load: async () => (await import('../commands/run.ts')).verb,
   },
   {
     name: 'run-guard',
     summary: 'revokes what a killed run has left',
-    group: 'tool',
     hidden: true,
     load: async () => (await import('../commands/run-guard.ts')).verb,
   },
   {
     name: 'git',
     summary: 'clone, push and sign with git',
-    group: 'tool',
     verbs: [
       {
         name: 'setup',
         summary: 'make git use our credentials and sign with our key',
-        group: 'tool',
         load: async () => (await import('../commands/git.ts')).setup,
       },
       {
         name: 'status',
         summary: 'say how git is set up',
-        group: 'tool',
         load: async () => (await import('../commands/git.ts')).status,
       },
       {
         name: 'unset',
         summary: 'take the set-up away',
-        group: 'tool',
         load: async () => (await import('../commands/git.ts')).unset,
       },
     ],
@@ -43,37 +37,31 @@ export const TOOL_VERBS: readonly Entry[] = [
   {
     name: 'git-credential',
     summary: 'credential helper of git',
-    group: 'tool',
     load: async () => (await import('../commands/git-credential.ts')).verb,
   },
   {
     name: 'sign',
     summary: 'gpg.program of git: signs at the server',
-    group: 'tool',
     hidden: true,
     load: async () => (await import('../commands/sign.ts')).verb,
   },
   {
     name: 'aws',
     summary: 'credential_process and endpoint for AWS SDKs',
-    group: 'tool',
     verbs: [
       {
         name: 'credential-process',
         summary: 'credentials as an AWS profile wants them',
-        group: 'tool',
         load: async () => (await import('../commands/aws.ts')).credentialProcess,
       },
       {
         name: 'serve',
         summary: 'run a command with a container endpoint',
-        group: 'tool',
         load: async () => (await import('../commands/aws-run.ts')).serve,
       },
       {
         name: 'web-identity',
         summary: 'run a command that takes a role by a token file',
-        group: 'tool',
         load: async () => (await import('../commands/aws-run.ts')).webIdentity,
       },
     ],
@@ -81,36 +69,30 @@ export const TOOL_VERBS: readonly Entry[] = [
   {
     name: 'gcp-credential',
     summary: 'executable source of Google Cloud credentials',
-    group: 'tool',
     load: async () => (await import('../commands/gcp-credential.ts')).verb,
   },
   {
     name: 'kubectl-credential',
     summary: 'exec plugin of kubectl',
-    group: 'tool',
     load: async () => (await import('../commands/kubectl-credential.ts')).verb,
   },
   {
     name: 'docker',
     summary: 'pull and push with docker',
-    group: 'tool',
     verbs: [
       {
         name: 'setup',
         summary: 'make docker get its credentials for a registry from a backend',
-        group: 'tool',
         load: async () => (await import('../commands/docker.ts')).setup,
       },
       {
         name: 'ls',
         summary: 'list what is set up',
-        group: 'tool',
         load: async () => (await import('../commands/docker.ts')).list,
       },
       {
         name: 'unset',
         summary: 'take the set-up away',
-        group: 'tool',
         load: async () => (await import('../commands/docker.ts')).unset,
       },
     ],
@@ -118,36 +100,30 @@ export const TOOL_VERBS: readonly Entry[] = [
   {
     name: 'docker-credential',
     summary: 'credential helper of docker',
-    group: 'tool',
     load: async () => (await import('../commands/docker-credential.ts')).verb,
   },
   {
     name: 'npm-token',
     summary: 'token helper of npm and pnpm',
-    group: 'tool',
     load: async () => (await import('../commands/npm-token.ts')).verb,
   },
   {
     name: 'terraform',
     summary: 'tokens for terraform',
-    group: 'tool',
     verbs: [
       {
         name: 'setup',
         summary: 'make terraform get its credentials for a host from a backend',
-        group: 'tool',
         load: async () => (await import('../commands/terraform.ts')).setup,
       },
       {
         name: 'ls',
         summary: 'list what is set up',
-        group: 'tool',
         load: async () => (await import('../commands/terraform.ts')).list,
       },
       {
         name: 'unset',
         summary: 'take the set-up away',
-        group: 'tool',
         load: async () => (await import('../commands/terraform.ts')).unset,
       },
     ],
@@ -155,13 +131,11 @@ export const TOOL_VERBS: readonly Entry[] = [
   {
     name: 'terraform-credentials',
     summary: 'credentials helper of terraform',
-    group: 'tool',
     load: async () => (await import('../commands/terraform-credentials.ts')).verb,
   },
   {
     name: 'api-key',
     summary: 'key helper of coding agents',
-    group: 'tool',
     load: async () => (await import('../commands/api-key.ts')).verb,
   },
 ]

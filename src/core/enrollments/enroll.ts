@@ -1,7 +1,6 @@
 import { nameKey } from '../../domain/agent.ts'
 import { type Enrollment, enrollmentStatusAt, UNDECIDED } from '../../domain/enrollment.ts'
 import { COLLECT_MS, ENROLLMENT_MS, MINUTE_MS } from '../../domain/limits.ts'
-import { networkOf } from '../../domain/network.ts'
 import type { Admission } from '../../domain/policy.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
@@ -11,6 +10,7 @@ import { audit } from '../audit/entry.ts'
 import type { Origin } from '../caller.ts'
 import { commit, commitOrConflict } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { networkOf } from '../network.ts'
 import { takeOrRefuse } from '../rates.ts'
 import {
   boundsNote,

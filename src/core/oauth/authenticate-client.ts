@@ -1,12 +1,12 @@
 import { isId } from '../../domain/ids.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
-import { networkOf } from '../../domain/network.ts'
 import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { AgentCaller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { networkOf } from '../network.ts'
 import type { Client } from '../parts.ts'
 import {
   type ClientAttempt,

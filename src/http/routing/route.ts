@@ -4,16 +4,17 @@ import { ErrorBody, OAuthErrorBody } from '../../api/shared.ts'
 import type { AgentCaller, Caller, Origin } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
 import type { HttpServer } from '../server/server.ts'
-import { atEndOfTurn } from './event-loop-turn.ts'
 import type { Gate } from './gate.ts'
 import { originOf } from './origin.ts'
+import type { ReplyBatch } from './reply-batch.ts'
 import { ROUTES, type RouteName, type RouteRule } from './route-table.ts'
 
-/** What every file of routes is given. */
+/** The parts that every file of routes receives. */
 export interface Http {
   readonly server: HttpServer
   readonly core: Core
   readonly gate: Gate
+  readonly replies: ReplyBatch
 }
 
 export interface RouteSchema {
@@ -25,10 +26,10 @@ export interface RouteSchema {
   readonly querystring?: TObject
   readonly headers?: TObject
   readonly body?: TSchema
-  /** By status. The schema is the allow-list: what it does not name is not sent. */
+  /** By status. The schema is the allow-list: fields that it does not name are not sent. */
   readonly response: Readonly<Record<number, TSchema>>
   readonly consumes?: readonly string[]
-  /** Text and other bodies that are no JSON. */
+  /** Media types of replies that are not JSON. */
   readonly produces?: readonly string[]
 }
 
@@ -42,6 +43,7 @@ type CallerOf<N extends RouteName> = (typeof ROUTES)[N]['access'] extends 'agent
     : Caller
 
 export interface Call<N extends RouteName, S extends RouteSchema> {
+  readonly rule: (typeof ROUTES)[N]
   readonly caller: CallerOf<N>
   readonly params: Part<S, 'params'>
   readonly query: Part<S, 'querystring'>
@@ -54,24 +56,25 @@ export interface Call<N extends RouteName, S extends RouteSchema> {
 export interface RouteDefinition<N extends RouteName, S extends RouteSchema> {
   readonly schema: S
   readonly cacheControl?: string
-  /** Its result is the body of the reply; `undefined` sends none. */
+  /** Returns the body of the reply; `undefined` sends none. */
   handle(call: Call<N, S>): unknown
 }
 
 /**
- * For routes that act and take no query. What was asked for in the wrong place must not be passed over: `?ttl=1m` on
- * a POST would issue for the default. And secrets in an address end up in logs (RFC 6749 §2.3.1).
+ * Routes that act refuse a query, so that no parameter in the wrong place is silently ignored: `?ttl=1m` on a POST
+ * would issue for the default. Secrets in an address also end up in logs (RFC 6749 §2.3.1).
  */
 const NO_QUERY = Type.Object({}, { additionalProperties: false })
 
-/** Registers one route: the table says who may call it, the schema what goes in and out. */
+/** Registers one route. The route table says who may call it; the schema defines its input and output. */
 export function addRoute<N extends RouteName, const S extends RouteSchema>(
   http: Http,
   name: N,
   definition: RouteDefinition<N, S>,
 ): void {
   const [method, url] = name.split(' ') as [RouteOptions['method'], string]
-  const rule: RouteRule = ROUTES[name]
+  const ownRule = ROUTES[name]
+  const rule: RouteRule = ownRule
   const { response, ...rest } = definition.schema
   http.server.route({
     method,
@@ -82,18 +85,18 @@ export function addRoute<N extends RouteName, const S extends RouteSchema>(
       security: securityOf(rule),
       response: { ...response, ...errorResponses(url) },
     } as never,
-    // HEAD must not do what is recorded: issuing by GET, for one.
+    // HEAD must not run recorded actions, such as issuing by GET.
     exposeHeadRoute: method === 'GET' && rule.audit === undefined && rule.access !== 'agent',
     config: definition.cacheControl === undefined ? {} : { cacheControl: definition.cacheControl },
     ...gateHooks(http, rule, method),
     handler: (request: FastifyRequest, reply: FastifyReply) => {
-      const result = definition.handle(callOf<N, S>(request, reply))
-      return result instanceof Promise ? atEndOfTurn(result) : result
+      const result = definition.handle(callOf<N, S>(ownRule, request, reply))
+      return result instanceof Promise ? http.replies.hold(result) : result
     },
   })
 }
 
-/** GET has no body to wait for (`request-rules.ts`). */
+/** A GET has no body to wait for (`request-rules.ts`). */
 function gateHooks({ gate }: Http, rule: RouteRule, method: RouteOptions['method']) {
   if (rule.access === 'public') return {}
   const { before, after } = gate(rule)
@@ -101,10 +104,12 @@ function gateHooks({ gate }: Http, rule: RouteRule, method: RouteOptions['method
 }
 
 function callOf<N extends RouteName, S extends RouteSchema>(
+  rule: (typeof ROUTES)[N],
   request: FastifyRequest,
   reply: FastifyReply,
 ): Call<N, S> {
   return {
+    rule,
     caller: request.caller as CallerOf<N>,
     params: request.params as Part<S, 'params'>,
     query: request.query as Part<S, 'querystring'>,
@@ -127,14 +132,14 @@ function securityOf(rule: RouteRule): Record<string, string[]>[] {
     : [{ bearer: rule.scope === undefined ? [] : [rule.scope] }, {}]
 }
 
-/** The end of the boot: every entry of the table has its route, and every route its entry. */
+/** Checks at the end of the boot that every entry of the table has a route, and every route an entry. Throws `Error`. */
 export function checkRoutes(registered: ReadonlySet<string>): void {
   const known = new Set<string>(Object.keys(ROUTES))
   const missing = [...known].filter((name) => !registered.has(name))
   const extra = [...registered].filter((name) => !known.has(name))
   if (missing.length + extra.length > 0) {
     throw new Error(
-      `the route table and the routes differ: without a route ${missing.join(', ') || '-'}; without an entry ${extra.join(', ') || '-'}`,
+      `the route table does not match the routes; entries without a route: ${missing.join(', ') || 'none'}; routes without an entry: ${extra.join(', ') || 'none'}`,
     )
   }
 }

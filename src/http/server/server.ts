@@ -83,7 +83,7 @@ export type HttpServer = FastifyInstance<
   TypeBoxTypeProvider
 >
 
-/** A server with every limit of docs/threat-model.md set, our error shapes, and no route. `listen` starts it. */
+/** A server with every limit of docs/explanation/threat-model.md set, our error shapes, and no route. `listen` starts it. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
   const server = fastify(frameworkOptions(options, timeouts)) as HttpServer

@@ -1,5 +1,5 @@
 import type { Change, Step } from '../engine/change.ts'
-import { COLUMNS } from '../schema/columns.ts'
+import { columnNames, columnTypes } from '../schema/columns.ts'
 import type { Table } from '../schema/rows.ts'
 
 /**
@@ -29,8 +29,7 @@ export function mergeChanges(changes: readonly Change[]): Merged {
   changes.forEach((change, n) => {
     for (const [index, step] of change.entries()) {
       if (step.op === 'guard') guards.push({ n, step: index, guard: step })
-      else if (step.op === 'insert')
-        rowsOf(inserts, step).push({ n, row: step.row as unknown as Record<string, unknown> })
+      else if (step.op === 'insert') rowsOf(inserts, step).push({ n, row: step.row })
     }
   })
   const tables = [...inserts.keys()].sort()
@@ -44,7 +43,7 @@ export function mergeChanges(changes: readonly Change[]): Merged {
   for (const table of tables) {
     const rows = inserts.get(table) ?? []
     values.push(rows.map(({ n }) => n))
-    for (const column of Object.keys(COLUMNS[table])) values.push(rows.map(({ row }) => row[column] ?? null))
+    for (const column of columnNames(table)) values.push(rows.map(({ row }) => row[column] ?? null))
   }
   const name = `merge:${tables.join(',')}`
   return { name, text: textFor(name, tables), values }
@@ -88,7 +87,7 @@ function writeText(tables: readonly Table[]): string {
   ]
   let next = 6
   for (const table of tables) {
-    const columns = Object.entries(COLUMNS[table])
+    const columns = columnTypes(table)
     const arrays = ['int', ...columns.map(([, type]) => type)].map((type) => `$${next++}::${type}[]`)
     const names = columns.map(([name]) => name)
     parts.push(`insert_${table} AS (INSERT INTO ${table} (${names.join(', ')})

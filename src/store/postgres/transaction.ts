@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Change, Outcome, Step } from '../engine/change.ts'
-import { COLUMNS } from '../schema/columns.ts'
+import { columnTypes } from '../schema/columns.ts'
 import { isUniqueViolation } from './errors.ts'
 
 type Insert = Extract<Step, { op: 'insert' }>
@@ -65,10 +65,10 @@ function insertsFrom(change: Change, index: number, grouped: boolean): Insert[] 
 async function insertAll(client: pg.PoolClient, inserts: readonly Insert[]): Promise<undefined> {
   const table = inserts[0]?.table
   if (table === undefined) return
-  const columns = Object.entries(COLUMNS[table])
+  const columns = columnTypes(table)
   const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`)
   const text = `INSERT INTO ${table} (${columns.map(([name]) => name).join(', ')}) SELECT * FROM unnest(${arrays.join(', ')})`
-  const rows = inserts.map((insert) => insert.row as unknown as Record<string, unknown>)
+  const rows = inserts.map((insert) => insert.row as Record<string, unknown>)
   await client.query({
     name: `insert:${table}`,
     text,

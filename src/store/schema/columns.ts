@@ -1,146 +1,213 @@
-import type { Table, Tables } from './rows.ts'
-
-/** The PostgreSQL type of each column; SQLite takes `text` and `integer` for the same. Order is insert order. */
-export type ColumnType = 'text' | 'bigint'
-type Columns<T extends Table> = { readonly [C in keyof Tables[T] & string]: ColumnType }
-
-export const COLUMNS: { readonly [T in Table]: Columns<T> } = {
-  meta: { key: 'text', value: 'text' },
-  agents: {
-    id: 'text',
-    name: 'text',
-    name_key: 'text',
-    scopes: 'text',
-    version: 'bigint',
-    bearer_hash: 'text',
-    client_id: 'text',
-    client_secret_hash: 'text',
-    public_jwk: 'text',
-    signing_key_id: 'text',
-    signing_email: 'text',
-    policy: 'text',
-    created_by: 'text',
-    created_at: 'bigint',
-    expires_at: 'bigint',
-    ended_at: 'bigint',
-    end_reason: 'text',
-    audiences: 'text',
-  },
-  agent_grants: { id: 'text', agent_id: 'text', scopes: 'text', created_at: 'bigint', expires_at: 'bigint' },
-  agent_uses: { agent_id: 'text', last_used_at: 'bigint' },
-  signing_keys: {
-    key_id: 'text',
-    agent_id: 'text',
-    name: 'text',
-    email: 'text',
-    public_key: 'text',
-    private_key: 'text',
-    created_at: 'bigint',
-    ended_at: 'bigint',
-  },
-  backends: {
-    uid: 'text',
-    name: 'text',
-    name_key: 'text',
-    type: 'text',
-    config: 'text',
-    default_ttl_ms: 'bigint',
-    max_ttl_ms: 'bigint',
-    allowed_scopes: 'text',
-    description: 'text',
-    rate: 'text',
-    max_active: 'bigint',
-    version: 'bigint',
-    created_at: 'bigint',
-    changed_at: 'bigint',
-    ended_at: 'bigint',
-  },
-  credentials: {
-    id: 'text',
-    agent_id: 'text',
-    agent_name: 'text',
-    backend_uid: 'text',
-    backend: 'text',
-    scopes: 'text',
-    state: 'text',
-    revocation: 'text',
-    ttl_ms: 'bigint',
-    created_at: 'bigint',
-    expires_at: 'bigint',
-    upstream_expires_at: 'bigint',
-    ended_at: 'bigint',
-    end_reason: 'text',
-    settled_at: 'bigint',
-    due_at: 'bigint',
-    attempts: 'bigint',
-    stuck_at: 'bigint',
-    secret_hash: 'text',
-    handle: 'text',
-  },
-  idempotency: {
-    agent_id: 'text',
-    key_hash: 'text',
-    body_hash: 'text',
-    credential_id: 'text',
-    reply: 'text',
-    erase_at: 'bigint',
-    expires_at: 'bigint',
-  },
-  enrollments: {
-    id: 'text',
-    type: 'text',
-    name: 'text',
-    name_key: 'text',
-    agent_id: 'text',
-    scopes: 'text',
-    public_jwk: 'text',
-    fingerprint: 'text',
-    metadata: 'text',
-    reason: 'text',
-    lifetime_ms: 'bigint',
-    ip_address: 'text',
-    status: 'text',
-    note: 'text',
-    created_at: 'bigint',
-    expires_at: 'bigint',
-    decided_at: 'bigint',
-    decided_by: 'text',
-    decision_note: 'text',
-    answer: 'text',
-    collect_until: 'bigint',
-    collected_at: 'bigint',
-    erase_at: 'bigint',
-  },
-  used_proofs: { id: 'text', expires_at: 'bigint' },
-  issuer_keys: {
-    kid: 'text',
-    public_jwk: 'text',
-    private_key: 'text',
-    created_at: 'bigint',
-    retires_at: 'bigint',
-  },
-  revoked_tokens: { jti: 'text', expires_at: 'bigint' },
-  audit: {
-    id: 'text',
-    at: 'bigint',
-    action: 'text',
-    outcome: 'text',
-    agent_id: 'text',
-    agent_name: 'text',
-    actor: 'text',
-    backend: 'text',
-    credential_id: 'text',
-    scopes: 'text',
-    ttl_ms: 'bigint',
-    ip_address: 'text',
-    user_agent: 'text',
-    auth_method: 'text',
-    request_id: 'text',
-    metadata: 'text',
-    details: 'text',
-  },
+/**
+ * Every table and its columns: the one source of the row types (`rows.ts`), the insert statements and the array
+ * parameters. Column types are the ones that both databases share: text, and bigint for epoch ms and counts. There
+ * are no booleans (a nullable time says whether and when), no arrays (JSON as text) and no dates.
+ */
+export interface Column {
+  /** The PostgreSQL type; SQLite calls the same `text` and `integer`. */
+  readonly type: 'text' | 'bigint'
+  readonly nullable: boolean
 }
 
+const text = { type: 'text', nullable: false } as const
+const bigint = { type: 'bigint', nullable: false } as const
+
+function nullable<T extends Column['type']>({ type }: { readonly type: T }) {
+  return { type, nullable: true } as const
+}
+
+export const COLUMNS = {
+  /** Single values, such as the key check, sealed data keys and the generation. */
+  meta: {
+    key: text,
+    value: text,
+  },
+  agents: {
+    id: text,
+    name: text,
+    /** `name` in lower case; unique among agents that have not ended. */
+    name_key: text,
+    /** JSON array. */
+    scopes: text,
+    /** Raised by every change that a cached caller must notice. */
+    version: bigint,
+    bearer_hash: text,
+    client_id: text,
+    client_secret_hash: text,
+    /** The enrolled public key as JSON (RFC 7517), for `private_key_jwt`. */
+    public_jwk: nullable(text),
+    signing_key_id: text,
+    signing_email: text,
+    /** The policy that admitted the agent, with the bounds it sets. */
+    policy: nullable(text),
+    created_by: text,
+    created_at: bigint,
+    expires_at: nullable(bigint),
+    ended_at: nullable(bigint),
+    /** `deleted`, `expired` or `uncollected`. */
+    end_reason: nullable(text),
+    /** JSON array of the audiences this agent may request besides the issuer and the server's own; null for none. */
+    audiences: nullable(text),
+  },
+  /** Extra scopes from an approved amendment. */
+  agent_grants: {
+    id: text,
+    agent_id: text,
+    scopes: text,
+    created_at: bigint,
+    expires_at: nullable(bigint),
+  },
+  agent_uses: {
+    agent_id: text,
+    last_used_at: bigint,
+  },
+  signing_keys: {
+    key_id: text,
+    agent_id: text,
+    name: text,
+    email: text,
+    public_key: text,
+    /** Sealed; null once the agent has ended. */
+    private_key: nullable(text),
+    created_at: bigint,
+    ended_at: nullable(bigint),
+  },
+  backends: {
+    uid: text,
+    name: text,
+    name_key: text,
+    type: text,
+    /** Sealed JSON; null once the last credential of a deleted backend is settled. */
+    config: nullable(text),
+    default_ttl_ms: bigint,
+    max_ttl_ms: bigint,
+    /** JSON array; null permits everything. */
+    allowed_scopes: nullable(text),
+    description: nullable(text),
+    rate: nullable(text),
+    max_active: nullable(bigint),
+    version: bigint,
+    created_at: bigint,
+    changed_at: bigint,
+    ended_at: nullable(bigint),
+  },
+  credentials: {
+    id: text,
+    agent_id: text,
+    agent_name: text,
+    backend_uid: text,
+    backend: text,
+    /** JSON array, as requested. */
+    scopes: text,
+    state: text,
+    /** How the upstream revokes: `none` (there is no upstream), `exact` or `expiry_only`. */
+    revocation: text,
+    ttl_ms: bigint,
+    created_at: bigint,
+    expires_at: bigint,
+    upstream_expires_at: nullable(bigint),
+    /** Set when the credential first leaves `active`, for any reason. */
+    ended_at: nullable(bigint),
+    end_reason: nullable(text),
+    /** Set once the upstream is known to hold nothing of this credential. */
+    settled_at: nullable(bigint),
+    /** When the sweeper looks at it next; null when nothing is left to do. */
+    due_at: nullable(bigint),
+    attempts: bigint,
+    stuck_at: nullable(bigint),
+    secret_hash: nullable(text),
+    /** Sealed JSON. */
+    handle: nullable(text),
+  },
+  idempotency: {
+    agent_id: text,
+    key_hash: text,
+    body_hash: text,
+    credential_id: text,
+    /** Sealed reply, which includes the secret; null once erased. */
+    reply: nullable(text),
+    erase_at: bigint,
+    expires_at: bigint,
+  },
+  enrollments: {
+    id: text,
+    /** `enroll` or `amendment`. */
+    type: text,
+    name: text,
+    name_key: text,
+    agent_id: nullable(text),
+    scopes: text,
+    public_jwk: nullable(text),
+    fingerprint: nullable(text),
+    metadata: nullable(text),
+    reason: nullable(text),
+    /** Amendments: lifetime of the extra scopes in ms, which the decision sets. */
+    lifetime_ms: nullable(bigint),
+    ip_address: nullable(text),
+    status: text,
+    /** Why a policy left the decision to the administrator. */
+    note: nullable(text),
+    created_at: bigint,
+    expires_at: bigint,
+    decided_at: nullable(bigint),
+    decided_by: nullable(text),
+    decision_note: nullable(text),
+    /** Sealed answer; erased at `erase_at`. */
+    answer: nullable(text),
+    collect_until: nullable(bigint),
+    collected_at: nullable(bigint),
+    erase_at: nullable(bigint),
+  },
+  /** Values that may be used only once: enrollment proofs and client assertions. */
+  used_proofs: {
+    id: text,
+    expires_at: bigint,
+  },
+  issuer_keys: {
+    kid: text,
+    public_jwk: text,
+    /** Sealed PKCS #8. */
+    private_key: nullable(text),
+    created_at: bigint,
+    /** The key verifies until then; null for the key that signs. */
+    retires_at: nullable(bigint),
+  },
+  revoked_tokens: {
+    jti: text,
+    expires_at: bigint,
+  },
+  audit: {
+    /** Body of the `aud_` id; time-ordered. */
+    id: text,
+    at: bigint,
+    action: text,
+    outcome: text,
+    /** Empty, not null, where there is none, so that one index serves both cases. */
+    agent_id: text,
+    agent_name: nullable(text),
+    actor: text,
+    /** Empty, not null, where there is none. */
+    backend: text,
+    credential_id: nullable(text),
+    scopes: nullable(text),
+    ttl_ms: nullable(bigint),
+    ip_address: nullable(text),
+    user_agent: nullable(text),
+    auth_method: nullable(text),
+    request_id: nullable(text),
+    metadata: nullable(text),
+    details: nullable(text),
+  },
+} as const satisfies Record<string, Record<string, Column>>
+
+export type Table = keyof typeof COLUMNS
+
+/** Names in insert order. */
 export function columnNames(table: Table): readonly string[] {
   return Object.keys(COLUMNS[table])
+}
+
+/** Names and PostgreSQL types in insert order. */
+export function columnTypes(table: Table): readonly (readonly [name: string, type: Column['type']])[] {
+  return Object.entries<Column>(COLUMNS[table]).map(([name, { type }]) => [name, type])
 }

@@ -2,9 +2,11 @@
 const PRIMARY = 0xff
 const BUSY = 5
 const FULL = 13
+/** CORRUPT, NOTADB. */
+const DAMAGED = new Set([11, 26])
 const UNIQUE = new Set([2067, 1555])
-/** ERROR (bad SQL), TOOBIG, CONSTRAINT, MISMATCH, RANGE: they are raised by the statement, not by the disk. */
-const OF_THE_CHANGE = new Set([1, 18, 19, 20, 25])
+/** ERROR (bad SQL), TOOBIG, CONSTRAINT, MISMATCH, RANGE: raised by the statement, not by the disk. */
+const OF_THE_STATEMENT = new Set([1, 18, 19, 20, 25])
 
 function codeOf(error: unknown): number | undefined {
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
@@ -16,10 +18,10 @@ export function isUniqueViolation(error: unknown): boolean {
   return UNIQUE.has(codeOf(error) ?? 0)
 }
 
-/** A value that cannot be bound is a `TypeError` of Node's and has no code. */
-export function isFaultOfChange(error: unknown): boolean {
+/** A bug of ours. Node throws a `TypeError` without a code for a value that it cannot bind. */
+export function isFaultOfStatement(error: unknown): boolean {
   const code = codeOf(error)
-  return code === undefined ? error instanceof TypeError : OF_THE_CHANGE.has(code & PRIMARY)
+  return code === undefined ? error instanceof TypeError : OF_THE_STATEMENT.has(code & PRIMARY)
 }
 
 export function isDiskFull(error: unknown): boolean {
@@ -28,4 +30,8 @@ export function isDiskFull(error: unknown): boolean {
 
 export function isBusy(error: unknown): boolean {
   return ((codeOf(error) ?? 0) & PRIMARY) === BUSY
+}
+
+export function isDamaged(error: unknown): boolean {
+  return DAMAGED.has((codeOf(error) ?? 0) & PRIMARY)
 }

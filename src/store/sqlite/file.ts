@@ -1,39 +1,22 @@
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  openSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { StoreRefused } from '../errors.ts'
 import { migrate } from '../schema/migrate.ts'
-import { type Applier, createApplier } from './commit.ts'
+import { BatchApplier } from './apply-batch.ts'
 import { isBusy } from './errors.ts'
 
 const MAX_STATEMENTS = 512
-/**
- * Room to end credentials in when the disk is full. More than a full journal (1000 pages of 4 KiB and one large
- * commit), which must fit into the database file before it can be emptied.
- */
-const BALLAST_BYTES = 8 * 1024 * 1024
-/** Twice the reserve must fit before anything but ending is done again: the journal needs room too. */
-const PROOF_BYTES = 2 * BALLAST_BYTES
 
-/** The open file with its prepared statements, which die with it. */
+/** The open file and its prepared statements, which do not outlive it. */
 export interface OpenFile {
   readonly db: DatabaseSync
-  statement(sql: string): StatementSync
-  readonly applier: Applier
+  readonly applier: BatchApplier
 }
 
 /**
- * One process at a time: the lock of a small database of its own, which the system frees whatever becomes of the
- * process. Returns what lets go of it. Throws where another process holds it.
+ * Keeps every other process out of `directory`, with a lock on a small database of its own. The operating system
+ * releases it however this process ends. Returns the function that unlocks. Throws `StoreRefused`.
  */
 export function lockDirectory(directory: string): () => void {
   const file = join(directory, 'mayfly.lock')
@@ -43,64 +26,59 @@ export function lockDirectory(directory: string): () => void {
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; COMMIT')
   } catch (error) {
     db.close()
-    if (isBusy(error))
-      throw new Error(`another process holds ${directory}: only one Mayfly may use a data directory`)
-    throw error
+    if (!isBusy(error)) throw error
+    throw new StoreRefused(
+      `another process is using ${directory}, and only one Mayfly can use a data directory. Stop the other process, or choose another directory`,
+    )
   }
   return () => db.close()
 }
 
-/** Opens `file` and brings its schema up to date. */
+/** Opens `file`, creating it if necessary, and migrates its schema. */
 export async function openFile(file: string): Promise<OpenFile> {
   const opened = connect(file)
+  const { db } = opened
   try {
     await migrate({
       dialect: 'sqlite',
-      version: async () => Number(opened.db.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0),
+      version: async () => Number(db.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0),
       apply: async (statements, version) => {
-        opened.db.exec(`BEGIN IMMEDIATE; ${statements.join(';\n')}; PRAGMA user_version = ${version}; COMMIT`)
+        db.exec(`BEGIN IMMEDIATE; ${statements.join(';\n')}; PRAGMA user_version = ${version}; COMMIT`)
       },
     })
   } catch (error) {
-    opened.db.close()
+    db.close()
     throw error
   }
   return opened
 }
 
 export function connect(file: string): OpenFile {
-  // The journal takes its mode from the file, so the file must be private before SQLite opens it.
+  // SQLite gives the journal the mode of the file, so make the file private before opening it.
   closeSync(openSync(file, 'a', 0o600))
   chmodSync(file, 0o600)
   const db = new DatabaseSync(file, { timeout: 1_000 })
   try {
-    setUp(db)
+    configure(db)
   } catch (error) {
     db.close()
     throw error
   }
-  const statement = cacheStatements(db)
-  let applier: Applier | undefined
-  return {
-    db,
-    statement,
-    /** Made at first use: it prepares statements on tables that a new file does not have yet. */
-    get applier() {
-      applier ??= createApplier(statement)
-      return applier
-    },
-  }
+  return { db, applier: new BatchApplier(db, cacheStatements(db)) }
 }
 
-function setUp(db: DatabaseSync): void {
+function configure(db: DatabaseSync): void {
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY')
   const mode = db.prepare('PRAGMA synchronous').get()?.['synchronous']
   const journal = db.prepare('PRAGMA journal_mode').get()?.['journal_mode']
-  if (mode !== 2 || journal !== 'wal')
-    throw new Error('SQLite did not accept journal_mode=WAL and synchronous=FULL')
+  if (mode === 2 && journal === 'wal') return
+  throw new StoreRefused(
+    'SQLite did not accept journal_mode=WAL and synchronous=FULL. Put data_dir on a local file system that supports shared memory (not NFS or SMB)',
+  )
 }
 
+/** `prepare` with a cache. */
 export function cacheStatements(db: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>()
   return (sql) => {
@@ -115,40 +93,11 @@ export function cacheStatements(db: DatabaseSync): (sql: string) => StatementSyn
 }
 
 /**
- * After a failed commit: brings what was acknowledged into the database file, synced, and empties the journal.
- * Frames of the failed commit would else come back to life when the file is opened, and frames whose sync
- * failed could be lost later together with all that follows them. Throws while the disk does not allow it.
+ * Moves every acknowledged change into the database file, syncs it, and empties the journal. Required after a failed
+ * commit: opening the file would otherwise replay that commit from the journal, and if a sync failed, the frames it
+ * lost would take all later ones with them. Throws while the disk does not allow it.
  */
 export function emptyJournal(db: DatabaseSync): void {
   const busy = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy']
-  if (busy !== 0) throw new Error('the journal could not be emptied')
-}
-
-/** A file that takes room, to be given up when the disk is full. */
-export interface Ballast {
-  /** False when there is no room for it. */
-  lay(): boolean
-  drop(): void
-}
-
-export function createBallast(directory: string): Ballast {
-  const path = join(directory, 'ballast')
-  const drop = () => rmSync(path, { force: true })
-  return {
-    drop,
-    lay() {
-      try {
-        if (existsSync(path) && statSync(path).size === BALLAST_BYTES) return true
-        const { bavail, bsize } = statfsSync(directory)
-        if (bavail * bsize < PROOF_BYTES) return false
-        // Written to the full, because a quota does not show in what the file system says.
-        writeFileSync(path, Buffer.alloc(PROOF_BYTES), { mode: 0o600 })
-        truncateSync(path, BALLAST_BYTES)
-        return true
-      } catch {
-        drop()
-        return false
-      }
-    },
-  }
+  if (busy !== 0) throw new Error('a reader prevents the journal from being emptied')
 }

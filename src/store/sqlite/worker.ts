@@ -1,17 +1,21 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { createBallast, lockDirectory, openFile } from './file.ts'
+import { StoreRefused } from '../errors.ts'
+import { isDamaged } from './errors.ts'
+import { lockDirectory, openFile } from './file.ts'
+import { Reserve } from './reserve.ts'
 import { type Result, type Submitted, Writer } from './writer.ts'
 
-/** What the two threads say to each other. */
+/** From the main thread to the writer. */
 export interface Request {
-  /** `Submitted[]` as JSON, which holds every value that can be stored. Absent: close the file and end. */
+  /** `Submitted[]` as JSON, which can represent every storable value. If absent, the writer closes the file and ends. */
   readonly batch?: string
 }
 
+/** From the writer to the main thread. */
 export type Message =
-  /** The file is open; `newestAt` is the time of the newest audit entry, in ms. */
+  /** The file is open. `newestAt` is the time of the newest audit entry, in ms. */
   | { readonly kind: 'open'; readonly newestAt: number; readonly trouble: string | undefined }
-  /** It cannot be opened. */
+  /** The file cannot be opened. */
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'done'; readonly results: readonly Result[]; readonly trouble: string | undefined }
   | {
@@ -22,46 +26,48 @@ export type Message =
     }
   | { readonly kind: 'closed' }
 
-/** The thread that writes: syncs and checkpoints never hold up a request on the other one. */
-async function main(say: (message: Message) => void, directory: string, file: string): Promise<void> {
+/** Runs the writer on a thread of its own, so that syncs and checkpoints never delay a request. */
+async function main(post: (message: Message) => void, directory: string, file: string): Promise<void> {
   const unlock = lockDirectory(directory)
   const opened = await openFile(file)
   const newest = opened.db.prepare('SELECT at FROM audit WHERE id = (SELECT max(id) FROM audit)').get()
-  const writer: Writer = new Writer(file, opened, createBallast(directory), (what, error) =>
-    setImmediate(() =>
-      say({
-        kind: 'trouble',
-        what,
-        cause: error instanceof Error ? error.message : String(error),
-        trouble: writer.trouble,
-      }),
-    ),
+  const writer: Writer = new Writer(file, opened, new Reserve(directory), (what, error) =>
+    // Posted later, so that it carries the writer's state after what is running now.
+    setImmediate(() => post({ kind: 'trouble', what, cause: messageOf(error), trouble: writer.trouble })),
   )
   writer.onRecovered = () =>
-    say({ kind: 'trouble', what: 'the database can be written again', cause: '', trouble: undefined })
+    post({ kind: 'trouble', what: 'the database can be written again', cause: '', trouble: undefined })
   parentPort?.on('message', ({ batch }: Request) => {
     if (batch !== undefined) {
       const results = writer.apply(JSON.parse(batch) as Submitted[])
-      say({ kind: 'done', results, trouble: writer.trouble })
+      post({ kind: 'done', results, trouble: writer.trouble })
       return
     }
     writer.close()
     unlock()
-    say({ kind: 'closed' })
+    post({ kind: 'closed' })
     parentPort?.close()
   })
   const newestAt = typeof newest?.['at'] === 'number' ? newest['at'] : 0
-  say({ kind: 'open', newestAt, trouble: writer.trouble })
+  post({ kind: 'open', newestAt, trouble: writer.trouble })
+}
+
+function refusalOf(error: unknown, file: string): string {
+  if (error instanceof StoreRefused) return error.message
+  return isDamaged(error)
+    ? `${file} is damaged or is not a SQLite database (${messageOf(error)}). Restore it from a backup`
+    : `${file} cannot be opened: ${messageOf(error)}`
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 if (!isMainThread && parentPort !== null) {
   const port = parentPort
   const { directory, file } = workerData as { directory: string; file: string }
   main((message) => port.postMessage(message), directory, file).catch((error: unknown) => {
-    port.postMessage({
-      kind: 'refused',
-      message: error instanceof Error ? error.message : String(error),
-    } satisfies Message)
+    port.postMessage({ kind: 'refused', message: refusalOf(error, file) } satisfies Message)
     port.close()
   })
 }

@@ -1,65 +1,67 @@
 import type { Change, Outcome } from '../engine/change.ts'
-import { type Attempt, commitBatch } from './commit.ts'
 import { isDiskFull } from './errors.ts'
-import { type Ballast, connect, emptyJournal, type OpenFile } from './file.ts'
+import { connect, emptyJournal, type OpenFile } from './file.ts'
+import type { Reserve } from './reserve.ts'
 
-const RETRY_MS = 1_000
-/** Failed recoveries after which the file is opened anew even if its journal cannot be emptied first. */
-const PATIENCE = 5
+const RECOVER_EVERY_MS = 1_000
+/** After this many failures to empty the journal, the file is reopened with the journal as it is. */
+const MAX_FAILED_CHECKPOINTS = 5
 const DISK_FULL = 'the disk is full'
+const CANNOT_WRITE = 'the database cannot be written'
 
 export interface Submitted {
   readonly change: Change
   readonly urgent: boolean
 }
 
-/** `failed`: not acknowledged, and why. */
-export type Result = Outcome | { readonly failed: string; readonly cause?: string }
+interface Failure {
+  readonly failed: string
+  readonly cause?: string
+}
 
-/** The one connection that writes, and what is done when the disk fails under it. Lives on the writer's thread. */
+/** `failed`: not acknowledged, and why. */
+export type Result = Outcome | Failure
+
+/**
+ * The only connection that writes. It runs on the writer's thread. `apply` commits a batch. When a commit fails, the
+ * writer is in trouble: it accepts only urgent changes, and it repairs the file until a trial write succeeds.
+ */
 export class Writer {
   readonly #file: string
-  readonly #ballast: Ballast
+  readonly #reserve: Reserve
   readonly #onTrouble: (what: string, error: unknown) => void
   #opened: OpenFile
+  /** A commit failed, so the journal may hold what must not be read back. */
+  #mustReopen = false
+  #failedCheckpoints = 0
   #recovering: NodeJS.Timeout | undefined
-  #doubtful = false
-  #failedRecoveries = 0
   trouble: string | undefined
   onRecovered: () => void = () => undefined
 
   constructor(
     file: string,
     opened: OpenFile,
-    ballast: Ballast,
+    reserve: Reserve,
     onTrouble: (what: string, error: unknown) => void,
   ) {
     this.#file = file
     this.#opened = opened
-    this.#ballast = ballast
+    this.#reserve = reserve
     this.#onTrouble = onTrouble
-    this.#begin()
-  }
-
-  /** What a failed sync of an earlier process may have left in the journal is made good before anything is added. */
-  #begin(): void {
     try {
-      emptyJournal(this.#opened.db)
-      if (!this.#ballast.lay()) this.#enterTrouble(DISK_FULL, new Error('no room for the reserve'))
+      // An earlier process may have ended after a failed sync: settle its journal before adding to it.
+      emptyJournal(opened.db)
+      if (!reserve.hold()) this.#enterTrouble(DISK_FULL, new Error('there is no room for the reserve'))
     } catch (error) {
-      this.#doubt(error)
+      this.#startRecovery(error)
     }
   }
 
-  /** One transaction and one sync for all; while in trouble, for what is urgent only. */
+  /** The result of each change of the batch, in order. */
   apply(batch: readonly Submitted[]): Result[] {
     const { trouble } = this
-    if (trouble === undefined) return this.#settle(batch, true)
-    const urgent = this.#settle(
-      batch.filter((one) => one.urgent),
-      true,
-    )
-    return batch.map((one) => (one.urgent ? take(urgent) : { failed: trouble }))
+    if (trouble === undefined) return this.#commit(batch)
+    return mergeResults(batch, this.#commit(batch.filter(isUrgent)), { failed: trouble })
   }
 
   close(): void {
@@ -67,47 +69,27 @@ export class Writer {
     if (this.#opened.db.isOpen) this.#opened.db.close()
   }
 
-  #settle(batch: readonly Submitted[], again: boolean): Result[] {
+  /** One transaction and one sync. When that fails, nothing of the batch is acknowledged. */
+  #commit(batch: readonly Submitted[], isRetry = false): Result[] {
     if (batch.length === 0) return []
-    let attempts: Attempt[]
     try {
-      const changes = batch.map((one) => one.change)
-      attempts = commitBatch(this.#opened.db, this.#opened.applier, changes)
+      const attempts = this.#opened.applier.commit(batch.map(({ change }) => change))
+      if (this.trouble !== undefined) this.#saveRoom()
+      return attempts.map((attempt) =>
+        attempt instanceof Error
+          ? { failed: 'a change cannot be executed', cause: attempt.message }
+          : attempt,
+      )
     } catch (error) {
-      return this.#fail(error, batch, again)
-    }
-    if (this.trouble !== undefined) this.#keepRoom()
-    return attempts.map((attempt) =>
-      attempt instanceof Error ? { failed: 'a change cannot be executed', cause: attempt.message } : attempt,
-    )
-  }
-
-  /** Nothing of the batch is acknowledged; what is urgent is tried once more in the room of the reserve. */
-  #fail(error: unknown, batch: readonly Submitted[], again: boolean): Result[] {
-    this.#doubt(error)
-    const failed = { failed: troubleOf(error), cause: error instanceof Error ? error.message : String(error) }
-    if (!isDiskFull(error) || !again) return batch.map(() => failed)
-    const retried = this.#settle(
-      batch.filter((one) => one.urgent),
-      false,
-    )
-    return batch.map((one) => (one.urgent ? take(retried) : failed))
-  }
-
-  /** The file has failed: it is opened anew as soon as that can be done without loss. */
-  #doubt(error: unknown): void {
-    this.#doubtful = true
-    if (isDiskFull(error)) this.#ballast.drop()
-    this.#enterTrouble(troubleOf(error), error)
-    try {
-      this.#renew()
-    } catch (cause) {
-      this.#onTrouble('the database could not be opened anew', cause)
+      this.#startRecovery(error)
+      // Recovery gave up the reserve: urgent changes now have room.
+      const urgent = isDiskFull(error) && !isRetry ? this.#commit(batch.filter(isUrgent), true) : []
+      return mergeResults(batch, urgent, { failed: reasonOf(error), cause: messageOf(error) })
     }
   }
 
-  /** On a full disk a journal that grows would use up the very room that is needed to empty it. */
-  #keepRoom(): void {
+  /** On a full disk a growing journal would use up the room that is needed to empty it. */
+  #saveRoom(): void {
     try {
       emptyJournal(this.#opened.db)
     } catch (error) {
@@ -115,54 +97,77 @@ export class Writer {
     }
   }
 
+  // Recovery after a failed commit.
+
+  #startRecovery(error: unknown): void {
+    this.#mustReopen = true
+    if (isDiskFull(error)) this.#reserve.giveUp()
+    this.#enterTrouble(reasonOf(error), error)
+    try {
+      this.#reopen()
+    } catch (cause) {
+      this.#onTrouble('the database could not be reopened', cause)
+    }
+  }
+
   #enterTrouble(what: string, error: unknown): void {
     this.trouble = what
-    this.#recovering ??= setInterval(() => this.#recover(), RETRY_MS)
+    this.#recovering ??= setInterval(() => this.#recover(), RECOVER_EVERY_MS)
     this.#onTrouble(what, error)
   }
 
-  /**
-   * The file opened anew, with an empty journal. Until the journal can be emptied the connection stays: in its
-   * view the failed commit has not happened, while a new one would read it from the journal.
-   */
-  #renew(): void {
-    const { db } = this.#opened
-    if (db.isOpen) {
-      try {
-        emptyJournal(db)
-      } catch (error) {
-        this.#failedRecoveries += 1
-        if (this.#failedRecoveries < PATIENCE) throw error
-      }
-      db.close()
-    }
-    this.#opened = connect(this.#file)
-    emptyJournal(this.#opened.db)
-    this.#failedRecoveries = 0
-    this.#doubtful = false
-  }
-
-  /** Writes for a trial, once a second, until that succeeds and the reserve is laid again. */
+  /** Ends the trouble once the file is sound, a trial write succeeds and the reserve is held again. */
   #recover(): void {
     try {
-      if (this.#doubtful) this.#renew()
+      if (this.#mustReopen) this.#reopen()
       this.#opened.db.exec("INSERT OR REPLACE INTO meta (key, value) VALUES ('trial', '')")
-      if (!this.#ballast.lay()) return
+      if (!this.#reserve.hold()) return
       this.trouble = undefined
       clearInterval(this.#recovering)
       this.#recovering = undefined
       this.onRecovered()
     } catch (error) {
-      this.#doubtful = true
+      this.#mustReopen = true
       this.#onTrouble('the database still cannot be written', error)
     }
   }
+
+  /**
+   * Reopens the file with an empty journal. Until the journal can be emptied, the old connection stays: it does not
+   * see the failed commit, whereas a new one would read it from the journal.
+   */
+  #reopen(): void {
+    const { db } = this.#opened
+    if (db.isOpen) {
+      try {
+        emptyJournal(db)
+      } catch (error) {
+        this.#failedCheckpoints += 1
+        if (this.#failedCheckpoints < MAX_FAILED_CHECKPOINTS) throw error
+      }
+      db.close()
+    }
+    this.#opened = connect(this.#file)
+    emptyJournal(this.#opened.db)
+    this.#failedCheckpoints = 0
+    this.#mustReopen = false
+  }
 }
 
-function take(results: Result[]): Result {
-  return results.shift() ?? { failed: 'not tried' }
+function isUrgent({ urgent }: Submitted): boolean {
+  return urgent
 }
 
-function troubleOf(error: unknown): string {
-  return isDiskFull(error) ? DISK_FULL : 'the database cannot be written'
+/** The results of the urgent changes in their places, and `failure` everywhere else. */
+function mergeResults(batch: readonly Submitted[], urgent: readonly Result[], failure: Failure): Result[] {
+  const results = urgent.values()
+  return batch.map((one) => (one.urgent ? results.next().value : undefined) ?? failure)
+}
+
+function reasonOf(error: unknown): string {
+  return isDiskFull(error) ? DISK_FULL : CANNOT_WRITE
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -8,7 +8,6 @@ import {
 import { type CredentialView, readCredential } from '../../../core/credentials/read-credential.ts'
 import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { ROUTES } from '../../routing/route-table.ts'
 import { issueToCaller } from '../issue-to-caller.ts'
 import { requireMetadata } from '../metadata.ts'
 import { optional, timestamp } from '../wire.ts'
@@ -51,8 +50,8 @@ export function credentialRoutes(http: Http): void {
       params: CredentialId,
       response: { 200: CredentialInfo },
     },
-    handle: async ({ caller, params }) =>
-      present(await readCredential(core, caller, params.id, ROUTES['GET /api/v1/credentials/:id'].scope)),
+    handle: async ({ rule, caller, params }) =>
+      present(await readCredential(core, caller, params.id, rule.scope)),
   })
 
   addRoute(http, 'DELETE /api/v1/credentials/:id', {
@@ -62,14 +61,8 @@ export function credentialRoutes(http: Http): void {
       params: CredentialId,
       response: { 200: RevokedCredential },
     },
-    handle: async ({ caller, params, origin }) => {
-      const revoked = await revokeCredential(
-        core,
-        caller,
-        params.id,
-        origin,
-        ROUTES['DELETE /api/v1/credentials/:id'].scope,
-      )
+    handle: async ({ rule, caller, params, origin }) => {
+      const revoked = await revokeCredential(core, caller, params.id, origin, rule.scope)
       return {
         id: revoked.id,
         revoked: true,

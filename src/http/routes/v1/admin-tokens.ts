@@ -8,7 +8,6 @@ import { revokeCredential } from '../../../core/credentials/revoke-credential.ts
 import type { Status } from '../../../domain/credential.ts'
 import { invalid } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { ROUTES } from '../../routing/route-table.ts'
 import { linkNext, pageLimit } from '../paging.ts'
 import { presentEntry } from '../present-audit.ts'
 import { optional, timestamp } from '../wire.ts'
@@ -53,8 +52,8 @@ export function adminTokenRoutes(http: Http): void {
       params: CredentialId,
       response: { 204: Type.Null() },
     },
-    handle: async ({ caller, params, origin, reply }) => {
-      await revokeCredential(core, caller, params.id, origin, ROUTES['DELETE /v1/admin/tokens/:id'].scope)
+    handle: async ({ rule, caller, params, origin, reply }) => {
+      await revokeCredential(core, caller, params.id, origin, rule.scope)
       return reply.code(204).send()
     },
   })

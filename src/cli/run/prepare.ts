@@ -1,0 +1,61 @@
+import { Interrupted } from '../frame/surroundings.ts'
+import type { Context } from '../frame/verb.ts'
+import type { RequestedCredential } from '../project-file/requested-credential.ts'
+import { type Delivery, secretsOf, variablesFor, writeFiles } from './deliver.ts'
+import type { Issuance, IssuedCredentials } from './issued-credentials.ts'
+import type { Redaction } from './redact.ts'
+import { keepAlive } from './renew.ts'
+import type { Run } from './supervise.ts'
+
+export interface Delivered {
+  readonly requested: readonly RequestedCredential[]
+  /** The environment of the command before credentials are added. */
+  readonly env: Context['env']
+  readonly redaction?: Redaction | undefined
+}
+
+/**
+ * Obtains the credentials, delivers them in variables and files, and renews the files until the command ends. Returns
+ * the environment of the command.
+ */
+export async function deliverAll(
+  { now }: Pick<Context, 'now'>,
+  { issued, openDirectory, onEnd, note }: Run,
+  { requested, env, redaction }: Delivered,
+): Promise<Context['env']> {
+  const place = async (delivery: Pick<Delivery, 'requested' | 'set'>, { credential }: Issuance) => {
+    for (const secret of secretsOf(credential)) redaction?.add(secret)
+    return writeFiles(openDirectory, delivery, credential)
+  }
+  const deliveries = await obtainAll(issued, requested)
+  const variables: Record<string, string | undefined> = { ...env }
+  for (const delivery of deliveries) {
+    const { requested: one, issuance } = delivery
+    Object.assign(variables, variablesFor(one, issuance.credential), await place(delivery, issuance))
+  }
+  const over = new AbortController()
+  const kept = keepAlive(deliveries, { issued, now, note, place }, over.signal)
+  onEnd(() => {
+    over.abort(new Interrupted(0))
+    return kept
+  })
+  return variables
+}
+
+/** All of them, or the first error; credentials issued despite it are in `issued`. */
+async function obtainAll(
+  issued: IssuedCredentials,
+  requested: readonly RequestedCredential[],
+): Promise<Delivery[]> {
+  const results = await Promise.allSettled(
+    requested.map(async (one, index) => ({
+      requested: one,
+      set: String(index),
+      issuance: await issued.obtain(one.request),
+    })),
+  )
+  return results.map((one) => {
+    if (one.status === 'rejected') throw one.reason
+    return one.value
+  })
+}

@@ -1,0 +1,92 @@
+import { Interrupted } from '../frame/surroundings.ts'
+import type { Child } from './child.ts'
+import { type ForwardedSignal, hasTerminal, takeSignals } from './signals.ts'
+
+/** What a signal does depends on the phase of the run: starting, running or ending. */
+export interface SignalPhases {
+  /** Requests may be under way from now on. `hangUp` is called if they outlast a signal to stop. */
+  onHangUp(hangUp: () => void): void
+  /** Throws `Interrupted` if a signal asked us to stop before the child was started. */
+  throwIfInterrupted(): void
+  /** Forward signals to the child from now on. */
+  running(child: Pick<Child, 'kill'>): void
+  /** The child has exited. The first signal is ignored, because it may have been meant for the child. */
+  ending(): void
+  /** Aborted by the second signal of the ending phase. */
+  readonly hardStop: AbortSignal
+  close(): void
+}
+
+const HANG_UP_MS = 3_000
+const STOP_SIGNALS: readonly ForwardedSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']
+
+type Phase = 'starting' | 'running' | 'ending'
+
+export function createSignalPhases(graceMs: number, note: (text: string) => void): SignalPhases {
+  const atTerminal = hasTerminal()
+  const hard = new AbortController()
+  const timers: NodeJS.Timeout[] = []
+  let phase: Phase = 'starting'
+  let hangUp: (() => void) | undefined
+  let first: { name: ForwardedSignal; number: number } | undefined
+  let child: Pick<Child, 'kill'> | undefined
+  let late = 0
+
+  const onStart = (name: ForwardedSignal, number: number) => {
+    // Nothing has been requested yet.
+    if (hangUp === undefined) process.exit(128 + number)
+    if (first !== undefined) hangUp()
+    else timers.push(setTimeout(hangUp, HANG_UP_MS))
+    first ??= { name, number }
+  }
+  const onRun = (name: ForwardedSignal) => {
+    // The terminal has sent it to the child already; many programs treat a second one differently.
+    if (atTerminal && (name === 'SIGINT' || name === 'SIGQUIT')) return
+    child?.kill(name)
+    if (name !== 'SIGTERM' && !(name === 'SIGHUP' && atTerminal)) return
+    timers.push(
+      setTimeout(() => {
+        // The terminal still exists, so SIGHUP was a message, such as "reload your configuration".
+        if (name === 'SIGHUP' && hasTerminal()) return
+        if (child?.kill('SIGKILL') === true)
+          note(`mayfly: the command did not exit within ${graceMs / 1_000} s and was killed.`)
+      }, graceMs),
+    )
+  }
+  const stop = takeSignals((name, number) => {
+    if (phase === 'running') onRun(name)
+    else if (!STOP_SIGNALS.includes(name)) return
+    else if (phase === 'starting') onStart(name, number)
+    else {
+      late += 1
+      if (late > 1) hard.abort(new Interrupted(number))
+    }
+  })
+  const clear = () => {
+    for (const timer of timers.splice(0)) clearTimeout(timer)
+  }
+  return {
+    hardStop: hard.signal,
+    onHangUp: (call) => {
+      hangUp = call
+    },
+    throwIfInterrupted: () => {
+      if (first !== undefined) throw new Interrupted(first.number)
+    },
+    running: (started) => {
+      clear()
+      child = started
+      phase = 'running'
+      // The signal arrived while the child was being started.
+      if (first !== undefined) onRun(first.name)
+    },
+    ending: () => {
+      clear()
+      phase = 'ending'
+    },
+    close: () => {
+      clear()
+      stop()
+    },
+  }
+}

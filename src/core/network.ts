@@ -1,0 +1,15 @@
+import ipaddr from 'ipaddr.js'
+
+/**
+ * The key under which per-address limits count: an IPv4 address (also one mapped into IPv6), or the /64 of an IPv6
+ * address, because a /64 is one subscriber (RFC 6177 §2). The kernel wrote the text; any other text is its own key.
+ */
+export function networkOf(address: string | null): string {
+  if (address?.includes(':') !== true) return address ?? ''
+  const bare = address.replace(/%.*$/, '')
+  if (!ipaddr.isValid(bare)) return address
+  const parsed = ipaddr.process(bare)
+  if (parsed.kind() === 'ipv4') return parsed.toString()
+  const groups = (parsed as ipaddr.IPv6).parts.slice(0, 4)
+  return `${groups.map((group) => group.toString(16)).join(':')}::/64`
+}

@@ -1,0 +1,50 @@
+import { openApiRoutes } from '../routing/openapi.ts'
+import type { Http } from '../routing/route.ts'
+import { auditRoutes } from './api-v1/audit.ts'
+import { backendRoutes } from './api-v1/backends.ts'
+import { credentialRoutes } from './api-v1/credentials.ts'
+import { type HealthParts, healthRoutes } from './health.ts'
+import { oauthRoutes } from './oauth/oauth.ts'
+import { adminAgentRoutes } from './v1/admin-agents.ts'
+import { adminBackendRoutes } from './v1/admin-backends.ts'
+import { adminKeyRoutes } from './v1/admin-keys.ts'
+import { adminPendingRoutes } from './v1/admin-pending.ts'
+import { adminPluginRoutes } from './v1/admin-plugins.ts'
+import { adminPolicyRoutes } from './v1/admin-policies.ts'
+import { adminTokenRoutes } from './v1/admin-tokens.ts'
+import { backendCredentialRoutes } from './v1/credentials.ts'
+import { enrollRoutes } from './v1/enroll.ts'
+import { requestRoutes } from './v1/request.ts'
+import { signRoutes } from './v1/sign.ts'
+import { statusRoutes } from './v1/status.ts'
+import { wellKnownRoutes } from './well-known.ts'
+
+export interface RouteParts {
+  readonly metrics: HealthParts['metrics']
+  /** Whether `GET /v1/credentials/:backend` issues. */
+  readonly issueByGet: boolean
+}
+
+/** Registers every route of the server; a new file of routes needs a line here. */
+export function addAllRoutes(http: Http, { metrics, issueByGet }: RouteParts): void {
+  const { settings, store } = http.core
+  healthRoutes(http, { version: settings.version, trouble: store.trouble, metrics })
+  openApiRoutes(http)
+  wellKnownRoutes(http)
+  oauthRoutes(http)
+  credentialRoutes(http)
+  backendRoutes(http)
+  auditRoutes(http)
+  statusRoutes(http)
+  signRoutes(http)
+  backendCredentialRoutes(http, { issueByGet })
+  enrollRoutes(http)
+  requestRoutes(http)
+  adminAgentRoutes(http)
+  adminBackendRoutes(http)
+  adminTokenRoutes(http)
+  adminPendingRoutes(http)
+  adminPolicyRoutes(http)
+  adminPluginRoutes(http)
+  adminKeyRoutes(http)
+}
