@@ -112,7 +112,7 @@ describe('the addresses of upstreams', () => {
 })
 
 describe('fetch to upstreams', () => {
-  const fetchLocal = createEgressFetch({ local: true })
+  const fetchLocal = createEgressFetch({ local: true, timeoutMs: 10_000 })
 
   it('sends method, headers and body, and gives the reply', async () => {
     const port = await serve(async (request, response) => {
@@ -143,7 +143,9 @@ describe('fetch to upstreams', () => {
       // A second look would lead elsewhere.
       return [{ address: asked === 1 ? '127.0.0.1' : '203.0.113.1' }]
     }
-    const reply = await createEgressFetch({ local: true, lookup })(`http://up.test:${port}/`)
+    const reply = await createEgressFetch({ local: true, timeoutMs: 10_000, lookup })(
+      `http://up.test:${port}/`,
+    )
     expect(await reply.text()).toBe(`up.test:${port}`)
     expect(asked).toBe(1)
   })
@@ -182,7 +184,9 @@ describe('fetch to upstreams', () => {
   it('refuses loopback unless local, compressed replies, and what is not an http address', async () => {
     const port = await serve((_, response) => response.setHeader('content-encoding', 'gzip').end('x'))
     const url = `http://127.0.0.1:${port}/`
-    await expect(createEgressFetch({ local: false })(url)).rejects.toMatchObject({ fault: 'misconfigured' })
+    await expect(createEgressFetch({ local: false, timeoutMs: 10_000 })(url)).rejects.toMatchObject({
+      fault: 'misconfigured',
+    })
     await expect(fetchLocal(url)).rejects.toMatchObject({ fault: 'unavailable' })
     for (const bad of [
       'file:///etc/passwd',
@@ -202,7 +206,7 @@ describe('fetch to upstreams', () => {
       fault: 'timeout',
     })
     await expect(fetchLocal('http://127.0.0.1:1/')).rejects.toMatchObject({ fault: 'unavailable' })
-    const never = createEgressFetch({ local: true, lookup: () => new Promise(() => {}) })
+    const never = createEgressFetch({ local: true, timeoutMs: 10_000, lookup: () => new Promise(() => {}) })
     await expect(never('http://x.test/', { signal: AbortSignal.abort() })).rejects.toMatchObject({
       fault: 'timeout',
     })

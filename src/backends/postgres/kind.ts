@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
 import { isId } from '../../domain/ids.ts'
-import { UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
 import { isScope } from '../../domain/scope.ts'
 import {
   type Backend,
@@ -128,7 +127,7 @@ async function issue(
  */
 async function undo(connections: Connections, settings: Config, role: string): Promise<void> {
   try {
-    await revokeRole(connections, settings, role, AbortSignal.timeout(UPSTREAM_TIMEOUT_MS))
+    await revokeRole(connections, settings, role, AbortSignal.timeout(connections.timeoutMs))
   } catch (error) {
     const detail = error instanceof BackendError ? `${role}: ${error.detail ?? error.message}` : role
     throw new BackendError('unavailable', 'A half-made role could not be dropped yet.', {
