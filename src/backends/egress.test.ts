@@ -57,12 +57,12 @@ const NEVER = [
 ]
 
 describe('the addresses of upstreams', () => {
-  it.each(FORBIDDEN)('%s is for backends marked local alone', (address) => {
+  it.each(FORBIDDEN)('permits %s only for backends marked local', (address) => {
     expect(isPermitted(address, false)).toBe(false)
     expect(isPermitted(address, true)).toBe(true)
   })
 
-  it.each(NEVER)('%s is for none', (address) => {
+  it.each(NEVER)('permits %s for no backend', (address) => {
     expect(isPermitted(address, false)).toBe(false)
     expect(isPermitted(address, true)).toBe(false)
   })
@@ -75,11 +75,11 @@ describe('the addresses of upstreams', () => {
     '2606:4700::1',
     '::ffff:10.0.0.1',
     '64:ff9b::808:808',
-  ])('%s is for all', (address) => {
+  ])('permits %s for every backend', (address) => {
     expect(isPermitted(address, false)).toBe(true)
   })
 
-  it('resolves once, and refuses a name of which one address is forbidden', async () => {
+  it('resolves once, and refuses a name with one forbidden address', async () => {
     let asked = 0
     const lookup = async () => {
       asked += 1
@@ -100,7 +100,7 @@ describe('the addresses of upstreams', () => {
     },
   )
 
-  it('says when a name has no address', async () => {
+  it('reports a name without an address', async () => {
     const none = async () => []
     await expect(resolveChecked('x.test', { local: false, lookup: none })).rejects.toMatchObject({
       fault: 'unavailable',
@@ -114,7 +114,7 @@ describe('the addresses of upstreams', () => {
 describe('fetch to upstreams', () => {
   const fetchLocal = createEgressFetch({ local: true, timeoutMs: 10_000 })
 
-  it('sends method, headers and body, and gives the reply', async () => {
+  it('sends method, headers and body, and returns the reply', async () => {
     const port = await serve(async (request, response) => {
       const parts: Buffer[] = []
       for await (const part of request) parts.push(part as Buffer)
@@ -150,7 +150,7 @@ describe('fetch to upstreams', () => {
     expect(asked).toBe(1)
   })
 
-  it('gives a reply without a body', async () => {
+  it('returns a reply without a body', async () => {
     const port = await serve((_, response) => response.writeHead(204).end())
     const reply = await fetchLocal(`http://127.0.0.1:${port}/`, { method: 'DELETE' })
     expect([reply.status, await reply.text()]).toEqual([204, ''])
@@ -166,7 +166,7 @@ describe('fetch to upstreams', () => {
     expect(visits).toBe(1)
   })
 
-  it('refuses a reply of more than 256 KiB, however it is sent, and takes one of just that', async () => {
+  it('refuses a reply over 256 KiB, however it is sent, and accepts one of exactly that size', async () => {
     const port = await serve((request, response) => {
       response.end(Buffer.alloc(262_144 + (request.url === '/more' ? 1 : 0)))
     })
@@ -181,7 +181,7 @@ describe('fetch to upstreams', () => {
     await expect(fetchLocal(`http://127.0.0.1:${endless}/`)).rejects.toMatchObject({ fault: 'unavailable' })
   })
 
-  it('refuses loopback unless local, compressed replies, and what is not an http address', async () => {
+  it('refuses loopback unless local, compressed replies, and URLs that are not http', async () => {
     const port = await serve((_, response) => response.setHeader('content-encoding', 'gzip').end('x'))
     const url = `http://127.0.0.1:${port}/`
     await expect(createEgressFetch({ local: false, timeoutMs: 10_000 })(url)).rejects.toMatchObject({
@@ -199,7 +199,7 @@ describe('fetch to upstreams', () => {
     }
   })
 
-  it('stops when its caller does, and says when nobody listens', async () => {
+  it('stops with its caller, and reports a port without a listener', async () => {
     const abort = new AbortController()
     const port = await serve(() => abort.abort())
     await expect(fetchLocal(`http://127.0.0.1:${port}/`, { signal: abort.signal })).rejects.toMatchObject({

@@ -110,7 +110,7 @@ function send(target: URL, request: Request, body: Buffer, way: Way): Promise<In
     headers: Object.fromEntries(headers),
     agent: way.agent,
     signal: way.signal,
-    // The checked address, whatever a second look into DNS would say. TLS still checks the name in the URL.
+    // The checked address: a second DNS look-up could return another one. TLS still checks the name in the URL.
     lookup: (_hostname, lookupOptions, done) => {
       if (lookupOptions.all === true) done(null, [{ address: way.address, family }])
       else done(null, way.address, family)

@@ -21,13 +21,13 @@ const signAsync = promisify(
     done: (error: Error | null, signature: Buffer) => void,
   ) => handOver(() => signWith(digest, data, key, done)),
 )
-/** So many signatures keep the pool busy while the rest of the turn is worked on. */
+/** So many signatures keep the pool busy while the rest of the event-loop iteration runs. */
 const WORTH_WAKING = 16
 let asked: (() => void)[] = []
 
 /**
- * What is to be signed in one turn of the event loop goes to the thread pool together: each handing over wakes a thread
- * that sleeps, which costs this one as much as a quarter of an issue, and those that are awake take the rest.
+ * All signatures of one event-loop iteration go to the thread pool together: each hand-over wakes a sleeping thread, which
+ * costs this one as much as a quarter of an issue, and threads that are awake take the rest.
  */
 function handOver(start: () => void): void {
   if (asked.length === 0) setImmediate(letGo)
@@ -46,7 +46,7 @@ const RSA_BITS = 2048
 export interface Signer {
   /** RFC 7517, with `kid` (RFC 7638), `use` and `alg`. */
   readonly publicJwk: Readonly<Record<string, unknown>> & { readonly kid: string }
-  /** A compact JWS of a payload that is JSON already; signed in the thread pool, so that requests go on meanwhile. */
+  /** A compact JWS of a payload that is already JSON; signed in the thread pool, so that requests continue. */
   sign(payload: string): Promise<string>
 }
 

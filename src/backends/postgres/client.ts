@@ -31,7 +31,7 @@ export async function connect(settings: Config, host: Host): Promise<Connections
       ...clientOptions(settings, host, database),
       Client: BoundedClient,
       max: database === settings.database ? MAIN_POOL : OTHER_POOL,
-      // One stays: who holds a credential may take every connection that the server has left, and must still be ended.
+      // One stays open: the holder of a credential may take every connection left, and must still be ended.
       min: database === settings.database ? 1 : 0,
       idleTimeoutMillis: IDLE_MS,
       allowExitOnIdle: true,
@@ -103,7 +103,7 @@ function caOf(settings: Config): { ca?: string } {
   return settings.ca === undefined ? {} : { ca: settings.ca }
 }
 
-/** Connects to the address that the egress rules passed; TLS goes on checking the configured name. */
+/** Connects to the address that the egress rules accepted; TLS still checks the configured name. */
 function checkedSocket(settings: Config, host: Host): Socket {
   const socket = new Socket()
   const connectTo = socket.connect.bind(socket)
@@ -120,7 +120,7 @@ function checkedSocket(settings: Config, host: Host): Socket {
 }
 
 /**
- * The client library takes in a message of any length, whoever sends it, asked or not. No reply to statements of ours is
+ * The client library accepts a message of any length from any peer, requested or not. No reply to our own statements comes
  * near the bound.
  */
 function boundReplies(connection: Connection): void {

@@ -122,8 +122,8 @@ async function issue(
 }
 
 /**
- * The role is there but its grants are not complete. Where it cannot be dropped it may not be told as refused for
- * certain, whatever refused the grants: it is `unavailable`, and who called issue revokes what `recover` names.
+ * The role exists but its grants are incomplete. If it cannot be dropped, the failure must not count as certain, even if
+ * the server refused the grants: it is `unavailable`, so that Mayfly revokes what `recover` names.
  */
 async function undo(connections: Connections, settings: Config, role: string): Promise<void> {
   try {
