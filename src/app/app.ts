@@ -189,7 +189,8 @@ function hostOf(name: string, config: Config, store: Store, log: Log): Host {
     name,
     issuer: `${config.issuer}/backends/${name}`,
     now: store.now,
-    fetch: createEgressFetch({ local: false }),
+    timeoutMs: config.upstreamTimeoutMs,
+    fetch: createEgressFetch({ local: false, timeoutMs: config.upstreamTimeoutMs }),
     resolve: (hostname, options) => resolveChecked(hostname, options),
     log: log.child({ backend: name }),
   }
