@@ -4,29 +4,22 @@ import type { CommitOptions } from '../store/engine/engine.ts'
 import type { Caller } from './caller.ts'
 import type { Core } from './context.ts'
 
-/** `StoreError` by name: core holds only the store's types. */
-export function isStoreError(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'StoreError'
-}
-
 /**
- * Commits, and turns a store that cannot be written into `store_unavailable` (or `audit_unavailable` where the
- * caller asked to issue). A refused change is the caller's to interpret.
+ * Commits. Throws `store_unavailable` when the store cannot be written, or the `code` given instead. A refused change
+ * is the caller's to interpret.
  */
 export async function commit(
   core: Pick<Core, 'store'>,
   change: Change,
-  options: CommitOptions & { code?: 'store_unavailable' | 'audit_unavailable' } = {},
+  options: CommitOptions & { code?: 'audit_unavailable' } = {},
 ): Promise<Outcome> {
   try {
     return await core.store.commit(change, options)
-  } catch (cause) {
-    if (!isStoreError(cause)) throw cause
-    throw new Problem(options.code ?? 'store_unavailable', {
-      detail: cause.message,
-      cause,
-      retryAfterSeconds: 1,
-    })
+  } catch (error) {
+    const { code } = options
+    if (code === undefined || !(error instanceof Problem) || error.code !== 'store_unavailable') throw error
+    const { detail, retryAfterSeconds = 1 } = error
+    throw new Problem(code, { cause: error, retryAfterSeconds, ...(detail === undefined ? {} : { detail }) })
   }
 }
 

@@ -181,7 +181,9 @@ describe('PostgreSQL that fails', () => {
     const witnessed: Change = [{ op: 'invalidate' }, proof('a'), { op: 'insert', table: 'audit', row: entry }]
     expect(await engine.commit(witnessed)).toEqual({ done: true })
     isArmed = true
-    await expect(engine.commit([{ op: 'invalidate' }, proof('b')])).rejects.toThrow('cannot be reached')
+    await expect(engine.commit([{ op: 'invalidate' }, proof('b')])).rejects.toMatchObject({
+      detail: 'the database cannot be reached',
+    })
     const found = await admin.query("SELECT id FROM used_proofs WHERE id IN ('a', 'b') ORDER BY id")
     expect(found.rows).toEqual([{ id: 'a' }, { id: 'b' }])
     await engine.close()
@@ -193,7 +195,7 @@ describe('PostgreSQL that fails', () => {
     const commit = () => engine.commit([{ op: 'insert', table: 'audit', row: auditRow() }])
     await admin.query(`ALTER DATABASE ${database.name} SET default_transaction_read_only = on`)
     await endSessions()
-    await expect(commit()).rejects.toThrow('cannot be written')
+    await expect(commit()).rejects.toMatchObject({ detail: 'the database cannot be written' })
     expect(engine.trouble()).toBe('the database cannot be written')
     await admin.query(`ALTER DATABASE ${database.name} RESET default_transaction_read_only`)
     await endSessions()

@@ -3,7 +3,7 @@ import { nameKey } from '../../domain/agent.ts'
 import { parseDuration } from '../../domain/duration.ts'
 import { isId, lowestBodyAt } from '../../domain/ids.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
-import { invalid, Problem } from '../../domain/problems.ts'
+import { invalid } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
 import type { AuditRow } from '../../store/schema/rows.ts'
 import type { AuditFilter } from '../../store/tables/audit/filter.ts'
@@ -50,17 +50,9 @@ export async function queryAudit(
     filter.agentId = caller.agentId
   }
   const limit = question.limit ?? DEFAULT_PAGE
-  const rows = await readRows(core, filter, limit + 1)
+  const rows = await core.store.audit.query(filter, limit + 1)
   const entries = rows.slice(0, limit)
   return { entries, nextCursor: rows.length > limit ? entries.at(-1)?.id : undefined }
-}
-
-async function readRows(core: Pick<Core, 'store'>, filter: AuditFilter, limit: number): Promise<AuditRow[]> {
-  try {
-    return await core.store.audit.query(filter, limit)
-  } catch (cause) {
-    throw new Problem('store_unavailable', { cause, retryAfterSeconds: 1 })
-  }
 }
 
 /** Undefined: nothing can match. `ownName` is that of an agent that sees no entries but its own. */

@@ -1,7 +1,6 @@
 import { Problem } from '../../domain/problems.ts'
 import { covers } from '../../domain/scope.ts'
 import type { AgentCaller, Caller, Origin } from '../caller.ts'
-import { isStoreError } from '../commit.ts'
 import type { Core } from '../context.ts'
 
 type Parts = Pick<Core, 'store' | 'callers' | 'denials' | 'lastUse' | 'meter'>
@@ -23,9 +22,7 @@ export function authenticate(
   const generation = core.store.generation()
   if (typeof generation !== 'number') return awaited(core, bearer, generation, origin)
   const found = core.callers.find(bearer, generation)
-  return isPromise(found)
-    ? found.then((caller) => accept(core, caller, origin), asProblem)
-    : accept(core, found, origin)
+  return isPromise(found) ? found.then((caller) => accept(core, caller, origin)) : accept(core, found, origin)
 }
 
 async function awaited(
@@ -34,11 +31,7 @@ async function awaited(
   generation: Promise<number>,
   origin: Origin,
 ): Promise<AgentCaller> {
-  try {
-    return accept(core, await core.callers.find(bearer, await generation), origin)
-  } catch (error) {
-    return asProblem(error)
-  }
+  return accept(core, await core.callers.find(bearer, await generation), origin)
 }
 
 function accept(core: Parts, caller: AgentCaller | undefined, origin: Origin): AgentCaller {
@@ -54,12 +47,6 @@ function refuse(core: Parts, origin: Origin): Problem {
     message: 'The token is not valid: it is unknown, expired or revoked.',
     invalidToken: true,
   })
-}
-
-function asProblem(error: unknown): never {
-  if (isStoreError(error))
-    throw new Problem('store_unavailable', { cause: error, detail: error.message, retryAfterSeconds: 1 })
-  throw error
 }
 
 function isPromise<T>(value: T | Promise<T>): value is Promise<T> {

@@ -3,7 +3,7 @@ import type { Change, Outcome } from '../engine/change.ts'
 import type { CommitStats } from '../engine/engine.ts'
 import { requireStorable } from '../engine/run.ts'
 import { StoreError } from '../errors.ts'
-import { asError, isFaultOfStatement, isRetryable, isSpent, isUnreachable, toStoreError } from './errors.ts'
+import { asError, isRetryable, isSpent, isUnreachable, toStoreError } from './errors.ts'
 import { findCommitted } from './lost-commit.ts'
 import { isMergeable, Merger } from './merge.ts'
 import { pidOf } from './requirements.ts'
@@ -198,10 +198,9 @@ export class CommitQueue {
   #fail(batch: readonly Waiting[], cause: unknown): void {
     const error = toStoreError(cause, 'written')
     for (const one of batch) one.reject(error)
-    // The store is well if it was only this change that it cannot execute.
-    if (isFaultOfStatement(cause)) return
-    this.#trouble = error.message
-    this.#options.onTrouble?.(error.message, cause)
+    if (!(error instanceof StoreError)) return
+    this.#trouble = error.detail
+    this.#options.onTrouble?.(error.detail, cause)
   }
 
   #count(changes: number): void {

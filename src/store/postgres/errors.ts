@@ -63,9 +63,9 @@ export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
 }
 
-/** The error that callers of the store get. */
-export function toStoreError(cause: unknown, failed: 'read' | 'written'): StoreError {
-  if (cause instanceof StoreError) return cause
+/** The error that callers of the store get. A bug of ours stays as it is. */
+export function toStoreError(cause: unknown, failed: 'read' | 'written'): Error {
+  if (cause instanceof Error && isFaultOfStatement(cause)) return cause
   const what = isUnreachable(cause) ? 'the database cannot be reached' : `the database cannot be ${failed}`
   return new StoreError(what, { cause })
 }

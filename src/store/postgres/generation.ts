@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { StoreError } from '../errors.ts'
 import { toStoreError } from './errors.ts'
 
 const POLL_EVERY_MS = 1_000
@@ -54,7 +55,7 @@ export async function pollGeneration(pool: pg.Pool, onAnswer: () => void): Promi
       return stored + added
     } catch (cause) {
       const error = toStoreError(cause, 'read')
-      failed = error.message
+      failed = error instanceof StoreError ? error.detail : error.message
       throw error
     }
   }

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { IntrospectForm, IntrospectReply, RevokeForm, TokenForm, TokenReply } from '../../../api/oauth.ts'
-import { isStoreError } from '../../../core/commit.ts'
 import { authenticateClient, type OAuthCore } from '../../../core/oauth/authenticate-client.ts'
 import type { PresentedClient } from '../../../core/oauth/client-attempt.ts'
 import { createClients } from '../../../core/oauth/clients.ts'
@@ -106,11 +105,6 @@ async function inOAuthTerms<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (cause) {
     if (cause instanceof OAuthRefusal) throw new OAuthProblem(cause.code, cause.message, { cause })
-    if (isStoreError(cause))
-      throw new OAuthProblem('temporarily_unavailable', 'The store cannot be reached; try again.', {
-        cause,
-        retryAfterSeconds: 1,
-      })
     throw cause
   }
 }
