@@ -1,32 +1,25 @@
 import { Problem } from '../domain/problems.ts'
 import type { Change, Outcome, Step } from '../store/engine/change.ts'
 import type { CommitOptions } from '../store/engine/engine.ts'
-import { StoreError } from '../store/errors.ts'
 import type { Caller } from './caller.ts'
 import type { Core } from './context.ts'
 
-export function isStoreError(error: unknown): error is StoreError {
-  return error instanceof StoreError
-}
-
 /**
- * Commits. Throws `store_unavailable` when the store cannot be written (`audit_unavailable` for an issue). The caller
+ * Commits. Throws `store_unavailable` when the store cannot be written, or the `code` given instead. The caller
  * interprets a refused change.
  */
 export async function commit(
   core: Pick<Core, 'store'>,
   change: Change,
-  options: CommitOptions & { code?: 'store_unavailable' | 'audit_unavailable' } = {},
+  options: CommitOptions & { code?: 'audit_unavailable' } = {},
 ): Promise<Outcome> {
   try {
     return await core.store.commit(change, options)
-  } catch (cause) {
-    if (!isStoreError(cause)) throw cause
-    throw new Problem(options.code ?? 'store_unavailable', {
-      detail: cause.message,
-      cause,
-      retryAfterSeconds: 1,
-    })
+  } catch (error) {
+    const { code } = options
+    if (code === undefined || !(error instanceof Problem) || error.code !== 'store_unavailable') throw error
+    const { detail, retryAfterSeconds = 1 } = error
+    throw new Problem(code, { cause: error, retryAfterSeconds, ...(detail === undefined ? {} : { detail }) })
   }
 }
 

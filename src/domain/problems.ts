@@ -55,7 +55,7 @@ export interface ProblemOptions {
 
 /** An answer of 4xx or 5xx that was foreseen: what it says may be shown to the caller. */
 export class Problem extends Error {
-  override readonly name = 'Problem'
+  override readonly name: string = 'Problem'
   readonly code: ProblemCode
   readonly status: number
   readonly detail: string | undefined

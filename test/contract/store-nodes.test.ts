@@ -160,12 +160,42 @@ describe('PostgreSQL that fails', () => {
     await engine.close()
   })
 
+  test('a lost COMMIT is found by its audit entry; without one it is not acknowledged', async () => {
+    let isArmed = false
+    const proxy = await startPostgresProxy(server, undefined, 0, (answer) => {
+      if (!isArmed || !answer.includes('COMMIT\0')) return answer
+      isArmed = false
+      proxy.interrupt((client) => client.destroy())
+      return Buffer.alloc(0)
+    })
+    const url = new URL(database.url)
+    url.port = String(proxy.port)
+    const engine = await openPostgres({ url: url.href })
+    const proof = (id: string): Step => ({
+      op: 'insert',
+      table: 'used_proofs',
+      row: { id, expires_at: T0 },
+    })
+    const entry = auditRow()
+    isArmed = true
+    const witnessed: Change = [{ op: 'invalidate' }, proof('a'), { op: 'insert', table: 'audit', row: entry }]
+    expect(await engine.commit(witnessed)).toEqual({ done: true })
+    isArmed = true
+    await expect(engine.commit([{ op: 'invalidate' }, proof('b')])).rejects.toMatchObject({
+      detail: 'the database cannot be reached',
+    })
+    const found = await admin.query("SELECT id FROM used_proofs WHERE id IN ('a', 'b') ORDER BY id")
+    expect(found.rows).toEqual([{ id: 'a' }, { id: 'b' }])
+    await engine.close()
+    await proxy.close()
+  })
+
   test('trouble ends by itself when the database takes writes again', async () => {
     const engine = await openPostgres({ url: database.url })
     const commit = () => engine.commit([{ op: 'insert', table: 'audit', row: auditRow() }])
     await admin.query(`ALTER DATABASE ${database.name} SET default_transaction_read_only = on`)
     await endSessions()
-    await expect(commit()).rejects.toThrow('cannot be written')
+    await expect(commit()).rejects.toMatchObject({ detail: 'the database cannot be written' })
     expect(engine.trouble()).toBe('the database cannot be written')
     await admin.query(`ALTER DATABASE ${database.name} RESET default_transaction_read_only`)
     await endSessions()
@@ -199,6 +229,21 @@ describe('PostgreSQL that fails', () => {
     await admin.query(`ALTER DATABASE ${database.name} RESET synchronous_commit`)
   })
 
+  test('refuses a server older than PostgreSQL 15', async () => {
+    const version = Buffer.from(String(server.version))
+    const aged = await startPostgresProxy(server, undefined, 0, (answer) => {
+      const at = answer.indexOf(version)
+      if (at >= 0) answer.write('140025', at)
+      return answer
+    })
+    const url = new URL(database.url)
+    url.port = String(aged.port)
+    await expect(openPostgres({ url: url.href })).rejects.toThrow(
+      'runs PostgreSQL 14, and Mayfly needs 15 or later',
+    )
+    await aged.close()
+  })
+
   test('a pooler is refused: one that takes no time-outs, and one that gives sessions a number of its own', async () => {
     // As pgbouncer does without and with ignore_startup_parameters.
     const refusing = await startPostgresScript((socket) => {
@@ -216,7 +261,7 @@ describe('PostgreSQL that fails', () => {
     for (const { port } of [refusing, numbering]) {
       const url = new URL(database.url)
       url.port = String(port)
-      await expect(openPostgres({ url: url.href })).rejects.toThrow('reached through a pooler')
+      await expect(openPostgres({ url: url.href })).rejects.toThrow('leads to a connection pooler')
     }
     refusing.close()
     await numbering.close()

@@ -139,7 +139,7 @@ describe('the SQLite file', () => {
     const answers = await Promise.allSettled(commits)
     // Two batches of 32 went to the writer at once; 4,096 waited.
     expect(answers.filter((one) => one.status === 'fulfilled')).toHaveLength(4_160)
-    expect(answers.at(-1)).toMatchObject({ reason: { message: 'too many changes are waiting' } })
+    expect(answers.at(-1)).toMatchObject({ reason: { detail: 'too many changes are waiting' } })
     expect(engine.stats).toEqual({ commits: 18, changes: 4_160, largestBatch: 256 })
   })
 

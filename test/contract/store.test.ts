@@ -173,6 +173,8 @@ describe.each(DIALECTS)('the store on %s', (dialect) => {
     const end = closing.close()
     expect(new Set((await Promise.all(queued)).map((one) => one.done))).toEqual(new Set([true]))
     await end
-    await expect(closing.store.commit([insert('audit', auditRow())])).rejects.toThrow('closed')
+    await expect(closing.store.commit([insert('audit', auditRow())])).rejects.toMatchObject({
+      detail: 'the store is closed',
+    })
   })
 })

@@ -23,7 +23,7 @@ async function commitAll(ids: readonly string[], urgent: boolean, bytes: number)
     return engine.commit([{ op: 'insert', table: 'audit', row }], { urgent })
   })
   const answers = await Promise.allSettled(working)
-  return answers.map((one) => (one.status === 'fulfilled' ? String(one.value.done) : one.reason.message))
+  return answers.map((one) => (one.status === 'fulfilled' ? String(one.value.done) : one.reason.detail))
 }
 
 async function answer(command: Command): Promise<object> {

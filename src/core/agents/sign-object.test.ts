@@ -46,7 +46,7 @@ test('signs although the agent is changed meanwhile', async () => {
 test('gives no signature that cannot be recorded', async () => {
   const store = {
     ...world.core.store,
-    commit: () => Promise.reject(new StoreError('disk')),
+    commit: () => Promise.reject(new StoreError('the disk is full')),
   }
   await expect(signObject({ ...world.core, store }, caller, { data }, ORIGIN)).rejects.toMatchObject({
     code: 'audit_unavailable',

@@ -1,6 +1,5 @@
 import type { ErrorObject } from 'ajv'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isStoreError } from '../../core/commit.ts'
 import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem, type ProblemCode } from '../../domain/problems.ts'
 import { oauthChallenge, oauthErrorBody, toOAuthProblem } from './oauth-problem.ts'
@@ -82,10 +81,6 @@ function toProblem(
   request: FastifyRequest,
 ): { problem: Problem | OAuthProblem; foreseen: boolean } {
   if (error instanceof Problem || error instanceof OAuthProblem) return { problem: error, foreseen: true }
-  if (isStoreError(error)) {
-    const options = { cause: error, detail: error.message, retryAfterSeconds: 1 }
-    return { problem: new Problem('store_unavailable', options), foreseen: true }
-  }
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
   const known = typeof code === 'string' && Object.hasOwn(FRAMEWORK, code) ? FRAMEWORK[code] : undefined
   if (known !== undefined) {

@@ -3,84 +3,67 @@ import type { Change, Outcome } from '../engine/change.ts'
 import type { CommitStats } from '../engine/engine.ts'
 import { requireStorable } from '../engine/run.ts'
 import { StoreError } from '../errors.ts'
-import { asError, isFaultOfChange, isRetryable, isSpent, unreachable } from './errors.ts'
-import { pidOf, readBack } from './lost-commit.ts'
-import { isMergeable, mergeChanges } from './merge.ts'
+import { asError, isRetryable, isSpent, isUnreachable, toStoreError } from './errors.ts'
+import { findCommitted } from './lost-commit.ts'
+import { isMergeable, Merger } from './merge.ts'
+import { pidOf } from './requirements.ts'
 import { runTransaction } from './transaction.ts'
 
 const MAX_BATCH = 512
 const MAX_QUEUE = 4_096
-/** Merged statements under way at once: while one syncs, the next fills. */
-const MERGE_LANES = 2
-/** Changes with their own transaction under way at once. */
-const SINGLE_LANES = 4
-/** Connections that the lanes can use at once. */
-export const LANES = MERGE_LANES + SINGLE_LANES
-const TRIES = 5
+/** Merged statements at once: while one syncs, the next fills. */
+const MAX_MERGED = 2
+/** Changes with a transaction of their own at once. */
+const MAX_SINGLE = 4
+/** Connections that the queue can use at once. */
+export const COMMIT_CONNECTIONS = MAX_MERGED + MAX_SINGLE
+const MAX_RETRIES = 5
 const TRIAL =
   "INSERT INTO meta (key, value) VALUES ('trial', '') ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 interface Waiting {
   readonly change: Change
-  tries: number
+  retries: number
   resolve(outcome: Outcome): void
   reject(error: Error): void
 }
 
-export interface LaneOptions {
-  /** Sessions of this node carry this name, and no others do. */
+export interface CommitQueueOptions {
+  /** The application name of this node's sessions, which no other node uses. */
   application: string
   onTrouble?: ((what: string, error: unknown) => void) | undefined
 }
 
-/** The queues of changes of one node, and the few connections that work them off. */
-export class Lanes {
+/**
+ * The changes of one node that wait to be committed. Changes that only guard and insert are merged, a batch into one
+ * statement; every other change has a transaction of its own.
+ */
+export class CommitQueue {
   readonly stats: CommitStats = { commits: 0, changes: 0, largestBatch: 0 }
   readonly #pool: pg.Pool
-  readonly #options: LaneOptions
-  readonly #merging: Waiting[] = []
+  readonly #options: CommitQueueOptions
+  readonly #merger = new Merger()
+  readonly #mergeable: Waiting[] = []
   readonly #single: Waiting[] = []
-  readonly #underWay = new Set<Promise<void>>()
-  #merges = 0
-  #singles = 0
-  #scheduled = false
-  #closed = false
+  readonly #running = new Set<Promise<void>>()
+  #mergedRunning = 0
+  #singleRunning = 0
+  #isScheduled = false
+  #isClosed = false
   #trouble: string | undefined
 
-  constructor(pool: pg.Pool, options: LaneOptions) {
+  constructor(pool: pg.Pool, options: CommitQueueOptions) {
     this.#pool = pool
     this.#options = options
-  }
-
-  commit = async (change: Change): Promise<Outcome> => {
-    requireStorable(change)
-    if (this.#closed) throw new StoreError('the store is closed')
-    if (this.#merging.length + this.#single.length >= MAX_QUEUE) {
-      throw new StoreError('too many changes are waiting')
-    }
-    return new Promise((resolve, reject) => {
-      const queue = isMergeable(change) ? this.#merging : this.#single
-      queue.push({ change, tries: 0, resolve, reject })
-      if (this.#scheduled) return
-      this.#scheduled = true
-      setImmediate(() => this.#pump())
-    })
   }
 
   trouble(): string | undefined {
     return this.#trouble
   }
 
-  /** Turns new changes away, and resolves when nothing is queued or under way. */
-  async drain(): Promise<void> {
-    this.#closed = true
-    this.#pump()
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
-  }
-
-  /** While in trouble no traffic may come that would show its end: a write for a trial does. */
+  /** While in trouble nothing may come that would show its end, so try a write. */
   async probe(): Promise<void> {
-    if (this.#trouble === undefined || this.#closed) return
+    if (this.#trouble === undefined || this.#isClosed) return
     await this.#pool.query(TRIAL).then(
       () => {
         this.#trouble = undefined
@@ -89,39 +72,64 @@ export class Lanes {
     )
   }
 
-  #pump(): void {
-    this.#scheduled = false
-    while (this.#merging.length > 0 && this.#merges < MERGE_LANES) {
-      this.#merges += 1
-      const batch = this.#merging.splice(0, MAX_BATCH)
-      this.#start(this.#runMerged(batch), () => {
-        this.#merges -= 1
+  // Queue.
+
+  commit = async (change: Change): Promise<Outcome> => {
+    requireStorable(change)
+    if (this.#isClosed) throw new StoreError('the store is closed')
+    if (this.#mergeable.length + this.#single.length >= MAX_QUEUE)
+      throw new StoreError('too many changes are waiting')
+    return new Promise((resolve, reject) => {
+      const queue = isMergeable(change) ? this.#mergeable : this.#single
+      queue.push({ change, retries: 0, resolve, reject })
+      if (this.#isScheduled) return
+      this.#isScheduled = true
+      setImmediate(() => this.#startWork())
+    })
+  }
+
+  /** Refuses new changes, and resolves when none is queued or running. */
+  async drain(): Promise<void> {
+    this.#isClosed = true
+    this.#startWork()
+    while (this.#running.size > 0) await Promise.all(this.#running)
+  }
+
+  // Batch and write.
+
+  #startWork(): void {
+    this.#isScheduled = false
+    while (this.#mergeable.length > 0 && this.#mergedRunning < MAX_MERGED) {
+      this.#mergedRunning += 1
+      const batch = this.#mergeable.splice(0, MAX_BATCH)
+      this.#track(this.#runMerged(batch), () => {
+        this.#mergedRunning -= 1
       })
     }
-    while (this.#single.length > 0 && this.#singles < SINGLE_LANES) {
-      const [one] = this.#single.splice(0, 1)
+    while (this.#singleRunning < MAX_SINGLE) {
+      const one = this.#single.shift()
       if (one === undefined) break
-      this.#singles += 1
-      this.#start(this.#runSingle(one), () => {
-        this.#singles -= 1
+      this.#singleRunning += 1
+      this.#track(this.#runSingle(one), () => {
+        this.#singleRunning -= 1
       })
     }
   }
 
-  #start(work: Promise<void>, end: () => void): void {
+  #track(work: Promise<void>, onEnd: () => void): void {
     const tracked = work.finally(() => {
-      this.#underWay.delete(tracked)
-      end()
-      this.#pump()
+      this.#running.delete(tracked)
+      onEnd()
+      this.#startWork()
     })
-    this.#underWay.add(tracked)
+    this.#running.add(tracked)
   }
 
   async #runMerged(batch: readonly Waiting[]): Promise<void> {
     const client = await this.#connect(batch)
     if (client === undefined) return
     try {
-      const answer = await client.query(mergeChanges(batch.map((one) => one.change)))
+      const answer = await client.query(this.#merger.merge(batch.map((one) => one.change)))
       client.release()
       const refused = new Map((answer.rows as { n: number; step: number }[]).map((row) => [row.n, row.step]))
       this.#count(batch.length)
@@ -130,9 +138,9 @@ export class Lanes {
         one.resolve(step === undefined ? { done: true } : { done: false, step, reason: 'guard' })
       }
     } catch (error) {
-      const lost = unreachable(error)
       client.release(isSpent(error) ? asError(error) : undefined)
-      if (lost) await this.#settleUnknown(pidOf(client), batch, error)
+      if (isUnreachable(error)) await this.#resolveLost(client, batch, error)
+      // One of them spoilt the statement: each has a transaction of its own now.
       else this.#single.push(...batch)
     }
   }
@@ -148,51 +156,51 @@ export class Lanes {
         one.resolve(ended.outcome)
         return
       }
-      await giveBack(client, ended.failed)
-      const lost = unreachable(ended.failed)
-      if (lost && ended.committing) return this.#settleUnknown(pidOf(client), [one], ended.failed)
-      if ((lost || isRetryable(ended.failed)) && one.tries < TRIES) one.tries += 1
-      else return this.#refuse(one, ended.failed)
+      const { failed, committing } = ended
+      await giveBack(client, failed)
+      const isLost = isUnreachable(failed)
+      if (isLost && committing) return this.#resolveLost(client, [one], failed)
+      if (one.retries === MAX_RETRIES || !(isLost || isRetryable(failed))) return this.#fail([one], failed)
+      one.retries += 1
     }
   }
 
-  /** Rejects all of them where there is no connection: nothing had been sent. */
+  /** Fails the batch when there is no connection: nothing has been sent. */
   async #connect(batch: readonly Waiting[]): Promise<pg.PoolClient | undefined> {
     try {
       return await this.#pool.connect()
     } catch (error) {
-      this.#fail(batch, 'the database cannot be reached', error)
+      this.#fail(batch, error)
       return undefined
     }
   }
 
-  /** Who was not kept is tried again, on its own; who cannot be asked after is not acknowledged. */
-  async #settleUnknown(pid: number | undefined, batch: readonly Waiting[], error: unknown): Promise<void> {
+  // Recover after a failure.
+
+  /** Retry uncommitted changes one by one; fail those whose outcome is unknown. */
+  async #resolveLost(client: pg.PoolClient, batch: readonly Waiting[], error: unknown): Promise<void> {
+    const session = { pid: pidOf(client), application: this.#options.application }
     try {
-      const { application } = this.#options
       const changes = batch.map((one) => one.change)
-      const verdicts = await readBack(this.#pool, { pid, application }, changes)
+      const committed = await findCommitted(this.#pool, session, changes)
       for (const [index, one] of batch.entries()) {
-        if (verdicts[index] === true) one.resolve({ done: true })
-        else if (verdicts[index] === false && one.tries < TRIES) {
-          one.tries += 1
+        if (committed[index] === true) one.resolve({ done: true })
+        else if (committed[index] === false && one.retries < MAX_RETRIES) {
+          one.retries += 1
           this.#single.push(one)
-        } else this.#fail([one], 'the connection to the database was lost', error)
+        } else this.#fail([one], error)
       }
     } catch {
-      this.#fail(batch, 'the database cannot be reached', error)
+      this.#fail(batch, error)
     }
   }
 
-  #refuse(one: Waiting, cause: unknown): void {
-    if (isFaultOfChange(cause)) one.reject(new StoreError('a change cannot be executed', { cause }))
-    else this.#fail([one], 'the database cannot be written', cause)
-  }
-
-  #fail(batch: readonly Waiting[], what: string, cause: unknown): void {
-    this.#trouble = what
-    for (const one of batch) one.reject(new StoreError(what, { cause }))
-    this.#options.onTrouble?.(what, cause)
+  #fail(batch: readonly Waiting[], cause: unknown): void {
+    const error = toStoreError(cause, 'written')
+    for (const one of batch) one.reject(error)
+    if (!(error instanceof StoreError)) return
+    this.#trouble = error.detail
+    this.#options.onTrouble?.(error.detail, cause)
   }
 
   #count(changes: number): void {
@@ -203,7 +211,7 @@ export class Lanes {
   }
 }
 
-/** Out of its transaction; a connection that cannot leave it is closed. */
+/** Ends the transaction. A connection that cannot do that is closed. */
 async function giveBack(client: pg.PoolClient, failed: unknown): Promise<void> {
   if (isSpent(failed)) {
     client.release(asError(failed))

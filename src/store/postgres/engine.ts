@@ -3,16 +3,17 @@ import pg from 'pg'
 import { createBuilder, placeholders } from '../engine/compile.ts'
 import type { Engine } from '../engine/engine.ts'
 import { asValue } from '../engine/run.ts'
-import { StoreError } from '../errors.ts'
 import { migrate } from '../schema/migrate.ts'
-import { LANES, Lanes } from './commit-queue.ts'
-import { createPulse } from './generation.ts'
-import { migratable, refusePooler, refuseWeakSettings } from './schema.ts'
+import { COMMIT_CONNECTIONS, CommitQueue } from './commit-queue.ts'
+import { toStoreError } from './errors.ts'
+import { pollGeneration } from './generation.ts'
+import { migratable } from './migrate.ts'
+import { requireUsableServer } from './requirements.ts'
 
 const INT8 = 20
-/** Of one node: the lanes' own, one for the pulse, and the rest for reading, so that none waits for another. */
+/** Connections of one node: one polls the generation, the commit queue has its own, and the rest read. */
 const CONNECTIONS = 12
-const FEWEST_READERS = 2
+const MIN_READERS = 2
 
 export interface PostgresOptions {
   url: string
@@ -21,69 +22,66 @@ export interface PostgresOptions {
   onTrouble?: (what: string, error: unknown) => void
 }
 
-const parsers = new pg.TypeOverrides()
-parsers.setTypeParser(INT8, Number)
-let hotNames = 0
-
-/** Many equal nodes may open the same database. */
+/** Any number of equal nodes may open the same database. */
 export async function openPostgres(options: PostgresOptions): Promise<Engine> {
   const application = `mayfly ${randomBytes(6).toString('hex')}`
-  const readers = Math.max(FEWEST_READERS, (options.connections ?? CONNECTIONS) - LANES - 1)
-  const [reading, writing, beating] = [readers, LANES, 1].map((size) =>
-    createPool(options, application, size),
-  )
-  if (reading === undefined || writing === undefined || beating === undefined) throw new Error('unreachable')
-  const end = () => Promise.all([reading, writing, beating].map((pool) => pool.end()))
+  const readers = Math.max(MIN_READERS, (options.connections ?? CONNECTIONS) - COMMIT_CONNECTIONS - 1)
+  const readPool = createPool(options, application, readers)
+  const writePool = createPool(options, application, COMMIT_CONNECTIONS)
+  const pollPool = createPool(options, application, 1)
+  const endPools = () => Promise.all([readPool, writePool, pollPool].map((pool) => pool.end()))
   try {
-    await refusePooler(writing)
-    await refuseWeakSettings(writing)
-    await migrate(migratable(writing))
-    const lanes = new Lanes(writing, { application, onTrouble: options.onTrouble })
-    const pulse = await createPulse(beating, () => void lanes.probe())
+    await requireUsableServer(writePool)
+    await migrate(migratable(writePool))
+    const queue = new CommitQueue(writePool, { application, onTrouble: options.onTrouble })
+    const poll = await pollGeneration(pollPool, () => void queue.probe())
+    let prepared = 0
     return {
       dialect: 'postgres',
       build: createBuilder('postgres'),
-      stats: lanes.stats,
+      stats: queue.stats,
       read: async <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
         const { sql, parameters } = query.compile()
-        return rows<R>(reading, { text: sql, values: parameters.map(asValue) })
+        return read<R>(readPool, { text: sql, values: parameters.map(asValue) })
       },
       prepare: <R>(sql: string) => {
         const text = placeholders('postgres', sql)
-        hotNames += 1
-        const name = `hot:${hotNames}`
-        return (params) => rows<R>(reading, { name, text, values: [...params] })
+        prepared += 1
+        const name = `hot:${prepared}`
+        return (params) => read<R>(readPool, { name, text, values: [...params] })
       },
-      commit: lanes.commit,
-      generation: pulse.generation,
-      now: pulse.now,
-      trouble: () => lanes.trouble() ?? pulse.trouble(),
+      commit: queue.commit,
+      generation: poll.generation,
+      now: poll.now,
+      trouble: () => queue.trouble() ?? poll.trouble(),
       close: async () => {
-        await lanes.drain()
-        pulse.stop()
-        await end()
+        await queue.drain()
+        poll.stop()
+        await endPools()
       },
     }
   } catch (error) {
-    await end()
+    await endPools()
     throw error
   }
 }
 
 function createPool(options: PostgresOptions, application: string, max: number): pg.Pool {
+  const types = new pg.TypeOverrides()
+  types.setTypeParser(INT8, Number)
   const pool = new pg.Pool({
     connectionString: options.url,
     max,
-    types: parsers,
+    types,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,
     statement_timeout: 10_000,
     lock_timeout: 5_000,
     idle_in_transaction_session_timeout: 10_000,
-    // Longer than the server's own: it is for a server that has gone silent.
+    // For a server that has gone silent, so longer than its own time-out.
     query_timeout: 15_000,
     keepAlive: true,
-    // Our statements read by index and little; where one looks dear to the planner, compiling it takes longer than it does.
+    // Our statements read few rows by index. When the planner overestimates one, JIT takes longer than running it.
     options: '-c jit=off',
     application_name: application,
   })
@@ -92,10 +90,10 @@ function createPool(options: PostgresOptions, application: string, max: number):
   return pool
 }
 
-async function rows<R>(pool: pg.Pool, query: pg.QueryConfig): Promise<R[]> {
+async function read<R>(pool: pg.Pool, query: pg.QueryConfig): Promise<R[]> {
   try {
     return (await pool.query(query)).rows as R[]
-  } catch (cause) {
-    throw new StoreError('the database cannot be read', { cause })
+  } catch (error) {
+    throw toStoreError(error, 'read')
   }
 }

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../../../test/support/postgres.ts'
-import { createPulse } from './generation.ts'
+import { pollGeneration } from './generation.ts'
 
 let server: TestPostgres
 let database: TestDatabase
@@ -48,17 +48,17 @@ function holdAnswers() {
 
 it('gives nobody the answer to a question from before they asked', async () => {
   const { held, shut, answered, letThrough } = holdAnswers()
-  const pulse = await createPulse(held, () => undefined)
+  const poll = await pollGeneration(held, () => undefined)
   try {
     shut()
-    const early = pulse.generation()
+    const early = poll.generation()
     await answered
     await pool.query("UPDATE meta SET value = '8'")
-    const late = [pulse.generation(), pulse.generation()]
+    const late = [poll.generation(), poll.generation()]
     letThrough()
     expect(await early).toBe(7)
     expect(await Promise.all(late)).toEqual([8, 8])
   } finally {
-    pulse.stop()
+    poll.stop()
   }
 })

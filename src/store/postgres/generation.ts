@@ -1,37 +1,38 @@
 import type pg from 'pg'
 import { StoreError } from '../errors.ts'
-import { unreachable } from './errors.ts'
+import { toStoreError } from './errors.ts'
 
-const BEAT_MS = 1_000
+const POLL_EVERY_MS = 1_000
 const QUERY = {
-  name: 'pulse',
+  name: 'generation',
   text: "SELECT value::bigint AS generation, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at FROM meta WHERE key = 'generation'",
 }
 
-export interface Pulse {
+export interface GenerationPoll {
   generation(): Promise<number>
+  /** The database's clock, in epoch ms. */
   now(): number
   trouble(): string | undefined
   stop(): void
 }
 
 /**
- * The generation and the clock in one tiny query, shared by all who ask in the same moment, on a connection of
- * its own. A caller is given only an answer whose query began after it asked: what another node changed before
- * that is seen. `onBeat` is called once a second after an answer.
+ * Reads the generation and the clock in one small query on a connection of its own. Callers that ask at the same
+ * moment share a query, but only one that starts after they asked, so that they see what another node committed
+ * before. Polls once a second by itself and calls `onAnswer` after each such answer.
  */
-export async function createPulse(pool: pg.Pool, onBeat: () => void): Promise<Pulse> {
+export async function pollGeneration(pool: pg.Pool, onAnswer: () => void): Promise<GenerationPoll> {
   let next: Promise<number> | undefined
   let running: Promise<unknown> = Promise.resolve()
-  /** Epoch ms of the database at zero of our monotonic clock: a step of our own wall clock moves nothing. */
+  /** The database's clock when our monotonic clock read zero, so that setting our wall clock changes nothing. */
   let origin = 0
   let latest = 0
-  /** As it was last read, and how much is added to it. */
+  /** The generation as last read, and how much we add to it. */
   let stored = 0
   let added = 0
   let failed: string | undefined
 
-  async function beat(): Promise<number> {
+  async function ask(): Promise<number> {
     try {
       const client = await pool.connect()
       const sent = performance.now()
@@ -48,21 +49,22 @@ export async function createPulse(pool: pg.Pool, onBeat: () => void): Promise<Pu
       const row = answer.rows[0] as { generation: number; at: number }
       origin = row.at - (sent + performance.now()) / 2
       failed = undefined
-      // A replica that had not got all took over, or a backup was restored: what is cached is from a future that is gone.
+      // A lagging replica took over, or a backup was restored: our caches hold changes that were lost. Go on upwards.
       if (row.generation < stored) added += stored - row.generation + 1
       stored = row.generation
       return stored + added
     } catch (cause) {
-      failed = unreachable(cause) ? 'the database cannot be reached' : 'the database cannot be read'
-      throw new StoreError(failed, { cause })
+      const error = toStoreError(cause, 'read')
+      failed = error instanceof StoreError ? error.detail : error.message
+      throw error
     }
   }
 
   function start(): Promise<number> {
     next = undefined
-    const beating = beat()
-    running = beating.catch(() => undefined)
-    return beating
+    const asking = ask()
+    running = asking.catch(() => undefined)
+    return asking
   }
 
   function generation(): Promise<number> {
@@ -71,7 +73,7 @@ export async function createPulse(pool: pg.Pool, onBeat: () => void): Promise<Pu
   }
 
   await generation()
-  const timer = setInterval(() => void generation().then(onBeat, () => undefined), BEAT_MS).unref()
+  const timer = setInterval(() => void generation().then(onAnswer, () => undefined), POLL_EVERY_MS).unref()
   return {
     generation,
     now: () => {

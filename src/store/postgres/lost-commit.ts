@@ -1,41 +1,31 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Change } from '../engine/change.ts'
-import type { Table } from '../schema/rows.ts'
 
-/** Tables whose key is minted for the one row: finding it proves that this very change was kept. */
-const WITNESSES: Partial<Record<Table, string>> = {
-  audit: 'id',
-  credentials: 'id',
-  agents: 'id',
-  agent_grants: 'id',
-  enrollments: 'id',
-  backends: 'uid',
-}
 const TRIES = 7
 const FIRST_WAIT_MS = 100
 
-/** For each change: whether it was kept; undefined where it inserts nothing to tell by. */
-export type Verdicts = (boolean | undefined)[]
-
-/** The process id of the session, as its server told when the connection began. */
-export function pidOf(client: pg.PoolClient): number | undefined {
-  return 'processID' in client && typeof client.processID === 'number' ? client.processID : undefined
+/** The session whose connection was lost. */
+export interface LostSession {
+  readonly pid: number | undefined
+  /** The application name of this node, which no other node uses. */
+  readonly application: string
 }
 
 /**
- * The connection was lost before the reply came. Its backend may still be at work, so it is ended and seen to
- * be gone before our own ids are read back. Throws when the database cannot be asked for some seconds.
+ * For each change whether it was committed, after the connection was lost before the reply to COMMIT. The server may
+ * still be executing that COMMIT, so its session is ended first. Throws when the database gives no answer for some
+ * seconds.
  */
-export async function readBack(
+export async function findCommitted(
   pool: pg.Pool,
-  session: { pid: number | undefined; application: string },
+  session: LostSession,
   changes: readonly Change[],
-): Promise<Verdicts> {
+): Promise<(boolean | undefined)[]> {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      if (await isGone(pool, session)) return await findKept(pool, changes)
-      if (attempt >= TRIES) throw new Error('the lost connection is still at work')
+      if (await isGone(pool, session)) return await readBack(pool, changes)
+      if (attempt >= TRIES) throw new Error('the session of the lost connection does not end')
     } catch (error) {
       if (attempt >= TRIES) throw error
     }
@@ -43,11 +33,8 @@ export async function readBack(
   }
 }
 
-/** The application's name is this node's alone, so a reused process id ends nothing of anybody else's. */
-async function isGone(
-  pool: pg.Pool,
-  { pid, application }: { pid: number | undefined; application: string },
-): Promise<boolean> {
+/** Ends the session if the server still lists it. The application name keeps a reused process id safe. */
+async function isGone(pool: pg.Pool, { pid, application }: LostSession): Promise<boolean> {
   const answer = await pool.query(
     'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND application_name = $2 AND pid <> pg_backend_pid()',
     [pid ?? 0, application],
@@ -55,26 +42,17 @@ async function isGone(
   return answer.rowCount === 0
 }
 
-async function findKept(pool: pg.Pool, changes: readonly Change[]): Promise<Verdicts> {
-  const witnesses = changes.map(witnessOf)
-  const kept = new Set<string>()
-  for (const [table, key] of Object.entries(WITNESSES)) {
-    const ids = witnesses.filter((one) => one?.table === table).map((one) => one?.id)
-    if (ids.length === 0) continue
-    const answer = await pool.query(`SELECT ${key} AS id FROM ${table} WHERE ${key} = ANY ($1::text[])`, [
-      ids,
-    ])
-    for (const row of answer.rows as { id: string }[]) kept.add(`${table}:${row.id}`)
-  }
-  return witnesses.map((one) => (one === undefined ? undefined : kept.has(`${one.table}:${one.id}`)))
+/** The audit entry of a change proves that it was committed. Undefined for a change without one. */
+async function readBack(pool: pg.Pool, changes: readonly Change[]): Promise<(boolean | undefined)[]> {
+  const ids = changes.map(auditIdOf)
+  const answer = await pool.query('SELECT id FROM audit WHERE id = ANY ($1::text[])', [
+    ids.filter((id) => id !== undefined),
+  ])
+  const found = new Set((answer.rows as { id: string }[]).map((row) => row.id))
+  return ids.map((id) => (id === undefined ? undefined : found.has(id)))
 }
 
-function witnessOf(change: Change): { table: Table; id: string } | undefined {
-  for (const step of change) {
-    const key = step.op === 'insert' ? WITNESSES[step.table] : undefined
-    if (step.op !== 'insert' || key === undefined) continue
-    const id = (step.row as unknown as Record<string, unknown>)[key]
-    if (typeof id === 'string') return { table: step.table, id }
-  }
+function auditIdOf(change: Change): string | undefined {
+  for (const step of change) if (step.op === 'insert' && step.table === 'audit') return step.row.id
   return undefined
 }

@@ -1,81 +1,83 @@
-import type { Change, Step } from '../engine/change.ts'
-import { columnNames, columnTypes } from '../schema/columns.ts'
-import type { Table } from '../schema/rows.ts'
+import type { Change, Step, Value } from '../engine/change.ts'
+import { columnNames, columnTypes, type Table } from '../schema/columns.ts'
 
-/**
- * Changes that only guard and insert go together as one statement over arrays: one round trip and one sync for
- * all that queued up. A change whose guards fail is left out; the others are kept.
- */
 type Insert = Extract<Step, { op: 'insert' }>
 type Guard = Extract<Step, { op: 'guard' }>
 
-/** Guards first, then inserts: in the one statement every guard is looked at before anything is inserted. */
+/** Whether `change` only guards and inserts, guards first: the merged statement checks every guard before it inserts. */
 export function isMergeable(change: Change): boolean {
   const inserts = change.findIndex((step) => step.op !== 'guard')
   return inserts === -1 || change.slice(inserts).every((step) => step.op === 'insert')
 }
 
-export interface Merged {
-  /** The same for every batch that touches the same tables: it is prepared under this name. */
+export interface MergedStatement {
+  /** The same for all batches that insert into the same tables. PostgreSQL prepares the statement under this name. */
   readonly name: string
   readonly text: string
   readonly values: unknown[][]
 }
 
-/** Rows of the answer are `{ n, step }`: the positions in `changes` of those left out, and the guard that failed. */
-export function mergeChanges(changes: readonly Change[]): Merged {
-  const guards: { n: number; step: number; guard: Guard }[] = []
-  const inserts = new Map<Table, { n: number; row: Record<string, unknown> }[]>()
-  changes.forEach((change, n) => {
-    for (const [index, step] of change.entries()) {
-      if (step.op === 'guard') guards.push({ n, step: index, guard: step })
-      else if (step.op === 'insert') rowsOf(inserts, step).push({ n, row: step.row })
-    }
-  })
-  const tables = [...inserts.keys()].sort()
-  const values: unknown[][] = [
-    guards.map(({ n }) => n),
-    guards.map(({ step }) => step),
-    guards.map(({ guard }) => guard.table),
-    guards.map(({ guard }) => guard.id),
-    guards.map(({ guard }) => guard.version),
-  ]
-  for (const table of tables) {
-    const rows = inserts.get(table) ?? []
-    values.push(rows.map(({ n }) => n))
-    for (const column of columnNames(table)) values.push(rows.map(({ row }) => row[column] ?? null))
-  }
-  const name = `merge:${tables.join(',')}`
-  return { name, text: textFor(name, tables), values }
-}
-
-function rowsOf(
-  inserts: Map<Table, { n: number; row: Record<string, unknown> }[]>,
-  step: Insert,
-): { n: number; row: Record<string, unknown> }[] {
-  let rows = inserts.get(step.table)
-  if (rows === undefined) {
-    rows = []
-    inserts.set(step.table, rows)
-  }
-  return rows
-}
-
-const texts = new Map<string, string>()
-
-function textFor(name: string, tables: readonly Table[]): string {
-  const known = texts.get(name)
-  if (known !== undefined) return known
-  const text = writeText(tables)
-  texts.set(name, text)
-  return text
+/** The rows that the changes at positions `n` insert into one table. */
+interface TableRows {
+  readonly n: number[]
+  readonly rows: Record<string, Value>[]
 }
 
 /**
- * The guarded rows are locked FOR SHARE, which waits for whoever is ending them and then sees them ended
+ * Merges mergeable changes into one statement over arrays: one round trip and one sync for the whole batch. A change
+ * whose guard fails is left out; the others are committed.
+ */
+export class Merger {
+  readonly #texts = new Map<string, string>()
+
+  /** The statement returns `{ n, step }`: the positions in `changes` of those left out, and the guard that failed. */
+  merge(changes: readonly Change[]): MergedStatement {
+    const guards: { n: number; step: number; guard: Guard }[] = []
+    const inserts = new Map<Table, TableRows>()
+    for (const [n, change] of changes.entries()) {
+      for (const [index, step] of change.entries()) {
+        if (step.op === 'guard') guards.push({ n, step: index, guard: step })
+        else if (step.op === 'insert') addRow(inserts, n, step)
+      }
+    }
+    const tables = [...inserts.keys()].sort()
+    const values: unknown[][] = [
+      guards.map(({ n }) => n),
+      guards.map(({ step }) => step),
+      guards.map(({ guard }) => guard.table),
+      guards.map(({ guard }) => guard.id),
+      guards.map(({ guard }) => guard.version),
+    ]
+    for (const table of tables) {
+      const { n, rows } = inserts.get(table) ?? { n: [], rows: [] }
+      values.push(n)
+      for (const column of columnNames(table)) values.push(rows.map((row) => row[column] ?? null))
+    }
+    const name = `merge:${tables.join(',')}`
+    let text = this.#texts.get(name)
+    if (text === undefined) {
+      text = textFor(tables)
+      this.#texts.set(name, text)
+    }
+    return { name, text, values }
+  }
+}
+
+function addRow(inserts: Map<Table, TableRows>, n: number, { table, row }: Insert): void {
+  let found = inserts.get(table)
+  if (found === undefined) {
+    found = { n: [], rows: [] }
+    inserts.set(table, found)
+  }
+  found.n.push(n)
+  found.rows.push(row)
+}
+
+/**
+ * Guarded rows are locked FOR SHARE. The lock waits for a transaction that is ending the row and then sees it ended
  * (PostgreSQL manual, 13.2.1: the condition is evaluated again on the updated row).
  */
-function writeText(tables: readonly Table[]): string {
+function textFor(tables: readonly Table[]): string {
   const parts = [
     'g AS MATERIALIZED (SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS g (n, step, t, id, version))',
     liveRows('agents', 'id'),

@@ -1,98 +1,113 @@
 import type pg from 'pg'
-import type { Change, Outcome, Step } from '../engine/change.ts'
+import type { Change, Outcome, Step, Value } from '../engine/change.ts'
 import { columnTypes } from '../schema/columns.ts'
 import { isUniqueViolation } from './errors.ts'
 
 type Insert = Extract<Step, { op: 'insert' }>
+type Refusal = Extract<Outcome, { done: false }>
 
-/** `committing`: COMMIT had been sent, so that a lost connection leaves the outcome unknown. */
+/** `committing`: COMMIT had been sent, so after a lost connection the outcome is unknown. */
 export type Ended = { readonly outcome: Outcome } | { readonly failed: unknown; readonly committing: boolean }
 
-/** One change in its own transaction. Never throws; after `failed` the connection may be inside a transaction. */
+/** Runs one change in a transaction of its own. Never throws; after `failed` the transaction may still be open. */
 export async function runTransaction(client: pg.PoolClient, change: Change): Promise<Ended> {
-  const ended = await tryTransaction(client, change, true)
-  // Inserts that went as one statement do not tell which of them was refused: once more, one at a time.
-  return ended === 'which' ? asEnded(await tryTransaction(client, change, false)) : ended
-}
-
-function asEnded(ended: Ended | 'which'): Ended {
-  return ended === 'which' ? { failed: new Error('unreachable'), committing: false } : ended
-}
-
-async function tryTransaction(
-  client: pg.PoolClient,
-  change: Change,
-  grouped: boolean,
-): Promise<Ended | 'which'> {
   let committing = false
-  let step = 0
-  let group = 1
   try {
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
-    for (; step < change.length; step += group) {
-      const inserts = insertsFrom(change, step, grouped)
-      group = Math.max(1, inserts.length)
-      const refused =
-        inserts.length > 0 ? await insertAll(client, inserts) : await runStep(client, change[step])
-      if (refused === undefined) continue
+    const refusal = await runSteps(client, change)
+    if (refusal !== undefined) {
       await client.query('ROLLBACK')
-      return { outcome: { done: false, step, reason: refused } }
+      return { outcome: refusal }
     }
     committing = true
     await client.query('COMMIT')
     return { outcome: { done: true } }
   } catch (failed) {
-    if (committing || !isUniqueViolation(failed)) return { failed, committing }
-    try {
-      await client.query('ROLLBACK')
-    } catch (lost) {
-      return { failed: lost, committing: false }
+    return { failed, committing }
+  }
+}
+
+async function runSteps(client: pg.PoolClient, change: Change): Promise<Refusal | undefined> {
+  let index = 0
+  for (let step = change[index]; step !== undefined; step = change[index]) {
+    if (step.op === 'insert') {
+      const inserts = insertsFrom(change, index)
+      const refused = await insertAll(client, inserts)
+      if (refused !== undefined) return { done: false, step: index + refused, reason: 'unique' }
+      index += inserts.length
+    } else {
+      const reason = await runStep(client, step)
+      if (reason !== undefined) return { done: false, step: index, reason }
+      index += 1
     }
-    return group > 1 ? 'which' : { outcome: { done: false, step, reason: 'unique' } }
+  }
+  return undefined
+}
+
+/** The inserts into one table that start at `index`. They go as one statement. */
+function insertsFrom(change: Change, index: number): Insert[] {
+  const inserts: Insert[] = []
+  for (const step of change.slice(index)) {
+    if (step.op !== 'insert' || (inserts[0] !== undefined && inserts[0].table !== step.table)) break
+    inserts.push(step)
+  }
+  return inserts
+}
+
+/**
+ * Returns the position of the insert that violates a unique index. PostgreSQL does not say which row of a statement
+ * did, so after the violation the rows are inserted again, one by one.
+ */
+async function insertAll(client: pg.PoolClient, inserts: readonly Insert[]): Promise<number | undefined> {
+  if (inserts.length > 1) await client.query('SAVEPOINT inserts')
+  try {
+    await insertRows(client, inserts)
+    return undefined
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error
+    if (inserts.length === 1) return 0
+    await client.query('ROLLBACK TO inserts')
+    for (const [index, insert] of inserts.entries())
+      if ((await insertAll(client, [insert])) !== undefined) return index
+    return undefined
   }
 }
 
-/** The run of inserts into one table that starts at `index`: they go as one statement. */
-function insertsFrom(change: Change, index: number, grouped: boolean): Insert[] {
-  const taken: Insert[] = []
-  for (const step of change.slice(index, grouped ? undefined : index + 1)) {
-    if (step.op !== 'insert' || (taken[0] !== undefined && taken[0].table !== step.table)) break
-    taken.push(step)
-  }
-  return taken
-}
-
-async function insertAll(client: pg.PoolClient, inserts: readonly Insert[]): Promise<undefined> {
+async function insertRows(client: pg.PoolClient, inserts: readonly Insert[]): Promise<void> {
   const table = inserts[0]?.table
   if (table === undefined) return
   const columns = columnTypes(table)
+  const names = columns.map(([name]) => name)
   const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`)
-  const text = `INSERT INTO ${table} (${columns.map(([name]) => name).join(', ')}) SELECT * FROM unnest(${arrays.join(', ')})`
-  const rows = inserts.map((insert) => insert.row as Record<string, unknown>)
+  const rows = inserts.map(({ row }): Record<string, Value> => row)
   await client.query({
     name: `insert:${table}`,
-    text,
-    values: columns.map(([name]) => rows.map((row) => row[name] ?? null)),
+    text: `INSERT INTO ${table} (${names.join(', ')}) SELECT * FROM unnest(${arrays.join(', ')})`,
+    values: names.map((name) => rows.map((row) => row[name] ?? null)),
   })
 }
 
-async function runStep(client: pg.PoolClient, step: Step | undefined): Promise<'guard' | 'rows' | undefined> {
-  switch (step?.op) {
+async function runStep(
+  client: pg.PoolClient,
+  step: Exclude<Step, Insert>,
+): Promise<Refusal['reason'] | undefined> {
+  switch (step.op) {
     case 'guard': {
       const key = step.table === 'agents' ? 'id' : 'uid'
       const text = `SELECT 1 FROM ${step.table} WHERE ${key} = $1 AND version = $2 AND ended_at IS NULL FOR SHARE`
       const found = await client.query(text, [step.id, step.version])
       return found.rowCount === 1 ? undefined : 'guard'
     }
-    case 'run': {
-      const { rowCount } = await client.query(step.sql, [...step.params])
-      return step.rows === 'any' || step.rows === rowCount ? undefined : 'rows'
-    }
+    case 'run':
+      try {
+        const { rowCount } = await client.query(step.sql, [...step.params])
+        return step.rows === 'any' || step.rows === rowCount ? undefined : 'rows'
+      } catch (error) {
+        if (isUniqueViolation(error)) return 'unique'
+        throw error
+      }
     case 'invalidate':
       await client.query("UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'generation'")
-      return undefined
-    case 'insert':
-    case undefined:
       return undefined
     default: {
       const never: never = step

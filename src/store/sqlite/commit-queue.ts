@@ -197,10 +197,11 @@ export class CommitQueue {
 
 function settle(one: Waiting, result: Result | undefined): void {
   if (result === undefined) one.reject(new StoreError('the writer did not answer'))
+  else if ('bug' in result) one.reject(new Error(`SQLite cannot execute a change: ${result.bug}`))
   else if ('failed' in result) one.reject(new StoreError(result.failed, { cause: result.cause }))
   else one.resolve(result)
 }
 
 function isKept(result: Result | undefined): boolean {
-  return result !== undefined && !('failed' in result) && result.done
+  return result !== undefined && 'done' in result && result.done
 }

@@ -1,3 +1,5 @@
+import { StoreError } from '../errors.ts'
+
 /** Result codes: https://www.sqlite.org/rescode.html. The low byte is the primary code. */
 const PRIMARY = 0xff
 const BUSY = 5
@@ -34,4 +36,10 @@ export function isBusy(error: unknown): boolean {
 
 export function isDamaged(error: unknown): boolean {
   return DAMAGED.has((codeOf(error) ?? 0) & PRIMARY)
+}
+
+/** The error that callers get when a read fails. A bug of ours stays as it is. */
+export function toReadError(cause: unknown): Error {
+  if (cause instanceof Error && isFaultOfStatement(cause)) return cause
+  return new StoreError('the database cannot be read', { cause })
 }

@@ -1,5 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { StoreError } from '../errors.ts'
+import { toReadError } from './errors.ts'
 import { cacheStatements } from './file.ts'
 
 type Cell = string | number | null
@@ -31,9 +32,9 @@ export class Reader {
         this.#holding = true
       }
       return this.#statement(sql).all(...params) as R[]
-    } catch (cause) {
+    } catch (error) {
       this.release()
-      throw new StoreError('the database cannot be read', { cause })
+      throw toReadError(error)
     }
   }
 

@@ -19,8 +19,8 @@ interface Failure {
   readonly cause?: string
 }
 
-/** `failed`: not acknowledged, and why. */
-export type Result = Outcome | Failure
+/** `failed`: not acknowledged, and why. `bug`: the database can never execute this change, and says why. */
+export type Result = Outcome | Failure | { readonly bug: string }
 
 /**
  * The only connection that writes. It runs on the writer's thread. `apply` commits a batch. When a commit fails, the
@@ -75,11 +75,7 @@ export class Writer {
     try {
       const attempts = this.#opened.applier.commit(batch.map(({ change }) => change))
       if (this.trouble !== undefined) this.#saveRoom()
-      return attempts.map((attempt) =>
-        attempt instanceof Error
-          ? { failed: 'a change cannot be executed', cause: attempt.message }
-          : attempt,
-      )
+      return attempts.map((attempt) => (attempt instanceof Error ? { bug: attempt.message } : attempt))
     } catch (error) {
       this.#startRecovery(error)
       // Recovery gave up the reserve: urgent changes now have room.
