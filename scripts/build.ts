@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Compiles `src` into `dist`; does nothing when `dist` is newer than everything it is made of. */
+/** Compiles `src` into `dist`, unless `dist` is newer than all its sources. */
 const root = join(import.meta.dirname, '..')
 const stamp = join(root, 'dist', '.built')
 

@@ -5,7 +5,7 @@ import type { AnyVerb, Entry, VerbEntry } from '../src/cli/frame/verb.ts'
 import { GROUPS } from '../src/cli/verbs.ts'
 import { MADE, table } from './markdown.ts'
 
-/** docs/cli.md: every verb as it describes itself. */
+/** docs/reference/cli.md: every verb as it describes itself. */
 export async function renderCliPage(): Promise<string> {
   const sections: string[] = []
   for (const { title, verbs } of GROUPS) {

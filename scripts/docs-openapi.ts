@@ -6,7 +6,7 @@ import { loadConfig } from '../src/config/load.ts'
 import { openApiDocument } from '../src/http/routing/openapi.ts'
 import { createLogger } from '../src/log/log.ts'
 
-/** docs/openapi.json: the document that the whole service serves, with every route registered. */
+/** docs/reference/openapi.json: the document that the whole service serves, with every route registered. */
 export async function renderOpenApi(): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'mayfly-docs-'))
   const { config } = await loadConfig({

@@ -4,11 +4,11 @@ import { loadConfig } from '../src/config/load.ts'
 import { FIELDS } from '../src/config/schema.ts'
 import { EXAMPLE, renderConfigPage, renderConfigSchema, stalePages } from './generate-docs.ts'
 
-test('the committed pages are what the code gives: run `npm run docs`', async () => {
+test('the committed pages are up to date: run `npm run docs`', async () => {
   expect(await stalePages()).toEqual([])
 })
 
-test('every field stands on the page, with its variable and its flag', () => {
+test('the configuration page lists every setting with its variable and its flag', () => {
   const page = renderConfigPage()
   for (const { path, env, flag, description } of FIELDS) {
     expect(page).toContain(description.replaceAll('|', '\\|'))
@@ -18,7 +18,7 @@ test('every field stands on the page, with its variable and its flag', () => {
   }
 })
 
-test('the example is a sound configuration, and the schema knows its keys', async () => {
+test('the example is a valid configuration, and the schema has its keys', async () => {
   const yaml = EXAMPLE.replace(/^```.*$/gm, '')
   const { config } = await loadConfig({
     argv: { config: 'x' },
@@ -30,7 +30,7 @@ test('the example is a sound configuration, and the schema knows its keys', asyn
   expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(Object.keys(parse(yaml))))
 })
 
-test('the schema holds neither our marks nor what a file may not hold', () => {
+test('the schema has neither our own keywords nor settings that a file cannot hold', () => {
   const text = renderConfigSchema()
   expect(text).not.toContain('"x-')
   const { properties, additionalProperties } = JSON.parse(text)

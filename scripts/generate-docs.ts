@@ -14,14 +14,14 @@ export interface Page {
   render(): string | Promise<string>
 }
 
-/** Every page that is made from the code and committed. A test holds each against its function. */
+/** Every generated page. A test compares each with what its function returns. */
 export const PAGES: readonly Page[] = [
-  { path: 'docs/config.md', render: renderConfigPage },
-  { path: 'docs/config.schema.json', render: renderConfigSchema },
-  { path: 'docs/errors.md', render: renderErrorsPage },
-  { path: 'docs/audit.md', render: renderAuditPage },
-  { path: 'docs/cli.md', render: renderCliPage },
-  { path: 'docs/openapi.json', render: renderOpenApi },
+  { path: 'docs/reference/config.md', render: renderConfigPage },
+  { path: 'docs/reference/config.schema.json', render: renderConfigSchema },
+  { path: 'docs/reference/errors.md', render: renderErrorsPage },
+  { path: 'docs/reference/audit.md', render: renderAuditPage },
+  { path: 'docs/reference/cli.md', render: renderCliPage },
+  { path: 'docs/reference/openapi.json', render: renderOpenApi },
   { path: 'NOTICE', render: renderNotice },
 ]
 
@@ -29,19 +29,19 @@ export function renderConfigPage(): string {
   return `${[
     MADE,
     '# Configuration',
-    'Each setting is taken from its flag of `mayfly server`, else from its environment variable, else from the file that `--config` (or `' +
+    'The server takes each setting from its flag, else from its environment variable, else from the configuration file, else from its default. `--config` or `' +
       CONFIG_ENV +
-      '`) names, else from its default. Without `--config` no file is read.',
-    'The file is YAML; [`config.schema.json`](config.schema.json) describes it to editors. Unknown keys and unknown `MAYFLY_*` variables are errors, and all faults are reported together, each with where it stands. Lists in variables are separated by commas. Durations are written `45s`, `10m`, `1h30m`, `7d`. Relative paths start at the directory in which the server was started.',
+      '` names the file; without it the server reads none.',
+    'The file is YAML; [`config.schema.json`](config.schema.json) describes it to editors. Unknown keys and unknown `MAYFLY_*` variables are errors. The server reports all errors together, each with its place, and does not start. Separate the items of a list in a variable by commas. Write durations as `45s`, `10m`, `1h30m`, `7d`. Relative paths start in the directory where you start the server.',
     '## Settings',
     table(
       ['Setting', 'Meaning', 'Default', 'Environment', 'Flag'],
       FIELDS.filter(({ path }) => path !== 'policies').map(settingRow),
     ),
     '## Policies',
-    `${descriptionOf('policies')} Policies stand in the file only, under \`policies\`. A faulty one stops the start.`,
-    table(['Key', 'Meaning', 'Needed'], policyRows()),
-    'Scopes that begin with `admin` are never approved by a policy. Without asked scopes an agent gets those of the policy; with asked scopes it gets just these, when the policy covers all of them; anything else waits for an administrator.',
+    `${descriptionOf('policies')} Policies can only be in the file, under \`policies\`. The server does not start with a faulty policy. [Approve agents by policy](../guides/enrollment-policies.md) has an example.`,
+    table(['Key', 'Meaning', 'Required'], policyRows()),
+    'A policy never approves scopes that begin with `admin`. An agent that asks for no scopes gets those of the policy. An agent that asks for scopes gets exactly these if the policy covers all of them; otherwise the request waits for an administrator.',
     '## Example',
     EXAMPLE,
   ].join('\n\n')}\n`
@@ -89,7 +89,7 @@ function descriptionOf(path: string): string {
   return FIELDS.find((field) => field.path === path)?.description ?? ''
 }
 
-/** JSON Schema of the file, without what only the server reads, and without the fields a file may not hold. */
+/** JSON Schema of the file, without our own keywords and without settings that a file cannot hold. */
 export function renderConfigSchema(): string {
   const away = FIELDS.filter(({ sources }) => !sources.includes('file')).map(({ path }) => path as string)
   const { properties, ...rest } = JSON.parse(JSON.stringify(ConfigSchema))
@@ -104,7 +104,7 @@ function withoutMarks(value: unknown): unknown {
   return Object.fromEntries(kept.map(([key, inner]) => [key, withoutMarks(inner)]))
 }
 
-/** As the formatter of this repository writes it: objects open, short lists on one line. */
+/** Formatted as Biome does: objects over several lines, short lists on one line. */
 function toJson(value: unknown, indent: string): string {
   const deeper = `${indent}  `
   if (Array.isArray(value)) {
@@ -123,7 +123,7 @@ function toJson(value: unknown, indent: string): string {
 
 const ROOT = new URL('../', import.meta.url)
 
-/** Names of the pages that differ from what is committed. */
+/** The paths of pages that differ from their committed version. */
 export async function stalePages(): Promise<string[]> {
   const stale: string[] = []
   for (const page of PAGES) {

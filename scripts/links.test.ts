@@ -10,18 +10,52 @@ const pages = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
 })
   .split('\n')
   .filter((page) => page !== '' && existsSync(join(ROOT, page)))
+const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
 
-test.each(pages)('%s points only at what is there', (page) => {
-  const text = readFileSync(join(ROOT, page), 'utf8')
-  const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)[^)]*\)/g)].map((match) => match[1] ?? '')
-  const missing = links.filter((link) => !existsSync(join(ROOT, dirname(page), link)))
+/** Without code, where brackets and hashes mean something else. */
+const prose = (text: string) =>
+  text.replace(/^( *)(`{3,})[\s\S]*?^\1\2\s*$/gm, '').replace(/`[^`\n]*`/g, '``')
+
+/** The anchors of a page's headings, as GitHub and VitePress make them. */
+function anchorsOf(page: string): Set<string> {
+  const text = read(page).replace(/^( *)(`{3,})[\s\S]*?^\1\2\s*$/gm, '')
+  const anchors = new Set<string>()
+  for (const [, title = ''] of text.matchAll(/^#{1,6} (.+)$/gm)) {
+    const plain = title.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase()
+    const slug = plain.replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-')
+    let unique = slug
+    for (let count = 1; anchors.has(unique); count += 1) unique = `${slug}-${count}`
+    anchors.add(unique)
+  }
+  return anchors
+}
+
+interface Link {
+  readonly path: string
+  readonly anchor: string
+}
+
+function linksOf(page: string): Link[] {
+  return [...prose(read(page)).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?[^)]*\)/g)].map(
+    ([, path = '', anchor = '']) => ({ path, anchor }),
+  )
+}
+
+test.each(pages)('%s links only to files that exist', (page) => {
+  const missing = linksOf(page).filter(({ path }) => !existsSync(join(ROOT, dirname(page), path)))
   expect(missing).toEqual([])
 })
 
-/** Files that a page names by their path from the root. */
-test.each(pages)('%s names only files that are there', (page) => {
-  const text = readFileSync(join(ROOT, page), 'utf8')
-  const named = [...text.matchAll(/`((?:src|test|docs|scripts|bench)\/[\w./-]+\.\w+)`/g)].map(
+test.each(pages)('%s links only to headings that exist', (page) => {
+  const missing = linksOf(page).filter(({ path, anchor }) => {
+    const target = path === '' ? page : join(dirname(page), path)
+    return anchor !== '' && target.endsWith('.md') && !anchorsOf(target).has(anchor)
+  })
+  expect(missing).toEqual([])
+})
+
+test.each(pages)('%s names only source files that exist', (page) => {
+  const named = [...read(page).matchAll(/`((?:src|test|docs|scripts|bench)\/[\w./-]+\.\w+)`/g)].map(
     (one) => one[1] ?? '',
   )
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])

@@ -1,6 +1,6 @@
-export const MADE = '<!-- Made from the code by `npm run docs`; edit the code instead. -->'
+export const MADE = '<!-- Generated from the code by `npm run docs`. Edit the code instead. -->'
 
-/** Columns padded, as the formatter of this repository writes them. */
+/** A Markdown table with padded columns. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [head, ...rows].map((row) => row.map((cell) => cell.replaceAll('|', '\\|')))
   const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column]?.length ?? 0)))

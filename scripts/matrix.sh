@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests on each line of Node that is supported, or on those named: scripts/matrix.sh 26
+# Runs the tests on each supported line of Node.js, or on the given ones: scripts/matrix.sh 26
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "$#" -gt 0 ] || set -- 24 26

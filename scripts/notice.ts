@@ -10,14 +10,14 @@ interface Locked {
 const HEAD = `Mayfly
 Licensed under the Apache License, Version 2.0; see LICENSE.
 
-Mayfly carries no code of others in its own package. When it is installed, npm installs the packages below beside it;
-each stays under its own licence, whose text lies in its folder under node_modules.
+The package of Mayfly contains no third-party code. npm installs the packages below beside it. Each is under its own
+licence; the text is in its folder under node_modules.
 
-openpgp is under the GNU Lesser General Public License, version 3.0 or later. It is used unchanged, as a library that
-is loaded at run time from its own package, and can be replaced there by a changed version.
+openpgp is under the GNU Lesser General Public License, version 3.0 or later. Mayfly uses it unchanged, as a library that
+it loads at run time from its own package. You can replace it there with a modified version.
 `
 
-/** `NOTICE`: what a production installation brings along, by licence, from the lockfile. */
+/** `NOTICE`: the packages of a production installation by licence, from the lockfile. */
 export async function renderNotice(): Promise<string> {
   const text = await readFile(new URL('../package-lock.json', import.meta.url), 'utf8')
   const { packages } = JSON.parse(text) as { packages: Record<string, Locked> }

@@ -11,6 +11,7 @@ import { createLastUse } from '../core/authentication/last-use.ts'
 import { definitionOf } from '../core/backends/definition.ts'
 import type { Core, Keys, Settings } from '../core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../core/oauth/issuer-keys.ts'
+import { createQuotas } from '../core/quotas.ts'
 import { createRates } from '../core/rates.ts'
 import { createSerialize } from '../core/serialize.ts'
 import { createSnapshot } from '../core/snapshot.ts'
@@ -58,13 +59,14 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
   try {
     const sealer = await openSealer(config, store, log)
     const hasher = bearer.createHasher(await openHashKey(store, sealer))
-    const settings = settingsOf(config)
+    const settings: Settings = { ...config, version: VERSION }
     const rates = createRates()
-    const base = { store, sealer, hasher, keys, settings, rates, log, random: Math.random }
+    const quotas = createQuotas(() => store.now())
+    const base = { store, sealer, hasher, keys, settings, rates, quotas, log, random: Math.random }
     const ids = createIdSource(store.now)
     const backends = createRegistry({
       kinds,
-      load: async () => (await store.backends.listOpen()).map((row) => definitionOf(base, row)),
+      load: async () => (await store.backends.listOpen()).map((stored) => definitionOf(base, stored)),
       snapshot: createSnapshot,
       host: (name) => hostOf(name, config, store, log),
       now: () => store.now(),
@@ -182,32 +184,13 @@ async function ensureIssuerKey(core: Core): Promise<void> {
   await core.store.commit([step, { op: 'invalidate' }])
 }
 
-function settingsOf(config: Config): Settings {
-  return {
-    version: VERSION,
-    issuer: config.issuer,
-    accessTokenMs: config.accessTokenTtlMs,
-    audiences: config.audiences,
-    signingDomain: config.signingDomain,
-    signingIdentity: config.signingIdentity,
-    signingKeyExport: config.signingKeyExport,
-    policies: config.policies,
-    maxActivePerAgent: config.limits.maxActivePerAgent,
-    issueRate: config.limits.issueRate,
-    maxPendingEnrollments: config.limits.maxPendingEnrollments,
-    enrollmentsPerMinute: config.limits.enrollmentsPerMinute,
-    tokenFailuresPerMinute: config.limits.tokenFailuresPerMinute,
-    upstreamTimeoutMs: config.upstreamTimeoutMs,
-    revokeUndelivered: config.revokeUndelivered,
-  }
-}
-
 function hostOf(name: string, config: Config, store: Store, log: Log): Host {
   return {
     name,
     issuer: `${config.issuer}/backends/${name}`,
     now: store.now,
-    fetch: createEgressFetch({ local: false }),
+    timeoutMs: config.upstreamTimeoutMs,
+    fetch: createEgressFetch({ local: false, timeoutMs: config.upstreamTimeoutMs }),
     resolve: (hostname, options) => resolveChecked(hostname, options),
     log: log.child({ backend: name }),
   }

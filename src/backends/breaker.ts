@@ -1,9 +1,11 @@
-/** Stops asking an upstream that does not answer, so that callers are told at once. */
+/** Stops calls to an upstream that does not answer, so that callers get an error at once. */
 export interface Breaker {
-  /** Seconds until it may be asked again; 0 when it may. */
+  /** Seconds until the upstream may be called again; 0 when it may. */
   wait(): number
-  /** As `wait`, by whoever asks when it is 0: after a pause the others wait for what comes of that call. */
+  /** As `wait`, for a caller that calls when it is 0: after a pause, the others wait for the outcome of that one call. */
   enter(): number
+  /** Entered, but not called after all: the next caller may call. */
+  cancel(): void
   succeeded(): void
   failed(): void
 }
@@ -12,7 +14,7 @@ const FAILURES = 5
 const FIRST_PAUSE_MS = 5_000
 const LONGEST_PAUSE_MS = 60_000
 
-/** After five failures in a row it opens for 5 s, doubling to 60 s; then one call is let through, or one each 5 s. */
+/** Opens for 5 s after five failures in a row, doubling to 60 s; then lets one call through, or one every 5 s. */
 export function createBreaker(now: () => number): Breaker {
   let failures = 0
   let openUntil = 0
@@ -27,6 +29,9 @@ export function createBreaker(now: () => number): Breaker {
       const left = wait()
       if (left === 0 && failures >= FAILURES) openUntil = now() + FIRST_PAUSE_MS
       return left
+    },
+    cancel() {
+      openUntil = 0
     },
     succeeded() {
       failures = 0

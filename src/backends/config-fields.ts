@@ -3,7 +3,7 @@ import type { TObject, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { PROTECTION_MARK, SECRET_MARK, UPSTREAM_MARK } from './kind.ts'
 
-/** What stands for a secret wherever a configuration is shown; sent back, it means "as it was". */
+/** Replaces a secret wherever a configuration is shown; sent back, it means "unchanged". */
 const HIDDEN = '[redacted]'
 const LONGEST_NAME = 64
 
@@ -20,14 +20,14 @@ function markedFields(schema: TObject, mark: string): string[] {
     .map(([name]) => name)
 }
 
-/** A copy for showing: each secret that is present reads `[redacted]`. */
+/** A copy to show, with `[redacted]` for each secret that is present. */
 export function redactConfig(schema: TObject, config: Fields): Record<string, unknown> {
   const shown = { ...config }
   for (const field of secretFields(schema)) if (shown[field] !== undefined) shown[field] = HIDDEN
   return shown
 }
 
-/** The new configuration, where a secret left out or sent as `[redacted]` is the old one's. */
+/** The new configuration, with the old value of each secret that was left out or sent as `[redacted]`. */
 export function keepSecrets(schema: TObject, before: Fields, after: Fields): Record<string, unknown> {
   const kept = { ...after }
   for (const field of secretFields(schema)) {
@@ -39,8 +39,8 @@ export function keepSecrets(schema: TObject, before: Fields, after: Fields): Rec
 }
 
 /**
- * A secret that `keepSecrets` takes from before into `after`, and the field by which it would be sent elsewhere than
- * before, or less protected. `given` is as it was sent; the others have their defaults.
+ * A secret that `keepSecrets` kept, and the changed field by which it would be sent elsewhere or with less protection.
+ * `given` is as it was sent; `before` and `after` have their defaults.
  */
 export function findExposed(
   schema: TObject,
@@ -55,7 +55,7 @@ export function findExposed(
   return secret === undefined || by === undefined ? undefined : { secret, by }
 }
 
-/** The first field by which another upstream is meant than before, if any. Both have their defaults. */
+/** The first changed field that names another upstream, if any. Both have their defaults. */
 export function findMove(schema: TObject, before: Fields, after: Fields): string | undefined {
   return firstChanged(schema, UPSTREAM_MARK, before, after)
 }
@@ -64,12 +64,21 @@ function firstChanged(schema: TObject, mark: string, before: Fields, after: Fiel
   return markedFields(schema, mark).find((name) => !isDeepStrictEqual(before[name], after[name]))
 }
 
-/** A copy with the schema's defaults filled in; values that are not objects come back as they are. */
+/** The configuration with its defaults, and what is wrong with it: paths, never values. */
+export function readConfig(
+  schema: TObject,
+  given: unknown,
+): { readonly config: Record<string, unknown>; readonly faults: string[] } {
+  const config = applyDefaults(schema, given)
+  return { config: config as Record<string, unknown>, faults: validateConfig(schema, config) }
+}
+
+/** A copy with the schema's defaults filled in; values that are not objects are returned as they are. */
 export function applyDefaults(schema: TObject, value: unknown): unknown {
   return Value.Default(schema, structuredClone(value))
 }
 
-/** The faults of one request's options, as `validateConfig` tells them; most requests have none to look at. */
+/** The faults of one request's options, as `validateConfig` reports them; most requests carry no options. */
 export function findParamFaults(schema: TSchema, params: Fields): string[] {
   const { required, properties } = schema as Partial<TObject>
   if (Object.keys(params).length === 0 && (required ?? []).length === 0) return []
@@ -79,7 +88,7 @@ export function findParamFaults(schema: TSchema, params: Fields): string[] {
 
 /**
  * The faults of a configuration after `applyDefaults`, one line each, empty when there are none. They name paths
- * (`databases/0`) of fields that the schema knows, and never what was sent. An unknown field is a fault.
+ * (`databases/0`) of fields that the schema knows, and never the values sent. An unknown field is a fault.
  */
 export function validateConfig(schema: TObject, value: unknown): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -90,7 +99,7 @@ export function validateConfig(schema: TObject, value: unknown): string[] {
   const required = new Set<string>(schema.required ?? [])
   return [
     ...(unknown.length === 0 ? [] : [`There is an unknown field${knownFields(schema)}`]),
-    // Field by field: TypeBox collects eight errors at most in one go.
+    // Field by field: TypeBox collects at most eight errors at a time.
     ...Object.entries(schema.properties).flatMap(([name, field]) => {
       if (given.get(name) !== undefined) return fieldFaults(name, field, given.get(name))
       return required.has(name) ? [`${pathOf('', name)} is required`] : []
@@ -102,7 +111,7 @@ function fieldFaults(field: string, schema: TSchema, value: unknown): string[] {
   const errors = Value.Errors(schema, value)
   const unions = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.schemaPath)
   const faults = errors.flatMap((error): string[] => {
-    // What each branch of a union finds wrong, and the "false" behind each unknown field, is said once already.
+    // The errors of each branch of a union, and the "false" of each unknown field, repeat an error reported already.
     if (unions.some((path) => error.schemaPath.startsWith(`${path}/anyOf/`))) return []
     if (error.keyword === 'boolean') return []
     const at = `/${field}${knownPath(error.instancePath, error.schemaPath)}`
@@ -116,13 +125,13 @@ function fieldFaults(field: string, schema: TSchema, value: unknown): string[] {
     const says = choices.length > 0 ? `must be one of ${choices.join(', ')}` : error.message
     return [`${pathOf(at)} ${says}`]
   })
-  // A union whose own error was cut off by its branches' still has to be a fault.
+  // A union must be a fault even if the errors of its branches displaced its own.
   return faults.length === 0 && errors.length > 0
     ? [`${pathOf(`/${field}`)} is not valid`]
     : [...new Set(faults)]
 }
 
-/** The constants of a union come from the schema, not from what was sent. */
+/** The constants of a union come from the schema, not from the value sent. */
 function choicesAt(errors: ReturnType<typeof Value.Errors>, union: string): string[] {
   return errors.flatMap((error) =>
     error.keyword === 'const' && error.schemaPath.startsWith(`${union}/anyOf/`)
@@ -136,14 +145,14 @@ function knownFields(schema: TObject): string {
   return names.length === 0 ? '; it takes none' : `; it takes ${names.join(', ')}`
 }
 
-/** Names that the schema does not spell out came from outside: they are `*`. */
+/** Names that the schema does not contain came from outside and are shown as `*`. */
 function knownPath(instancePath: string, schemaPath: string): string {
   const segments = instancePath.split('/').slice(1)
   const known = (one: string) => /^\d{1,5}$/.test(one) || schemaPath.includes(`/properties/${one}/`)
   return segments.map((one) => (known(one) ? `/${one}` : '/*')).join('')
 }
 
-/** A JSON pointer without its first slash, cut and quoted. */
+/** A JSON pointer without its first slash, shortened and quoted. */
 function pathOf(pointer: string, name?: string): string {
   const path = pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
   const whole = name === undefined ? path : path === '' ? name : `${path}/${name}`

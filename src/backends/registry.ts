@@ -1,24 +1,27 @@
 import { nameKey } from '../domain/agent.ts'
+import type { StoredBackend } from '../domain/backend.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
-import * as fields from './config-fields.ts'
 import type { Backend, Host, Kind } from './kind.ts'
 
-/** What is configured, as the store keeps it; `config` is opened already. */
-export interface BackendDefinition {
-  readonly uid: string
-  readonly name: string
-  readonly type: string
-  readonly version: number
+/** A stored backend with its configuration opened. */
+export interface BackendDefinition
+  extends Pick<
+    StoredBackend,
+    | 'uid'
+    | 'name'
+    | 'type'
+    | 'version'
+    | 'defaultTtlMs'
+    | 'maxTtlMs'
+    | 'description'
+    | 'createdAt'
+    | 'endedAt'
+  > {
   readonly config: Record<string, unknown>
-  readonly defaultTtlMs: number
-  readonly maxTtlMs: number
+  /** Undefined permits every scope. */
   readonly allowedScopes: readonly string[] | undefined
-  readonly description: string | null
   readonly rate: { readonly count: number; readonly perMs: number } | undefined
   readonly maxActive: number | undefined
-  readonly createdAt: number
-  /** Epoch ms when it was deleted; it stays open for its credentials' sake. */
-  readonly endedAt: number | null
 }
 
 /** A backend ready for use. Its upstream connection is made when it is first needed. */
@@ -29,39 +32,18 @@ export interface OpenBackend extends BackendDefinition {
 }
 
 export interface BackendSet {
-  /** Living ones, by name key. */
+  /** Those that are not deleted, by name key. */
   readonly byName: ReadonlyMap<string, OpenBackend>
-  /** With those that have ended but still have credentials. */
+  /** Including deleted ones that still have credentials. */
   readonly byUid: ReadonlyMap<string, OpenBackend>
 }
 
 export interface Registry {
   readonly kinds: ReadonlyMap<string, Kind>
   at(generation: number): BackendSet | Promise<BackendSet>
-  /** The configuration with its defaults, and what is wrong with it: paths, never values. */
-  readConfig(kind: Kind, value: unknown): { config: Record<string, unknown>; faults: string[] }
-  /** What is wrong with the options of one request: paths, never values. */
-  paramFaults(kind: Kind, params: Record<string, unknown>): string[]
-  /** Every secret that is there as `[redacted]`. */
-  redact(kind: Kind, config: Record<string, unknown>): Record<string, unknown>
-  /** A secret left out or sent back as `[redacted]` keeps its old value. */
-  keepSecrets(
-    kind: Kind,
-    before: Record<string, unknown>,
-    after: Record<string, unknown>,
-  ): Record<string, unknown>
-  /** A secret that `keepSecrets` takes from before, and the field by which it would be sent elsewhere, or less protected. */
-  findExposed(
-    kind: Kind,
-    before: Record<string, unknown>,
-    given: Record<string, unknown>,
-    after: Record<string, unknown>,
-  ): { readonly secret: string; readonly by: string } | undefined
-  /** The first field by which another upstream is meant than before, if any. Both have their defaults. */
-  findMove(kind: Kind, before: Record<string, unknown>, after: Record<string, unknown>): string | undefined
-  /** One that is not stored: to try a configuration. The caller disposes of it. */
+  /** Opens a configuration that is not stored, to try it. The caller disposes of it. */
   openTrial(kind: Kind, name: string, config: Record<string, unknown>): Promise<Backend>
-  /** The instances of this node, of one kind or of all, are replaced when they are next asked for. */
+  /** Replaces the instances of this node, of one kind or of all, when they are next needed. */
   reload(kind: string | undefined): void
   close(): Promise<void>
 }
@@ -69,7 +51,7 @@ export interface Registry {
 export interface RegistryParts {
   readonly kinds: readonly Kind[]
   load(): Promise<BackendDefinition[]>
-  /** `at` of a value that is kept per generation of the store. */
+  /** A value that is kept for each generation of the store. */
   snapshot<T>(load: () => Promise<T>): { at(generation: number): T | Promise<T> }
   host(name: string): Host
   now(): number
@@ -81,7 +63,7 @@ interface Live {
   readonly dispose: () => Promise<void>
 }
 
-/** How long a replaced instance is left to what is under way on it, in ms. */
+/** How long a replaced instance stays open for calls under way, in ms. */
 const LINGER_MS = 30_000
 
 export function createRegistry(parts: RegistryParts): Registry {
@@ -111,7 +93,7 @@ export function createRegistry(parts: RegistryParts): Registry {
       open,
       dispose: async () => {
         const old = instance
-        // Whoever still holds this one is given a new instance, never a closed one.
+        // A caller that still holds this backend gets a new instance, never a closed one.
         instance = undefined
         await (await old)?.[Symbol.asyncDispose]()
       },
@@ -148,15 +130,6 @@ export function createRegistry(parts: RegistryParts): Registry {
   return {
     kinds,
     at: current.at,
-    readConfig: (kind, value) => {
-      const config = fields.applyDefaults(kind.config, value)
-      return { config: config as Record<string, unknown>, faults: fields.validateConfig(kind.config, config) }
-    },
-    paramFaults: (kind, params) => fields.findParamFaults(kind.params, params),
-    redact: (kind, config) => fields.redactConfig(kind.config, config),
-    keepSecrets: (kind, before, after) => fields.keepSecrets(kind.config, before, after),
-    findExposed: (kind, before, given, after) => fields.findExposed(kind.config, before, given, after),
-    findMove: (kind, before, after) => fields.findMove(kind.config, before, after),
     openTrial: (kind, name, config) => kind.open(config, parts.host(name)),
     reload: (kind) => {
       for (const [key, one] of live) if (kind === undefined || one.open.kind.type === kind) linger(key, one)

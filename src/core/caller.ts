@@ -1,6 +1,6 @@
 import type { HeldScopes } from '../domain/scope.ts'
 
-/** Where a request came from; goes into the audit. */
+/** Where a request came from, for the audit. */
 export interface Origin {
   readonly requestId: string
   readonly ipAddress: string | null
@@ -11,25 +11,25 @@ export interface AgentCaller {
   readonly kind: 'agent'
   readonly agentId: string
   readonly agentName: string
-  /** Of the agent's row; a commit that issues is guarded by it. */
+  /** The version of the agent; guards the commits that issue. */
   readonly version: number
-  /** What this call may do: the token's scopes ∩ the agent's own now. */
+  /** What this call may do: the scopes of the token that the agent still holds. */
   readonly scopes: readonly string[]
-  /** Its token carries less than all that the agent holds now. */
+  /** The token carries less than the agent holds now. */
   readonly isNarrowed: boolean
-  /** Where some of what the agent holds is granted for a time: all that it holds, with the ends. Empty: it is for good. */
+  /** All scopes that the agent holds, with their ends, where some of them are timed; empty where none is. */
   readonly timed: readonly HeldScopes[]
   readonly agentExpiresAt: number | null
   readonly createdAt: number
   readonly policy: string | null
   readonly clientId: string
-  /** How it said who it is; the client methods at the token endpoint only. */
+  /** How the agent authenticated; the client methods only at the token endpoint. */
   readonly method: 'opaque' | 'jwt' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
-  /** The generation of the store at which all this was true. */
+  /** The generation of the store at which this was read. */
   readonly generation: number
 }
 
-/** The local host (decisions §2.3): no agent, every admin permission, nothing else. */
+/** The local host (decisions.md §2.3): no agent, every admin permission, nothing else. */
 export interface LocalCaller {
   readonly kind: 'local'
   readonly method: 'loopback' | 'admin_token' | 'unix_socket'
@@ -38,5 +38,5 @@ export interface LocalCaller {
 
 export type Caller = AgentCaller | LocalCaller
 
-/** For work that nobody asked for: the sweeper, the reaper, recovery. */
+/** For work without a request: the sweeper, the reaper, recovery. */
 export const SYSTEM: Origin = { requestId: '', ipAddress: null, userAgent: null }

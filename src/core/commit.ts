@@ -1,17 +1,17 @@
 import { Problem } from '../domain/problems.ts'
 import type { Change, Outcome, Step } from '../store/engine/change.ts'
 import type { CommitOptions } from '../store/engine/engine.ts'
+import { StoreError } from '../store/errors.ts'
 import type { Caller } from './caller.ts'
 import type { Core } from './context.ts'
 
-/** `StoreError` by name: core holds only the store's types. */
-export function isStoreError(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'StoreError'
+export function isStoreError(error: unknown): error is StoreError {
+  return error instanceof StoreError
 }
 
 /**
- * Commits, and turns a store that cannot be written into `store_unavailable` (or `audit_unavailable` where the
- * caller asked to issue). A refused change is the caller's to interpret.
+ * Commits. Throws `store_unavailable` when the store cannot be written (`audit_unavailable` for an issue). The caller
+ * interprets a refused change.
  */
 export async function commit(
   core: Pick<Core, 'store'>,
@@ -30,7 +30,7 @@ export async function commit(
   }
 }
 
-/** As `commit`, for a change that only a race can refuse: `conflict`, so that the client tries again. */
+/** As `commit`, for a change that only a race can refuse: throws `conflict`, so that the client tries again. */
 export async function commitOrConflict(
   core: Pick<Core, 'store'>,
   change: Change,
@@ -43,8 +43,8 @@ export async function commitOrConflict(
 }
 
 /**
- * For a change that gives power away and takes its time before: it is kept only if the caller still lives and is what
- * it was when it was admitted. The local host does not end.
+ * For a change that grants something: it holds only if the caller still lives and is unchanged since authentication. The
+ * local host does not end.
  */
 export function whileUnchanged(caller: Caller): Step[] {
   return caller.kind === 'agent'
@@ -52,8 +52,8 @@ export function whileUnchanged(caller: Caller): Step[] {
     : []
 }
 
-/** What the other refusals of such a change mean is for the use case to say. */
+/** Throws `conflict` when `whileUnchanged` refused the change. The use case interprets other refusals. */
 export function requireUnchanged(outcome: Outcome): void {
   if (!outcome.done && outcome.reason === 'guard')
-    throw new Problem('conflict', { message: 'Your own agent has been changed meanwhile; try again.' })
+    throw new Problem('conflict', { message: 'Your own agent was changed in the meantime; try again.' })
 }

@@ -11,13 +11,14 @@ import type { Sealer } from '../keys/seal.ts'
 import type { Log } from '../log/log.ts'
 import type { Store } from '../store/open.ts'
 import type { Callers, Denials, IssuerKeys, LastUse } from './parts.ts'
+import type { Quotas } from './quotas.ts'
 import type { Rates } from './rates.ts'
 import type { Serialize } from './serialize.ts'
 
-/** Minting, signing and checking; handed over as one object, since core knows only the types. */
+/** Minting, signing and checking, as one object. */
 export type Keys = typeof bearer & typeof jwtKeys & typeof pgp & typeof proofs & typeof publicJwk
 
-/** What a use case may need; each takes the parts it names. Built once by `app.ts`. */
+/** All that use cases need; each takes the parts it names. Built once by `app/app.ts`. */
 export interface Core {
   readonly store: Store
   readonly sealer: Sealer
@@ -31,20 +32,21 @@ export interface Core {
   readonly lastUse: LastUse
   readonly rates: Rates
   readonly serialize: Serialize
+  readonly quotas: Quotas
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log
-  /** In [0, 1): jitter only. */
+  /** In [0, 1); for jitter only. */
   readonly random: () => number
 }
 
 export interface Settings {
-  /** Of this Mayfly. */
+  /** The version of this Mayfly. */
   readonly version: string
   /** Exact issuer string; no trailing slash. */
   readonly issuer: string
-  readonly accessTokenMs: number
-  /** Audiences that any agent may ask an access token for, besides the issuer. */
+  readonly accessTokenTtlMs: number
+  /** Audiences for which any agent may request an access token, besides the issuer. */
   readonly audiences: readonly string[]
   readonly signingDomain: string
   readonly signingIdentity: SigningIdentity
@@ -60,7 +62,7 @@ export interface Settings {
   readonly revokeUndelivered: boolean
 }
 
-/** Counters for `/metrics`; the composition root says how they are kept. */
+/** Counters for `/metrics`. */
 export interface Meter {
   issued(backendType: string, outcome: 'ok' | 'denied' | 'failed', ms: number): void
   revoked(backendType: string, outcome: 'ok' | 'failed'): void
@@ -68,5 +70,5 @@ export interface Meter {
   authenticated(method: string, outcome: 'ok' | 'failed'): void
 }
 
-/** What is metered under this name was asked of a backend that is not configured. */
+/** The label of requests for a backend that is not configured. */
 export const UNKNOWN_BACKEND = 'unknown'

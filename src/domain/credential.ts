@@ -1,4 +1,4 @@
-/** The states of a credential and the only ways between them (ARCHITECTURE.md, the life of a credential). */
+/** The states of a credential and the only transitions between them (ARCHITECTURE.md, the life of a credential). */
 export const STATES = ['pending', 'active', 'failed', 'revoking', 'revoked', 'expired'] as const
 export type State = (typeof STATES)[number]
 
@@ -7,16 +7,55 @@ export const TRANSITIONS = {
   active: ['revoking', 'revoked', 'expired'],
   revoking: ['revoked', 'expired'],
   failed: [],
-  /** Only by an issue that was taken for interrupted, settled, and came into being upstream after all. */
+  /** Only for an issue that was settled as interrupted and then reached its upstream after all. */
   revoked: ['revoking'],
   expired: [],
 } as const satisfies Record<State, readonly State[]>
+
+/** What can be done upstream: nothing (there is no upstream), end it at once, or wait for the upstream's own expiry. */
+export type Revocation = 'none' | 'exact' | 'expiry_only'
+
+/** The record of one issue, without its secret. Times in epoch ms. */
+export interface Credential {
+  readonly id: string
+  readonly agentId: string
+  readonly agentName: string
+  readonly backendUid: string
+  /** The backend's name. */
+  readonly backend: string
+  /** As they were granted. */
+  readonly scopes: readonly string[]
+  readonly state: State
+  readonly revocation: Revocation
+  readonly ttlMs: number
+  readonly createdAt: number
+  readonly expiresAt: number
+  /** Only where the upstream keeps it longer than `expiresAt`. */
+  readonly upstreamExpiresAt: number | null
+  /** When it left `active` (or `pending`), for any reason; the first time counts. */
+  readonly endedAt: number | null
+  readonly endReason: EndReason | null
+  /** When the upstream was seen to be clean. */
+  readonly settledAt: number | null
+  /** When the sweeper must look at it next; null when nothing is left to do. */
+  readonly dueAt: number | null
+  /** Failed revocations in a row. */
+  readonly attempts: number
+  readonly stuckAt: number | null
+  /** Keyed. */
+  readonly secretHash: string | null
+  /** What revoking needs, as sealed JSON; null where no answer of the upstream was ever seen. */
+  readonly sealedHandle: string | null
+}
+
+/** What an upstream's answer adds to a pending credential. */
+export type Activation = Pick<Credential, 'expiresAt' | 'upstreamExpiresAt' | 'secretHash' | 'sealedHandle'>
 
 export function mayBecome(from: State, to: State): boolean {
   return (TRANSITIONS[from] as readonly State[]).includes(to)
 }
 
-/** Why a credential left `active`. It decides which end state `revoking` leads to. */
+/** Why a credential ended. The reason decides which end state `revoking` leads to. */
 export const END_REASONS = [
   'revoked',
   'expired',
@@ -32,10 +71,10 @@ export function endState(reason: EndReason): 'revoked' | 'expired' {
   return reason === 'expired' ? 'expired' : 'revoked'
 }
 
-/** What a caller is told. Whether its upstream is still being worked on is told beside it (`upstreamEnd`). */
+/** The status that callers see; the progress upstream is reported separately (`upstreamEnd`). */
 export type Status = 'active' | 'expired' | 'revoked'
 
-/** `active` ends by the clock alone, whether or not the sweeper has come by. */
+/** An `active` credential ends by the clock alone, whether or not the sweeper has reached it. */
 export function statusAt(state: State, expiresAt: number, reason: EndReason | null, now: number): Status {
   switch (state) {
     case 'active':

@@ -1,5 +1,5 @@
 /**
- * Every error that a caller can see: one row a code. `docs/errors.md` and the tests are held against this
+ * Every error that a caller can see: one row a code. `docs/reference/errors.md` and the tests are held against this
  * table in both directions.
  */
 export const PROBLEMS = {

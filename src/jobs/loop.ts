@@ -1,13 +1,13 @@
 import type { Log } from '../log/log.ts'
 
 export interface Loop {
-  /** Resolves when the turn under way has ended. */
+  /** Resolves when the current run has ended. */
   stop(): Promise<void>
 }
 
 /**
- * Does the work again and again, `pauseMs` after each end: never two turns at once, and a turn that fails is
- * logged and followed by the next. The work says whether there is more to do at once.
+ * Runs the work repeatedly, `pauseMs` after each end, and at once when the work returns that there is more to do. Runs never
+ * overlap; a run that fails is logged and followed by the next.
  */
 export function startLoop(
   name: string,
@@ -17,21 +17,21 @@ export function startLoop(
 ): Loop {
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
-  let turn: Promise<void> = Promise.resolve()
+  let current: Promise<void> = Promise.resolve()
 
   async function run(): Promise<void> {
     let more: boolean | undefined = false
     try {
       more = await work(stopping.signal)
     } catch (error) {
-      log.error({ err: error, job: name }, 'a job failed; it goes on')
+      log.error({ err: error, job: name }, 'a job failed and will be repeated')
     }
     if (!stopping.signal.aborted) schedule(more === true ? 0 : pauseMs)
   }
 
   function schedule(ms: number): void {
     timer = setTimeout(() => {
-      turn = run()
+      current = run()
     }, ms)
   }
 
@@ -40,7 +40,7 @@ export function startLoop(
     async stop() {
       stopping.abort()
       clearTimeout(timer)
-      await turn
+      await current
     },
   }
 }

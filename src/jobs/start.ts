@@ -8,11 +8,11 @@ import { createSweeper } from './sweep.ts'
 import { tidy } from './tidy.ts'
 
 export interface Jobs {
-  /** Resolves when none is at work. */
+  /** Resolves when no job is running. */
   stop(): Promise<void>
 }
 
-/** Pauses between turns, in ms. */
+/** Pauses between runs, in ms. */
 const SWEEP_MS = 500
 const REAP_MS = 1_000
 const FLUSH_MS = 5_000
@@ -51,14 +51,11 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
   }
 }
 
-/** SQLite has one process: what the last one had claimed is free. Elsewhere claims run out by themselves. */
-async function voidClaims(core: Core): Promise<void> {
+/** SQLite has one process, so the claims of the last one are void. On PostgreSQL they expire by themselves. */
+async function voidClaims(core: Pick<Core, 'store' | 'log'>): Promise<void> {
   if (core.store.dialect !== 'sqlite') return
   const step = core.store.credentials.voidClaims(core.store.now())
   await core.store.commit([step], { urgent: true }).catch((error: unknown) => {
-    core.log.warn(
-      { err: error },
-      'claims of the last process could not be voided; they run out by themselves',
-    )
+    core.log.warn({ err: error }, 'claims of the last process could not be voided; they expire by themselves')
   })
 }

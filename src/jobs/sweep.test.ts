@@ -1,27 +1,27 @@
 import { expect, it } from 'vitest'
 import { LOCAL, ORIGIN, testCore } from '../../test/support/core.ts'
-import { credentialRow } from '../../test/support/store.ts'
+import { someCredential } from '../../test/support/store.ts'
 import { createBackend } from '../core/backends/configure-backend.ts'
 import { deleteBackend } from '../core/backends/delete-backend.ts'
 import { createSweeper } from './sweep.ts'
 
-it('keeps the keys of a deleted backend until its last credential is settled, and no longer', async () => {
+it('erases the configuration of a deleted backend once its last credential is settled', async () => {
   const test = await testCore()
   const { core } = test
   const config = { host: '127.0.0.1', database: 'app', username: 'mayfly', local: true }
   const { uid } = await createBackend(core, LOCAL, { type: 'postgres', name: 'db', config }, false, ORIGIN)
   const dueAt = core.store.now() + 3_600_000
-  const row = credentialRow({ backend_uid: uid, state: 'revoking', due_at: dueAt })
-  await core.store.commit([{ op: 'insert', table: 'credentials', row }])
+  const credential = someCredential({ backendUid: uid, state: 'revoking', dueAt })
+  await core.store.commit([core.store.credentials.insert(credential)])
   await deleteBackend(core, LOCAL, 'db', true, ORIGIN)
   const sweeper = createSweeper(core)
   const kept = async () => {
     await sweeper.sweep(new AbortController().signal)
     await sweeper.idle()
-    return (await core.store.backends.find(uid))?.config
+    return (await core.store.backends.find(uid))?.sealedConfig
   }
   expect(await kept()).toBeTypeOf('string')
-  await core.store.commit([core.store.credentials.settle(row.id, 'revoked', core.store.now())])
+  await core.store.commit([core.store.credentials.settle(credential.id, 'revoked', core.store.now())])
   expect(await kept()).toBeNull()
   await test.close()
 })

@@ -2,30 +2,32 @@ import type { OpenBackend } from '../backends/registry.ts'
 import type { Core } from '../core/context.ts'
 import { expireLocal, takeOver } from '../core/credentials/expire-credentials.ts'
 import { settleUpstream } from '../core/credentials/settle-upstream.ts'
-import type { CredentialRow } from '../store/schema/rows.ts'
+import type { Credential } from '../domain/credential.ts'
+
+type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
 
 /**
- * Rows of one commit for kinds without an upstream. SQLite has one writer, and a request waits for the slice before
- * it; PostgreSQL has others, and a larger slice spares round trips.
+ * Rows of one commit for kinds without an upstream. SQLite has one writer, so requests wait for each slice; PostgreSQL
+ * has several, and a larger slice saves round trips.
  */
 const SLICE = { sqlite: 128, postgres: 250 }
-/** Of one backend at once, for kinds with one. */
+/** Credentials of one backend that are settled at once, for kinds with an upstream. */
 const AT_ONCE = 4
 const BATCH = 32
-/** Slices that somebody else's revocations may spoil before the next look. */
+/** Slices that concurrent revocations may spoil before the loop pauses. */
 const TRIES = 8
 
 /**
- * Ends what is due: expired credentials, revocations to be tried again, issues that were interrupted. Every
- * backend has its own turn and its own connections, so that a broken one holds up nobody else.
+ * Ends what is due: expired credentials, revocations to retry, interrupted issues. Each backend is swept on its own, with
+ * its own connections, so that a broken one delays no other.
  */
-export function createSweeper(core: Core) {
+export function createSweeper(core: Parts) {
   const busy = new Map<string, Promise<void>>()
 
   async function sweepBackend(backend: OpenBackend, signal: AbortSignal): Promise<void> {
     if (backend.kind.upstream) await sweepUpstream(backend, signal)
     else await sweepLocal(backend, signal)
-    if (backend.endedAt !== null) await forgetEnded(core, backend)
+    if (backend.endedAt !== null) await eraseEnded(core, backend)
   }
 
   async function sweepLocal(backend: OpenBackend, signal: AbortSignal): Promise<void> {
@@ -39,30 +41,30 @@ export function createSweeper(core: Core) {
 
   async function sweepUpstream(backend: OpenBackend, signal: AbortSignal): Promise<void> {
     while (!signal.aborted && backend.breaker.wait() <= 0) {
-      const rows = await core.store.credentials.takeDue(backend.uid, core.store.now(), BATCH)
-      await settleAll(core, backend, rows, signal)
-      if (rows.length < BATCH) return
+      const due = await core.store.credentials.takeDue(backend.uid, core.store.now(), BATCH)
+      await settleAll(core, backend, due, signal)
+      if (due.length < BATCH) return
     }
   }
 
   return {
-    /** One look at every backend; does not wait for those still at work from the last one. */
+    /** Starts a sweep of every backend, except those whose last sweep is still running. Does not wait for them. */
     async sweep(signal: AbortSignal): Promise<void> {
       const { byUid } = await core.backends.at(await core.store.generation())
       for (const backend of byUid.values()) {
         if (busy.has(backend.uid)) continue
-        const turn = sweepBackend(backend, signal)
+        const sweep = sweepBackend(backend, signal)
           .catch((error: unknown) =>
             core.log.error(
               { err: error, backend: backend.name },
-              'the sweep of a backend failed; it goes on',
+              'the sweep of a backend failed and will be repeated',
             ),
           )
           .finally(() => busy.delete(backend.uid))
-        busy.set(backend.uid, turn)
+        busy.set(backend.uid, sweep)
       }
     },
-    /** Resolves when nothing is at work. */
+    /** Resolves when no sweep is running. */
     async idle(): Promise<void> {
       await Promise.all(busy.values())
     },
@@ -70,24 +72,25 @@ export function createSweeper(core: Core) {
 }
 
 async function settleAll(
-  core: Core,
+  core: Parts,
   backend: OpenBackend,
-  rows: readonly CredentialRow[],
+  credentials: readonly Credential[],
   signal: AbortSignal,
 ): Promise<void> {
-  const waiting = [...rows]
+  const waiting = credentials.values()
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (let row = waiting.shift(); row !== undefined && !signal.aborted; row = waiting.shift()) {
-        const revoking = await takeOver(core, row)
+      for (const credential of waiting) {
+        if (signal.aborted) return
+        const revoking = await takeOver(core, credential)
         if (revoking !== undefined) await settleUpstream(core, backend, revoking)
       }
     }),
   )
 }
 
-/** A deleted backend whose last credential is gone: its keys are erased. */
-async function forgetEnded(core: Core, backend: OpenBackend): Promise<void> {
+/** Erases the configuration of a deleted backend once its last credential is settled. */
+async function eraseEnded(core: Pick<Core, 'store'>, backend: OpenBackend): Promise<void> {
   if ((await core.store.credentials.countOpenOfBackend(backend.uid, 1)) > 0) return
-  await core.store.commit([core.store.backends.erase(backend.uid), { op: 'invalidate' }])
+  await core.store.commit(core.store.backends.erase(backend.uid))
 }

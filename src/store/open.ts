@@ -6,6 +6,7 @@ import { createAudit } from './tables/audit/audit.ts'
 import { createBackends } from './tables/backends.ts'
 import { createCredentials } from './tables/credentials.ts'
 import { createEnrollments } from './tables/enrollments.ts'
+import { createIdempotency } from './tables/idempotency.ts'
 import { createMeta } from './tables/meta.ts'
 import { createSealed } from './tables/sealed.ts'
 import { createTokens } from './tables/tokens.ts'
@@ -35,6 +36,7 @@ export function createStore(engine: Engine) {
     backends: createBackends(engine),
     credentials: createCredentials(engine),
     enrollments: createEnrollments(engine),
+    idempotency: createIdempotency(engine),
     tokens: createTokens(engine),
     audit: createAudit(engine),
     sealed: createSealed(engine),

@@ -88,10 +88,10 @@ policies:
   test.each([
     ['policies: {}', /m\.yaml:1:11: policies must be of type array/],
     ['polices: []', /did you mean "policies"/],
-    ['listen: x', /holds no "policies"/],
+    ['listen: x', /contains no "policies"/],
     ['policies: [', /not valid YAML/],
-    ['- a', /must hold "key: value" lines/],
-    ['', /holds no "policies"/],
+    ['- a', /must contain "key: value" lines/],
+    ['', /contains no "policies"/],
   ])('%j', async (text, message) => {
     const ended = await mayfly('policy', 'check', await file(text))
     expect([ended.code, ended.stderr]).toEqual([1, expect.stringMatching(message)])

@@ -70,7 +70,9 @@ describe.each(DIALECTS)('another master key on %s', (dialect) => {
     expect(await rewrap(both)).toBeGreaterThan(2)
     expect(await handles()).toEqual(Array(90).fill('role'))
     const stored = await store.backends.find(backend.uid)
-    expect(second.open('backends', backend.uid, 'config', stored?.config ?? '')).toBe('{"password":"x"}')
+    expect(second.open('backends', backend.uid, 'config', stored?.sealedConfig ?? '')).toBe(
+      '{"password":"x"}',
+    )
     // A reply that may still be told again is waited for: it is erased within minutes.
     expect(logged).toEqual([])
     await store.commit(store.tokens.tidy(T0))

@@ -56,7 +56,7 @@ describe('two nodes on one PostgreSQL', () => {
       const now = T0 + round
       const ending = (round % 2 === 0 ? a : b).store.commit([
         ...a.store.agents.end(agent.id, 'deleted', now),
-        ...a.store.credentials.endAll({ agent_id: agent.id }, 'agent_deleted', now, by),
+        ...a.store.credentials.endAll({ agentId: agent.id }, 'agent_deleted', now, by),
       ])
       const later = Array.from({ length: 120 }, (_, n) => (n % 2 === 0 ? b : a).store.commit(issue(agent.id)))
       expect(await ending).toEqual({ done: true })
@@ -97,7 +97,7 @@ describe('two nodes on one PostgreSQL', () => {
     await Promise.all([sweep(a), sweep(b), sweep(a), sweep(b)])
     for (const row of rows) {
       expect(await a.store.audit.query({ credentialId: row.id }, 9)).toHaveLength(1)
-      expect(await b.store.credentials.find(row.id)).toMatchObject({ state: 'expired', due_at: null })
+      expect(await b.store.credentials.find(row.id)).toMatchObject({ state: 'expired', dueAt: null })
     }
   })
 

@@ -4,15 +4,14 @@ import type { Table, Tables } from '../../src/store/schema/rows.ts'
 import {
   agentRow,
   backendRow,
-  credentialRow,
   DIALECTS,
-  idempotencyRow,
   newAgent,
   newBody,
   newEnrollment,
   newEntry,
   newSigningKey,
   openTestStore,
+  someCredential,
   T0,
   type TestStore,
 } from '../support/store.ts'
@@ -41,34 +40,34 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
   test('endAll ends what lives, each with its entry, and leaves the rest', async () => {
     const { store } = opened
     const { agent, backend } = await living()
-    const own = { agent_id: agent.id, backend_uid: backend.uid }
-    const exact = credentialRow(own)
-    const soft = credentialRow({ ...own, revocation: 'expiry_only' })
-    const pending = credentialRow({ ...own, state: 'pending', revocation: 'none', handle: null })
-    const ended = credentialRow({
+    const own = { agentId: agent.id, backendUid: backend.uid }
+    const exact = someCredential(own)
+    const soft = someCredential({ ...own, revocation: 'expiry_only' })
+    const pending = someCredential({ ...own, state: 'pending', revocation: 'none', sealedHandle: null })
+    const ended = someCredential({
       ...own,
       state: 'revoked',
-      ended_at: T0 - 5,
-      end_reason: 'revoked',
-      due_at: null,
+      endedAt: T0 - 5,
+      endReason: 'revoked',
+      dueAt: null,
     })
     // Its end is the sweeper's to tell, whoever ends in between.
-    const expired = credentialRow({ ...own, expires_at: T0 + 77, due_at: T0 + 77 })
-    const foreign = credentialRow()
+    const expired = someCredential({ ...own, expiresAt: T0 + 77, dueAt: T0 + 77 })
+    const foreign = someCredential()
     const rows = [exact, soft, pending, ended, expired, foreign]
-    await done(...rows.map((row) => insert('credentials', row)))
+    await done(...rows.map(store.credentials.insert))
     const now = T0 + 77
     await done(
       ...store.agents.end(agent.id, 'deleted', now),
-      ...store.credentials.endAll({ agent_id: agent.id }, 'agent_deleted', now, by),
+      ...store.credentials.endAll({ agentId: agent.id }, 'agent_deleted', now, by),
     )
     const after = await store.credentials.findAll(rows.map((row) => row.id))
-    const set = { end_reason: 'agent_deleted', ended_at: now }
+    const set = { endReason: 'agent_deleted', endedAt: now } as const
     expect(new Map(after.map((row) => [row.id, row]))).toEqual(
       new Map([
-        [exact.id, { ...exact, ...set, state: 'revoking', due_at: now }],
-        [soft.id, { ...soft, ...set, state: 'revoked', due_at: null, settled_at: now, handle: null }],
-        [pending.id, { ...pending, ...set, state: 'revoking', due_at: now }],
+        [exact.id, { ...exact, ...set, state: 'revoking', dueAt: now }],
+        [soft.id, { ...soft, ...set, state: 'revoked', dueAt: null, settledAt: now, sealedHandle: null }],
+        [pending.id, { ...pending, ...set, state: 'revoking', dueAt: now }],
         [ended.id, ended],
         [expired.id, expired],
         [foreign.id, foreign],
@@ -93,7 +92,7 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
       ttlMs: 600_000,
       details: { reason: 'agent_deleted' },
     })
-    await done(...store.credentials.endAll({ backend_uid: backend.uid }, 'backend_deleted', now + 1, by))
+    await done(...store.credentials.endAll({ backendUid: backend.uid }, 'backend_deleted', now + 1, by))
     expect(await store.audit.query({ agentId: agent.id }, 100)).toHaveLength(3)
   })
 
@@ -101,15 +100,15 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     const { store } = opened
     const backend = backendRow()
     const [active, claimed, retried] = [
-      credentialRow({ backend_uid: backend.uid }),
-      credentialRow({ backend_uid: backend.uid, state: 'revoking' }),
-      credentialRow({ backend_uid: backend.uid, state: 'revoking', attempts: 2 }),
+      someCredential({ backendUid: backend.uid }),
+      someCredential({ backendUid: backend.uid, state: 'revoking' }),
+      someCredential({ backendUid: backend.uid, state: 'revoking', attempts: 2 }),
     ]
     const rows = [active, claimed, retried]
-    await done(insert('backends', backend), ...rows.map((row) => insert('credentials', row)))
+    await done(insert('backends', backend), ...rows.map(store.credentials.insert))
     await done(store.credentials.voidClaims(T0 + 5))
-    const dueAt = async ({ id }: typeof active) => (await store.credentials.find(id))?.due_at
-    expect(await Promise.all(rows.map(dueAt))).toEqual([active.due_at, T0 + 5, retried.due_at])
+    const dueAt = async ({ id }: typeof active) => (await store.credentials.find(id))?.dueAt
+    expect(await Promise.all(rows.map(dueAt))).toEqual([active.dueAt, T0 + 5, retried.dueAt])
     // A backend is idle when nothing is left to end at its upstream.
     await done(store.credentials.finishActive(active.id, 'revoked', 'revoked', T0))
     await done(store.credentials.settle(retried.id, 'revoked', T0))
@@ -120,25 +119,25 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
 
   test('a credential moves only from the state it is in', async () => {
     const { store } = opened
-    const row = credentialRow({ state: 'pending', backend_uid: 'be_moves' })
-    await done(insert('credentials', row))
+    const row = someCredential({ state: 'pending', backendUid: 'be_moves' })
+    await done(store.credentials.insert(row))
     const set = {
-      expires_at: T0 + 9,
-      upstream_expires_at: null,
-      due_at: T0 + 9,
-      secret_hash: 'h',
-      handle: 'x',
+      expiresAt: T0 + 9,
+      upstreamExpiresAt: null,
+      secretHash: 'h',
+      sealedHandle: 'x',
     }
     await done(store.credentials.activate(row.id, set))
     for (const step of [
       store.credentials.activate(row.id, set),
-      store.credentials.fail(row.id, T0),
-      store.credentials.interrupt(row.id, T0, T0, null),
+      store.credentials.beginRevoking(row.id, 'pending', 'interrupted', T0, T0),
       store.credentials.settle(row.id, 'revoked', T0),
     ]) {
       expect(await commit([step])).toMatchObject({ reason: 'rows' })
     }
-    await done(store.credentials.endActive(row.id, 'revoked', T0 + 1, T0 + 1))
+    await done(store.credentials.fail(row.id, T0))
+    expect(await store.credentials.find(row.id)).toMatchObject({ state: 'active' })
+    await done(store.credentials.beginRevoking(row.id, 'active', 'revoked', T0 + 1, T0 + 1))
     expect(await commit([store.credentials.finishActive(row.id, 'expired', 'expired', T0)])).toMatchObject({
       reason: 'rows',
     })
@@ -164,31 +163,49 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     })
     expect(await store.credentials.find(row.id)).toMatchObject({
       state: 'revoked',
-      handle: null,
-      stuck_at: null,
+      sealedHandle: null,
+      stuckAt: null,
     })
   })
 
+  test.each(['pending', 'active', 'revoked', 'revoking', 'expired'] as const)(
+    'reclaims a credential that is %s, unless its end is under way',
+    async (state) => {
+      const { store } = opened
+      const end = { endedAt: T0 + 1, endReason: 'agent_deleted', settledAt: T0 + 2 } as const
+      const hasEnded = state !== 'pending' && state !== 'active'
+      const before = someCredential({ state, sealedHandle: null, attempts: 3, ...(hasEnded ? end : {}) })
+      await done(store.credentials.insert(before))
+      await done(store.credentials.reclaim(before.id, T0 + 5, T0 + 9, 'handle'))
+      const set = { state: 'revoking', dueAt: T0 + 9, sealedHandle: 'handle', attempts: 0, settledAt: null }
+      const first = hasEnded ? {} : { endedAt: T0 + 5, endReason: 'interrupted' }
+      const isLeft = state === 'revoking' || state === 'expired'
+      expect(await store.credentials.find(before.id)).toEqual(
+        isLeft ? before : { ...before, ...set, ...first },
+      )
+    },
+  )
+
   test('takeDue gives the earliest first, as they are stored, no more than asked', async () => {
     const { store } = opened
-    const rows = [5, 3, 9, 1, 7].map((at) => credentialRow({ backend_uid: 'be_due', due_at: T0 + at }))
-    await done(...rows.map((row) => insert('credentials', row)))
+    const rows = [5, 3, 9, 1, 7].map((at) => someCredential({ backendUid: 'be_due', dueAt: T0 + at }))
+    await done(...rows.map(store.credentials.insert))
     const taken = await store.credentials.takeDue('be_due', T0 + 7, 3)
-    expect(taken.map((row) => (row.due_at ?? 0) - T0)).toEqual([1, 3, 5])
+    expect(taken.map((row) => (row.dueAt ?? 0) - T0)).toEqual([1, 3, 5])
     expect(taken[0]).toEqual(rows[3])
     expect(await store.credentials.countOpenOfBackend('be_due', 100)).toBe(5)
     expect(await store.credentials.countOpenOfBackend('be_due', 2)).toBe(2)
     // A claim lasts on PostgreSQL only: on SQLite the one process that is there knows what it has taken.
     const next = await store.credentials.takeDue('be_due', T0 + 7, 3)
-    expect(next.map((row) => (row.due_at ?? 0) - T0)).toEqual(dialect === 'sqlite' ? [1, 3, 5] : [7])
+    expect(next.map((row) => (row.dueAt ?? 0) - T0)).toEqual(dialect === 'sqlite' ? [1, 3, 5] : [7])
   })
 
   test('expireAll ends those that were found, each with its entry, or none when one was ended meanwhile', async () => {
     const { store } = opened
-    const own = { backend_uid: 'be_out', revocation: 'none' as const, handle: null }
-    const rows = [4, 2, 8, 6].map((at) => credentialRow({ ...own, expires_at: T0 + at, due_at: T0 + at }))
-    const revoking = credentialRow({ ...own, state: 'revoking', ended_at: T0, due_at: T0 })
-    await done(...[...rows, revoking].map((row) => insert('credentials', row)))
+    const own = { backendUid: 'be_out', revocation: 'none' as const, sealedHandle: null }
+    const rows = [4, 2, 8, 6].map((at) => someCredential({ ...own, expiresAt: T0 + at, dueAt: T0 + at }))
+    const revoking = someCredential({ ...own, state: 'revoking', endedAt: T0, dueAt: T0 })
+    await done(...[...rows, revoking].map(store.credentials.insert))
     const [second, first, , third] = rows.map((row) => row.id)
     expect(await store.credentials.expired('be_out', T0 + 6, 2)).toEqual([first, second])
     const found = await store.credentials.expired('be_out', T0 + 6, 9)
@@ -205,16 +222,16 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     expect(await store.credentials.find(first ?? '')).toEqual({
       ...rows[1],
       state: 'expired',
-      end_reason: 'expired',
-      ended_at: T0 + 2,
-      settled_at: T0 + 9,
-      due_at: null,
+      endReason: 'expired',
+      endedAt: T0 + 2,
+      settledAt: T0 + 9,
+      dueAt: null,
     })
     expect((await store.audit.query({ credentialId: first ?? '' }, 9))[0]).toMatchObject({
       at: T0 + 9,
       action: 'credential.expired',
       outcome: 'ok',
-      agentId: rows[1]?.agent_id,
+      agentId: rows[1]?.agentId,
       backend: rows[1]?.backend,
       details: null,
       ...by,
@@ -309,19 +326,25 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     await done(...store.tokens.revoke('j', T0 + 5))
     expect(await store.tokens.isRevoked('j')).toBe(true)
     expect(await store.tokens.revokedAfter(T0 + 4)).toEqual(new Map([['j', T0 + 5]]))
-    const row = idempotencyRow()
-    await done(insert('idempotency', row))
-    expect(await commit([insert('idempotency', { ...row, body_hash: 'other' })])).toMatchObject({
+    const record = {
+      agentId: 'ag_1',
+      keyHash: 'key',
+      bodyHash: 'body',
+      credentialId: 'cred_1',
+      sealedReply: null,
+      eraseAt: T0 + 300_000,
+      expiresAt: T0 + 86_400_000,
+    }
+    await done(store.idempotency.insert(record))
+    expect(await commit([store.idempotency.insert({ ...record, bodyHash: 'other' })])).toMatchObject({
       reason: 'unique',
     })
-    await done(store.tokens.keepReply(row.agent_id, row.key_hash, 'sealed', row.erase_at))
-    expect(await store.tokens.findIdempotent(row.agent_id, row.key_hash, T0)).toEqual({
-      ...row,
-      reply: 'sealed',
-    })
-    await done(...store.tokens.tidy(row.erase_at))
-    expect(await store.tokens.findIdempotent(row.agent_id, row.key_hash, T0)).toEqual(row)
+    await done(store.idempotency.keepReply('ag_1', 'key', 'sealed', record.eraseAt))
+    expect(await store.idempotency.find('ag_1', 'key')).toEqual({ ...record, sealedReply: 'sealed' })
+    await done(...store.tokens.tidy(record.eraseAt))
+    expect(await store.idempotency.find('ag_1', 'key')).toEqual(record)
     expect(await store.tokens.isRevoked('j')).toBe(false)
-    expect(await store.tokens.findIdempotent(row.agent_id, row.key_hash, row.expires_at)).toBeUndefined()
+    await done(...store.tokens.tidy(record.expiresAt))
+    expect(await store.idempotency.find('ag_1', 'key')).toBeUndefined()
   })
 })

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startWorld, type World } from '../cli/support.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const page = await readFile(join(ROOT, 'docs/client.md'), 'utf8')
+const page = await readFile(join(ROOT, 'docs/reference/client.md'), 'utf8')
 const examples = [...page.matchAll(/^## (.*)$|^```ts\n([\s\S]*?)^```$/gm)].reduce<[string, string][]>(
   (found, [, title, code]) => {
     if (title !== undefined) found.push([title, ''])

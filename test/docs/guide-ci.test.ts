@@ -103,8 +103,8 @@ async function bash(script: string, env: Record<string, string>): Promise<{ code
   return { code, said }
 }
 
-test('the example in docs/mayfly-yaml.md is one', async () => {
-  const text = await readFile(join(DOCS, 'mayfly-yaml.md'), 'utf8')
+test('the example in docs/reference/mayfly-yaml.md is one', async () => {
+  const text = await readFile(join(DOCS, 'reference/mayfly-yaml.md'), 'utf8')
   const path = join(world.home, 'example.yaml')
   await writeFile(path, /^```yaml\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '')
   const [orders, reports] = await readProjectFile(path, 'example.yaml')

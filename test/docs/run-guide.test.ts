@@ -2,7 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { installMayfly, isAsSaid, readGuide, runGuide } from './run-guide.ts'
+import { isAsShown } from './masks.ts'
+import { readGuide } from './read-guide.ts'
+import { type GuideOptions, installMayfly, runGuide } from './run-guide.ts'
 
 let home: string
 beforeEach(async () => {
@@ -11,16 +13,20 @@ beforeEach(async () => {
 afterEach(() => rm(home, { recursive: true, force: true }))
 
 const fenced = (language: string, text: string) => `\`\`\`${language}\n${text}\n\`\`\`\n`
+const page = () => join(home, 'guide.md')
 
-async function runText(text: string, more: { timeoutMs?: number } = {}) {
-  const path = join(home, 'guide.md')
-  await writeFile(path, text)
+async function runText(text: string, more: Partial<GuideOptions> = {}) {
+  await writeFile(page(), text)
   const env = { PATH: `${join(home, 'bin')}:${process.env['PATH']}`, HOME: home }
-  return runGuide(path, { env, cwd: home, replace: [['https://example.com', 'http://127.0.0.1:1']], ...more })
+  const replace = [['https://example.com', 'http://127.0.0.1:1'] as const]
+  return runGuide(page(), { env, cwd: home, replace, update: false, ...more })
 }
 
-describe('a guide', () => {
-  test('is run in one shell, in order, with files, hidden lines and replaced texts', async () => {
+const ID = 'enr_01m802da2cez79zb9vshdxe5qb'
+const OTHER = ID.replaceAll('2', '3')
+
+describe('a page', () => {
+  test('runs in one shell, in order, with files, hidden lines and replaced text', async () => {
     await installMayfly(join(home, 'bin'))
     const results = await runText(
       [
@@ -51,36 +57,61 @@ describe('a guide', () => {
     [
       'a block that fails',
       fenced('sh', 'echo before\nfalse\necho after'),
-      /guide\.md:1: .*\n.*end 1.*before\n$/s,
+      /guide\.md:1: .*code 1.*before\n$/s,
     ],
-    ['a pipe that fails', fenced('sh', 'false | cat'), /end 1/],
-    ['other output', fenced('console', '$ echo one\ntwo'), /says:\none\n.*says:\ntwo/s],
-    ['more output', fenced('console', '$ seq 2\n1'), /says/],
-    ['no output', fenced('console', '$ true\n1'), /says/],
+    ['a pipe that fails', fenced('sh', 'false | cat'), /exit code 1/],
+    ['a syntax error', fenced('sh', 'if true'), /exit code [12]/],
+    ['other output', fenced('console', '$ echo one\ntwo'), /prints:\none\n.*shows:\ntwo/s],
+    ['more output', fenced('console', '$ seq 2\n1'), /prints/],
+    ['no output', fenced('console', '$ true\n1'), /prints/],
+    ['an id where none is shown', fenced('console', `$ echo ${ID}\nid`), /prints/],
     ['an early end', fenced('sh', 'exit 0') + fenced('sh', 'true'), /ended early/],
-    ['nothing to run', 'Only text.', /nothing in it is run/],
-  ])('%s is told', async (_, text, message) => {
+    ['a page without commands', 'Only text.', /no command to run/],
+  ])('reports %s', async (_, text, message) => {
     await expect(runText(text)).rejects.toThrow(message)
   })
 
-  test('a command that does not end is told', async () => {
+  test('reports a command that does not end', async () => {
     const text = fenced('sh', 'tail -f /dev/null')
-    await expect(runText(text, { timeoutMs: 1_000 })).rejects.toThrow(/it ended early/)
+    await expect(runText(text, { timeoutMs: 1_000 })).rejects.toThrow(/ended early/)
   })
 
-  test('what is left in the background is ended', async () => {
+  test('kills what still runs in the background', async () => {
     const [result] = await runText(fenced('sh', 'tail -f /dev/null & echo $!'))
     const state = () => readFile(`/proc/${result?.output.trim()}/stat`, 'utf8').catch(() => 'gone')
-    // It takes a moment to die; where nobody fetches the end of an orphan it stays as a zombie.
+    // An orphan that nobody waits for stays as a zombie.
     await expect.poll(state).toMatch(/^gone|\) Z /)
   })
 
-  test('standard input of a step is empty, and not the rest of the guide', async () => {
+  test('waits for what a background command prints, and goes on while it runs', async () => {
+    const text = `<!-- background -->\n\n${fenced('console', `$ sh -c 'sleep 0.2; echo up ${ID}; cat way'\nup ${OTHER}`)}`
+    const [first, , last] = await runText(
+      `<!-- run\nmkfifo way\n-->\n\n${text}${fenced('console', `$ echo ${OTHER} > way; echo ${OTHER}\n${OTHER}`)}`,
+    )
+    expect(first?.output).toBe('')
+    expect(last?.output).toBe(`${ID}\n`)
+  })
+
+  test('uses the ids of this run in later commands', async () => {
+    await writeFile(join(home, 'id.txt'), `${OTHER} at 2027-01-01T00:00:00.000Z\n`)
+    await runText(
+      fenced('console', `$ cat id.txt\n${ID} at 2026-11-21T22:07:43.444Z\n$ grep -o ${ID} id.txt\n${ID}`),
+    )
+  })
+
+  test('is updated with the actual output where it differs', async () => {
+    const text = (first: string, second: string) =>
+      `${fenced('console', `$ echo https://example.com\n${first}\n$ echo same\nsame`)}\n1. list\n\n   \`\`\`console\n   $ seq 2\n   ${second}\n   \`\`\`\n`
+    await runText(text('old', 'old'), { update: true })
+    expect(await readFile(page(), 'utf8')).toBe(text('https://example.com', '1\n   2'))
+  })
+
+  test('gives a step an empty standard input', async () => {
     const results = await runText(fenced('console', '$ cat') + fenced('console', '$ echo next\nnext'))
     expect(results).toHaveLength(2)
   })
 
-  test('output before any command is a mistake', () => {
+  test('must not show output before a command', () => {
     expect(() => readGuide(fenced('console', 'output'))).toThrow(/line 2/)
   })
 })
@@ -92,6 +123,9 @@ test.each([
   ['…\nend', 'end', true],
   ['a.c', 'abc', false],
   ['', '', true],
-])('%j is said of %j: %s', (said, actual, is) => {
-  expect(isAsSaid(said, actual)).toBe(is)
+  [`a  ${ID} b`, `a ${OTHER}  b`, true],
+  ['at 2026-11-21T22:07:43.444Z', 'at 2027-01-01T00:00:00.000Z', true],
+  ['5m', '6m', false],
+])('%j shows %j: %s', (shown, actual, is) => {
+  expect(isAsShown(shown, actual)).toBe(is)
 })

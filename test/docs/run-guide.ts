@@ -1,35 +1,22 @@
-import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isAsShown, Known } from './masks.ts'
+import { type GuideStep, type RunStep, readGuide, type Shown } from './read-guide.ts'
+import { type GuideShell, quoted, startShell } from './shell.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-/**
- * The parts of a guide that do something. Fenced blocks, in their order, run in one bash with `set -eo pipefail`,
- * so that variables and `cd` last:
- *   ```sh          the whole block is run, and must succeed
- *   ```console     lines `$ command` are run (continued by a `\` at their end); what follows each is its output,
- *                  both streams, and compared: `…` stands for anything within a line, a line `…` for any lines
- * A comment changes that:
- *   <!-- file: path -->      before a block, of whatever language: it is written to that file, from where the shell is
- *   <!-- not run: why -->    before a block: it is left out
- *   <!-- run                 and lines up to a line `-->`: they are run without being shown
- */
-export type GuideStep =
-  | { readonly kind: 'file'; readonly line: number; readonly path: string; readonly text: string }
-  | { readonly kind: 'run'; readonly line: number; readonly command: string; readonly output?: string }
-
-export interface GuideWish {
+export interface GuideOptions {
   readonly env: Readonly<Record<string, string>>
   /** Where bash starts. */
   readonly cwd: string
-  /** Texts of the guide and what stands for them here: `[['https://mayfly.example.com', url]]`. Longest first. */
+  /** Text of the page and what replaces it here: `[['https://mayfly.example.com', url]]`. Longest first. */
   readonly replace?: readonly (readonly [string, string])[]
   readonly timeoutMs?: number
+  /** Writes the actual output into the page instead of comparing it. */
+  readonly update?: boolean
 }
 
 export interface StepResult {
@@ -38,145 +25,103 @@ export interface StepResult {
   readonly output: string
 }
 
-const FENCE = /^( *)(`{3,})\s*(\S*)[^\n]*\n([\s\S]*?)^\1\2\s*$/gm
-const HIDDEN = /^<!-- run\n([\s\S]*?)^-->$/gm
-
-/** What a guide does, in order. Throws for a marker that it does not know. */
-export function readGuide(text: string): GuideStep[] {
-  const found: { at: number; steps: GuideStep[] }[] = []
-  for (const match of text.matchAll(HIDDEN)) {
-    const line = lineAt(text, match.index)
-    found.push({ at: match.index, steps: [{ kind: 'run', line, command: match[1] ?? '' }] })
+/** Runs a page. Throws at the first step that fails or prints something else, with its line in the page. */
+export async function runGuide(path: string, options: GuideOptions): Promise<StepResult[]> {
+  const { env, cwd, replace = [], timeoutMs = 120_000 } = options
+  const file = resolve(ROOT, path)
+  const page = await readFile(file, 'utf8')
+  const steps = readGuide(page)
+  if (!steps.some(({ kind }) => kind === 'run')) throw new Error(`${path}: no command to run`)
+  const shell = startShell({ env, cwd, timeoutMs })
+  const run: Run = { path, shell, replace, known: new Known(), update: options.update ?? isUpdate() }
+  const results: StepResult[] = []
+  const edits: { shown: Shown; text: string }[] = []
+  try {
+    for (const step of steps) {
+      const output = await runStep(run, step)
+      if (step.kind !== 'run') continue
+      results.push({ line: step.line, command: step.command, output })
+      if (step.output !== undefined && !isAsShown(swap(step.output.text, replace), output))
+        edits.push({ shown: step.output, text: restored(run, output) })
+    }
+  } finally {
+    await shell.close()
   }
-  for (const match of text.matchAll(FENCE)) {
-    const [, indent = '', , language = '', body = ''] = match
-    const marker = /<!-- ([^>]*?) -->\s*$/.exec(text.slice(0, match.index))?.[1]
-    const plain = indent === '' ? body : body.replaceAll(new RegExp(`^${indent}`, 'gm'), '')
-    const steps = stepsOf(language, plain, marker, lineAt(text, match.index))
-    found.push({ at: match.index, steps })
-  }
-  return found.sort((one, other) => one.at - other.at).flatMap(({ steps }) => steps)
-}
-
-const lineAt = (text: string, index: number) => text.slice(0, index).split('\n').length
-
-function stepsOf(language: string, body: string, marker: string | undefined, line: number): GuideStep[] {
-  const [, verb, about] = /^(file|not run): (.+)$/.exec(marker ?? '') ?? []
-  if (verb === 'file') return [{ kind: 'file', line, path: about ?? '', text: body }]
-  if (verb === 'not run') return []
-  if (language === 'sh' || language === 'bash') return [{ kind: 'run', line, command: body }]
-  return language === 'console' ? readConsole(body, line) : []
-}
-
-function readConsole(body: string, first: number): GuideStep[] {
-  const steps: { kind: 'run'; line: number; command: string; output: string }[] = []
-  let isContinued = false
-  for (const [index, text] of body.replace(/\n$/, '').split('\n').entries()) {
-    const last = steps.at(-1)
-    if (isContinued && last !== undefined) last.command += `\n${text.replace(/^> /, '')}`
-    else if (text.startsWith('$ '))
-      steps.push({ kind: 'run', line: first + 1 + index, command: text.slice(2), output: '' })
-    else if (last === undefined) throw new Error(`line ${first + 1 + index}: output before any "$ command"`)
-    else last.output += `${text}\n`
-    isContinued = (isContinued || text.startsWith('$ ')) && text.endsWith('\\')
-  }
-  return steps
-}
-
-/** Runs what a guide says. Throws at the first step that fails or says something else, with its line in the guide. */
-export async function runGuide(path: string, wish: GuideWish): Promise<StepResult[]> {
-  const steps = readGuide(replaced(await readFile(resolve(ROOT, path), 'utf8'), wish.replace))
-  const runs = steps.filter((step) => step.kind === 'run')
-  if (runs.length === 0) throw new Error(`${path}: nothing in it is run`)
-  const marker = `--- ${randomUUID()} `
-  const said = await runScript(scriptOf(steps, marker), wish)
-  const parts = said.split(marker).slice(1)
-  const end = parts.pop() ?? ''
-  const results = parts.map((part, index): StepResult => {
-    const { line = 0, command = '' } = runs[index] ?? {}
-    return { line, command, output: part.replace(/^.*\n/, '') }
-  })
-  for (const [index, { line, command, output }] of results.entries()) {
-    const where = `${path}:${line}: ${command.trim()}`
-    const wanted = runs[index]?.output
-    const isLast = index === results.length - 1
-    if (isLast && end.trim() !== 'end 0') throw new Error(`${where}\n${end.trim()}, after:\n${output}`)
-    if (wanted !== undefined && !isAsSaid(wanted, output))
-      throw new Error(`${where}\nsays:\n${output}\nand the guide says:\n${wanted}`)
-  }
-  if (results.length !== runs.length) throw new Error(`${path}: it ended early:\n${said}`)
+  if (edits.length > 0) await writeFile(file, edited(page, edits))
   return results
 }
 
-/** One script of all steps, each with nothing on standard input, in the shell itself: `cd` and variables last. */
-function scriptOf(steps: readonly GuideStep[], marker: string): string {
-  const parts = steps.map((step) =>
-    step.kind === 'run'
-      ? `printf '%sstep\\n' '${marker}'\n{ :\n${step.command}\n} </dev/null\n`
-      : `mkdir -p ${quoted(dirname(step.path))}\nprintf %s ${quoted(step.text)} > ${quoted(step.path)}\n`,
+const isUpdate = () => process.env['UPDATE_DOCS'] === '1'
+const restored = ({ known, replace }: Run, output: string) =>
+  swap(
+    known.restore(output),
+    replace.map(([from, to]) => [to, from] as const),
   )
-  return `set -eo pipefail\nexec 2>&1\ntrap 'printf "%send %s\\n" "${marker}" "$?"' EXIT\n${parts.join('')}`
+
+interface Run {
+  readonly path: string
+  readonly shell: GuideShell
+  readonly replace: readonly (readonly [string, string])[]
+  readonly known: Known
+  readonly update: boolean
 }
 
-const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
-
-function replaced(text: string, pairs: GuideWish['replace'] = []): string {
-  return pairs.reduce((whole, [from, to]) => whole.replaceAll(from, to), text)
-}
-
-const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-
-/** `…` stands for anything within a line, a line of it alone for any number of lines; blanks at ends do not count. */
-export function isAsSaid(said: string, actual: string): boolean {
-  const pattern = said
-    .trimEnd()
-    .split('\n')
-    .map((line) =>
-      line.trim() === '…'
-        ? '(?:[^\\n]*\\n)*?'
-        : `${line.trimEnd().split('…').map(escaped).join('[^\\n]*?')}[ \\t]*\\n`,
-    )
-    .join('')
-  return new RegExp(`^${pattern}$`).test(`${actual.trimEnd()}\n`)
-}
-
-async function runScript(script: string, { env, cwd, timeoutMs = 120_000 }: GuideWish): Promise<string> {
-  const child = spawn('bash', ['--noprofile', '--norc', '-c', script], {
-    cwd,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
-  let said = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      said += chunk
-    })
-  const endAll = () => {
-    try {
-      // With all that runs in the background of it.
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-    } catch {
-      // Nothing of it is left.
-    }
+/** Returns what the step printed. */
+async function runStep({ path, shell, replace, known, update }: Run, step: GuideStep): Promise<string> {
+  if (step.kind === 'file') {
+    const write = `mkdir -p ${quoted(dirname(step.path))}\nprintf %s ${quoted(swap(step.text, replace))} > ${quoted(step.path)}`
+    return (await shell.run(write)).output
   }
-  const timer = setTimeout(endAll, timeoutMs)
-  const closed = once(child, 'close')
-  try {
-    // Not `close` alone: what was left in the background may hold the pipe.
-    await once(child, 'exit')
-    endAll()
-    await closed
-    return said
-  } finally {
-    clearTimeout(timer)
+  const command = known.translate(swap(step.command, replace))
+  const where = `${path}:${step.line}: ${step.command.trim()}`
+  const shown = step.output === undefined ? undefined : swap(step.output.text, replace)
+  const { output, end } = step.isBackground
+    ? await shell.start(command, isEnough(shown, update))
+    : await shell.run(command)
+  if (end !== undefined) throw new Error(`${where}\n${endOf(end, step)}, after:\n${output}`)
+  if (shown === undefined) return output
+  if (!update && !isAsShown(shown, output)) {
+    const hint = `If that is right, update the page: UPDATE_DOCS=1 npx vitest run test/docs`
+    throw new Error(`${where}\nprints:\n${output}\nand the page shows:\n${shown}\n${hint}`)
   }
+  known.learn(shown, output)
+  return output
 }
 
-/** Puts a `mayfly` of this checkout into `directory`, which is to stand first in PATH. */
+/** A page that is updated need only show as many lines. */
+const isEnough =
+  (shown = '', update: boolean) =>
+  (printed: string) =>
+    update ? printed.split('\n').length >= shown.split('\n').length : isAsShown(shown, printed)
+
+const endOf = (end: string, step: RunStep) =>
+  step.isBackground ? 'did not print what the page shows' : `the shell ended early (exit code ${end})`
+
+/** Not within a word: a port may be part of an id. */
+function swap(text: string, pairs: Run['replace']): string {
+  return pairs.reduce((all, [from, to]) => {
+    const form = from.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    const whole = `${/^\w/.test(from) ? '(?<!\\w)' : ''}${form}${/\w$/.test(from) ? '(?!\\w)' : ''}`
+    return all.replace(new RegExp(whole, 'g'), () => to)
+  }, text)
+}
+
+function edited(page: string, edits: readonly { shown: Shown; text: string }[]): string {
+  return edits.reduceRight((text, { shown: { from, to, indent }, text: output }) => {
+    const trimmed = output.replace(/[ \t]+$/gm, '').trimEnd()
+    const lines = trimmed === '' ? '' : `${trimmed}\n`.replace(/^(?=.)/gm, indent)
+    return text.slice(0, from) + lines + text.slice(to)
+  }, page)
+}
+
+/** Node keeps compiled sources here: a command then starts in less than half the time. */
+const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/mayfly-compiled')
+
+/** Puts a `mayfly` of this checkout into `directory`, which goes first in PATH. */
 export async function installMayfly(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
   const path = join(directory, 'mayfly')
-  await writeFile(path, `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`)
+  const start = `NODE_COMPILE_CACHE=${quoted(COMPILE_CACHE)} exec ${quoted(process.execPath)} ${quoted(MAIN)} "$@"`
+  await writeFile(path, `#!/bin/sh\n${start}\n`)
   await chmod(path, 0o755)
 }

@@ -117,7 +117,7 @@ test('what was not tried while the upstream was away has not failed, and is due 
   const tries = rows.reduce((sum, row) => sum + (row?.attempts ?? 0), 0)
   expect(tries).toBeGreaterThan(5)
   expect(tries).toBeLessThan(16)
-  expect(rows.filter((row) => row?.stuck_at !== null)).toEqual([])
+  expect(rows.filter((row) => row?.stuckAt !== null)).toEqual([])
   const back = await startPostgresProxy(server, undefined, port)
   await eventually(async () => {
     quiet.advance(5_000)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Agent } from '../../src/domain/agent.ts'
 import type { AuditEntry } from '../../src/domain/audit-entry.ts'
+import type { Credential } from '../../src/domain/credential.ts'
 import { type Enrollment, UNDECIDED } from '../../src/domain/enrollment.ts'
 import { encodeTail, encodeTime } from '../../src/domain/ids.ts'
 import type { SigningKey } from '../../src/domain/signing-key.ts'
@@ -17,6 +18,7 @@ import type {
   IdempotencyRow,
 } from '../../src/store/schema/rows.ts'
 import { openSqlite } from '../../src/store/sqlite/engine.ts'
+import { toCredential } from '../../src/store/tables/credential-rows.ts'
 import { startPostgres } from './postgres.ts'
 
 export const DIALECTS = ['sqlite', 'postgres'] as const
@@ -183,6 +185,11 @@ export function credentialRow(set: Partial<CredentialRow> = {}): CredentialRow {
     handle: 'sealed',
     ...set,
   }
+}
+
+/** As the store returns it. */
+export function someCredential(set: Partial<Credential> = {}): Credential {
+  return { ...toCredential(credentialRow()), ...set }
 }
 
 export function auditRow(set: Partial<AuditRow> = {}): AuditRow {

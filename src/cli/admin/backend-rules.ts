@@ -103,12 +103,12 @@ export function inFlags(error: unknown): unknown {
 /** The end of a message of the server, and what is said in its place. */
 const IN_FLAGS = [
   [
-    ' Mend the configuration, or add ?check=false',
-    'Mend the configuration, or store it untried with --no-check.',
+    ' Fix the configuration, or add ?check=false',
+    'Fix the configuration, or store it untried with --no-check.',
   ],
   [
-    ' Revoke them, make another backend, or add ?force=true',
-    'Revoke them, make another backend, or give --force where it is the same one under another address.',
+    ' Revoke them, create another backend, or add ?force=true',
+    'Revoke them, create another backend, or give --force if it is the same upstream under another address.',
   ],
 ] as const
 

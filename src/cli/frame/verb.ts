@@ -48,7 +48,7 @@ export interface Example {
 // biome-ignore lint/suspicious/noExplicitAny: the table holds verbs of all shapes; each is typed where it is defined
 export type AnyVerb = Verb<any, any>
 
-/** One verb, described: parsing, `--help`, completion and `docs/cli.md` come from this. */
+/** One verb, described: parsing, `--help`, completion and `docs/reference/cli.md` come from this. */
 export interface Verb<Options extends object, Args extends readonly unknown[]> {
   readonly description: string
   readonly arguments?: readonly ArgumentSpec[]

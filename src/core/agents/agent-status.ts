@@ -58,11 +58,5 @@ export async function listActive(
   cursor: string,
   limit: number,
 ): Promise<ActiveCredential[]> {
-  const rows = await core.store.credentials.livingOf(caller.agentId, core.store.now(), cursor, limit)
-  return rows.map((row) => ({
-    id: row.id,
-    backend: row.backend,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-  }))
+  return core.store.credentials.livingOf(caller.agentId, core.store.now(), cursor, limit)
 }

@@ -53,7 +53,7 @@ export async function endAgent(
   const by = traceOf(caller, origin)
   const change: Step[] = [
     ...core.store.agents.end(agent.id, how, now),
-    ...core.store.credentials.endAll({ agent_id: agent.id }, reason, now, by),
+    ...core.store.credentials.endAll({ agentId: agent.id }, reason, now, by),
     ...core.store.enrollments.expireOf(agent.id, now),
     ...more,
     audit(core, caller, origin, {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { StoreError } from '../../store/errors.ts'
 import type { AgentCaller } from '../caller.ts'
 import { createAgent } from './create-agent.ts'
 import { deleteAgent } from './end-agent.ts'
@@ -45,7 +46,7 @@ test('signs although the agent is changed meanwhile', async () => {
 test('gives no signature that cannot be recorded', async () => {
   const store = {
     ...world.core.store,
-    commit: () => Promise.reject(Object.assign(new Error('disk'), { name: 'StoreError' })),
+    commit: () => Promise.reject(new StoreError('disk')),
   }
   await expect(signObject({ ...world.core, store }, caller, { data }, ORIGIN)).rejects.toMatchObject({
     code: 'audit_unavailable',

@@ -4,7 +4,7 @@ import { BackendError, type Issued, type Kind } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
 import type { Core } from '../context.ts'
 import { askBackend } from '../credentials/ask-backend.ts'
-import type { Plan } from '../credentials/issue-plan.ts'
+import type { Granted } from '../credentials/issue-attempt.ts'
 import { asProblem } from './call-upstream.ts'
 
 const NOW = 1_800_000_000_000
@@ -13,7 +13,7 @@ const core = {
   store: { now: () => NOW },
 } as Pick<Core, 'settings' | 'store'>
 
-/** What comes of an answer of the kind's. */
+/** What Mayfly makes of an answer of the kind. */
 function answered(issued: Issued, upstream: boolean) {
   const backend = {
     name: 'db',
@@ -23,8 +23,8 @@ function answered(issued: Issued, upstream: boolean) {
     connect: async () => ({ issue: async () => issued }),
   } as unknown as OpenBackend
   const caller = { agentId: 'ag_1', agentName: 'one' }
-  const plan = { id: 'cred_1', backend, caller, scopes: [], params: {}, now: NOW, expiresAt: NOW + 60_000 }
-  return askBackend(core, plan as unknown as Plan)
+  const plan = { id: 'cred_1', scopes: [], params: {}, now: NOW, expiresAt: NOW + 60_000 }
+  return askBackend(core, { backend, caller, plan } as unknown as Granted)
 }
 
 for (const upstream of [true, false]) {
@@ -32,24 +32,27 @@ for (const upstream of [true, false]) {
     ['neither secret nor fields', {}],
     ['an empty secret', { secret: '' }],
     ['an expiry that has passed', { secret: 's', upstreamExpiresAt: NOW }],
-    ['an expiry that is no time', { secret: 's', upstreamExpiresAt: Number.NaN }],
+    ['an expiry that is not a time', { secret: 's', upstreamExpiresAt: Number.NaN }],
     ['an expiry with a fraction', { secret: 's', upstreamExpiresAt: NOW + 1.5 }],
-  ])(`${upstream ? 'an upstream' : 'a signature'} with %s is an error of the backend`, async (_, issued) => {
-    await expect(answered(issued, upstream)).rejects.toMatchObject({ code: 'backend_error' })
-  })
+  ])(
+    `treats ${upstream ? 'an upstream' : 'a signature'} with %s as an error of the backend`,
+    async (_, issued) => {
+      await expect(answered(issued, upstream)).rejects.toMatchObject({ code: 'backend_error' })
+    },
+  )
 }
 
 it.each([
   ['of the kind', new BackendError('denied', 'It said no.', { detail: 'FATAL: hunter2' })],
   ['of the kind, in time', new BackendError('unavailable', 'It is away.', { detail: 'FATAL: hunter2' })],
   ['of a library', new Error('FATAL: hunter2')],
-])('what an upstream said, in an error %s, goes to the log and not to the caller', (_, error) => {
+])('sends upstream text in an error %s to the log, not to the caller', (_, error) => {
   const problem = asProblem(error)
   expect(problem.message).not.toContain('hunter2')
   expect(problem.detail).toContain('FATAL: hunter2')
 })
 
-it('promises no more than the upstream, and tells of what outlives the promise', async () => {
+it('promises no more than the upstream, and reports an upstream that outlives the promise', async () => {
   const ends = async (upstreamExpiresAt?: number) => {
     const issued = { secret: 's', ...(upstreamExpiresAt === undefined ? {} : { upstreamExpiresAt }) }
     const signed = await answered(issued, true)

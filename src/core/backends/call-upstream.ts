@@ -1,19 +1,35 @@
-import type { Backend, Fault } from '../../backends/kind.ts'
+import { type Backend, BackendError, type Fault } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
 import { Problem, type ProblemCode } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
 
-/**
- * One call to a backend: through its breaker, within the server's own deadline whatever the caller's connection
- * does. Throws what `work` throws, or `DeadlineError`.
- */
+type Work<T> = (instance: Backend, signal: AbortSignal) => Promise<T>
+
+/** Enters the breaker and calls. Throws `BreakerOpen`, and as `callEntered`. */
 export async function callUpstream<T>(
   core: Pick<Core, 'settings'>,
   backend: OpenBackend,
-  work: (instance: Backend, signal: AbortSignal) => Promise<T>,
+  work: Work<T>,
 ): Promise<T> {
-  const wait = backend.breaker.enter()
-  if (wait > 0) throw new NotAsked(wait)
+  enterBreaker(backend)
+  return callEntered(core, backend, work)
+}
+
+/** Throws `BreakerOpen`; otherwise the caller must call the upstream, or cancel. */
+export function enterBreaker({ breaker }: OpenBackend): void {
+  const wait = breaker.enter()
+  if (wait > 0) throw new BreakerOpen(wait)
+}
+
+/**
+ * One call to a backend whose breaker was entered, within the server's own deadline, even if the caller's
+ * connection is lost. Throws what `work` throws, or `DeadlineError`.
+ */
+export async function callEntered<T>(
+  core: Pick<Core, 'settings'>,
+  backend: OpenBackend,
+  work: Work<T>,
+): Promise<T> {
   try {
     const result = await withDeadline(core.settings.upstreamTimeoutMs, async (signal) =>
       work(await backend.connect(), signal),
@@ -27,8 +43,8 @@ export async function callUpstream<T>(
   }
 }
 
-/** The breaker is open: nothing has been tried. */
-export class NotAsked extends Problem {
+/** The breaker is open: nothing was tried. */
+export class BreakerOpen extends Problem {
   readonly waitMs: number
 
   constructor(retryAfterSeconds: number) {
@@ -37,7 +53,7 @@ export class NotAsked extends Problem {
   }
 }
 
-/** Waits `ms` for the work, even where it ignores its signal. Throws what it throws, or `DeadlineError`. */
+/** Waits `ms` for the work, even if it ignores its signal. Throws what the work throws, or `DeadlineError`. */
 export async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const deadline = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -60,9 +76,8 @@ export class DeadlineError extends Error {
 }
 
 function faultOf(error: unknown): Fault | undefined {
-  if (!(error instanceof Error)) return undefined
-  if (error.name === 'DeadlineError') return 'timeout'
-  return error.name === 'BackendError' && 'fault' in error ? (error.fault as Fault) : undefined
+  if (error instanceof DeadlineError) return 'timeout'
+  return error instanceof BackendError ? error.fault : undefined
 }
 
 function isOutage(error: unknown): boolean {
@@ -78,7 +93,7 @@ const CODES: Record<Fault, ProblemCode> = {
   unsupported: 'invalid_request',
 }
 
-/** Upstream text never reaches the caller: it is the problem's `detail`, for the log. */
+/** Upstream text never reaches the caller: it becomes the problem's `detail`, for the log. */
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   const fault = faultOf(error)
@@ -90,18 +105,18 @@ export function asProblem(error: unknown): Problem {
   return new Problem(CODES[fault], { cause: error, detail, ...retry })
 }
 
-/** Nothing was created: the upstream said no, or was not asked. Whatever else went wrong leaves that unknown. */
-export function refusedForCertain(error: unknown): boolean {
-  if (error instanceof Problem) return error.code === 'backend_unavailable'
-  return ['denied', 'misconfigured', 'unsupported'].includes(faultOf(error) ?? '')
+/** The upstream refused, so nothing exists there. Every other error leaves that unknown. */
+export function isRefusal(error: unknown): boolean {
+  const fault = faultOf(error)
+  return fault !== undefined && !isOutage(error)
 }
 
-/** Epoch ms after which an upstream call begun at `now` cannot be under way any more. */
+/** Epoch ms after which an upstream call that began at `now` can no longer be under way. */
 export function certainAt(core: Pick<Core, 'settings'>, now: number): number {
   return now + 2 * core.settings.upstreamTimeoutMs
 }
 
-/** For the log: the kind's own words and the upstream's. */
+/** For the log: the words of the kind and of the upstream. */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const detail = 'detail' in error && typeof error.detail === 'string' ? `: ${error.detail}` : ''

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import { LOCAL, ORIGIN, testCore } from '../../../test/support/core.ts'
-import { credentialRow } from '../../../test/support/store.ts'
+import { someCredential } from '../../../test/support/store.ts'
 import { changeBackend, createBackend } from './configure-backend.ts'
 
-it('tells a move that a credential overtakes from a change by somebody else', async () => {
+it('distinguishes a move that a new credential prevents from a concurrent change', async () => {
   const test = await testCore()
   const { core } = test
   const config = { host: '127.0.0.1', database: 'app', username: 'mayfly', local: true }
@@ -18,11 +18,10 @@ it('tells a move that a credential overtakes from a change by somebody else', as
     code: 'conflict',
     message: expect.stringMatching(/read it again/),
   })
-  const row = credentialRow({ backend_uid: uid })
-  race(() => core.store.commit([{ op: 'insert', table: 'credentials', row }]))
+  race(() => core.store.commit([core.store.credentials.insert(someCredential({ backendUid: uid }))]))
   await expect(move()).rejects.toMatchObject({
     code: 'conflict',
-    message: expect.stringMatching(/"host" means/),
+    message: expect.stringMatching(/"host" selects another upstream/),
   })
   await test.close()
 })

@@ -1,33 +1,37 @@
-import type { BackendDefinition } from '../../backends/registry.ts'
+import { redactConfig } from '../../backends/config-fields.ts'
+import type { BackendDefinition, OpenBackend } from '../../backends/registry.ts'
+import type { StoredBackend } from '../../domain/backend.ts'
 import { parseRate } from '../../domain/policy.ts'
-import type { BackendRow } from '../../store/schema/rows.ts'
 import type { Core } from '../context.ts'
 
-/** A stored row with its configuration opened. Throws `SealError` when the master key is not the one it was sealed under. */
-export function definitionOf(core: Pick<Core, 'sealer'>, row: BackendRow): BackendDefinition {
+/** A backend as it is shown, its secrets not yet redacted. */
+export type ConfiguredBackend = BackendDefinition & Pick<OpenBackend, 'kind'>
+
+/** Opens the configuration. Throws `SealError` when it was sealed under another master key. */
+export function definitionOf(
+  { sealer }: Pick<Core, 'sealer'>,
+  { allowedScopes, rate, maxActive, sealedConfig, ...stored }: StoredBackend,
+): BackendDefinition {
   return {
-    uid: row.uid,
-    name: row.name,
-    type: row.type,
-    version: row.version,
+    ...stored,
     config:
-      row.config === null
+      sealedConfig === null
         ? {}
-        : (JSON.parse(core.sealer.open('backends', row.uid, 'config', row.config)) as Record<
+        : (JSON.parse(sealer.open('backends', stored.uid, 'config', sealedConfig)) as Record<
             string,
             unknown
           >),
-    defaultTtlMs: row.default_ttl_ms,
-    maxTtlMs: row.max_ttl_ms,
-    allowedScopes: row.allowed_scopes === null ? undefined : (JSON.parse(row.allowed_scopes) as string[]),
-    description: row.description,
-    rate: row.rate === null ? undefined : parseRate(row.rate),
-    maxActive: row.max_active ?? undefined,
-    createdAt: row.created_at,
-    endedAt: row.ended_at,
+    allowedScopes: allowedScopes ?? undefined,
+    rate: rate === null ? undefined : parseRate(rate),
+    maxActive: maxActive ?? undefined,
   }
 }
 
 export function sealConfig(core: Pick<Core, 'sealer'>, uid: string, config: Record<string, unknown>): string {
   return core.sealer.seal('backends', uid, 'config', JSON.stringify(config))
+}
+
+/** The configuration with `[redacted]` for every secret. */
+export function shownConfig({ kind, config }: ConfiguredBackend): Record<string, unknown> {
+  return redactConfig(kind.config, config)
 }

@@ -1,4 +1,3 @@
-import { nameKey } from '../../domain/agent.ts'
 import { Problem } from '../../domain/problems.ts'
 import { audit, traceOf } from '../audit/entry.ts'
 import type { Caller, Origin } from '../caller.ts'
@@ -6,8 +5,8 @@ import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 
 /**
- * Without `force` only when no credential of it lives: `conflict` otherwise. With it they are ended, the last of them in
- * the same commit, and the backend stays open behind the scenes until the last is gone upstream. Throws `backend_not_found`.
+ * Throws `conflict` while credentials of the backend live. With `force` they are ended, the last of them in the same
+ * commit, and the backend stays open internally until the last one is gone upstream. Throws `backend_not_found`.
  */
 export async function deleteBackend(
   core: Pick<Core, 'store' | 'ids'>,
@@ -16,23 +15,23 @@ export async function deleteBackend(
   force: boolean,
   origin: Origin,
 ): Promise<void> {
-  const row = await core.store.backends.findByName(nameKey(name))
-  if (row === undefined) throw new Problem('backend_not_found')
+  const backend = await core.store.backends.findByName(name)
+  if (backend === undefined) throw new Problem('backend_not_found')
   const { credentials } = core.store
   const by = traceOf(caller, origin)
-  if (force) await endMost(core, row.uid, by)
+  if (force) await endMost(core, backend.uid, by)
   const now = core.store.now()
   const outcome = await commit(
     core,
     [
-      ...core.store.backends.end(row.uid, now),
+      ...core.store.backends.end(backend.uid, now),
       ...(force
-        ? credentials.endAll({ backend_uid: row.uid }, 'backend_deleted', now, by)
-        : [core.store.backends.requireIdle(row.uid)]),
+        ? credentials.endAll({ backendUid: backend.uid }, 'backend_deleted', now, by)
+        : [core.store.backends.requireIdle(backend.uid)]),
       audit(core, caller, origin, {
         action: 'backend.deleted',
-        backend: row.name,
-        details: { type: row.type, force },
+        backend: backend.name,
+        details: { type: backend.type, force },
       }),
     ],
     { urgent: true },
@@ -40,16 +39,16 @@ export async function deleteBackend(
   if (outcome.done) return
   if (outcome.step === 0) throw new Problem('backend_not_found')
   throw new Problem('conflict', {
-    message: 'Credentials of this backend are alive: revoke them, or add ?force=true.',
+    message: 'This backend has living credentials: revoke them, or add ?force=true.',
   })
 }
 
-/** Rows of one commit: SQLite has one writer, for whom others wait; on PostgreSQL a larger slice spares round trips. */
+/** Rows of one commit: SQLite has one writer, for which others wait; on PostgreSQL larger slices save round trips. */
 const SLICE = { sqlite: 500, postgres: 2_500 }
 
 /**
- * There may be hundreds of thousands. In one change they would take longer than a statement may, and meanwhile hold up
- * whoever writes; so all but the last few are ended before it.
+ * Ends all but the last few before the change that deletes the backend. There may be hundreds of thousands: in one change
+ * they would exceed the statement time-out and hold up every other writer.
  */
 async function endMost(
   core: Pick<Core, 'store'>,

@@ -1,4 +1,4 @@
-import type { BackendDefinition, OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/registry.ts'
 import { nameKey } from '../../domain/agent.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Caller } from '../caller.ts'
@@ -6,7 +6,7 @@ import type { Core } from '../context.ts'
 
 type Parts = Pick<Core, 'backends'>
 
-/** All of them, by name (decisions §2.4); what of it may be shown is the face's to say. */
+/** All backends, by name (decisions.md §2.4). */
 export async function listBackends(core: Parts, caller: Caller): Promise<OpenBackend[]> {
   const { byName } = await core.backends.at(caller.generation)
   return [...byName.values()].sort((a, b) => (nameKey(a.name) < nameKey(b.name) ? -1 : 1))
@@ -18,12 +18,4 @@ export async function readBackend(core: Parts, caller: Caller, name: string): Pr
   const found = byName.get(nameKey(name))
   if (found === undefined) throw new Problem('backend_not_found')
   return found
-}
-
-/** With every secret as `[redacted]`. */
-export function shownConfig(
-  core: Parts,
-  backend: BackendDefinition & Pick<OpenBackend, 'kind'>,
-): Record<string, unknown> {
-  return core.backends.redact(backend.kind, backend.config)
 }

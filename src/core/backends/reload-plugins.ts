@@ -20,7 +20,7 @@ export function listPlugins(core: Parts): PluginView[] {
   }))
 }
 
-/** Every backend is opened anew; what is under way on the old instances is left to finish. */
+/** Reopens every backend; calls under way on the old instances finish. */
 export async function reloadPlugins(core: Parts, caller: Caller, origin: Origin): Promise<PluginView[]> {
   await reload(core, caller, origin, undefined)
   return listPlugins(core)
@@ -41,7 +41,7 @@ export async function reloadPlugin(
 
 async function reload(core: Parts, caller: Caller, origin: Origin, kind: string | undefined): Promise<void> {
   const details = { plugin: kind ?? 'all' }
-  // Before the generation moves on, so that what is read for it is opened anew.
+  // Before the generation rises, so that every reader of the new generation opens new instances.
   core.backends.reload(kind)
   await commit(core, [
     { op: 'invalidate' },

@@ -1,20 +1,27 @@
-import type { Issued } from '../../backends/kind.ts'
+import type { Handle, Issued } from '../../backends/kind.ts'
 import { Problem } from '../../domain/problems.ts'
 import { scopeHere } from '../../domain/scope.ts'
-import { asProblem, callUpstream, DeadlineError } from '../backends/call-upstream.ts'
+import { asProblem, callEntered, DeadlineError } from '../backends/call-upstream.ts'
 import type { Core } from '../context.ts'
-import type { Plan } from './issue-plan.ts'
+import type { Granted, IssuedCredential } from './issue-attempt.ts'
 
+/** What the backend issued, checked. */
 export interface BackendAnswer {
-  readonly issued: Issued
+  readonly token: string
+  readonly fields: Issued['fields']
   /** Epoch ms: what may truthfully be promised. */
   readonly expiresAt: number
   readonly upstreamExpiresAt: number | null
+  readonly handle: Handle | undefined
+  readonly facts: Issued['facts']
 }
 
-/** Asks the backend for the secret and checks that the answer makes sense. */
-export async function askBackend(core: Pick<Core, 'settings' | 'store'>, plan: Plan): Promise<BackendAnswer> {
-  const { backend, caller } = plan
+/** Asks the backend for the secret and checks that the answer makes sense. The breaker of an upstream is entered. */
+export async function askBackend(
+  core: Pick<Core, 'settings' | 'store'>,
+  attempt: Granted,
+): Promise<BackendAnswer> {
+  const { backend, caller, plan } = attempt
   const request = {
     credentialId: plan.id,
     agent: { id: caller.agentId, name: caller.agentName },
@@ -25,9 +32,12 @@ export async function askBackend(core: Pick<Core, 'settings' | 'store'>, plan: P
   }
   let issued: Issued
   if (backend.kind.upstream) {
-    // This node stood still since the intent: others may have looked for what is left of it already.
-    if (core.store.now() - plan.now > core.settings.upstreamTimeoutMs) throw new DeadlineError()
-    issued = await callUpstream(core, backend, (instance, signal) => instance.issue(request, signal))
+    if (core.store.now() - plan.now > core.settings.upstreamTimeoutMs) {
+      // This node stood still since the commit: others may already have looked for what it left behind.
+      backend.breaker.cancel()
+      throw new DeadlineError()
+    }
+    issued = await callEntered(core, backend, (instance, signal) => instance.issue(request, signal))
   } else {
     try {
       issued = await (await backend.connect()).issue(request, NEVER)
@@ -35,20 +45,46 @@ export async function askBackend(core: Pick<Core, 'settings' | 'store'>, plan: P
       throw asProblem(error)
     }
   }
-  if (issued.secret === undefined && issued.fields === undefined)
-    throw new Problem('backend_error', { detail: 'the kind gave neither secret nor fields' })
-  if (issued.secret === '') throw new Problem('backend_error', { detail: 'the kind gave an empty secret' })
-  const upstream = issued.upstreamExpiresAt
-  if (upstream !== undefined && (!Number.isSafeInteger(upstream) || upstream <= plan.now)) {
-    throw new Problem('backend_error', { detail: 'the kind gave an expiry that has passed' })
-  }
-  const expiresAt = Math.min(plan.expiresAt, upstream ?? Number.POSITIVE_INFINITY)
-  // Told apart only where the upstream outlives what is promised.
-  return {
-    issued,
-    expiresAt,
-    upstreamExpiresAt: upstream !== undefined && upstream > expiresAt ? upstream : null,
-  }
+  return checked(issued, plan.now, plan.expiresAt)
 }
 
 const NEVER = new AbortController().signal
+
+function checked(issued: Issued, now: number, asked: number): BackendAnswer {
+  const { secret, fields, upstreamExpiresAt: upstream, handle, facts } = issued
+  if (secret === undefined && fields === undefined) throw nonsense('neither secret nor fields')
+  if (secret === '') throw nonsense('an empty secret')
+  if (upstream !== undefined && (!Number.isSafeInteger(upstream) || upstream <= now))
+    throw nonsense('an expiry that has passed')
+  const expiresAt = Math.min(asked, upstream ?? Number.POSITIVE_INFINITY)
+  return {
+    token: secret ?? JSON.stringify(fields),
+    fields,
+    expiresAt,
+    // Mentioned only where the upstream outlives what is promised.
+    upstreamExpiresAt: upstream !== undefined && upstream > expiresAt ? upstream : null,
+    handle,
+    facts,
+  }
+}
+
+function nonsense(what: string): Problem {
+  return new Problem('backend_error', { detail: `the kind returned ${what}` })
+}
+
+export function replyOf(
+  { backend, plan }: Granted,
+  { token, fields, expiresAt, upstreamExpiresAt }: BackendAnswer,
+): IssuedCredential & { readonly token: string } {
+  return {
+    id: plan.id,
+    token,
+    fields,
+    backend: backend.name,
+    scopes: plan.scopes,
+    ttlMs: plan.ttlMs,
+    createdAt: plan.now,
+    expiresAt,
+    upstreamExpiresAt,
+  }
+}

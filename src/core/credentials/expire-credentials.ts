@@ -1,15 +1,18 @@
 import type { OpenBackend } from '../../backends/registry.ts'
-import type { CredentialRow } from '../../store/schema/rows.ts'
+import type { Credential } from '../../domain/credential.ts'
 import { audit, traceOf } from '../audit/entry.ts'
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
-import { agentOf } from './settle-upstream.ts'
+import { about } from './settle-upstream.ts'
 
 type Parts = Pick<Core, 'store' | 'ids' | 'meter' | 'settings'>
 
+/** No other node takes the credential up for so long. */
+const CLAIM_MS = 30_000
+
 /**
- * Kinds without an upstream: past its expiry is expired, with one entry each, as one change. Returns how many it
- * ended; undefined when somebody revoked one of them meanwhile, and nothing was done.
+ * For kinds without an upstream: ends up to `limit` expired credentials, with one entry each, as one change. Returns
+ * how many it ended; undefined when one of them was revoked in the meantime, and nothing was done.
  */
 export async function expireLocal(
   core: Parts,
@@ -25,55 +28,53 @@ export async function expireLocal(
   return ids.length
 }
 
-function expiredEntry(core: Parts, row: CredentialRow) {
-  return audit(core, undefined, SYSTEM, {
-    action: 'credential.expired',
-    agent: agentOf(row),
-    backend: row.backend,
-    credentialId: row.id,
-  })
-}
-
 /**
- * What is due at an upstream, brought to `revoking`: an expired one, or one whose issue was interrupted by a
- * crash. Returns the row to settle; undefined when it is somebody else's by now.
+ * Brings a due credential of an upstream to `revoking`: an expired one, or one whose issue a crash interrupted. Returns
+ * the credential to settle; undefined when another node has it by now, or nothing is left to do.
  */
-export async function takeOver(core: Parts, row: CredentialRow): Promise<CredentialRow | undefined> {
-  const now = core.store.now()
-  switch (row.state) {
+export async function takeOver(core: Parts, credential: Credential): Promise<Credential | undefined> {
+  switch (credential.state) {
     case 'revoking':
-      return row
-    case 'active': {
-      const steps =
-        row.revocation === 'exact'
-          ? core.store.credentials.endActive(row.id, 'expired', row.expires_at, now + CLAIM_MS)
-          : core.store.credentials.finishActive(row.id, 'expired', 'expired', now)
-      const outcome = await core.store.commit([steps, expiredEntry(core, row)], { urgent: true })
-      if (outcome.done) core.meter.expired(row.backend, 1)
-      return outcome.done && row.revocation === 'exact'
-        ? { ...row, state: 'revoking', end_reason: 'expired', ended_at: row.expires_at, attempts: 0 }
-        : undefined
-    }
-    case 'pending': {
-      const entry = audit(core, undefined, SYSTEM, {
-        action: 'credential.revoked',
-        agent: agentOf(row),
-        backend: row.backend,
-        credentialId: row.id,
-        details: { reason: 'interrupted' },
-      })
-      const interrupted = core.store.credentials.interrupt(row.id, now, now + CLAIM_MS, null)
-      // Whoever asked heard nothing, and may ask again with the same Idempotency-Key.
-      const forgotten = core.store.tokens.forgetIdempotentOf(row.agent_id, row.id)
-      const outcome = await core.store.commit([interrupted, forgotten, entry], { urgent: true })
-      return outcome.done
-        ? { ...row, state: 'revoking', end_reason: 'interrupted', ended_at: now, attempts: 0 }
-        : undefined
-    }
+      return credential
+    case 'active':
+      return expire(core, credential)
+    case 'pending':
+      return interrupt(core, credential)
     default:
       return undefined
   }
 }
 
-/** For as long no other node takes it up. */
-const CLAIM_MS = 30_000
+async function expire(core: Parts, credential: Credential): Promise<Credential | undefined> {
+  const { id, expiresAt: endedAt } = credential
+  const now = core.store.now()
+  const isExact = credential.revocation === 'exact'
+  const end = isExact
+    ? core.store.credentials.beginRevoking(id, 'active', 'expired', endedAt, now + CLAIM_MS)
+    : core.store.credentials.finishActive(id, 'expired', 'expired', now)
+  const entry = audit(core, undefined, SYSTEM, { action: 'credential.expired', ...about(credential) })
+  if (!(await core.store.commit([end, entry], { urgent: true })).done) return undefined
+  core.meter.expired(credential.backend, 1)
+  return isExact
+    ? { ...credential, state: 'revoking', endReason: 'expired', endedAt, attempts: 0 }
+    : undefined
+}
+
+async function interrupt(core: Parts, credential: Credential): Promise<Credential | undefined> {
+  const { id, agentId } = credential
+  const { credentials, idempotency } = core.store
+  const now = core.store.now()
+  const reason = 'interrupted'
+  const change = [
+    credentials.beginRevoking(id, 'pending', reason, now, now + CLAIM_MS),
+    // The caller heard nothing and may try again with the same Idempotency-Key.
+    idempotency.releaseOf(agentId, id),
+    audit(core, undefined, SYSTEM, {
+      action: 'credential.revoked',
+      ...about(credential),
+      details: { reason },
+    }),
+  ]
+  if (!(await core.store.commit(change, { urgent: true })).done) return undefined
+  return { ...credential, state: 'revoking', endReason: reason, endedAt: now, attempts: 0 }
+}

@@ -1,52 +1,40 @@
-import { asProblem } from '../backends/call-upstream.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { askBackend } from './ask-backend.ts'
+import { askBackend, replyOf } from './ask-backend.ts'
 import { claimSteps } from './idempotency.ts'
 import {
+  auditAttempt,
+  type Granted,
   type IssuedCredential,
-  issuedEntry,
-  type Plan,
-  presentPlan,
-  recordOf,
-  rowOf,
+  newCredential,
   StalePlan,
-} from './issue-plan.ts'
+  whileGranted,
+} from './issue-attempt.ts'
+import { withPlaces } from './limits.ts'
+
+type Parts = Pick<Core, 'store' | 'sealer' | 'hasher' | 'ids' | 'quotas' | 'settings'>
 
 /** For a kind without an upstream: nothing can be left behind, so the record and its entry are one commit. */
-export async function issueLocally(core: Core, plan: Plan): Promise<IssuedCredential> {
-  const { issued, expiresAt, upstreamExpiresAt } = await askBackend(core, plan).catch((error: unknown) => {
-    throw recordRefusal(core, plan, error)
+export function issueLocally(core: Parts, attempt: Granted): Promise<IssuedCredential> {
+  return withPlaces(core, attempt, async () => {
+    const answer = await askBackend(core, attempt)
+    const reply = replyOf(attempt, answer)
+    const credential = newCredential(attempt, {
+      state: 'active',
+      revocation: 'none',
+      expiresAt: answer.expiresAt,
+      upstreamExpiresAt: answer.upstreamExpiresAt,
+      dueAt: answer.expiresAt,
+      secretHash: core.hasher.hash(reply.token),
+    })
+    const change = [
+      ...whileGranted(attempt),
+      core.store.credentials.insert(credential),
+      ...claimSteps(core, attempt, reply),
+      auditAttempt(core, attempt, { action: 'credential.issued', details: answer.facts }),
+    ]
+    const outcome = await commit(core, change, { code: 'audit_unavailable' })
+    if (!outcome.done) throw new StalePlan()
+    return reply
   })
-  const reply = presentPlan(plan, issued, expiresAt, upstreamExpiresAt)
-  const row = rowOf(plan, {
-    state: 'active',
-    revocation: 'none',
-    expires_at: expiresAt,
-    upstream_expires_at: upstreamExpiresAt,
-    due_at: expiresAt,
-    secret_hash: core.hasher.hash(reply.token),
-  })
-  const change = [
-    ...recordOf(plan, row),
-    ...claimSteps(core, plan, reply),
-    issuedEntry(core, plan, issued.facts),
-  ]
-  const outcome = await commit(core, change, { code: 'audit_unavailable' })
-  if (!outcome.done) throw new StalePlan()
-  return reply
-}
-
-function recordRefusal(core: Core, plan: Plan, error: unknown): unknown {
-  const { code } = asProblem(error)
-  core.denials.record(plan.caller, plan.origin, {
-    action: 'credential.issue_failed',
-    ...(code === 'invalid_request' ? {} : { outcome: 'failed' }),
-    backend: plan.backend.name,
-    scopes: plan.scopes,
-    ttlMs: plan.ttlMs,
-    metadata: plan.metadata,
-    details: { code },
-  })
-  return error
 }

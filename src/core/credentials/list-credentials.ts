@@ -1,7 +1,6 @@
-import type { Status } from '../../domain/credential.ts'
+import type { Credential, Status } from '../../domain/credential.ts'
 import { isId } from '../../domain/ids.ts'
 import { invalid } from '../../domain/problems.ts'
-import type { CredentialRow } from '../../store/schema/rows.ts'
 import type { Core } from '../context.ts'
 import { findAgentId } from '../find-agent.ts'
 import { type CredentialView, viewOf } from './read-credential.ts'
@@ -15,13 +14,13 @@ export interface CredentialFilter {
   readonly limit: number
 }
 
-/** Rows looked at in one request when a filter is narrow; the page is then short, and its cursor goes on from there. */
+/** Rows read in one request when a filter is narrow; the page is then short, and its cursor continues from there. */
 const MOST_EXAMINED = 5_000
 const CHUNK = 500
 
 /**
- * Credentials for the administrator, newest first. With an agent or a backend given, the audit's indexes find
- * them by their `credential.issued` entries; what was never issued is no token.
+ * Credentials for the administrator, newest first; only those that were issued. For an agent or a backend, the audit's
+ * indexes find them by their `credential.issued` entries.
  */
 export async function listCredentials(
   core: Pick<Core, 'store'>,
@@ -33,14 +32,14 @@ export async function listCredentials(
   let lastShown: string | undefined
   for (let examined = 0; examined < MOST_EXAMINED; examined += CHUNK) {
     const chunk = await next(cursor)
-    for (const { row, at } of chunk) {
+    for (const { credential, at } of chunk) {
       cursor = at
-      // Its entry is still there, the credential has been pruned.
-      if (row === undefined) continue
-      const view = viewOf(row, core.store.now())
-      const issued = row.state !== 'pending' && row.state !== 'failed'
+      // Pruned, while its entry is kept.
+      if (credential === undefined) continue
+      const view = viewOf(credential, core.store.now())
+      const issued = credential.state !== 'pending' && credential.state !== 'failed'
       if (!issued || (filter.status !== undefined && view.status !== filter.status)) continue
-      // One more than fits: only then is there a next page.
+      // There is a next page only when one more is found.
       if (views.length === filter.limit) return { views, nextCursor: lastShown }
       views.push(view)
       lastShown = at
@@ -50,13 +49,16 @@ export async function listCredentials(
   return { views, nextCursor: cursor }
 }
 
-type Source = (cursor: string | undefined) => Promise<{ row: CredentialRow | undefined; at: string }[]>
+type Source = (cursor: string | undefined) => Promise<{ credential: Credential | undefined; at: string }[]>
 
 async function sourceOf(core: Pick<Core, 'store'>, filter: CredentialFilter): Promise<Source> {
   if (filter.agent === undefined && filter.backend === undefined) {
     if (filter.cursor !== undefined && !isId('credential', filter.cursor)) throw badCursor()
     return async (cursor) =>
-      (await core.store.credentials.list(cursor, CHUNK)).map((row) => ({ row, at: row.id }))
+      (await core.store.credentials.list(cursor, CHUNK)).map((credential) => ({
+        credential,
+        at: credential.id,
+      }))
   }
   if (filter.cursor !== undefined && !isId('audit', `aud_${filter.cursor}`)) throw badCursor()
   const agentId = filter.agent === undefined ? undefined : await findAgentId(core, filter.agent)
@@ -64,9 +66,9 @@ async function sourceOf(core: Pick<Core, 'store'>, filter: CredentialFilter): Pr
   return async (cursor) => {
     const question = { agentId, backend: filter.backend, action: 'credential.issued', before: cursor }
     const entries = await core.store.audit.credentialsOf(question, CHUNK)
-    const rows = await core.store.credentials.findAll(entries.flatMap((entry) => entry.credentialId ?? []))
-    const byId = new Map(rows.map((row) => [row.id, row]))
-    return entries.map((entry) => ({ row: byId.get(entry.credentialId ?? ''), at: entry.id }))
+    const found = await core.store.credentials.findAll(entries.flatMap((entry) => entry.credentialId ?? []))
+    const byId = new Map(found.map((credential) => [credential.id, credential]))
+    return entries.map((entry) => ({ credential: byId.get(entry.credentialId ?? ''), at: entry.id }))
   }
 }
 

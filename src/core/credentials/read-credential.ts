@@ -1,11 +1,9 @@
-import { type EndReason, type State, type Status, statusAt } from '../../domain/credential.ts'
-import type { CredentialRow } from '../../store/schema/rows.ts'
+import { type Credential, type Status, statusAt } from '../../domain/credential.ts'
 import type { Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
-import { readScopes } from '../held-scopes.ts'
 import { findVisible, type UpstreamEnd, upstreamEnd } from './revoke-credential.ts'
 
-/** What may be told of a credential; never its secret. Times in epoch ms. */
+/** What may be shown of a credential; never its secret. Times in epoch ms. */
 export interface CredentialView {
   readonly id: string
   readonly agentId: string
@@ -22,7 +20,7 @@ export interface CredentialView {
   readonly upstream: UpstreamEnd | null
 }
 
-/** Throws `credential_not_found`, also for another's without `scope`. */
+/** Throws `credential_not_found`, also for another agent's without `scope`. */
 export async function readCredential(
   core: Pick<Core, 'store'>,
   caller: Caller,
@@ -32,19 +30,20 @@ export async function readCredential(
   return viewOf(await findVisible(core, caller, id, scope), core.store.now())
 }
 
-export function viewOf(row: CredentialRow, now: number): CredentialView {
-  const status = statusAt(row.state as State, row.expires_at, row.end_reason as EndReason | null, now)
+export function viewOf(credential: Credential, now: number): CredentialView {
+  const { state, expiresAt, endReason, endedAt } = credential
+  const status = statusAt(state, expiresAt, endReason, now)
   return {
-    id: row.id,
-    agentId: row.agent_id,
-    agentName: row.agent_name,
-    backend: row.backend,
-    scopes: readScopes(row.scopes),
+    id: credential.id,
+    agentId: credential.agentId,
+    agentName: credential.agentName,
+    backend: credential.backend,
+    scopes: credential.scopes,
     status,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    upstreamExpiresAt: row.upstream_expires_at,
-    revokedAt: status === 'revoked' ? row.ended_at : null,
-    upstream: status === 'active' ? null : upstreamEnd(row),
+    createdAt: credential.createdAt,
+    expiresAt,
+    upstreamExpiresAt: credential.upstreamExpiresAt,
+    revokedAt: status === 'revoked' ? endedAt : null,
+    upstream: status === 'active' ? null : upstreamEnd(credential),
   }
 }

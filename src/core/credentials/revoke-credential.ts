@@ -1,114 +1,112 @@
-import type { EndReason } from '../../domain/credential.ts'
+import { type Credential, type EndReason, endState } from '../../domain/credential.ts'
 import { Problem } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
-import type { CredentialRow } from '../../store/schema/rows.ts'
 import { audit } from '../audit/entry.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { readScopes } from '../held-scopes.ts'
-import type { IssuedCredential } from './issue-plan.ts'
-import { agentOf, settleUpstream } from './settle-upstream.ts'
+import type { IssuedCredential } from './issue-attempt.ts'
+import { about, settleUpstream } from './settle-upstream.ts'
 
-/** `revoked`: gone upstream too. `pending`: being tried. `expires`: the upstream can only wait for its own expiry. */
+/** `revoked`: gone upstream too. `pending`: still being tried. `expires`: it lasts until the upstream's own expiry. */
 export type UpstreamEnd = 'revoked' | 'pending' | 'expires'
 
 export interface Revoked {
   readonly id: string
-  /** Epoch ms of its first end, by whatever cause. */
+  /** Epoch ms at which it first ended, for any reason. */
   readonly revokedAt: number
   readonly upstream: UpstreamEnd
 }
 
-/** How long the reply waits for the upstream, in ms; after that it goes on by itself. */
+/** How long the reply waits for the upstream, in ms; the revocation continues without it. */
 const WAIT_MS = 3_000
-/** The sweeper leaves it to this attempt for so long. */
+/** The sweeper leaves the credential to this attempt for so long, in ms. */
 const ATTEMPT_MS = 30_000
 
-/** The caller's own, or anybody's with `scope`. Another's is unknown to a caller: `credential_not_found`. */
+/** The caller's own credential, or any with `scope`. Throws `credential_not_found`, also where it is another agent's. */
 export async function findVisible(
   core: Pick<Core, 'store'>,
   caller: Caller,
   id: string,
   scope: string | undefined,
-): Promise<CredentialRow> {
-  const row = await core.store.credentials.find(id)
-  const isMine = caller.kind === 'agent' && row?.agent_id === caller.agentId
+): Promise<Credential> {
+  const credential = await core.store.credentials.find(id)
+  const isMine = caller.kind === 'agent' && credential?.agentId === caller.agentId
   const maySeeAll = scope !== undefined && (caller.kind === 'local' || coversAny(caller.scopes, scope))
-  if (row === undefined || !(isMine || maySeeAll)) throw new Problem('credential_not_found')
-  return row
+  if (credential === undefined || !(isMine || maySeeAll)) throw new Problem('credential_not_found')
+  return credential
 }
 
+type Parts = Pick<Core, 'store' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random' | 'backends'>
+
 /**
- * Idempotent (decisions §4.6). The local state is durable before the reply; the upstream is tried at once and,
- * should it fail, for ever after. `scope` is what lets a caller revoke another's. Throws `credential_not_found`.
+ * Idempotent (decisions.md §4.6). The end is durable before the reply; the upstream is tried at once and, should it
+ * fail, until it succeeds. `scope` lets a caller revoke another agent's. Throws `credential_not_found`.
  */
 export async function revokeCredential(
-  core: Core,
+  core: Parts,
   caller: Caller,
   id: string,
   origin: Origin,
   scope?: string,
 ): Promise<Revoked> {
   for (;;) {
-    const row = await findVisible(core, caller, id, scope)
-    if (row.state !== 'active' && row.state !== 'pending') return present(row)
-    // Past its expiry but not swept yet: ending it now is the sweeper's work done early, and truthfully `expired`.
-    const reason: EndReason =
-      row.state === 'active' && row.expires_at <= core.store.now() ? 'expired' : 'revoked'
-    if (await endNow(core, caller, row, reason, origin)) return attempt(core, id)
+    const credential = await findVisible(core, caller, id, scope)
+    const { state, expiresAt } = credential
+    if (state !== 'active' && state !== 'pending') return present(credential)
+    // Expired but not swept yet: this does the sweeper's work early, and the truthful reason is `expired`.
+    const reason = state === 'active' && expiresAt <= core.store.now() ? 'expired' : 'revoked'
+    if (await endNow(core, caller, credential, reason, origin)) return trySettling(core, id)
   }
 }
 
-/** False when it changed meanwhile. */
+/** False when the credential changed in the meantime. */
 async function endNow(
-  core: Core,
+  core: Parts,
   caller: Caller,
-  row: CredentialRow,
+  credential: Credential,
   reason: EndReason,
   origin: Origin,
 ): Promise<boolean> {
-  // Who heard nothing may ask again with the same Idempotency-Key.
-  const isUntold = row.state === 'pending' || reason === 'undelivered'
+  const { id, agentId, state, scopes, ttlMs } = credential
+  // The caller heard nothing and may try again with the same Idempotency-Key.
+  const isUndelivered = state === 'pending' || reason === 'undelivered'
   const steps: Step[] = [
-    endStep(core, row, reason),
-    ...(isUntold ? [core.store.tokens.forgetIdempotentOf(row.agent_id, row.id)] : []),
+    endStep(core, credential, reason),
+    ...(isUndelivered ? [core.store.idempotency.releaseOf(agentId, id)] : []),
     audit(core, caller, origin, {
       action: reason === 'expired' ? 'credential.expired' : 'credential.revoked',
-      agent: agentOf(row),
-      backend: row.backend,
-      credentialId: row.id,
-      scopes: readScopes(row.scopes),
-      ttlMs: row.ttl_ms,
+      ...about(credential),
+      scopes,
+      ttlMs,
       ...(reason === 'undelivered' ? { details: { reason } } : {}),
     }),
   ]
   return (await commit(core, steps, { urgent: true })).done
 }
 
-function endStep(core: Core, row: CredentialRow, reason: EndReason): Step {
+function endStep(core: Parts, { id, state, revocation, expiresAt }: Credential, reason: EndReason): Step {
   const { credentials } = core.store
   const now = core.store.now()
-  // Its issue is under way: that finds it ended, and undoes at once what it has got.
-  if (row.state === 'pending') return credentials.interrupt(row.id, now, now + ATTEMPT_MS, null, reason)
-  if (row.revocation !== 'exact')
-    return credentials.finishActive(row.id, reason === 'expired' ? 'expired' : 'revoked', reason, now)
-  const endedAt = reason === 'expired' ? row.expires_at : now
-  return credentials.endActive(row.id, reason, endedAt, now + ATTEMPT_MS)
+  // Its issue is under way: that will find it ended, and withdraw what the upstream has issued.
+  if (state === 'pending') return credentials.beginRevoking(id, state, reason, now, now + ATTEMPT_MS)
+  if (revocation !== 'exact') return credentials.finishActive(id, endState(reason), reason, now)
+  const endedAt = reason === 'expired' ? expiresAt : now
+  return credentials.beginRevoking(id, 'active', reason, endedAt, now + ATTEMPT_MS)
 }
 
-async function attempt(core: Core, id: string): Promise<Revoked> {
-  const row = await core.store.credentials.find(id)
-  if (row === undefined) throw new Problem('credential_not_found')
-  if (row.state !== 'revoking') return present(row)
+async function trySettling(core: Parts, id: string): Promise<Revoked> {
+  const credential = await core.store.credentials.find(id)
+  if (credential === undefined) throw new Problem('credential_not_found')
+  if (credential.state !== 'revoking') return present(credential)
   const backends = await core.backends.at(await core.store.generation())
-  const backend = backends.byUid.get(row.backend_uid)
-  if (backend === undefined) return present(row)
-  const settled = settleUpstream(core, backend, row).catch((error: unknown) => {
+  const backend = backends.byUid.get(credential.backendUid)
+  if (backend === undefined) return present(credential)
+  const settled = settleUpstream(core, backend, credential).catch((error: unknown) => {
     core.log.error(
       { err: error, credential: id },
-      'the revocation could not be recorded; the sweeper will go on',
+      'the revocation could not be recorded; the sweeper will continue it',
     )
     return false
   })
@@ -118,34 +116,35 @@ async function attempt(core: Core, id: string): Promise<Revoked> {
   })
   const done = await Promise.race([settled, late])
   clearTimeout(timer)
-  return { ...present(row), upstream: done ? 'revoked' : 'pending' }
+  return { ...present(credential), upstream: done ? 'revoked' : 'pending' }
 }
 
-/** Of one that has ended. */
-export function upstreamEnd(row: CredentialRow): UpstreamEnd {
-  if (row.revocation !== 'exact') return 'expires'
-  return row.settled_at === null ? 'pending' : 'revoked'
+/** For a credential that has ended. */
+export function upstreamEnd({ revocation, settledAt }: Credential): UpstreamEnd {
+  if (revocation !== 'exact') return 'expires'
+  return settledAt === null ? 'pending' : 'revoked'
 }
 
-function present(row: CredentialRow): Revoked {
-  return { id: row.id, revokedAt: row.ended_at ?? row.expires_at, upstream: upstreamEnd(row) }
+function present(credential: Credential): Revoked {
+  const { id, endedAt, expiresAt } = credential
+  return { id, revokedAt: endedAt ?? expiresAt, upstream: upstreamEnd(credential) }
 }
 
 /**
- * The caller hung up before the answer was written: nobody has the secret, so it ends (security rules). One that an
- * earlier request was given stays: it may well be in use.
+ * The caller hung up before the answer was written: nobody has the secret, so the credential ends (security rules).
+ * A repeated one stays: the earlier request was given it, and it may be in use.
  */
 export async function revokeUndelivered(
-  core: Core,
+  core: Parts,
   caller: Caller,
   { id, isRepeated }: Pick<IssuedCredential, 'id' | 'isRepeated'>,
   origin: Origin,
 ): Promise<void> {
   if (!core.settings.revokeUndelivered || isRepeated === true) return
   try {
-    const row = await core.store.credentials.find(id)
-    if (row?.state === 'active' && (await endNow(core, caller, row, 'undelivered', origin)))
-      await attempt(core, id)
+    const credential = await core.store.credentials.find(id)
+    if (credential?.state === 'active' && (await endNow(core, caller, credential, 'undelivered', origin)))
+      await trySettling(core, id)
   } catch (error) {
     core.log.error(
       { err: error, credential: id },

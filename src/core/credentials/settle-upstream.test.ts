@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type TestCore, testCore } from '../../../test/support/core.ts'
-import { credentialRow } from '../../../test/support/store.ts'
+import { someCredential } from '../../../test/support/store.ts'
 import { createBreaker } from '../../backends/breaker.ts'
 import type { Backend, Kind } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
@@ -24,9 +24,9 @@ function upstream(revoke: () => Promise<void>): OpenBackend {
 const down = () => Promise.reject(new Error('down'))
 
 async function revoking(createdAt: number) {
-  const row = credentialRow({ state: 'revoking', handle: null, created_at: createdAt, due_at: createdAt })
-  await test.core.store.commit([{ op: 'insert', table: 'credentials', row }])
-  return row
+  const credential = someCredential({ state: 'revoking', sealedHandle: null, createdAt, dueAt: createdAt })
+  await test.core.store.commit([test.core.store.credentials.insert(credential)])
+  return credential
 }
 const found = async (id: string) => {
   const row = await test.core.store.credentials.find(id)
@@ -34,7 +34,7 @@ const found = async (id: string) => {
   return row
 }
 
-it('counts what was asked of the upstream, and not what its breaker held back', async () => {
+it('counts calls to the upstream, but not those that its breaker held back', async () => {
   const counted: string[] = []
   const core = {
     ...test.core,
@@ -50,7 +50,7 @@ it('counts what was asked of the upstream, and not what its breaker held back', 
   expect(await found(row.id)).toMatchObject({ attempts: 1, state: 'revoking' })
 })
 
-it('looks again for what was never seen to be issued, when no call can be under way any more', async () => {
+it('looks for an unseen account once more when the issue can no longer be under way', async () => {
   const { core } = test
   test.freeze()
   const began = core.store.now()
@@ -59,21 +59,21 @@ it('looks again for what was never seen to be issued, when no call can be under 
   const backend = upstream(async () => void asked.push(core.store.now() - began))
   expect(await settleUpstream(core, backend, row)).toBe(false)
   const certain = 2 * core.settings.upstreamTimeoutMs
-  expect(await found(row.id)).toMatchObject({ state: 'revoking', due_at: began + certain, settled_at: null })
+  expect(await found(row.id)).toMatchObject({ state: 'revoking', dueAt: began + certain, settledAt: null })
   test.advance(certain)
   expect(await settleUpstream(core, backend, await found(row.id))).toBe(true)
   expect(asked).toEqual([0, certain])
-  expect(await found(row.id)).toMatchObject({ state: 'revoked', due_at: null })
+  expect(await found(row.id)).toMatchObject({ state: 'revoked', dueAt: null })
 })
 
-it('records the first failure and that it is stuck, and goes on for ever', async () => {
+it('records the first failure and that the credential is stuck, and retries for ever', async () => {
   const { core } = test
   const row = await revoking(core.store.now())
   const stuckSince: (number | null)[] = []
   for (let time = 0; time < 9; time += 1) {
     test.advance(1_000)
     expect(await settleUpstream(core, upstream(down), await found(row.id))).toBe(false)
-    stuckSince.push((await found(row.id)).stuck_at)
+    stuckSince.push((await found(row.id)).stuckAt)
   }
   expect(stuckSince.findIndex((at) => at !== null)).toBe(5)
   expect(new Set(stuckSince.slice(5)).size).toBe(1)

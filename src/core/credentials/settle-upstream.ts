@@ -1,54 +1,50 @@
 import type { Handle } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
-import { type EndReason, endState, retryDelay } from '../../domain/credential.ts'
+import { type Credential, endState, retryDelay } from '../../domain/credential.ts'
 import { RETRY_BASE_MS, RETRY_CAP_MS, STUCK_AFTER } from '../../domain/limits.ts'
 import type { Step } from '../../store/engine/change.ts'
-import type { CredentialRow } from '../../store/schema/rows.ts'
 import { audit } from '../audit/entry.ts'
-import { asProblem, callUpstream, certainAt, describe, NotAsked } from '../backends/call-upstream.ts'
+import { asProblem, BreakerOpen, callUpstream, certainAt, describe } from '../backends/call-upstream.ts'
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 
 type Parts = Pick<Core, 'store' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
 
 /**
- * Brings one `revoking` credential to its end: revokes upstream, then records that it is gone. Never gives up;
- * after six failures it is also marked stuck. Returns whether it is settled.
+ * Brings one `revoking` credential to its end: revokes it upstream, then records that it is gone. Retries for ever;
+ * after six failures the credential is also marked stuck. Returns whether it is settled.
  */
 export async function settleUpstream(
   core: Parts,
   backend: OpenBackend,
-  row: CredentialRow,
+  credential: Credential,
 ): Promise<boolean> {
   try {
-    await revokeAt(core, backend, row)
+    await revokeAt(core, backend, credential)
   } catch (error) {
-    if (error instanceof NotAsked) {
-      await waitForIt(core, row, error.waitMs)
+    if (error instanceof BreakerOpen) {
+      // Nothing was tried, so nothing failed: due again as soon as the upstream may be asked.
+      await postpone(core, credential, core.store.now() + error.waitMs)
       return false
     }
-    await recordRetry(core, row, error)
+    await recordRetry(core, credential, error)
     core.meter.revoked(backend.name, 'failed')
     return false
   }
   const now = core.store.now()
-  const certain = certainAt(core, row.created_at)
-  if (row.handle === null && now < certain) {
-    // Never seen to be issued: the call may still be under way, so look once more when it cannot be.
-    await core.store.commit([core.store.credentials.postpone(row.id, row.attempts, certain, row.stuck_at)], {
-      urgent: true,
-    })
+  const certain = certainAt(core, credential.createdAt)
+  if (credential.sealedHandle === null && now < certain) {
+    // No answer was ever seen: the issue may still be under way, so look once more when it cannot be.
+    await postpone(core, credential, certain)
     return false
   }
-  const state = endState((row.end_reason ?? 'revoked') as EndReason)
+  const state = endState(credential.endReason ?? 'revoked')
   const settled = await core.store.commit(
     [
-      core.store.credentials.settle(row.id, state, now),
+      core.store.credentials.settle(credential.id, state, now),
       audit(core, undefined, SYSTEM, {
         action: 'credential.settled',
-        agent: agentOf(row),
-        backend: row.backend,
-        credentialId: row.id,
+        ...about(credential),
         details: { state },
       }),
     ],
@@ -58,42 +54,42 @@ export async function settleUpstream(
   return settled.done
 }
 
-async function revokeAt(core: Parts, backend: OpenBackend, row: CredentialRow): Promise<void> {
+async function revokeAt(core: Parts, backend: OpenBackend, { id, sealedHandle }: Credential): Promise<void> {
   if (backend.kind.revocation !== 'exact') return
   await callUpstream(core, backend, async (instance, signal) => {
-    const handle = row.handle === null ? instance.recover?.(row.id) : openHandle(core, row.id, row.handle)
+    const handle = sealedHandle === null ? instance.recover?.(id) : openHandle(core, id, sealedHandle)
     if (handle !== undefined) await instance.revoke?.(handle, signal)
   })
 }
 
-/** What the breaker held back has not failed: it is due as soon as the upstream may be asked, however often it was. */
-async function waitForIt(core: Parts, row: CredentialRow, waitMs: number): Promise<void> {
-  const dueAt = core.store.now() + waitMs
-  await core.store.commit([core.store.credentials.postpone(row.id, row.attempts, dueAt, row.stuck_at)], {
-    urgent: true,
-  })
+async function postpone(core: Parts, { id, attempts, stuckAt }: Credential, dueAt: number): Promise<void> {
+  await core.store.commit([core.store.credentials.postpone(id, attempts, dueAt, stuckAt)], { urgent: true })
 }
 
-async function recordRetry(core: Parts, row: CredentialRow, error: unknown): Promise<void> {
-  const attempts = row.attempts + 1
+async function recordRetry(core: Parts, credential: Credential, error: unknown): Promise<void> {
+  const attempts = credential.attempts + 1
   const now = core.store.now()
-  const stuck = row.stuck_at ?? (attempts >= STUCK_AFTER ? now : null)
+  const stuckAt = credential.stuckAt ?? (attempts >= STUCK_AFTER ? now : null)
   const dueAt = now + retryDelay(attempts, core.random(), RETRY_BASE_MS, RETRY_CAP_MS)
   core.log.warn(
-    { credential: row.id, backend: row.backend, attempts, stuck: stuck !== null, detail: describe(error) },
+    {
+      credential: credential.id,
+      backend: credential.backend,
+      attempts,
+      stuck: stuckAt !== null,
+      detail: describe(error),
+    },
     'the upstream did not revoke; it will be tried again',
   )
-  const steps: Step[] = [core.store.credentials.postpone(row.id, attempts, dueAt, stuck)]
-  // One entry when it first fails and one when it is stuck: retries for ever must not fill the audit.
-  if (attempts === 1 || (stuck !== null && row.stuck_at === null)) {
+  const steps: Step[] = [core.store.credentials.postpone(credential.id, attempts, dueAt, stuckAt)]
+  // One entry for the first failure and one when it is stuck: endless retries must not fill the audit.
+  if (attempts === 1 || (stuckAt !== null && credential.stuckAt === null)) {
     steps.push(
       audit(core, undefined, SYSTEM, {
         action: 'credential.revoke_failed',
         outcome: 'failed',
-        agent: agentOf(row),
-        backend: row.backend,
-        credentialId: row.id,
-        details: { attempts, stuck: stuck !== null, code: asProblem(error).code },
+        ...about(credential),
+        details: { attempts, stuck: stuckAt !== null, code: asProblem(error).code },
       }),
     )
   }
@@ -104,6 +100,7 @@ function openHandle(core: Parts, id: string, sealed: string): Handle {
   return JSON.parse(core.sealer.open('credentials', id, 'handle', sealed)) as Handle
 }
 
-export function agentOf(row: CredentialRow): { id: string; name: string } {
-  return { id: row.agent_id, name: row.agent_name }
+/** What every audit entry about a credential says of it. */
+export function about({ id, agentId, agentName, backend }: Credential) {
+  return { agent: { id: agentId, name: agentName }, backend, credentialId: id }
 }

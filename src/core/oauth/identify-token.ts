@@ -1,6 +1,6 @@
+import type { Credential } from '../../domain/credential.ts'
 import { isId } from '../../domain/ids.ts'
 import type { VerifiedToken } from '../../keys/jwt-keys.ts'
-import type { CredentialRow } from '../../store/schema/rows.ts'
 import type { Core } from '../context.ts'
 import { unverifiedPart } from './unverified-jwt.ts'
 
@@ -9,7 +9,7 @@ type Claims = Readonly<Record<string, unknown>>
 /** A text that is proven to be a token of ours, though perhaps one that has ended. */
 export type IdentifiedToken =
   | { readonly kind: 'access'; readonly token: VerifiedToken; readonly audience: string }
-  | { readonly kind: 'credential'; readonly row: CredentialRow; readonly claims: Claims }
+  | { readonly kind: 'credential'; readonly credential: Credential; readonly claims: Claims }
 
 type Parts = Pick<Core, 'store' | 'hasher' | 'keys' | 'issuerKeys' | 'settings'>
 
@@ -23,10 +23,10 @@ export async function identifyToken(
   const jti = claims?.['jti']
   if (claims === undefined || typeof jti !== 'string') return undefined
   if (!isId('credential', jti)) return identifyAccessToken(core, text, claims, generation)
-  const row = await core.store.credentials.find(jti)
+  const credential = await core.store.credentials.find(jti)
   // The hash is over the whole text, so that what the claims say is what was signed.
-  if (row?.secret_hash == null || !core.hasher.matches(text, row.secret_hash)) return undefined
-  return { kind: 'credential', row, claims }
+  if (credential?.secretHash == null || !core.hasher.matches(text, credential.secretHash)) return undefined
+  return { kind: 'credential', credential, claims }
 }
 
 async function identifyAccessToken(

@@ -136,20 +136,20 @@ async function describeAccess(
 /** Signed by a backend of ours: its claims are told as they are, its state is that of the credential. */
 function describeCredential(
   core: Parts,
-  { row, claims }: Extract<IdentifiedToken, { kind: 'credential' }>,
+  { credential, claims }: Extract<IdentifiedToken, { kind: 'credential' }>,
 ): ActiveToken | undefined {
-  const endsAt = Math.min(row.expires_at, row.upstream_expires_at ?? row.expires_at)
-  if (row.state !== 'active' || endsAt <= core.store.now()) return undefined
+  const endsAt = Math.min(credential.expiresAt, credential.upstreamExpiresAt ?? credential.expiresAt)
+  if (credential.state !== 'active' || endsAt <= core.store.now()) return undefined
   const { iss, aud, iat, exp, sub, scope, client_id } = claims
   if (typeof iss !== 'string' || typeof iat !== 'number' || typeof exp !== 'number') return undefined
   return {
-    ...common(core, { id: row.agent_id, name: row.agent_name }, String(client_id)),
+    ...common(core, { id: credential.agentId, name: credential.agentName }, String(client_id)),
     iss,
     aud: typeof aud === 'string' ? aud : (aud as string[]),
     sub: String(sub),
     scope: String(scope),
     iat,
     exp,
-    jti: row.id,
+    jti: credential.id,
   }
 }

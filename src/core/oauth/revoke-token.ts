@@ -30,7 +30,7 @@ export async function revokeToken(
   const found = await identifyToken(core, text, who.client.caller.generation)
   if (found?.kind === 'access' && found.token.clientId === who.client.agent.clientId)
     await revokeAccessToken(core, who, found.token.jti, found.token.expiresAt, origin)
-  if (found?.kind === 'credential') await revokeOwnCredential(core, who, found.row.id, origin)
+  if (found?.kind === 'credential') await revokeOwnCredential(core, who, found.credential.id, origin)
 }
 
 async function revokeAccessToken(

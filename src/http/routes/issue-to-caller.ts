@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AgentCaller, Origin } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
+import type { IssueCommand, IssuedCredential } from '../../core/credentials/issue-attempt.ts'
 import { issueCredential } from '../../core/credentials/issue-credential.ts'
-import type { IssueCommand, IssuedCredential } from '../../core/credentials/issue-plan.ts'
 import { revokeUndelivered } from '../../core/credentials/revoke-credential.ts'
+import { requireMetadata } from './metadata.ts'
 
-/** What of a call it needs. */
+/** The parts of a call that issuing needs. */
 export interface Asked {
   readonly caller: AgentCaller
   readonly origin: Origin
@@ -14,20 +15,21 @@ export interface Asked {
 }
 
 /**
- * Issues, and ends it again when the caller hangs up before the reply is written whole: nobody has the secret then.
- * Throws as `issueCredential`.
+ * Issues a credential, and revokes it when the caller hangs up before the whole reply is written: nobody has the secret
+ * then. Throws as `issueCredential`, and `invalid_request` for metadata that is too large.
  */
 export async function issueToCaller(
   core: Core,
   { caller, origin, request, reply }: Asked,
   asked: Omit<IssueCommand, 'idempotencyKey'>,
 ): Promise<IssuedCredential> {
+  requireMetadata(asked.metadata)
   const idempotencyKey = request.headers['idempotency-key'] as string | undefined
   const issued = await issueCredential(core, caller, { ...asked, idempotencyKey }, origin)
   const takeBack = () => void revokeUndelivered(core, caller, issued, origin)
   if (request.raw.socket.destroyed) takeBack()
   else {
-    // Closing before it finished, and it has not finished while bytes wait for a client that reads none.
+    // The reply has not finished while bytes wait for a client that does not read.
     reply.raw.once('close', takeBack)
     reply.raw.once('finish', () => reply.raw.off('close', takeBack))
   }

@@ -1,7 +1,7 @@
 import { MAX_METADATA_BYTES } from '../../domain/limits.ts'
 import { invalid } from '../../domain/problems.ts'
 
-/** Free-form metadata is bounded in bytes too (decisions §1.9); the keys are counted by the schema. */
+/** Free-form metadata is limited in bytes (decisions.md §1.9); the schema limits the number of keys. */
 export function requireMetadata(metadata: object | undefined): void {
   if (metadata === undefined) return
   if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)

@@ -1,11 +1,9 @@
-import type { listBackends } from '../../core/backends/list-backends.ts'
+import type { ConfiguredBackend } from '../../core/backends/definition.ts'
 import { formatDuration } from '../../domain/duration.ts'
 import { optional } from './wire.ts'
 
-type Shown = Awaited<ReturnType<typeof listBackends>>[number]
-
-/** What anybody may know of a backend. */
-export function presentBackend(backend: Shown) {
+/** What every agent may see of a backend. */
+export function presentBackend(backend: ConfiguredBackend) {
   return {
     id: backend.name,
     type: backend.type,

@@ -41,8 +41,11 @@ pre { background: var(--soft); padding: .75rem; overflow: auto; border-radius: .
 
 const SCRIPT = `
 const make = (tag, text, name) => { const e = document.createElement(tag); if (text !== undefined) e.textContent = text; if (name) e.className = name; return e }
-const show = (box, title, value) => { box.append(make('h4', title), Object.assign(make('pre'), { textContent: JSON.stringify(value, null, 2) })) }
+const show = (box, title, value) => { box.append(make('h4', title), Object.assign(make('pre'), { textContent: JSON.stringify(value, withRefs, 2) })) }
+let schemas = {}
+const withRefs = (key, value) => value && value.$ref ? schemas[value.$ref.split('/').pop()] : value
 fetch('/openapi.json').then((r) => r.json()).then((doc) => {
+  schemas = doc.components.schemas
   document.getElementById('about').textContent = doc.info.description + ' Version ' + doc.info.version + '.'
   const main = document.getElementById('main'); main.textContent = ''
   const groups = new Map()

@@ -31,31 +31,40 @@ export async function installOpenApi(server: HttpServer, version: string): Promi
 
 interface Operation {
   requestBody?: { required?: boolean; content: Record<string, { schema?: object }> }
-  responses?: Record<string, { content?: Record<string, unknown> }>
+  responses?: Record<string, { content?: Record<string, { schema?: { title?: string } }> }>
 }
-type Document = { paths?: Record<string, Record<string, Operation>> }
+interface Document {
+  components?: { schemas?: Record<string, object> }
+  paths?: Record<string, Record<string, Operation>>
+}
 
-/** The document of what is registered, with its paths in order. */
+/** The document of every registered route, sorted by path. Error bodies are components, named by their title. */
 export function openApiDocument(server: HttpServer): Document {
   const document = (server as unknown as { swagger(): Document }).swagger()
+  const errors: Record<string, object> = {}
   const paths = Object.entries(document.paths ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
   const corrected = paths.map(([path, methods]) => [
     path,
-    Object.fromEntries(Object.entries(methods).map(([method, one]) => [method, correct(one)])),
+    Object.fromEntries(Object.entries(methods).map(([method, one]) => [method, correct(one, errors)])),
   ])
-  return { ...document, paths: Object.fromEntries(corrected) }
+  return {
+    ...document,
+    components: { ...document.components, schemas: errors },
+    paths: Object.fromEntries(corrected),
+  }
 }
 
-/** What the plugin cannot know: some bodies may be left out, and errors are JSON whatever the route answers with. */
-function correct(operation: Operation): Operation {
+/** What the plugin cannot know: some bodies are optional, and errors are JSON whatever media type the route produces. */
+function correct(operation: Operation, errors: Record<string, object>): Operation {
   const { requestBody, responses = {} } = operation
   const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema)
   const isOptional = schemas.some((schema) => schema !== undefined && OPTIONAL_BODY_MARK in schema)
   const errorsAsJson = Object.entries(responses).map(([status, response]) => {
-    const [content] = Object.values(response.content ?? {})
-    return /^[45]/.test(status)
-      ? [status, { ...response, content: { 'application/json': content } }]
-      : [status, response]
+    const schema = Object.values(response.content ?? {})[0]?.schema
+    if (!/^[45]/.test(status) || schema?.title === undefined) return [status, response]
+    errors[schema.title] = schema
+    const content = { schema: { $ref: `#/components/schemas/${schema.title}` } }
+    return [status, { ...response, content: { 'application/json': content } }]
   })
   return {
     ...operation,

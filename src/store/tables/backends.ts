@@ -1,3 +1,5 @@
+import { nameKey } from '../../domain/agent.ts'
+import type { StoredBackend } from '../../domain/backend.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
@@ -8,38 +10,48 @@ export function createBackends(engine: Engine) {
 }
 
 function backendReads({ build, read }: Engine) {
-  const living = () => build.selectFrom('backends').selectAll().where('ended_at', 'is', null)
+  const all = () => build.selectFrom('backends').selectAll()
   return {
-    findByName: async (nameKey: string): Promise<BackendRow | undefined> =>
-      (await read<BackendRow>(living().where('name_key', '=', nameKey)))[0],
-    find: async (uid: string): Promise<BackendRow | undefined> =>
-      (await read<BackendRow>(build.selectFrom('backends').selectAll().where('uid', '=', uid)))[0],
-    list: (): Promise<BackendRow[]> => read<BackendRow>(living().orderBy('name_key')),
-    /** With those that have ended but whose credentials still need them. */
-    listOpen: (): Promise<BackendRow[]> =>
-      read<BackendRow>(
-        build.selectFrom('backends').selectAll().where('config', 'is not', null).orderBy('uid'),
-      ),
+    /** Among those that are not deleted. */
+    findByName: async (name: string): Promise<StoredBackend | undefined> => {
+      const living = all().where('ended_at', 'is', null)
+      return (await read<BackendRow>(living.where('name_key', '=', nameKey(name)))).map(toBackend)[0]
+    },
+    find: async (uid: string): Promise<StoredBackend | undefined> =>
+      (await read<BackendRow>(all().where('uid', '=', uid))).map(toBackend)[0],
+    /** Including those that are deleted but whose credentials still need them. */
+    listOpen: async (): Promise<StoredBackend[]> =>
+      (await read<BackendRow>(all().where('config', 'is not', null).orderBy('uid'))).map(toBackend),
   }
 }
 
 function backendSteps({ build }: Engine) {
   return {
-    change: (uid: string, version: number, set: Partial<BackendRow>, now: number): Step[] => [
-      run(
-        build
-          .updateTable('backends')
-          .set({ ...set, version: version + 1, changed_at: now })
-          .where('uid', '=', uid)
-          .where('version', '=', version)
-          .where('ended_at', 'is', null),
-        1,
-      ),
+    /** Refused as not unique when the name is taken. */
+    insert: (backend: StoredBackend): Step[] => [
+      { op: 'insert', table: 'backends', row: toRow(backend) },
       { op: 'invalidate' },
     ],
+    /** Writes what differs. Refused when the backend has changed since it was read, or was deleted. */
+    change: (before: StoredBackend, after: StoredBackend): Step[] => {
+      const old: Readonly<Record<string, unknown>> = { ...toRow(before) }
+      const set = Object.entries(toRow(after)).filter(([column, value]) => value !== old[column])
+      return [
+        run(
+          build
+            .updateTable('backends')
+            .set(Object.fromEntries(set))
+            .where('uid', '=', before.uid)
+            .where('version', '=', before.version)
+            .where('ended_at', 'is', null),
+          1,
+        ),
+        { op: 'invalidate' },
+      ]
+    },
     /**
-     * Holds only while nothing of it is alive. Goes AFTER the step that changes the row: on PostgreSQL that one waits
-     * for the issues that hold a guard on it, and only a later one sees their credentials.
+     * Refused while the backend has credentials. Place it AFTER the step that changes the row: on PostgreSQL that step
+     * waits for the issues that hold a guard on the row, and only a later step sees their credentials.
      */
     requireIdle: (uid: string): Step =>
       run(
@@ -70,8 +82,8 @@ function backendSteps({ build }: Engine) {
       ),
       { op: 'invalidate' },
     ],
-    /** The last credential of an ended backend is gone: its keys are forgotten. */
-    erase: (uid: string): Step =>
+    /** Erases the configuration of a deleted backend whose last credential is settled. */
+    erase: (uid: string): Step[] => [
       run(
         build
           .updateTable('backends')
@@ -81,5 +93,46 @@ function backendSteps({ build }: Engine) {
           .where('config', 'is not', null),
         1,
       ),
+      { op: 'invalidate' },
+    ],
+  }
+}
+
+function toBackend(row: BackendRow): StoredBackend {
+  return {
+    uid: row.uid,
+    name: row.name,
+    type: row.type,
+    sealedConfig: row.config,
+    defaultTtlMs: row.default_ttl_ms,
+    maxTtlMs: row.max_ttl_ms,
+    allowedScopes: row.allowed_scopes === null ? null : (JSON.parse(row.allowed_scopes) as string[]),
+    description: row.description,
+    rate: row.rate,
+    maxActive: row.max_active,
+    version: row.version,
+    createdAt: row.created_at,
+    changedAt: row.changed_at,
+    endedAt: row.ended_at,
+  }
+}
+
+function toRow(backend: StoredBackend): BackendRow {
+  return {
+    uid: backend.uid,
+    name: backend.name,
+    name_key: nameKey(backend.name),
+    type: backend.type,
+    config: backend.sealedConfig,
+    default_ttl_ms: backend.defaultTtlMs,
+    max_ttl_ms: backend.maxTtlMs,
+    allowed_scopes: backend.allowedScopes === null ? null : JSON.stringify(backend.allowedScopes),
+    description: backend.description,
+    rate: backend.rate,
+    max_active: backend.maxActive,
+    version: backend.version,
+    created_at: backend.createdAt,
+    changed_at: backend.changedAt,
+    ended_at: backend.endedAt,
   }
 }

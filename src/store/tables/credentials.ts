@@ -1,35 +1,30 @@
 import { sql } from 'kysely'
-import type { EndReason } from '../../domain/credential.ts'
+import type { Activation, Credential, EndReason, State } from '../../domain/credential.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
-import type { EndedBy } from './end-all.ts'
-import { endAll, endSome, expireAll } from './end-all.ts'
+import { toCredential, toCredentialRow } from './credential-rows.ts'
+import { type EndedBy, endAll, endSome, expireAll, type Owner } from './end-all.ts'
 
-export type { EndedBy } from './end-all.ts'
-
-export type Activation = Pick<
-  CredentialRow,
-  'expires_at' | 'upstream_expires_at' | 'due_at' | 'secret_hash' | 'handle'
->
-
-/** How long another node leaves a claimed credential alone, in ms. */
+/** How long other nodes leave a claimed credential alone, in ms. */
 const CLAIM_MS = 30_000
+/** Claims in a row that another node may win. */
+const CLAIM_TRIES = 8
+
+/** An active credential, as its agent is shown it. */
+export type LivingCredential = Pick<Credential, 'id' | 'backend' | 'expiresAt' | 'createdAt'>
 
 export function createCredentials(engine: Engine) {
   return {
     ...credentialReads(engine),
-    ...credentialSteps(engine),
+    ...issueSteps(engine),
+    ...endSteps(engine),
     ...settlingSteps(engine),
     ...dueReads(engine),
-    endAll: (
-      owner: { agent_id: string } | { backend_uid: string },
-      reason: EndReason,
-      now: number,
-      by: EndedBy,
-    ): Step[] => endAll(engine.build, owner, reason, now, by),
+    endAll: (owner: Owner, reason: EndReason, now: number, by: EndedBy): Step[] =>
+      endAll(engine.build, owner, reason, now, by),
     endSome: (ids: readonly string[], reason: EndReason, now: number, by: EndedBy): Step[] =>
       endSome(engine, ids, reason, now, by),
     expireAll: (ids: readonly string[], now: number, by: EndedBy): Step[] => expireAll(engine, ids, now, by),
@@ -38,7 +33,7 @@ export function createCredentials(engine: Engine) {
 
 function credentialReads(engine: Engine) {
   const { build, read } = engine
-  // SQLite compiles a statement anew when a bare parameter of LIMIT is bound: fifteen times the price of the look.
+  // SQLite recompiles a statement when a bare parameter of LIMIT is bound, which costs 15 times the look-up itself.
   const livingOf = engine.prepare<Pick<CredentialRow, 'id' | 'backend' | 'expires_at' | 'created_at'>>(
     "SELECT id, backend, expires_at, created_at FROM credentials WHERE agent_id = ? AND ended_at IS NULL AND state = 'active' AND expires_at > ? AND id > ? ORDER BY id LIMIT (? + 0)",
   )
@@ -47,14 +42,29 @@ function credentialReads(engine: Engine) {
     'SELECT count(*) AS n FROM (SELECT 1 FROM credentials WHERE agent_id = ? AND ended_at IS NULL LIMIT (? + 0)) AS found',
   )
   return {
-    find: async (id: string): Promise<CredentialRow | undefined> => (await byId([id]))[0],
-    findAll: (ids: readonly string[]): Promise<CredentialRow[]> =>
+    find: async (id: string): Promise<Credential | undefined> => {
+      const [row] = await byId([id])
+      return row === undefined ? undefined : toCredential(row)
+    },
+    findAll: async (ids: readonly string[]): Promise<Credential[]> =>
       ids.length === 0
-        ? Promise.resolve([])
-        : read<CredentialRow>(build.selectFrom('credentials').selectAll().where('id', 'in', ids)),
-    /** Active at `now`, oldest first, those after `cursor`. */
-    livingOf: (agentId: string, now: number, cursor: string, limit: number) =>
-      livingOf([agentId, now, cursor, limit]),
+        ? []
+        : (await read<CredentialRow>(build.selectFrom('credentials').selectAll().where('id', 'in', ids))).map(
+            toCredential,
+          ),
+    /** Active at `now`, oldest first, after `cursor`. */
+    livingOf: async (
+      agentId: string,
+      now: number,
+      cursor: string,
+      limit: number,
+    ): Promise<LivingCredential[]> =>
+      (await livingOf([agentId, now, cursor, limit])).map((row) => ({
+        id: row.id,
+        backend: row.backend,
+        expiresAt: row.expires_at,
+        createdAt: row.created_at,
+      })),
     /** Counts no further than `atMost`. */
     countLiving: async (agentId: string, atMost: number): Promise<number> =>
       (await countLiving([agentId, atMost]))[0]?.n ?? 0,
@@ -68,7 +78,7 @@ function credentialReads(engine: Engine) {
           .where('due_at', 'is not', null)
           .limit(atMost),
       ),
-    /** Ids of active ones that have not expired: those that would live longest first, which what is ended is not among. */
+    /** Active, unexpired ids, latest expiry first. */
     activeOfBackend: async (backendUid: string, now: number, limit: number): Promise<string[]> => {
       const active = build
         .selectFrom('credentials')
@@ -79,13 +89,13 @@ function credentialReads(engine: Engine) {
         .where('expires_at', '>', now)
       return (await read<{ id: string }>(active.orderBy('due_at', 'desc').limit(limit))).map((row) => row.id)
     },
-    /** Newest first, those before `cursor`. */
-    list: (cursor: string | undefined, limit: number): Promise<CredentialRow[]> => {
+    /** Newest first, before `cursor`. */
+    list: async (cursor: string | undefined, limit: number): Promise<Credential[]> => {
       let query = build.selectFrom('credentials').selectAll()
       if (cursor !== undefined) query = query.where('id', '<', cursor)
-      return read<CredentialRow>(query.orderBy('id', 'desc').limit(limit))
+      return (await read<CredentialRow>(query.orderBy('id', 'desc').limit(limit))).map(toCredential)
     },
-    /** Ids of those that were done with before `time`, the first ones first. */
+    /** Ids of credentials settled before `time`, earliest first. */
     oldestSettled: async (time: number, limit: number): Promise<string[]> => {
       const settled = build.selectFrom('credentials').select('id').where('settled_at', '<', time)
       return (await read<{ id: string }>(settled.orderBy('settled_at').limit(limit))).map((row) => row.id)
@@ -93,54 +103,85 @@ function credentialReads(engine: Engine) {
   }
 }
 
-function credentialSteps({ build }: Engine) {
-  const from = (id: string, state: string) =>
-    build.updateTable('credentials').where('id', '=', id).where('state', '=', state)
+/** A statement for one credential, if it is in one of these states. */
+function updateFrom({ build }: Engine, id: string, ...states: State[]) {
+  return build.updateTable('credentials').where('id', '=', id).where('state', 'in', states)
+}
+
+function issueSteps(engine: Engine) {
   return {
-    activate: (id: string, set: Activation): Step =>
-      run(from(id, 'pending').set({ ...set, state: 'active' }), 1),
+    insert: (credential: Credential): Step => ({
+      op: 'insert',
+      table: 'credentials',
+      row: toCredentialRow(credential),
+    }),
+    activate: (id: string, { expiresAt, upstreamExpiresAt, secretHash, sealedHandle }: Activation): Step =>
+      run(
+        updateFrom(engine, id, 'pending').set({
+          state: 'active',
+          expires_at: expiresAt,
+          upstream_expires_at: upstreamExpiresAt,
+          due_at: expiresAt,
+          secret_hash: secretHash,
+          handle: sealedHandle,
+        }),
+        1,
+      ),
+    /** Nothing was issued. Leaves a credential alone that has ended in the meantime. */
     fail: (id: string, now: number): Step =>
-      run(from(id, 'pending').set({ state: 'failed', ended_at: now, settled_at: now, due_at: null }), 1),
-    /** `pending → revoking`: the outcome of the issue is unknown, or it could not be kept, or is not wanted any more. */
-    interrupt: (
+      run(
+        updateFrom(engine, id, 'pending').set({
+          state: 'failed',
+          ended_at: now,
+          settled_at: now,
+          due_at: null,
+        }),
+        'any',
+      ),
+    /**
+     * The issue failed after its upstream was called: an account there must go, in every state of the record. Does
+     * nothing to a credential that is being revoked already. The first end and its reason stay.
+     */
+    reclaim: (id: string, now: number, dueAt: number, sealedHandle: string | null): Step =>
+      run(
+        updateFrom(engine, id, 'pending', 'active', 'revoked').set({
+          state: 'revoking',
+          end_reason: sql`coalesce(end_reason, 'interrupted')`,
+          ended_at: sql`coalesce(ended_at, cast(${now} as bigint))`,
+          settled_at: null,
+          due_at: dueAt,
+          handle: sealedHandle,
+          attempts: 0,
+        }),
+        'any',
+      ),
+  }
+}
+
+function endSteps(engine: Engine) {
+  return {
+    /** To `revoking`. From `pending`, the upstream may still be at work. */
+    beginRevoking: (
       id: string,
-      now: number,
+      from: 'pending' | 'active',
+      reason: EndReason,
+      endedAt: number,
       dueAt: number,
-      handle: string | null,
-      reason: EndReason = 'interrupted',
     ): Step =>
       run(
-        from(id, 'pending').set({
+        updateFrom(engine, id, from).set({
           state: 'revoking',
           end_reason: reason,
-          ended_at: now,
-          due_at: dueAt,
-          handle,
-          attempts: 0,
-        }),
-        1,
-      ),
-    /** `revoked → revoking`: what was taken for interrupted, and settled, may have come into being upstream after that. */
-    reopen: (id: string, dueAt: number, handle: string | null): Step =>
-      run(
-        from(id, 'revoked').set({ state: 'revoking', settled_at: null, due_at: dueAt, handle, attempts: 0 }),
-        1,
-      ),
-    endActive: (id: string, reason: EndReason, now: number, dueAt: number): Step =>
-      run(
-        from(id, 'active').set({
-          state: 'revoking',
-          end_reason: reason,
-          ended_at: now,
+          ended_at: endedAt,
           due_at: dueAt,
           attempts: 0,
         }),
         1,
       ),
-    /** For what has nothing to be revoked upstream. */
+    /** For a credential that cannot be revoked upstream. */
     finishActive: (id: string, state: 'revoked' | 'expired', reason: EndReason, now: number): Step =>
       run(
-        from(id, 'active').set({
+        updateFrom(engine, id, 'active').set({
           state,
           end_reason: reason,
           ended_at: reason === 'expired' ? sql`expires_at` : now,
@@ -153,20 +194,20 @@ function credentialSteps({ build }: Engine) {
   }
 }
 
-/** The way of a credential that is `revoking`, and the end of its row. */
+/** For credentials that are `revoking`, and for the end of the row. */
 function settlingSteps({ build }: Engine) {
   const revoking = (id: string) =>
     build.updateTable('credentials').where('id', '=', id).where('state', '=', 'revoking')
   return {
     settle: (id: string, state: 'revoked' | 'expired', now: number): Step =>
       run(revoking(id).set({ state, settled_at: now, due_at: null, stuck_at: null, handle: null }), 1),
-    /** What another process of ours had in hand when it died is due at once. Where one process alone may write. */
+    /** Makes due at once what a dead process had claimed. Only where a single process writes. */
     voidClaims: (now: number): Step =>
       run(
         build
           .updateTable('credentials')
           .set({ due_at: now })
-          // The first condition is the index's own: without it SQLite would read every row.
+          // The first condition is that of the index: without it SQLite would read every row.
           .where(sql<boolean>`state IN ('pending', 'revoking')`)
           .where('state', '=', 'revoking')
           .where('attempts', '=', 0)
@@ -185,38 +226,41 @@ function dueReads(engine: Engine) {
   const dueOf = (backendUid: string, now: number, limit: number) =>
     build
       .selectFrom('credentials')
+      .selectAll()
       .where('backend_uid', '=', backendUid)
       .where('due_at', '<=', now)
       .orderBy('due_at')
       .limit(limit)
+  const claim = (ids: readonly string[], now: number) =>
+    build
+      .updateTable('credentials')
+      .set({ due_at: now + CLAIM_MS })
+      .where('id', 'in', ids)
+      .where('due_at', '<=', now)
   const expired = engine.prepare<{ id: string }>(
     `SELECT id FROM credentials WHERE backend_uid = ? AND due_at <= ? AND state = 'active' ORDER BY due_at LIMIT (? + 0)${
       engine.dialect === 'sqlite' ? '' : ' FOR UPDATE SKIP LOCKED'
     }`,
   )
   return {
-    /** Ids of the active ones due at `now`, earliest first; on PostgreSQL without those that another node is ending. */
+    /** Ids of active credentials due at `now`, earliest first; on PostgreSQL without those that another node is ending. */
     expired: async (backendUid: string, now: number, limit: number): Promise<string[]> =>
       (await expired([backendUid, now, limit])).map(({ id }) => id),
-    /** Due at `now`, earliest first. On PostgreSQL they are claimed: no other node is given them for a while. */
-    takeDue: async (backendUid: string, now: number, limit: number): Promise<CredentialRow[]> => {
+    /** Due at `now`, earliest first. On PostgreSQL they are claimed: no other node gets them for a while. */
+    takeDue: async (backendUid: string, now: number, limit: number): Promise<Credential[]> => {
       const due = dueOf(backendUid, now, limit)
-      if (engine.dialect === 'sqlite') return read<CredentialRow>(due.selectAll())
-      const claimed = await read<CredentialRow & { was_due_at: number }>(
-        build
-          .with('due', () => due.select(['id', 'due_at as was_due_at']).forUpdate().skipLocked())
-          .updateTable('credentials')
-          .from('due')
-          .set({ due_at: now + CLAIM_MS })
-          .whereRef('credentials.id', '=', 'due.id')
-          .returningAll('credentials')
-          .returning('due.was_due_at'),
-      )
-      // RETURNING keeps no order.
-      claimed.sort((one, other) => one.was_due_at - other.was_due_at)
-      return claimed.map(({ was_due_at, ...row }) => ({ ...row, due_at: was_due_at }))
+      if (engine.dialect === 'sqlite') return (await read<CredentialRow>(due)).map(toCredential)
+      for (let tries = 0; tries < CLAIM_TRIES; tries += 1) {
+        const rows = await read<CredentialRow>(due.forUpdate().skipLocked())
+        if (rows.length === 0) return []
+        const ids = rows.map(({ id }) => id)
+        const { done } = await engine.commit([run(claim(ids, now), ids.length)], { urgent: true })
+        if (done) return rows.map(toCredential)
+        // Another node has claimed one of them since: look for others.
+      }
+      return []
     },
-    /** When the earliest falls due, and how many wait on an upstream or are stuck. */
+    /** When the earliest is due, and how many are open, wait for their upstream, or are stuck. */
     backlog: async (
       backendUid: string,
     ): Promise<{ open: number; unsettled: number; stuck: number; earliest: number | null }> => {

@@ -8,10 +8,12 @@ import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { Tables } from '../schema/rows.ts'
 
-/** What the audit says of each credential that a change ends by the set. */
+/** Who ended a set of credentials, for the audit entry of each. */
 export type EndedBy = AuditTrace
 
-/** The columns of an entry that stand in the credential itself, under the same name. */
+export type Owner = { readonly agentId: string } | { readonly backendUid: string }
+
+/** Columns that an entry copies from its credential. */
 const COPIED = ['agent_id', 'agent_name', 'backend', 'scopes', 'ttl_ms'] as const
 const GIVEN = {
   actor: 'actor',
@@ -23,28 +25,25 @@ const GIVEN = {
 const GIVEN_COLUMNS = Object.keys(GIVEN) as (keyof typeof GIVEN)[]
 
 /**
- * Ends all that an agent or a backend has and that has not expired, each with its audit entry. Goes AFTER the step that ends the owner:
- * on PostgreSQL that step waits for the issues that hold a guard on it, and only a later one sees their rows.
- * The reason is given once in the life of the agent or backend, so the rows that carry it are the ones just
- * changed.
+ * Ends all unexpired credentials of an agent or a backend, each with its audit entry. Place it AFTER the step that ends
+ * the owner: on PostgreSQL that step waits for the issues that hold a guard on the owner, and only a later step sees
+ * their rows. An owner ends once, so the rows that carry the reason and the time are the ones just changed.
  */
 export function endAll(
   build: Kysely<Tables>,
-  owner: { agent_id: string } | { backend_uid: string },
+  owner: Owner,
   reason: EndReason,
   now: number,
   by: EndedBy,
 ): Step[] {
   const [column, id] =
-    'agent_id' in owner
-      ? (['agent_id', owner.agent_id] as const)
-      : (['backend_uid', owner.backend_uid] as const)
+    'agentId' in owner ? (['agent_id', owner.agentId] as const) : (['backend_uid', owner.backendUid] as const)
   return endThose(build, sql<boolean>`${sql.ref(column)} = ${id}`, reason, now, by)
 }
 
 /**
- * As `endAll`, of `ids` those that have neither ended nor expired: what an owner with very many has is ended some at
- * a time, before the one change that ends the owner and the rest.
+ * As `endAll`, for those of `ids` that have neither ended nor expired. An owner with very many credentials loses most of
+ * them in slices, before the one change that ends the owner and the rest.
  */
 export function endSome(
   engine: Pick<Engine, 'build' | 'dialect'>,
@@ -63,7 +62,7 @@ function endThose(
   now: number,
   by: EndedBy,
 ): Step[] {
-  /** An active one with nothing to undo upstream is done with; what is pending may yet come into being there. */
+  /** An active credential with nothing to undo upstream is done; a pending one may still appear there. */
   const done = sql`state = 'active' AND revocation <> 'exact'`
   const ended = build
     .updateTable('credentials')
@@ -78,7 +77,7 @@ function endThose(
     })
     .where(which)
     .where('ended_at', 'is', null)
-    // What has expired already stays expired: the sweeper is about to say so, whoever has ended since.
+    // An expired credential stays expired, as the sweeper is about to record.
     .where(sql<boolean>`NOT (state = 'active' AND expires_at <= ${now})`)
   const theirs = sql<boolean>`${which} AND end_reason = ${reason} AND ended_at = ${now}`
   return [
@@ -88,8 +87,8 @@ function endThose(
 }
 
 /**
- * Ends what has passed its expiry and has nothing to be revoked upstream, each with its audit entry: all of `ids`, or
- * none when one of them is not active any more.
+ * Ends expired credentials that have nothing to revoke upstream, each with its audit entry: all of `ids`, or none when
+ * one of them is no longer active.
  */
 export function expireAll(
   engine: Pick<Engine, 'build' | 'dialect'>,
@@ -128,7 +127,7 @@ interface Entries {
   readonly by: EndedBy
 }
 
-/** One entry for each. Its id is its time and the credential's own tail (which starts at the 16th character of `cred_…`). */
+/** One entry each. Its id is its time followed by the tail of the credential's id (from the 16th character of `cred_…`). */
 function record(build: Kysely<Tables>, { action, reason, now, by }: Entries, which: Expression<SqlBool>) {
   const text = (value: string | null) => sql<string>`cast(${value} as text)`
   const entries = build

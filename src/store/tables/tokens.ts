@@ -3,11 +3,11 @@ import type { IssuerKey } from '../../domain/issuer-key.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
-import type { IdempotencyRow, IssuerKeyRow, RevokedTokenRow } from '../schema/rows.ts'
+import type { IssuerKeyRow, RevokedTokenRow } from '../schema/rows.ts'
 
-/** Tables of the token endpoint and of repeated requests: issuer keys, revoked tokens, used proofs, idempotency. */
+/** Tables of the token endpoint: issuer keys, revoked tokens and used proofs; and deleting what has run out. */
 export function createTokens(engine: Engine) {
-  return { ...issuerKeys(engine), ...usedUp(engine), ...idempotency(engine), ...tidying(engine) }
+  return { ...issuerKeys(engine), ...usedUp(engine), ...tidying(engine) }
 }
 
 function issuerKeys({ build, read }: Engine) {
@@ -75,54 +75,6 @@ function usedUp({ build, read }: Engine) {
       const rows = await read<RevokedTokenRow>(revoked)
       return new Map(rows.map((row) => [row.jti, row.expires_at]))
     },
-  }
-}
-
-function idempotency({ build, read }: Engine) {
-  return {
-    findIdempotent: async (
-      agentId: string,
-      keyHash: string,
-      now: number,
-    ): Promise<IdempotencyRow | undefined> =>
-      (
-        await read<IdempotencyRow>(
-          build
-            .selectFrom('idempotency')
-            .selectAll()
-            .where('agent_id', '=', agentId)
-            .where('key_hash', '=', keyHash)
-            .where('expires_at', '>', now),
-        )
-      )[0],
-    keepReply: (agentId: string, keyHash: string, reply: string, eraseAt: number): Step =>
-      run(
-        build
-          .updateTable('idempotency')
-          .set({ reply, erase_at: eraseAt })
-          .where('agent_id', '=', agentId)
-          .where('key_hash', '=', keyHash),
-        1,
-      ),
-    /** As `forgetIdempotent`, for who does not know the key. */
-    forgetIdempotentOf: (agentId: string, credentialId: string): Step =>
-      run(
-        build
-          .deleteFrom('idempotency')
-          .where('agent_id', '=', agentId)
-          .where('credential_id', '=', credentialId),
-        'any',
-      ),
-    /** The claim of this credential, and of no later one by the same key. */
-    forgetIdempotent: (agentId: string, keyHash: string, credentialId: string): Step =>
-      run(
-        build
-          .deleteFrom('idempotency')
-          .where('agent_id', '=', agentId)
-          .where('key_hash', '=', keyHash)
-          .where('credential_id', '=', credentialId),
-        'any',
-      ),
   }
 }
 

@@ -7,9 +7,9 @@ import {
 } from '../../../api/api-v1.ts'
 import { type CredentialView, readCredential } from '../../../core/credentials/read-credential.ts'
 import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
+import { formatDuration } from '../../../domain/duration.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { issueToCaller } from '../issue-to-caller.ts'
-import { requireMetadata } from '../metadata.ts'
 import { optional, timestamp } from '../wire.ts'
 
 const tags = ['credentials']
@@ -25,7 +25,6 @@ export function credentialRoutes(http: Http): void {
       response: { 201: IssuedCredential },
     },
     handle: async (call) => {
-      requireMetadata(call.body.metadata)
       const issued = await issueToCaller(core, call, call.body)
       call.reply.code(201).header('location', `/api/v1/credentials/${issued.id}`)
       return {
@@ -35,7 +34,7 @@ export function credentialRoutes(http: Http): void {
         scopes: issued.scopes,
         expires_at: timestamp(issued.expiresAt),
         created_at: timestamp(issued.createdAt),
-        ttl: issued.ttl,
+        ttl: formatDuration(issued.ttlMs),
         upstream_expires_at:
           issued.upstreamExpiresAt === null ? undefined : timestamp(issued.upstreamExpiresAt),
         fields: issued.fields,
@@ -56,7 +55,7 @@ export function credentialRoutes(http: Http): void {
 
   addRoute(http, 'DELETE /api/v1/credentials/:id', {
     schema: {
-      summary: 'Revoke a credential; again and again gives the same answer',
+      summary: 'Revoke a credential; repeating it gives the same answer',
       tags,
       params: CredentialId,
       response: { 200: RevokedCredential },

@@ -11,9 +11,9 @@ import {
   PageQuery,
 } from '../../../api/admin.ts'
 import { changeBackend, createBackend } from '../../../core/backends/configure-backend.ts'
+import { type ConfiguredBackend, shownConfig } from '../../../core/backends/definition.ts'
 import { deleteBackend } from '../../../core/backends/delete-backend.ts'
-import { listBackends, readBackend, shownConfig } from '../../../core/backends/list-backends.ts'
-import type { Caller } from '../../../core/caller.ts'
+import { listBackends, readBackend } from '../../../core/backends/list-backends.ts'
 import { formatRate } from '../../../domain/policy.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { firstPage, isAfter, pageLimit, sortedAfter } from '../paging.ts'
@@ -35,7 +35,7 @@ export function adminBackendRoutes(http: Http): void {
     handle: async (call) => {
       const { cursor, limit } = call.query
       const rest = (await listBackends(core, call.caller)).filter((one) => isAfter(one.name, cursor))
-      return firstPage(call, rest, pageLimit(limit), ({ name }) => name).map((one) => present(http, one))
+      return firstPage(call, rest, pageLimit(limit), ({ name }) => name).map(present)
     },
   })
 
@@ -47,21 +47,19 @@ export function adminBackendRoutes(http: Http): void {
       querystring: CheckQuery,
       response: { 200: Backend },
     },
-    handle: async ({ caller, body, query, origin }) => {
-      const row = await createBackend(core, caller, body, query.check ?? true, origin)
-      return present(http, await readAnew(http, caller, row.name))
-    },
+    handle: async ({ caller, body, query, origin }) =>
+      present(await createBackend(core, caller, body, query.check ?? true, origin)),
   })
 
   addRoute(http, 'GET /v1/admin/backends/:name', {
     schema: { summary: 'One backend', tags, params: NameParam, response: { 200: Backend } },
-    handle: async ({ caller, params }) => present(http, await readBackend(core, caller, params.name)),
+    handle: async ({ caller, params }) => present(await readBackend(core, caller, params.name)),
   })
 
   addRoute(http, 'PUT /v1/admin/backends/:name', {
     schema: {
       summary:
-        'Change a backend. What is left out stays, but config is sent whole; a secret left out of it or sent back as [redacted] stays too',
+        'Change a backend. Fields that are left out keep their values; config is replaced, but keeps secrets that are left out or sent as [redacted]',
       tags,
       params: NameParam,
       body: ChangeBackend,
@@ -70,8 +68,7 @@ export function adminBackendRoutes(http: Http): void {
     },
     handle: async ({ caller, params, body, query, origin }) => {
       const options = { check: query.check ?? true, force: query.force ?? false }
-      const row = await changeBackend(core, caller, params.name, body, options, origin)
-      return present(http, await readAnew(http, caller, row.name))
+      return present(await changeBackend(core, caller, params.name, body, options, origin))
     },
   })
 
@@ -113,19 +110,13 @@ function kindRoute(http: Http): void {
   })
 }
 
-/** As the store has it now: the caller's generation is from before its own change. */
-async function readAnew(http: Http, caller: Caller, name: string) {
-  const generation = await http.core.store.generation()
-  return readBackend(http.core, { ...caller, generation }, name)
-}
-
-function present(http: Http, backend: Awaited<ReturnType<typeof readBackend>>) {
+function present(backend: ConfiguredBackend) {
   return {
     ...presentBackend(backend),
     name: backend.name,
     created_at: timestamp(backend.createdAt),
     ...optional('rate', backend.rate === undefined ? undefined : formatRate(backend.rate)),
     ...optional('max_active', backend.maxActive),
-    config: shownConfig(http.core, backend),
+    config: shownConfig(backend),
   }
 }

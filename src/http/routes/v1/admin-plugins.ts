@@ -24,7 +24,7 @@ export function adminPluginRoutes(http: Http): void {
 
   addRoute(http, 'POST /v1/admin/plugins/reload', {
     schema: {
-      summary: 'Open every backend anew',
+      summary: 'Reopen every backend',
       tags,
       response: { 200: Type.Object({ loaded: Type.Integer(), plugins: Type.Array(Plugin) }) },
     },
@@ -36,7 +36,7 @@ export function adminPluginRoutes(http: Http): void {
 
   addRoute(http, 'POST /v1/admin/plugins/:name/reload', {
     schema: {
-      summary: 'Open the backends of one kind anew',
+      summary: 'Reopen the backends of one kind',
       tags,
       params: NameParam,
       response: { 200: Type.Object({ reloaded: Type.String(), version: Type.String() }) },

@@ -1,14 +1,14 @@
 import { BackendCredential, BackendName, IssueBody, IssueQuery } from '../../../api/v1.ts'
+import { formatDuration } from '../../../domain/duration.ts'
 import { Problem } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { optionalBody } from '../../server/validation.ts'
 import { type Asked, issueToCaller } from '../issue-to-caller.ts'
-import { requireMetadata } from '../metadata.ts'
 import { optional, timestamp } from '../wire.ts'
 
 const tags = ['credentials']
 
-/** The same operation by POST and by GET (decisions §4.3). */
+/** The same operation by POST and by GET (decisions.md §4.3). */
 export function backendCredentialRoutes(http: Http, options: { issueByGet: boolean }): void {
   addRoute(http, 'POST /v1/credentials/:backend', {
     schema: {
@@ -18,10 +18,7 @@ export function backendCredentialRoutes(http: Http, options: { issueByGet: boole
       body: optionalBody(IssueBody),
       response: { 200: BackendCredential },
     },
-    handle: (call) => {
-      requireMetadata(call.body?.metadata)
-      return issue(http, call, { backend: call.params.backend, ...call.body })
-    },
+    handle: (call) => issue(http, call, { backend: call.params.backend, ...call.body }),
   })
 
   addRoute(http, 'GET /v1/credentials/:backend', {
@@ -55,7 +52,7 @@ async function issue({ core }: Http, call: Asked, command: Parameters<typeof iss
     token: issued.token,
     expires_at: timestamp(issued.expiresAt),
     id: issued.id,
-    ttl: issued.ttl,
+    ttl: formatDuration(issued.ttlMs),
     fields: issued.fields,
   }
 }

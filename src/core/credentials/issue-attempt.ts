@@ -1,0 +1,127 @@
+import type { OpenBackend } from '../../backends/registry.ts'
+import type { Credential } from '../../domain/credential.ts'
+import type { Step } from '../../store/engine/change.ts'
+import { audit } from '../audit/entry.ts'
+import type { AgentCaller, Origin } from '../caller.ts'
+import type { Core } from '../context.ts'
+import type { Entry } from '../parts.ts'
+
+export interface IssueCommand {
+  readonly backend: string
+  /** A duration as it was written. */
+  readonly ttl?: string | undefined
+  readonly scopes?: readonly string[] | undefined
+  readonly metadata?: Record<string, unknown> | undefined
+  readonly params?: Record<string, unknown> | undefined
+  /** The header `Idempotency-Key`. */
+  readonly idempotencyKey?: string | undefined
+}
+
+/** A request that carries an `Idempotency-Key`: the hashes of the key and of what was asked. */
+export interface IdempotencyClaim {
+  readonly keyHash: string
+  readonly bodyHash: string
+}
+
+/** One request for a credential. It is filled in along the way and recorded once, when it ends. */
+export interface Attempt {
+  /** Read again when the agent has changed since authentication. */
+  caller: AgentCaller
+  readonly origin: Origin
+  readonly command: IssueCommand
+  /** Undefined until it is found. */
+  backend: OpenBackend | undefined
+  /** Undefined until the request is granted. */
+  plan: Plan | undefined
+  /** The audit holds its failure already. */
+  isRecorded: boolean
+}
+
+/** What was decided before anything is done. Times in epoch ms. */
+export interface Plan {
+  /** The credential's. */
+  readonly id: string
+  readonly scopes: readonly string[]
+  readonly ttlMs: number
+  readonly now: number
+  readonly expiresAt: number
+  readonly params: Record<string, unknown>
+  readonly claim: IdempotencyClaim | undefined
+}
+
+/** An attempt that was granted. */
+export type Granted = Attempt & { readonly backend: OpenBackend; readonly plan: Plan }
+
+/** What the caller is given. Times in epoch ms. */
+export interface IssuedCredential {
+  readonly id: string
+  /** Absent when a repeated request comes after the secret has been erased. */
+  readonly token: string | undefined
+  readonly fields: Readonly<Record<string, string | number>> | undefined
+  readonly backend: string
+  readonly scopes: readonly string[]
+  readonly ttlMs: number
+  readonly createdAt: number
+  readonly expiresAt: number
+  readonly upstreamExpiresAt: number | null
+  /** Issued by an earlier request with this `Idempotency-Key`, whose caller may hold its secret. */
+  readonly isRepeated?: true
+}
+
+/** The agent or the backend changed between authentication and commit: decide again. */
+export class StalePlan extends Error {
+  override readonly name = 'StalePlan'
+}
+
+/** A commit that issues holds only while the agent and the backend are what they were when it was decided. */
+export function whileGranted({ caller, backend }: Granted): Step[] {
+  return [
+    { op: 'guard', table: 'agents', id: caller.agentId, version: caller.version },
+    { op: 'guard', table: 'backends', id: backend.uid, version: backend.version },
+  ]
+}
+
+type Beginning = Pick<Credential, 'state' | 'revocation' | 'expiresAt' | 'dueAt'> &
+  Partial<Pick<Credential, 'upstreamExpiresAt' | 'secretHash'>>
+
+/** The credential as it is first recorded. */
+export function newCredential({ caller, backend, plan }: Granted, set: Beginning): Credential {
+  return {
+    id: plan.id,
+    agentId: caller.agentId,
+    agentName: caller.agentName,
+    backendUid: backend.uid,
+    backend: backend.name,
+    scopes: plan.scopes,
+    state: set.state,
+    revocation: set.revocation,
+    ttlMs: plan.ttlMs,
+    createdAt: plan.now,
+    expiresAt: set.expiresAt,
+    upstreamExpiresAt: set.upstreamExpiresAt ?? null,
+    endedAt: null,
+    endReason: null,
+    settledAt: null,
+    dueAt: set.dueAt,
+    attempts: 0,
+    stuckAt: null,
+    secretHash: set.secretHash ?? null,
+    sealedHandle: null,
+  }
+}
+
+/** An entry about the credential that the attempt is for. */
+export function auditAttempt(
+  core: Pick<Core, 'ids' | 'store'>,
+  { caller, origin, command, backend, plan }: Granted,
+  entry: Pick<Entry, 'action' | 'outcome' | 'details'>,
+): Step {
+  return audit(core, caller, origin, {
+    ...entry,
+    backend: backend.name,
+    credentialId: plan.id,
+    scopes: plan.scopes,
+    ttlMs: plan.ttlMs,
+    metadata: command.metadata,
+  })
+}

@@ -1,0 +1,50 @@
+import type { Core } from '../context.ts'
+import { takeOrRefuse } from '../rates.ts'
+import type { Granted } from './issue-attempt.ts'
+
+/** Throws `rate_limited` where the agent, its policy or the backend issues faster than is allowed. */
+export function takeRates(core: Pick<Core, 'rates' | 'settings'>, { caller, backend, plan }: Granted): void {
+  const limits = [
+    [`issue|agent|${caller.agentId}`, core.settings.issueRate],
+    [`issue|policy|${caller.policy}`, policyOf(core, caller)?.issueRate],
+    [`issue|backend|${backend.uid}`, backend.rate],
+  ] as const
+  for (const [key, rate] of limits) {
+    if (rate !== undefined)
+      takeOrRefuse(
+        core.rates,
+        key,
+        rate,
+        plan.now,
+        'Credentials are being requested faster than is allowed here.',
+      )
+  }
+}
+
+/** Runs `work`, which records the credential, within the quotas of the agent and the backend. */
+export function withPlaces<T>(
+  core: Pick<Core, 'quotas' | 'settings' | 'store'>,
+  { caller, backend }: Granted,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { credentials } = core.store
+  const maxActive = policyOf(core, caller)?.maxActive ?? Number.POSITIVE_INFINITY
+  const perAgent = Math.min(core.settings.maxActivePerAgent, maxActive)
+  const ofAgent = {
+    key: `agent|${caller.agentId}`,
+    limit: perAgent,
+    count: () => credentials.countLiving(caller.agentId, perAgent),
+  }
+  const perBackend = backend.maxActive
+  if (perBackend === undefined) return core.quotas.withPlace(ofAgent, work)
+  const ofBackend = {
+    key: `backend|${backend.uid}`,
+    limit: perBackend,
+    count: () => credentials.countOpenOfBackend(backend.uid, perBackend),
+  }
+  return core.quotas.withPlace(ofAgent, () => core.quotas.withPlace(ofBackend, work))
+}
+
+function policyOf({ settings }: Pick<Core, 'settings'>, { policy }: Granted['caller']) {
+  return policy === null ? undefined : settings.policies.find((one) => one.name === policy)
+}

@@ -1,0 +1,69 @@
+import { findParamFaults } from '../../backends/config-fields.ts'
+import type { OpenBackend } from '../../backends/registry.ts'
+import { invalid, Problem } from '../../domain/problems.ts'
+import { absoluteScope, decideGrant, heldUntil, requireScopes, scopeHere } from '../../domain/scope.ts'
+import { decideLifetime } from '../../domain/ttl.ts'
+import type { AgentCaller } from '../caller.ts'
+import type { Core } from '../context.ts'
+import type { Attempt, IdempotencyClaim, Plan } from './issue-attempt.ts'
+
+/** Decides on a request and does nothing. Throws `scope_not_allowed`, `ttl_exceeded` and `invalid_request`. */
+export function planIssue(
+  core: Pick<Core, 'store' | 'settings' | 'ids'>,
+  { caller, command }: Attempt,
+  backend: OpenBackend,
+  claim: IdempotencyClaim | undefined,
+): Plan {
+  const now = core.store.now()
+  if (command.scopes !== undefined) requireScopes(command.scopes)
+  const scopes = requireGrant(caller, backend, backend.allowedScopes, command.scopes)
+  if (!scopes.every((scope) => backend.kind.scopes.valid(scopeHere(backend.name, scope))))
+    throw invalid(`A scope is not one of this backend. ${backend.kind.scopes.help}`)
+  const policy = core.settings.policies.find((one) => one.name === caller.policy)
+  const rule = {
+    defaultTtlMs: backend.defaultTtlMs,
+    maxTtlMs: Math.min(backend.maxTtlMs, backend.kind.limits.maxTtlMs ?? Number.POSITIVE_INFINITY),
+    minTtlMs: backend.kind.limits.minTtlMs,
+    agentMaxTtlMs: policy?.maxTtlMs,
+  }
+  const lifetime = decideLifetime(command.ttl, rule, caller.agentExpiresAt, now)
+  const params = command.params ?? {}
+  const faults = findParamFaults(backend.kind.params, params)
+  if (faults.length > 0) throw invalid(`"params" is not valid: ${faults.slice(0, 5).join(' ')}`)
+  return {
+    id: core.ids.id('credential'),
+    scopes,
+    ttlMs: lifetime.ttlMs,
+    now,
+    expiresAt: Math.min(lifetime.expiresAt, endOfGrant(caller, backend.name, scopes)),
+    params,
+    claim,
+  }
+}
+
+const REFUSALS = {
+  no_scope_here: 'Your scopes do not include this backend.',
+  agent: 'A requested scope is not among your scopes.',
+  backend: 'A requested scope is not permitted on this backend.',
+} as const
+
+/** What the caller is granted on this backend. Throws `scope_not_allowed`. */
+export function requireGrant(
+  caller: AgentCaller,
+  backend: OpenBackend,
+  allowed: readonly string[] | undefined,
+  requested: readonly string[] | undefined,
+): readonly string[] {
+  const grant = decideGrant(backend.name, caller.scopes, allowed, requested)
+  if ('refused' in grant) throw new Problem('scope_not_allowed', { message: REFUSALS[grant.refused] })
+  return grant.granted
+}
+
+/** Extra scopes run out by themselves (decisions.md §5.5), and so do the credentials that they allowed. */
+function endOfGrant(caller: AgentCaller, backend: string, granted: readonly string[]): number {
+  if (caller.timed.length === 0) return Number.POSITIVE_INFINITY
+  return heldUntil(
+    caller.timed,
+    granted.map((scope) => absoluteScope(backend, scope)),
+  )
+}

@@ -1,0 +1,23 @@
+/** A configured backend as it is stored. Times in epoch ms. */
+export interface StoredBackend {
+  readonly uid: string
+  readonly name: string
+  /** Its kind. */
+  readonly type: string
+  /** JSON, sealed; null once the last credential of a deleted backend is settled. */
+  readonly sealedConfig: string | null
+  readonly defaultTtlMs: number
+  readonly maxTtlMs: number
+  /** Null permits every scope. */
+  readonly allowedScopes: readonly string[] | null
+  readonly description: string | null
+  /** As it was written: `10/hour`. */
+  readonly rate: string | null
+  readonly maxActive: number | null
+  /** Grows with every change. */
+  readonly version: number
+  readonly createdAt: number
+  readonly changedAt: number
+  /** When it was deleted. */
+  readonly endedAt: number | null
+}

@@ -1,0 +1,64 @@
+import type { IdempotencyRecord } from '../../domain/idempotency.ts'
+import type { Step } from '../engine/change.ts'
+import type { Engine } from '../engine/engine.ts'
+import { run } from '../engine/run.ts'
+import type { IdempotencyRow } from '../schema/rows.ts'
+
+/** Requests that carried an `Idempotency-Key`. */
+export function createIdempotency({ build, read }: Engine) {
+  const ofCredential = (agentId: string, credentialId: string) =>
+    build.deleteFrom('idempotency').where('agent_id', '=', agentId).where('credential_id', '=', credentialId)
+  return {
+    /** Also finds a record that has expired and was not cleared away yet. */
+    find: async (agentId: string, keyHash: string): Promise<IdempotencyRecord | undefined> => {
+      const query = build
+        .selectFrom('idempotency')
+        .selectAll()
+        .where('agent_id', '=', agentId)
+        .where('key_hash', '=', keyHash)
+      const [row] = await read<IdempotencyRow>(query)
+      return row === undefined ? undefined : toRecord(row)
+    },
+    /** Refused as not unique when the key is taken. */
+    insert: (record: IdempotencyRecord): Step => ({
+      op: 'insert',
+      table: 'idempotency',
+      row: {
+        agent_id: record.agentId,
+        key_hash: record.keyHash,
+        body_hash: record.bodyHash,
+        credential_id: record.credentialId,
+        reply: record.sealedReply,
+        erase_at: record.eraseAt,
+        expires_at: record.expiresAt,
+      },
+    }),
+    keepReply: (agentId: string, keyHash: string, sealedReply: string, eraseAt: number): Step =>
+      run(
+        build
+          .updateTable('idempotency')
+          .set({ reply: sealedReply, erase_at: eraseAt })
+          .where('agent_id', '=', agentId)
+          .where('key_hash', '=', keyHash),
+        1,
+      ),
+    /** The record of this credential, and no later one under the same key. */
+    release: (agentId: string, keyHash: string, credentialId: string): Step =>
+      run(ofCredential(agentId, credentialId).where('key_hash', '=', keyHash), 'any'),
+    /** As `release`, where the key is not known. */
+    releaseOf: (agentId: string, credentialId: string): Step =>
+      run(ofCredential(agentId, credentialId), 'any'),
+  }
+}
+
+function toRecord(row: IdempotencyRow): IdempotencyRecord {
+  return {
+    agentId: row.agent_id,
+    keyHash: row.key_hash,
+    bodyHash: row.body_hash,
+    credentialId: row.credential_id,
+    sealedReply: row.reply,
+    eraseAt: row.erase_at,
+    expiresAt: row.expires_at,
+  }
+}

@@ -1,0 +1,104 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { freePort } from '../support/app.ts'
+import { startOwnPostgres } from '../support/postgres.ts'
+import { installMayfly, runGuide } from './run-guide.ts'
+
+let home: string
+let env: Record<string, string>
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'mayfly-start-'))
+  const bin = join(home, 'bin')
+  await installMayfly(bin)
+  env = {
+    HOME: home,
+    PATH: `${bin}:${process.env['PATH']}`,
+    LANG: 'C.UTF-8',
+    PAGER: 'cat',
+    MAYFLY_KEYCHAIN: 'off',
+  }
+})
+afterEach(() => rm(home, { recursive: true, force: true }))
+
+/** Runs a page that starts a server of its own. */
+async function runPage(path: string, more: { env?: object; ports?: readonly [string, number][] } = {}) {
+  const ports = [['8700', await freePort()], ['8701', await freePort()], ...(more.ports ?? [])] as const
+  return runGuide(path, {
+    env: { ...env, ...more.env },
+    cwd: home,
+    replace: [...ports.map(([port, here]) => [port, String(here)] as const), ['/home/you', home]],
+  })
+}
+
+/** A PostgreSQL server with the database `shop`, which has one table. */
+async function startShop() {
+  const server = await startOwnPostgres()
+  await query(server.url, 'CREATE DATABASE shop')
+  const url = server.url.replace(/[^/]*$/, 'shop')
+  await query(url, "CREATE TABLE items (id int, name text); INSERT INTO items VALUES (1, 'lamp')")
+  return { url, port: server.port, stop: () => server.stop() }
+}
+
+async function query(url: string, text: string): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    await client.query(text)
+  } finally {
+    await client.end()
+  }
+}
+
+/** An `npm` that installs nothing and starts the server of this checkout with the flags of `npm start`. */
+async function installNpm(): Promise<void> {
+  const { scripts } = JSON.parse(
+    await readFile(fileURLToPath(new URL('../../package.json', import.meta.url)), 'utf8'),
+  )
+  const [, flags] = /main\.(?:js|ts) (server .*)$/.exec(scripts.start) ?? []
+  expect(flags).toContain('--quickstart')
+  const path = join(home, 'bin', 'npm')
+  await writeFile(path, `#!/bin/sh\n[ "$1" = ci ] || exec mayfly ${flags}\n`)
+  await chmod(path, 0o755)
+}
+
+test('README.md works as shown', async () => {
+  const shop = await startShop()
+  try {
+    await installNpm()
+    const port = await freePort()
+    const address = `127.0.0.1:${port}`
+    await runPage('README.md', {
+      env: { SUPERUSER_URL: shop.url, MAYFLY_LISTEN: address, MAYFLY_SERVER: `http://${address}` },
+      ports: [
+        ['8620', port],
+        ['5432', shop.port],
+      ],
+    })
+  } finally {
+    await shop.stop()
+  }
+})
+
+test('docs/start/first-steps.md works as shown', async () => {
+  await runPage('docs/start/first-steps.md')
+})
+
+test('docs/start/when-something-goes-wrong.md works as shown', async () => {
+  await runPage('docs/start/when-something-goes-wrong.md')
+})
+
+test('docs/start/first-postgresql-credential.md works as shown', async () => {
+  const shop = await startShop()
+  try {
+    await runPage('docs/start/first-postgresql-credential.md', {
+      env: { SUPERUSER_URL: shop.url },
+      ports: [['5432', shop.port]],
+    })
+  } finally {
+    await shop.stop()
+  }
+})
