@@ -9,7 +9,3 @@ export function livingGrants(grants: readonly AgentGrant[], now: number): AgentG
 export function heldScopes(agent: Pick<Agent, 'scopes'>, grants: readonly AgentGrant[]): string[] {
   return [...new Set([agent, ...grants].flatMap(({ scopes }) => scopes))]
 }
-
-export function readScopes(json: string): string[] {
-  return JSON.parse(json) as string[]
-}

@@ -146,19 +146,19 @@ describe('POST /v1/sign', () => {
 
   test.each<[string, (data: string) => string]>([
     ['without its padding', (data) => data.replace(/=+$/, '')],
-    ['with padding too many', (data) => `${data}=`],
-    ['of the alphabet of URLs', (data) => data.replaceAll('/', '_').replaceAll('+', '-')],
+    ['with too much padding', (data) => `${data}=`],
+    ['in the URL-safe alphabet', (data) => data.replaceAll('/', '_').replaceAll('+', '-')],
     ['with a line break', (data) => `${data.slice(0, 60)}\n${data.slice(60)}`],
-    ['with a blank before', (data) => ` ${data}`],
-    ['with something behind', (data) => `${data}!`],
-    ['with bits to spare', (data) => data.replace(/.=$/, (end) => `${next(end[0] ?? '')}=`)],
-  ])('accepts only canonical base64, and none %s', async (_name, spell) => {
+    ['with a leading space', (data) => ` ${data}`],
+    ['with a trailing character', (data) => `${data}!`],
+    ['with unused bits set', (data) => data.replace(/.=$/, (end) => `${next(end[0] ?? '')}=`)],
+  ])('refuses base64 %s', async (_name, spell) => {
     const padded = base64(`${commit(me)}${pad(me)}???>>>`)
     expect(padded).toMatch(/[/+].*[^=]=$/)
     expect((await agent.client.post('/v1/sign', { data: padded })).status).toBe(200)
     const { status, body } = await agent.client.post('/v1/sign', { data: spell(padded) })
     expect([status, body.error.code]).toEqual([400, 'invalid_request'])
-    expect(body.error.message).toContain('not base64')
+    expect(body.error.message).toContain('must be padded base64')
   })
 
   test('signs up to 48000 bytes, and names the limit', async () => {
