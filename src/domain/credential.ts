@@ -1,4 +1,4 @@
-/** The states of a credential and the only ways between them (ARCHITECTURE.md, the life of a credential). */
+/** The states of a credential and the allowed transitions (ARCHITECTURE.md, the life of a credential). */
 export const STATES = ['pending', 'active', 'failed', 'revoking', 'revoked', 'expired'] as const
 export type State = (typeof STATES)[number]
 
@@ -7,7 +7,7 @@ export const TRANSITIONS = {
   active: ['revoking', 'revoked', 'expired'],
   revoking: ['revoked', 'expired'],
   failed: [],
-  /** Only by an issue that was taken for interrupted, settled, and came into being upstream after all. */
+  /** Only if an issue that was settled as interrupted succeeded upstream after all. */
   revoked: ['revoking'],
   expired: [],
 } as const satisfies Record<State, readonly State[]>
@@ -16,7 +16,7 @@ export function mayBecome(from: State, to: State): boolean {
   return (TRANSITIONS[from] as readonly State[]).includes(to)
 }
 
-/** Why a credential left `active`. It decides which end state `revoking` leads to. */
+/** Why a credential left `active`. Decides the end state after `revoking`. */
 export const END_REASONS = [
   'revoked',
   'expired',
@@ -32,10 +32,10 @@ export function endState(reason: EndReason): 'revoked' | 'expired' {
   return reason === 'expired' ? 'expired' : 'revoked'
 }
 
-/** What a caller is told. Whether its upstream is still being worked on is told beside it (`upstreamEnd`). */
+/** The status that callers see; `upstreamEnd` tells how far its upstream is. */
 export type Status = 'active' | 'expired' | 'revoked'
 
-/** `active` ends by the clock alone, whether or not the sweeper has come by. */
+/** `active` ends by the clock alone, even before the sweeper runs. */
 export function statusAt(state: State, expiresAt: number, reason: EndReason | null, now: number): Status {
   switch (state) {
     case 'active':

@@ -293,7 +293,7 @@ describe('a query', () => {
 })
 
 test('nothing of it all was unforeseen, and nothing was polluted', () => {
-  expect(app.logged()).not.toContain('unforeseen error')
+  expect(app.logged()).not.toContain('unexpected error')
   expect(Reflect.get({}, 'admin')).toBeUndefined()
   expect(app.core.store.trouble()).toBeUndefined()
 })

@@ -1,6 +1,6 @@
-import { networkOf } from '../network.ts'
 import type { Caller, Origin } from '../caller.ts'
 import type { Core } from '../context.ts'
+import { networkOf } from '../network.ts'
 import type { Denials, Entry } from '../parts.ts'
 import { audit } from './entry.ts'
 

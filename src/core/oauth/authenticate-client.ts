@@ -1,12 +1,12 @@
 import { isId } from '../../domain/ids.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
-import { networkOf } from '../network.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { VerifiedAssertion } from '../../keys/proofs.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { AgentCaller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { networkOf } from '../network.ts'
 import {
   type ClientAttempt,
   type ClientMethod,

@@ -5,7 +5,7 @@ import { OPTIONAL_BODY_MARK } from '../server/validation.ts'
 import { docsPage } from './docs-page.ts'
 import { addRoute, type Http } from './route.ts'
 
-/** Must be registered before the routes: it collects their schemas as they come. */
+/** Register before the routes: the plugin collects their schemas as they are added. */
 export async function installOpenApi(server: HttpServer, version: string): Promise<void> {
   await server.register(swagger, {
     openapi: {
@@ -35,7 +35,7 @@ interface Operation {
 }
 type Document = { paths?: Record<string, Record<string, Operation>> }
 
-/** The document of what is registered, with its paths in order. */
+/** The OpenAPI document of the registered routes, with sorted paths. */
 export function openApiDocument(server: HttpServer): Document {
   const document = (server as unknown as { swagger(): Document }).swagger()
   const paths = Object.entries(document.paths ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -46,7 +46,7 @@ export function openApiDocument(server: HttpServer): Document {
   return { ...document, paths: Object.fromEntries(corrected) }
 }
 
-/** What the plugin cannot know: some bodies may be left out, and errors are JSON whatever the route answers with. */
+/** Corrects facts that the plugin cannot know: some bodies are optional, and errors are always JSON. */
 function correct(operation: Operation): Operation {
   const { requestBody, responses = {} } = operation
   const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema)
