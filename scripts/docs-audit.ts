@@ -1,44 +1,6 @@
 import type { AuditEntry } from '../src/api/api-v1.ts'
-import { ACTIONS, type Action } from '../src/domain/actions.ts'
+import { ACTION_MEANING, ACTIONS } from '../src/domain/actions.ts'
 import { MADE, table } from './markdown.ts'
-
-/** When each action is recorded. An action without a line here does not compile. */
-const ACTION_MEANING: Readonly<Record<Action, string>> = {
-  'credential.requested': 'Mayfly is about to create a credential upstream. Recorded before it asks.',
-  'credential.issued': 'A credential was issued.',
-  'credential.repeated':
-    'A request repeated with its `Idempotency-Key` got the secret again. `credential.issued` names the first request.',
-  'credential.revoked': 'A credential was revoked. `details.reason` says why if nobody asked for it.',
-  'credential.expired': 'A credential expired.',
-  'credential.issue_failed':
-    'No credential was issued: refused (`denied`) or failed upstream (`failed`). `details.code` says why.',
-  'credential.revoke_failed':
-    'The upstream system did not revoke. Recorded at the first failure and when the credential is stuck; `details.code` says why.',
-  'credential.settled': 'Nothing of the credential is left upstream.',
-  'agent.created': 'An agent was created.',
-  'agent.deleted': 'An agent was deleted, with everything it held.',
-  'agent.expired': 'An agent expired, with everything it held.',
-  'agent.scopes_changed': 'An agent got more scopes, or lost scopes that it held for a time.',
-  'enrollment.requested': 'A new agent asked to enroll, or an agent asked for more scopes.',
-  'enrollment.approved': 'An administrator or a policy approved.',
-  'enrollment.rejected': 'An administrator rejected.',
-  'enrollment.expired': 'Nobody decided in time, or nobody collected the answer.',
-  'enrollment.collected': 'The agent collected its login.',
-  'token.issued': 'An access token was issued.',
-  'token.refused': 'A request for an access token was refused.',
-  'token.revoked': 'An access token was revoked.',
-  'signing_key.read': 'An agent fetched its private signing key.',
-  'signing_key.used':
-    'The server signed a commit or tag with the key of an agent; `details` has its hash and its tree. Refused (`denied`) if it names another author.',
-  'keys.rotated': 'The keys that sign access tokens were replaced.',
-  'backend.created': 'A backend was created.',
-  'backend.changed': 'A backend was changed; `details.fields` lists the fields.',
-  'backend.deleted': 'A backend was deleted.',
-  'plugin.reloaded': 'The backends were reopened.',
-  'admin.local_access': 'The local host administered the server without an agent’s token.',
-  'auth.failed':
-    'A token was invalid, or lacked a scope. A flood of the same failure is one entry a minute with `details.repeated`.',
-}
 
 const FIELD_MEANING: Readonly<Record<keyof typeof AuditEntry.properties, string>> = {
   id: 'Ordered by time.',

@@ -43,8 +43,8 @@ export interface App {
 }
 
 /**
- * Puts the parts together, in the order in which they need each other; closes in reverse. Nothing listens yet.
- * The store, and with it the clock, may be opened in another way. Throws `ConfigError` for what the operator can mend.
+ * Creates all parts in order; `close` closes them in reverse. Nothing listens yet. `open` replaces the store and its
+ * clock. Throws `ConfigError` for faults that the operator can fix.
  */
 export async function buildApp(config: Config, log: Log, open: typeof openStore = openStore): Promise<App> {
   const store = await open({
@@ -70,7 +70,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       snapshot: createSnapshot,
       host: (name) => hostOf(name, config, store, log),
       now: () => store.now(),
-      onError: (name, error) => log.error({ err: error, backend: name }, 'a backend is in trouble'),
+      onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
     })
     const issuerKeys = createIssuerKeys(base)
     const metrics = createMetrics(store, async () => [
@@ -138,7 +138,7 @@ export async function startServer(
   }
 }
 
-/** The master key must be the one that the store was sealed under; a fresh store is given one. */
+/** Checks that the master key is the one that sealed the store; a new store gets a new key. */
 async function openSealer(config: Config, store: Store, log: Log): Promise<Sealer> {
   const stored = await store.meta.get('key_check')
   const text = await loadMasterKeyText(config, {
@@ -146,7 +146,7 @@ async function openSealer(config: Config, store: Store, log: Log): Promise<Seale
     onCreated: (file) =>
       log.warn(
         { file },
-        'a new master key was made: back it up, without it nothing that is stored can be read',
+        'created a new master key: back it up; the stored data cannot be decrypted without it',
       ),
   })
   const sealer = createSealer(parseMasterKeys(text))
@@ -154,21 +154,20 @@ async function openSealer(config: Config, store: Store, log: Log): Promise<Seale
     await store.commit([store.meta.add('key_check', sealer.keyCheck())])
     return openSealerAgain(store, sealer)
   }
-  if (!sealer.matchesCheck(stored))
-    throw new Error('the master key is not the one that this store was sealed with')
+  if (!sealer.matchesCheck(stored)) throw new Error('this store was sealed with another master key')
   if (sealer.lacksSome(stored)) await requireNothingLeftBehind({ store, sealer })
   if (stored !== sealer.keyCheck())
     await store.commit([store.meta.replace('key_check', stored, sealer.keyCheck())])
   return sealer
 }
 
-/** Two nodes that start on a fresh store at once: the one whose key came second must stop. */
+/** If two nodes start on a new store at once, the one whose key came second must stop. */
 async function openSealerAgain(store: Store, sealer: Sealer): Promise<Sealer> {
   if (sealer.matchesCheck((await store.meta.get('key_check')) ?? '')) return sealer
-  throw new Error('another node has started on this store with another master key')
+  throw new Error('another node started on this store with another master key')
 }
 
-/** A random key of its own, sealed: master keys can be replaced while the stored hashes stay good. */
+/** The hash key is random and sealed, so that stored hashes survive a change of the master key. */
 async function openHashKey(store: Store, sealer: Sealer): Promise<Buffer> {
   const stored = await store.meta.get('hash_key')
   if (stored !== undefined) return Buffer.from(sealer.open('meta', 'hash_key', 'value', stored), 'base64url')

@@ -21,12 +21,12 @@ import type { Log } from '../log/log.ts'
 import { listenOnPort, listenOnSocket, readTls } from './listen.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Where the service is spoken to. */
+/** The HTTP side of the server: routes and listeners. */
 export interface HttpApp {
   readonly server: HttpServer
-  /** Listens, and writes the admin token file. Returns the base address. */
+  /** Listens and writes the admin token file. Returns the base address. */
   listen(): Promise<string>
-  /** No new connections; those at work finish. */
+  /** Accepts no new connections; open requests finish. */
   drain(): Promise<void>
   close(): Promise<void>
 }
@@ -96,7 +96,7 @@ function listeners(
         const address = await listenOnPort(server, config)
         if (socket !== undefined && config.unixSocket !== undefined)
           await listenOnSocket(socket, config.unixSocket)
-        // Only now: a second start on the same port must not take the running server's token away.
+        // Only after listening: a second start on the same port must not replace the running server's token.
         renameSync(draft, file)
         return address
       } finally {

@@ -8,19 +8,19 @@ import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/fault.ts'
 import type { HttpServer } from '../http/server/server.ts'
 
-/** Returns the base address. Throws `ConfigError` for what the operator can mend. */
+/** Returns the base address. Throws `ConfigError` for faults that the operator can fix. */
 export async function listenOnPort(server: HttpServer, config: Config): Promise<string> {
   const { host, port } = config.listen
   try {
-    // Given that name, the framework would open a second listener for `::1`, without our limits. Most hosts name
-    // that address first, but it is 127.0.0.1 that is asked for by number; by name a client tries both.
+    // For `localhost` the framework would open a second listener on `::1`, without our limits. Resolve it to IPv4:
+    // clients that use a number use 127.0.0.1, and clients that use the name try both.
     const address = host === 'localhost' ? (await lookup(host, { order: 'ipv4first' })).address : host
     return await server.listen({ host: address, port })
   } catch (error) {
     const where = `${host}:${port}`
     const reasons: Record<string, string> = {
-      EADDRINUSE: `${where} is in use, perhaps by another Mayfly: stop that one, or choose another address`,
-      EACCES: `this user may not listen on ${where}: choose a port above 1023, or let it have CAP_NET_BIND_SERVICE`,
+      EADDRINUSE: `${where} is in use, perhaps by another Mayfly: stop it or choose another address`,
+      EACCES: `this user may not listen on ${where}: choose a port above 1023 or grant CAP_NET_BIND_SERVICE`,
       EADDRNOTAVAIL: `this machine has no address ${host}`,
     }
     const message = reasons[codeOf(error)]
@@ -28,29 +28,27 @@ export async function listenOnPort(server: HttpServer, config: Config): Promise<
   }
 }
 
-/** Whoever may open the socket file is an administrator: 0600. Throws `ConfigError`. */
+/** Anyone who can open the socket file is an administrator, hence mode 0600. Throws `ConfigError`. */
 export async function listenOnSocket(socket: Server, path: string): Promise<void> {
   await removeStale(path)
   await new Promise<void>((resolve, reject) => {
     socket.once('error', (error) => {
-      const why = `${path} cannot be made (${codeOf(error)})`
-      reject(
-        fault('unix_socket', `${why}: its directory must exist, and this user must be able to write there`),
-      )
+      const why = `${path} cannot be created (${codeOf(error)})`
+      reject(fault('unix_socket', `${why}: its directory must exist and be writable by this user`))
     })
     socket.listen(path, resolve)
   })
   chmodSync(path, 0o600)
 }
 
-/** What a killed server left behind is taken away; anything else at that place belongs to somebody. */
+/** Removes a socket that a killed server left behind; refuses anything else at that path. */
 async function removeStale(path: string): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined) return
-  if (!found.isSocket()) throw fault('unix_socket', `${path} exists and is no socket: choose another path`)
+  if (!found.isSocket()) throw fault('unix_socket', `${path} exists and is not a socket: choose another path`)
   if (await isListenedTo(path)) {
     const what = `${path} is in use, perhaps by another Mayfly`
-    throw fault('unix_socket', `${what}: stop that one, or choose another path`)
+    throw fault('unix_socket', `${what}: stop it or choose another path`)
   }
   rmSync(path, { force: true })
 }
@@ -66,14 +64,14 @@ function isListenedTo(path: string): Promise<boolean> {
   })
 }
 
-/** Certificate and key, checked, because OpenSSL's words name neither file. Throws `ConfigError`. */
+/** Reads and checks certificate and key; OpenSSL's own messages name neither file. Throws `ConfigError`. */
 export function readTls(files: NonNullable<Config['tls']>): { cert: Buffer; key: Buffer } {
   const cert = readPem('tls_cert_file', files.certFile)
   const key = readPem('tls_key_file', files.keyFile)
-  attempt('tls_cert_file', `${files.certFile} holds no certificate in PEM form`, () =>
+  attempt('tls_cert_file', `${files.certFile} contains no certificate in PEM form`, () =>
     createSecureContext({ cert }),
   )
-  attempt('tls_key_file', `${files.keyFile} holds no private key in PEM form without a passphrase`, () =>
+  attempt('tls_key_file', `${files.keyFile} contains no unencrypted private key in PEM form`, () =>
     createPrivateKey(key),
   )
   attempt('tls_key_file', `${files.keyFile} is not the key of the certificate in ${files.certFile}`, () =>

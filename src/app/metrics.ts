@@ -9,7 +9,7 @@ export interface Metrics {
   readonly contentType: string
 }
 
-/** Gauges that ask the store are asked at most so often, in ms. */
+/** Shortest interval in ms between two store queries for gauges. */
 const FRESH_MS = 10_000
 
 interface BackendName {
@@ -17,38 +17,38 @@ interface BackendName {
   readonly name: string
 }
 
-/** Counters of this node, and gauges of the store at the time of the scrape. */
+/** Counters of this node, and gauges read from the store at each scrape. */
 export function createMetrics(store: Store, backends: () => Promise<readonly BackendName[]>): Metrics {
   const registry = new Registry()
   const registers = [registry]
   const issues = new Counter({
     name: 'mayfly_issues_total',
-    help: 'Credentials asked for, by outcome',
+    help: 'Requested credentials, by outcome',
     labelNames: ['backend', 'outcome'],
     registers,
   })
   const latency = new Histogram({
     name: 'mayfly_issue_seconds',
-    help: 'From the decision to the commit',
+    help: 'Time from the decision to the commit',
     labelNames: ['backend'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   })
   const revocations = new Counter({
     name: 'mayfly_revocations_total',
-    help: 'Attempts upstream, by outcome',
+    help: 'Revocation attempts upstream, by outcome',
     labelNames: ['backend', 'outcome'],
     registers,
   })
   const expiries = new Counter({
     name: 'mayfly_expiries_total',
-    help: 'Credentials that ended by the clock',
+    help: 'Expired credentials',
     labelNames: ['backend'],
     registers,
   })
   const logins = new Counter({
     name: 'mayfly_authentication_failures_total',
-    help: 'Bearers refused',
+    help: 'Refused bearer tokens',
     labelNames: ['method'],
     registers,
   })
@@ -76,7 +76,7 @@ export function createMetrics(store: Store, backends: () => Promise<readonly Bac
   }
 }
 
-/** What is counted elsewhere, and read at each scrape. */
+/** Figures that are counted elsewhere and read at each scrape. */
 function storeGauges(registers: Registry[], store: Store): void {
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
@@ -99,8 +99,8 @@ function storeGauges(registers: Registry[], store: Store): void {
     })
   counter('mayfly_commits_total', 'Commits to the store', () => store.stats.commits)
   counter('mayfly_changes_total', 'Changes in those commits', () => store.stats.changes)
-  gauge('mayfly_commit_batch_max', 'Most changes in one commit', () => store.stats.largestBatch)
-  gauge('mayfly_ready', '1 when fit to issue', () => (store.trouble() === undefined ? 1 : 0))
+  gauge('mayfly_commit_batch_max', 'Largest number of changes in one commit', () => store.stats.largestBatch)
+  gauge('mayfly_ready', '1 when the server can issue', () => (store.trouble() === undefined ? 1 : 0))
   gauge('process_resident_memory_bytes', 'Resident memory', () => process.memoryUsage.rss())
   counter('process_cpu_seconds_total', 'User and system CPU time', () => {
     const { user, system } = process.cpuUsage()
@@ -108,7 +108,7 @@ function storeGauges(registers: Registry[], store: Store): void {
   })
 }
 
-/** Without the series of backends that are deleted and settled: names come and go for as long as the process lives. */
+/** Drops the series of deleted backends, so that names do not accumulate while the process lives. */
 async function dropDeleted(
   counted: readonly (Counter<string> | Histogram<string>)[],
   open: readonly BackendName[],
@@ -131,25 +131,25 @@ function backlogGauges(
   const labelNames = ['backend']
   const active = new Gauge({
     name: 'mayfly_credentials_active',
-    help: 'Not ended yet',
+    help: 'Credentials that have not ended',
     labelNames,
     registers,
   })
   const revoking = new Gauge({
     name: 'mayfly_credentials_unsettled',
-    help: 'Waiting on their upstream',
+    help: 'Credentials that wait for their upstream',
     labelNames,
     registers,
   })
   const stuck = new Gauge({
     name: 'mayfly_credentials_stuck',
-    help: 'Revocations that failed six times or more; still tried',
+    help: 'Credentials whose revocation failed six times or more; still retried',
     labelNames,
     registers,
   })
   const lag = new Gauge({
     name: 'mayfly_sweep_lag_seconds',
-    help: 'How long the earliest due has been waiting',
+    help: 'How long the oldest due credential has been waiting',
     labelNames,
     registers,
   })

@@ -6,11 +6,11 @@ import type { Core } from '../core/context.ts'
 const ORIGIN = { requestId: 'quickstart', ipAddress: null, userAgent: null }
 
 /**
- * The very first start of `npm start`: a backend that needs no upstream, an agent that may use it, and the lines
- * that try them. Prints the agent's secrets, once.
+ * On the first start creates a backend that needs no upstream and an agent that may use it, and prints the agent's
+ * secrets, once, with commands to try them.
  */
 export async function quickstart(core: Core, at: { address: string; dataDir: string }): Promise<void> {
-  const base = at.address.replace('127.0.0.1', 'localhost')
+  const base = at.address
   const caller: LocalCaller = {
     kind: 'local',
     method: 'admin_token',
@@ -19,18 +19,18 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
   const known = await core.store.agents.list(undefined, 1)
   if (known.length > 0) {
     print([
-      `Mayfly listens on ${base}; data in ${at.dataDir}.`,
+      `Mayfly listens on ${base}; its data is in ${at.dataDir}.`,
       `Create another agent:  ${createLine(base)}`,
       '',
     ])
     return
   }
-  // A first start that was cut short may have left it.
+  // An interrupted first start may have created it.
   if ((await core.store.backends.findByName('demo')) === undefined) {
     await createBackend(
       core,
       caller,
-      { type: 'jwt', name: 'demo', config: { audience: 'demo' }, description: 'made by the first start' },
+      { type: 'jwt', name: 'demo', config: { audience: 'demo' }, description: 'created by the first start' },
       true,
       ORIGIN,
     )
@@ -43,16 +43,16 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
   )
   const bearer = `-H "Authorization: Bearer $TOKEN"`
   print([
-    `Mayfly listens on ${base}; data in ${at.dataDir} (keep master.key safe).`,
+    `Mayfly listens on ${base}; its data is in ${at.dataDir} (back up master.key).`,
     '',
-    'Created, and shown only now:',
+    'Created (the secrets are shown only once):',
     `  backend  demo         (kind jwt: signed tokens, no upstream needed)`,
     `  agent    ${agent.name}  (scope demo)`,
     `  token          ${token}`,
     `  client_id      ${agent.clientId}`,
     `  client_secret  ${clientSecret}`,
     '',
-    'Try it: issue a credential, read it, revoke it, and see what was recorded.',
+    'Try it: issue a credential, read it, revoke it, and read the audit log.',
     `  TOKEN=${token}`,
     `  curl -s ${bearer} -H 'Content-Type: application/json' -d '{"backend":"demo","ttl":"10m"}' ${base}/api/v1/credentials | tee credential.json; echo`,
     `  ID=$(sed 's/.*"id":"\\([^"]*\\)".*/\\1/' credential.json)`,
@@ -60,9 +60,9 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
     `  curl -s ${bearer} -X DELETE ${base}/api/v1/credentials/$ID; echo`,
     `  curl -s ${bearer} "${base}/api/v1/audit?since=10m"; echo`,
     '',
-    'As the administrator, on this machine no credentials are needed:',
+    'On this machine an administrator needs no credentials:',
     `  ${createLine(base)}`,
-    `The interface, to read: ${base}/docs`,
+    `API documentation: ${base}/docs`,
     '',
   ])
 }

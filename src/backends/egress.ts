@@ -9,13 +9,13 @@ import { BackendError } from './kind.ts'
 export interface EgressOptions {
   /** The upstream is on this machine or in its own network: permits loopback and unique-local addresses. */
   readonly local: boolean
-  /** In place of the system's resolver. */
+  /** Replaces the system's resolver. */
   readonly lookup?: AddressLookup
 }
 
 const systemAddresses: AddressLookup = (hostname) => systemLookup(hostname, { all: true, order: 'ipv4first' })
 
-/** The one address to connect to. Throws `BackendError` when it is unknown, or not for an upstream. */
+/** The address to connect to. Throws `BackendError` if there is none or it is forbidden. */
 export function resolveChecked(hostname: string, options: EgressOptions): Promise<string> {
   return resolveAddress(hostname, options.local, options.lookup ?? systemAddresses)
 }
@@ -58,7 +58,10 @@ function requireUrl(text: string): URL {
     throw new BackendError('misconfigured', 'The address of the upstream is not an http or https URL.')
   }
   if (url.username !== '' || url.password !== '') {
-    throw new BackendError('misconfigured', 'The address of the upstream holds a login; configure it apart.')
+    throw new BackendError(
+      'misconfigured',
+      'The address of the upstream contains a login; configure it separately.',
+    )
   }
   return url
 }
@@ -74,13 +77,13 @@ async function exchange(target: URL, request: Request, body: Buffer, way: Way): 
   const status = incoming.statusCode ?? 0
   try {
     if (REDIRECTS.has(status)) {
-      throw new BackendError('misconfigured', 'The upstream redirects, which is never followed.')
+      throw new BackendError('misconfigured', 'The upstream sent a redirect, which Mayfly never follows.')
     }
     if (status < 200 || status > 599) {
-      throw new BackendError('unavailable', 'The upstream answered with nonsense.')
+      throw new BackendError('unavailable', 'The upstream sent an invalid status.')
     }
     if ((incoming.headers['content-encoding'] ?? 'identity') !== 'identity') {
-      throw new BackendError('unavailable', 'The upstream compressed its reply unasked.')
+      throw new BackendError('unavailable', 'The upstream compressed its reply, which was not requested.')
     }
     const content = await readAll(incoming)
     const headers = new Headers()
@@ -110,7 +113,7 @@ function send(target: URL, request: Request, body: Buffer, way: Way): Promise<In
     headers: Object.fromEntries(headers),
     agent: way.agent,
     signal: way.signal,
-    // The checked address: a second DNS look-up could return another one. TLS still checks the name in the URL.
+    // Connect to the checked address without a second DNS lookup. TLS still checks the name in the URL.
     lookup: (_hostname, lookupOptions, done) => {
       if (lookupOptions.all === true) done(null, [{ address: way.address, family }])
       else done(null, way.address, family)
@@ -135,7 +138,7 @@ async function readAll(incoming: IncomingMessage): Promise<Buffer<ArrayBuffer>> 
   return Buffer.concat(parts)
 }
 
-/** A resolver cannot be stopped, but it need not be waited for. */
+/** A resolver cannot be stopped, but we need not wait for it. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = () => reject(signal.reason)

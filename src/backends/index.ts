@@ -3,7 +3,7 @@ import type { Kind } from './kind.ts'
 import { postgres } from './postgres/kind.ts'
 
 /**
- * The built-in kinds. Each is typed by its own configuration; the list gives that type up, so check a configuration
- * against `kind.config` before opening it.
+ * The built-in kinds. Each has the type of its own configuration, which the list cannot keep: callers check the
+ * configuration against `kind.config` before they open a kind.
  */
 export const kinds = [jwt, postgres] as unknown as readonly Kind[]

@@ -175,7 +175,7 @@ describe('signals', () => {
     await once(child, 'said listening')
     child.kill('SIGTERM')
     expect(await once(child, 'close')).toEqual([1, null])
-    expect(child.lines).toEqual(['listening', 'closing', 'closing took too long; ending now'])
+    expect(child.lines).toEqual(['listening', 'closing', 'closing took too long; exiting now'])
   })
 
   test('the second signal ends at once', async () => {

@@ -1,34 +1,44 @@
-/** The closed table of what is recorded (decisions §7.1, ADR 0003 for `requested`, `repeated`, `settled`, `collected` and `token.revoked`, and ADR 0013 for `signing_key.used`). */
-export const ACTIONS = [
-  'credential.requested',
-  'credential.issued',
-  'credential.repeated',
-  'credential.revoked',
-  'credential.expired',
-  'credential.issue_failed',
-  'credential.revoke_failed',
-  'credential.settled',
-  'agent.created',
-  'agent.deleted',
-  'agent.expired',
-  'agent.scopes_changed',
-  'enrollment.requested',
-  'enrollment.approved',
-  'enrollment.rejected',
-  'enrollment.expired',
-  'enrollment.collected',
-  'token.issued',
-  'token.refused',
-  'token.revoked',
-  'signing_key.read',
-  'signing_key.used',
-  'keys.rotated',
-  'backend.created',
-  'backend.changed',
-  'backend.deleted',
-  'plugin.reloaded',
-  'admin.local_access',
-  'auth.failed',
-] as const
+/**
+ * The closed list of recorded actions, and when each is recorded (docs/explanation/decisions.md §7.1; ADR 0003 for
+ * `requested`, `repeated`, `settled`, `collected` and `token.revoked`, ADR 0013 for `signing_key.used`).
+ */
+export const ACTION_MEANING = {
+  'credential.requested': 'The server is about to create a credential upstream; recorded before the call.',
+  'credential.issued': 'A credential was issued.',
+  'credential.repeated':
+    'A request repeated under its `Idempotency-Key` received the secret again; `credential.issued` records the first reply.',
+  'credential.revoked': 'A credential was revoked; `details.reason` if nobody asked for it.',
+  'credential.expired': 'A credential expired.',
+  'credential.issue_failed':
+    'No credential was issued: refused (`denied`) or failed upstream (`failed`); `details.code` says why.',
+  'credential.revoke_failed':
+    'The upstream did not revoke: recorded at the first failure and when the credential is stuck; `details.code` says why.',
+  'credential.settled': 'Nothing of the credential is left at its upstream.',
+  'agent.created': 'An agent was created.',
+  'agent.deleted': 'An agent was deleted, with all its credentials.',
+  'agent.expired': 'An agent expired, with all its credentials.',
+  'agent.scopes_changed': 'An agent received more scopes, or temporary scopes ended.',
+  'enrollment.requested': 'Somebody asked to become an agent, or an agent asked for more scopes.',
+  'enrollment.approved': 'An administrator or a policy approved the request.',
+  'enrollment.rejected': 'An administrator rejected the request.',
+  'enrollment.expired': 'Nobody decided in time, or nobody collected the answer.',
+  'enrollment.collected': 'The agent collected its credentials.',
+  'token.issued': 'An access token was issued.',
+  'token.refused': 'An access token was refused.',
+  'token.revoked': 'An access token was revoked.',
+  'signing_key.read': 'An agent fetched its private signing key.',
+  'signing_key.used':
+    "A commit or tag was signed with an agent's key, which never left the server; `details` has its hash and tree. `denied` if the object names somebody else.",
+  'keys.rotated': 'The keys that sign access tokens were replaced.',
+  'backend.created': 'A backend was created.',
+  'backend.changed': 'A backend was changed; `details.fields` names the fields.',
+  'backend.deleted': 'A backend was deleted.',
+  'plugin.reloaded': 'Backends were reopened.',
+  'admin.local_access': "Somebody on the server's own host administered without an agent's token.",
+  'auth.failed':
+    'A token was invalid or lacked a scope. A flood of equal failures is one entry a minute with `details.repeated`.',
+} as const
 
-export type Action = (typeof ACTIONS)[number]
+export type Action = keyof typeof ACTION_MEANING
+
+export const ACTIONS = Object.keys(ACTION_MEANING) as readonly Action[]

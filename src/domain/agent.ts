@@ -3,7 +3,7 @@ import { invalid, Problem } from './problems.ts'
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const RESERVED = new Set(['admin', 'openid', 'local', 'system', 'mayfly'])
 
-/** Decisions §5.1; a backend's name obeys the same rule, so that scopes and addresses stay plain. */
+/** decisions.md §5.1. Backend names follow the same rule, so that scopes and addresses stay simple. */
 export function requireName(name: string, field = 'name'): void {
   if (!NAME.test(name)) {
     throw invalid(`"${field}" is 1 to 128 letters, digits, ".", "_" or "-", starting with a letter or digit.`)

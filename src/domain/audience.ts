@@ -1,4 +1,4 @@
-/** Of one agent. */
+/** Per agent. */
 export const MAX_AUDIENCES = 32
 
 /** A StringOrURI (RFC 7519 §2): with a colon it must be a URI. */

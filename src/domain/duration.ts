@@ -12,13 +12,13 @@ const UNITS = [
 
 const DURATION = /^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/
 
-/** A thousand years: longer than any ttl or lifetime, and a time in ms plus this still has a year of four digits (RFC 3339). */
+/** A thousand years: longer than any ttl or lifetime; now plus this still has a four-digit year (RFC 3339). */
 export const LONGEST_MS = 31_536_000_000_000
 
 /**
  * Milliseconds of a duration such as `1h30m`: units `w d h m s ms`, each at most once, largest first.
- * Anything above `LONGEST_MS` is returned as `LONGEST_MS`, so that an absurd ttl is refused as too long and
- * never overflows. Returns `undefined` for zero and for any other text.
+ * Returns at most `LONGEST_MS`, so that an absurd ttl is refused as too long and never overflows. Returns `undefined`
+ * for zero and for any other text.
  */
 export function parseDuration(text: string): number | undefined {
   if (text.length === 0 || text.length > 256) return undefined
@@ -33,14 +33,14 @@ export function parseDuration(text: string): number | undefined {
   return Math.min(total, LONGEST_MS)
 }
 
-/** As `parseDuration`, throwing `invalid_request` that names the field. */
+/** Like `parseDuration`, but throws `invalid_request`, which names the field. */
 export function requireDuration(text: string, field: string): number {
   const value = parseDuration(text)
   if (value === undefined) throw invalid(`"${field}" is not a duration: write it as 45s, 10m, 1h30m or 7d.`)
   return value
 }
 
-/** As `requireDuration`, for what is stored as a bound or a lifetime: `LONGEST_MS` and more is refused, not cut. */
+/** Like `requireDuration`, for stored bounds and lifetimes: refuses `LONGEST_MS` and more instead of capping. */
 export function requireLifetime(text: string, field: string): number {
   const value = requireDuration(text, field)
   if (value >= LONGEST_MS) throw invalid(`"${field}" must be less than a thousand years.`)
@@ -50,7 +50,7 @@ export function requireLifetime(text: string, field: string): number {
 /** The shortest exact form with the units `h m s ms` and above: 5400000 → `1h30m`. Whole positive ms only. */
 export function formatDuration(ms: number): string {
   if (!Number.isSafeInteger(ms) || ms <= 0)
-    throw new RangeError('a duration is a positive whole number of ms')
+    throw new RangeError('a duration must be a positive whole number of ms')
   let rest = ms
   let text = ''
   for (const [unit, size] of UNITS) {

@@ -1,7 +1,7 @@
 import { MAX_SIGN_BYTES } from './limits.ts'
 import { invalid, Problem } from './problems.ts'
 
-/** What may be signed with an agent's key: objects of git and nothing else. */
+/** An agent's key signs git objects only. */
 export type SigningPurpose = 'git-commit' | 'git-tag'
 
 export interface GitPerson {
@@ -32,8 +32,8 @@ const SIGNED = /^-----BEGIN [A-Z ]+-----/m
 const MAX_PARENTS = 256
 
 /**
- * Reads the object strictly: each header once, in the order in which git writes them, with nothing else among
- * them. Throws `Problem` for whatever else it is given, an object that is signed already included.
+ * Reads the object strictly: each header once, in the order of git, and no other headers. Throws `Problem` for any
+ * other data, including an object that is already signed.
  */
 export function readGitObject(bytes: Uint8Array, purpose: SigningPurpose): GitObject {
   if (bytes.length > MAX_SIGN_BYTES)
@@ -41,7 +41,7 @@ export function readGitObject(bytes: Uint8Array, purpose: SigningPurpose): GitOb
       message: `A git object of more than ${MAX_SIGN_BYTES} bytes is not signed.`,
     })
   const text = toBinary(bytes)
-  if (text.includes('\0')) throw invalid('The git object holds a NUL.')
+  if (text.includes('\0')) throw invalid('The git object contains a NUL.')
   return purpose === 'git-tag' ? readTag(text, bytes) : readCommit(text, bytes)
 }
 
@@ -69,12 +69,12 @@ function readTag(text: string, bytes: Uint8Array): GitObject {
   const committer = readPerson(headers.take('tagger', PERSON))
   headers.end()
   requireUtf8(bytes, 'tag')
-  // In a tag the signature stands at the end of the message: a second one would leave open what was signed.
-  if (SIGNED.test(message)) throw invalid('The git tag is signed already.')
+  // A tag's signature is at the end of the message: with a second one it would be unclear what was signed.
+  if (SIGNED.test(message)) throw invalid('The git tag is already signed.')
   return { target, author: undefined, committer }
 }
 
-/** The tag of somebody else that a merge brings with it, signature included. */
+/** Somebody else's tag that a merge carries along, with its signature. */
 function readMergedTag(text: string): void {
   const { headers } = split(text, 'mergetag')
   headers.take('object', OID)
@@ -86,14 +86,14 @@ function readMergedTag(text: string): void {
 
 function split(text: string, what: string): { headers: Headers; message: string } {
   const end = text.indexOf('\n\n')
-  if (end < 0) throw invalid(`The data is no git ${what}: its headers do not end.`)
+  if (end < 0) throw invalid(`The data is not a git ${what}: its headers do not end.`)
   return { headers: readHeaders(text.slice(0, end).split('\n'), what), message: text.slice(end + 2) }
 }
 
 interface Headers {
-  /** Name of the header that comes next. */
+  /** Name of the next header. */
   readonly next: string | undefined
-  /** Its value; throws when another stands there, or when the value is not of this form. */
+  /** Value of the next header; throws if it is another header or the value has another form. */
   take(name: string, form: RegExp): string
   /** The value with its continuation lines, which begin with a space in the object. */
   takeFolded(name: string): string
@@ -105,7 +105,7 @@ function readHeaders(lines: readonly string[], what: string): Headers {
   let at = 0
   const nameAt = () => lines[at]?.split(' ', 1)[0]
   const bad = (name: string) =>
-    invalid(`The data is no git ${what} as git writes it: "${name}" is missing, misplaced or malformed.`)
+    invalid(`The data is not a git ${what} in git's own form: "${name}" is missing, misplaced or malformed.`)
   const takeLine = (name: string): string => {
     const line = lines[at]
     if (line === undefined || !line.startsWith(`${name} `)) throw bad(name)
@@ -130,9 +130,9 @@ function readHeaders(lines: readonly string[], what: string): Headers {
       return `${folded.join('\n')}\n`
     },
     end() {
-      if (nameAt()?.startsWith('gpgsig') === true) throw invalid(`The git ${what} is signed already.`)
+      if (nameAt()?.startsWith('gpgsig') === true) throw invalid(`The git ${what} is already signed.`)
       if (at < lines.length)
-        throw invalid(`The git ${what} has a header that is unknown, misplaced or given twice.`)
+        throw invalid(`The git ${what} has a header that is unknown, misplaced or repeated.`)
     },
     bad,
   }

@@ -1,4 +1,4 @@
-/** Identifiers: a prefix and 26 characters of lower-case Crockford base32 of a 128-bit UUIDv7 (RFC 9562 §5.7). */
+/** An id is a prefix and a 128-bit UUIDv7 (RFC 9562 §5.7) as 26 characters of lower-case Crockford base32. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const BODY = '[0-7][0-9a-hjkmnp-tv-z]{25}'
 
@@ -22,7 +22,7 @@ export function isId(kind: IdKind, text: string): boolean {
   return text.length <= 40 && PATTERNS[kind].test(text)
 }
 
-/** The first 10 characters hold the 48 bits of ms (and two zero bits in front), so that text order is time order. */
+/** The first 10 characters are the 48 bits of ms after two zero bits, so that text order is time order. */
 export function encodeTime(ms: number): string {
   let text = ''
   let rest = ms
@@ -45,12 +45,12 @@ export function encodeTail(counter: number, random: Uint8Array, offset = 0): str
   return text
 }
 
-/** The smallest id body of a time: everything created at or after `ms` sorts at or after it. */
+/** The smallest id body of a time: all ids created at or after `ms` sort at or after it. */
 export function lowestBodyAt(ms: number): string {
   return encodeTime(Math.max(0, Math.min(ms, 2 ** 48 - 1))) + '0'.repeat(16)
 }
 
-/** As `lowestBodyAt`, with the prefix of its kind: what was made before `ms` sorts before it. */
+/** Like `lowestBodyAt`, with the prefix of its kind: ids created before `ms` sort before it. */
 export function lowestIdAt(kind: IdKind, ms: number): string {
   return ID_PREFIX[kind] + lowestBodyAt(ms)
 }

@@ -3,20 +3,20 @@ export const MINUTE_MS = 60_000
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-/** A backend's default and longest ttl where the administrator gives none. */
+/** A backend's default and longest ttl if the administrator sets none. */
 export const DEFAULT_TTL_MS = HOUR_MS
 export const DEFAULT_MAX_TTL_MS = 24 * HOUR_MS
 
 /** Lifetime of an access token (specified: one hour). */
 export const ACCESS_TOKEN_MS = HOUR_MS
-/** Clock difference that is tolerated when a JWT is checked. */
+/** Tolerated clock difference when checking a JWT. */
 export const JWT_TOLERANCE_MS = 5_000
-/** Longest JWT that is looked at. */
+/** Longest accepted JWT. */
 export const MAX_JWT_BYTES = 4_096
 
 /** Body, free-form metadata and JSON nesting. */
 export const MAX_BODY_BYTES = 65_536
-/** A git object that is signed: as base64 it still fits into a body. */
+/** Largest git object to sign: as base64 it still fits into a body. */
 export const MAX_SIGN_BYTES = 48_000
 export const MAX_METADATA_BYTES = 8_192
 export const MAX_METADATA_KEYS = 64
@@ -29,24 +29,24 @@ export const MAX_URL_BYTES = 8_192
 export const DEFAULT_PAGE = 100
 export const MAX_PAGE = 1_000
 
-/** Active credentials of one agent. */
+/** Active credentials per agent. */
 export const MAX_ACTIVE_PER_AGENT = 10_000
 
-/** How long an `Idempotency-Key` is remembered, and how long the sealed secret is kept beside it. */
+/** How long the server keeps an `Idempotency-Key`, and the sealed secret with it. */
 export const IDEMPOTENCY_MS = DAY_MS
 export const IDEMPOTENT_SECRET_MS = 5 * MINUTE_MS
 
-/** Enrollment: pending for a day, collected within a day, the answer kept ten minutes after its first fetch. */
+/** An enrollment is pending for a day, collectable for a day, and its answer kept for ten minutes after the first fetch. */
 export const ENROLLMENT_MS = DAY_MS
 export const COLLECT_MS = DAY_MS
 export const ANSWER_MS = 10 * MINUTE_MS
 export const ENROLLMENT_POLL_MS = 2_000
 export const MAX_PENDING_ENROLLMENTS = 1_000
 export const ENROLLMENTS_PER_MINUTE = 10
-/** Proven polls of one enrollment a minute, and requests for more scopes of one agent that may wait. */
+/** Proven polls per minute and enrollment; waiting requests for more scopes per agent. */
 export const POLLS_PER_MINUTE = 120
 export const MAX_REQUESTS_PER_AGENT = 10
-/** Age of a proof of possession, either way. */
+/** Largest difference between the time of a proof of possession and ours. */
 export const PROOF_AGE_MS = MINUTE_MS
 
 /** Failed logins at the token endpoint, per client and address. */
@@ -56,11 +56,11 @@ export const TOKEN_FAILURES_PER_MINUTE = 10
 export const UPSTREAM_TIMEOUT_MS = 10_000
 export const MAX_UPSTREAM_BYTES = 262_144
 
-/** Retrying a revocation: 1 s × 2^n with full jitter, at most this long; marked stuck after so many failures. */
+/** Retries of a revocation: 1 s × 2^n with full jitter, capped; stuck after this many failures. */
 export const RETRY_BASE_MS = 1_000
 export const RETRY_CAP_MS = 15 * MINUTE_MS
 export const STUCK_AFTER = 6
 
-/** Text fields that come from outside. */
+/** Longest text fields of requests. */
 export const MAX_NAME_LENGTH = 128
 export const MAX_TEXT_LENGTH = 1_024

@@ -6,7 +6,7 @@ export interface Rate {
   readonly perMs: number
 }
 
-/** A policy with its glob compiled: globs come from npm, and this folder is pure. */
+/** A policy with its glob compiled elsewhere: the glob library is an npm package, which domain may not import. */
 export interface CompiledPolicy {
   readonly name: string
   matches(name: string): boolean
@@ -15,13 +15,13 @@ export interface CompiledPolicy {
   readonly maxAgentLifetimeMs?: number | undefined
   readonly maxTtlMs?: number | undefined
   readonly maxAgents?: number | undefined
-  /** Of admissions. */
+  /** Limits admissions. */
   readonly rate?: Rate | undefined
-  /** Of issuing, for all its agents together. */
+  /** Limits issuing by all its agents together. */
   readonly issueRate?: Rate | undefined
-  /** Active credentials of each of its agents. */
+  /** Active credentials per agent. */
   readonly maxActive?: number | undefined
-  /** Scope patterns that this policy never gives. */
+  /** Scope patterns that this policy never grants. */
   readonly deny: readonly string[]
 }
 
@@ -39,17 +39,17 @@ export function parseRate(text: string): Rate | undefined {
   return { count: Number(match[1]), perMs: WINDOWS[match[2] as keyof typeof WINDOWS] }
 }
 
-/** The text that `parseRate` reads; in seconds where the window is none of its own. */
+/** The text that `parseRate` reads; other windows are written in seconds. */
 export function formatRate(rate: Rate): string {
   const window = Object.entries(WINDOWS).find(([, ms]) => ms === rate.perMs)?.[0]
   return `${rate.count}/${window ?? `${rate.perMs / 1_000}s`}`
 }
 
 /**
- * Decisions §5.6: the first policy whose pattern matches the name decides. `scopes` undefined: the policy's own
- * are given; otherwise just the asked ones, when all are covered. Anything doubtful waits for an administrator,
- * with a reason that is told to nobody else. An empty list grants nothing. How many agents and how often is the
- * caller's to check, by `admissionBounds`.
+ * decisions.md §5.6: the first policy whose pattern matches the name decides. Without `scopes` it grants its own;
+ * otherwise exactly the requested ones, if it covers all. Any other request waits for an administrator, and only
+ * administrators see the reason. An empty list grants nothing. The caller checks numbers and rates by
+ * `admissionBounds`.
  */
 export function decideAdmission<P extends CompiledPolicy>(
   policies: readonly P[],
@@ -69,13 +69,13 @@ function reasonToWait(policy: CompiledPolicy, asked: readonly string[] | undefin
   const named = `The policy "${policy.name}"`
   if (!policy.autoApprove) return `${named} leaves this name to an administrator.`
   const scopes = asked ?? policy.scopes
-  if (scopes.some(isAdminScope)) return 'Admin scopes are never approved by a policy.'
+  if (scopes.some(isAdminScope)) return 'A policy never approves admin scopes.'
   if (asked?.some((scope) => !coversAny(policy.scopes, scope)) === true) {
-    return `${named} does not give every scope that was asked.`
+    return `${named} does not grant every requested scope.`
   }
-  // A wider scope holds the denied ones inside it, so touching counts and not only being covered.
+  // A wider scope includes denied ones, so any overlap counts, not only being covered.
   if (scopes.some((scope) => policy.deny.some((denied) => overlaps(denied, scope)))) {
-    return `${named} denies a scope that this would give.`
+    return `${named} denies a scope that the request would grant.`
   }
   return undefined
 }
@@ -83,13 +83,13 @@ function reasonToWait(policy: CompiledPolicy, asked: readonly string[] | undefin
 export interface AdmissionBounds {
   readonly maxAgentLifetimeMs: number | undefined
   readonly maxTtlMs: number | undefined
-  /** Living agents admitted by this policy. */
+  /** Live agents admitted by this policy. */
   readonly maxAgents: number | undefined
   /** Approvals by this policy. */
   readonly rate: Rate | undefined
 }
 
-/** What the caller holds against facts, and what is recorded with the agent. */
+/** The bounds that the caller checks, and that are recorded with the agent. */
 export function admissionBounds(policy: CompiledPolicy): AdmissionBounds {
   return {
     maxAgentLifetimeMs: policy.maxAgentLifetimeMs,
@@ -99,21 +99,21 @@ export function admissionBounds(policy: CompiledPolicy): AdmissionBounds {
   }
 }
 
-/** What becomes of a request, and how it came to that. */
+/** The decision on a request, and how it was reached. */
 export interface Explanation {
   readonly decision: Admission['decision']
-  /** Why an administrator must look at it; empty when it is approved. */
+  /** Why an administrator must decide; empty if approved. */
   readonly reason: string
-  /** The one that decides. */
+  /** The deciding policy. */
   readonly policy: string | undefined
   readonly scopes: readonly string[]
-  /** Of what is approved. */
+  /** Only if approved. */
   readonly lifetimeMs: number | undefined
-  /** All, in their order: the first that matches the name decides. */
+  /** All policies in order; the first that matches the name decides. */
   readonly policies: readonly { name: string; pattern: string; matches: boolean; decides: boolean }[]
 }
 
-/** Puts a decision in words, `admission` being that of `decideAdmission`. */
+/** Explains the result of `decideAdmission`. */
 export function explainAdmission<P extends CompiledPolicy & { readonly pattern: string }>(
   policies: readonly P[],
   request: { readonly name: string; readonly scopes?: readonly string[] | undefined },

@@ -1,59 +1,146 @@
-/**
- * Every error that a caller can see: one row a code. `docs/reference/errors.md` and the tests are held against this
- * table in both directions.
- */
+/** Every error that a caller can see, one row per code. `docs/reference/errors.md` shows `advice` to callers. */
 export const PROBLEMS = {
-  invalid_request: { status: 400, message: 'The request is not valid.' },
-  ttl_exceeded: { status: 400, message: 'The requested ttl is longer than this backend allows.' },
-  unauthorized: { status: 401, message: 'Authentication is required: send "Authorization: Bearer <token>".' },
-  scope_not_allowed: { status: 403, message: 'A requested scope is not permitted.' },
-  insufficient_scope: { status: 403, message: 'Your token lacks the scope that this operation needs.' },
-  not_allowed: { status: 403, message: 'The rules of this server do not allow this.' },
-  backend_not_found: { status: 404, message: 'There is no such backend.' },
-  credential_not_found: { status: 404, message: 'There is no such credential.' },
-  agent_not_found: { status: 404, message: 'There is no such agent.' },
-  enrollment_not_found: { status: 404, message: 'There is no such enrollment.' },
-  not_found: { status: 404, message: 'There is nothing at this address.' },
+  invalid_request: {
+    status: 400,
+    message: 'The request is not valid.',
+    advice: 'Correct the body or the parameters; the message names the field.',
+  },
+  ttl_exceeded: {
+    status: 400,
+    message: 'The requested ttl is longer than this backend allows.',
+    advice: 'Request at most the `max_ttl` of the backend.',
+  },
+  unauthorized: {
+    status: 401,
+    message: 'Authentication is required: send "Authorization: Bearer <token>".',
+    advice: 'Send a valid token; `WWW-Authenticate` says whether the server saw one.',
+  },
+  scope_not_allowed: {
+    status: 403,
+    message: 'A requested scope is not permitted.',
+    advice: 'Request scopes that both you and the backend have, or ask for more with `POST /v1/request`.',
+  },
+  insufficient_scope: {
+    status: 403,
+    message: 'Your token lacks the scope that this operation needs.',
+    advice: 'Use a token with the scope that `WWW-Authenticate` names.',
+  },
+  not_allowed: {
+    status: 403,
+    message: 'The rules of this server do not allow this.',
+    advice: 'The message names what the operator forbids; see `signing_identity` and `signing_key_export`.',
+  },
+  backend_not_found: {
+    status: 404,
+    message: 'There is no such backend.',
+    advice: 'See `GET /api/v1/backends`.',
+  },
+  credential_not_found: {
+    status: 404,
+    message: 'There is no such credential.',
+    advice: 'The id is unknown, or the credential is not yours.',
+  },
+  agent_not_found: { status: 404, message: 'There is no such agent.', advice: 'See `GET /v1/admin/agents`.' },
+  enrollment_not_found: {
+    status: 404,
+    message: 'There is no such enrollment.',
+    advice: 'See `GET /v1/admin/pending`.',
+  },
+  not_found: {
+    status: 404,
+    message: 'There is nothing at this address.',
+    advice: '`/openapi.json` lists every address.',
+  },
   method_not_allowed: {
     status: 405,
-    message: 'This address does not answer that method; see the Allow header.',
+    message: 'This address does not support that method; see the Allow header.',
+    advice: 'Use one of the methods in `Allow`.',
   },
-  conflict: { status: 409, message: 'The request conflicts with the present state.' },
-  gone: { status: 410, message: 'This has expired.' },
-  payload_too_large: { status: 413, message: 'The body is larger than 65536 bytes.' },
-  uri_too_long: { status: 414, message: 'The address is too long.' },
-  unsupported_media_type: { status: 415, message: 'Send the body as application/json.' },
-  misdirected_request: { status: 421, message: 'This server does not answer for that host name.' },
-  rate_limited: { status: 429, message: 'Too many requests; wait as long as Retry-After says.' },
-  headers_too_large: { status: 431, message: 'The request headers are too large.' },
-  internal_error: { status: 500, message: 'The server failed. Quote the request id when you report it.' },
+  conflict: {
+    status: 409,
+    message: 'The request conflicts with the present state.',
+    advice: 'The message names the obstacle: a name in use, an earlier decision, active credentials.',
+  },
+  gone: {
+    status: 410,
+    message: 'This has expired.',
+    advice: 'Enroll again: a pending enrollment expires after a day.',
+  },
+  payload_too_large: {
+    status: 413,
+    message: 'The body is larger than 65536 bytes.',
+    advice: 'Send a smaller body.',
+  },
+  uri_too_long: { status: 414, message: 'The address is too long.', advice: 'Send a shorter address.' },
+  unsupported_media_type: {
+    status: 415,
+    message: 'Send the body as application/json.',
+    advice: 'Send `Content-Type: application/json` (forms on `/oauth/*` only), without `Content-Encoding`.',
+  },
+  misdirected_request: {
+    status: 421,
+    message: 'This server does not answer for that host name.',
+    advice: 'On the host itself use `localhost`, `127.0.0.1` or `[::1]` with the port of the server.',
+  },
+  rate_limited: {
+    status: 429,
+    message: 'Too many requests; wait as long as Retry-After says.',
+    advice: 'Wait the number of seconds in `Retry-After`.',
+  },
+  headers_too_large: {
+    status: 431,
+    message: 'The request headers are too large.',
+    advice: 'Send fewer or shorter headers.',
+  },
+  internal_error: {
+    status: 500,
+    message: 'The server failed. Quote the request id when you report it.',
+    advice: 'Report the `request_id` to the operator; the log has the details.',
+  },
   backend_error: {
     status: 502,
-    message: 'The upstream system refused or gave an answer that makes no sense.',
+    message: 'The upstream system refused the request or sent an invalid reply.',
+    advice: 'Report the `request_id` to the operator.',
   },
-  store_unavailable: { status: 503, message: 'The store cannot be reached or written; nothing was changed.' },
-  audit_unavailable: { status: 503, message: 'The audit log cannot be written; nothing was issued.' },
-  backend_unavailable: { status: 503, message: 'The upstream system cannot be reached; try again later.' },
-  backend_timeout: { status: 504, message: 'The upstream system did not answer in time.' },
-} as const satisfies Record<string, { status: number; message: string }>
+  store_unavailable: {
+    status: 503,
+    message: 'The store cannot be reached or written; nothing was changed.',
+    advice: 'Try again; nothing was changed.',
+  },
+  audit_unavailable: {
+    status: 503,
+    message: 'The audit log cannot be written; nothing was issued.',
+    advice: 'Try again; nothing was issued.',
+  },
+  backend_unavailable: {
+    status: 503,
+    message: 'The upstream system cannot be reached; try again later.',
+    advice: 'Try again after `Retry-After`.',
+  },
+  backend_timeout: {
+    status: 504,
+    message: 'The upstream system did not answer in time.',
+    advice: 'Try again; the server revokes anything that it may have created upstream.',
+  },
+} as const satisfies Record<string, { status: number; message: string; advice: string }>
 
 export type ProblemCode = keyof typeof PROBLEMS
 
 export interface ProblemOptions {
-  /** Public text; the table's own where absent. Never holds what the caller sent, nor upstream text. */
+  /** Public text; the table's message if absent. Never contains the caller's input or upstream text. */
   message?: string
   /** For the log only. */
   detail?: string
   cause?: unknown
   /** Whole seconds until a retry makes sense; becomes `Retry-After`. */
   retryAfterSeconds?: number
-  /** The scope that the caller lacks; becomes part of `WWW-Authenticate` (RFC 6750 §3). */
+  /** The missing scope; becomes part of `WWW-Authenticate` (RFC 6750 §3). */
   scope?: string
   /** A token was sent and refused: `error="invalid_token"` (RFC 6750 §3.1). */
   invalidToken?: boolean
 }
 
-/** An answer of 4xx or 5xx that was foreseen: what it says may be shown to the caller. */
+/** An expected 4xx or 5xx answer. Its message is public. */
 export class Problem extends Error {
   override readonly name: string = 'Problem'
   readonly code: ProblemCode
@@ -77,7 +164,7 @@ export class Problem extends Error {
   }
 }
 
-/** Shorthand for the commonest problem: `throw invalid('"ttl" is not a duration such as 10m')`. */
+/** Shorthand for the most common problem: `throw invalid('"ttl" is not a duration such as 10m')`. */
 export function invalid(message: string, detail?: string): Problem {
   return new Problem('invalid_request', detail === undefined ? { message } : { message, detail })
 }

@@ -72,7 +72,7 @@ describe('grammar', () => {
     expect(() => requireScopes([text])).toThrow(expect.objectContaining({ code: 'invalid_request' }))
   })
   test('no refusal repeats what was sent', () => {
-    expect(() => requireScopes(['<script>'])).toThrow(/^"scopes" holds/)
+    expect(() => requireScopes(['<script>'])).toThrow(/^"scopes" contains/)
   })
   test('number and length', () => {
     expect(() => requireScopes(Array(MAX_SCOPES).fill('a'))).not.toThrow()

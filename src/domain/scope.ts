@@ -10,12 +10,12 @@ export function isScope(text: string): boolean {
   return text.length <= MAX_SCOPE_LENGTH && SCOPE.test(text)
 }
 
-/** Throws `invalid_request` that names the field when one is malformed or there are too many. */
+/** Throws `invalid_request`, which names the field, if a scope is malformed or there are too many. */
 export function requireScopes(scopes: readonly string[], field = 'scopes'): void {
-  if (scopes.length > MAX_SCOPES) throw invalid(`"${field}" holds more than ${MAX_SCOPES} scopes.`)
+  if (scopes.length > MAX_SCOPES) throw invalid(`"${field}" contains more than ${MAX_SCOPES} scopes.`)
   for (const scope of scopes) {
     if (!isScope(scope))
-      throw invalid(`"${field}" holds a scope that is not of the form backend:resource:permission.`)
+      throw invalid(`"${field}" contains a scope that does not have the form backend:resource:permission.`)
   }
 }
 
@@ -24,9 +24,9 @@ export function isAdminScope(scope: string): boolean {
 }
 
 /**
- * Whether holding `pattern` grants `wanted`: the pattern has no more segments, and each equals the wanted one
- * or, ending in `*`, is a prefix of it. The first segment `admin` is granted by name only: `*` is everything
- * but admin. Transitive and monotone.
+ * Whether `pattern` grants `wanted`: the pattern has no more segments, and each equals the wanted one or, ending in
+ * `*`, is a prefix of it. Only the name grants the first segment `admin`: `*` means everything but admin. Transitive
+ * and monotone.
  */
 export function covers(pattern: string, wanted: string): boolean {
   const have = pattern.split(':')
@@ -46,14 +46,14 @@ export function coversAny(patterns: readonly string[], wanted: string): boolean 
   return patterns.some((pattern) => covers(pattern, wanted))
 }
 
-/** A part of what an agent holds. */
+/** Scopes that an agent holds until a time. */
 export interface HeldScopes {
   readonly scopes: readonly string[]
-  /** Epoch ms; `Infinity`: for good. */
+  /** Epoch ms; `Infinity`: without end. */
   readonly until: number
 }
 
-/** Until when all of `wanted` (absolute) are held, each by the part that holds it longest. No parts: all is for good. */
+/** Until when all `wanted` scopes (absolute) are held, each by the part that lasts longest; without parts for ever. */
 export function heldUntil(parts: readonly HeldScopes[], wanted: readonly string[]): number {
   if (parts.length === 0) return Number.POSITIVE_INFINITY
   const ends = wanted.map((scope) =>
@@ -62,7 +62,7 @@ export function heldUntil(parts: readonly HeldScopes[], wanted: readonly string[
   return Math.min(...ends)
 }
 
-/** The one scope that grants exactly what both grant: `a:b*` and `a:*:read` meet in `a:b*:read`. */
+/** The scope that grants the intersection of both: `a:b*` and `a:*:read` meet in `a:b*:read`. */
 function meet(left: string, right: string): string | undefined {
   const a = left.split(':')
   const b = right.split(':')
@@ -78,12 +78,12 @@ function meet(left: string, right: string): string | undefined {
   return both.join(':')
 }
 
-/** Whether some scope is granted by both. */
+/** Whether both grant some common scope. */
 export function overlaps(left: string, right: string): boolean {
   return meet(left, right) !== undefined
 }
 
-/** The scopes that grant what both lists grant, without repetition. */
+/** Scopes that grant the intersection of both lists, without duplicates. */
 export function intersectScopes(left: readonly string[], right: readonly string[]): string[] {
   const both = new Set<string>()
   for (const a of left) {
@@ -95,18 +95,18 @@ export function intersectScopes(left: readonly string[], right: readonly string[
   return [...both]
 }
 
-/** `r:read` and `github:r:read` both mean `github:r:read` when asked of the backend `github`. */
+/** On the backend `github`, both `r:read` and `github:r:read` mean `github:r:read`. */
 export function absoluteScope(backend: string, scope: string): string {
   return scope === backend || scope.startsWith(`${backend}:`) ? scope : `${backend}:${scope}`
 }
 
-/** The part of a granted scope below the backend's own name; `*` when it names the backend alone. */
+/** The part of a granted scope after the backend's name; `*` if it names only the backend. */
 export function scopeHere(backend: string, scope: string): string {
   if (scope === backend) return '*'
   return scope.startsWith(`${backend}:`) ? scope.slice(backend.length + 1) : scope
 }
 
-/** The part of an agent's scope that lies on one backend, relative to it; `undefined` when it lies elsewhere. */
+/** The part of an agent's scope that concerns this backend, relative to it; `undefined` if none does. */
 function relativeScope(backend: string, scope: string): string | undefined {
   const colon = scope.indexOf(':')
   const first = colon === -1 ? scope : scope.slice(0, colon)
@@ -114,7 +114,7 @@ function relativeScope(backend: string, scope: string): string | undefined {
   return colon === -1 ? '*' : scope.slice(colon + 1)
 }
 
-/** On a backend `db`, the relative `db:read` (a database of that name) would be read as absolute. */
+/** On a backend `db`, the relative `db:read` (a database of that name) would read as absolute. */
 function readableScope(backend: string, relative: string): string {
   return absoluteScope(backend, relative) === relative ? `${backend}:${relative}` : relative
 }
@@ -124,10 +124,10 @@ export type GrantDecision =
   | { refused: 'no_scope_here' | 'agent' | 'backend'; scope?: string }
 
 /**
- * What one request is granted (decisions §3.4). `asked` undefined: all that the agent holds on the backend,
- * cut to `allowed`. A scope that the agent or the backend does not cover is refused, never dropped. The granted
- * scopes stand as they were asked; those filled in are relative to the backend, or absolute where a resource
- * is called as the backend is, so that `absoluteScope` reads each rightly. An empty list grants nothing.
+ * Decides the scopes of one request (decisions.md §3.4). Without `asked` it grants everything that the agent holds on
+ * the backend, limited to `allowed`. A scope that the agent or the backend does not cover is refused, never dropped.
+ * Granted scopes keep the requested form; defaults are relative to the backend, or absolute if a resource has the
+ * backend's name, so that `absoluteScope` reads each correctly. An empty list grants nothing.
  */
 export function decideGrant(
   backend: string,

@@ -1,6 +1,6 @@
 const HIDDEN = '[redacted]'
 
-/** A value that must never be printed: only `reveal()` gives it. */
+/** A value that must never be printed; only `reveal()` returns it. */
 export class Secret {
   readonly #value: string
 

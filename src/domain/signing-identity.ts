@@ -2,14 +2,14 @@ import type { GitObject, GitPerson } from './git-object.ts'
 import { Problem } from './problems.ts'
 
 /**
- * Whose commits an agent's key signs.
+ * Which commits an agent's key signs.
  * - `strict`: author and committer are the agent.
- * - `committer`: the committer is; the author may be somebody else, as after a cherry-pick.
- * - `any`: nobody is asked for.
+ * - `committer`: the committer is the agent; the author may be somebody else, as after a cherry-pick.
+ * - `any`: no check.
  */
 export type SigningIdentity = 'strict' | 'committer' | 'any'
 
-/** Throws `not_allowed` when the object names somebody else where the rule asks for the agent. */
+/** Throws `not_allowed` if the object names somebody else where the rule requires the agent. */
 export function requireIdentity(object: GitObject, agent: GitPerson, rule: SigningIdentity): void {
   if (rule === 'any') return
   const committerRole = object.author === undefined ? 'tagger' : 'committer'
@@ -18,7 +18,7 @@ export function requireIdentity(object: GitObject, agent: GitPerson, rule: Signi
   if (!isSame(object.committer, agent)) throw foreign(committerRole, agent)
 }
 
-/** Byte for byte: a name that only looks the same is another one. */
+/** Byte for byte: a name that only looks the same is a different name. */
 function isSame(one: GitPerson, other: GitPerson): boolean {
   return one.name === other.name && one.email === other.email
 }

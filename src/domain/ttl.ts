@@ -4,20 +4,20 @@ import { Problem } from './problems.ts'
 export interface TtlRule {
   defaultTtlMs: number
   maxTtlMs: number
-  /** The kind's own bounds, for example STS's 15 minutes. */
+  /** The kind's own minimum, for example 15 minutes for STS. */
   minTtlMs?: number | undefined
   /** A policy's bound on the agent. */
   agentMaxTtlMs?: number | undefined
 }
 
 export interface Lifetime {
-  /** The lifetime asked, in ms. */
+  /** The requested lifetime in ms. */
   ttlMs: number
   /** Epoch ms: the earliest of now + ttl and the agent's own end. */
   expiresAt: number
 }
 
-/** Decisions §4.1. Throws `invalid_request` or `ttl_exceeded`; never clamps what was asked. */
+/** decisions.md §4.1. Throws `invalid_request` or `ttl_exceeded`; never clamps a requested ttl. */
 export function decideLifetime(
   asked: string | undefined,
   rule: TtlRule,
@@ -28,7 +28,7 @@ export function decideLifetime(
   const ttlMs = asked === undefined ? Math.min(rule.defaultTtlMs, longest) : requireDuration(asked, 'ttl')
   if (ttlMs > longest) {
     throw new Problem('ttl_exceeded', {
-      message: `The requested ttl is longer than the ${formatDuration(longest)} that are allowed here.`,
+      message: `The requested ttl is longer than the maximum of ${formatDuration(longest)}.`,
     })
   }
   if (rule.minTtlMs !== undefined && ttlMs < rule.minTtlMs) {

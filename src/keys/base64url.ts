@@ -1,7 +1,6 @@
 /**
- * The bytes of unpadded base64url text, or `undefined` for anything that is not its own canonical encoding:
- * padding, whitespace, `+` and `/`, and stray low bits in the last character (RFC 4648 §3.5), all of which
- * Node's decoder would let pass. The empty text is refused too.
+ * The bytes of unpadded base64url text, or `undefined` if the text is empty or not the canonical encoding. Node's
+ * decoder would accept padding, whitespace, `+` and `/`, and stray low bits in the last character (RFC 4648 §3.5).
  */
 export function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')

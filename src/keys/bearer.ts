@@ -22,24 +22,24 @@ export function isClientSecretForm(text: string): boolean {
   return text.length === 68 && CLIENT_SECRET.test(text)
 }
 
-/** What a bearer is remembered by in memory, and only there: half the price of the keyed hash that is stored. */
+/** Identifies a bearer in memory, and only there: half the cost of the keyed hash in the store. */
 export function fingerprint(bearer: string): string {
   return digest('sha256', bearer, 'base64')
 }
 
-/** 32 random bytes. Stored sealed, so that master keys can change while the hashes stay. */
+/** 32 random bytes. Stored sealed, so that the hashes survive a change of the master key. */
 export function generateDataKey(): Buffer {
   return randomBytes(DATA_KEY_BYTES)
 }
 
 export interface Hasher {
-  /** HMAC-SHA-256 as 43 base64url characters: what is stored and looked up instead of the secret. */
+  /** HMAC-SHA-256 as 43 base64url characters; the store keeps it instead of the secret. */
   hash(secret: string): string
   /** Compares in constant time; false for a stored value of any other length. */
   matches(secret: string, storedHash: string): boolean
 }
 
-/** A slow hash would add nothing: the secrets are random. Throws `Error` when the key is not 32 bytes. */
+/** The secrets are random, so that a slow hash would add nothing. Throws `Error` if the key is not 32 bytes. */
 export function createHasher(hashKey: Buffer): Hasher {
   if (hashKey.length !== DATA_KEY_BYTES) throw new Error('the hash key is not 32 bytes')
   const key = createSecretKey(hashKey)

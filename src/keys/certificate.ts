@@ -8,7 +8,7 @@ const RS256 = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' } as const
 
 /**
  * A self-signed certificate of an RSA key as base64 DER, the form of `x5c` (RFC 7517 §4.7). `commonName` is
- * cut to 64 characters; `now` is epoch ms. It vouches for nothing: some token endpoints refuse a key without one.
+ * truncated to 64 characters; `now` is epoch ms. It proves nothing, but some token endpoints refuse a key without one.
  */
 export async function selfSignedCertificate(
   keys: { readonly privateKey: KeyObject; readonly publicKey: KeyObject },

@@ -1,7 +1,7 @@
 import { MAX_JWT_BYTES } from '../domain/limits.ts'
 import { decodeBase64url } from './base64url.ts'
 
-/** The last second of the year 9999: no honest NumericDate lies beyond it. */
+/** The last second of the year 9999; a later NumericDate is not plausible. */
 const MAX_NUMERIC_DATE = 253_402_300_799
 
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
@@ -15,9 +15,9 @@ export interface JwsHeader {
 }
 
 /**
- * The header of a compact JWS in its one strict form, before any library sees it: three canonical base64url
- * parts of at most 4096 bytes, and no header member but `alg`, `kid` and `typ`, all strings. So a token that
- * brings its own key (`jwk`, `jku`, `x5c`, `x5u`) or extensions (`crit`, `b64`) ends here. Never throws.
+ * Reads the header of a compact JWS before any library sees the token. Accepts only three canonical base64url parts of
+ * at most 4096 bytes, and only the header members `alg`, `kid` and `typ`, all strings. This refuses tokens with their
+ * own key (`jwk`, `jku`, `x5c`, `x5u`) or extensions (`crit`, `b64`). Never throws.
  */
 export function readStrictHeader(token: unknown): JwsHeader | undefined {
   if (typeof token !== 'string' || token.length > MAX_JWT_BYTES || !COMPACT.test(token)) return undefined
@@ -58,7 +58,7 @@ export function isTextArray(value: unknown): value is string[] {
   return Array.isArray(value) && value.every(isText)
 }
 
-/** `aud` as RFC 7519 §4.1.3 has it: one string, or an array of nothing but strings. */
+/** `aud` (RFC 7519 §4.1.3): a string, or an array of strings only. */
 export function isAudience(value: unknown): value is string | string[] {
   return isText(value) || (isTextArray(value) && value.length > 0)
 }

@@ -18,9 +18,9 @@ function power(base: bigint, exponent: bigint): bigint {
 }
 
 /**
- * Whether 32 bytes are the canonical encoding of a point on Ed25519 that is not of small order. OpenSSL imports
- * any 32 bytes as an Ed25519 key; and for a key of small order anybody can sign where the verifier does not
- * refuse it (OpenSSL 3.0 does not, 3.5 does).
+ * Whether 32 bytes are the canonical encoding of a point on Ed25519 that is not of small order. OpenSSL imports any 32
+ * bytes as an Ed25519 key, and anybody can forge signatures of a key of small order unless the verifier refuses it
+ * (OpenSSL 3.5 does, 3.0 does not).
  */
 export function isEd25519Point(bytes: Buffer): boolean {
   if (bytes.length !== 32) return false

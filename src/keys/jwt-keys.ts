@@ -18,7 +18,7 @@ export type PublicJwk = Readonly<Record<string, unknown>>
 export interface SigningKey {
   readonly kid: string
   readonly alg: 'RS256' | 'ES256' | 'EdDSA'
-  /** A compact JWS, signed on the thread pool; `alg` and `kid` of the header are the key's own. */
+  /** Returns a compact JWS, signed on the thread pool; `alg` and `kid` of the header come from the key. */
   sign(header: Record<string, unknown>, payload: Record<string, unknown>): Promise<string>
   readonly publicJwk: Record<string, unknown>
 }
@@ -47,7 +47,7 @@ export interface VerifiedToken {
 const generate = promisify(generateKeyPair)
 
 /**
- * A new RSA-2048 key with its certificate, made on the thread pool. `issuer` is the issuer's URL (throws
+ * Generates an RSA-2048 key with its certificate on the thread pool. `issuer` is the issuer's URL (throws
  * `TypeError` for anything else), `now` epoch ms. `kid` is the RFC 7638 thumbprint.
  */
 export async function generateIssuerKey(issuer: string, now: number): Promise<IssuerKey> {
@@ -64,8 +64,8 @@ export async function generateIssuerKey(issuer: string, now: number): Promise<Is
 }
 
 /**
- * A key that signs: RSA (RS256), P-256 (ES256) or Ed25519 (EdDSA). Throws `Error` when the private key is of
- * another type or is not the public key's. `kid` is the public key's own, or else its thumbprint.
+ * Loads a signing key: RSA (RS256), P-256 (ES256) or Ed25519 (EdDSA). Throws `Error` if the private key has another
+ * type or does not belong to the public key. `kid` is that of the public key, or else its thumbprint.
  */
 export function loadSigningKey(privateKeyPem: string, publicJwk: PublicJwk): SigningKey {
   const privateKey = createPrivateKey(privateKeyPem)
@@ -98,14 +98,14 @@ function algorithmOf(key: KeyObject): SigningKey['alg'] {
   } else if (key.asymmetricKeyType === 'ed25519') return 'EdDSA'
   else if (key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1')
     return 'ES256'
-  throw new Error('a signing key is RSA of 2048 bits or more, P-256 or Ed25519')
+  throw new Error('a signing key must be RSA of 2048 bits or more, P-256 or Ed25519')
 }
 
 function encode(value: Record<string, unknown>): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-/** Nearly every header is just a `typ`, and there are a handful of those: each is encoded once. */
+/** Encodes each header with only a `typ` once: nearly all are, with a handful of values. */
 function createHeaderEncoder(alg: string, kid: string): (header: Record<string, unknown>) => string {
   const known = new Map<string, string>()
   return (header) => {
@@ -121,10 +121,10 @@ function createHeaderEncoder(alg: string, kid: string): (header: Record<string, 
   }
 }
 
-/** The callback form runs on the thread pool: an RSA signature would hold the event loop for a millisecond. */
+/** The callback form runs on the thread pool: an RSA signature would block the event loop for a millisecond. */
 function signOnPool(alg: SigningKey['alg'], key: KeyObject, input: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // JWS has ECDSA signatures as r || s, not as DER (RFC 7518 §3.4). A bare key is prepared far faster than options.
+    // JWS writes ECDSA signatures as r || s, not as DER (RFC 7518 §3.4). Passing a bare key is much faster than options.
     const how = alg === 'ES256' ? ({ key, dsaEncoding: 'ieee-p1363' } as const) : key
     signBytes(alg === 'EdDSA' ? null : 'sha256', input, how, (error, signature) => {
       if (error === null) resolve(signature)
@@ -133,7 +133,7 @@ function signOnPool(alg: SigningKey['alg'], key: KeyObject, input: Buffer): Prom
   })
 }
 
-/** Imported keys; jose in turn keeps what it makes of a `KeyObject`. */
+/** Imported keys; jose in turn caches its form of each `KeyObject`. */
 const imported = new WeakMap<PublicJwk, KeyObject>()
 
 function importKey(jwk: PublicJwk): KeyObject {
@@ -146,10 +146,9 @@ function importKey(jwk: PublicJwk): KeyObject {
 }
 
 /**
- * Checks an access token of ours (RFC 9068) against the given keys alone. `now` is epoch ms. `undefined` for
- * whatever is wrong with the token; it never throws for one. `publicJwk` objects should be kept between calls:
- * their imported form is remembered. The text of a token identifies nothing (a signature may be written in
- * several ways): use `jti`.
+ * Verifies one of our access tokens (RFC 9068) against the given keys alone. `now` is epoch ms. Returns `undefined` for
+ * an invalid token and never throws. Pass the same `publicJwk` objects each time: their imported form is cached. Use
+ * `jti` to identify a token, not its text: a signature has several valid encodings.
  */
 export async function verifyAccessToken(
   token: string,

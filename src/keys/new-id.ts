@@ -2,21 +2,21 @@ import { randomFillSync } from 'node:crypto'
 import { encodeTail, encodeTime, ID_PREFIX, type IdKind } from '../domain/ids.ts'
 
 export interface IdSource {
-  /** 26 characters, greater than every one before it from this source. */
+  /** 26 characters, greater than all earlier ones from this source. */
   body(): string
-  /** A body behind the prefix of its kind. */
+  /** A body with the prefix of its kind. */
   id(kind: IdKind): string
 }
 
 const POOL_BYTES = 8_192
-/** What one id takes at most: 13 bytes for the tail, 2 for the counter of a new ms. */
+/** Most random bytes per id: 13 for the tail, 2 for the counter of a new ms. */
 const ID_BYTES = 15
 const MAX_COUNTER = 4_095
 const MAX_TIME = 2 ** 48 - 1
 
 /**
- * `now` is epoch ms. Strictly monotonic (RFC 9562 §6.2, method 1): while the clock stands still or goes back,
- * the last ms stays and the counter grows; a counter that is used up borrows the next ms.
+ * `now` is epoch ms. Strictly monotonic (RFC 9562 §6.2, method 1): while the clock stands still or goes back, the
+ * last ms stays and the counter grows; a full counter borrows the next ms.
  */
 export function createIdSource(now: () => number): IdSource {
   const pool = Buffer.allocUnsafeSlow(POOL_BYTES)
@@ -28,7 +28,7 @@ export function createIdSource(now: () => number): IdSource {
   const enter = (next: number): void => {
     ms = next
     prefix = encodeTime(next)
-    // Below 2048: at least 2048 ids fit into any ms, and how many were made before stays hidden.
+    // Start below 2048: at least 2048 ids fit into any ms, and the number of earlier ids stays hidden.
     counter = pool.readUInt16LE(used) & 2_047
     pool[used] = 0
     pool[used + 1] = 0
@@ -45,7 +45,7 @@ export function createIdSource(now: () => number): IdSource {
     else if (counter < MAX_COUNTER) counter += 1
     else enter(ms + 1)
     const text = prefix + encodeTail(counter, pool, used)
-    // Used randomness must not lie about in memory, where it would tell past ids from a core dump.
+    // Erase used randomness: a core dump must not reveal past ids.
     for (const end = used + 13; used < end; used += 1) pool[used] = 0
     return text
   }

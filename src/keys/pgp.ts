@@ -4,7 +4,7 @@ import { MINUTE_MS } from '../domain/limits.ts'
 import { invalid } from '../domain/problems.ts'
 
 export interface AgentPgpKey {
-  /** The long key id: 16 upper-case hex characters, what git and gpg take as `user.signingkey`. */
+  /** The long key id: 16 upper-case hex characters, as git and gpg use it for `user.signingkey`. */
   readonly keyId: string
   /** 40 upper-case hex characters. */
   readonly fingerprint: string
@@ -17,13 +17,13 @@ export interface AgentPgpKey {
 const EMAIL =
   /^[A-Za-z0-9._+-]{1,128}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/
 const MAX_EMAIL_LENGTH = 254
-/** GnuPG refuses what was made in the future, so a verifier's clock may be this much behind ours. */
+/** GnuPG refuses keys and signatures from the future; a verifier's clock may be this far behind ours. */
 const BACKDATED_MS = MINUTE_MS
 
 /**
- * An OpenPGP v4 key that signs and certifies and nothing else. Ed25519 in the legacy encoding (RFC 9580
- * §9.2.1), the only one that GnuPG 2.2 imports. `now` is epoch ms. Throws `Problem` for a name that is no
- * agent name or an e-mail that could break out of a user id: the library does not check them.
+ * Generates an OpenPGP v4 key that only signs and certifies: Ed25519 in the legacy encoding (RFC 9580 §9.2.1), the
+ * only one that GnuPG 2.2 imports. `now` is epoch ms. Throws `Problem` for an invalid agent name or an email address
+ * that could break out of a user id: the library does not check them.
  */
 export async function generateAgentPgpKey(agent: {
   readonly name: string
@@ -61,7 +61,7 @@ export interface PgpSignature {
   readonly sha256: string
 }
 
-/** A detached signature over these bytes as they are (type 0x00), never older than its key. `now` is epoch ms. */
+/** Makes a detached signature over the bytes unchanged (type 0x00), never older than its key. `now` is epoch ms. */
 export async function signWithPgpKey(wish: {
   /** ASCII armor, without a passphrase. */
   readonly privateKey: string

@@ -5,21 +5,21 @@ import { isAudience, isNumericDate, readStrictHeader } from './compact-jws.ts'
 import { checkEncryptionJwk, checkPublicJwk, type EncryptionJwk } from './public-jwk.ts'
 
 export interface VerifiedAssertion {
-  /** Single use: to be remembered until `rememberUntil`. The token's text identifies nothing. */
+  /** Single use: remember it until `rememberUntil`. The token's text identifies nothing. */
   readonly jti: string
   /** Epoch ms. */
   readonly expiresAt: number
-  /** Epoch ms from which the assertion is refused by its age alone. */
+  /** Epoch ms after which the assertion is too old in any case. */
   readonly rememberUntil: number
 }
 
 export interface VerifiedProof {
   readonly enrollmentId: string
-  /** Single use: to be remembered until `rememberUntil`. */
+  /** Single use: remember it until `rememberUntil`. */
   readonly jti: string
   /** Epoch ms. */
   readonly issuedAt: number
-  /** Epoch ms from which the proof is refused by its age alone. */
+  /** Epoch ms after which the proof is too old in any case. */
   readonly rememberUntil: number
   /** The agent's ephemeral key for the answer. */
   readonly enc: EncryptionJwk
@@ -28,13 +28,13 @@ export interface VerifiedProof {
 const MAX_ASSERTION_MS = 5 * MINUTE_MS
 const MAX_JTI_LENGTH = 128
 const MIN_PROOF_JTI_LENGTH = 8
-/** Both are signed by one key: a token that says it is the one is never taken for the other. */
+/** One key signs both kinds of token; `typ` keeps them apart. */
 const ASSERTION_TYPES = ['jwt', 'client-authentication+jwt']
 const PROOF_TYPES = ['jwt', 'enrollment-proof+jwt']
 
 /**
- * A `private_key_jwt` client assertion (RFC 7523 §3) by the enrolled key and no other. `audiences` are the
- * issuer and the token endpoint, `now` is epoch ms. `undefined` for whatever is wrong; never throws.
+ * Verifies a `private_key_jwt` client assertion (RFC 7523 §3) by the enrolled key. `audiences` are the issuer and the
+ * token endpoint, `now` is epoch ms. Returns `undefined` for an invalid assertion; never throws.
  */
 export async function verifyAssertion(
   token: string,
@@ -59,8 +59,8 @@ export async function verifyAssertion(
 }
 
 /**
- * A proof of possession for the pick-up of an enrollment (header `Enrollment-Proof`), by the enrolled key and
- * no other. `now` is epoch ms. `undefined` for whatever is wrong; never throws.
+ * Verifies a proof of possession for collecting an enrollment (header `Enrollment-Proof`), by the enrolled key. `now`
+ * is epoch ms. Returns `undefined` for an invalid proof; never throws.
  */
 export async function verifyEnrollmentProof(
   token: string,
@@ -105,7 +105,7 @@ async function verifyByEnrolledKey(
   }
 }
 
-/** Printable ASCII: what is stored to be remembered holds no NUL and no lone surrogate. */
+/** Printable ASCII: the store must never receive a NUL or a lone surrogate. */
 function isJti(value: unknown, shortest: number): value is string {
   return (
     typeof value === 'string' &&
@@ -120,12 +120,12 @@ function isPastOrAbsent(value: unknown, now: number): boolean {
 }
 
 /**
- * The answer as a compact JWE (`ECDH-ES`, `A256GCM`) that the holder of `enc` alone can read. Throws `Error`
- * when `enc` is not a key that `verifyEnrollmentProof` would give.
+ * Encrypts the answer as a compact JWE (`ECDH-ES`, `A256GCM`) to the holder of `enc`. Throws `Error` if `enc` is not a
+ * key that `verifyEnrollmentProof` returns.
  */
 export async function sealAnswer(payload: object, enc: EncryptionJwk): Promise<string> {
   const jwk = checkEncryptionJwk(enc)
-  if (jwk === undefined) throw new Error('not a public key that an answer can be encrypted to')
+  if (jwk === undefined) throw new Error('the key cannot be used to encrypt an answer')
   return await new CompactEncrypt(Buffer.from(JSON.stringify(payload)))
     .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A256GCM' })
     .encrypt(createPublicKey({ key: { ...jwk }, format: 'jwk' }))

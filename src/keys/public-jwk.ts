@@ -17,7 +17,7 @@ interface EcJwk {
   readonly y: string
 }
 
-/** Required members only, and checked to be a point of the curve. */
+/** Required members only; the point is checked to be on the curve. */
 export type SigningJwk = EcJwk | OkpJwk<'Ed25519'>
 export type EncryptionJwk = EcJwk | OkpJwk<'X25519'>
 
@@ -25,8 +25,8 @@ const MEMBERS = new Set(['kty', 'crv', 'x', 'y', 'kid', 'alg', 'use'])
 const MAX_KID_LENGTH = 128
 
 /**
- * A key to enroll: Ed25519 or P-256, a valid point, with nothing private and no member besides
- * `kty crv x y kid alg use`. The answer holds the required members alone. `undefined` for anything else.
+ * Checks a key to enroll: Ed25519 or P-256, a valid point, no private members, and no members besides
+ * `kty crv x y kid alg use`. Returns only the required members; `undefined` for an invalid key.
  */
 export function checkPublicJwk(jwk: unknown): { jwk: SigningJwk; thumbprint: string } | undefined {
   if (!isPlainObject(jwk)) return undefined
@@ -36,7 +36,7 @@ export function checkPublicJwk(jwk: unknown): { jwk: SigningJwk; thumbprint: str
   return { jwk: key, thumbprint: thumbprint({ ...key }) }
 }
 
-/** A key to encrypt an answer to: X25519 or P-256, by the same rules. */
+/** Checks a key to encrypt an answer to: X25519 or P-256, by the same rules. */
 export function checkEncryptionJwk(jwk: unknown): EncryptionJwk | undefined {
   if (!isPlainObject(jwk)) return undefined
   const key = jwk['kty'] === 'EC' ? readEc(jwk) : readOkp(jwk, 'X25519')
@@ -58,12 +58,12 @@ function readOkp<Curve extends string>(
     : undefined
 }
 
-/** All three curves have coordinates of 32 bytes; RFC 7518 §6.2.1.2 wants them whole, leading zeros included. */
+/** All three curves have coordinates of 32 bytes, with leading zeros (RFC 7518 §6.2.1.2). */
 function isCoordinate(value: unknown): value is string {
   return typeof value === 'string' && value.length === 43 && decodeBase64url(value) !== undefined
 }
 
-/** What the optional members say must fit, and there are no others. */
+/** Optional members must match the purpose, and there must be no others. */
 function isFor(jwk: Record<string, unknown>, purpose: string, algorithms: readonly unknown[]): boolean {
   const { alg, use, kid } = jwk
   return (
@@ -74,14 +74,14 @@ function isFor(jwk: Record<string, unknown>, purpose: string, algorithms: readon
   )
 }
 
-/** OpenSSL refuses a P-256 point off the curve by itself, but takes any 32 bytes for Ed25519. */
+/** OpenSSL refuses a P-256 point off the curve, but accepts any 32 bytes for Ed25519. */
 function isSigningPoint(key: SigningJwk): boolean {
   return (
     importPoint(key) !== undefined && (key.kty === 'EC' || isEd25519Point(Buffer.from(key.x, 'base64url')))
   )
 }
 
-/** A point of small order makes every shared secret zero (RFC 7748 §6.1): OpenSSL refuses to agree with it. */
+/** With a point of small order every shared secret is zero (RFC 7748 §6.1); OpenSSL refuses the agreement. */
 function isAgreementPoint(key: EncryptionJwk): boolean {
   const publicKey = importPoint(key)
   if (publicKey === undefined || key.kty === 'EC') return publicKey !== undefined

@@ -16,26 +16,26 @@ export interface MasterKey {
   readonly key: Buffer
 }
 
-/** A sealed value cannot be opened. The message never holds data, sealed or open. */
+/** A sealed value cannot be opened. The message never contains data, sealed or open. */
 export class SealError extends Error {
   override readonly name = 'SealError'
 }
 
 export interface Sealer {
   readonly newestVersion: number
-  /** All that are here. */
+  /** All versions of this sealer. */
   readonly versions: readonly number[]
   /** Seals under the newest key, bound to the place it is stored at. */
   seal(table: string, id: string, column: string, plaintext: string): string
-  /** Throws `SealError` when the text was changed or moved, or its key version is not known. */
+  /** Throws `SealError` if the text was changed or moved, or its key version is unknown. */
   open(table: string, id: string, column: string, sealed: string): string
-  /** Throws `SealError` when the text is not of the sealed form. */
+  /** Throws `SealError` if the text does not have the sealed form. */
   versionOf(sealed: string): number
-  /** A value to store: it names every key version and proves the keys without revealing them. Same keys, same text. */
+  /** A value to store that names every key version and proves each key without revealing it. Deterministic. */
   keyCheck(): string
-  /** Every stored version that this sealer has too must prove equal, and there must be one. */
+  /** True if at least one stored version is known here, and every known one matches. */
   matchesCheck(stored: string): boolean
-  /** Whether the stored value names a version that is not here. */
+  /** Whether the stored value names a version that this sealer lacks. */
   lacksSome(stored: string): boolean
 }
 
@@ -70,9 +70,10 @@ export function parseMasterKeys(text: string): MasterKey[] {
     const version = colon === -1 ? 1 : readVersion(line.slice(0, colon).trim(), where)
     keys.push({ version, key: readKey(line.slice(colon + 1).trim(), where) })
   }
-  if (keys.length === 0) throw new Error('the master key file holds no key: write "1:" and 64 hex characters')
+  if (keys.length === 0)
+    throw new Error('the master key file contains no key: write "1:" and 64 hex characters')
   if (bare && keys.length > 1) {
-    throw new Error('the master key file holds several keys: each line needs its version, "<version>:<key>"')
+    throw new Error('the master key file contains several keys: each line needs a version, "<version>:<key>"')
   }
   requireDistinct(keys)
   return keys.sort((a, b) => a.version - b.version)
@@ -81,7 +82,7 @@ export function parseMasterKeys(text: string): MasterKey[] {
 function readVersion(text: string, where: string): number {
   const version = /^[1-9][0-9]{0,9}$/.test(text) ? Number(text) : 0
   if (version < 1 || version > MAX_VERSION) {
-    throw new Error(`${where}: the version before ":" is a whole number from 1 to ${MAX_VERSION}`)
+    throw new Error(`${where}: the version before ":" must be a whole number from 1 to ${MAX_VERSION}`)
   }
   return version
 }
@@ -93,18 +94,18 @@ function readKey(text: string, where: string): Buffer {
     key = decodeBase64url(text.replace('=', '').replaceAll('+', '-').replaceAll('/', '_'))
   }
   if (key === undefined) {
-    throw new Error(`${where}: a key is 32 bytes, written as 64 hex or as 43 or 44 base64 characters`)
+    throw new Error(`${where}: a key must be 32 bytes, written as 64 hex or as 43 or 44 base64 characters`)
   }
-  if (new Set(key).size < 8) throw new Error(`${where}: this key is not random; make one with a generator`)
+  if (new Set(key).size < 8) throw new Error(`${where}: this key is not random; generate one`)
   return key
 }
 
 function requireDistinct(keys: readonly MasterKey[]): void {
-  if (keys.length === 0) throw new Error('at least one master key is needed')
+  if (keys.length === 0) throw new Error('at least one master key is required')
   const versions = new Set<number>()
   const seen = new Set<string>()
   for (const { version, key } of keys) {
-    if (versions.has(version)) throw new Error(`master key version ${version} is given twice`)
+    if (versions.has(version)) throw new Error(`master key version ${version} appears twice`)
     if (seen.has(key.toString('hex')))
       throw new Error(`master key version ${version} repeats another version's key`)
     versions.add(version)
@@ -112,12 +113,12 @@ function requireDistinct(keys: readonly MasterKey[]): void {
   }
 }
 
-/** HKDF-SHA-256 (RFC 5869): each purpose has its own key, and none of them tells anything of the master key. */
+/** HKDF-SHA-256 (RFC 5869): each purpose has its own key, and none reveals anything about the master key. */
 function derive(master: Buffer, info: string): Buffer {
   return Buffer.from(hkdfSync('sha256', master, Buffer.alloc(0), info, KEY_BYTES))
 }
 
-/** Throws `Error` for no keys, a key that is not 32 bytes, or a version or key given twice. */
+/** Throws `Error` if there are no keys, a key is not 32 bytes, or a version or key appears twice. */
 export function createSealer(keys: readonly MasterKey[]): Sealer {
   requireDistinct(keys)
   const sealing = new Map<number, KeyObject>()
@@ -125,7 +126,7 @@ export function createSealer(keys: readonly MasterKey[]): Sealer {
   for (const { version, key } of keys) {
     if (key.length !== KEY_BYTES) throw new Error(`master key version ${version} is not 32 bytes`)
     if (!Number.isInteger(version) || version < 1 || version > MAX_VERSION) {
-      throw new Error(`a master key version is a whole number from 1 to ${MAX_VERSION}`)
+      throw new Error(`a master key version must be a whole number from 1 to ${MAX_VERSION}`)
     }
     const derived = derive(key, 'mayfly seal')
     sealing.set(version, createSecretKey(derived))
@@ -136,7 +137,7 @@ export function createSealer(keys: readonly MasterKey[]): Sealer {
   const keyOf = (version: number): KeyObject => {
     const key = sealing.get(version)
     if (key === undefined)
-      throw new SealError(`sealed under master key version ${version}, which is not here`)
+      throw new SealError(`sealed under master key version ${version}, which is not in the master key file`)
     return key
   }
   return {
@@ -155,7 +156,7 @@ export function createSealer(keys: readonly MasterKey[]): Sealer {
   }
 }
 
-/** The AAD: a sealed value opens only in the row and column it was made for, and under its own key version. */
+/** The AAD: a sealed value opens only in its own row and column and under its own key version. */
 function place(table: string, id: string, column: string, version: number): Buffer {
   if (table.includes('|') || id.includes('|') || column.includes('|')) {
     throw new SealError('a table, id or column with "|" in it cannot be bound to a sealed value')
@@ -166,7 +167,7 @@ function place(table: string, id: string, column: string, version: number): Buff
 /** A random nonce is safe for 2^32 values under one key (NIST SP 800-38D §8.3). */
 function encrypt(key: KeyObject, version: number, aad: Buffer, plaintext: string): string {
   if (!plaintext.isWellFormed())
-    throw new SealError('text with lone surrogates would not open as it was sealed')
+    throw new SealError('text with lone surrogates cannot be sealed: it would not survive UTF-8')
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(aad)
   const body = cipher.update(plaintext, 'utf8')
@@ -178,7 +179,7 @@ function readSealed(sealed: string): { version: number; bytes: Buffer } {
   const match = SEALED.exec(sealed)
   const bytes = match?.[2] === undefined ? undefined : decodeBase64url(match[2])
   if (match === null || bytes === undefined || bytes.length < NONCE_BYTES + TAG_BYTES) {
-    throw new SealError('not of the sealed form')
+    throw new SealError('the text does not have the sealed form')
   }
   return { version: Number(match[1]), bytes }
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** The members that make a key what it is (RFC 7638 §3.2, RFC 8037 §2), in the order of the thumbprint. */
+/** The required members (RFC 7638 §3.2, RFC 8037 §2), in the order of the thumbprint. */
 const REQUIRED = {
   RSA: ['e', 'kty', 'n'],
   EC: ['crv', 'kty', 'x', 'y'],

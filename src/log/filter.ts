@@ -1,6 +1,6 @@
 import { Secret } from '../domain/secret.ts'
 
-/** What is never written to a log, by the name of the field and by the look of the value. */
+/** Stands for a secret value in a log. */
 export const HIDDEN = '[redacted]'
 
 const MAX_DEPTH = 8
@@ -28,7 +28,7 @@ const SECRET_NAMES = new Set([
 ])
 const SECRET_ENDS =
   /(?:token|secret|password|privatekey|masterkey|secretkey|accesskey|credentials?key|apikey)$/
-/** `tokens: 3` is a count; anything else under a plural is not taken for one. */
+/** `tokens: 3` is a count; any other value under a plural is hidden. */
 const SECRET_PLURALS = /(?:tokens|secrets|passwords|privatekeys|cookies)$/
 
 function isSecretName(name: string, value: unknown): boolean {
@@ -37,7 +37,7 @@ function isSecretName(name: string, value: unknown): boolean {
   return SECRET_PLURALS.test(plain) && typeof value !== 'number'
 }
 
-/** Runs over the finished line, where the line breaks of a key are the two characters `\n`. */
+/** Applied to the finished line, in which line breaks of a key are the two characters `\n`. */
 const VALUES: readonly [RegExp, string][] = [
   [
     /-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?!-----END )(?:[^"\\]|\\.))*(?:-----END [A-Z0-9 ]*-----)?/gs,
@@ -49,7 +49,7 @@ const VALUES: readonly [RegExp, string][] = [
   [/\b(gh[a-z]_|github_pat_)[A-Za-z0-9_]{16,}/g, `$1${HIDDEN}`],
   // The text of a master key.
   [/\b\d{1,9}:[0-9a-f]{64}\b/gi, HIDDEN],
-  // Up to the last "@" of the word, since a password that was pasted unencoded may hold any character.
+  // Up to the last "@" of the word, because an unencoded password may contain any character.
   [/(:\/\/[^\s:/?#@"\\]{0,256}:)(?:[^\s"\\]|\\[^nrt]){1,1024}@/g, `$1${HIDDEN}@`],
   // RFC 6749 form bodies and connection strings.
   [
@@ -72,7 +72,7 @@ export function escapeControls(text: string): string {
   )
 }
 
-/** A copy that is plain, bounded JSON, without the values of secret fields. Never throws. */
+/** Copies a value into plain, bounded JSON without the values of secret fields. Never throws. */
 export function cleanValue(value: unknown): unknown {
   return clean(value, 0, new Set())
 }
@@ -80,7 +80,7 @@ export function cleanValue(value: unknown): unknown {
 function clean(value: unknown, depth: number, above: Set<object>): unknown {
   switch (typeof value) {
     case 'string':
-      // Filtered before it is cut: half of a secret is not recognised any more.
+      // Filter before truncating: half of a secret would not be recognized.
       return cut(hideValues(value))
     case 'number':
     case 'boolean':

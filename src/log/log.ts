@@ -8,9 +8,9 @@ export interface Log {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
-  /** A log whose every line carries these fields. */
+  /** Returns a log that adds these fields to every line. */
   child(fields: object): Log
-  /** Returns when everything is handed to the system. */
+  /** Returns after all lines are handed to the operating system. */
   flush(): void
 }
 
@@ -23,15 +23,15 @@ export interface Destination {
 export interface LoggerOptions {
   readonly level: LogLevel | 'silent'
   readonly format: 'json' | 'pretty'
-  /** Standard output where absent. */
+  /** Standard output if absent. */
   readonly destination?: Destination
   /** The variable NO_COLOR is set: no colours, even on a terminal. */
   readonly noColor?: boolean
 }
 
 /**
- * Lines of JSON, or for people. Secrets are hidden by the name of their field at any depth, and once more by
- * their look in the finished line, which also covers message text.
+ * Writes lines of JSON or lines for people. Hides secrets by the name of their field at any depth, and by their form in
+ * the finished line, which includes the message.
  */
 export function createLogger(options: LoggerOptions): Log {
   const target = options.destination ?? openDestination({ dest: 1, sync: true })
@@ -46,7 +46,7 @@ export function createLogger(options: LoggerOptions): Log {
       level: options.level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      // Errors are plain by then; pino's own would fold their causes into text.
+      // Errors are plain objects here; pino's own serializer would fold their causes into text.
       serializers: { err: (value: unknown) => value },
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: finish },
@@ -72,7 +72,7 @@ function wrap(logger: pino.Logger, flush: () => void): Log {
 
 const TAKEN = new Set(['level', 'time', 'msg'])
 
-/** An error in place of the fields is put under `err`; names of pino's own are kept free. */
+/** An error instead of fields becomes `err`; fields with names of pino's own get a `_`. */
 function cleanFields(fields: object): Record<string, unknown> {
   const clean = cleanValue(fields instanceof Error ? { err: fields } : fields)
   if (typeof clean !== 'object' || clean === null) return { value: clean }
@@ -97,7 +97,7 @@ function prettyLine(line: string, colour: boolean): string {
   return `${parts.join(' ')}\n`
 }
 
-/** As JSON writes it, without the quotes: what was escaped stays escaped. */
+/** The JSON form without its quotes: escapes stay escaped. */
 function plain(text: string): string {
   return escapeControls(JSON.stringify(text).slice(1, -1)).replaceAll('\\"', '"')
 }

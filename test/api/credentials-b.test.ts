@@ -48,7 +48,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
       const reply = await agent.client.post(path, body)
       expect([reply.status, reply.body.error.message]).toEqual([
         400,
-        'The query has an unknown field; it takes none.',
+        'The query has an unknown field; it has none.',
       ])
     }
     expect((await agent.client.get('/v1/active?limit=1000')).body).toHaveLength(before)
@@ -60,7 +60,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect(reply.status).toBe(400)
     expect(reply.body.error).toMatchObject({
       code: 'invalid_request',
-      message: 'The audience asked for is not one of this backend.',
+      message: 'The requested audience is not one of this backend.',
     })
     const denied = () =>
       app.admin('GET', '/v1/admin/audit?action=credential.issue_failed&backend=orders&limit=1')

@@ -17,7 +17,7 @@ test('explains which policy decides, which scopes it gives and for how long', as
   expect((await explain('name=ci-1')).body).toEqual({
     name: 'ci-1',
     decision: 'wait',
-    reason: 'The policy "ci" denies a scope that this would give.',
+    reason: 'The policy "ci" denies a scope that the request would grant.',
     policy: 'ci',
     scopes: ['demo:*'],
     expires_in: null,

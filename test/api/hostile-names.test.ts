@@ -293,7 +293,7 @@ describe('a query', () => {
 })
 
 test('none of this caused an unexpected error or polluted a prototype', () => {
-  expect(app.logged()).not.toContain('unforeseen error')
+  expect(app.logged()).not.toContain('unexpected error')
   expect(Reflect.get({}, 'admin')).toBeUndefined()
   expect(app.core.store.trouble()).toBeUndefined()
 })

@@ -44,10 +44,10 @@ test('a second start on the same port leaves the admin token of the first', asyn
 
 test.each([
   ['none', 'server.key', 'tls_cert_file: %/none cannot be read (ENOENT)'],
-  ['junk', 'server.key', 'tls_cert_file: %/junk holds no certificate in PEM form'],
-  ['server.key', 'server.pem', 'tls_cert_file: %/server.key holds no certificate'],
+  ['junk', 'server.key', 'tls_cert_file: %/junk contains no certificate in PEM form'],
+  ['server.key', 'server.pem', 'tls_cert_file: %/server.key contains no certificate'],
   ['server.pem', 'none', 'tls_key_file: %/none cannot be read (ENOENT)'],
-  ['server.pem', 'junk', 'tls_key_file: %/junk holds no private key'],
+  ['server.pem', 'junk', 'tls_key_file: %/junk contains no unencrypted private key'],
   [
     'server.pem',
     'client.key',

@@ -103,7 +103,7 @@ test('a connection that says nothing does not hold the end back', async () => {
 test('only what a killed server left behind is removed', async () => {
   const file = join(directory, 'precious')
   await writeFile(file, 'precious')
-  await expect(startApp({ argv: { unixSocket: file } })).rejects.toThrow('exists and is no socket')
+  await expect(startApp({ argv: { unixSocket: file } })).rejects.toThrow('exists and is not a socket')
   expect(await readFile(file, 'utf8')).toBe('precious')
 
   await expect(startApp({ argv: { unixSocket: socketPath } })).rejects.toThrow('is in use')

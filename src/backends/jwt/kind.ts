@@ -17,23 +17,21 @@ const config = Type.Object(
   {
     audience: Type.Union(
       [Type.String(audienceText), Type.Array(Type.String(audienceText), { minItems: 1, maxItems: 32 })],
-      { description: 'The resource server, or servers, that the tokens are for.' },
+      { description: 'The resource server or servers for which the tokens are.' },
     ),
     algorithm: Type.Union([Type.Literal('ES256'), Type.Literal('EdDSA'), Type.Literal('RS256')], {
       default: 'ES256',
       description: 'Signature algorithm: ES256, EdDSA or RS256.',
     }),
     claims: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'Fixed claims that every token carries.' }),
+      Type.Record(Type.String(), Type.Unknown(), { description: 'Fixed claims of every token.' }),
     ),
     subject: Type.Union([Type.Literal('agent_id'), Type.Literal('agent_name')], {
       default: 'agent_id',
-      description: 'What `sub` is: agent_id, or agent_name (a deleted name may be given again).',
+      description: 'Value of `sub`: agent_id, or agent_name (the name of a deleted agent can be reused).',
     }),
     signing_key: Type.Optional(
-      Type.String(
-        secretField({ maxLength: 8192, description: 'Private key as JWK; made when it is left out.' }),
-      ),
+      Type.String(secretField({ maxLength: 8192, description: 'Private key as JWK; generated if absent.' })),
     ),
   },
   { additionalProperties: false },
@@ -45,7 +43,7 @@ const params = Type.Object(
     audience: Type.Optional(
       Type.String({
         ...audienceText,
-        description: 'One of the configured audiences; default: as configured.',
+        description: 'One of the configured audiences; all of them if absent.',
       }),
     ),
   },
@@ -53,7 +51,7 @@ const params = Type.Object(
 )
 type Params = Static<typeof params>
 
-/** Claims that are ours to set. */
+/** Claims that Mayfly sets. */
 const OURS = new Set(
   'iss sub aud exp iat nbf jti scope client_id agent_id agent_name scopes __proto__'.split(' '),
 )
@@ -97,12 +95,15 @@ async function openJwt(settings: Config, host: Host): Promise<Backend<Params>> {
     async issue(request): Promise<Issued> {
       const exp = Math.floor(request.expiresAt / 1000)
       if (exp * 1000 <= request.issuedAt) {
-        throw new BackendError('unsupported', 'The agent ends within the second, and a JWT cannot say so.')
+        throw new BackendError(
+          'unsupported',
+          'The agent expires within a second, which a JWT cannot express.',
+        )
       }
       const secret = await signer.sign(
         startOf(request.params.audience) + varyingClaims(settings, request, exp),
       )
-      // `exp` counts whole seconds: rounded down, so that it never outlives what was asked.
+      // `exp` is whole seconds, rounded down, so that the token never outlives the request.
       return exp * 1000 === request.expiresAt
         ? { secret, facts }
         : { secret, facts, upstreamExpiresAt: exp * 1000 }
@@ -112,19 +113,19 @@ async function openJwt(settings: Config, host: Host): Promise<Backend<Params>> {
   }
 }
 
-/** Throws `BackendError` (`misconfigured`) for a claim that is ours, or for too many. */
+/** Throws `BackendError` (`misconfigured`) for a claim that Mayfly sets, or for too many claims. */
 function requireOwnClaims(settings: Config): void {
   const claims = settings.claims ?? {}
   const taken = Object.keys(claims).find((claim) => OURS.has(claim))
   if (taken !== undefined) {
-    throw new BackendError('misconfigured', `"claims" holds "${taken}", which Mayfly sets itself.`)
+    throw new BackendError('misconfigured', `"claims" contains "${taken}", which Mayfly sets itself.`)
   }
   if (Buffer.byteLength(JSON.stringify(claims)) > MAX_CLAIMS_BYTES) {
     throw new BackendError('misconfigured', `"claims" is longer than ${MAX_CLAIMS_BYTES} bytes.`)
   }
 }
 
-/** The constant part of the payload, up to and with its last comma, per audience. Made once. */
+/** The constant part of the payload up to its last comma, prepared once per audience. */
 function payloadStarts(settings: Config, issuer: string): (asked: string | undefined) => string {
   const startWith = (aud: string | readonly string[]) =>
     `${JSON.stringify({ ...settings.claims, iss: issuer, aud }).slice(0, -1)},`
@@ -134,7 +135,7 @@ function payloadStarts(settings: Config, issuer: string): (asked: string | undef
   return (asked) => {
     const start = asked === undefined ? whole : single.get(asked)
     if (start === undefined) {
-      throw new BackendError('unsupported', 'The audience asked for is not one of this backend.')
+      throw new BackendError('unsupported', 'The requested audience is not one of this backend.')
     }
     return start
   }

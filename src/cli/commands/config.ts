@@ -12,22 +12,22 @@ interface Options {
 
 export const show = defineVerb<Options, [flags: readonly string[] | undefined]>({
   description:
-    'Shows the settings of this command that are in force, and with --origin where each comes from. With --server-config the settings that a server would have with this file, these variables and these flags. Secrets read [redacted].',
+    'Shows the effective settings of this command, and with --origin the source of each. With --server-config it shows the settings of a server with this file, these variables and these flags. Secrets appear as [redacted].',
   arguments: [
     { name: '[flags...]', description: 'with --server-config: flags of `mayfly server`, after --' },
   ],
   options: [
-    { flags: '--origin', description: 'say where each comes from: flag, environment, file or default' },
+    { flags: '--origin', description: 'show the source of each setting: flag, environment, file or default' },
     {
       flags: '--server-config [file]',
-      description: 'of the server, with this configuration file [env: MAYFLY_CONFIG]',
+      description: 'show server settings, with this configuration file [env: MAYFLY_CONFIG]',
     },
   ],
   examples: [
     { command: 'mayfly config show --origin', about: 'which server, which login, and why' },
     {
       command: 'mayfly config show --origin --server-config /etc/mayfly.yaml',
-      about: 'of the server, before it is started',
+      about: 'the settings of a server, before you start it',
     },
     {
       command: 'mayfly config show --server-config -- --listen 0.0.0.0:8620',
@@ -52,7 +52,7 @@ export const show = defineVerb<Options, [flags: readonly string[] | undefined]>(
   },
 })
 
-/** Undefined after telling every fault. */
+/** Reports every fault; undefined if there are any. */
 async function serverSettings(
   context: Context,
   file: string | true | undefined,

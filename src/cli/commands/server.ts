@@ -6,7 +6,7 @@ import type { Flags } from '../../config/sources.ts'
 import { keepRunning } from '../frame/keep-running.ts'
 import { defineVerb, type OptionSpec } from '../frame/verb.ts'
 
-/** The flags of `mayfly server`: one per field that has one, described by the schema. */
+/** The flags of `mayfly server`, one for each setting that has a flag. */
 function serverOptions(): OptionSpec[] {
   const file = {
     flags: `--${CONFIG_FLAG} <file>`,
@@ -25,13 +25,13 @@ function optionOf(field: Field, flag: string): OptionSpec {
 
 export const verb = defineVerb<Flags>({
   description:
-    'Runs the server. Each setting is taken from its flag, else its environment variable, else the file, else its default.',
+    'Runs the server. A setting comes from its flag, or else its environment variable, the configuration file, or its default.',
   examples: [
     {
       command: 'mayfly server --quickstart',
-      about: 'try it: data in ./mayfly-data, a backend and an agent made',
+      about: 'try it: creates a backend and an agent, with data in ./mayfly-data',
     },
-    { command: 'mayfly server --config /etc/mayfly.yaml', about: 'run it with its configuration file' },
+    { command: 'mayfly server --config /etc/mayfly.yaml', about: 'run it with a configuration file' },
   ],
   globals: false,
   ownSignals: true,
@@ -41,7 +41,7 @@ export const verb = defineVerb<Flags>({
 
 /** Returns the exit code. */
 async function runServer(flags: Flags): Promise<number> {
-  // Whatever is made from here on (database, socket, keys) is for this user alone.
+  // All files that the server creates (database, socket, keys) are for this user alone.
   process.umask(0o077)
   try {
     const loaded = await loadConfig({ argv: flags, env: process.env, readFile })

@@ -14,9 +14,9 @@ export interface KeepRunningOptions {
 }
 
 /**
- * Starts, waits for SIGTERM or SIGINT, and closes. The exit code is 0 after an orderly close and 1 when closing
- * failed or took longer than `shutdownTimeoutMs`; a second signal ends the process at once with 128 + its number.
- * A signal during the start waits for it. Throws what `start` throws.
+ * Starts, waits for SIGTERM or SIGINT, and closes. The exit code is 0 after an orderly close, and 1 if closing failed
+ * or took longer than `shutdownTimeoutMs`; a second signal ends the process at once with 128 + its number. A signal
+ * during the start takes effect after it. Rethrows errors of `start`.
  */
 export async function keepRunning(options: KeepRunningOptions): Promise<number> {
   const { log, exit } = options
@@ -31,7 +31,7 @@ export async function keepRunning(options: KeepRunningOptions): Promise<number> 
     }
     asked = true
     force = setTimeout(() => {
-      log.error({ timeout_ms: options.shutdownTimeoutMs }, 'closing took too long; ending now')
+      log.error({ timeout_ms: options.shutdownTimeoutMs }, 'closing took too long; exiting now')
       log.flush()
       exit(1)
     }, options.shutdownTimeoutMs)

@@ -6,7 +6,7 @@ const tags = ['operations']
 
 export interface HealthParts {
   readonly version: string
-  /** Undefined when fit to issue; else why not. */
+  /** Why the server cannot issue; undefined if it can. */
   trouble(): string | undefined
   readonly metrics: { render(): Promise<string>; readonly contentType: string }
 }
@@ -15,12 +15,16 @@ export function healthRoutes(http: Http, parts: HealthParts): void {
   const Health = Type.Object({ status: Type.String(), version: Type.String() })
 
   addRoute(http, 'GET /health', {
-    schema: { summary: 'Is the process alive', tags, response: { 200: Health } },
+    schema: { summary: 'Whether the process is alive', tags, response: { 200: Health } },
     handle: () => ({ status: 'ok', version: parts.version }),
   })
 
   addRoute(http, 'GET /readyz', {
-    schema: { summary: 'Can it issue: is the store fit to be written', tags, response: { 200: Health } },
+    schema: {
+      summary: 'Whether the server can issue: whether the store is writable',
+      tags,
+      response: { 200: Health },
+    },
     handle: async () => {
       const trouble = parts.trouble()
       if (trouble !== undefined)

@@ -2,12 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { nameKey } from '../../domain/agent.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
 
-/** The limit of a listing where the caller gave none. */
+/** The requested limit of a listing, or the default. */
 export function pageLimit(limit: number | undefined): number {
   return limit ?? DEFAULT_PAGE
 }
 
-/** The first page of what comes after the cursor; one item more than fits says that there is another. */
+/** The first page of the items after the cursor; one item too many means that there is another page. */
 export function firstPage<T>(
   call: { reply: FastifyReply; request: FastifyRequest },
   rest: readonly T[],
@@ -20,7 +20,7 @@ export function firstPage<T>(
   return page
 }
 
-/** By name, without regard to case: whether it comes after the cursor. */
+/** Whether a name comes after the cursor, ignoring case. */
 export function isAfter(name: string, cursor: string | undefined): boolean {
   return cursor === undefined || nameKey(name) > nameKey(cursor)
 }
@@ -35,7 +35,7 @@ export function sortedAfter<T>(
     .sort((a, b) => (nameKey(keyOf(a)) < nameKey(keyOf(b)) ? -1 : 1))
 }
 
-/** Names the next page in `Link` (RFC 8288 §3), keeping the other parameters of the query. */
+/** Adds the next page as `Link` (RFC 8288 §3), with the other query parameters unchanged. */
 export function linkNext(reply: FastifyReply, request: FastifyRequest, cursor: string | undefined): void {
   if (cursor === undefined) return
   const url = new URL(request.raw.url ?? '/', 'http://localhost')

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A page that draws `/openapi.json`: no framework, nothing from elsewhere, its script and style pinned by hash. */
+/** A page that renders `/openapi.json`: no framework, no external resources, script and style pinned by hash. */
 export function docsPage(): { html: string; contentSecurityPolicy: string } {
   const html = `<!doctype html>
 <html lang="en">

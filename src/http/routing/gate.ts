@@ -17,7 +17,7 @@ declare module 'fastify' {
     caller: Caller | undefined
     /** See `originOf`, which reads it once. */
     origin: Origin | undefined
-    /** Whether the body was here, too, when the caller was admitted. */
+    /** Whether the body had arrived when the caller was admitted. */
     admittedWhole: boolean
   }
 }
@@ -25,7 +25,7 @@ declare module 'fastify' {
 export interface GateParts {
   readonly core: Core
   readonly localHost: (request: IncomingMessage) => LocalVerdict | Promise<LocalVerdict>
-  /** Whether our own unix socket accepted it: known from the listener, never guessed from a missing address. */
+  /** Whether our own unix socket accepted the connection; the listener knows, a missing address proves nothing. */
   readonly isUnixSocket: (socket: object) => boolean
   /** Hex of 256 bits, from the file `admin.token`; new at each start. */
   readonly adminToken: string
@@ -35,11 +35,11 @@ export type GateHook = (request: FastifyRequest, reply: FastifyReply, done: Hook
 
 /** The hooks of one rule. */
 export interface RuleGate {
-  /** Runs before the body is read, and at once where the caller is known. */
+  /** Runs before the body is read; synchronously if the caller is cached. */
   readonly before: GateHook
   /**
-   * Runs when it has been read. A body may come ten seconds after its headers: who was ended meanwhile, or whose
-   * token was, does nothing any more.
+   * Runs after the body is read. A body may arrive ten seconds after its headers; an agent or token that ended
+   * meanwhile is refused.
    */
   readonly after: GateHook
 }
@@ -75,7 +75,7 @@ function admit(core: Core, rule: RouteRule, caller: Caller, request: FastifyRequ
   request.admittedWhole = request.raw.complete
 }
 
-/** Asks again only where the body came later, and something has changed since: nearly never. */
+/** Authenticates again only if the body came later and the generation has risen since, which is rare. */
 function admitAgain(
   core: Core,
   before: GateHook,
@@ -94,11 +94,11 @@ function admitAgain(
   }
   const generation = core.store.generation()
   if (typeof generation === 'number') compare(generation)
-  // When the store cannot be asked, the gate says so in the right words.
+  // If the store cannot be read, `before` answers with the right error.
   else generation.then(compare, () => before(request, reply, done))
 }
 
-/** The local host, the admin token or the unix socket; undefined when it is none of them. */
+/** The caller by local host, admin token or unix socket; undefined for any other. */
 function localCaller(
   parts: GateParts,
   rule: RouteRule,
@@ -121,7 +121,7 @@ async function askLocalHost(parts: GateParts, rule: RouteRule, request: FastifyR
   return enter(parts, rule, 'loopback', request)
 }
 
-/** Each use is recorded before it has an effect (decisions §2.3, §7.1). */
+/** Records each use before it takes effect (decisions.md §2.3, §7.1). */
 async function enter(
   parts: GateParts,
   rule: RouteRule,

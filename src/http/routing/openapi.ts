@@ -5,7 +5,7 @@ import { OPTIONAL_BODY_MARK } from '../server/validation.ts'
 import { docsPage } from './docs-page.ts'
 import { addRoute, type Http } from './route.ts'
 
-/** Must be registered before the routes: it collects their schemas as they come. */
+/** Register before the routes: the plugin collects their schemas as they are added. */
 export async function installOpenApi(server: HttpServer, version: string): Promise<void> {
   await server.register(swagger, {
     openapi: {
@@ -54,7 +54,7 @@ export function openApiDocument(server: HttpServer): Document {
   }
 }
 
-/** What the plugin cannot know: some bodies are optional, and errors are JSON whatever media type the route produces. */
+/** Corrects facts that the plugin cannot know: some bodies are optional, and errors are always JSON. */
 function correct(operation: Operation, errors: Record<string, object>): Operation {
   const { requestBody, responses = {} } = operation
   const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema)

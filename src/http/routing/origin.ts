@@ -3,7 +3,7 @@ import type { Origin } from '../../core/caller.ts'
 
 const CONTROLS = /\p{Cc}/gu
 
-/** As it goes into the audit: control characters escaped, 256 characters at most. */
+/** The origin for audit entries. The user agent has its control characters escaped and at most 256 characters. */
 export function originOf(request: FastifyRequest): Origin {
   request.origin ??= readOrigin(request)
   return request.origin

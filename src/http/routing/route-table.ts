@@ -1,19 +1,18 @@
 import type { Action } from '../../domain/actions.ts'
 
 /**
- * Who may call what. A route that is registered without an entry here stops the boot, and so does an entry
- * without its route.
- * - `public`: no authentication; what is sent of it is ignored.
- * - `agent`: an agent's token, any scope; core refuses a narrowed one what outlives it (`requireWhole`).
+ * Who may call each route. A route without an entry stops the boot, and so does an entry without a route.
+ * - `public`: no authentication; credentials in the request are ignored.
+ * - `agent`: an agent's token with any scope; core refuses a narrowed token actions that outlive it (`requireWhole`).
  * - `reader`: an agent's token, or the local host.
- * - `admin`: the named scope, or the local host (decisions §2.3).
+ * - `admin`: the named scope, or the local host (decisions.md §2.3).
  */
 export interface RouteRule {
   readonly access: 'public' | 'agent' | 'reader' | 'admin'
   readonly scope?: string
-  /** Whose resources it reaches. */
+  /** Whose resources the route reaches. */
   readonly owner?: 'own' | 'own_or_admin' | 'all'
-  /** Limits of its own, besides those of every request. */
+  /** Limits in addition to those of every request. */
   readonly limits?: string
   readonly audit?: Action
 }

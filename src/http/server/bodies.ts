@@ -8,7 +8,7 @@ type Registrar = Pick<FastifyInstance, 'addContentTypeParser' | 'removeAllConten
 const JSON_MEDIA = 'application/json'
 const FORM_MEDIA = 'application/x-www-form-urlencoded'
 
-/** The media type alone, or with `charset=utf-8`: any other parameter asks for something that is not done. */
+/** Accepts the media type alone or with `charset=utf-8`; no other parameter is supported. */
 function exactType(media: string): (contentType: string | undefined) => boolean {
   const escaped = media.replaceAll('.', '\\.')
   const pattern = new RegExp(`^${escaped}[ \\t]*(?:;[ \\t]*charset=(?:utf-8|"utf-8")[ \\t]*)?$`, 'i')
@@ -20,18 +20,18 @@ function hasBody(request: FastifyRequest): boolean {
   return transfer !== undefined || (length !== undefined && length !== '0')
 }
 
-/** JSON bodies and nothing else. A body of no bytes is no body: `request.body` stays undefined. */
+/** Accepts only JSON bodies. An empty body counts as absent: `request.body` stays undefined. */
 export function installJsonBodies(server: Registrar): void {
   installBodies(server, JSON_MEDIA, (body) => {
     const value = parseStrictJson(body)
-    // `null` is how the framework shows an absent body to a schema; sent, it is not one.
+    // The framework passes an absent body to the schema as `null`, so a `null` that was sent must not pass.
     if (value === null) throw invalid('The body is null.')
     return value
   })
 }
 
 /**
- * For an encapsulated plugin whose routes take forms instead of JSON:
+ * For an encapsulated plugin whose routes accept forms instead of JSON:
  * `server.register((scope, _options, done) => { installFormBodies(scope); scope.post(…); done() })`.
  */
 export function installFormBodies(scope: Registrar): void {
@@ -51,7 +51,7 @@ function installBodies(server: Registrar, media: string, parse: (body: Buffer) =
     } catch (error) {
       return done(error as Error, undefined)
     }
-    // Outside the try: what a handler throws is not a fault of the body.
+    // Outside the try: an error of the handler is not a fault of the body.
     done(null, value)
   })
   server.addContentTypeParser('*', (request, _payload, done) => {

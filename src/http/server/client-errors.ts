@@ -4,7 +4,7 @@ import { MAX_URL_BYTES } from '../../domain/limits.ts'
 import { PROBLEMS, type ProblemCode } from '../../domain/problems.ts'
 import { errorBody, type HttpLog, JSON_TYPE } from './errors.ts'
 
-/** What Node's parser reports; `rawPacket` is the piece of input at which it stopped. */
+/** An error of Node's parser; `rawPacket` is the input at which it stopped. */
 interface ParserError extends Error {
   code?: string | undefined
   rawPacket?: unknown
@@ -22,10 +22,10 @@ function answerFor(error: ParserError): Answer {
       return { status: 408, code: 'invalid_request', message: 'The request did not arrive in time.' }
     case 'HPE_HEADER_OVERFLOW': {
       const code = startsWithLongLine(error.rawPacket) ? 'uri_too_long' : 'headers_too_large'
-      return { code, ...PROBLEMS[code] }
+      return { code, status: PROBLEMS[code].status, message: PROBLEMS[code].message }
     }
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return { code: 'payload_too_large', ...PROBLEMS.payload_too_large }
+      return { code: 'payload_too_large', status: 413, message: PROBLEMS.payload_too_large.message }
     default:
       return { status: 400, code: 'invalid_request', message: 'This is not a valid HTTP/1.1 request.' }
   }
@@ -50,8 +50,8 @@ function writeAnswer(socket: Socket, answer: Answer, requestId: string): void {
 }
 
 /**
- * Answers what never became a request, and closes. A reply that is still being worked on (an earlier request of
- * the same connection) is let through first: an answer in front of it would be taken for its own.
+ * Answers input that never became a request, and closes. A pending reply to an earlier request of the connection goes
+ * first: the client would take our answer for that reply.
  */
 export function createClientErrorHandler(options: {
   log: HttpLog
@@ -65,7 +65,7 @@ export function createClientErrorHandler(options: {
       socket.destroy()
       return
     }
-    // Node keeps the reply in progress here and looks at it in its own handler; there is no public name for it.
+    // Node keeps the reply in progress here and uses it in its own handler; it has no public name.
     const reply = Reflect.get(socket, '_httpMessage') as ServerResponse | null | undefined
     if (reply?.req.complete === true) {
       reply.once('close', () => socket.destroySoon())
@@ -77,7 +77,7 @@ export function createClientErrorHandler(options: {
     }
     const requestId = options.newRequestId()
     const answer = answerFor(error)
-    options.log.debug({ request_id: requestId, code: error.code, status: answer.status }, 'not a request')
+    options.log.debug({ request_id: requestId, code: error.code, status: answer.status }, 'malformed request')
     writeAnswer(socket, answer, requestId)
   }
 }

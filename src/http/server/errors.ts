@@ -14,7 +14,7 @@ export interface HttpLog {
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Seconds of `Retry-After` where a 429 or 503 names none. */
+/** `Retry-After` in seconds of a 429 or 503 that names none. */
 const DEFAULT_RETRY_AFTER = 1
 
 /** The body of every error outside `/oauth/`, as JSON text. */
@@ -36,7 +36,7 @@ function isOAuth(request: FastifyRequest): boolean {
   return path.startsWith('/oauth/')
 }
 
-/** Answers with a problem in the shape of the path, and with the standard headers, whatever was set before. */
+/** Sends a problem in the shape of its path, and replaces headers that were set before by the standard ones. */
 export function sendProblem(reply: FastifyReply, problem: Problem | OAuthProblem): FastifyReply {
   const { request } = reply
   const oauth = problem instanceof OAuthProblem || isOAuth(request)
@@ -54,47 +54,47 @@ export function sendProblem(reply: FastifyReply, problem: Problem | OAuthProblem
   if (shown.status === 429 || shown.status === 503 || shown.retryAfterSeconds !== undefined) {
     reply.header('retry-after', String(shown.retryAfterSeconds ?? DEFAULT_RETRY_AFTER))
   }
-  // Already text: no response schema of the route is asked, none can drop a field.
+  // The body is text, so no response schema can drop a field.
   return reply.send(shown instanceof OAuthProblem ? oauthErrorBody(shown) : errorBody(shown, request.id))
 }
 
-/** What the framework throws for faults of the caller. Any other error is ours. */
+/** Errors of the framework that the caller caused. Any other error is a bug of ours. */
 const FRAMEWORK: Readonly<Record<string, { code: ProblemCode; message?: string }>> = {
   FST_ERR_VALIDATION: { code: 'invalid_request' },
-  FST_ERR_BAD_URL: { code: 'invalid_request', message: 'The address is not validly encoded.' },
+  FST_ERR_BAD_URL: { code: 'invalid_request', message: 'The address has an invalid percent-encoding.' },
   FST_ERR_MAX_PARAM_LENGTH: { code: 'uri_too_long', message: 'A part of the path is too long.' },
   FST_ERR_NOT_FOUND: { code: 'not_found' },
   FST_ERR_CTP_BODY_TOO_LARGE: { code: 'payload_too_large' },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: { code: 'unsupported_media_type' },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     code: 'invalid_request',
-    message: 'The body is not as long as Content-Length says.',
+    message: 'The length of the body differs from Content-Length.',
   },
   FST_ERR_CTP_EMPTY_JSON_BODY: { code: 'invalid_request', message: 'The body is empty.' },
   FST_ERR_CTP_INVALID_JSON_BODY: { code: 'invalid_request', message: 'The body is not valid JSON.' },
   FST_ERR_ROUTE_MISSING_CONTENT_TYPE: { code: 'unsupported_media_type' },
 }
 
-/** The problem to answer with, and whether it was foreseen. */
+/** The problem to answer with, and whether it was expected. */
 function toProblem(
   error: unknown,
   request: FastifyRequest,
-): { problem: Problem | OAuthProblem; foreseen: boolean } {
-  if (error instanceof Problem || error instanceof OAuthProblem) return { problem: error, foreseen: true }
+): { problem: Problem | OAuthProblem; expected: boolean } {
+  if (error instanceof Problem || error instanceof OAuthProblem) return { problem: error, expected: true }
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined
   const known = typeof code === 'string' && Object.hasOwn(FRAMEWORK, code) ? FRAMEWORK[code] : undefined
   if (known !== undefined) {
     const options = known.message === undefined ? {} : { message: known.message }
-    return { problem: new Problem(known.code, options), foreseen: true }
+    return { problem: new Problem(known.code, options), expected: true }
   }
-  // The connection broke while the body was being read: nobody hears the answer.
+  // The connection broke while the body was being read: nobody receives the answer.
   if (request.raw.destroyed && !request.raw.complete) {
     return {
-      problem: new Problem('invalid_request', { message: 'The body was not received whole.' }),
-      foreseen: true,
+      problem: new Problem('invalid_request', { message: 'The body arrived incomplete.' }),
+      expected: true,
     }
   }
-  return { problem: new Problem('internal_error', { cause: error }), foreseen: false }
+  return { problem: new Problem('internal_error', { cause: error }), expected: false }
 }
 
 function answerError(
@@ -103,10 +103,10 @@ function answerError(
   reply: FastifyReply,
   log: HttpLog,
 ): FastifyReply {
-  const { problem, foreseen } = toProblem(error, request)
+  const { problem, expected } = toProblem(error, request)
   const where = { request_id: request.id, method: request.method, route: request.routeOptions.url }
-  if (!foreseen) {
-    log.error({ ...where, err: error }, 'unforeseen error')
+  if (!expected) {
+    log.error({ ...where, err: error }, 'unexpected error')
   } else if (problem instanceof Problem && problem.status >= 500) {
     log.warn({ ...where, code: problem.code, detail: problem.detail, err: problem }, 'request failed')
   } else if (problem instanceof Problem && problem.detail !== undefined) {
@@ -120,7 +120,7 @@ function allowedMethods(server: FastifyInstance, url: string): string[] {
   return server.supportedMethods.filter((method) => server.findRoute({ method, url }) !== null)
 }
 
-/** 405 with `Allow` where the path is known under another method, else 404. */
+/** 405 with `Allow` if the path exists under another method, otherwise 404. */
 export function sendNotFound(
   server: FastifyInstance,
   request: FastifyRequest,
@@ -132,7 +132,7 @@ export function sendNotFound(
   return sendProblem(reply, new Problem('method_not_allowed'))
 }
 
-/** For the framework's own option: errors before any route or hook is known (a bad address, mostly). */
+/** Handles errors that occur before routing, mostly bad addresses. */
 export function createFrameworkErrorHandler(
   log: HttpLog,
 ): (error: unknown, request: FastifyRequest, reply: FastifyReply) => void {
@@ -141,7 +141,7 @@ export function createFrameworkErrorHandler(
   }
 }
 
-/** Makes every error of routes, hooks, schemas and the router take our one shape. */
+/** Gives every error of routes, hooks, schemas and the router our one shape. */
 export function installErrorHandlers(server: FastifyInstance, options: { log: HttpLog }): void {
   server.setErrorHandler((error, request, reply) => {
     answerError(error, request, reply, options.log)
@@ -151,7 +151,7 @@ export function installErrorHandlers(server: FastifyInstance, options: { log: Ht
   })
   server.setSchemaErrorFormatter((errors, part) => {
     const problem = describeErrors(errors as ErrorObject[], part)
-    // Fastify hangs the list on the error; with `verbose` it holds what the caller sent.
+    // Fastify attaches the list to the error; with `verbose` it contains the caller's input.
     errors.length = 0
     return problem
   })

@@ -1,27 +1,27 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** `misdirected`: everything speaks for a local process but the name that it thinks we have (421). */
+/** `misdirected`: a local process in every respect, except that its `Host` is not ours (421). */
 export type LocalVerdict = 'local' | 'not_local' | 'misdirected'
 
 export interface LocalHostOptions {
   mode: 'auto' | 'off'
-  /** The port that we listen on; asked for each request, because it is known only after `listen`. */
+  /** The port that we listen on; a function, because it is known only after `listen`. */
   port(): number
   issuerIsLoopback: boolean
-  /** Whether proxies are trusted: then nothing that arrives is known to be local. */
+  /** With trusted proxies no request is known to be local. */
   trustedProxies: boolean
   platform: NodeJS.Platform
-  /** See `readPeerUid`; asked on Linux only. */
+  /** See `readPeerUid`; used on Linux only. */
   peerUid(socket: Socket): number | undefined | Promise<number | undefined>
   serverUid: number
   tls: boolean
 }
 
 /**
- * The rule by which `/v1/admin/*` is open without credentials to a process of root or of our own user on this
- * host, and to nobody else. Every condition must hold. A request that a proxy has marked, or that carries
- * `Authorization`, is `not_local` whatever its `Host`: it may be meant for a public name.
+ * Decides whether a request may use `/v1/admin/*` without credentials: only a process of root or of our own user on
+ * this host may. Every condition must hold. A request that a proxy marked or that carries `Authorization` is
+ * `not_local` with any `Host`: it may be meant for a public name.
  */
 export function createLocalHostRule(
   options: LocalHostOptions,
@@ -34,7 +34,7 @@ export function createLocalHostRule(
     if (off || headers.authorization !== undefined) return 'not_local'
     if (!isLoopback(socket.remoteAddress) || !isLoopback(socket.localAddress)) return 'not_local'
     if (forwardedHeaders(headers)) return 'not_local'
-    // Before the signs of a browser: a page whose name was rebound to 127.0.0.1 is told what is wrong.
+    // Before the browser checks: a page whose name was rebound to 127.0.0.1 gets the exact error.
     if (!isOurHost(headers.host, options.port(), options.tls)) return 'misdirected'
     if (isHttp10(request) || isFromBrowser(headers) || request.url?.startsWith('/') !== true)
       return 'not_local'
@@ -49,7 +49,7 @@ function decideUid(uid: number | undefined, serverUid: number): LocalVerdict {
   return uid === 0 || (uid !== undefined && uid === serverUid) ? 'local' : 'not_local'
 }
 
-/** `127.0.0.0/8`, `::1`, and the first mapped into IPv6. The text comes from the kernel, in one fixed form. */
+/** `127.0.0.0/8`, also mapped into IPv6, and `::1`. The kernel writes the text in one fixed form. */
 export function isLoopback(address: string | undefined): boolean {
   if (address === undefined) return false
   return address === '::1' || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/i.test(address)
@@ -62,7 +62,7 @@ function isOurHost(host: string | undefined, port: number, tls: boolean): boolea
   return named === port
 }
 
-/** Proxies that speak HTTP/1.0 to us, nginx's default among them, are no local clients. */
+/** HTTP/1.0 comes from proxies, by default from nginx, which are not local clients. */
 function isHttp10(request: IncomingMessage): boolean {
   return request.httpVersionMajor < 1 || (request.httpVersionMajor === 1 && request.httpVersionMinor < 1)
 }
@@ -75,7 +75,7 @@ function isFromBrowser(headers: IncomingHttpHeaders): boolean {
 const FORWARDED = new Set(['forwarded', 'x-real-ip', 'via', 'true-client-ip', 'x-client-ip'])
 const FORWARDED_PREFIXES = ['x-forwarded', 'cf-', 'x-envoy-', 'tailscale-']
 
-/** Whether a header says that the request was passed on by something in between. */
+/** Whether a header says that a proxy forwarded the request. */
 export function forwardedHeaders(headers: IncomingHttpHeaders): boolean {
   return Object.keys(headers).some(
     (name) => FORWARDED.has(name) || FORWARDED_PREFIXES.some((prefix) => name.startsWith(prefix)),

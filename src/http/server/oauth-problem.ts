@@ -27,15 +27,15 @@ export function toOAuthProblem(problem: Problem): OAuthProblem {
   })
 }
 
-/** `{"error","error_description"}` as JSON text; the description is cut to the characters of RFC 6749 §5.2. */
+/** `{"error","error_description"}` as JSON text; characters that RFC 6749 §5.2 forbids become `?`. */
 export function oauthErrorBody(problem: OAuthProblem): string {
   const description = problem.message.replaceAll('"', "'").replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')
   return JSON.stringify({ error: problem.code, error_description: description })
 }
 
 /**
- * `WWW-Authenticate` of a 401 under `/oauth/`: RFC 6749 §5.2 asks for the scheme that the client used, and strict
- * clients read any challenge as "use the header instead", so that there is none for credentials in the form.
+ * `WWW-Authenticate` of a 401 under `/oauth/`: the scheme that the client used (RFC 6749 §5.2). Credentials in the form
+ * get no challenge, because strict clients read any challenge as "use the header instead".
  */
 export function oauthChallenge(problem: OAuthProblem, authorization: string | undefined): string | undefined {
   if (authorization === undefined || problem.status !== 401) return undefined

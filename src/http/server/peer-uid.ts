@@ -15,8 +15,8 @@ const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'] as const
 const ESTABLISHED = '01'
 
 /**
- * The uid of the process at the other end of a loopback TCP connection, as the kernel keeps it for that end's
- * socket. Undefined when there is no such socket any more, or when the answer is not beyond doubt. Linux only.
+ * The uid of the process at the other end of a loopback TCP connection, from the kernel's socket tables. Undefined if
+ * the socket is gone or the answer is not certain. Linux only.
  */
 export async function readPeerUid(socket: Ends): Promise<number | undefined> {
   const tables = await Promise.all(TABLES.map((path) => readFile(path, 'latin1').catch(() => '')))
@@ -33,13 +33,13 @@ export function findPeerUid(socket: Ends, tables: readonly string[]): number | u
     .filter(([, local, remote]) => peers.includes(local ?? '') && ours.includes(remote ?? ''))
   if (found.length !== 1) return undefined
   const [, , , state, , , , uid, , inode] = found[0] ?? []
-  // An end that its process has closed is shown with uid 0 and inode 0 until the connection is gone: whoever
-  // sends a request and closes at once would pass for root.
+  // The kernel shows a closed end with uid 0 and inode 0 until the connection is gone: a client that sends a request
+  // and closes at once would pass for root.
   if (state !== ESTABLISHED || inode === undefined || !/^[1-9]\d*$/.test(inode)) return undefined
   return uid !== undefined && /^\d{1,10}$/.test(uid) ? Number(uid) : undefined
 }
 
-/** How the tables may show an end: an IPv4 client has its row in one, an IPv6 socket speaking IPv4 in the other. */
+/** The forms of an end in the tables: IPv4 sockets are in one table, IPv6 sockets that speak IPv4 in the other. */
 function endpoints(address: string | undefined, port: number | undefined): string[] {
   if (address === undefined || port === undefined) return []
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`

@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import { MAX_HEADERS, MAX_URL_BYTES } from '../../domain/limits.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 
-/** RFC 3986 leaves no place for anything but printable ASCII, nor for a fragment in a request (RFC 9112 §3.2). */
+/** Printable ASCII only (RFC 3986), without a fragment (RFC 9112 §3.2). */
 const TARGET = /^[\x21\x22\x24-\x7e]+$/
-/** A name or address with an optional port; a list, a path or user information is none. */
+/** A name or address with an optional port; no list, path or user information. */
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/
 
 /**
- * The rules for a request that Node's parser leaves open. Undefined when all are kept. Runs for every request:
- * no allocation on the way through.
+ * Checks the rules that Node's parser leaves open; undefined if the request obeys all. Runs for every request, so the
+ * good case allocates nothing.
  */
 export function findFault(request: IncomingMessage): Problem | undefined {
   const { rawHeaders } = request
@@ -39,7 +39,7 @@ function findHeaderFault(request: IncomingMessage, rawHeaders: readonly string[]
         break
       case 6:
         if (name.toLowerCase() === 'expect' && value.toLowerCase() !== '100-continue') {
-          return invalid('The only expectation that is understood is "100-continue".')
+          return invalid('The only supported expectation is "100-continue".')
         }
         break
       case 12:
@@ -79,12 +79,13 @@ function findFramingFault(
     if (request.httpVersionMinor > 0) return invalid('The Host header is missing.')
   } else if (!HOST.test(host)) return invalid('The Host header is not valid.')
   if (transfer !== undefined) {
-    // RFC 9112 §6.1: unknown to HTTP/1.0, hence the work of a faulty sender.
-    if (request.httpVersionMinor === 0) return invalid('HTTP/1.0 knows no Transfer-Encoding.')
-    if (transfer.toLowerCase() !== 'chunked') return invalid('The only Transfer-Encoding is "chunked".')
+    // RFC 9112 §6.1: HTTP/1.0 does not define it, so the sender is faulty.
+    if (request.httpVersionMinor === 0) return invalid('HTTP/1.0 does not support Transfer-Encoding.')
+    if (transfer.toLowerCase() !== 'chunked')
+      return invalid('The only supported Transfer-Encoding is "chunked".')
   }
   if (hasBody && (request.method === 'GET' || request.method === 'HEAD' || request.method === 'TRACE')) {
-    return invalid('A request of this method has no body.')
+    return invalid('A request with this method must not have a body.')
   }
   return undefined
 }
@@ -92,7 +93,7 @@ function findFramingFault(
 function findTargetFault(request: IncomingMessage): Problem | undefined {
   const url = request.url ?? ''
   if (url.length > MAX_URL_BYTES) return new Problem('uri_too_long')
-  if (!TARGET.test(url)) return invalid('The address holds characters that must be percent-encoded.')
+  if (!TARGET.test(url)) return invalid('The address contains characters that must be percent-encoded.')
   if (url.charCodeAt(0) !== 0x2f && !isOwnAbsoluteForm(url, request.headers.host)) {
     return invalid('The address must begin with "/", or with the host of the Host header.')
   }
@@ -100,7 +101,7 @@ function findTargetFault(request: IncomingMessage): Problem | undefined {
   return undefined
 }
 
-/** RFC 9112 §3.2.2 has servers accept the absolute form; one that differs from `Host` is a trick. */
+/** Servers must accept the absolute form (RFC 9112 §3.2.2); one that differs from `Host` is an attack. */
 function isOwnAbsoluteForm(url: string, host: string | undefined): boolean {
   const match = /^https?:\/\/([^/?]+)\//i.exec(url)
   return match?.[1] !== undefined && match[1].toLowerCase() === host?.toLowerCase()
@@ -108,8 +109,8 @@ function isOwnAbsoluteForm(url: string, host: string | undefined): boolean {
 
 function findEncodingFault(url: string): Problem | undefined {
   try {
-    // Throws on a bad escape and on bytes that are not UTF-8; the router lets both through in the query.
+    // Throws on a bad escape and on bytes that are not UTF-8; the router accepts both in the query.
     if (!decodeURIComponent(url).includes('\0')) return undefined
   } catch {}
-  return invalid('The address is not validly encoded.')
+  return invalid('The address has an invalid percent-encoding.')
 }

@@ -99,10 +99,10 @@ describe('schemas', () => {
     [{ n: '1' }, '"n" in the body must be integer.'],
     [{ n: true }, '"n" in the body must be integer.'],
     [{ n: -1 }, '"n" in the body must be >= 0.'],
-    [{ secret_x: 1 }, 'The body has an unknown field; it takes n, tags, kind, metadata.'],
+    [{ secret_x: 1 }, 'The body has an unknown field; its fields are n, tags, kind, metadata.'],
     [{ tags: 'a' }, '"tags" in the body must be array.'],
-    [{ tags: ['a', 'SECRET'] }, '"tags.1" in the body is not of the accepted form.'],
-    [{ kind: 'SECRET' }, '"kind" in the body matches none of the accepted forms: "a", "b".'],
+    [{ tags: ['a', 'SECRET'] }, '"tags.1" in the body does not have the required form.'],
+    [{ kind: 'SECRET' }, '"kind" in the body does not match any accepted form: "a", "b".'],
     [{ metadata: { SECRET: 1 } }, '"metadata.*" in the body must be string.'],
     [[], 'The body must be object.'],
   ])('take bodies as they are: %j', async (payload, message) => {
@@ -143,7 +143,7 @@ describe('schemas', () => {
     expect((await server.inject('/x/0?limit=-7')).json()).toEqual({ limit: -7, n: 0 })
     expect((await server.inject('/x/0x3')).json().error.message).toBe('"n" in the path must be integer.')
     expect((await server.inject('/x/3?limt=5')).json().error.message).toBe(
-      'The query has an unknown field; it takes limit, scope.',
+      'The query has an unknown field; its fields are limit, scope.',
     )
     expect((await server.inject('/x/y')).json().error.message).toBe('"n" in the path must be integer.')
   })

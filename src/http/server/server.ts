@@ -28,20 +28,20 @@ import { createValidatorCompiler } from './validation.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `Cache-Control` of this route's successful replies, where it is not `no-store`. */
+    /** `Cache-Control` of this route's successful replies; `no-store` if absent. */
     cacheControl?: string
   }
 }
 
-/** Milliseconds. The tests shorten them; nothing else should. */
+/** Milliseconds. Only tests shorten them. */
 export interface HttpTimeouts {
   /** The whole request, body included. */
   request: number
   headers: number
-  /** A connection on which nothing moves. */
+  /** An idle connection. */
   connection: number
   keepAlive: number
-  /** How often the first two are looked at. */
+  /** Interval at which the first two are checked. */
   check: number
 }
 
@@ -53,28 +53,28 @@ const TIMEOUTS: HttpTimeouts = {
   check: 1_000,
 }
 
-/** Connections beyond this are closed at once. */
+/** Further connections are closed at once. */
 const MAX_CONNECTIONS = 4_096
-/** Requests on one connection; after the last one it is closed, and a client opens another. */
+/** Requests on one connection, which is closed after the last one. */
 const MAX_REQUESTS_PER_SOCKET = 10_000
-/** Requests that may wait behind the one at work on their connection: all are worked on at once, and held until read. */
+/** Pipelined requests per connection: all run at once, and their replies stay in memory until the client reads them. */
 const MAX_WAITING = 16
 const MAX_PARAM_LENGTH = 256
-/** How often connections that have fallen idle are closed while the server shuts down, in ms. */
+/** Interval in ms at which a closing server closes idle connections. */
 const DRAIN_MS = 50
 
 export interface HttpServerOptions {
   log: HttpLog
   /** PEM; HTTPS only when given. */
   tls?: Pick<SecureContextOptions, 'key' | 'cert' | 'ca' | 'passphrase'>
-  /** CIDR list whose `X-Forwarded-For` names the client's address; never used for authorisation. */
+  /** Networks whose `X-Forwarded-For` names the client's address; never used for authorization. */
   trustedProxies?: readonly string[]
   maxConnections?: number
   timeouts?: Partial<HttpTimeouts>
   newRequestId(): string
 }
 
-/** Routes are registered on it with TypeBox schemas, from which handlers get their types. */
+/** Routes carry TypeBox schemas, which give handlers their types. */
 export type HttpServer = FastifyInstance<
   Server,
   IncomingMessage,
@@ -83,12 +83,12 @@ export type HttpServer = FastifyInstance<
   TypeBoxTypeProvider
 >
 
-/** A server with every limit of docs/explanation/threat-model.md set, our error shapes, and no route. `listen` starts it. */
+/** Creates a server with every limit of the threat model, our error shapes and no routes. `listen` starts it. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
   const server = fastify(frameworkOptions(options, timeouts)) as HttpServer
   limitListener(server.server, options)
-  // Before the handshake nobody can be answered: an answer would wait for it, and the connection with it, for ever.
+  // No answer is possible before the handshake: writing one would keep the connection open for ever.
   server.server.prependListener('tlsClientError', (_error, socket: Socket) => socket.destroy())
   server.setValidatorCompiler(createValidatorCompiler())
   installJsonBodies(server)
@@ -100,8 +100,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 }
 
 /**
- * Another listener for the routes of `server`, without TLS, under the same limits: for a unix socket. To be made before
- * `server` is ready, which closes it together with itself.
+ * Creates a second listener for the routes of `server`, without TLS and under the same limits, for a unix socket. Call
+ * it before `server` is ready; `server` closes it together with itself.
  */
 export function createSecondListener(server: HttpServer, options: HttpServerOptions): Server {
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
@@ -123,9 +123,9 @@ export function createSecondListener(server: HttpServer, options: HttpServerOpti
   return second
 }
 
-/** What Node has no options for. */
+/** Limits for which Node has no options. */
 function limitListener(listener: Server, options: HttpServerOptions): void {
-  // One more than allowed, so that the rule sees the excess and Node need not keep the rest.
+  // One more than allowed, so that the rule sees the excess while Node drops the rest.
   listener.maxHeadersCount = MAX_HEADERS + 1
   listener.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
   // Without a listener Node answers 417 with an empty body; `findFault` refuses it in our shape.
@@ -143,7 +143,7 @@ function nodeOptions(timeouts: HttpTimeouts) {
     connectionsCheckingInterval: timeouts.check,
     insecureHTTPParser: false,
     noDelay: true,
-    // Node's own answer has no body; `findFault` looks for `Host`.
+    // Node's own answer has no body; `findFault` checks `Host` instead.
     requireHostHeader: false,
   }
 }
@@ -158,7 +158,7 @@ function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): F
     keepAliveTimeout: timeouts.keepAlive,
     maxRequestsPerSocket: MAX_REQUESTS_PER_SOCKET,
     forceCloseConnections: 'idle',
-    // A request that arrives while closing is served; its connection is closed after it.
+    // A request that arrives while closing is served; then its connection is closed.
     return503OnClosing: false,
     requestIdHeader: false,
     genReqId: () => options.newRequestId(),
@@ -173,29 +173,29 @@ function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): F
     clientErrorHandler: createClientErrorHandler(options),
   } as const
   if (options.tls === undefined) return { ...shared, http: nodeOptions(timeouts) }
-  // The framework types HTTPS as another kind of server; routes and replies are the same.
+  // The framework has another type for HTTPS; routes and replies are the same.
   const https = {
     ...nodeOptions(timeouts),
     ...options.tls,
     minVersion: 'TLSv1.2',
-    // Two minutes otherwise, and the other limits count from the handshake on.
+    // The default is two minutes, and the other limits start after the handshake.
     handshakeTimeout: timeouts.headers,
   }
   return { ...shared, https } as unknown as FastifyHttpOptions<Server>
 }
 
-/** The one hook that every request passes: standard headers and the rules of `findFault`. Synchronous, and cheap. */
+/** The one hook of every request: standard headers and the rules of `findFault`. Synchronous and cheap. */
 function installRequestRules(server: FastifyInstance): void {
-  const crowds = createCrowds()
+  const pipelineLimit = createPipelineLimit()
   server.addHook(
     'onRequest',
     (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
       reply.header('x-request-id', request.id)
       reply.header('cache-control', 'no-store')
       reply.header('x-content-type-options', 'nosniff')
-      const fault = findFault(request.raw) ?? crowds(request, reply)
+      const fault = findFault(request.raw) ?? pipelineLimit(request, reply)
       if (fault !== undefined) done(fault)
-      // Before the body is read: an unknown address is that, whatever is sent to it.
+      // Answer an unknown address before reading the body.
       else if (request.is404) sendNotFound(server, request, reply)
       else done()
     },
@@ -215,19 +215,19 @@ function installRequestRules(server: FastifyInstance): void {
 }
 
 /**
- * Refuses what is too much for one connection. Thousands of requests fit into one packet, and their replies stay in
- * memory for as long as the client reads none of them.
+ * Refuses too many pipelined requests on one connection. Thousands fit into one packet, and their replies stay in
+ * memory until the client reads them.
  */
-function createCrowds(): (request: FastifyRequest, reply: FastifyReply) => Problem | undefined {
+function createPipelineLimit(): (request: FastifyRequest, reply: FastifyReply) => Problem | undefined {
   const waiting = new WeakMap<Socket, number>()
   return (request, reply) => {
-    // Node gives the socket to the reply whose turn it is: the others wait.
+    // Node gives the socket to the first reply; the others wait without one.
     if (reply.raw.socket !== null) return undefined
     const { socket } = request.raw
     const others = waiting.get(socket) ?? 0
     if (others >= MAX_WAITING) {
       reply.header('connection', 'close')
-      return new Problem('rate_limited', { message: 'Too many requests wait on this connection.' })
+      return new Problem('rate_limited', { message: 'Too many requests are waiting on this connection.' })
     }
     waiting.set(socket, others + 1)
     reply.raw.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
@@ -236,8 +236,8 @@ function createCrowds(): (request: FastifyRequest, reply: FastifyReply) => Probl
 }
 
 /**
- * Node closes idle connections once, at the start of closing, and never those that have sent nothing yet (browsers
- * open such ones ahead of need): both would hold the end back until their timeouts.
+ * Node closes idle connections only once, at the start of closing, and never those that have sent nothing (browsers
+ * open such connections in advance). Both would delay the end until their timeouts.
  */
 function drainWhenClosing(server: FastifyInstance, listener: Server): void {
   const connections = new Set<Socket>()

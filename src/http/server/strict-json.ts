@@ -30,8 +30,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 /**
  * Reads a JSON text (RFC 8259) and builds its value in one pass. Throws `invalid_request`, whose message names a
- * position and never what was sent, for: bad UTF-8, a byte order mark, nesting deeper than `MAX_JSON_DEPTH`,
- * a key given twice (after unescaping) or named `__proto__`, `constructor` or `prototype`, NUL or a lone
+ * position and never the input, for: bad UTF-8, a byte order mark, nesting deeper than `MAX_JSON_DEPTH`,
+ * a repeated key (after unescaping) or named `__proto__`, `constructor` or `prototype`, NUL or a lone
  * surrogate in any text, a number beyond ±(2^53 - 1), and any departure from the grammar.
  */
 export function parseStrictJson(body: Buffer): unknown {
@@ -48,7 +48,7 @@ function malformed(cursor: Cursor, what = 'is not valid JSON'): Problem {
   return invalid(`The body ${what} at character ${cursor.at + 1}.`)
 }
 
-/** Skips white space (RFC 8259 §2) and gives the unit that stands there, unread; NaN at the end. */
+/** Skips white space (RFC 8259 §2) and returns the next unit without reading it; NaN at the end. */
 function nextCode(cursor: Cursor): number {
   const { text } = cursor
   let code = text.charCodeAt(cursor.at)
@@ -59,7 +59,7 @@ function nextCode(cursor: Cursor): number {
   return code
 }
 
-/** Recursion is bounded by `MAX_JSON_DEPTH`, checked before anything is read at a new level. */
+/** `MAX_JSON_DEPTH` bounds the recursion; it is checked before reading a new level. */
 function readValue(cursor: Cursor, code: number, depth: number): unknown {
   switch (code) {
     case QUOTE:
@@ -157,7 +157,7 @@ function readString(cursor: Cursor): string {
   }
 }
 
-/** The rest of a string from its first backslash on. Raw text holds no lone surrogate: it came from UTF-8. */
+/** Reads a string from its first backslash on. Raw text has no lone surrogates: it came from UTF-8. */
 function readEscaped(cursor: Cursor, start: number, firstBackslash: number): string {
   const { text } = cursor
   let result = text.slice(start, firstBackslash)
@@ -198,7 +198,7 @@ function isPlain(code: number): boolean {
 
 function readUnicodeEscape(cursor: Cursor, hex: string): string {
   if (!/^[0-9A-Fa-f]{4}$/.test(hex)) throw malformed(cursor)
-  // PostgreSQL's text refuses NUL, and C libraries end there.
+  // PostgreSQL's text refuses NUL, and C libraries stop at it.
   if (hex === '0000') throw malformed(cursor, 'has a NUL character')
   return String.fromCharCode(Number.parseInt(hex, 16))
 }
@@ -214,7 +214,7 @@ function readNumber(cursor: Cursor): number {
   const token = NUMBER.exec(cursor.text)?.[0]
   if (token === undefined) throw malformed(cursor)
   const value = Number(token)
-  // Beyond 2^53 a double no longer holds every integer; `1e400` would be infinite.
+  // Beyond 2^53 a double cannot hold every integer; `1e400` would be infinite.
   if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) throw malformed(cursor, 'has a number that is too large')
   cursor.at += token.length
   return value

@@ -3,19 +3,19 @@ import ajvFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { invalid, type Problem } from '../../domain/problems.ts'
 
-/** Marks a body schema whose body may be absent altogether; `null` sent as JSON is still refused. */
+/** Marks a schema whose body may be absent; a JSON `null` is still refused. */
 export const OPTIONAL_BODY_MARK = 'x-optional-body'
 
-/** Adds the mark: `schema: { body: optionalBody(Type.Object({ … })) }`. Absent: `request.body` is undefined. */
+/** Adds the mark: `schema: { body: optionalBody(Type.Object({ … })) }`. An absent body is `undefined`. */
 export function optionalBody<T extends object>(schema: T): T {
-  // Descriptors, because TypeBox keeps what it knows of a schema in properties that are not enumerable.
+  // Copy descriptors: TypeBox keeps facts about a schema in non-enumerable properties.
   return Object.create(Object.prototype, {
     ...Object.getOwnPropertyDescriptors(schema),
     [OPTIONAL_BODY_MARK]: { value: true, enumerable: true },
   })
 }
 
-/** Our annotations in schemas; any other keyword that Ajv does not know stops the boot. */
+/** Our schema annotations; any other keyword unknown to Ajv stops the boot. */
 const VOCABULARY = [OPTIONAL_BODY_MARK, 'x-secret']
 
 function createAjv(coerce: false | 'array'): Ajv {
@@ -25,12 +25,12 @@ function createAjv(coerce: false | 'array'): Ajv {
     useDefaults: false,
     allErrors: false,
     strict: true,
-    // `1e400` is coerced to Infinity, which strict numbers would exempt from `maximum`; JSON cannot say it.
+    // Coercion turns `1e400` into Infinity, which strict numbers would exempt from `maximum`; JSON has no Infinity.
     strictNumbers: coerce === false,
     strictTypes: false,
     strictTuples: false,
     allowUnionTypes: true,
-    // Gives the schema beside each error, so that messages can name what is accepted.
+    // Adds the schema to each error, so that messages can name accepted values.
     verbose: true,
     logger: false,
     addUsedSchema: false,
@@ -41,8 +41,8 @@ function createAjv(coerce: false | 'array'): Ajv {
 }
 
 /**
- * Bodies and headers are taken as they are; only query and path, which know no types, are coerced. Nothing is
- * dropped or filled in anywhere.
+ * Coerces only query and path, which have no types; bodies and headers stay as sent. Never drops fields or fills in
+ * defaults.
  */
 export function createValidatorCompiler(): FastifySchemaCompiler<object> {
   const strict = createAjv(false)
@@ -56,10 +56,10 @@ export function createValidatorCompiler(): FastifySchemaCompiler<object> {
   }
 }
 
-/** A whole number as people write it. Ajv's coercion takes `0x10`, `1e2`, `+5`, `05` and ` 5` for one as well. */
+/** A plain decimal integer. Ajv's coercion would also accept `0x10`, `1e2`, `+5`, `05` and ` 5`. */
 const DECIMAL = /^(?:0|-?[1-9]\d*)$/
 
-/** Refuses any other text where the schema of a query or a path has an integer. */
+/** Refuses any other text for an integer in a query or path. */
 function demandDecimals(schema: object, validate: ValidateFunction): ValidateFunction {
   const properties = Object.entries((Reflect.get(schema, 'properties') ?? {}) as Record<string, object>)
   const integers = properties
@@ -87,7 +87,7 @@ function notInteger(name: string): ErrorObject {
   }
 }
 
-/** Fastify shows an absent body to the validator as null; `null` as a body never gets this far. */
+/** Fastify passes an absent body to the validator as null; a JSON `null` is refused earlier. */
 function allowAbsent(validate: ValidateFunction): ValidateFunction {
   const relaxed = (data: unknown): boolean => {
     if (data === null) return true
@@ -99,10 +99,10 @@ function allowAbsent(validate: ValidateFunction): ValidateFunction {
   return relaxed as ValidateFunction
 }
 
-/** `body`, `querystring`, `params` or `headers`, as Fastify names them, in the reader's words. */
+/** Fastify's names of request parts, as messages call them. */
 const PARTS: Readonly<Record<string, string>> = { querystring: 'query', params: 'path' }
 
-/** One message for what Ajv found: it names the field as the schema does, and holds nothing that was sent. */
+/** Turns Ajv's errors into one message that names the field and contains no input of the caller. */
 export function describeErrors(errors: readonly ErrorObject[], part: string): Problem {
   // A union reports each branch first and itself last.
   const error = errors.at(-1)
@@ -119,16 +119,16 @@ function describeKeyword(error: ErrorObject): string {
     case 'unevaluatedProperties':
       return `has an unknown field${knownFields(error)}`
     case 'pattern':
-      return 'is not of the accepted form'
+      return 'does not have the required form'
     case 'enum':
       return `must be one of ${JSON.stringify(error.params['allowedValues'])}`
     case 'const':
       return `must be ${JSON.stringify(error.params['allowedValue'])}`
     case 'anyOf':
     case 'oneOf':
-      return `matches none of the accepted forms${acceptedConstants(error)}`
+      return `does not match any accepted form${acceptedConstants(error)}`
     case 'propertyNames':
-      return 'has a field whose name is not accepted'
+      return 'has a field with an invalid name'
     default:
       return error.message ?? 'is not valid'
   }
@@ -137,7 +137,7 @@ function describeKeyword(error: ErrorObject): string {
 function knownFields(error: ErrorObject): string {
   const properties: unknown = error.parentSchema?.['properties']
   const names = typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
-  return names.length === 0 ? '; it takes none' : `; it takes ${names.join(', ')}`
+  return names.length === 0 ? '; it has none' : `; its fields are ${names.join(', ')}`
 }
 
 function acceptedConstants(error: ErrorObject): string {
@@ -148,7 +148,7 @@ function acceptedConstants(error: ErrorObject): string {
   return values.includes(undefined) ? '' : `: ${values.map((value) => JSON.stringify(value)).join(', ')}`
 }
 
-/** `/scopes/0` → `scopes.0`. Names that the schema does not spell out came from the caller: they are `*`. */
+/** `/scopes/0` → `scopes.0`. Names that are not in the schema came from the caller and become `*`. */
 function fieldPath(error: ErrorObject): string {
   const segments = error.instancePath.split('/').slice(1)
   return segments
