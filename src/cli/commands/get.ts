@@ -1,9 +1,10 @@
 import { readAssignments } from '../frame/assignments.ts'
-import { dotenvQuote, shellQuote, variablesOf } from '../frame/credential-variables.ts'
+import { dotenvQuote, variablesOf } from '../frame/credential-variables.ts'
 import { CliError, usage } from '../frame/failure.ts'
+import { shellQuote } from '../frame/shell.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 
 interface Options {
   ttl?: string
@@ -59,7 +60,7 @@ export const verb = defineVerb<Options, [backend: string]>({
     const form = formOf(context.out.isJson ? 'json' : (options.output ?? 'secret'))
     const params = readAssignments(options.param, '--param')
     const metadata = readAssignments(options.metadata, '--metadata')
-    const client = await openAgentClient(context)
+    const { client } = await openAgentSession(context)
     const issued = requireToken(
       await client.issue({
         backend,
@@ -128,7 +129,7 @@ const CLEANUP_MS = 5_000
 /** A secret that nobody got shall not live, also after Ctrl-C. Where that fails too, it ends by itself. */
 async function revokeUndelivered(context: Context, id: string): Promise<void> {
   try {
-    const client = await openAgentClient({ ...context, signal: AbortSignal.timeout(CLEANUP_MS) })
+    const { client } = await openAgentSession({ ...context, signal: AbortSignal.timeout(CLEANUP_MS) })
     await client.revoke(id)
   } catch {
     context.out.note(

@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { pause } from '../frame/pause.ts'
+import { pause } from '../../client/abort.ts'
 import { defineVerb } from '../frame/verb.ts'
 import type { GuardMessage } from '../run/guard.ts'
 import { createLedger } from '../run/issued-credentials.ts'
 import { takeSignals } from '../run/signals.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 
 const PIPE = 3
 const ROUNDS = 20
@@ -28,8 +28,8 @@ export const verb = defineVerb({
     for (let round = 0; round < ROUNDS && ids.size > 0; round += 1) {
       if (round > 0) await pause(BETWEEN_MS, context.signal)
       // Anew each time: there may have been no network to log in by.
-      const ledger = await openAgentClient(context).then(
-        (client) => createLedger(client, context.now),
+      const ledger = await openAgentSession(context).then(
+        ({ client }) => createLedger(client, context.now),
         () => undefined,
       )
       for (const id of ids) ledger?.adopt(id)

@@ -4,7 +4,7 @@ import { oneLine } from '../frame/output.ts'
 import { Interrupted } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'
 import type { WantedCredential } from '../project-file/wanted.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 import { type Child, startChild } from './child.ts'
 import { type Delivery, secretsOf, variablesFor, writeFiles } from './deliver.ts'
 import { NOT_EXECUTABLE, NOT_FOUND } from './find-command.ts'
@@ -45,7 +45,7 @@ export async function supervise(context: Context, wish: RunWish): Promise<number
   let code: number
   let guard: ((message: GuardMessage) => void) | undefined
   try {
-    const client = await openAgentClient(context)
+    const { client } = await openAgentSession(context)
     if (wish.isGuarded) guard = (await import('./guard.ts')).startGuard(context)
     ledger = createLedger(client, context.now, {
       obtained: (id) => guard?.({ obtained: id }),
