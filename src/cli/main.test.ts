@@ -45,7 +45,7 @@ test('the bin can be run by its first line', async () => {
   expect((await readFile(MAIN, 'utf8')).split('\n')[0]).toBe('#!/usr/bin/env node')
 })
 
-test('an older Node is told what to do, before anything is imported', async () => {
+test('tells an older Node what to do before importing anything', async () => {
   const source = await readFile(MAIN, 'utf8')
   expect(source).not.toMatch(/^import .*from/m)
   const fake = join(folder, 'old.mjs')

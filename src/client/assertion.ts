@@ -1,4 +1,4 @@
-/** The private half of the enrolled key: Ed25519 or P-256 (RFC 8037, RFC 7518 §6.2). */
+/** The private key of an enrolled agent: Ed25519 or P-256 (RFC 8037, RFC 7518 §6.2). */
 export interface PrivateJwk {
   readonly kty: string
   readonly crv: string
@@ -9,7 +9,7 @@ export interface PrivateJwk {
 
 export interface AssertionClaims {
   readonly clientId: string
-  /** The issuer of the server that it is for. */
+  /** The issuer of the server. */
   readonly audience: string
   readonly nowMs: number
 }
@@ -17,8 +17,8 @@ export interface AssertionClaims {
 const LIFETIME_SECONDS = 60
 
 /**
- * A fresh client assertion for `private_key_jwt` (RFC 7523 §2.2): good once, for a minute. Without `iat`, by which
- * it would be refused wherever our clock is some seconds ahead.
+ * Signs a client assertion for `private_key_jwt` (RFC 7523 §2.2), good once, for a minute. It has no `iat`: a server
+ * would refuse it if our clock is some seconds ahead.
  */
 export async function signAssertion(jwk: PrivateJwk, claims: AssertionClaims): Promise<string> {
   return signCompact(jwk, {
@@ -30,7 +30,7 @@ export async function signAssertion(jwk: PrivateJwk, claims: AssertionClaims): P
   })
 }
 
-/** A compact JWS over these claims, by the algorithm of the key. */
+/** Signs these claims as a compact JWS. */
 export async function signCompact(
   jwk: PrivateJwk,
   claims: Readonly<Record<string, unknown>>,

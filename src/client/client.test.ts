@@ -147,7 +147,7 @@ describe('an administrator', () => {
     expect(keys).toContain(agent.id)
   })
 
-  test('an agent without the scope is told which', async () => {
+  test('names the scope that the agent lacks', async () => {
     expect(await thrown(asAgent().admin.agents.show('x'))).toMatchObject({
       code: 'insufficient_scope',
       status: 403,
@@ -172,7 +172,7 @@ describe('logging in', () => {
     expect(await logins()).toBe(before + 1)
   })
 
-  test('anew half a minute before the end', async () => {
+  test('logs in again half a minute before the end', async () => {
     let now = Date.now()
     const client = createClient({ server: app.url, auth: secretOf(agent), now: () => now })
     await client.status()
@@ -185,7 +185,7 @@ describe('logging in', () => {
     expect(await logins()).toBe(before + 1)
   })
 
-  test('anew when the token was ended', async () => {
+  test('logs in again if the token was revoked', async () => {
     const client = createClient({ server: app.url, auth: secretOf(agent) })
     await client.status()
     await app.admin('POST', '/v1/admin/keys/rotate', {})

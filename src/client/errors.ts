@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../api/shared.ts'
 
-/** RFC 6749 §5.2 and its extensions, as `/oauth/*` answers. */
+/** The codes of RFC 6749 §5.2 and its extensions, which `/oauth/*` answers. */
 export type OAuthErrorCode =
   | 'invalid_client'
   | 'invalid_grant'
@@ -12,17 +12,17 @@ export type OAuthErrorCode =
   | 'server_error'
   | 'temporarily_unavailable'
 
-/** `unexpected_reply`: whatever answered is no Mayfly server, or a proxy answered in its place. */
+/** `unexpected_reply`: the answer is not from a Mayfly server; perhaps a proxy answered. */
 export type MayflyErrorCode = ErrorCode | OAuthErrorCode | 'unexpected_reply'
 
 export interface MayflyErrorFacts {
   code: MayflyErrorCode
-  /** Of the HTTP reply; 0 when nothing was sent. */
+  /** The status of the HTTP reply; 0 if nothing was sent. */
   status: number
   message: string
   requestId?: string | undefined
   retryAfterSeconds?: number | undefined
-  /** The scope that the caller lacks, with `insufficient_scope`. */
+  /** For `insufficient_scope`: the scope that the caller lacks. */
   scope?: string | undefined
 }
 
@@ -86,20 +86,20 @@ const REASONS: Readonly<Record<string, UnreachableReason>> = {
 }
 
 const MESSAGES: Readonly<Record<UnreachableReason, string>> = {
-  refused: 'nothing listens there',
+  refused: 'nothing is listening there',
   dns: 'the name cannot be resolved',
   timeout: 'it did not answer in time',
   reset: 'the connection was closed before an answer came',
-  socket: 'the socket file is absent or not for you',
-  tls_untrusted: 'its certificate is not signed by an authority that is trusted here',
+  socket: 'the socket file does not exist, or you may not use it',
+  tls_untrusted: 'its certificate is not signed by a trusted authority',
   tls_expired: 'its certificate is not valid today',
   tls_hostname: 'its certificate is for another name',
   tls_protocol: 'it does not speak TLS there',
-  not_http: 'what answered does not speak HTTP',
+  not_http: 'the answer is not HTTP',
   network: 'the connection failed',
 }
 
-/** What of it can be read in an error of `fetch` or of `node:http`. */
+/** Finds the reason in an error of `fetch` or `node:http`. */
 export function reasonOf(cause: unknown): UnreachableReason {
   for (const code of codesOf(cause)) {
     const known = REASONS[code]
@@ -111,7 +111,7 @@ export function reasonOf(cause: unknown): UnreachableReason {
   return 'network'
 }
 
-/** The codes of an error, of what caused it, and of the errors that it sums up. */
+/** The codes of an error, of its causes, and of the errors it aggregates. */
 function codesOf(cause: unknown, depth = 0): string[] {
   if (!(cause instanceof Error) || depth > 4) return []
   const { code, errors } = cause as { code?: unknown; errors?: unknown }
@@ -124,12 +124,12 @@ function codesOf(cause: unknown, depth = 0): string[] {
   ]
 }
 
-/** No answer came: what failed is known, and whether the request may have been carried out. */
+/** No answer came. Says what failed, and whether the server may have carried out the request. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError'
   readonly server: string
   readonly reason: UnreachableReason
-  /** False when the connection was never made: then nothing can have happened. */
+  /** False if there was no connection, so that the server cannot have carried it out. */
   readonly mayHaveArrived: boolean
 
   constructor(server: string, cause: unknown, reason: UnreachableReason = reasonOf(cause)) {

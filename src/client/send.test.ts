@@ -57,7 +57,7 @@ describe('trying again', () => {
     await many.close()
   })
 
-  test('a Retry-After that is too long is told instead of waited for', async () => {
+  test('a Retry-After that is too long is thrown, not waited for', async () => {
     const server = await scripted(problem(429, 'rate_limited', { 'retry-after': '3600' }))
     expect(await thrown(client(server.url).status())).toMatchObject({
       retryAfterSeconds: 3600,

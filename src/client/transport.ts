@@ -2,7 +2,7 @@ import { UnreachableError } from './errors.ts'
 
 export interface TransportRequest {
   readonly method: string
-  /** Absolute, encoded. */
+  /** Absolute and encoded. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
@@ -17,12 +17,12 @@ export interface TransportReply {
 }
 
 /**
- * Carries one request and follows no redirect, because the bearer would go along.
+ * Sends one request. It must not follow redirects, which would hand the bearer to another server.
  * Throws `UnreachableError`, or the reason of the signal.
  */
 export type Transport = (request: TransportRequest) => Promise<TransportReply>
 
-/** By the global `fetch`: works wherever there is one. */
+/** Uses the `fetch` of the platform. */
 export const fetchTransport: Transport = async (request) => {
   const timeout = AbortSignal.timeout(request.timeoutMs)
   try {

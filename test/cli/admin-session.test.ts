@@ -71,7 +71,7 @@ describe('on the machine of the server', () => {
     await list(await contextOf({ server: strict.url, dataDir: strict.directory }))
     await expect(list(await contextOf({ server: strict.url }))).rejects.toMatchObject({
       exitCode: 4,
-      message: 'The server does not take you for its administrator, and there is no login.',
+      message: 'You are not a local administrator of this server, and you are not logged in.',
     })
     await strict.close()
   })

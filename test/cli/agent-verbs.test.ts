@@ -37,7 +37,7 @@ describe.each([
     expect(await runCli(words, { env })).toEqual({
       code: 4,
       stdout: '',
-      stderr: `mayfly: There is no login for ${world.url}. Run \`mayfly enroll\` or \`mayfly login\`, or set MAYFLY_TOKEN.\n`,
+      stderr: `mayfly: You are not logged in to ${world.url}. Run \`mayfly enroll\` or \`mayfly login\`, or set MAYFLY_TOKEN.\n`,
     })
   })
 
@@ -53,7 +53,7 @@ describe.each([
     const { code, stdout, stderr } = await runCli(words, { env })
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toMatch(
-      /^mayfly: Cannot reach http:\/\/127\.0\.0\.1:9: nothing listens there\. Start it .*\.\n$/,
+      /^mayfly: Cannot reach http:\/\/127\.0\.0\.1:9: nothing is listening there\. Start it .*\.\n$/,
     )
   })
 
@@ -115,7 +115,7 @@ describe('active and revoke', () => {
     expect(JSON.parse((await own('active', '--json')).stdout)).toMatchObject([{ backend: 'demo' }])
     const { code, stdout, stderr } = await own('revoke', '--all')
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toMatch(/^Revoked cred_\w+ here; the upstream system honours it until it expires\.\n$/)
+    expect(stderr).toMatch(/^Revoked cred_\w+ here; upstream accepts it until it expires\.\n$/)
     expect((await own('revoke', '--all')).stderr).toBe('There was nothing to revoke.\n')
   })
 
@@ -147,8 +147,7 @@ describe('active and revoke', () => {
     async (argv) => {
       expect(await mayfly('revoke', ...argv)).toMatchObject({
         code: 2,
-        stderr:
-          'mayfly: Give ids, --all or --backend, and only one of them. Run it with --help to see what there is.\n',
+        stderr: 'mayfly: Give exactly one of: ids, --all, --backend. Run it with --help for usage.\n',
       })
     },
   )
@@ -160,7 +159,9 @@ describe('request', () => {
     const argv = ['request', 'demo:read', '--reason', 'to see', '--expires-in', '2h']
     const { code, stdout, stderr } = await runCli(argv, { env: as(agent) })
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toMatch(/^Asked for demo:read\. An administrator decides: mayfly approve enr_\w+\n$/)
+    expect(stderr).toMatch(
+      /^Requested demo:read\. An administrator can approve it with: mayfly approve enr_\w+\n$/,
+    )
     const waiting = await world.app.admin('GET', '/v1/admin/pending')
     expect(waiting.body).toContainEqual(
       expect.objectContaining({ name: agent.name, reason: 'to see', expires_in: '2h', type: 'amendment' }),
@@ -174,7 +175,7 @@ describe('request', () => {
     await world.app.admin('POST', `/v1/admin/pending/${id}/${decision}`, {})
     const { code, stdout, stderr } = await ended
     expect({ code, stdout }).toEqual({ code: decision === 'approve' ? 0 : 5, stdout: '' })
-    expect(stderr).toMatch(decision === 'approve' ? /Approved: demo:read\n$/ : /was rejected, has expired/)
+    expect(stderr).toMatch(decision === 'approve' ? /Approved: demo:read\n$/ : /was rejected, expired/)
   })
 
   test('--wait and Ctrl-C: 130', async () => {
@@ -243,9 +244,7 @@ describe('signing-key', () => {
     await writeFile(join(world.home, 'plain'), '')
     const { code, stderr } = await mayfly('signing-key', '--export-to', 'plain/key.asc')
     expect(code).toBe(1)
-    expect(stderr).toMatch(
-      /^mayfly: .*plain\/key\.asc cannot be written: .*\. Nothing was changed there\.\n$/,
-    )
+    expect(stderr).toMatch(/^mayfly: .*plain\/key\.asc cannot be written: .*\. The file is unchanged\.\n$/)
     expect(await mayfly('signing-key', '--private', '--git-config')).toMatchObject({ code: 2 })
   })
 })

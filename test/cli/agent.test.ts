@@ -34,7 +34,7 @@ describe('agent create', () => {
       '--audience',
       'sts.example',
     )
-    expect([made.code, made.stderr]).toEqual([0, 'The token and the client secret are not shown again.\n'])
+    expect([made.code, made.stderr]).toEqual([0, 'The token and the client secret cannot be shown again.\n'])
     const token = /^token: +(ckr_\S+)$/m.exec(made.stdout)?.[1]
     const status = await runCli(['status', '--json'], { env: { ...env, MAYFLY_TOKEN: token } })
     expect(JSON.parse(status.stdout)).toMatchObject({ name: 'a1', scopes: ['demo:r', 'demo:w'] })
@@ -95,7 +95,7 @@ describe('agent create', () => {
       const ended = await runCli(['agent', 'create', 'c1'], { env, signal: controller.signal })
       expect([ended.code, ended.stdout]).toEqual([130, ''])
       expect(ended.stderr).toBe(
-        'Look with `mayfly agent show c1` whether it was made: its secrets are lost.\n',
+        'Check with `mayfly agent show c1` whether the agent was created. If so, its secrets are lost.\n',
       )
     } finally {
       store.commit = commit
@@ -107,7 +107,7 @@ describe('agent create', () => {
     ['a name of no form', ['a b'], 2, /name/],
     ['a scope of no form', ['x1', '--scope', '!'], 2, /scope/],
     ['a time of no form', ['x1', '--expires-in', 'soon'], 2, /expires_in/],
-    ['no name', [], 2, /missing required argument 'name'/i],
+    ['no name', [], 2, /The argument "name" is missing/],
   ])('refused: %s', async (_, argv, code, message) => {
     const ended = await mayfly('agent', 'create', ...argv)
     expect([ended.code, ended.stdout, ended.stderr]).toEqual([code, '', expect.stringMatching(message)])
@@ -133,7 +133,7 @@ test('agent ls and rm', async () => {
   const gone = await mayfly('agent', 'rm', 'r1', '--yes', '--json')
   expect([gone.code, JSON.parse(gone.stderr).error]).toEqual([
     1,
-    { code: 'agent_not_found', message: 'There is no such agent.', hint: 'See them with `mayfly agent ls`.' },
+    { code: 'agent_not_found', message: 'No such agent.', hint: 'List them with `mayfly agent ls`.' },
   ])
   expect((await mayfly('agent', 'show', 'r1')).code).toBe(1)
 })

@@ -61,9 +61,9 @@ describe('audit', () => {
     ['an action that there is not', ['--action', 'agent.cretaed'], /did you mean "agent.created"\?/],
     ['a time', ['--since', 'yesterday'], /"since"/],
     ['a credential', ['--credential', 'x'], /"credential" must be a credential id/],
-    ['a number', ['--limit', '-1'], /--limit is a whole number/],
+    ['a number', ['--limit', '-1'], /--limit must be a whole number/],
     ['both', ['--limit', '1', '--all'], /exclude each other/],
-    ['an end', ['--follow', '--until', '1h'], /--follow has no end/],
+    ['an end', ['--follow', '--until', '1h'], /--follow and --until exclude each other/],
   ])('wrong usage: %s', async (_, argv, message) => {
     const ended = await mayfly('audit', ...argv)
     expect([ended.code, ended.stdout, ended.stderr]).toEqual([2, '', expect.stringMatching(message)])
@@ -122,7 +122,7 @@ describe('audit --follow', () => {
     expect(ids.slice(-2)).toEqual([seen, late.credentialId])
   })
 
-  test('a server that goes away is told once and waited for', async () => {
+  test('reports a server that goes down once, and waits for it', async () => {
     const short = await startWorld()
     const own = { ...short.bareEnv, MAYFLY_SERVER: short.url, MAYFLY_TOKEN: '' }
     const admin = await short.app.newAgent({ scopes: ['admin:audit:*'] })
@@ -131,8 +131,8 @@ describe('audit --follow', () => {
     })
     await following.said('agent.created', 'stdout')
     await short.close()
-    expect(await following.said('tried again')).toBe(
-      `Cannot reach ${short.url}: nothing listens there. It is tried again.\n`,
+    expect(await following.said('Retrying')).toBe(
+      `Cannot reach ${short.url}: nothing is listening there. Retrying.\n`,
     )
     following.child.kill('SIGINT')
     expect((await following.ended).code).toBe(130)

@@ -103,14 +103,14 @@ describe('backend add', () => {
     const broken = await runCli(['backend', 'add', 'jwt', 'x', '--config', '-'], { env, stdin: '{"secret' })
     expect([broken.code, broken.stderr]).toEqual([
       2,
-      'mayfly: Standard input holds no JSON object. Write the fields of the kind as {"host": "…"}.\n',
+      'mayfly: Standard input does not contain a JSON object. Write the fields of the kind as {"host": "…"}.\n',
     ])
   })
 
   test.each<[string, string[], RegExp]>([
     ['what is missing, all of it', ['postgres'], /Missing: --host, --database, --username\. /],
     ['a kind that there is not', ['postgers'], /is not a kind of backend \(did you mean "postgres"\?\)/],
-    ['a flag that there is not', ['postgres', '--hots', 'x'], /Did you mean --host\?.*kinds postgres/],
+    ['an unknown flag', ['postgres', '--hots', 'x'], /did you mean "--host"\?.*kinds postgres/i],
     ['no number', ['postgres', '--port', 'many'], /--port must be a whole number/],
     ['no choice', ['postgres', '--grant', 'all'], /read-only, read-write, statements/],
     ['no JSON', ['jwt', '--claims', '{'], /--claims is not valid JSON/],
@@ -130,7 +130,7 @@ describe('backend add', () => {
     const ended = await mayfly(...argv.split(' '))
     expect([ended.code, ended.stderr]).toEqual([
       1,
-      'mayfly: The backend was not stored: PostgreSQL cannot be reached. Fix the configuration, or store it untried with --no-check.\n',
+      'mayfly: The backend was not stored: PostgreSQL cannot be reached. Fix the configuration, or store it unchecked with --no-check.\n',
     ])
     expect((await mayfly('backend', 'show', 'gone')).code).toBe(1)
   })

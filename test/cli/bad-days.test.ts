@@ -16,23 +16,23 @@ afterAll(() => world.close())
 
 describe('addresses', () => {
   test.each<[string, number, RegExp]>([
-    ['mayfly.example.com', 2, /is not the address of a server\. Give it as https:/],
-    ['localhost:8620', 2, /is not the address of a server/],
-    ['ftp://x', 2, /is not the address of a server/],
-    ['https://user:hunter2@x', 2, /holds a user or a password/],
-    ['https://x?token=hunter2', 2, /holds a query or a fragment/],
-    ['http://mayfly.example.com', 2, /would get your secrets unencrypted\. Use https/],
+    ['mayfly.example.com', 2, /is not a server address\. Write it as https:/],
+    ['localhost:8620', 2, /is not a server address/],
+    ['ftp://x', 2, /is not a server address/],
+    ['https://user:hunter2@x', 2, /contains a user or a password/],
+    ['https://x?token=hunter2', 2, /contains a query or a fragment/],
+    ['http://mayfly.example.com', 2, /Your secrets would travel to .* unencrypted\. Use https/],
     ['http://nowhere.invalid', 2, /unencrypted/],
     [
       'https://nowhere.invalid',
       3,
       /^mayfly: Cannot reach https:\/\/nowhere\.invalid: the name cannot be resolved\. Check the name/,
     ],
-    ['http://127.0.0.1:9', 3, /nothing listens there/],
+    ['http://127.0.0.1:9', 3, /nothing is listening there/],
     [
       'unix:/nowhere/mayfly.sock',
       3,
-      /^mayfly: Cannot reach unix:\/nowhere\/mayfly\.sock: the socket file is absent/,
+      /^mayfly: Cannot reach unix:\/nowhere\/mayfly\.sock: the socket file does not exist/,
     ],
   ])('%s: %i', async (server, code, line) => {
     const ended = await runCli(['status', '--server', server], { env: world.env })
@@ -55,7 +55,7 @@ describe('addresses', () => {
       env: world.bareEnv,
     })
     expect(code).toBe(3)
-    expect(stderr).toMatch(/does not speak HTTP\. Check the address and its port\.\n$/)
+    expect(stderr).toMatch(/the answer is not HTTP\. Check the address and its port\.\n$/)
     server.close()
   })
 })
@@ -80,12 +80,12 @@ describe('TLS', () => {
   const version = (url: string, ...argv: string[]) =>
     runCli(['version', '--server', url, ...argv], { env: world.bareEnv })
 
-  test('of an authority that is not trusted here; --ca and MAYFLY_CA_FILE mend it', async () => {
+  test('refuses an untrusted authority, until --ca or MAYFLY_CA_FILE names it', async () => {
     const { url } = await serving({ name: 'good', dns: ['localhost'], ips: ['127.0.0.1'] })
     const { code, stderr } = await version(url)
     expect({ code, stderr }).toEqual({
       code: 3,
-      stderr: `mayfly: Cannot reach ${url}: its certificate is not signed by an authority that is trusted here. Name the certificate of its authority with --ca FILE or MAYFLY_CA_FILE.\n`,
+      stderr: `mayfly: Cannot reach ${url}: its certificate is not signed by a trusted authority. Give the certificate of its authority with --ca FILE or MAYFLY_CA_FILE.\n`,
     })
     expect(await version(url, '--ca', authority.caFile)).toMatchObject({ code: 0 })
     const env = { ...world.bareEnv, MAYFLY_CA_FILE: authority.caFile, MAYFLY_SERVER: url }
@@ -151,7 +151,7 @@ describe('files', () => {
       stdin: world.agent.token,
     })
     expect(code).toBe(1)
-    expect(stderr).toMatch(/cannot be written|cannot be read|no directory/)
+    expect(stderr).toMatch(/cannot be written|cannot be read|not a directory/)
     expect(stderr.split('\n')).toHaveLength(2)
     expect(await readdir(home)).toEqual(['config'])
   })
@@ -162,7 +162,7 @@ describe('files', () => {
     await symlink('/dev/zero', join(home, 'config/mayfly/config.json'))
     const { code, stderr } = await runCli(['status'], { env: { ...env, MAYFLY_SERVER: world.url } })
     expect(code).toBe(1)
-    expect(stderr).toMatch(/config\.json is no plain file\. Move it away\.\n$/)
+    expect(stderr).toMatch(/config\.json is not a regular file\. Move it away\.\n$/)
   })
 
   test.skipIf(!canMount)('a full disk: the login of before stays, nothing is left over', async () => {
@@ -177,9 +177,7 @@ describe('files', () => {
       spawnSync('sh', ['-c', `cat /dev/zero >'${config}/filler' 2>/dev/null`])
       const { code, stdout, stderr } = await runCli(['login'], { env: own, stdin: other.token })
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toMatch(
-        /^mayfly: .* cannot be written: the disk is full\. Nothing was changed there\.\n$/,
-      )
+      expect(stderr).toMatch(/^mayfly: .* cannot be written: the disk is full\. The file is unchanged\.\n$/)
       const whoami = await runCli(['whoami', '--json'], { env: own })
       expect(JSON.parse(whoami.stdout).agent.name).toBe(world.agent.name)
       expect((await readdir(join(config, 'mayfly/secrets'))).sort()).toEqual(['default.login.json'])

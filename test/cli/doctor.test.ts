@@ -12,7 +12,7 @@ interface Finding {
   check: string
   level: string
   message: string
-  mend?: string
+  fix?: string
 }
 
 let world: World
@@ -45,11 +45,11 @@ test('all is well: exit 0, every line with its level', async () => {
     ['git', 'ok'],
   ])
   const { stdout } = await runCli(['doctor'], { env })
-  expect(stdout).toMatch(/^ok {4}login {11}It works: agent \S+, from the environment\.$/m)
+  expect(stdout).toMatch(/^ok {4}login {11}The login works: agent \S+, from the environment\.$/m)
   expect(stdout).not.toContain(world.agent.token)
 })
 
-describe('what is wrong, and how to mend it', () => {
+describe('finds problems and says how to fix them', () => {
   test('no server', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
     const { code, of } = await doctor({ env: { ...world.env, MAYFLY_SERVER: url } })
@@ -57,8 +57,8 @@ describe('what is wrong, and how to mend it', () => {
     expect(of('server')).toEqual({
       check: 'server',
       level: 'fail',
-      message: `Cannot reach ${url}: nothing listens there.`,
-      mend: expect.stringContaining('mayfly server'),
+      message: `Cannot reach ${url}: nothing is listening there.`,
+      fix: expect.stringContaining('mayfly server'),
     })
     expect(of('files')?.level).toBe('ok')
   })
@@ -86,7 +86,7 @@ describe('what is wrong, and how to mend it', () => {
   test('a login that is wrong, and none', async () => {
     const wrong = await doctor({ env: { ...world.env, MAYFLY_TOKEN: 'ckr_'.padEnd(52, '0') } })
     expect(wrong.code).toBe(1)
-    expect(wrong.of('login')).toMatchObject({ level: 'fail', mend: expect.stringContaining('mayfly login') })
+    expect(wrong.of('login')).toMatchObject({ level: 'fail', fix: expect.stringContaining('mayfly login') })
     const none = await doctor({ env: { ...world.bareEnv, MAYFLY_SERVER: world.url } })
     expect([none.code, none.of('login')?.level]).toEqual([0, 'warn'])
   })
@@ -94,7 +94,7 @@ describe('what is wrong, and how to mend it', () => {
   test('an agent that ends soon', async () => {
     const short = await world.app.newAgent({ expires_in: '1h' })
     const { of } = await doctor({ env: { ...world.env, MAYFLY_TOKEN: short.token } })
-    expect(of('login')).toMatchObject({ level: 'warn', message: expect.stringContaining('ends at') })
+    expect(of('login')).toMatchObject({ level: 'warn', message: expect.stringContaining('expires at') })
   })
 
   test('another version, and one that is not ready', async () => {
@@ -142,20 +142,20 @@ describe('what is wrong, and how to mend it', () => {
     const trusted = await look(25, '--ca', authority.caFile)
     expect(trusted.of('tls')).toMatchObject({
       level: 'ok',
-      message: expect.stringMatching(/good for 2[45] days/),
+      message: expect.stringMatching(/valid for 2[45] days/),
     })
     const soon = await look(5, '--ca', authority.caFile)
     expect([soon.code, soon.of('tls')]).toEqual([
       0,
-      expect.objectContaining({ level: 'warn', mend: 'Renew it.' }),
+      expect.objectContaining({ level: 'warn', fix: 'Renew it.' }),
     ])
     const expired = await look(-1, '--ca', authority.caFile)
-    expect(expired.of('server')).toMatchObject({ level: 'fail', mend: expect.stringContaining('Renew') })
+    expect(expired.of('server')).toMatchObject({ level: 'fail', fix: expect.stringContaining('Renew') })
     const unknown = await look(25)
-    expect([unknown.code, unknown.of('server')?.mend]).toEqual([1, expect.stringContaining('--ca FILE')])
+    expect([unknown.code, unknown.of('server')?.fix]).toEqual([1, expect.stringContaining('--ca FILE')])
   })
 
-  test('files that others can read', async () => {
+  test('reports files that other users can read', async () => {
     const { home, env: bare } = await newHome()
     const directory = join(home, 'config', 'mayfly')
     await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -163,11 +163,11 @@ describe('what is wrong, and how to mend it', () => {
     await writeFile(join(home, 'token'), `${world.agent.token}\n`, { mode: 0o644 })
     const env = { ...bare, MAYFLY_SERVER: world.url, MAYFLY_TOKEN_FILE: join(home, 'token') }
     const bad = await doctor({ env })
-    const mends = bad.findings.filter(({ level }) => level === 'fail').map(({ mend }) => mend ?? '')
+    const fixes = bad.findings.filter(({ level }) => level === 'fail').map(({ fix }) => fix ?? '')
     expect(bad.code).toBe(1)
-    // What it says mends it.
-    for (const mend of mends.filter((one) => one.startsWith('Run: ')))
-      expect(spawnSync('sh', ['-c', mend.slice('Run: '.length)]).status).toBe(0)
+    // The suggested commands fix the problems.
+    for (const fix of fixes.filter((one) => one.startsWith('Run: ')))
+      expect(spawnSync('sh', ['-c', fix.slice('Run: '.length)]).status).toBe(0)
     expect((await doctor({ env })).code).toBe(0)
   })
 
@@ -211,7 +211,7 @@ describe('what is wrong, and how to mend it', () => {
     spawnSync('git', ['config', '--global', 'gpg.program', join(home, 'gone')], { env })
     expect((await doctor({ env })).of('git')).toMatchObject({
       level: 'fail',
-      mend: expect.stringContaining('git setup'),
+      fix: expect.stringContaining('git setup'),
     })
     const without = await doctor({ env: { ...env, PATH: home } })
     expect(without.of('git')).toMatchObject({ level: 'warn', message: 'git is not in the PATH.' })

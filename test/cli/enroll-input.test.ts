@@ -91,10 +91,10 @@ describe('stores nothing for a request that cannot be made:', () => {
     ['a name that cannot be one', ['--name', 'a/b'], /name/],
     ['an empty name', ['--name', ''], /name/],
     ['a scope that is none', ['--name', 'a', '--scope', 'a b'], /scope/],
-    ['metadata without a name', ['--name', 'a', '--metadata', 'x'], /--metadata is given as name=text/],
+    ['metadata without a name', ['--name', 'a', '--metadata', 'x'], /--metadata takes name=text/],
     ['metadata that is no JSON', ['--name', 'a', '--metadata', 'x:={'], /is not JSON/],
-    ['a server that is none', ['--name', 'a', '--server', 'mayfly'], /is not the address of a server/],
-    ['a profile that cannot be one', ['--name', 'a', '--profile', '../x'], /cannot be the name of a profile/],
+    ['a server that is none', ['--name', 'a', '--server', 'mayfly'], /is not a server address/],
+    ['a profile that cannot be one', ['--name', 'a', '--profile', '../x'], /is not a valid profile name/],
     ['an unknown option', ['--nmae', 'a'], /--name/],
     ['too much', ['a'], /arguments/],
   ])('%s', async (_, argv, message) => {
@@ -110,7 +110,7 @@ describe('stores nothing for a request that cannot be made:', () => {
     const end = await enroll(['--name', 'a', '--server', 'http://127.0.0.1:9'])
     expect([end.code, end.stderr]).toEqual([
       3,
-      'mayfly: Cannot reach http://127.0.0.1:9: nothing listens there. Start it with `mayfly server`, or name the right address with --server or MAYFLY_SERVER.\n',
+      'mayfly: Cannot reach http://127.0.0.1:9: nothing is listening there. Start it with `mayfly server`, or give its address with --server or MAYFLY_SERVER.\n',
     ])
   })
 

@@ -214,7 +214,7 @@ esac`
     const end = await run(env, '--name', 'locked')
     expect([end.code, end.stderr]).toEqual([
       1,
-      'mayfly: The keychain (secret-tool) is locked or does not answer. Unlock it, or use files instead with --no-keychain or MAYFLY_KEYCHAIN=off.\n',
+      'mayfly: The keychain (secret-tool) is locked or does not respond. Unlock it, or keep secrets in files with --no-keychain or MAYFLY_KEYCHAIN=off.\n',
     ])
     expect(await pendingOf(world.app)).toEqual([])
   })

@@ -151,7 +151,7 @@ describe('with an existing login', () => {
     const end = await runCli(['enroll', '--name', 'ci-6'], { env })
     expect([end.code, end.stderr]).toEqual([
       0,
-      expect.stringMatching(/\nMAYFLY_TOKEN is set, and is used before this login: unset it\.\n$/),
+      expect.stringMatching(/\nMAYFLY_TOKEN is set and takes precedence over this login\. Unset it\.\n$/),
     ])
   })
 })

@@ -110,7 +110,7 @@ describe('refusals', () => {
       'ttl too long',
       ['demo', '--ttl', '9h'],
       5,
-      /longer than .* allowed here.* See the longest that each allows with `mayfly backends`\.$/,
+      /longer than .* allowed here.* `mayfly backends` lists the longest lifetime of each backend\.$/,
     ],
     ['no such backend', ['nowhere'], 1, /no such backend.*mayfly backends/],
     ['ttl that is none', ['demo', '--ttl', 'soon'], 2, /duration/],
@@ -128,7 +128,7 @@ describe('refusals', () => {
     const { code, stdout, stderr } = await runCli(['get', 'demo', '--scope', 'write'], { env })
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
     expect(stderr).toMatch(
-      /^mayfly: .*\. See yours with `mayfly status`; ask for more with `mayfly request .*\n$/,
+      /^mayfly: .*\. List your scopes with `mayfly status`; request more with `mayfly request .*\n$/,
     )
   })
 
@@ -139,7 +139,7 @@ describe('refusals', () => {
       error: {
         code: 'ttl_exceeded',
         message: expect.any(String),
-        hint: 'See the longest that each allows with `mayfly backends`.',
+        hint: '`mayfly backends` lists the longest lifetime of each backend.',
       },
     })
   })
@@ -151,7 +151,7 @@ describe('refusals', () => {
       env: { ...world.env, MAYFLY_TOKEN: gone.token },
     })
     expect(code).toBe(4)
-    expect(stderr).toMatch(/wrong, expired or deleted: run `mayfly login` or `mayfly enroll`\.\n$/)
+    expect(stderr).toMatch(/wrong, expired or deleted\. Run `mayfly login` or `mayfly enroll`\.\n$/)
     expect(stderr).not.toContain(gone.token)
   })
 })

@@ -50,9 +50,7 @@ describe('files', () => {
     await writeFile(join(who.home, 'config/mayfly/config.json'), text, { mode: 0o600 })
     const { code, stderr } = await runCli(['status'], { env: who.env })
     expect(code).toBe(1)
-    expect(stderr).toMatch(
-      /config\.json is not as this command writes it\. Mend it, or delete it and log in again\.\n$/,
-    )
+    expect(stderr).toMatch(/config\.json is damaged\. Fix it, or delete it and log in again\.\n$/)
   })
 
   test('something in the place of the profiles: the login of before stays', async () => {
@@ -78,7 +76,7 @@ describe('files', () => {
     const { code, stderr } = await runCli(['status', `--profile=${name}`], { env: who.env })
     expect({
       code,
-      stderr: stderr.includes('cannot be the name of a profile') || stderr.includes('--profile'),
+      stderr: stderr.includes('is not a valid profile name') || stderr.includes('--profile'),
     }).toEqual({
       code: 2,
       stderr: true,
@@ -91,7 +89,7 @@ describe('the keychain', () => {
     const who = await stranger()
     const env = await withKeychain(who.env, WORKING)
     const { stderr } = await runCli(['login'], { env, stdin: world.agent.token })
-    expect(stderr).toMatch(/The login is kept in the keychain \(secret-tool\)\.\n$/)
+    expect(stderr).toMatch(/The login is stored in the keychain \(secret-tool\)\.\n$/)
     expect(await readdir(join(who.home, 'config/mayfly'))).toEqual(['config.json', 'config.json.lock'])
     expect((await configOf(who)).profiles.default.secret_in).toBe('keychain')
     const whoami = await runCli(['whoami', '--json'], { env })
@@ -112,7 +110,7 @@ describe('the keychain', () => {
       code: 1,
       stdout: '',
       stderr:
-        'mayfly: The keychain (secret-tool) is locked or does not answer. Unlock it, or use files instead with --no-keychain or MAYFLY_KEYCHAIN=off.\n',
+        'mayfly: The keychain (secret-tool) is locked or does not respond. Unlock it, or keep secrets in files with --no-keychain or MAYFLY_KEYCHAIN=off.\n',
     })
     expect(await readdir(join(who.home, 'config/mayfly'))).toEqual(['config.json.lock'])
     const plain = await runCli(['login', '--no-keychain'], { env, stdin: world.agent.token })
@@ -126,11 +124,11 @@ describe('the keychain', () => {
     await runCli(['login'], { env, stdin: world.agent.token })
     expect(await runCli(['status'], { env: await withKeychain(who.env, LOCKED) })).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/locked or does not answer/),
+      stderr: expect.stringMatching(/locked or does not respond/),
     })
     expect(await runCli(['status'], { env: who.env })).toMatchObject({
       code: 4,
-      stderr: expect.stringMatching(/cannot be reached from here/),
+      stderr: expect.stringMatching(/is not available here/),
     })
   })
 
@@ -146,9 +144,7 @@ describe('the keychain', () => {
       const other = await world.app.newAgent({ scopes: [] })
       const { code, stderr } = await runCli(['login'], { env, stdin: other.token })
       expect(code).toBe(1)
-      expect(stderr).toMatch(
-        /cannot be written: the file system is read-only\. Nothing was changed there\.\n$/,
-      )
+      expect(stderr).toMatch(/cannot be written: the file system is read-only\. The file is unchanged\.\n$/)
       const whoami = await runCli(['whoami', '--json'], { env })
       expect(JSON.parse(whoami.stdout).agent.name).toBe(world.agent.name)
     } finally {

@@ -49,11 +49,11 @@ test('rotate with grace keeps tokens alive, without it ends them', async () => {
   expect(JSON.parse(graceful.stdout).previous_valid_until).toMatch(/Z$/)
   expect(await works()).toBe(200)
   expect((await mayfly('keys', 'rotate')).stderr).toMatch(/--grace DURATION, or --yes/)
-  expect((await runTyping(['keys', 'rotate'], env, [['End all access tokens now? [y/N] ', 'n']])).code).toBe(
-    1,
-  )
+  expect(
+    (await runTyping(['keys', 'rotate'], env, [['Invalidate all access tokens now? [y/N] ', 'n']])).code,
+  ).toBe(1)
   expect(await works()).toBe(200)
-  expect((await mayfly('keys', 'rotate', '--yes')).stdout).toMatch(/not valid any more\.\n$/)
+  expect((await mayfly('keys', 'rotate', '--yes')).stdout).toMatch(/no longer valid\.\n$/)
   expect(await works()).toBe(401)
   expect((await mayfly('keys', 'rotate', '--grace', 'soon')).code).toBe(2)
 })

@@ -60,7 +60,7 @@ test('one that waits for another which does not end is told so, and changes noth
   expect(await logout).toEqual({
     code: 1,
     stdout: '',
-    stderr: `mayfly: Another mayfly is changing ${path}, and does not come to an end. Answer what it asks, or end it, and try again.\n`,
+    stderr: `mayfly: Another mayfly process is changing ${path} and does not finish. Answer its question or stop it, then try again.\n`,
   })
   expect(await configOf(who)).toEqual(before)
   release?.()

@@ -25,7 +25,7 @@ describe('login', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: '',
-      stderr: `Logged in to ${world.url} as ${world.agent.name}. The login is kept in ${file}.\n`,
+      stderr: `Logged in to ${world.url} as ${world.agent.name}. The login is stored in ${file}.\n`,
     })
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect((await stat(join(file, '..'))).mode & 0o777).toBe(0o700)
@@ -64,12 +64,14 @@ describe('login', () => {
     })
   })
 
-  test('another in the environment is used before it, and that is said', async () => {
+  test('warns that a login in the environment takes precedence', async () => {
     const who = await stranger()
     const env = { ...who.env, MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` }
     expect(await runCli(['login'], { env, stdin: world.agent.token })).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/\nMAYFLY_TOKEN is set, and is used before this login: unset it\.\n$/),
+      stderr: expect.stringMatching(
+        /\nMAYFLY_TOKEN is set and takes precedence over this login\. Unset it\.\n$/,
+      ),
     })
     expect(await runCli(['whoami'], { env })).toMatchObject({ code: 4 })
   })
@@ -117,9 +119,9 @@ describe('login', () => {
 
   test.each<[string, string[], string, RegExp]>([
     ['nothing', [], '', /Standard input is empty/],
-    ['something else', [], 'hunter2', /no token of this service\. It is ckr_/],
-    ['a client secret that is none', ['--client-id', 'agent_x'], 'hunter2', /no client secret/],
-    ['a secret without its id', ['--client-secret-file', '-'], 'x', /goes with --client-id/],
+    ['something else', [], 'hunter2', /This is not a Mayfly token\. A token is ckr_/],
+    ['a client secret that is none', ['--client-id', 'agent_x'], 'hunter2', /not a Mayfly client secret/],
+    ['a secret without its id', ['--client-secret-file', '-'], 'x', /needs --client-id/],
     ['both', ['--client-id', 'x', '--token-file', '-'], 'x', /exclude each other/],
   ])('%s is wrong usage and not repeated', async (_, argv, stdin, message) => {
     const who = await stranger()
@@ -160,7 +162,7 @@ describe('whose login goes where', () => {
     const argv = ['status', '--profile', 'default', '--server', 'http://127.0.0.1:9']
     expect(await runCli(argv, { env: who.env })).toMatchObject({
       code: 4,
-      stderr: expect.stringMatching(/There is no login for/),
+      stderr: expect.stringMatching(/You are not logged in to/),
     })
   })
 
@@ -197,7 +199,7 @@ describe('whose login goes where', () => {
     expect(await runCli(['whoami'], { env: { ...env, MAYFLY_TOKEN_FILE: 'absent' } })).toMatchObject({
       code: 4,
       stderr: expect.stringMatching(
-        /^mayfly: MAYFLY_TOKEN_FILE cannot be read: \S+absent: no such file or directory\. Put the secret there, or unset/,
+        /^mayfly: Cannot read the file that MAYFLY_TOKEN_FILE names: \S+absent: no such file or directory\. Put the secret there, or unset/,
       ),
     })
     const both = { MAYFLY_TOKEN_FILE: 't', MAYFLY_TOKEN: world.agent.token }
@@ -216,7 +218,7 @@ describe('logout', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: '',
-      stderr: `The login at ${world.url} is forgotten.\n`,
+      stderr: `Removed the login at ${world.url}.\n`,
     })
     expect(await configOf(who)).toEqual({ profiles: {} })
     expect(await readdir(join(who.home, 'config/mayfly/secrets'))).toEqual([])
@@ -224,7 +226,7 @@ describe('logout', () => {
     expect(await runCli(['status'], { env: who.env })).toMatchObject({ code: 4 })
     expect(await runCli(['logout'], { env: who.env })).toMatchObject({
       code: 4,
-      stderr: expect.stringMatching(/nothing to forget/),
+      stderr: expect.stringMatching(/Choose another profile/),
     })
   })
 

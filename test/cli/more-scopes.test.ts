@@ -99,8 +99,15 @@ describe('request --wait', () => {
   test.each([
     ['approved', 'approve', {}, 0, /Approved: more:read\n$/, ['demo', 'more:read']],
     ['approved for more', 'approve', { scopes: ['more'] }, 0, /Approved: more:read\n$/, ['demo', 'more']],
-    ['rejected', 'reject', {}, 5, /was rejected, has expired/, ['demo']],
-    ['approved in part', 'approve', { scopes: ['more:a'] }, 5, /was approved in part/, ['demo', 'more:a']],
+    ['rejected', 'reject', {}, 5, /was rejected, expired/, ['demo']],
+    [
+      'approved in part',
+      'approve',
+      { scopes: ['more:a'] },
+      5,
+      /was approved only in part/,
+      ['demo', 'more:a'],
+    ],
   ] as const)('says of a request whether it was %s', async (_, verb, body, code, said, scopes) => {
     const { said: heard, ended } = spawnCli(['request', 'more:read', '--wait'], { env })
     await heard(/mayfly approve enr_\w+\n/)

@@ -42,7 +42,7 @@ test('nothing can be kept, and that is said', async () => {
   }).ended
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toBe(
-    'mayfly: There is no home directory to keep anything in. Set HOME, or give the login by MAYFLY_TOKEN or MAYFLY_CLIENT_ID.\n',
+    'mayfly: There is no home directory to store the login in. Set HOME, or pass the login in MAYFLY_TOKEN or MAYFLY_CLIENT_ID.\n',
   )
 })
 

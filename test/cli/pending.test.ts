@@ -68,7 +68,7 @@ describe('approve', () => {
     const wrong = [print.slice(0, -1), print.toUpperCase(), 'x']
     for (const fingerprint of wrong) {
       const ended = await mayfly('approve', id, '--yes', '--fingerprint', fingerprint)
-      expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining('is another one')])
+      expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining('has another fingerprint')])
     }
     expect((await agent(name)).status).toBe(404)
   })
@@ -85,7 +85,7 @@ describe('approve', () => {
   test('without a terminal it needs --yes', async () => {
     const { id, name } = await enroll()
     const ended = await mayfly('approve', id)
-    expect([ended.code, ended.stderr]).toEqual([2, expect.stringMatching(/then give --yes\.\n$/)])
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringMatching(/then use --yes\.\n$/)])
     expect((await agent(name)).status).toBe(404)
   })
 
@@ -93,12 +93,12 @@ describe('approve', () => {
     const { id } = await enroll()
     await mayfly('reject', id)
     expect((await mayfly('approve', id, '--yes')).stderr).toMatch(
-      /^mayfly: This is rejected already, by local\./,
+      /^mayfly: This request is already rejected by local\./,
     )
     for (const unknown of [`enr_${'0'.repeat(26)}`, 'nonsense', '../agents'])
       expect(await mayfly('approve', unknown, '--yes')).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining('no such enrollment'),
+        stderr: expect.stringContaining('No such enrollment'),
       })
     expect((await mayfly('approve')).code).toBe(2)
   })

@@ -28,7 +28,7 @@ test('one that is not loaded', async () => {
   const ended = await mayfly('plugin', 'reload', 'nope')
   expect([ended.code, ended.stderr]).toEqual([
     1,
-    'mayfly: No such kind is loaded. See them with `mayfly plugin ls`.\n',
+    'mayfly: No kind with this name is loaded. List them with `mayfly plugin ls`.\n',
   ])
 })
 

@@ -41,7 +41,7 @@ describe('policy check', () => {
   test('without a server: a sound file', async () => {
     const bare = { ...env, MAYFLY_SERVER: 'http://127.0.0.1:1' }
     const ended = await runCli(['policy', 'check', 'good.yaml'], { env: bare })
-    expect(ended).toMatchObject({ code: 0, stderr: 'good.yaml: no fault.\n' })
+    expect(ended).toMatchObject({ code: 0, stderr: 'good.yaml: no faults.\n' })
     expect(ended.stdout).toMatch(/^ci +ci-\* +at once +demo:a demo:b$/m)
     expect((await runCli(['policy', 'check'], { env: { ...bare, MAYFLY_CONFIG: 'good.yaml' } })).code).toBe(0)
   })
@@ -155,7 +155,7 @@ describe('policy explain', () => {
 
   test('for people', async () => {
     const { stdout } = await mayfly('policy', 'explain', 'other')
-    expect(stdout).toMatch(/^decision: waits for an administrator$/m)
+    expect(stdout).toMatch(/^decision: needs an administrator$/m)
     expect(stdout).toMatch(/^ci +ci-\* +does not match$/m)
     expect(stdout).toMatch(/^rest +\* +decides$/m)
   })

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { shellQuote } from '../../src/cli/frame/credential-variables.ts'
+import { shellQuote } from '../../src/cli/frame/shell.ts'
 import { newHome } from './support.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -31,7 +31,7 @@ describe.runIf(process.platform === 'linux')('at a real terminal', () => {
   test('a secret that is typed is not shown', async () => {
     expect(await atTerminal(['login'], 'hunter2\r')).toEqual({
       shown:
-        'Token: \r\nmayfly: That is no token of this service. It is ckr_ and 48 hexadecimal digits; copy it as a whole.\r\n',
+        'Token: \r\nmayfly: This is not a Mayfly token. A token is ckr_ and 48 hexadecimal digits. Copy all of it.\r\n',
       code: 2,
     })
   })

@@ -39,7 +39,7 @@ test('one that is not there: what was done before it is said', async () => {
   const ended = await mayfly('tokens', 'revoke', id, `cred_${'0'.repeat(26)}`)
   expect([ended.code, ended.stdout]).toEqual([1, ''])
   expect(ended.stderr).toMatch(
-    new RegExp(`^Revoked before this: ${id}\\.\nmayfly: There is no such credential\\.`),
+    new RegExp(`^Revoked before the error: ${id}\\.\nmayfly: There is no such credential\\.`),
   )
 })
 

@@ -6,9 +6,9 @@ import type { Context } from '../frame/verb.ts'
 
 const PAGE = 1000
 const POLL_MS = 1_000
-/** Entries get their ids in order, but nodes may finish writing them a little out of order. */
+/** Ids are in order, but nodes may commit entries slightly out of order. */
 const OVERLAP_MS = 10_000
-/** Of the last minutes at least. */
+/** Enough for several minutes. */
 const MOST_OWN = 1_000
 
 /** The newest `limit` entries, oldest first. */
@@ -21,8 +21,8 @@ export async function* readEntries(
 }
 
 /**
- * And then whatever is written, each entry once, until it is interrupted. A server that is away is waited for. The
- * entries that its own reading leaves (local access is recorded) are left out: there would be no end of them.
+ * Goes on with new entries, each once, until it is interrupted; waits for a server that is down. Leaves out the
+ * entries of its own requests (the server records local access), which would never end.
  */
 export async function* followEntries(
   { out, signal }: Pick<Context, 'out' | 'signal'>,
@@ -34,7 +34,7 @@ export async function* followEntries(
   const seen = new Map<string, number>()
   const own = new Set<string>()
   const isNew = ({ id, request_id }: AuditEntry) => !seen.has(id) && !own.has(request_id ?? '')
-  // What is there already and not asked for counts as seen. Read first: what is written meanwhile is then shown.
+  // Older entries count as seen. Read them first, so that entries written in between are shown.
   let last = remember(seen, await readLatest(client, base, own))
   const first = await newest(client, filter, limit, own)
   last = remember(seen, first, last)
@@ -46,7 +46,7 @@ export async function* followEntries(
     const found = await newest(client, { ...base, since }, Number.POSITIVE_INFINITY, own).catch(
       (error: unknown) => {
         if (!isPassing(error)) throw error
-        if (!isAway) out.note(`${error.message} It is tried again.`)
+        if (!isAway) out.note(`${error.message} Retrying.`)
         return undefined
       },
     )
@@ -70,7 +70,7 @@ async function readLatest(client: Client, filter: AuditFilter, own: Set<string>)
   return entries
 }
 
-/** Returns the time of the newest. */
+/** Returns the time of the newest entry. */
 function remember(seen: Map<string, number>, entries: readonly AuditEntry[], last?: number) {
   let newestTime = last
   for (const entry of entries) {
@@ -95,7 +95,7 @@ async function newest(
   return entries
 }
 
-/** Newest first. The ids of the requests that this takes are added to `own`. */
+/** Newest first. Adds the ids of its requests to `own`. */
 async function* entriesOf(client: Client, filter: AuditFilter, limit: number, own?: Set<string>) {
   let cursor: string | undefined
   do {
@@ -118,7 +118,7 @@ const notOurs = () =>
   new MayflyError({
     code: 'unexpected_reply',
     status: 200,
-    message: 'What answered does not look like a Mayfly server.',
+    message: 'The answer is not from a Mayfly server.',
   })
 
 function isPassing(error: unknown): error is Error {

@@ -7,7 +7,7 @@ import { listing } from '../frame/output.ts'
 import { readStdin } from '../frame/prompt.ts'
 import type { Context, OptionSpec } from '../frame/verb.ts'
 
-/** What every backend has, whatever its kind. */
+/** The options of backends of every kind. */
 export interface RuleOptions {
   readonly config?: string
   readonly defaultTtl?: string
@@ -23,20 +23,20 @@ export interface RuleOptions {
 export const RULE_OPTIONS: readonly OptionSpec[] = [
   {
     flags: '--config <file>',
-    description: 'configuration as JSON, - for standard input; flags go before it',
+    description: 'configuration as JSON; - reads standard input; flags override it',
   },
-  { flags: '--default-ttl <duration>', description: 'life of a credential where none is asked' },
-  { flags: '--max-ttl <duration>', description: 'longest life of a credential' },
-  { flags: '--allow-scope <scope>', description: 'only these scopes; may be repeated', repeatable: true },
-  { flags: '--description <text>', description: 'told to everybody who may use it' },
-  { flags: '--rate <rate>', description: 'credentials that may be asked for, such as 10/hour' },
-  { flags: '--max-active <number>', description: 'credentials alive at a time' },
-  { flags: '--no-check', description: 'store it without trying it out' },
+  { flags: '--default-ttl <duration>', description: 'lifetime of a credential if the request names none' },
+  { flags: '--max-ttl <duration>', description: 'longest lifetime of a credential' },
+  { flags: '--allow-scope <scope>', description: 'allow only this scope; may be repeated', repeatable: true },
+  { flags: '--description <text>', description: 'shown to agents that may use it' },
+  { flags: '--rate <rate>', description: 'limit on requests for credentials, such as 10/hour' },
+  { flags: '--max-active <number>', description: 'limit on active credentials' },
+  { flags: '--no-check', description: 'store it without connecting to the upstream' },
 ]
 
 type Rules = Omit<CreateBackend, 'type' | 'name' | 'config'>
 
-/** As the API has them; a rule that was not given is left out. Throws `CliError` (usage). */
+/** The rules in the form of the API. Throws `CliError` (usage). */
 export function rulesOf(options: RuleOptions): Rules {
   const { defaultTtl, maxTtl, allowScope, description, rate, maxActive } = options
   return {
@@ -52,10 +52,10 @@ export function rulesOf(options: RuleOptions): Rules {
 function countOf(text: string | false): number | null {
   if (text === false) return null
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw usage('--max-active is a whole number of at least 1.', 'Give it in digits.')
+  throw usage('--max-active must be a whole number, at least 1.', 'Write it in digits.')
 }
 
-/** The JSON object of `--config`; empty without. Throws `CliError` (usage), which repeats nothing of it. */
+/** Reads the JSON object of `--config`. Throws `CliError` (usage), which repeats nothing of it. */
 export async function readConfigOption(
   context: Context,
   path: string | undefined,
@@ -71,10 +71,10 @@ export async function readConfigOption(
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>
-  throw usage(`${where} holds no JSON object.`, 'Write the fields of the kind as {"host": "…"}.')
+  throw usage(`${where} does not contain a JSON object.`, 'Write the fields of the kind as {"host": "…"}.')
 }
 
-/** Throws `CliError` (usage) that names the kinds there are. */
+/** Throws `CliError` (usage) with the names of all kinds. */
 export async function findKind(client: Client, type: string): Promise<Kind> {
   const types: string[] = []
   for await (const kind of client.admin.kinds()) {
@@ -88,31 +88,28 @@ export async function findKind(client: Client, type: string): Promise<Kind> {
   )
 }
 
-/** The server speaks of its own parameter; a person has a flag. */
+/** Replaces a query parameter in a message of the server by the flag of this command. */
 export function inFlags(error: unknown): unknown {
   if (!(error instanceof Error) || error.name !== 'MayflyError') return error
   const { code, message, exitCode } = failureOf(error)
-  for (const [parameter, hint] of IN_FLAGS) {
-    const at = message.indexOf(parameter)
+  for (const [sentence, hint] of IN_FLAGS) {
+    const at = message.search(sentence)
     if (at >= 0)
       return new CliError(code, message.slice(0, at), { exit: exitCode === 2 ? 2 : 1, hint, cause: error })
   }
   return error
 }
 
-/** The end of a message of the server, and what is said in its place. */
+/** The last sentence of a server's message, and its replacement. */
 const IN_FLAGS = [
+  [/ [^.]*\?check=false/, 'Fix the configuration, or store it unchecked with --no-check.'],
   [
-    ' Fix the configuration, or add ?check=false',
-    'Fix the configuration, or store it untried with --no-check.',
-  ],
-  [
-    ' Revoke them, create another backend, or add ?force=true',
-    'Revoke them, create another backend, or give --force if it is the same upstream under another address.',
+    / [^.]*\?force=true/,
+    'Revoke them, create another backend, or use --force if it is the same upstream under another address.',
   ],
 ] as const
 
-/** One backend for people. */
+/** A backend as text. */
 export function describeBackend(backend: Backend): string {
   const config = Object.entries(backend.config).map(([name, value]) => [
     `config.${name}`,
@@ -127,7 +124,7 @@ export function describeBackend(backend: Backend): string {
     scopes: backend.allowed_scopes?.join(', '),
     rate: backend.rate,
     'max active': backend.max_active === undefined ? undefined : String(backend.max_active),
-    revocation: backend.revocation === 'exact' ? 'at once' : 'ends by its expiry',
+    revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
     created: backend.created_at,
     ...Object.fromEntries(config),
   })

@@ -16,7 +16,7 @@ const VARIABLES = {
   dataDir: 'MAYFLY_DATA_DIR',
 } as const
 
-/** What is in force for this command line, without any secret. */
+/** The settings in effect, without secrets. */
 export async function clientSettings(context: Context): Promise<Setting[]> {
   const { globals, env } = context
   const target = await readTarget(context)
@@ -88,5 +88,5 @@ function keychainSetting(context: Context): Setting {
       : context.env['MAYFLY_KEYCHAIN'] === 'off'
         ? 'environment MAYFLY_KEYCHAIN'
         : 'default'
-  return { name: 'keychain', value: keychain?.title ?? 'off: secrets are in files', origin }
+  return { name: 'keychain', value: keychain?.title ?? 'off (secrets are in files)', origin }
 }

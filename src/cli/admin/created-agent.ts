@@ -1,11 +1,12 @@
 import type { CreatedAgent } from '../../client/wire.ts'
-import { dotenvQuote, shellQuote } from '../frame/credential-variables.ts'
+import { dotenvQuote } from '../frame/credential-variables.ts'
 import { usage } from '../frame/failure.ts'
 import { listing } from '../frame/output.ts'
+import { shellQuote } from '../frame/shell.ts'
 
 export type Form = (agent: CreatedAgent) => string
 
-/** How the secrets of a new agent are printed. Throws `CliError` (usage) for a form that there is not. */
+/** How to print a new agent. Throws `CliError` (usage) for an unknown form. */
 export function createdForm(name: string): Form {
   if (name === 'text') return (agent) => listing(factsOf(agent))
   if (name === 'json') return (agent) => JSON.stringify(agent, null, 2)
@@ -15,7 +16,7 @@ export function createdForm(name: string): Form {
   if (field !== undefined && (FIELDS as readonly string[]).includes(field))
     return (agent) => String(factsOf(agent)[field])
   throw usage(
-    'There is no such form of output.',
+    'Unknown output form.',
     `Use text, json, env, dotenv or field=NAME with one of ${FIELDS.join(', ')}.`,
   )
 }
@@ -46,7 +47,7 @@ function factsOf(agent: CreatedAgent): Record<string, string> {
   }
 }
 
-/** The token is a login by itself, and is what the command looks for first. */
+/** The token alone is a login, and takes precedence. */
 function lines(agent: CreatedAgent, before: string, quoted: (text: string) => string): string {
   const variables = {
     MAYFLY_TOKEN: agent.token,

@@ -18,14 +18,14 @@ interface CreateOptions {
 
 export const create = defineVerb<CreateOptions, [name: string]>({
   description:
-    'Creates an agent and prints its token and its client secret, which are shown this once. With `mayfly enroll` an agent makes a key of its own instead, and no secret has to be carried to it.',
-  arguments: [{ name: '<name>', description: 'its name' }],
+    'Creates an agent and prints its token and client secret, which cannot be shown again. An agent that runs `mayfly enroll` instead creates a key of its own, and needs no secret from you.',
+  arguments: [{ name: '<name>', description: 'name of the agent' }],
   options: [
-    { flags: '--scope <scope>', description: 'a scope of it; may be repeated', repeatable: true },
-    { flags: '--expires-in <duration>', description: 'it ends after this time' },
+    { flags: '--scope <scope>', description: 'a scope of the agent; may be repeated', repeatable: true },
+    { flags: '--expires-in <duration>', description: 'lifetime of the agent' },
     {
       flags: '--audience <audience>',
-      description: 'an audience it may ask tokens for, beside those that all may; may be repeated',
+      description: 'another audience it may request tokens for; may be repeated',
       repeatable: true,
     },
     {
@@ -33,20 +33,20 @@ export const create = defineVerb<CreateOptions, [name: string]>({
       description: 'text, json, env (export lines), dotenv or field=NAME',
       default: 'text',
     },
-    { flags: '--write <file>', description: 'write it as JSON to a new file, 0600, instead of printing it' },
+    { flags: '--write <file>', description: 'write JSON to a new file of mode 0600 instead' },
   ],
   examples: [
     {
       command: "mayfly agent create ci-42 --scope 'orders:read' --expires-in 8h",
-      about: 'for a working day, with one scope',
+      about: 'one scope, for a working day',
     },
     {
       command: "mayfly agent create ci-42 --scope 'github:*' --write ci-42.json",
-      about: 'its secrets into a file for you alone',
+      about: 'write its secrets to a file that only you can read',
     },
     {
       command: 'export MAYFLY_TOKEN=$(mayfly agent create tmp --scope demo:read -o field=token)',
-      about: 'its token in a variable',
+      about: 'put its token into a variable',
     },
   ],
   json: async () => (await import('../../api/admin.ts')).CreatedAgent,
@@ -55,9 +55,9 @@ export const create = defineVerb<CreateOptions, [name: string]>({
   run: async (context, options, name) => {
     const form = createdForm(context.out.isJson ? 'json' : (options.output ?? 'text'))
     const file = options.write === undefined ? undefined : resolve(context.cwd, options.write)
-    // Before the agent is there: its secrets are shown once.
+    // Before creating the agent, whose secrets cannot be shown again.
     if (file !== undefined && (await isPresent(file)))
-      throw usage(`${options.write} is there already.`, 'Name a new file, or move the old one away.')
+      throw usage(`${options.write} already exists.`, 'Choose a new file, or move the old one away.')
     const { scope, expiresIn, audience } = options
     const client = await openAdminClient(context)
     const body = {
@@ -68,7 +68,9 @@ export const create = defineVerb<CreateOptions, [name: string]>({
     }
     const made = await client.admin.agents.create(body).catch((error: unknown) => {
       if (context.signal.aborted || (error as { mayHaveArrived?: unknown }).mayHaveArrived === true)
-        context.out.note(`Look with \`mayfly agent show ${name}\` whether it was made: its secrets are lost.`)
+        context.out.note(
+          `Check with \`mayfly agent show ${name}\` whether the agent was created. If so, its secrets are lost.`,
+        )
       throw error
     })
     try {
@@ -86,7 +88,7 @@ type Created = Parameters<Form>[0]
 async function deliver(context: Context, made: Created, form: Form, file: string | undefined): Promise<void> {
   if (file === undefined) {
     await context.out.result(form(made))
-    if (!context.out.isJson) context.out.note('The token and the client secret are not shown again.')
+    if (!context.out.isJson) context.out.note('The token and the client secret cannot be shown again.')
     return
   }
   await writePrivateFile(file, `${JSON.stringify(made, null, 2)}\n`)
@@ -94,20 +96,21 @@ async function deliver(context: Context, made: Created, form: Form, file: string
   await context.out.show({ id, name, scopes, expires_at, written_to: file }, () => `Written to ${file}.`)
 }
 
-/** Nobody has its secrets, so nobody can use it: it must not stay. Best effort, with its own time. */
+/** Deletes an agent whose secrets nobody received: best effort, within a time limit of its own. */
 async function takeBack(context: Context, name: string): Promise<void> {
   const client = await openAdminClient({ ...context, signal: AbortSignal.timeout(1_500) })
   await client.admin.agents.delete(name).then(
-    () => context.out.note(`The agent ${name} was deleted again: its secrets could not be handed over.`),
+    () =>
+      context.out.note(`The agent ${name} was deleted again, because its secrets could not be delivered.`),
     () =>
       context.out.note(
-        `The agent ${name} is there without its secrets: delete it with \`mayfly agent rm ${name}\`.`,
+        `The agent ${name} exists, but its secrets are lost. Delete it with \`mayfly agent rm ${name}\`.`,
       ),
   )
 }
 
 export const list = defineVerb({
-  description: 'Lists the agents, oldest first.',
+  description: 'Lists all agents, oldest first.',
   examples: [{ command: 'mayfly agent ls', about: 'all of them' }],
   json: async () => {
     const [{ Type }, { Agent }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
@@ -135,7 +138,7 @@ export const list = defineVerb({
 export const show = defineVerb<object, [name: string]>({
   description: 'Shows an agent.',
   arguments: [{ name: '<name>', description: 'the agent' }],
-  examples: [{ command: 'mayfly agent show ci-42', about: 'its scopes, its end, when it was used last' }],
+  examples: [{ command: 'mayfly agent show ci-42', about: 'its scopes, expiry and last use' }],
   json: async () => (await import('../../api/admin.ts')).Agent,
   exits: [3, 4, 5],
   admin: true,
@@ -157,11 +160,11 @@ export const show = defineVerb<object, [name: string]>({
 })
 
 export const remove = defineVerb<{ yes?: boolean }, [name: string]>({
-  description: 'Deletes an agent: its login ends at once, and all its credentials are revoked.',
+  description: 'Deletes an agent. Its login stops working at once, and all its credentials are revoked.',
   arguments: [{ name: '<name>', description: 'the agent' }],
-  options: [{ flags: '-y, --yes', description: 'do not ask' }],
+  options: [{ flags: '-y, --yes', description: 'do not ask for confirmation' }],
   examples: [
-    { command: 'mayfly agent rm ci-42', about: 'asks, then deletes it' },
+    { command: 'mayfly agent rm ci-42', about: 'ask, then delete it' },
     { command: 'mayfly agent rm ci-42 --yes', about: 'without asking' },
   ],
   json: '{"deleted": "NAME"}',
@@ -171,7 +174,7 @@ export const remove = defineVerb<{ yes?: boolean }, [name: string]>({
     const client = await openAdminClient(context)
     const agent = await client.admin.agents.show(name).catch(unknownAgent)
     const question = `Delete the agent ${agent.name} and revoke all its credentials?`
-    const otherwise = 'Give --yes to delete it without being asked.'
+    const otherwise = 'Use --yes to delete it without a question.'
     if (options.yes !== true && !(await confirm(context, question, { otherwise })))
       throw new CliError('not_confirmed', 'Nothing was deleted.')
     await client.admin.agents.delete(agent.name)
@@ -181,8 +184,8 @@ export const remove = defineVerb<{ yes?: boolean }, [name: string]>({
 
 function unknownAgent(error: unknown): never {
   if ((error as { code?: unknown }).code !== 'agent_not_found') throw error
-  throw new CliError('agent_not_found', 'There is no such agent.', {
-    hint: 'See them with `mayfly agent ls`.',
+  throw new CliError('agent_not_found', 'No such agent.', {
+    hint: 'List them with `mayfly agent ls`.',
     cause: error,
   })
 }

@@ -15,28 +15,28 @@ interface Options {
 
 export const verb = defineVerb<Options, [id: string]>({
   description:
-    'Approves an enrollment or a request for more scopes, after showing it and asking. Compare the key fingerprint with the one that the agent shows: whoever has that key becomes the agent.',
-  arguments: [{ name: '<id>', description: 'as `mayfly pending` lists it' }],
+    'Shows an enrollment or a request for more scopes, asks for confirmation, and approves it. Compare the key fingerprint with the one that the agent shows: the holder of that key becomes the agent.',
+  arguments: [{ name: '<id>', description: 'id from `mayfly pending`' }],
   options: [
     {
       flags: '--scope <scope>',
-      description: 'these instead of the asked ones; may be repeated',
+      description: 'grant this scope instead of those requested; may be repeated',
       repeatable: true,
     },
     {
       flags: '--expires-in <duration>',
-      description: 'the agent, or the extra scopes, end after this time',
+      description: 'lifetime of the agent, or of the extra scopes',
     },
-    { flags: '--note <text>', description: 'kept with the decision' },
+    { flags: '--note <text>', description: 'a note to record with the decision' },
     { flags: '--fingerprint <text>', description: 'approve only if the key has this fingerprint' },
-    { flags: '-y, --yes', description: 'do not ask' },
+    { flags: '-y, --yes', description: 'do not ask for confirmation' },
   ],
   examples: [
-    { command: 'mayfly approve enr_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'look at it, then decide' },
+    { command: 'mayfly approve enr_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'show it, then decide' },
     {
       command:
         'mayfly approve enr_01k3vq8m5xn6w7r2t9y4u1i0pa --scope orders:read --expires-in 8h --yes --fingerprint Xyz…',
-      about: 'with fewer scopes, for a working day, in a script',
+      about: 'in a script: fewer scopes, for a working day',
     },
   ],
   json: async () => (await import('../../api/enrollment.ts')).PendingEnrollment,
@@ -49,7 +49,7 @@ export const verb = defineVerb<Options, [id: string]>({
     const { scope, expiresIn, note } = options
     if (options.yes !== true) {
       context.out.note(plain(describePending(request)))
-      const otherwise = 'Look at it with `mayfly pending ID`, then give --yes.'
+      const otherwise = 'Look at it with `mayfly pending ID`, then use --yes.'
       if (!(await confirm(context, question(request, scope, expiresIn), { otherwise })))
         throw new CliError('not_confirmed', 'Nothing was approved.', {
           hint: `Reject it with \`mayfly reject ${request.id}\`.`,
@@ -70,13 +70,16 @@ export const verb = defineVerb<Options, [id: string]>({
 type Request = Awaited<ReturnType<typeof findUndecided>>
 
 function checkFingerprint({ public_key_fingerprint: actual }: Request, expected: string): void {
-  if (actual === null)
-    throw usage('A request for more scopes has no key of its own.', 'Leave --fingerprint out.')
+  if (actual === null) throw usage('A request for more scopes has no key.', 'Omit --fingerprint.')
   if (actual !== expected.trim())
-    throw new CliError('fingerprint_mismatch', `The key of this enrollment is another one: ${actual}.`, {
-      exit: EXIT.failed,
-      hint: 'Nothing was approved: reject it unless you know whose it is.',
-    })
+    throw new CliError(
+      'fingerprint_mismatch',
+      `The key of this enrollment has another fingerprint: ${actual}.`,
+      {
+        exit: EXIT.failed,
+        hint: 'Nothing was approved. Reject it unless you know whose key it is.',
+      },
+    )
 }
 
 function question(

@@ -22,31 +22,34 @@ const LIMIT = 50
 
 export const verb = defineVerb<Options>({
   description:
-    'Reads the audit: the newest entries that match, the newest last. With --json one object a line.',
+    'Prints the newest audit entries that match, newest last. With --json, prints one object per line.',
   options: [
-    { flags: '--backend <name>', description: 'of this backend' },
-    { flags: '--agent <name>', description: 'of this agent, by its name or id' },
-    { flags: '--actor <name>', description: 'done by this agent, by `local` or by `system`' },
-    { flags: '--action <action>', description: 'of this action, such as credential.issued' },
-    { flags: '--credential <id>', description: 'of this credential' },
-    { flags: '--since <time>', description: 'not before: 2026-01-31T12:00:00Z, or 1h ago as 1h' },
-    { flags: '--until <time>', description: 'not after' },
-    { flags: '-n, --limit <number>', description: 'at most so many; 50 where not given' },
-    { flags: '--all', description: 'as many as there are' },
-    { flags: '-f, --follow', description: 'wait for more, until Ctrl-C' },
+    { flags: '--backend <name>', description: 'only this backend' },
+    { flags: '--agent <name>', description: 'only this agent, by name or id' },
+    { flags: '--actor <name>', description: 'only actions of this agent, of `local` or of `system`' },
+    { flags: '--action <action>', description: 'only this action, such as credential.issued' },
+    { flags: '--credential <id>', description: 'only this credential' },
+    {
+      flags: '--since <time>',
+      description: 'from this time on: 2026-01-31T12:00:00Z, or 1h for an hour ago',
+    },
+    { flags: '--until <time>', description: 'up to this time' },
+    { flags: '-n, --limit <number>', description: 'at most this many; 50 by default' },
+    { flags: '--all', description: 'all entries' },
+    { flags: '-f, --follow', description: 'print new entries until Ctrl-C' },
   ],
   examples: [
-    { command: 'mayfly audit --since 1h', about: 'what happened in the last hour' },
-    { command: 'mayfly audit --follow --agent ci-42', about: 'what an agent does now' },
-    { command: 'mayfly audit --actor alice --since 1d', about: 'what an administrator did, to whomever' },
+    { command: 'mayfly audit --since 1h', about: 'the last hour' },
+    { command: 'mayfly audit --follow --agent ci-42', about: 'watch an agent' },
+    { command: 'mayfly audit --actor alice --since 1d', about: 'everything an administrator did' },
     {
       command: 'mayfly audit --all --json --action credential.issued',
-      about: 'every issue, one JSON object a line',
+      about: 'every issued credential, one JSON object per line',
     },
   ],
   json: async () => {
     const { AuditEntry } = await import('../../api/api-v1.ts')
-    return { ...AuditEntry, description: 'one object a line' }
+    return { ...AuditEntry, description: 'one object per line' }
   },
   exits: [3, 4, 5],
   admin: true,
@@ -54,7 +57,7 @@ export const verb = defineVerb<Options>({
     const limit = limitOf(options)
     const { backend, agent, actor, action, credential, since, until } = options
     if (options.follow === true && until !== undefined)
-      throw usage('--follow has no end, so --until makes no sense with it.')
+      throw usage('--follow and --until exclude each other.')
     await checkAction(action)
     const client = await openAdminClient(context)
     const filter = { backend, agent, actor, action, credential, since, until }
@@ -75,10 +78,10 @@ function limitOf({ limit, all }: Options): number {
   if (all === true) return Number.POSITIVE_INFINITY
   if (limit === undefined) return LIMIT
   if (/^\d{1,9}$/.test(limit)) return Number(limit)
-  throw usage('--limit is a whole number.', 'Give it in digits, or --all.')
+  throw usage('--limit must be a whole number.', 'Write it in digits, or use --all.')
 }
 
-/** With a suggestion, where the server would only list them all. */
+/** Suggests the closest action; the server would list them all. */
 async function checkAction(action: string | undefined): Promise<void> {
   if (action === undefined) return
   const [{ ACTION_NAMES }, { didYouMean }] = await Promise.all([
@@ -88,7 +91,7 @@ async function checkAction(action: string | undefined): Promise<void> {
   if (!ACTION_NAMES.includes(action))
     throw usage(
       `${JSON.stringify(action.slice(0, 40))} is not an action${didYouMean(action, ACTION_NAMES)}.`,
-      `There are: ${ACTION_NAMES.join(', ')}.`,
+      `The actions are ${ACTION_NAMES.join(', ')}.`,
     )
 }
 

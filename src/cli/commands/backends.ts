@@ -1,14 +1,14 @@
 import { table } from '../frame/output.ts'
 import { defineVerb } from '../frame/verb.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 
 export const verb = defineVerb({
-  description: 'Lists the backends of the server: what there is to get, and for how long.',
-  examples: [{ command: 'mayfly backends', about: 'what can be asked for' }],
+  description: 'Lists the backends that you can get credentials from, with their lifetimes.',
+  examples: [{ command: 'mayfly backends', about: 'what you can get' }],
   json: 'array of {id, type, default_ttl, max_ttl, allowed_scopes, description, revocation}',
   exits: [3, 4],
   run: async (context) => {
-    const backends = await (await openAgentClient(context)).backends()
+    const backends = await (await openAgentSession(context)).client.backends()
     await context.out.show(backends, () =>
       table(
         ['BACKEND', 'TYPE', 'TTL', 'LONGEST', 'REVOCATION', 'DESCRIPTION'],

@@ -8,12 +8,12 @@ import { readTarget } from '../session/session.ts'
 
 export const verb = defineVerb({
   description:
-    'Says what is wrong, and how to mend it: Node.js, the server and its certificate, the clocks, the versions, the login, files that others can read, the keychain, admin access, the data directory, git. Nothing is changed.',
+    'Finds problems and says how to fix them. Checks Node.js, the server and its certificate, the clocks, the versions, the login, admin access, file permissions, the keychain, the data directory and git. Changes nothing.',
   examples: [
-    { command: 'mayfly doctor', about: 'look at everything' },
+    { command: 'mayfly doctor', about: 'check everything' },
     { command: 'mayfly doctor --json', about: 'for a program' },
   ],
-  json: '[{"check", "level": "ok" | "warn" | "fail", "message", "mend"?}]',
+  json: '[{"check", "level": "ok" | "warn" | "fail", "message", "fix"?}]',
   admin: true,
   run: async (context) => {
     const findings = await examine(context)
@@ -40,7 +40,7 @@ async function examine(context: Context): Promise<Finding[]> {
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
 const WIDTH = 15
 
-function lineOf({ out }: Context, { check, level, message, mend }: Finding): string {
+function lineOf({ out }: Context, { check, level, message, fix }: Finding): string {
   const head = `${out.paint(COLOURS[level], level.padEnd(5))} ${check.padEnd(WIDTH)} ${oneLine(message)}`
-  return mend === undefined ? head : `${head}\n${' '.repeat(6 + WIDTH + 1)}${oneLine(mend)}`
+  return fix === undefined ? head : `${head}\n${' '.repeat(6 + WIDTH + 1)}${oneLine(fix)}`
 }

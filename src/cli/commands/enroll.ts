@@ -6,9 +6,9 @@ import { isSubmitted, type Submitted, submit } from '../enroll/submit.ts'
 import { removeUnderway } from '../enroll/underway.ts'
 import { EnrollmentEnded, explained, look, wait } from '../enroll/wait.ts'
 import { readAssignments } from '../frame/assignments.ts'
-import { shellQuote } from '../frame/credential-variables.ts'
 import { CliError, failureOf } from '../frame/failure.ts'
 import { listing, plain } from '../frame/output.ts'
+import { shellWord } from '../frame/shell.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { keepLogin, noteVariables } from '../session/keep-login.ts'
 import { clientFor } from '../session/open.ts'
@@ -172,8 +172,6 @@ async function leave(context: Context, target: Target, submitted: Submitted): Pr
     `Once it is approved, run: ${again(context, target)}`,
   )
 }
-
-const shellWord = (text: string) => (/^[\w:/.[\]-]+$/.test(text) ? text : shellQuote(text))
 
 function again({ globals }: Context, { server, serverFrom, profileName, profileFrom }: Target): string {
   const at =

@@ -1,10 +1,11 @@
 import { readAssignments } from '../frame/assignments.ts'
-import { dotenvQuote, shellQuote, variablesOf } from '../frame/credential-variables.ts'
+import { dotenvQuote, variablesOf } from '../frame/credential-variables.ts'
 import { usage } from '../frame/failure.ts'
+import { shellQuote } from '../frame/shell.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { fieldOf } from '../project-file/credential-field.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 
 interface Options {
   ttl?: string
@@ -60,7 +61,7 @@ export const verb = defineVerb<Options, [backend: string]>({
     const form = formOf(context.out.isJson ? 'json' : (options.output ?? 'secret'))
     const params = readAssignments(options.param, '--param')
     const metadata = readAssignments(options.metadata, '--metadata')
-    const client = await openAgentClient(context)
+    const { client } = await openAgentSession(context)
     const issued = requireToken(
       await client.issue({
         backend,
@@ -112,7 +113,7 @@ const CLEANUP_MS = 5_000
 /** Revokes a secret that nobody received, even after Ctrl-C. If that fails too, it expires on its own. */
 async function revokeUndelivered(context: Context, id: string): Promise<void> {
   try {
-    const client = await openAgentClient({ ...context, signal: AbortSignal.timeout(CLEANUP_MS) })
+    const { client } = await openAgentSession({ ...context, signal: AbortSignal.timeout(CLEANUP_MS) })
     await client.revoke(id)
   } catch {
     context.out.note(

@@ -6,14 +6,14 @@ import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
 export const list = defineVerb<{ agent?: string; armor?: boolean }>({
-  description: 'Lists the public keys with which the agents sign their commits.',
+  description: 'Lists the public keys that agents sign commits with.',
   options: [
-    { flags: '--agent <name>', description: 'of this agent, by its name or id' },
-    { flags: '--armor', description: 'print the keys themselves, for `gpg --import`' },
+    { flags: '--agent <name>', description: 'only this agent, by name or id' },
+    { flags: '--armor', description: 'print the keys, for `gpg --import`' },
   ],
   examples: [
-    { command: 'mayfly keys ls', about: 'whose key is which' },
-    { command: 'mayfly keys ls --armor | gpg --import', about: 'so that git can verify their commits' },
+    { command: 'mayfly keys ls', about: 'all keys and their agents' },
+    { command: 'mayfly keys ls --armor | gpg --import', about: 'let git verify their commits' },
   ],
   json: async () => {
     const [{ Type }, { AgentKey }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
@@ -28,8 +28,8 @@ export const list = defineVerb<{ agent?: string; armor?: boolean }>({
       (row) => wanted === undefined || row.agent_id === agent || row.name.toLowerCase() === wanted,
     )
     if (wanted !== undefined && rows.length === 0)
-      throw new CliError('agent_not_found', 'There is no such agent.', {
-        hint: 'See them with `mayfly agent ls`.',
+      throw new CliError('agent_not_found', 'No such agent.', {
+        hint: 'List them with `mayfly agent ls`.',
       })
     await context.out.show(rows, () =>
       armor === true
@@ -44,29 +44,29 @@ export const list = defineVerb<{ agent?: string; armor?: boolean }>({
 
 export const rotate = defineVerb<{ grace?: string; yes?: boolean }>({
   description:
-    'Makes a new key that signs the access tokens of the server. Without --grace all that were issued end at once; agents log in again by themselves. The keys of agents are not touched.',
+    'Creates a new key to sign access tokens with. Without --grace, all access tokens become invalid at once; agents then log in again on their own. The keys of agents do not change.',
   options: [
-    { flags: '--grace <duration>', description: 'the old key verifies that long' },
-    { flags: '-y, --yes', description: 'do not ask' },
+    { flags: '--grace <duration>', description: 'how long the old key stays valid' },
+    { flags: '-y, --yes', description: 'do not ask for confirmation' },
   ],
   examples: [
-    { command: 'mayfly keys rotate --grace 1h', about: 'nobody notices' },
-    { command: 'mayfly keys rotate --yes', about: 'a key may be known to others: end all tokens now' },
+    { command: 'mayfly keys rotate --grace 1h', about: 'without interruption' },
+    { command: 'mayfly keys rotate --yes', about: 'if the key may have leaked: end all tokens now' },
   ],
   json: '{"key_id", "previous_valid_until": time or null}',
   exits: [3, 4, 5],
   admin: true,
   run: async (context, { grace, yes }) => {
-    const question = 'End all access tokens now?'
-    const otherwise = 'Give --grace DURATION, or --yes to end them at once.'
+    const question = 'Invalidate all access tokens now?'
+    const otherwise = 'Use --grace DURATION, or --yes to invalidate them at once.'
     if (grace === undefined && yes !== true && !(await confirm(context, question, { otherwise })))
       throw new CliError('not_confirmed', 'Nothing was changed.')
     const client = await openAdminClient(context)
     const made = await client.admin.keys.rotate(grace === undefined ? {} : { grace })
     const before =
       made.previous_valid_until === null
-        ? 'The old one is not valid any more.'
-        : `The old one is valid until ${made.previous_valid_until}.`
+        ? 'The old key is no longer valid.'
+        : `The old key is valid until ${made.previous_valid_until}.`
     await context.out.show(made, () => `New key ${made.key_id}. ${before}`)
   },
 })

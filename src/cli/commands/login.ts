@@ -14,22 +14,22 @@ interface Options {
 
 export const verb = defineVerb<Options>({
   description:
-    'Keeps credentials that an administrator gave you: a token (ckr_…), or a client id with its secret. ' +
-    'They are asked for without echo, or read from a file or standard input; they are tried before they are kept.',
+    'Logs in with a token (ckr_…) or a client id and secret from an administrator. ' +
+    'It asks for them without echo, or reads a file or standard input, and stores them only if they work.',
   options: [
-    { flags: '--token-file <file>', description: 'file with the token; - for standard input' },
-    { flags: '--client-id <id>', description: 'client id (agent_…), to log in by client secret' },
+    { flags: '--token-file <file>', description: 'file with the token; - reads standard input' },
+    { flags: '--client-id <id>', description: 'client id (agent_…), to log in with a client secret' },
     {
       flags: '--client-secret-file <file>',
-      description: 'file with the client secret; - for standard input',
+      description: 'file with the client secret; - reads standard input',
     },
   ],
   examples: [
-    { command: 'mayfly login --server https://mayfly.example.com', about: 'asks for the token' },
-    { command: 'mayfly login --token-file /run/secrets/mayfly', about: 'takes it from a file' },
+    { command: 'mayfly login --server https://mayfly.example.com', about: 'ask for the token' },
+    { command: 'mayfly login --token-file /run/secrets/mayfly', about: 'read it from a file' },
     {
       command: 'mayfly login --client-id agent_01… --client-secret-file - <secret.txt',
-      about: 'by client id and secret, the secret from standard input',
+      about: 'client id and secret; the secret comes from standard input',
     },
   ],
   json: '{server, profile, agent: {id, name}, login, kept_in: keychain or file, place}',
@@ -50,7 +50,7 @@ export const verb = defineVerb<Options>({
         kept_in: kept.place,
         place: kept.title,
       },
-      `Logged in to ${target.server.text} as ${name}. The login is kept in ${kept.title}.`,
+      `Logged in to ${target.server.text} as ${name}. The login is stored in ${kept.title}.`,
     )
     noteVariables(context)
   },
@@ -59,7 +59,7 @@ export const verb = defineVerb<Options>({
 async function readSecret(context: Context, options: Options): Promise<StoredSecret> {
   const { tokenFile, clientId, clientSecretFile } = options
   if (clientId === undefined) {
-    if (clientSecretFile !== undefined) throw usage('--client-secret-file goes with --client-id.')
+    if (clientSecretFile !== undefined) throw usage('--client-secret-file needs --client-id.')
     const token = await take(context, tokenFile, 'Token: ', '--token-file')
     if (!/^ckr_[0-9a-f]{48}$/.test(token)) throw notOurs('token', 'ckr_ and 48 hexadecimal digits')
     return { kind: 'bearer', token }
@@ -71,7 +71,7 @@ async function readSecret(context: Context, options: Options): Promise<StoredSec
   return { kind: 'client_secret', client_id: clientId, client_secret: clientSecret }
 }
 
-/** From the file; else typed, or piped in. */
+/** Reads the file, or standard input, or asks. */
 async function take(
   context: Context,
   file: string | undefined,
@@ -84,5 +84,5 @@ async function take(
 }
 
 function notOurs(what: string, form: string): CliError {
-  return usage(`That is no ${what} of this service.`, `It is ${form}; copy it as a whole.`)
+  return usage(`This is not a Mayfly ${what}.`, `A ${what} is ${form}. Copy all of it.`)
 }

@@ -14,14 +14,14 @@ interface Options {
 
 export const verb = defineVerb<Options>({
   description:
-    'Forgets the login of the profile, and whatever was cached with it. The agent itself lives on, unless --delete-agent is given.',
+    'Removes the login of the profile and what was cached with it. The agent remains, unless you use --delete-agent.',
   options: [
-    { flags: '--delete-agent', description: 'end the agent at the server too, with all its credentials' },
-    { flags: '--yes', description: 'do not ask' },
+    { flags: '--delete-agent', description: 'also delete the agent on the server, with all its credentials' },
+    { flags: '--yes', description: 'do not ask for confirmation' },
   ],
   examples: [
-    { command: 'mayfly logout', about: 'forget the login on this machine' },
-    { command: 'mayfly logout --delete-agent', about: 'and end the agent for good' },
+    { command: 'mayfly logout', about: 'remove the login from this machine' },
+    { command: 'mayfly logout --delete-agent', about: 'also delete the agent' },
   ],
   json: '{profile, server, deleted_agent: boolean}',
   exits: [3, 4],
@@ -35,17 +35,17 @@ export const verb = defineVerb<Options>({
     await context.out.report(
       { profile, server: server.text, deleted_agent: deleteAgent === true },
       deleteAgent === true
-        ? `The agent is deleted, and the login at ${server.text} is forgotten.`
-        : `The login at ${server.text} is forgotten.`,
+        ? `Deleted the agent, and removed the login at ${server.text}.`
+        : `Removed the login at ${server.text}.`,
     )
   },
 })
 
 function noProfile({ server, profileName }: Target): CliError {
-  const message = `Profile ${profileName} holds no login for ${server.text}.`
+  const message = `Profile ${profileName} has no login for ${server.text}.`
   return new CliError('not_logged_in', message, {
     exit: EXIT.unauthenticated,
-    hint: 'There is nothing to forget; name another with --profile.',
+    hint: 'Choose another profile with --profile.',
   })
 }
 
@@ -62,9 +62,9 @@ async function endAgent(context: Context, target: Target, isSure: boolean): Prom
   await cacheOf(context, target.server.text, login.auth)?.save(undefined)
 }
 
-/** What this login cached is of no use to anybody any more: it is revoked as far as the server can be reached. */
+/** Revokes the cached credentials of this login, as far as the server can be reached. */
 async function endCached(context: Context, target: Target): Promise<void> {
-  // A secret that cannot be read must not keep anyone from forgetting it.
+  // A secret that cannot be read can still be removed.
   const login = await findLogin({ ...context, env: withoutLogin(context.env) }, target).catch(() => undefined)
   if (login === undefined) return
   const dropped = await dropCached(context, (_, identity) => identity === identityOf(target, login.auth))
@@ -72,12 +72,15 @@ async function endCached(context: Context, target: Target): Promise<void> {
     const client = await clientFor(context, target, login.auth)
     const ends = await Promise.allSettled(dropped.map(({ id }) => client.revoke(id)))
     const left = ends.filter(({ status }) => status === 'rejected').length
-    if (left > 0) context.out.note(`${left} cached credentials could not be revoked; they end by themselves.`)
+    if (left > 0)
+      context.out.note(
+        `${left} cached credentials could not be revoked; they remain valid until they expire.`,
+      )
   }
   await cacheOf(context, target.server.text, login.auth)?.save(undefined)
 }
 
-/** The login of the profile is meant, whatever is in the environment. */
+/** Hides the login in the environment, to find that of the profile. */
 function withoutLogin(env: Context['env']): Context['env'] {
   return Object.fromEntries(
     Object.entries(env).filter(

@@ -8,20 +8,20 @@ type Status = 'pending' | 'approved' | 'rejected' | 'expired'
 
 export const verb = defineVerb<{ status?: Status }, [id?: string]>({
   description:
-    'Lists the enrollments and the requests for more scopes that wait for a decision, oldest first; with an id, shows one whole.',
-  arguments: [{ name: '[id]', description: 'one of them' }],
+    'Lists pending enrollments and requests for more scopes, oldest first. With an id, shows one in full.',
+  arguments: [{ name: '[id]', description: 'an enrollment or a request' }],
   options: [
     {
       flags: '--status <status>',
-      description: 'those of another status',
+      description: 'list those with another status',
       choices: ['pending', 'approved', 'rejected', 'expired'],
     },
   ],
   examples: [
-    { command: 'mayfly pending', about: 'what waits' },
+    { command: 'mayfly pending', about: 'what awaits a decision' },
     {
       command: 'mayfly pending --status rejected --json',
-      about: 'what was rejected, as JSON',
+      about: 'rejected ones, as JSON',
     },
   ],
   json: async () => {
@@ -29,7 +29,7 @@ export const verb = defineVerb<{ status?: Status }, [id?: string]>({
       import('typebox'),
       import('../../api/enrollment.ts'),
     ])
-    return Type.Array(PendingEnrollment, { description: 'one object when an id is named' })
+    return Type.Array(PendingEnrollment, { description: 'one object if an id is given' })
   },
   exits: [3, 4, 5],
   admin: true,
@@ -44,7 +44,7 @@ export const verb = defineVerb<{ status?: Status }, [id?: string]>({
       rows.length === 0
         ? ''
         : table(
-            ['ID', 'WHAT', 'NAME', 'SCOPES', 'FROM', 'ASKED', 'STATUS'],
+            ['ID', 'TYPE', 'NAME', 'SCOPES', 'FROM', 'REQUESTED', 'STATUS'],
             rows.map((row) => [
               row.id,
               row.type === 'enroll' ? 'enrollment' : 'more scopes',
@@ -57,6 +57,6 @@ export const verb = defineVerb<{ status?: Status }, [id?: string]>({
           ),
     )
     if (rows.length === 0 && !context.out.isJson)
-      context.out.note(status === undefined ? 'Nothing waits for a decision.' : `None is ${status}.`)
+      context.out.note(status === undefined ? 'Nothing is pending.' : `None is ${status}.`)
   },
 })

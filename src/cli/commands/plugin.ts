@@ -5,7 +5,7 @@ import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
 export const list = defineVerb({
-  description: 'Lists the kinds of backend that the server has loaded.',
+  description: 'Lists the kinds of backends that the server has loaded.',
   examples: [{ command: 'mayfly plugin ls', about: 'with their versions' }],
   json: async () => {
     const [{ Type }, { Plugin }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
@@ -25,7 +25,7 @@ export const list = defineVerb({
 })
 
 export const reload = defineVerb<object, [name?: string]>({
-  description: 'Opens the backends of a kind anew, or of all kinds. Credentials that are alive stay.',
+  description: 'Reopens the backends of one kind, or of all. Active credentials remain valid.',
   arguments: [{ name: '[name]', description: 'one kind' }],
   examples: [
     { command: 'mayfly plugin reload', about: 'all of them' },
@@ -46,8 +46,8 @@ export const reload = defineVerb<object, [name?: string]>({
 
 function unknownPlugin(error: unknown): never {
   if ((error as { code?: unknown }).code !== 'not_found') throw error
-  throw new CliError('not_found', 'No such kind is loaded.', {
-    hint: 'See them with `mayfly plugin ls`.',
+  throw new CliError('not_found', 'No kind with this name is loaded.', {
+    hint: 'List them with `mayfly plugin ls`.',
     cause: error,
   })
 }

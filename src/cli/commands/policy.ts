@@ -10,9 +10,9 @@ import { givenOf } from '../session/session.ts'
 
 export const check = defineVerb<object, [file?: string]>({
   description:
-    'Checks the policies of a configuration file, as the server would when it starts. No server is asked. Every fault is told with its line.',
+    'Checks the policies in a configuration file like a starting server, and reports every fault with its line. Needs no server.',
   arguments: [{ name: '[file]', description: 'the configuration file [env: MAYFLY_CONFIG]' }],
-  examples: [{ command: 'mayfly policy check mayfly.yaml', about: 'before the server is restarted' }],
+  examples: [{ command: 'mayfly policy check mayfly.yaml', about: 'before restarting the server' }],
   json: '{"file", "policies": [{"name", "pattern", "scopes", "auto_approve"}], "faults": [{"source": "FILE:LINE:COLUMN", "message"}]}',
   run: async (context, _options, given) => {
     const file = fileOf(context, given)
@@ -38,26 +38,26 @@ export const check = defineVerb<object, [file?: string]>({
         ]),
       ),
     )
-    context.out.note(`${file}: no fault.`)
+    context.out.note(`${file}: no faults.`)
     return EXIT.done
   },
 })
 
 export const explain = defineVerb<{ scope?: readonly string[]; file?: string }, [name: string]>({
   description:
-    'Says which policy would decide on an enrollment with this name and these scopes, what it would decide, and why. It asks the server, which also counts agents and approvals, or reads a file.',
-  arguments: [{ name: '<name>', description: 'name of the agent that would enroll' }],
+    'Shows which policy would decide on an enrollment with this name and these scopes, what it would decide, and why. It asks the server, which also counts agents and approvals, or reads a file.',
+  arguments: [{ name: '<name>', description: 'name of the agent to enroll' }],
   options: [
     {
       flags: '--scope <scope>',
-      description: 'a scope that it would ask for; may be repeated; without, those of the policy',
+      description: 'a scope to request; may be repeated; by default those of the policy',
       repeatable: true,
     },
-    { flags: '--file <file>', description: 'the policies of this configuration file, without a server' },
+    { flags: '--file <file>', description: 'read the policies from this configuration file instead' },
   ],
   examples: [
-    { command: "mayfly policy explain ci-42 --scope 'github:acme/app'", about: 'at the server' },
-    { command: 'mayfly policy explain ci-42 --file mayfly.yaml', about: 'of a file that is not in use yet' },
+    { command: "mayfly policy explain ci-42 --scope 'github:acme/app'", about: 'ask the server' },
+    { command: 'mayfly policy explain ci-42 --file mayfly.yaml', about: 'try a file before using it' },
   ],
   json: async () => (await import('../../api/enrollment.ts')).Explanation,
   exits: [3, 4, 5],
@@ -115,17 +115,17 @@ function describe(explained: Explanation): string {
   const isApproved = explained.decision === 'approve'
   const facts = listing({
     name: explained.name,
-    decision: isApproved ? 'approved at once' : 'waits for an administrator',
-    why: explained.reason ?? `The policy "${explained.policy}" gives every scope.`,
+    decision: isApproved ? 'approved at once' : 'needs an administrator',
+    why: explained.reason ?? `The policy "${explained.policy}" grants every scope.`,
     policy: explained.policy ?? '(none)',
     scopes: explained.scopes.join(', ') || '(none)',
-    'ends after': isApproved ? (explained.expires_in ?? 'never') : undefined,
+    lifetime: isApproved ? (explained.expires_in ?? 'never') : undefined,
   })
   if (explained.policies.length === 0) return facts
   const rows = explained.policies.map(({ name, pattern, matches, decides }) => [
     name,
     pattern,
-    decides ? 'decides' : matches ? 'matches too, but comes later' : 'does not match',
+    decides ? 'decides' : matches ? 'also matches, but comes later' : 'does not match',
   ])
   return `${facts}\n\n${table(['POLICY', 'NAMES', ''], rows)}`
 }
@@ -133,10 +133,10 @@ function describe(explained: Explanation): string {
 function fileOf({ env }: Context, given: string | undefined): string {
   const file = given ?? givenOf(env['MAYFLY_CONFIG'])
   if (file !== undefined) return file
-  throw usage('No file was named.', 'Name the configuration file of the server.')
+  throw usage('No configuration file given.', 'Give the configuration file of the server.')
 }
 
-/** The faults instead of an exception: they are all told. */
+/** Returns the faults instead of throwing them. */
 async function readPolicies(context: Context, file: string) {
   const { readPolicyFile } = await import('../../config/policy-file.ts')
   try {

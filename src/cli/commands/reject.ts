@@ -2,13 +2,13 @@ import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
 export const verb = defineVerb<{ reason?: string }, [id: string]>({
-  description: 'Rejects an enrollment or a request for more scopes. The reason is told to whoever asked.',
-  arguments: [{ name: '<id>', description: 'as `mayfly pending` lists it' }],
-  options: [{ flags: '--reason <text>', description: 'told to whoever asked' }],
+  description: 'Rejects an enrollment or a request for more scopes. The agent sees the reason.',
+  arguments: [{ name: '<id>', description: 'id from `mayfly pending`' }],
+  options: [{ flags: '--reason <text>', description: 'shown to the agent' }],
   examples: [
     {
       command: 'mayfly reject enr_01k3vq8m5xn6w7r2t9y4u1i0pa --reason "ask for orders:read only"',
-      about: 'with what to do instead',
+      about: 'say what to do instead',
     },
   ],
   json: async () => (await import('../../api/enrollment.ts')).PendingEnrollment,

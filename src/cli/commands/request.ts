@@ -1,9 +1,9 @@
+import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
 import { coversAny } from '../../domain/scope.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
-import { pause } from '../frame/pause.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 
 interface Options {
   reason?: string
@@ -12,35 +12,37 @@ interface Options {
 }
 
 export const verb = defineVerb<Options, [scopes: string[]]>({
-  description: 'Asks an administrator for more scopes, for good or for a while.',
+  description: 'Requests more scopes from an administrator, permanently or for a while.',
   arguments: [{ name: '<scopes...>', description: 'scopes, such as github:my-org/my-repo:write' }],
   options: [
-    { flags: '--reason <text>', description: 'why; the administrator reads it' },
-    { flags: '--expires-in <duration>', description: 'for how long, such as 8h' },
-    { flags: '--wait', description: 'until it is decided' },
+    { flags: '--reason <text>', description: 'why, for the administrator' },
+    { flags: '--expires-in <duration>', description: 'how long you need them, such as 8h' },
+    { flags: '--wait', description: 'wait for the decision' },
   ],
   examples: [
     {
       command: "mayfly request reports:write --reason 'monthly close' --expires-in 8h",
       about: 'for one day',
     },
-    { command: 'mayfly request reports:write --wait && make release', about: 'go on once it is approved' },
+    { command: 'mayfly request reports:write --wait && make release', about: 'continue once it is approved' },
   ],
   json: '{id, status, scopes, reason, expires_in, created_at, expires_at}; with --wait the status is approved',
   exits: [3, 4, 5],
   run: async (context, { reason, expiresIn, wait }, scopes) => {
-    const client = await openAgentClient(context)
+    const { client } = await openAgentSession(context)
     const asked = await client.requestScopes({
       scopes,
       ...(reason === undefined ? {} : { reason }),
       ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
     })
     if (wait !== true) {
-      const next = `An administrator decides: mayfly approve ${asked.id}`
-      await context.out.report(asked, `Asked for ${scopes.join(' ')}. ${next}`)
+      const next = `An administrator can approve it with: mayfly approve ${asked.id}`
+      await context.out.report(asked, `Requested ${scopes.join(' ')}. ${next}`)
       return
     }
-    context.out.note(`Request ${asked.id} waits. An administrator decides: mayfly approve ${asked.id}`)
+    context.out.note(
+      `Request ${asked.id} is pending. An administrator can approve it with: mayfly approve ${asked.id}`,
+    )
     await untilDecided(context, client, asked.id, scopes)
     await context.out.report({ ...asked, status: 'approved' }, `Approved: ${scopes.join(' ')}`)
   },
@@ -48,7 +50,7 @@ export const verb = defineVerb<Options, [scopes: string[]]>({
 
 const POLL_MS = 2_000
 
-/** Resolves when it is approved. Throws `CliError` (refused) when it is rejected or has expired. */
+/** Waits for the approval. Throws `CliError` (refused) if the request is rejected or expires. */
 async function untilDecided(
   context: Context,
   client: Client,
@@ -59,15 +61,15 @@ async function untilDecided(
   for (;;) {
     const { pending_requests } = await client.status()
     if (!pending_requests.some((one) => one.id === id)) {
-      // This answer may have the scopes of just before the decision.
+      // The first answer may hold the scopes from just before the decision.
       const held = (await client.status()).scopes
       if (scopes.every((scope) => coversAny(held, scope))) return
       throw new CliError(
         'request_rejected',
-        `Request ${id} was rejected, has expired, or was approved in part.`,
+        `Request ${id} was rejected, expired or was approved only in part.`,
         {
           exit: EXIT.refused,
-          hint: 'See what you may do with `mayfly status`, and ask the administrator.',
+          hint: 'Check your scopes with `mayfly status`, and ask the administrator.',
         },
       )
     }

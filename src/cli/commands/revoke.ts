@@ -3,7 +3,7 @@ import type { RevokedCredential } from '../../client/wire.ts'
 import { usage } from '../frame/failure.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { dropCached } from '../session/credential-cache.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 
 interface Options {
   all?: boolean
@@ -12,23 +12,23 @@ interface Options {
 
 export const verb = defineVerb<Options, [ids: string[]]>({
   description:
-    'Ends credentials of the agent before their time. Those that have ended already are no error. All are tried, also when one fails.',
-  arguments: [{ name: '[ids...]', description: 'ids of credentials; see `mayfly active`' }],
+    'Revokes credentials before they expire. Revoking one that has ended is no error. If one fails, it still revokes the others.',
+  arguments: [{ name: '[ids...]', description: 'ids from `mayfly active`' }],
   options: [
-    { flags: '--all', description: 'all that the agent holds' },
-    { flags: '--backend <name>', description: 'all that the agent holds of this backend' },
+    { flags: '--all', description: 'all your credentials' },
+    { flags: '--backend <name>', description: 'all your credentials of this backend' },
   ],
   examples: [
     { command: 'mayfly revoke cred_01…', about: 'one credential' },
     { command: 'mayfly revoke --backend github', about: 'all of one backend' },
-    { command: 'mayfly revoke --all', about: 'all that I hold' },
+    { command: 'mayfly revoke --all', about: 'all credentials' },
   ],
   json: 'array of {id, revoked, revoked_at, upstream: revoked, pending or expires}',
   exits: [3, 4],
   run: async (context, { all, backend }, ids) => {
     const ways = [ids.length > 0, all === true, backend !== undefined].filter(Boolean).length
-    if (ways !== 1) throw usage('Give ids, --all or --backend, and only one of them.')
-    const client = await openAgentClient(context)
+    if (ways !== 1) throw usage('Give exactly one of: ids, --all, --backend.')
+    const { client } = await openAgentSession(context)
     const wanted = ids.length > 0 ? ids : await heldIds(client, backend)
     const done: RevokedCredential[] = []
     let failure: unknown
@@ -50,7 +50,7 @@ export const verb = defineVerb<Options, [ids: string[]]>({
 async function heldIds(client: Client, backend: string | undefined): Promise<string[]> {
   const ids: string[] = []
   for await (const one of client.active({ limit: 1000 })) {
-    // Names are one whatever their case, as at the server.
+    // Like the server, ignore case.
     if (backend === undefined || one.backend.toLowerCase() === backend.toLowerCase()) ids.push(one.id)
   }
   return ids
@@ -61,8 +61,8 @@ function inWords({ id, upstream }: RevokedCredential): string {
     case 'revoked':
       return `Revoked ${id}.`
     case 'pending':
-      return `Revoked ${id}; the upstream system is being told.`
+      return `Revoked ${id}; the server is still revoking it upstream.`
     default:
-      return `Revoked ${id} here; the upstream system honours it until it expires.`
+      return `Revoked ${id} here; upstream accepts it until it expires.`
   }
 }

@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { pause } from '../frame/pause.ts'
+import { pause } from '../../client/abort.ts'
 import { defineVerb } from '../frame/verb.ts'
 import type { GuardMessage } from '../run/guard.ts'
 import { trackIssued } from '../run/issued-credentials.ts'
 import { takeSignals } from '../run/signals.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 
 const PIPE = 3
 const ROUNDS = 20
@@ -30,8 +30,8 @@ export const verb = defineVerb({
     for (let round = 0; round < ROUNDS && ids.size > 0; round += 1) {
       if (round > 0) await pause(BETWEEN_MS, context.signal)
       // Log in again each round: the network may have been down.
-      const issued = await openAgentClient(context).then(
-        (client) => trackIssued(client, context.now),
+      const issued = await openAgentSession(context).then(
+        ({ client }) => trackIssued(client, context.now),
         () => undefined,
       )
       for (const id of ids) issued?.adopt(id)

@@ -5,7 +5,7 @@ import { CliError } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { type GpgCall, isKey, readGpgArguments, sigCreatedLine } from '../git/gpg-arguments.ts'
 import { tellOldGit } from '../git/tell-git.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 
 /** The server's limit. */
 const MAX_OBJECT_BYTES = 48_000
@@ -38,7 +38,7 @@ export const verb = defineVerb<object, [argv: readonly string[]]>({
 
 async function sign(context: Context, call: GpgCall & { kind: 'sign' }): Promise<void> {
   const object = await readAll(context)
-  const client = await openAgentClient(context)
+  const { client } = await openAgentSession(context)
   const { body } = await client.call<Signed>({
     method: 'POST',
     path: '/v1/sign',

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import type { SigningKey } from '../../client/wire.ts'
-import { shellQuote } from '../frame/credential-variables.ts'
 import { usage } from '../frame/failure.ts'
+import { shellQuote } from '../frame/shell.ts'
 import { defineVerb } from '../frame/verb.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 
 interface Options {
@@ -35,7 +35,7 @@ export const verb = defineVerb<Options>({
     if ([options.private, options.exportTo, options.gitConfig].filter(Boolean).length > 1)
       throw usage('--private, --export-to and --git-config are mutually exclusive.')
     const privateKey = options.private === true || options.exportTo !== undefined
-    const key = await (await openAgentClient(context)).signingKey({ privateKey })
+    const key = await (await openAgentSession(context)).client.signingKey({ privateKey })
     const { private_key = '', ...open } = key
     if (options.exportTo !== undefined) {
       const file = resolve(context.cwd, options.exportTo)

@@ -1,15 +1,15 @@
 import type { AgentStatus } from '../../client/wire.ts'
 import { listing, table } from '../frame/output.ts'
 import { defineVerb } from '../frame/verb.ts'
-import { openAgentClient } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
 
 export const verb = defineVerb({
-  description: 'Shows the agent: its scopes, when it ends, what it holds and what it has asked for.',
-  examples: [{ command: 'mayfly status', about: 'what may I do, and what do I hold' }],
+  description: 'Shows your agent: its scopes, expiry, active credentials and pending requests.',
+  examples: [{ command: 'mayfly status', about: 'what you may do, and what you hold' }],
   json: async () => (await import('../../api/v1.ts')).AgentStatus,
   exits: [3, 4],
   run: async (context) => {
-    const status = await (await openAgentClient(context)).status()
+    const status = await (await openAgentSession(context)).client.status()
     await context.out.show(status, () => inWords(status))
   },
 })
@@ -21,7 +21,7 @@ function inWords(status: AgentStatus): string {
       Scopes: status.scopes.join(' ') || 'none',
       Created: status.created_at,
       'Last used': status.last_used ?? 'never',
-      Ends: status.expires_at ?? 'never',
+      Expires: status.expires_at ?? 'never',
     }),
   ]
   if (status.active_credentials.length > 0)

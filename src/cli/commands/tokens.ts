@@ -16,18 +16,18 @@ interface ListOptions {
 export const list = defineVerb<ListOptions>({
   description: 'Lists the credentials of all agents, newest first. Their secrets are never shown.',
   options: [
-    { flags: '--backend <name>', description: 'of this backend' },
-    { flags: '--agent <name>', description: 'of this agent, by its name or id' },
+    { flags: '--backend <name>', description: 'only this backend' },
+    { flags: '--agent <name>', description: 'only this agent, by name or id' },
     {
       flags: '--status <status>',
-      description: 'only these',
+      description: 'only this status',
       choices: ['active', 'expired', 'revoked'],
     },
-    { flags: '-n, --limit <number>', description: 'at most so many' },
+    { flags: '-n, --limit <number>', description: 'at most this many' },
   ],
   examples: [
-    { command: 'mayfly tokens ls --status active', about: 'all that is alive' },
-    { command: 'mayfly tokens ls --agent ci-42 --json', about: 'of one agent, as JSON' },
+    { command: 'mayfly tokens ls --status active', about: 'all active credentials' },
+    { command: 'mayfly tokens ls --agent ci-42 --json', about: 'those of one agent, as JSON' },
   ],
   json: async () => {
     const [{ Type }, { Token }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
@@ -38,7 +38,7 @@ export const list = defineVerb<ListOptions>({
   run: async (context, options) => {
     const { backend, agent, status, limit } = options
     if (limit !== undefined && !/^[1-9]\d{0,8}$/.test(limit))
-      throw usage('--limit is a whole number of at least 1.', 'Give it in digits.')
+      throw usage('--limit must be a whole number, at least 1.', 'Write it in digits.')
     const most = limit === undefined ? Number.POSITIVE_INFINITY : Number(limit)
     const client = await openAdminClient(context)
     const page = { limit: Math.min(most, 1000) }
@@ -61,9 +61,9 @@ export const list = defineVerb<ListOptions>({
 
 export const revoke = defineVerb<object, [ids: readonly string[]]>({
   description: 'Revokes credentials of any agent.',
-  arguments: [{ name: '<ids...>', description: 'as `mayfly tokens ls` lists them' }],
+  arguments: [{ name: '<ids...>', description: 'ids from `mayfly tokens ls`' }],
   examples: [
-    { command: 'mayfly tokens revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'end one before its time' },
+    { command: 'mayfly tokens revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'revoke one credential' },
   ],
   json: '{"revoked": ["ID", …]}',
   exits: [3, 4, 5],
@@ -72,7 +72,7 @@ export const revoke = defineVerb<object, [ids: readonly string[]]>({
     const client = await openAdminClient(context)
     for (const [index, id] of ids.entries()) {
       await client.admin.tokens.revoke(id).catch((error: unknown) => {
-        if (index > 0) context.out.note(`Revoked before this: ${ids.slice(0, index).join(', ')}.`)
+        if (index > 0) context.out.note(`Revoked before the error: ${ids.slice(0, index).join(', ')}.`)
         throw error
       })
     }

@@ -5,10 +5,10 @@ import { openPublicClient } from '../session/open.ts'
 
 export const verb = defineVerb<{ client?: boolean }>({
   description: 'Prints the versions of this command and of the server.',
-  options: [{ flags: '--client', description: 'of this command only; no server is asked' }],
+  options: [{ flags: '--client', description: 'only the version of this command; asks no server' }],
   examples: [
     { command: 'mayfly version', about: 'both versions' },
-    { command: 'mayfly version --client --json', about: 'of the command, as JSON' },
+    { command: 'mayfly version --client --json', about: 'the version of this command, as JSON' },
   ],
   json: '{client, server: {address, version}}; no server with --client',
   exits: [3],

@@ -3,8 +3,8 @@ import { defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 
 export const verb = defineVerb({
-  description: 'Says which agent you are, at which server, and by which login. The server is asked.',
-  examples: [{ command: 'mayfly whoami', about: 'who am I here' }],
+  description: 'Asks the server which agent you are, and shows the server and the login.',
+  examples: [{ command: 'mayfly whoami', about: 'who you are on this server' }],
   json: '{agent: {id, name}, server, profile: string or null, login, login_from: environment, keychain or file}',
   exits: [3, 4],
   run: async (context) => {

@@ -17,7 +17,7 @@ export function checkNode(version = process.versions.node): Finding {
     : fail('node', `Node.js ${version} is too old.`, `Install ${NODE_MAJOR} or later.`)
 }
 
-/** Everything that the command keeps is for its user alone. */
+/** Checks that only this user can read the files of this command. */
 export async function checkFiles(context: Context): Promise<Finding[]> {
   const findings: Finding[] = []
   await readProfiles(context).catch((error: unknown) => findings.push(failed('profiles', error)))
@@ -29,7 +29,7 @@ export async function checkFiles(context: Context): Promise<Finding[]> {
   findings.push(
     ...open.map((path) => fail('files', `${path} can be read by other users.`, `Run: chmod go-rwx ${path}`)),
   )
-  return findings.length > 0 ? findings : [ok('files', 'What is kept here is for you alone.')]
+  return findings.length > 0 ? findings : [ok('files', 'Only you can read your files.')]
 }
 
 async function openToOthers(directory: string): Promise<string[]> {
@@ -43,7 +43,7 @@ async function openToOthers(directory: string): Promise<string[]> {
   return open.flat()
 }
 
-/** The files that variables name. */
+/** Checks the files that environment variables name. */
 async function openSecretFiles({ env, cwd }: Context): Promise<string[]> {
   const open: string[] = []
   for (const name of ['MAYFLY_TOKEN_FILE', 'MAYFLY_CLIENT_SECRET_FILE']) {
@@ -53,7 +53,7 @@ async function openSecretFiles({ env, cwd }: Context): Promise<string[]> {
   return open
 }
 
-/** Windows has no such modes, and what has gone is open to nobody. */
+/** Windows has no file modes. A file that is gone is not open. */
 async function isOpen(path: string): Promise<boolean> {
   if (process.getuid === undefined) return false
   return stat(path).then(
@@ -64,7 +64,7 @@ async function isOpen(path: string): Promise<boolean> {
 
 export async function checkKeychain(context: Context): Promise<Finding> {
   const keychain = findKeychain(context, context.globals.keychain !== false)
-  if (keychain === undefined) return ok('keychain', 'None is used: secrets are in files, 0600.')
+  if (keychain === undefined) return ok('keychain', 'No keychain; secrets are in files of mode 0600.')
   try {
     await keychain.load('doctor/probe')
     return ok('keychain', `Secrets are in ${keychain.title}.`)
@@ -73,7 +73,7 @@ export async function checkKeychain(context: Context): Promise<Finding> {
   }
 }
 
-/** Of the server on this machine, where there is one. */
+/** Checks the data directory of a server on this machine. */
 export async function checkDataDir({ globals, env, cwd }: Context): Promise<Finding[]> {
   const named = globals.dataDir ?? givenOf(env['MAYFLY_DATA_DIR'])
   const directory = resolve(cwd, named ?? './mayfly-data')
@@ -84,17 +84,17 @@ export async function checkDataDir({ globals, env, cwd }: Context): Promise<Find
   if (!isThere)
     return named === undefined
       ? []
-      : [warn('data directory', `${named} is not there.`, 'Name the data_dir of the server.')]
+      : [warn('data directory', `${named} does not exist.`, 'Give the data_dir of the server.')]
   const paths = [directory, join(directory, 'admin.token'), join(directory, 'master.key')]
   const open: string[] = []
   for (const path of paths) if (await isOpen(path)) open.push(path)
-  if (open.length === 0) return [ok('data directory', `${directory} is for its user alone.`)]
+  if (open.length === 0) return [ok('data directory', `Only its user can read ${directory}.`)]
   return open.map((path) =>
     fail('data directory', `${path} can be read by other users.`, `Run: chmod go-rwx ${path}`),
   )
 }
 
-/** Whether git is there, and set up for us. */
+/** Checks that git works, and is set up for Mayfly. */
 export async function checkGit(context: Context): Promise<Finding> {
   try {
     const { stdout } = await runGit(context, ['--version'])
@@ -104,7 +104,7 @@ export async function checkGit(context: Context): Promise<Finding> {
       return ok('git', `${version}, not set up for Mayfly (see \`mayfly git setup --help\`).`)
     const gone = signing === undefined ? undefined : await goneProgram(context, signing.program)
     if (gone !== undefined)
-      return fail('git', `gpg.program names ${gone}, which is not there.`, 'Run `mayfly git setup` again.')
+      return fail('git', `gpg.program is ${gone}, which does not exist.`, 'Run `mayfly git setup` again.')
     const urls = hosts.map(({ url }) => url).join(', ')
     const parts = [
       urls === '' ? undefined : `credentials for ${urls}`,

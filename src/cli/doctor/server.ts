@@ -9,19 +9,19 @@ import { findLogin, notLoggedIn, type Target } from '../session/session.ts'
 import { type Finding, fail, failed, ok, warn } from './finding.ts'
 
 const CLOCK_WARN_MS = 5_000
-/** A proof is good for a minute, an access token for its time and five seconds. */
+/** A proof is valid for a minute. */
 const CLOCK_FAIL_MS = 30_000
 const DAY_MS = 86_400_000
 const CERTIFICATE_WARN_DAYS = 14
 
 const NAMED_BY = {
-  flag: 'named by --server',
-  environment: 'named by MAYFLY_SERVER',
+  flag: 'from --server',
+  environment: 'from MAYFLY_SERVER',
   profile: 'from the profile',
   default: 'the default address',
 } as const
 
-/** Whether it can be reached, and what its answer tells. */
+/** Checks the server, and what its answer tells about clocks and versions. */
 export async function checkServer(context: Context): Promise<Finding[]> {
   let target: Target
   let client: Client
@@ -35,7 +35,7 @@ export async function checkServer(context: Context): Promise<Finding[]> {
   try {
     const reply = await client.call<{ version?: string }>({ method: 'GET', path: '/health' })
     const after = context.now()
-    findings.push(ok('server', `${target.server.text} answers (${NAMED_BY[target.serverFrom]}).`))
+    findings.push(ok('server', `${target.server.text} responds (${NAMED_BY[target.serverFrom]}).`))
     findings.push(checkClock(reply.header('date'), before, after), checkVersions(reply.body.version))
   } catch (error) {
     return [failed('server', error)]
@@ -44,11 +44,11 @@ export async function checkServer(context: Context): Promise<Finding[]> {
   return [...findings, await checkTls(target, context.now())]
 }
 
-/** The header has whole seconds, and was made somewhere between the two times. */
+/** The server wrote the header, in whole seconds, between `before` and `after`. */
 function checkClock(date: string | undefined, before: number, after: number): Finding {
   const server = Date.parse(date ?? '')
   if (Number.isNaN(server))
-    return warn('clock', 'The server does not say its time.', 'Look at what stands in front of it.')
+    return warn('clock', 'The server sends no date.', 'Check the proxy in front of it.')
   const off = before > server + 999 ? before - server - 999 : after < server ? after - server : 0
   if (Math.abs(off) < CLOCK_WARN_MS) return ok('clock', 'The clocks agree.')
   const seconds = Math.round(Math.abs(off) / 1_000)
@@ -67,24 +67,24 @@ function checkVersions(server: string | undefined): Finding {
   )
 }
 
-/** Only of one that is trusted: what is not was told by the server's own check. */
+/** Checks the certificate of a server that is trusted; `checkServer` reports one that is not. */
 async function checkTls({ server, caFile }: Target, now: number): Promise<Finding> {
-  if (server.socketPath !== undefined) return ok('tls', 'A unix socket needs none.')
+  if (server.socketPath !== undefined) return ok('tls', 'A unix socket needs no TLS.')
   const url = new URL(server.url)
   if (url.protocol === 'http:')
     return server.isLocal
-      ? ok('tls', 'None; it is on this machine.')
+      ? ok('tls', 'No TLS; the server is on this machine.')
       : warn(
           'tls',
           'The connection is not encrypted (MAYFLY_ALLOW_HTTP).',
-          'Set tls_cert_file and tls_key_file at the server.',
+          'Set tls_cert_file and tls_key_file on the server.',
         )
   try {
     const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8')
     const days = Math.floor((Date.parse(await certificateEnd(url, ca)) - now) / DAY_MS)
     return days < CERTIFICATE_WARN_DAYS
-      ? warn('tls', `The certificate of the server ends in ${days} days.`, 'Renew it.')
-      : ok('tls', `The certificate is trusted and good for ${days} days.`)
+      ? warn('tls', `The server certificate expires in ${days} days.`, 'Renew it.')
+      : ok('tls', `The certificate is trusted and valid for ${days} days.`)
   } catch (error) {
     return failed('tls', error, 'warn')
   }
@@ -112,7 +112,7 @@ function certificateEnd(url: URL, ca: string | undefined): Promise<string> {
 
 const SOON_MS = DAY_MS
 
-/** Whether the agent's login works. */
+/** Checks that the login works. */
 export async function checkLogin(context: Context, target: Target): Promise<Finding> {
   try {
     const login = await findLogin(context, target)
@@ -125,16 +125,16 @@ export async function checkLogin(context: Context, target: Target): Promise<Find
     if (left !== undefined && left < SOON_MS)
       return warn(
         'login',
-        `The agent ${status.name} ends at ${status.expires_at}.`,
-        'Enroll again before it.',
+        `The agent ${status.name} expires at ${status.expires_at}.`,
+        'Enroll again before then.',
       )
-    return ok('login', `It works: agent ${status.name}, from the ${login.from}.`)
+    return ok('login', `The login works: agent ${status.name}, from the ${login.from}.`)
   } catch (error) {
     return failed('login', error)
   }
 }
 
-/** Being no administrator is no fault. */
+/** Checks for admin access; having none is not a failure. */
 export async function checkAdmin(context: Context): Promise<Finding> {
   try {
     const client = await openAdminClient(context)
@@ -144,10 +144,10 @@ export async function checkAdmin(context: Context): Promise<Finding> {
     const finding = failed('admin', error)
     switch (codeOf(error)) {
       case 'insufficient_scope':
-        return ok('admin', 'This login may not list agents (admin:agents:read).')
+        return ok('admin', 'This login cannot list agents (admin:agents:read).')
       case 'unauthorized':
       case 'not_logged_in':
-        return ok('admin', 'You are no administrator of this server.')
+        return ok('admin', 'You are not an administrator of this server.')
       default:
         return finding
     }

@@ -2,10 +2,7 @@ import { usage } from './failure.ts'
 
 const FORM = /^([A-Za-z_][A-Za-z0-9_.-]{0,63})(:?=)([\s\S]*)$/
 
-/**
- * `name=text` and `name:=json`, as given with `flag`; a name that is repeated becomes a list of its values.
- * Throws `CliError` (usage) for any other form.
- */
+/** Reads the `name=text` and `name:=json` of `flag`; a repeated name makes a list. Throws `CliError` (usage). */
 export function readAssignments(
   given: readonly string[] | undefined,
   flag: string,
@@ -15,7 +12,7 @@ export function readAssignments(
   for (const text of given) {
     const [, name, sign, value] = FORM.exec(text) ?? []
     if (name === undefined || value === undefined || name === '__proto__' || name === 'constructor')
-      throw usage(`${flag} is given as name=text, or name:=json for numbers, booleans and lists.`)
+      throw usage(`${flag} takes name=text, or name:=json for numbers, booleans and lists.`)
     values.set(name, [...(values.get(name) ?? []), sign === ':=' ? readJson(value, name, flag) : value])
   }
   return Object.fromEntries([...values].map(([name, all]) => [name, all.length === 1 ? all[0] : all]))
@@ -25,6 +22,6 @@ function readJson(text: string, name: string, flag: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {
-    throw usage(`What stands after ${flag} ${name}:= is not JSON.`, `Use ${flag} ${name}=… for a plain text.`)
+    throw usage(`The value of ${flag} ${name}:= is not JSON.`, `Use ${flag} ${name}=… for plain text.`)
   }
 }

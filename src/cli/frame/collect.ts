@@ -1,4 +1,4 @@
-/** All of a listing, or its first `limit`. */
+/** All items of a listing, or the first `limit`. */
 export async function collect<T>(items: AsyncIterable<T>, limit = Number.POSITIVE_INFINITY): Promise<T[]> {
   const all: T[] = []
   if (limit <= 0) return all

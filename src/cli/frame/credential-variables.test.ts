@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { dotenvQuote, shellQuote, variablesOf } from './credential-variables.ts'
+import { dotenvQuote, variablesOf } from './credential-variables.ts'
+import { shellQuote, shellWord } from './shell.ts'
 
-test('one variable for a token, one for each part otherwise', () => {
+test('makes one variable for a token, or one for each field', () => {
   expect(variablesOf({ backend: 'demo', token: 't' })).toEqual({ DEMO_TOKEN: 't' })
   expect(variablesOf({ backend: 'my-db.1', token: '{}', fields: { username: 'u', port: 5432 } })).toEqual({
     MY_DB_1_USERNAME: 'u',
@@ -13,19 +14,19 @@ test('one variable for a token, one for each part otherwise', () => {
   expect(variablesOf({ backend: 'demo', token: 't' }, 'GH')).toEqual({ GH_TOKEN: 't' })
 })
 
-test('a shell reads back what was quoted', () => {
+test('a shell reads quoted text back unchanged', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 60 }).filter((one) => !one.includes('\0'))
   fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 20 }), (texts) => {
-      const script = texts.map((one) => `printf '%s\\0' ${shellQuote(one)}`).join('\n')
+      const script = texts.map((one) => `printf '%s\\0%s\\0' ${shellQuote(one)} ${shellWord(one)}`).join('\n')
       const read = execFileSync('/bin/sh', ['-c', script]).toString().split('\0').slice(0, -1)
-      expect(read).toEqual(texts)
+      expect(read).toEqual(texts.flatMap((one) => [one, one]))
     }),
     { numRuns: 30 },
   )
   expect(shellQuote(`$(id) \`id\` "x" 'y' \\ !`)).toBe(`'$(id) \`id\` "x" '\\''y'\\'' \\ !'`)
 })
 
-test('a dotenv value cannot leave its quotes', () => {
+test('escapes a dotenv value so that it stays within its quotes', () => {
   expect(dotenvQuote('a"b\\c$d`e\nf\r')).toBe('"a\\"b\\\\c\\$d\\`e\\nf\\r"')
 })

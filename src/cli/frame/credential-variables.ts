@@ -1,6 +1,6 @@
 import type { IssuedCredential } from '../../client/wire.ts'
 
-/** The secret as environment variables: `<PREFIX>_TOKEN`, or one for each part, such as `<PREFIX>_USERNAME`. */
+/** The secret as environment variables: `<PREFIX>_TOKEN`, or one for each field, such as `<PREFIX>_USERNAME`. */
 export function variablesOf(
   { backend, token, fields }: Pick<IssuedCredential, 'backend' | 'token' | 'fields'>,
   prefix = backend,
@@ -16,12 +16,7 @@ function variableName(text: string): string {
   return /^\d/.test(name) ? `_${name}` : name
 }
 
-/** One word for any POSIX shell, whatever is in it. */
-export function shellQuote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
-}
-
-/** A value for a dotenv file: in double quotes, with the escapes that its readers know. */
+/** A value for a dotenv file: in double quotes, with the escapes that dotenv parsers know. */
 export function dotenvQuote(text: string): string {
   const escaped = text
     .replace(/[\\"$`]/g, '\\$&')

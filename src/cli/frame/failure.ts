@@ -1,7 +1,7 @@
 import type { MayflyError, UnreachableError } from '../../client/errors.ts'
 import { Interrupted } from './surroundings.ts'
 
-/** The exit codes of every verb but `run`, which leaves with its child's. */
+/** The exit codes of every verb except `run`, which exits with the code of its child. */
 export const EXIT = {
   done: 0,
   failed: 1,
@@ -22,7 +22,7 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   5: 'refused (scope, ttl, enrollment rejected)',
 }
 
-/** A failure that a verb foresaw: what happened, and what to do next. Neither holds a secret. */
+/** An expected failure: what happened, and what to do next. Neither text may hold a secret. */
 export class CliError extends Error {
   override readonly name = 'CliError'
   readonly code: string
@@ -46,7 +46,7 @@ export function usage(message: string, hint = 'Run it with --help for usage.'): 
   return new CliError('usage', message, { exit: EXIT.usage, hint })
 }
 
-/** What is told of an error: one line, or a JSON object. */
+/** An error as the user sees it: one line, or a JSON object. */
 export interface Failure {
   readonly code: string
   readonly message: string
@@ -54,13 +54,13 @@ export interface Failure {
   readonly exitCode: number
 }
 
-/** 128 + SIGPIPE, as of a program that a closed pipe ended. */
+/** 128 + SIGPIPE: the exit code of a program that a closed pipe ends. */
 const EXIT_PIPE = 141
 
-/** Any error in words. With an exit code over 128 nothing is to be said: it was ended from outside. */
+/** Describes any error. An exit code over 128 means a signal ended the program, and there is nothing to print. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof CliError) return error
-  // By name, so that the client is not loaded by a verb that does without.
+  // Compared by name, so that verbs without a client do not load it.
   if (isNamed<UnreachableError>(error, 'UnreachableError')) return unreachable(error)
   if (isNamed<MayflyError>(error, 'MayflyError')) return refused(error)
   if (error instanceof Interrupted) return silent(error.exitCode)
@@ -80,14 +80,14 @@ function isNamed<T extends Error>(error: unknown, name: string): error is T {
 }
 
 const UNREACHABLE_HINTS: Readonly<Record<string, string>> = {
-  refused: 'Start it with `mayfly server`, or name the right address with --server or MAYFLY_SERVER.',
-  dns: 'Check the name given with --server, MAYFLY_SERVER or the profile.',
+  refused: 'Start it with `mayfly server`, or give its address with --server or MAYFLY_SERVER.',
+  dns: 'Check the name in --server, MAYFLY_SERVER or the profile.',
   timeout: 'Check the network and the address, then try again.',
   reset: 'Check that the address and its scheme (http or https) are right, then try again.',
-  socket: 'Check the path, and that you are the user of the server.',
-  tls_untrusted: 'Name the certificate of its authority with --ca FILE or MAYFLY_CA_FILE.',
-  tls_expired: 'Renew the certificate of the server, or set the clock of this machine.',
-  tls_hostname: 'Use the name that stands in the certificate.',
+  socket: 'Check the path, and that you run as the user of the server.',
+  tls_untrusted: 'Give the certificate of its authority with --ca FILE or MAYFLY_CA_FILE.',
+  tls_expired: 'Renew the certificate of the server, or correct the clock of this machine.',
+  tls_hostname: 'Use the name in the certificate.',
   tls_protocol: 'Try http:// instead of https://, or another port.',
   not_http: 'Check the address and its port.',
   network: 'Check the network and the address, then try again.',
@@ -140,47 +140,55 @@ function hintOf({ code, scope, retryAfterSeconds }: MayflyError): string | undef
     case 'unauthorized':
     case 'invalid_client':
     case 'invalid_token':
-      return 'The login is wrong, expired or deleted: run `mayfly login` or `mayfly enroll`.'
+      return 'The login is wrong, expired or deleted. Run `mayfly login` or `mayfly enroll`.'
     case 'scope_not_allowed':
     case 'invalid_scope':
-      return 'See yours with `mayfly status`; ask for more with `mayfly request SCOPE --reason …`.'
+      return 'List your scopes with `mayfly status`; request more with `mayfly request SCOPE --reason …`.'
     case 'insufficient_scope':
-      return scope === undefined ? undefined : `It needs ${scope}: ask with \`mayfly request ${scope}\`.`
+      return scope === undefined
+        ? undefined
+        : `It needs ${scope}. Request it with \`mayfly request ${scope}\`.`
     case 'ttl_exceeded':
-      return 'See the longest that each allows with `mayfly backends`.'
+      return '`mayfly backends` lists the longest lifetime of each backend.'
     case 'backend_not_found':
-      return 'See which there are with `mayfly backends`.'
+      return 'List them with `mayfly backends`.'
     case 'credential_not_found':
-      return 'See yours with `mayfly active`.'
+      return 'List yours with `mayfly active`.'
     case 'unexpected_reply':
-      return 'Check the address given with --server, MAYFLY_SERVER or the profile.'
+      return 'Check the address in --server, MAYFLY_SERVER or the profile.'
     case 'rate_limited':
       return retryAfterSeconds === undefined ? 'Try again later.' : `Try again in ${retryAfterSeconds} s.`
     case 'store_unavailable':
     case 'audit_unavailable':
     case 'backend_unavailable':
     case 'backend_timeout':
-      return 'Try again; if it stays so, tell the administrator.'
+      return 'Try again. If the problem persists, tell the administrator.'
     default:
       return undefined
   }
 }
 
-const SYSTEM: Readonly<Record<string, string>> = {
+const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
   ENOENT: 'no such file or directory',
   EISDIR: 'it is a directory',
-  ENOTDIR: 'a part of the path is no directory',
+  ENOTDIR: 'part of the path is not a directory',
   EDQUOT: 'the quota is used up',
 }
 
-/** System errors in words with their path; of anything else its message, never its stack. */
+/** The code of a system error in words; undefined for any other error. */
+export function systemReason(error: unknown): string | undefined {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' ? SYSTEM_REASONS[code] : undefined
+}
+
+/** A system error with its path; the message of any other error, never its stack. */
 function unforeseen(error: unknown): Failure {
   const { code, path, syscall } = error as { code?: string; path?: string; syscall?: string }
-  const words = typeof code === 'string' ? SYSTEM[code] : undefined
+  const words = systemReason(error)
   if (words !== undefined) {
     const what = path ?? (syscall === 'write' ? 'the output' : syscall)
     return { code: code ?? 'failed', message: `${what}: ${words}.`, hint: undefined, exitCode: EXIT.failed }

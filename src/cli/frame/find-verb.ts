@@ -1,14 +1,14 @@
 import { usage } from './failure.ts'
 import type { Entry, VerbEntry, VerbFamily } from './verb.ts'
 
-/** The global options that may stand before the verb; those in `VALUED` take a value. */
+/** The options that may come before the verb. Those in `VALUED` take a value. */
 const VALUED = new Set(['--server', '--profile', '--ca', '--data-dir'])
 const PLAIN = new Set(['--json', '--no-keychain', '-h', '--help'])
 
 export type Found =
   | { readonly what: 'version' }
   | { readonly what: 'overview' }
-  /** Help about a word that only leads to verbs. */
+  /** Help on a family of verbs. */
   | { readonly what: 'family'; readonly family: VerbFamily }
   | {
       readonly what: 'verb'
@@ -17,7 +17,7 @@ export type Found =
       readonly argv: string[]
     }
 
-/** Which verb a command line means, and what is left of it. Throws `CliError` for one that is unknown. */
+/** Finds the verb of a command line, and the words left for it. Throws `CliError` for an unknown verb. */
 export async function findVerb(argv: readonly string[], verbs: readonly Entry[]): Promise<Found> {
   const first = nextWord(argv)
   if (first.options.some((option) => option === '-V' || option === '--version')) return { what: 'version' }
@@ -35,7 +35,7 @@ export async function findVerb(argv: readonly string[], verbs: readonly Entry[])
   return { what: 'verb', words: [entry.name, inner.name], entry: inner, argv: left }
 }
 
-/** The first word that is no global option. Throws `CliError` for an option that is none. */
+/** The first word that is not a global option. Throws `CliError` for an unknown option. */
 function nextWord(argv: readonly string[]): { word: string | undefined; options: string[]; rest: string[] } {
   const options: string[] = []
   for (let at = 0; at < argv.length; at += 1) {

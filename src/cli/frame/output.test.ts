@@ -17,7 +17,7 @@ function streams(isTTY: boolean) {
   return { texts, stdout: to('out'), stderr: to('err') }
 }
 
-test('a result is exactly that, whatever is in it', async () => {
+test('writes a result unchanged', async () => {
   const { texts, ...io } = streams(true)
   await createOutput({ ...io, env: {} }, false).result('\x1b[31m\x07secret')
   expect(texts).toEqual({ out: '\x1b[31m\x07secret\n', err: '' })

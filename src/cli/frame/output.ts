@@ -5,23 +5,23 @@ const CODES: Readonly<Record<Colour, number>> = { bold: 1, dim: 2, red: 31, gree
 
 /** Results go to standard output, everything else to standard error. */
 export interface Output {
-  /** Whether `--json` was given. */
+  /** True with `--json`. */
   readonly isJson: boolean
-  /** The result alone and as it is, with a newline. Rejects when it cannot be written. */
+  /** Writes the text unchanged, with a newline, to standard output. Rejects if the write fails. */
   result(text: string): Promise<void>
-  /** Any value as JSON, whether or not `--json` was given; `line`: on one line, for streams. */
+  /** Writes a value as JSON, even without `--json`; `line` puts it on one line, for streams. */
   json(value: unknown, layout?: 'line'): Promise<void>
-  /** With `--json` the value, else the text for people. An empty text prints nothing. */
+  /** Writes the value with `--json`, the text without. Empty text writes nothing. */
   show(value: unknown, human: () => string): Promise<void>
-  /** What was done: with `--json` the value, else a line on standard error. */
+  /** Reports what was done: the value with `--json`, a line on standard error without. */
   report(value: unknown, text: string): Promise<void>
-  /** One line on standard error, with or without `--json`. */
+  /** Writes a line to standard error, even with `--json`. */
   note(text: string): void
-  /** A line on the terminal that the next one replaces; nothing where standard error is no terminal. */
+  /** Writes a line that the next one replaces; nothing if standard error is not a terminal. */
   progress(text: string): void
-  /** Takes the progress line away. */
+  /** Clears the progress line. */
   clearProgress(): void
-  /** Coloured where standard output (or standard error: `where`) is a terminal and NO_COLOR is not set. */
+  /** Adds colour if standard output (or standard error: `where`) is a terminal and NO_COLOR is not set. */
   paint(colour: Colour, text: string, where?: 'stderr'): string
 }
 
@@ -73,16 +73,16 @@ function write(stream: TerminalOutput, text: string): Promise<void> {
   })
 }
 
-const STEERING = /\p{Cc}\[\d{1,2}m|\p{Cc}|\p{Bidi_Control}/gu
+const CONTROLS = /\p{Cc}\[\d{1,2}m|\p{Cc}|\p{Bidi_Control}/gu
 
-/** Without what steers a terminal: names and reasons come from others. Line breaks and our own colours are kept. */
+/** Removes terminal control sequences, since names and reasons come from others. Keeps line breaks and our own colours. */
 export function plain(text: string): string {
-  return text.replace(STEERING, (found) =>
+  return text.replace(CONTROLS, (found) =>
     found === '\n' || found === '\t' || found.startsWith('\x1b[') ? found : '\ufffd',
   )
 }
 
-/** Columns of equal width, two blanks between them; the first row is the heading. */
+/** Aligned columns, two spaces apart, under a heading. */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [heading, ...rows].map((row) => row.map((cell) => oneLine(cell)))
   const widths = heading.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
@@ -96,14 +96,14 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
     .join('\n')
 }
 
-/** `name: value` lines with the values under each other; undefined ones are left out. */
+/** Lines of `name: value`, aligned. Leaves out undefined values. */
 export function listing(facts: Readonly<Record<string, string | undefined>>): string {
   const lines = Object.entries(facts).filter((fact): fact is [string, string] => fact[1] !== undefined)
   const width = Math.max(...lines.map(([name]) => name.length))
   return lines.map(([name, value]) => `${`${name}:`.padEnd(width + 1)} ${oneLine(value)}`).join('\n')
 }
 
-/** For a cell or a line: no control characters, no colours, no line breaks. */
+/** Text for a cell or a line: without control characters, colours and line breaks. */
 export function oneLine(text: string): string {
   return plain(text.replaceAll('\x1b', '\ufffd')).replace(/[\t\n]+/g, ' ')
 }

@@ -4,7 +4,7 @@ import { Interrupted, NO_HOME } from './surroundings.ts'
 const GRACE_MS = 2_000
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** This process as the surroundings of a verb. */
+/** Gives this process to verbs as their surroundings. */
 export function processHost(): Host {
   return {
     get stdin() {
@@ -30,8 +30,8 @@ export function processHost(): Host {
 }
 
 /**
- * A home that is empty or relative would be one in the working directory, whose files are anybody's: there is none
- * then, nor for a user whom the system does not know. Below this path nothing can be.
+ * `NO_HOME` for a user without a home directory, and if it is empty or relative: that would be a directory below the
+ * working directory, whose files others may own. No file can exist below `NO_HOME`.
  */
 export function homeOf(find: () => string): string {
   try {
@@ -42,7 +42,7 @@ export function homeOf(find: () => string): string {
   }
 }
 
-/** What cannot be written is told to whoever wrote it; unheard, it would end the process with a stack. */
+/** The writer handles failed writes. Without a listener, Node would end the process with a stack trace. */
 function heard<T extends NodeJS.WriteStream>(stream: T): T {
   if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore)
   return stream
@@ -50,7 +50,7 @@ function heard<T extends NodeJS.WriteStream>(stream: T): T {
 
 function ignore(): void {}
 
-/** The first signal asks the verb to end, the second one ends at once, and so do two seconds without an end. */
+/** The first signal asks the verb to end. A second one ends the process at once, as do two seconds of waiting. */
 function watchSignals(): AbortSignal {
   const controller = new AbortController()
   for (const name of SIGNALS) {

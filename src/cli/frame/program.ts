@@ -5,13 +5,13 @@ import { createOutput, plain } from './output.ts'
 import type { Surroundings } from './surroundings.ts'
 import type { AnyVerb, Context, Globals } from './verb.ts'
 
-/** The surroundings before it is known whether the verb minds its signals itself. */
+/** The surroundings of a verb, before the frame knows whether the verb handles signals itself. */
 export interface Host extends Omit<Surroundings, 'signal'> {
   /** Installs the signal handlers. */
   watchSignals(): AbortSignal
 }
 
-/** Runs one command line and returns its exit code. Throws nothing: whatever fails is told on standard error. */
+/** Runs one command line and returns its exit code. Reports every error on standard error and throws none. */
 export async function run(argv: readonly string[], host: Host): Promise<number> {
   try {
     return await dispatch(argv, host)
@@ -61,7 +61,7 @@ async function invoke(
 ): Promise<number> {
   const out = createOutput(host, globals.json === true)
   const signal = verb.ownSignals === true ? new AbortController().signal : host.watchSignals()
-  // Its properties are kept as they are: each stream is opened by the first who asks for it, which takes its time.
+  // Copied as getters: opening a stream takes time, and many verbs do not use all three.
   const context: Context = Object.defineProperties(
     { signal, globals, out, verbs: VERBS },
     Object.getOwnPropertyDescriptors(host),
@@ -76,7 +76,7 @@ async function invoke(
   }
 }
 
-/** Tells it on one line, or as JSON, and returns the exit code. */
+/** Prints the error on one line, or as JSON, and returns the exit code. */
 function fail(host: Host, error: unknown, isJson: boolean): number {
   const failure = failureOf(error)
   if (failure.exitCode > 128) return failure.exitCode

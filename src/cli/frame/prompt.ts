@@ -7,16 +7,16 @@ import type { Context } from './verb.ts'
 type Terminal = Pick<Context, 'stdin' | 'stderr' | 'signal' | 'out'>
 
 export interface AskOptions {
-  /** Taken for an empty answer. */
+  /** Replaces an empty answer. */
   readonly default?: string
-  /** What to do where nobody can be asked: the hint of the error. */
+  /** The hint of the error if there is no terminal: how to do it without a question. */
   readonly otherwise?: string
 }
 
 const MAX_BYTES = 1024 * 1024
 const SIGINT = 2
 
-/** One line from the user. Throws `CliError` (usage) where standard input is no terminal. */
+/** Asks for one line. Throws `CliError` (usage) if standard input is not a terminal. */
 export async function ask(terminal: Terminal, question: string, options: AskOptions = {}): Promise<string> {
   needTerminal(terminal, question, options)
   const { createInterface } = await import('node:readline')
@@ -34,14 +34,14 @@ export async function ask(terminal: Terminal, question: string, options: AskOpti
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
     })
   } finally {
-    // What was typed or pasted ahead is for the next question.
+    // Keep the lines that were typed or pasted ahead for the next question.
     const left = [...ahead, lines.line].join('\n')
     lines.close()
     if (left !== '' && !stdin.readableEnded) stdin.unshift(left)
   }
 }
 
-/** As `ask`, without showing what is typed. */
+/** Like `ask`, without echo. */
 export async function askSecret(
   terminal: Terminal,
   question: string,
@@ -51,7 +51,7 @@ export async function askSecret(
   const { stdin, stderr, signal } = terminal
   signal.throwIfAborted()
   terminal.out.clearProgress()
-  // First, or what is pasted at once would be shown by the terminal.
+  // Before the question, or the terminal would echo a secret that is pasted at once.
   stdin.setRawMode?.(true)
   try {
     stderr.write(question)
@@ -94,7 +94,7 @@ function readKeys({ stdin, signal }: Terminal, options: AskOptions): Promise<str
   })
 }
 
-/** Yes or no; no is the default. */
+/** Asks a yes-or-no question; the default is no. */
 export async function confirm(
   terminal: Terminal,
   question: string,
@@ -103,7 +103,7 @@ export async function confirm(
   return /^y(?:es)?$/i.test(await ask(terminal, `${question} [y/N] `, options))
 }
 
-/** All of standard input. Throws `CliError` for more than `maxBytes`. */
+/** Reads all of standard input. Throws `CliError` for more than `maxBytes`. */
 export async function readStdin({ stdin, signal }: Terminal, maxBytes = MAX_BYTES): Promise<string> {
   signal.throwIfAborted()
   const stop = () => stdin.destroy(signal.reason instanceof Error ? signal.reason : undefined)
@@ -114,7 +114,7 @@ export async function readStdin({ stdin, signal }: Terminal, maxBytes = MAX_BYTE
     for await (const chunk of stdin as AsyncIterable<Buffer | string>) {
       const bytes = Buffer.from(chunk)
       size += bytes.length
-      if (size > maxBytes) throw usage(`Standard input holds more than ${maxBytes} bytes.`, 'Give it less.')
+      if (size > maxBytes) throw usage(`Standard input holds more than ${maxBytes} bytes.`, 'Send less.')
       chunks.push(bytes)
     }
   } finally {
@@ -123,7 +123,7 @@ export async function readStdin({ stdin, signal }: Terminal, maxBytes = MAX_BYTE
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** A secret from a file, or from standard input for `-`, without the newline at its end. Throws `CliError` for none. */
+/** Reads a secret from a file (`-`: standard input), without its last newline. Throws `CliError` if it is empty. */
 export async function readSecretFile(
   context: Terminal & Pick<Context, 'cwd'>,
   path: string,
@@ -134,7 +134,7 @@ export async function readSecretFile(
   const where = path === '-' ? 'Standard input' : path
   throw new CliError('usage', `${where} is empty.`, {
     exit: 2,
-    hint: 'Put the secret there, and nothing else.',
+    hint: 'It must contain the secret, and nothing else.',
   })
 }
 

@@ -12,14 +12,14 @@ export interface TerminalOutput extends Writable {
 
 export const NO_HOME = '/dev/null'
 
-/** Everything that a verb may know of the process that it runs in. */
+/** Everything that a verb may know about its process. */
 export interface Surroundings {
   readonly stdin: TerminalInput
   readonly stdout: TerminalOutput
   readonly stderr: TerminalOutput
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** The user's home directory, absolute; `NO_HOME` where there is none. */
+  /** The user's home directory, absolute; `NO_HOME` if there is none. */
   readonly home: string
   readonly platform: NodeJS.Platform
   /** Epoch milliseconds. */
@@ -28,7 +28,7 @@ export interface Surroundings {
   readonly signal: AbortSignal
 }
 
-/** The process was asked to end. */
+/** A signal asked the process to end. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
   readonly exitCode: number

@@ -3,16 +3,16 @@ import { UnreachableError } from '../../client/errors.ts'
 import type { Transport, TransportReply, TransportRequest } from '../../client/transport.ts'
 
 export interface TransportOptions {
-  /** Authorities to trust instead of the system's, PEM. */
+  /** Certificate authorities to trust in place of the system's, PEM. */
   readonly ca?: string | undefined
   readonly socketPath?: string | undefined
 }
 
 const MAX_REPLY_BYTES = 32 * 1024 * 1024
 
-/** Over `node:http`, which starts in less time than `fetch`, and knows unix sockets and authorities of its own. */
+/** A transport over `node:http`, which starts faster than `fetch` and supports unix sockets and private authorities. */
 export function nodeTransport(options: TransportOptions = {}): Transport {
-  // By import, all that the module can do is loaded at once, fetch included: twice the start of Node itself.
+  // An import would load all of node:http at once, fetch included, which takes twice as long as starting Node.
   const { Agent, request: requestHttp } = process.getBuiltinModule('node:http')
   const agent = new Agent({ keepAlive: true })
   return async (request) => {

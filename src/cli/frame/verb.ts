@@ -2,20 +2,20 @@ import type { TSchema } from 'typebox'
 import type { Output } from './output.ts'
 import type { Surroundings } from './surroundings.ts'
 
-/** What every verb that speaks to a server takes. */
+/** The options of every verb that talks to a server. */
 export interface Globals {
   readonly server?: string
   readonly profile?: string
-  /** File of the authorities to trust, PEM. */
+  /** A file with the certificate authorities to trust, PEM. */
   readonly ca?: string
   readonly json?: boolean
   /** False with `--no-keychain`. */
   readonly keychain?: boolean
-  /** Of the server on this machine, whose admin token is in it; verbs for administrators only. */
+  /** The data directory of the server on this machine, which holds its admin token; for administrators' verbs only. */
   readonly dataDir?: string
 }
 
-/** What a verb is given: its surroundings, what stands in the global options, and where its output goes. */
+/** What a verb gets: its surroundings, the global options and the output. */
 export interface Context extends Surroundings {
   readonly globals: Globals
   readonly out: Output
@@ -27,14 +27,14 @@ export interface OptionSpec {
   /** `-t, --ttl <duration>`; `--config [file]` where the value may be left out; `--all`; `--no-check`. */
   readonly flags: string
   readonly description: string
-  /** May be given several times; the value is then an array. */
+  /** May be repeated; the value is an array. */
   readonly repeatable?: true
   readonly choices?: readonly string[]
   readonly default?: string | number | boolean
 }
 
 export interface ArgumentSpec {
-  /** `<name>` needed, `[name]` optional, `[names...]` several. */
+  /** `<name>` is required, `[name]` is optional, `[names...]` takes several. */
   readonly name: string
   readonly description: string
   readonly choices?: readonly string[]
@@ -48,20 +48,20 @@ export interface Example {
 // biome-ignore lint/suspicious/noExplicitAny: the table holds verbs of all shapes; each is typed where it is defined
 export type AnyVerb = Verb<any, any>
 
-/** One verb, described: parsing, `--help`, completion and `docs/reference/cli.md` come from this. */
+/** A verb. Parsing, `--help`, completion and `docs/reference/cli.md` come from this description. */
 export interface Verb<Options extends object, Args extends readonly unknown[]> {
   readonly description: string
   readonly arguments?: readonly ArgumentSpec[]
   readonly options?: readonly OptionSpec[]
   /** At least one. */
   readonly examples: readonly Example[]
-  /** What `--json` prints: the schema, or in words. Absent: the verb prints nothing. */
+  /** What --json prints: its schema, or a description. Absent if the verb prints nothing. */
   readonly json?: string | (() => Promise<TSchema>)
   /** Exit codes besides 0, 1 and 2. */
   readonly exits?: readonly (3 | 4 | 5)[]
-  /** For administrators: takes `--data-dir`. */
+  /** For administrators: takes --data-dir. */
   readonly admin?: true
-  /** False: none of the global options. */
+  /** False: takes none of the global options. */
   readonly globals?: false
   /**
    * `options`: nothing after the first argument is an option of this verb. `unknown`: options that it does not have
@@ -70,7 +70,7 @@ export interface Verb<Options extends object, Args extends readonly unknown[]> {
   readonly passThrough?: 'options' | 'unknown' | 'all'
   /** After its name in the first line of --help, where arguments and options do not say enough. */
   readonly usage?: string
-  /** The frame installs no signal handlers; `context.signal` is never aborted. */
+  /** The verb handles signals itself; `context.signal` never aborts. */
   readonly ownSignals?: true
   /** Returns the exit code, or nothing for 0. Its errors go through `failureOf`. With `passThrough: 'all'` argv is the one argument. */
   run(context: Context, options: Options, ...args: Args): Promise<number | undefined> | Promise<void>
@@ -92,7 +92,7 @@ export interface VerbEntry {
   load(): Promise<AnyVerb>
 }
 
-/** A word that only leads to verbs: `mayfly agent create`. */
+/** A word that is followed by a verb: the `agent` of `mayfly agent create`. */
 export interface VerbFamily {
   readonly name: string
   readonly summary: string

@@ -1,4 +1,4 @@
-import { shellQuote } from '../frame/credential-variables.ts'
+import { shellWord } from '../frame/shell.ts'
 import type { KindField } from './fields.ts'
 import { flagsOf } from './flags.ts'
 
@@ -15,9 +15,9 @@ export function asFlags(
       if (field.secret) return [`--${flag} FILE`]
       if (typeof value === 'boolean') return [value ? `--${flag}` : `--no-${flag}`]
       const values = Array.isArray(value) && field.type !== 'json' ? value : [value]
-      return values.map((one) => `--${flag} ${word(typeof one === 'string' ? one : JSON.stringify(one))}`)
+      return values.map(
+        (one) => `--${flag} ${shellWord(typeof one === 'string' ? one : JSON.stringify(one))}`,
+      )
     })
     .join(' ')
 }
-
-const word = (text: string) => (/^[\w.,:@/+-]+$/.test(text) ? text : shellQuote(text))

@@ -1,7 +1,7 @@
+import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
 import { MayflyError, UnreachableError } from '../../client/errors.ts'
 import type { IssueRequest } from '../../client/wire.ts'
-import { pause } from '../frame/pause.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
 
 /** An issued credential and its lifetime by this machine's clock. */

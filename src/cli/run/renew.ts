@@ -1,5 +1,5 @@
+import { pause } from '../../client/abort.ts'
 import { CliError } from '../frame/failure.ts'
-import { pause } from '../frame/pause.ts'
 import { type Delivery, isRenewable } from './deliver.ts'
 import type { Issuance, IssuedCredentials } from './issued-credentials.ts'
 

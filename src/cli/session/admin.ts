@@ -12,8 +12,8 @@ import { findLogin, givenOf, notLoggedIn, readTarget, type Target } from './sess
 const DATA_DIR = './mayfly-data'
 
 /**
- * A client for `/v1/admin`. With a login that is named (flag or variable) that one; else on the server's own machine
- * its unix socket, its admin token or the local rule; else the login of the profile. Throws `CliError`.
+ * A client for `/v1/admin`. Uses the login that a flag or variable names; else, on the server's machine, its unix
+ * socket, its admin token or the rule for local callers; else the login of the profile. Throws `CliError`.
  */
 export async function openAdminClient(context: Context): Promise<Client> {
   const target = await readTarget(context)
@@ -30,7 +30,7 @@ export async function openAdminClient(context: Context): Promise<Client> {
   return clientFor(context, target, login.auth)
 }
 
-/** Undefined when this machine's server does not take us for its administrator. */
+/** Undefined if the server on this machine does not accept this user as its administrator. */
 async function localAuth(context: Context, target: Target): Promise<Auth | undefined> {
   if (target.server.socketPath !== undefined) return { kind: 'none' }
   const token = await readAdminToken(context, target)
@@ -45,7 +45,7 @@ async function localAuth(context: Context, target: Target): Promise<Auth | undef
   }
 }
 
-/** Of the server that listens there and wrote it, and of no other: whoever else listens there must not get it. */
+/** The admin token, if the process that listens there is the server that wrote it: no other may receive the token. */
 async function readAdminToken(
   { globals, env, cwd, platform }: Context,
   target: Target,
@@ -59,7 +59,7 @@ async function readAdminToken(
   if (owner === undefined) return undefined
   const listener = platform === 'linux' ? await listenerUid(target.server.url) : undefined
   const isItsOwn = listener !== undefined && (listener === owner || listener === 0)
-  // Where the listener cannot be looked up, the directory must have been named.
+  // If the system does not tell who listens, the user must have named the directory.
   if (!isItsOwn && (platform === 'linux' || directory === undefined)) return undefined
   const text = await readPrivateFile(path).catch(() => undefined)
   return text !== undefined && /^[0-9a-f]{64}$/.test(text.trim()) ? text.trim() : undefined
@@ -67,7 +67,7 @@ async function readAdminToken(
 
 const LISTEN = '0A'
 
-/** The user that listens on this port of the loopback or of all addresses; undefined when there is none, or several. */
+/** The user whose process listens on this port; undefined if there is none, or more than one. */
 export async function listenerUid(url: string): Promise<number | undefined> {
   const { port, protocol } = new URL(url)
   const wanted = Number(port || (protocol === 'https:' ? 443 : 80))
@@ -89,10 +89,10 @@ export async function listenerUid(url: string): Promise<number | undefined> {
 function notLocal(): CliError {
   return new CliError(
     'not_logged_in',
-    'The server does not take you for its administrator, and there is no login.',
+    'You are not a local administrator of this server, and you are not logged in.',
     {
       exit: 4,
-      hint: 'Run it as the user of the server, name its data directory with --data-dir, or use `mayfly login` with an agent that has the admin scope.',
+      hint: 'Run it as the user of the server, give its data directory with --data-dir, or run `mayfly login` with an agent that has the admin scope.',
     },
   )
 }

@@ -11,15 +11,15 @@ import type { Target } from './session.ts'
 import { digest } from './token-cache.ts'
 
 export interface CacheOptions {
-  /** One that ends sooner is not used any more; a minute by default, at most a quarter of its life. */
+  /** Reuse a credential only if it lives this long; a minute by default, at most a quarter of its life. */
   readonly minRemainingMs?: number
-  /** True: a new one in any case. */
+  /** Get a new credential in any case. */
   readonly refresh?: boolean
 }
 
 /**
- * For tools that ask again and again: the credential that was issued for the same request, server and login, while
- * it lives long enough, else a new one. Throws as `client.issue`.
+ * For tools that ask often: the credential of an earlier identical request with this login, if it lives long enough,
+ * else a new one. Throws like `client.issue`.
  */
 export async function cachedCredential(
   session: Session,
@@ -36,13 +36,13 @@ export async function cachedCredential(
   }
   const known = await fresh()
   if (known !== undefined) return known
-  // Who asks at the same time waits, and has the same one: another could be found by nobody, to be revoked.
+  // Simultaneous requests wait and share one credential. A second one would not be in the cache, to be revoked.
   const release = await waitForLock(`${path}.lock`, context.signal)
   try {
     const theirs = await fresh()
     if (theirs !== undefined) return theirs
     const issued = requireToken(await session.client.issue(request))
-    // Without a cache there is a credential each time; that is no reason to withhold this one.
+    // A failed write only costs a new credential next time.
     await writePrivateFile(path, JSON.stringify({ identity, credential: issued })).catch(() => {})
     return issued
   } finally {
@@ -50,7 +50,7 @@ export async function cachedCredential(
   }
 }
 
-/** What is kept for this request, whether or not it is still good. */
+/** The cached credential of this request, even if it has expired. */
 export async function peekCached(
   session: Session,
   context: Context,
@@ -59,7 +59,7 @@ export async function peekCached(
   return (await readEntry(placeOf(session, context, request).path))?.credential
 }
 
-/** Takes those that match out of the cache, of all servers and logins, and returns them; revoking is the caller's. */
+/** Removes matching credentials of any server and login from the cache, and returns them for the caller to revoke. */
 export async function dropCached(
   context: Context,
   matches: (credential: HeldCredential, identity: string) => boolean,
@@ -105,7 +105,7 @@ function isFresh(credential: HeldCredential, now: number, minRemainingMs: number
   return end - now > Math.min(minRemainingMs, life / 4)
 }
 
-/** A login at a server, without its secret: two of them never share a credential. */
+/** Identifies a login at a server. Two logins never share a credential. */
 export function identityOf({ server }: Pick<Target, 'server'>, auth: Auth): string {
   switch (auth.kind) {
     case 'bearer':
@@ -119,7 +119,7 @@ export function identityOf({ server }: Pick<Target, 'server'>, auth: Auth): stri
   }
 }
 
-/** The same request in the same words, whatever the order in which it was put together. */
+/** JSON with sorted keys. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, one: unknown) =>
     typeof one === 'object' && one !== null && !Array.isArray(one)

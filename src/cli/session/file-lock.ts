@@ -1,12 +1,12 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { pause } from '../frame/pause.ts'
+import { pause } from '../../client/abort.ts'
 
 const SQLITE_BUSY = 5
 
 /**
- * The lock of an empty database, which the system frees whatever becomes of the process. Returns what lets go of it;
- * undefined where another process, or another caller in this one, holds it. Throws what the file system says.
+ * Locks an empty SQLite database, which the system unlocks however the process ends. Returns the function that
+ * releases it; undefined if another process or caller holds it. Throws errors of the file system.
  */
 export async function tryLock(path: string): Promise<(() => void) | undefined> {
   const { DatabaseSync } = await import('node:sqlite')
@@ -26,7 +26,7 @@ export async function tryLock(path: string): Promise<(() => void) | undefined> {
 const LOCK_TRIES = 400
 const LOCK_PAUSE_MS = 25
 
-/** As `tryLock`, for ten seconds. Where there can be no lock it goes without. Rejects with the reason of the signal. */
+/** Tries for ten seconds. Goes on without a lock if there can be none. Rejects with the reason of the signal. */
 export async function waitForLock(path: string, signal: AbortSignal): Promise<(() => void) | undefined> {
   for (let tries = 0; tries < LOCK_TRIES; tries += 1) {
     const release = await tryLock(path).catch(() => () => {})

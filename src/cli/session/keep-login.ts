@@ -20,10 +20,7 @@ export interface NewLogin {
   readonly issuer?: string | undefined
 }
 
-/**
- * Keeps a login under the profile of the target, and makes it the current one when there is none.
- * Throws `CliError`; then the login of before is as it was.
- */
+/** Stores a login as the profile of the target; it becomes current if none is. If it throws, the old login is unchanged. */
 export function keepLogin(context: Context, login: NewLogin): Promise<KeptAt> {
   return alone(context, () => keep(context, login))
 }
@@ -62,19 +59,19 @@ async function keep(context: Context, { target, secret, agent, issuer }: NewLogi
   return kept
 }
 
-/** After a login was kept: tells whoever has another in the environment that it comes first. */
+/** Warns after a login that one in the environment takes precedence. */
 export function noteVariables({ env, out }: Context): void {
   const variable = LOGIN_VARIABLES.find((name) => givenOf(env[name]) !== undefined)
-  if (variable !== undefined) out.note(`${variable} is set, and is used before this login: unset it.`)
+  if (variable !== undefined) out.note(`${variable} is set and takes precedence over this login. Unset it.`)
 }
 
-/** All logins stand in one file: whoever changes it has read it before, and another must not have changed it since. */
+/** All profiles are in one file, which only one process at a time may read and change. */
 async function alone<T>(context: Context, change: () => Promise<T>): Promise<T> {
   const path = profilesPath(context)
   const release = await waitForLock(`${path}.lock`, context.signal)
   if (release === undefined)
-    throw new CliError('login_busy', `Another mayfly is changing ${path}, and does not come to an end.`, {
-      hint: 'Answer what it asks, or end it, and try again.',
+    throw new CliError('login_busy', `Another mayfly process is changing ${path} and does not finish.`, {
+      hint: 'Answer its question or stop it, then try again.',
     })
   try {
     return await change()
@@ -83,7 +80,7 @@ async function alone<T>(context: Context, change: () => Promise<T>): Promise<T> 
   }
 }
 
-/** What there was, to be put back; a place that cannot be read is left as it is. */
+/** The secret to restore if the new one cannot be stored; undefined if it cannot be read. */
 async function oldSecret(
   context: Context,
   name: SecretName,
@@ -93,7 +90,7 @@ async function oldSecret(
   return loadSecret<KeptSecret>(context, name, before.secret_in).catch(() => undefined)
 }
 
-/** Removes the secret, then the profile. False when there was none. */
+/** Removes the secret, then the profile. False if there was none. */
 export function forgetLogin(context: Context, profileName: string): Promise<boolean> {
   return alone(context, () => forget(context, profileName))
 }

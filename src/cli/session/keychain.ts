@@ -4,11 +4,11 @@ import { delimiter, join } from 'node:path'
 import { CliError } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 
-/** The keychain of the operating system, by its own program; a secret goes in by standard input, never by argv. */
+/** The keychain of the operating system, through its own program. Secrets go to standard input, never to argv. */
 export interface Keychain {
   readonly title: string
   save(account: string, secret: string): Promise<void>
-  /** Undefined when it holds none. */
+  /** Undefined if there is none. */
   load(account: string): Promise<string | undefined>
   remove(account: string): Promise<void>
 }
@@ -17,14 +17,14 @@ type Where = Pick<Surroundings, 'env' | 'platform' | 'signal'>
 const SERVICE = 'mayfly'
 const TIMEOUT_MS = 60_000
 
-/** Undefined where there is none, or where it is switched off. */
+/** Undefined if there is no keychain, or it is switched off. */
 export function findKeychain(where: Where, isWanted: boolean): Keychain | undefined {
   if (!isWanted || where.env['MAYFLY_KEYCHAIN'] === 'off') return undefined
   if (where.platform === 'darwin') {
     const program = find(where, 'security')
     return program === undefined ? undefined : macKeychain(where, program)
   }
-  // Without a session bus there is no secret service to ask.
+  // The secret service needs a session bus.
   if (where.platform !== 'linux' || (where.env['DBUS_SESSION_BUS_ADDRESS'] ?? '') === '') return undefined
   const program = find(where, 'secret-tool')
   return program === undefined ? undefined : secretService(where, program)
@@ -57,7 +57,7 @@ function secretService(where: Where, program: string): Keychain {
     load: async (account) => {
       const ended = await runProgram(where, program, ['lookup', ...attributes(account)], '')
       if (ended.code === 0 && ended.stdout !== '') return ended.stdout
-      // It ends with 1 and says nothing when there is none.
+      // Without such a secret it exits with 1 and prints nothing.
       if (ended.stderr === '') return undefined
       throw failed(title)
     },
@@ -70,7 +70,7 @@ function secretService(where: Where, program: string): Keychain {
 
 const NOT_FOUND = 44
 
-/** `security -i` reads its commands from standard input, so that the secret is in nobody's list of processes. */
+/** `security -i` reads commands from standard input, which keeps the secret out of the list of processes. */
 function macKeychain(where: Where, program: string): Keychain {
   const title = 'the keychain (security)'
   return {
@@ -101,9 +101,9 @@ const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 function failed(title: string): CliError {
   return new CliError(
     'keychain_failed',
-    `${title[0]?.toUpperCase()}${title.slice(1)} is locked or does not answer.`,
+    `${title[0]?.toUpperCase()}${title.slice(1)} is locked or does not respond.`,
     {
-      hint: 'Unlock it, or use files instead with --no-keychain or MAYFLY_KEYCHAIN=off.',
+      hint: 'Unlock it, or keep secrets in files with --no-keychain or MAYFLY_KEYCHAIN=off.',
     },
   )
 }
@@ -132,7 +132,7 @@ function runProgram(where: Where, program: string, argv: readonly string[], inpu
   })
   child.on('error', reject)
   child.on('close', (code) => resolve({ code, stdout, stderr }))
-  // A program that does not read to the end is judged by its exit code.
+  // If the program closes its input early, its exit code tells.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   return promise

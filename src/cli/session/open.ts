@@ -11,15 +11,11 @@ import { cacheOf } from './token-cache.ts'
 export interface Session {
   readonly client: Client
   readonly target: Target
-  /** Undefined: without a login, as the local host or to all. */
+  /** Undefined for a client without a login. */
   readonly login: Login | undefined
 }
 
-/** A client with the agent's login. Throws `CliError` with exit code 4 when there is none. */
-export async function openAgentClient(context: Context): Promise<Client> {
-  return (await openAgentSession(context)).client
-}
-
+/** Opens a session with the agent's login. Throws `CliError` with exit code 4 if there is none. */
 export async function openAgentSession(context: Context): Promise<Session & { login: Login }> {
   const target = await readTarget(context)
   const login = await findLogin(context, target)
@@ -27,13 +23,13 @@ export async function openAgentSession(context: Context): Promise<Session & { lo
   return { client: await clientFor(context, target, login.auth), target, login }
 }
 
-/** A client that sends no authentication: for enrolling, and for what is open to all. */
+/** Opens a session without a login, for enrolling and for open routes. */
 export async function openPublicClient(context: Context): Promise<Session> {
   const target = await readTarget(context)
   return { client: await clientFor(context, target, { kind: 'none' }), target, login: undefined }
 }
 
-/** A client for this server and login, over the CLI's own transport. */
+/** Creates a client over the transport of the command line. */
 export async function clientFor(context: Context, target: Target, auth: Auth): Promise<Client> {
   const { server } = target
   return createClient({
@@ -52,8 +48,8 @@ async function readAuthorities({ caFile }: Target): Promise<string | undefined> 
   if (caFile === undefined) return undefined
   const text = await readFile(caFile, 'utf8')
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text
-  throw new CliError('usage', `${caFile} holds no certificate in PEM.`, {
+  throw new CliError('usage', `${caFile} does not contain a PEM certificate.`, {
     exit: 2,
-    hint: 'Name the certificate of the authority that signed the server\u2019s.',
+    hint: 'Give the certificate of the authority that signed the server\u2019s certificate.',
   })
 }

@@ -11,7 +11,7 @@ beforeEach(async () => {
 })
 
 describe('writing', () => {
-  test('a file of 0600 in directories of 0700, whatever the umask', async () => {
+  test('creates a file of 0600 in directories of 0700 under any umask', async () => {
     const before = process.umask(0)
     try {
       await writePrivateFile(join(home, 'a/b/c'), 'text')
@@ -23,7 +23,7 @@ describe('writing', () => {
     expect(await readPrivateFile(join(home, 'a/b/c'))).toBe('text')
   })
 
-  test('replaces as a whole: a mode that was too open is mended, and no temporary file stays', async () => {
+  test('replaces a file atomically, tightens its mode, and leaves no temporary file', async () => {
     await writeFile(join(home, 'x'), 'old and longer', { mode: 0o644 })
     await writePrivateFile(join(home, 'x'), 'new')
     expect((await stat(join(home, 'x'))).mode & 0o777).toBe(0o600)

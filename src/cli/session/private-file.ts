@@ -1,14 +1,14 @@
 import { chmod, constants, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { CliError } from '../frame/failure.ts'
+import { CliError, systemReason } from '../frame/failure.ts'
 import { NO_HOME } from '../frame/surroundings.ts'
 
-/** Largest that is read: these files are small. */
+/** These files are small. */
 const MAX_BYTES = 1024 * 1024
 
 /**
- * Writes a file for this user alone (0600, in a directory of 0700): whole or not at all, and on disk when it
- * returns. Throws `CliError` when it cannot.
+ * Writes a file that only this user can read (0600, in a directory of 0700), atomically and durably.
+ * Throws `CliError`.
  */
 export async function writePrivateFile(path: string, text: string, mode = 0o600): Promise<void> {
   const { randomBytes } = process.getBuiltinModule('node:crypto')
@@ -31,20 +31,20 @@ export async function writePrivateFile(path: string, text: string, mode = 0o600)
 }
 
 /**
- * Undefined when there is none. Throws `CliError` for one that others can read (`openTo: 'readers'`: can change), or
- * that cannot be read.
+ * Undefined if the file does not exist. Throws `CliError` if other users can read it (with `openTo: 'readers'`: if
+ * they can change it).
  */
 export async function readPrivateFile(
   path: string,
   { openTo }: { readonly openTo?: 'readers' } = {},
 ): Promise<string | undefined> {
   try {
-    // A pipe in its place must not hold us up.
+    // O_NONBLOCK: opening a pipe would wait for a writer.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       const facts = await file.stat()
       checkPrivate(path, facts, openTo === 'readers' ? 0o022 : 0o077)
-      if (facts.size > MAX_BYTES) throw new CliError('file_too_large', `${path} is too large to be ours.`)
+      if (facts.size > MAX_BYTES) throw new CliError('file_too_large', `${path} is too large.`)
       return await file.readFile('utf8')
     } finally {
       await file.close()
@@ -55,7 +55,7 @@ export async function readPrivateFile(
   }
 }
 
-/** Nothing happens when there is none. */
+/** Does nothing if the file does not exist. */
 export async function removeFile(path: string): Promise<void> {
   await rm(path, { force: true })
 }
@@ -75,12 +75,12 @@ interface Facts {
 
 function checkPrivate(path: string, facts: Facts, forbidden: number): void {
   if (!facts.isFile())
-    throw new CliError('file_unsafe', `${path} is no plain file.`, { hint: 'Move it away.' })
+    throw new CliError('file_unsafe', `${path} is not a regular file.`, { hint: 'Move it away.' })
   const own = process.getuid?.()
   if (own === undefined) return
   if (facts.uid !== own && facts.uid !== 0)
     throw new CliError('file_unsafe', `${path} belongs to another user.`, {
-      hint: 'Delete it, and log in again.',
+      hint: 'Delete it and log in again.',
     })
   if ((facts.mode & forbidden) === 0) return
   const what = (facts.mode & 0o022) === 0 ? 'read' : 'changed'
@@ -89,26 +89,15 @@ function checkPrivate(path: string, facts: Facts, forbidden: number): void {
   })
 }
 
-const WHY: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the quota is used up',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EROFS: 'the file system is read-only',
-  ENOTDIR: 'a part of the path is no directory',
-}
-
 function notWritten(path: string, cause: unknown): CliError {
   if (path.startsWith(`${NO_HOME}/`))
-    return new CliError('no_home', 'There is no home directory to keep anything in.', {
-      hint: 'Set HOME, or give the login by MAYFLY_TOKEN or MAYFLY_CLIENT_ID.',
+    return new CliError('no_home', 'There is no home directory to store the login in.', {
+      hint: 'Set HOME, or pass the login in MAYFLY_TOKEN or MAYFLY_CLIENT_ID.',
       cause,
     })
-  const code = (cause as { code?: unknown }).code
-  const why =
-    (typeof code === 'string' ? WHY[code] : undefined) ?? (cause instanceof Error ? cause.message : '')
+  const why = systemReason(cause) ?? (cause instanceof Error ? cause.message : String(cause))
   return new CliError('not_written', `${path} cannot be written: ${why}.`, {
-    hint: 'Nothing was changed there.',
+    hint: 'The file is unchanged.',
     cause,
   })
 }

@@ -7,7 +7,7 @@ type Where = Pick<Surroundings, 'env' | 'home'>
 
 /** One login at one server, without its secret. */
 export interface Profile {
-  /** As `serverOf` writes it. */
+  /** In the form of `serverOf`. */
   readonly server: string
   readonly issuer?: string | undefined
   readonly agent?: { readonly id: string; readonly name: string } | undefined
@@ -18,7 +18,7 @@ export interface Profile {
 }
 
 export interface Profiles {
-  /** The one that is used when none is named. */
+  /** The profile to use if none is named. */
   readonly current?: string | undefined
   readonly profiles: Readonly<Record<string, Profile>>
 }
@@ -26,12 +26,12 @@ export interface Profiles {
 export const DEFAULT_PROFILE = 'default'
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-/** Throws `CliError` (usage) for a name that cannot be one. */
+/** Throws `CliError` (usage) for an invalid name. */
 export function checkProfileName(name: string): string {
   if (NAME.test(name)) return name
-  throw new CliError('usage', `${JSON.stringify(name.slice(0, 80))} cannot be the name of a profile.`, {
+  throw new CliError('usage', `${JSON.stringify(name.slice(0, 80))} is not a valid profile name.`, {
     exit: 2,
-    hint: 'Use letters, digits, dots, hyphens and underscores, at most 64.',
+    hint: 'Use at most 64 letters, digits, dots, hyphens and underscores.',
   })
 }
 
@@ -39,7 +39,7 @@ export function profilesPath(where: Where): string {
   return configPath(where, 'config.json')
 }
 
-/** None when there is no file. Throws `CliError` for one that cannot be read. */
+/** No profiles if the file does not exist. Throws `CliError` if it cannot be read. */
 export async function readProfiles(where: Where): Promise<Profiles> {
   const path = profilesPath(where)
   const text = await readPrivateFile(path, { openTo: 'readers' })
@@ -48,10 +48,10 @@ export async function readProfiles(where: Where): Promise<Profiles> {
     const value = JSON.parse(text) as Profiles
     if (typeof value.profiles === 'object' && value.profiles !== null) return value
   } catch {
-    // Told below.
+    // Reported below.
   }
-  throw new CliError('profiles_broken', `${path} is not as this command writes it.`, {
-    hint: 'Mend it, or delete it and log in again.',
+  throw new CliError('profiles_broken', `${path} is damaged.`, {
+    hint: 'Fix it, or delete it and log in again.',
   })
 }
 

@@ -7,13 +7,13 @@ import { configPath } from './paths.ts'
 import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
 import type { Profile } from './profiles.ts'
 
-/** What proves who the agent is, as it is kept. */
+/** The secret of a login, as it is stored. */
 export type StoredSecret =
   | { readonly kind: 'bearer'; readonly token: string }
   | { readonly kind: 'client_secret'; readonly client_id: string; readonly client_secret: string }
   | { readonly kind: 'private_key_jwt'; readonly client_id: string; readonly private_jwk: PrivateJwk }
 
-/** With the server that it may be sent to. */
+/** A secret may be sent to this server only. */
 export type KeptSecret = StoredSecret & { readonly server: string }
 
 export function authOf(secret: StoredSecret, issuer?: string): Auth {
@@ -27,20 +27,20 @@ export function authOf(secret: StoredSecret, issuer?: string): Auth {
   }
 }
 
-/** Where it now is: for the profile, and in words for the user. */
+/** Where a secret is stored: for the profile, and in words for the user. */
 export interface KeptAt {
   readonly place: Profile['secret_in']
   readonly title: string
 }
 
-/** `profile/kind`: the name of a secret. Kinds: `login`, `enrollment`. */
+/** The name of a secret: `profile/kind`. */
 export type SecretName = `${string}/${'login' | 'enrollment'}`
 
 export function secretPath(context: Context, name: SecretName): string {
   return configPath(context, 'secrets', `${name.replace('/', '.')}.json`)
 }
 
-/** In the keychain where there is one, else in a file of 0600. Throws `CliError`; then nothing is kept. */
+/** Stores a secret in the keychain, or without one in a file of mode 0600. Throws `CliError`. */
 export async function saveSecret(context: Context, name: SecretName, value: object): Promise<KeptAt> {
   const keychain = await keychainOf(context)
   const text = JSON.stringify(value)
@@ -53,7 +53,7 @@ export async function saveSecret(context: Context, name: SecretName, value: obje
   return { place: 'file', title: path }
 }
 
-/** Undefined when there is none at that place. Throws `CliError` for a locked keychain or an unsafe file. */
+/** Undefined if there is none. Throws `CliError` for a locked keychain or an unsafe file. */
 export async function loadSecret<T extends object = StoredSecret>(
   context: Context,
   name: SecretName,
@@ -67,7 +67,7 @@ export async function loadSecret<T extends object = StoredSecret>(
   try {
     return JSON.parse(text) as T
   } catch {
-    throw new CliError('secret_broken', 'The kept login is not as this command writes it.', {
+    throw new CliError('secret_broken', 'The stored login is damaged.', {
       exit: 4,
       hint: 'Run `mayfly logout`, then `mayfly login` or `mayfly enroll`.',
     })
@@ -91,8 +91,8 @@ async function keychainOf(context: Context): Promise<Keychain | undefined> {
 async function needKeychain(context: Context): Promise<Keychain> {
   const keychain = await keychainOf(context)
   if (keychain !== undefined) return keychain
-  throw new CliError('keychain_absent', 'The login is in the keychain, which cannot be reached from here.', {
+  throw new CliError('keychain_absent', 'The login is in the keychain, which is not available here.', {
     exit: 4,
-    hint: 'Use the session it was made in, or log in again with --no-keychain.',
+    hint: 'Use the desktop session that you logged in from, or log in again with --no-keychain.',
   })
 }

@@ -7,24 +7,24 @@ import { checkProfileName, DEFAULT_PROFILE, type Profile, readProfiles } from '.
 import { authOf, type KeptSecret, loadSecret } from './secrets.ts'
 import { DEFAULT_SERVER, type ServerAddress, serverOf } from './server-address.ts'
 
-/** Where something was said. */
+/** Where a setting comes from. */
 export type Origin = 'flag' | 'environment' | 'profile' | 'default'
 
-/** Which server, and which profile if any. */
+/** The server and the profile to use. */
 export interface Target {
   readonly server: ServerAddress
   readonly serverFrom: Origin
-  /** The one that is meant, whether or not it is there yet. */
+  /** The profile to use; it may not exist yet. */
   readonly profileName: string
   readonly profileFrom: Origin
-  /** Its entry, if it is there and for this server. */
+  /** The entry of the profile, if it exists and is for this server. */
   readonly profile: Profile | undefined
   readonly caFile: string | undefined
 }
 
 /**
- * Flag, then environment, then profile, then default. A profile is only ever used for the server that it was
- * made at. Throws `CliError` (usage) for addresses and names that are wrong.
+ * Reads flags, then the environment, the profile and the defaults. A profile is used only for the server it was made
+ * for. Throws `CliError` (usage) for invalid addresses and names.
  */
 export async function readTarget(context: Context): Promise<Target> {
   const { globals, env } = context
@@ -46,7 +46,7 @@ export async function readTarget(context: Context): Promise<Target> {
   }
 }
 
-/** The profile for this server; a name of its own where there is none, so that no other login is overwritten. */
+/** The profile for this server, or a new name, so that a login overwrites no other. */
 function matching(known: Awaited<ReturnType<typeof readProfiles>>, asked: ServerAddress | undefined): string {
   const usual = known.current ?? DEFAULT_PROFILE
   const holder = known.profiles[usual]
@@ -66,18 +66,18 @@ function caFileOf({ globals, env, cwd }: Context, profile: Profile | undefined):
   return given === undefined ? profile?.ca_file : resolve(cwd, given)
 }
 
-/** Empty counts as not given, as most shells and CI systems mean it. */
+/** An empty variable counts as unset, as in most shells and CI systems. */
 export function givenOf(text: string | undefined): string | undefined {
   return text === undefined || text === '' ? undefined : text
 }
 
-/** How the agent proves who it is, and where that comes from. */
+/** How the agent authenticates, and where that comes from. */
 export interface Login {
   readonly auth: Auth
   readonly from: 'environment' | 'keychain' | 'file'
 }
 
-/** Those that `findLogin` looks at. */
+/** The variables that `findLogin` reads. */
 export const LOGIN_VARIABLES = [
   'MAYFLY_TOKEN',
   'MAYFLY_TOKEN_FILE',
@@ -86,34 +86,34 @@ export const LOGIN_VARIABLES = [
   'MAYFLY_CLIENT_SECRET_FILE',
 ] as const
 
-/** MAYFLY_TOKEN, else MAYFLY_CLIENT_ID with MAYFLY_CLIENT_SECRET, else the profile; undefined when there is none. */
+/** MAYFLY_TOKEN, else MAYFLY_CLIENT_ID with MAYFLY_CLIENT_SECRET, else the profile; undefined if there is none. */
 export async function findLogin(context: Context, target: Target): Promise<Login | undefined> {
   const token = await variable(context, 'MAYFLY_TOKEN')
   if (token !== undefined) return { auth: { kind: 'bearer', token }, from: 'environment' }
   const clientId = givenOf(context.env['MAYFLY_CLIENT_ID'])
   const clientSecret = await variable(context, 'MAYFLY_CLIENT_SECRET')
   if ((clientId === undefined) !== (clientSecret === undefined))
-    throw usage('MAYFLY_CLIENT_ID and MAYFLY_CLIENT_SECRET go together.', 'Set both, or neither.')
+    throw usage('MAYFLY_CLIENT_ID and MAYFLY_CLIENT_SECRET must be set together.', 'Set both, or neither.')
   if (clientId !== undefined && clientSecret !== undefined)
     return { auth: { kind: 'client_secret', clientId, clientSecret }, from: 'environment' }
   const { profile, profileName } = target
   if (profile === undefined) return undefined
   const secret = await loadSecret<KeptSecret>(context, `${profileName}/login`, profile.secret_in)
-  // A secret is for the server that it was kept for, whatever has become of the profile since.
+  // A secret goes only to the server it was stored for, even if the profile has changed.
   if (secret?.server !== profile.server) return undefined
   return { auth: authOf(secret, profile.issuer), from: profile.secret_in }
 }
 
-/** Not logged in: what to do about it. */
+/** The error of a command that needs a login. */
 export function notLoggedIn({ server, profileName, profileFrom }: Target): CliError {
   const which = profileFrom === 'default' ? '' : ` with profile ${profileName}`
-  return new CliError('not_logged_in', `There is no login for ${server.text}${which}.`, {
+  return new CliError('not_logged_in', `You are not logged in to ${server.text}${which}.`, {
     exit: EXIT.unauthenticated,
     hint: 'Run `mayfly enroll` or `mayfly login`, or set MAYFLY_TOKEN.',
   })
 }
 
-/** `NAME`, or what is in the file that `NAME_FILE` names. */
+/** The value of `NAME`, or the content of the file that `NAME_FILE` names. */
 async function variable({ env, cwd }: Context, name: string): Promise<string | undefined> {
   const value = givenOf(env[name])
   const file = givenOf(env[`${name}_FILE`])
@@ -121,15 +121,19 @@ async function variable({ env, cwd }: Context, name: string): Promise<string | u
     throw usage(`${name} and ${name}_FILE are both set.`, 'Set one of them.')
   if (file === undefined) return value
   const text = (await readFile(resolve(cwd, file), 'utf8').catch((cause) => cannotRead(name, cause))).trim()
-  if (text === '') throw usage(`The file of ${name}_FILE is empty.`, 'Write the secret into it.')
+  if (text === '') throw usage(`The file that ${name}_FILE names is empty.`, 'Write the secret into it.')
   return text
 }
 
-/** A secret that is not mounted, most often. */
+/** Most often a secret that is not mounted. */
 function cannotRead(name: string, cause: unknown): never {
-  throw new CliError('login_not_read', `${name}_FILE cannot be read: ${failureOf(cause).message}`, {
-    exit: EXIT.unauthenticated,
-    hint: `Put the secret there, or unset ${name}_FILE.`,
-    cause,
-  })
+  throw new CliError(
+    'login_not_read',
+    `Cannot read the file that ${name}_FILE names: ${failureOf(cause).message}`,
+    {
+      exit: EXIT.unauthenticated,
+      hint: `Put the secret there, or unset ${name}_FILE.`,
+      cause,
+    },
+  )
 }

@@ -5,8 +5,8 @@ import { cachePath } from './paths.ts'
 import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
 
 /**
- * The access token that all runs of this login share; undefined for a login that needs none. A new secret starts
- * anew. What cannot be read or written is no reason to fail: there is a login each time then.
+ * The access token that all processes with this login share; undefined for a login that needs none. A new secret has
+ * a new cache. A cache that cannot be read or written only costs a login each time.
  */
 export function cacheOf(context: Context, server: string, auth: Auth): TokenCache | undefined {
   switch (auth.kind) {
@@ -37,15 +37,15 @@ function tokenCache(context: Context, key: readonly string[]): TokenCache {
         if (token === undefined) await removeFile(path)
         else await writePrivateFile(path, JSON.stringify(token))
       } catch {
-        // A full disk: the token lives as long as this process.
+        // For instance on a full disk: this process still has the token.
       }
     },
   }
 }
 
-/** The name of a file for these texts. */
+/** A file name for these texts. */
 export function digest(...parts: readonly string[]): string {
-  // Asked for here, because most runs do without it, and it takes its time to load.
+  // Loaded here, because most runs do not need it.
   const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
 }

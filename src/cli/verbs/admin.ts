@@ -1,10 +1,10 @@
 import type { Entry } from '../frame/verb.ts'
 
-/** What an administrator does. */
+/** Commands for administrators. */
 export const ADMIN_VERBS: readonly Entry[] = [
   {
     name: 'agent',
-    summary: 'agents: create, look at, delete',
+    summary: 'create, show and delete agents',
     verbs: [
       {
         name: 'create',
@@ -30,7 +30,7 @@ export const ADMIN_VERBS: readonly Entry[] = [
   },
   {
     name: 'backend',
-    summary: 'backends: add, look at, change, delete',
+    summary: 'add, show, change and delete backends',
     verbs: [
       {
         name: 'add',
@@ -39,7 +39,7 @@ export const ADMIN_VERBS: readonly Entry[] = [
       },
       {
         name: 'ls',
-        summary: 'list the backends with their configuration',
+        summary: 'list backends with their configuration',
         load: async () => (await import('../commands/backend.ts')).list,
       },
       {
@@ -59,14 +59,14 @@ export const ADMIN_VERBS: readonly Entry[] = [
       },
       {
         name: 'kinds',
-        summary: 'list the kinds of backend',
+        summary: 'list the kinds of backends',
         load: async () => (await import('../commands/backend.ts')).kinds,
       },
     ],
   },
   {
     name: 'pending',
-    summary: 'list what waits for a decision',
+    summary: 'list pending enrollments and requests',
     load: async () => (await import('../commands/pending.ts')).verb,
   },
   {
@@ -81,7 +81,7 @@ export const ADMIN_VERBS: readonly Entry[] = [
   },
   {
     name: 'tokens',
-    summary: 'credentials of all agents',
+    summary: 'list and revoke credentials of all agents',
     verbs: [
       {
         name: 'ls',
@@ -97,28 +97,28 @@ export const ADMIN_VERBS: readonly Entry[] = [
   },
   {
     name: 'audit',
-    summary: 'read the audit',
+    summary: 'read the audit log',
     load: async () => (await import('../commands/audit.ts')).verb,
   },
   {
     name: 'keys',
-    summary: 'signing keys',
+    summary: 'list and rotate signing keys',
     verbs: [
       {
         name: 'ls',
-        summary: 'list the signing keys of all agents',
+        summary: 'list the signing keys of agents',
         load: async () => (await import('../commands/keys.ts')).list,
       },
       {
         name: 'rotate',
-        summary: 'sign tokens with a new key',
+        summary: 'sign access tokens with a new key',
         load: async () => (await import('../commands/keys.ts')).rotate,
       },
     ],
   },
   {
     name: 'policy',
-    summary: 'policies of enrollment',
+    summary: 'check and explain enrollment policies',
     verbs: [
       {
         name: 'check',
@@ -127,23 +127,23 @@ export const ADMIN_VERBS: readonly Entry[] = [
       },
       {
         name: 'explain',
-        summary: 'say which policy would decide, and why',
+        summary: 'show which policy would decide, and why',
         load: async () => (await import('../commands/policy.ts')).explain,
       },
     ],
   },
   {
     name: 'plugin',
-    summary: 'kinds of backend that are loaded',
+    summary: 'list and reload the loaded kinds of backends',
     verbs: [
       {
         name: 'ls',
-        summary: 'list them',
+        summary: 'list the loaded kinds',
         load: async () => (await import('../commands/plugin.ts')).list,
       },
       {
         name: 'reload',
-        summary: 'open their backends anew',
+        summary: 'reopen their backends',
         load: async () => (await import('../commands/plugin.ts')).reload,
       },
     ],

@@ -4,47 +4,47 @@ import type { Entry } from '../frame/verb.ts'
 export const AGENT_VERBS: readonly Entry[] = [
   {
     name: 'enroll',
-    summary: 'become an agent: make a key, ask, wait for the approval',
+    summary: 'enroll as an agent: create a key, request access, wait',
     load: async () => (await import('../commands/enroll.ts')).verb,
   },
   {
     name: 'login',
-    summary: 'keep credentials that you were given',
+    summary: 'log in with credentials from an administrator',
     load: async () => (await import('../commands/login.ts')).verb,
   },
   {
     name: 'logout',
-    summary: 'forget the login of a profile',
+    summary: 'remove the login of a profile',
     load: async () => (await import('../commands/logout.ts')).verb,
   },
   {
     name: 'whoami',
-    summary: 'which agent, at which server, by which login',
+    summary: 'show your agent, server and login',
     load: async () => (await import('../commands/whoami.ts')).verb,
   },
   {
     name: 'status',
-    summary: 'scopes, expiry, credentials and requests of the agent',
+    summary: 'show your scopes, expiry, credentials and requests',
     load: async () => (await import('../commands/status.ts')).verb,
   },
   {
     name: 'get',
-    summary: 'get a credential of a backend',
+    summary: 'get a credential from a backend',
     load: async () => (await import('../commands/get.ts')).verb,
   },
   {
     name: 'active',
-    summary: 'list the credentials that are alive',
+    summary: 'list your active credentials',
     load: async () => (await import('../commands/active.ts')).verb,
   },
   {
     name: 'revoke',
-    summary: 'end credentials before their time',
+    summary: 'revoke credentials before they expire',
     load: async () => (await import('../commands/revoke.ts')).verb,
   },
   {
     name: 'request',
-    summary: 'ask for more scopes',
+    summary: 'request more scopes',
     load: async () => (await import('../commands/request.ts')).verb,
   },
   {
@@ -54,7 +54,7 @@ export const AGENT_VERBS: readonly Entry[] = [
   },
   {
     name: 'signing-key',
-    summary: 'the key that signs your commits',
+    summary: 'print the key that signs your commits',
     load: async () => (await import('../commands/signing-key.ts')).verb,
   },
 ]

@@ -1,6 +1,6 @@
 import type { Entry } from '../frame/verb.ts'
 
-/** The server, and what concerns the command itself. */
+/** The server, and commands about this command. */
 export const OTHER_VERBS: readonly Entry[] = [
   {
     name: 'server',
@@ -9,23 +9,23 @@ export const OTHER_VERBS: readonly Entry[] = [
   },
   {
     name: 'doctor',
-    summary: 'say what is wrong, and how to mend it',
+    summary: 'find problems and say how to fix them',
     load: async () => (await import('../commands/doctor.ts')).verb,
   },
   {
     name: 'config',
-    summary: 'settings of this command',
+    summary: 'show settings',
     verbs: [
       {
         name: 'show',
-        summary: 'show the settings and where they come from',
+        summary: 'show settings and where they come from',
         load: async () => (await import('../commands/config.ts')).show,
       },
     ],
   },
   {
     name: 'completion',
-    summary: 'completion for bash, zsh and fish',
+    summary: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('../commands/completion.ts')).verb,
   },
   {
@@ -36,7 +36,7 @@ export const OTHER_VERBS: readonly Entry[] = [
   },
   {
     name: 'version',
-    summary: 'versions of command and server',
+    summary: 'print the versions of command and server',
     load: async () => (await import('../commands/version.ts')).verb,
   },
 ]

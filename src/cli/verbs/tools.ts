@@ -1,47 +1,47 @@
 import type { Entry } from '../frame/verb.ts'
 
-/** What other tools call, and what runs them. */
+/** Commands for other tools. */
 export const TOOL_VERBS: readonly Entry[] = [
   {
     name: 'run',
-    summary: 'run a command with credentials, and end them with it',
+    summary: 'run a command with credentials, and revoke them when it ends',
     load: async () => (await import('../commands/run.ts')).verb,
   },
   {
     name: 'run-guard',
-    summary: 'revokes what a killed run has left',
+    summary: 'revoke the credentials of a killed run',
     hidden: true,
     load: async () => (await import('../commands/run-guard.ts')).verb,
   },
   {
     name: 'git',
-    summary: 'clone, push and sign with git',
+    summary: 'set up git for Mayfly credentials and signing',
     verbs: [
       {
         name: 'setup',
-        summary: 'make git use our credentials and sign with our key',
+        summary: 'let git use credentials and sign with the agent key',
         load: async () => (await import('../commands/git.ts')).setup,
       },
       {
         name: 'status',
-        summary: 'say how git is set up',
+        summary: 'show how git is set up',
         load: async () => (await import('../commands/git.ts')).status,
       },
       {
         name: 'unset',
-        summary: 'take the set-up away',
+        summary: 'remove the setup',
         load: async () => (await import('../commands/git.ts')).unset,
       },
     ],
   },
   {
     name: 'git-credential',
-    summary: 'credential helper of git',
+    summary: 'credential helper for git',
     load: async () => (await import('../commands/git-credential.ts')).verb,
   },
   {
     name: 'sign',
-    summary: 'gpg.program of git: signs at the server',
+    summary: 'gpg.program for git: signs on the server',
     hidden: true,
     load: async () => (await import('../commands/sign.ts')).verb,
   },
@@ -51,7 +51,7 @@ export const TOOL_VERBS: readonly Entry[] = [
     verbs: [
       {
         name: 'credential-process',
-        summary: 'credentials as an AWS profile wants them',
+        summary: 'print credentials for an AWS profile (credential_process)',
         load: async () => (await import('../commands/aws.ts')).credentialProcess,
       },
       {
@@ -61,81 +61,81 @@ export const TOOL_VERBS: readonly Entry[] = [
       },
       {
         name: 'web-identity',
-        summary: 'run a command that takes a role by a token file',
+        summary: 'run a command that assumes a role with a token file',
         load: async () => (await import('../commands/aws-run.ts')).webIdentity,
       },
     ],
   },
   {
     name: 'gcp-credential',
-    summary: 'executable source of Google Cloud credentials',
+    summary: 'executable credential source for Google Cloud',
     load: async () => (await import('../commands/gcp-credential.ts')).verb,
   },
   {
     name: 'kubectl-credential',
-    summary: 'exec plugin of kubectl',
+    summary: 'exec plugin for kubectl',
     load: async () => (await import('../commands/kubectl-credential.ts')).verb,
   },
   {
     name: 'docker',
-    summary: 'pull and push with docker',
+    summary: 'set up docker to pull and push',
     verbs: [
       {
         name: 'setup',
-        summary: 'make docker get its credentials for a registry from a backend',
+        summary: 'let docker get credentials for a registry from a backend',
         load: async () => (await import('../commands/docker.ts')).setup,
       },
       {
         name: 'ls',
-        summary: 'list what is set up',
+        summary: 'list the setup',
         load: async () => (await import('../commands/docker.ts')).list,
       },
       {
         name: 'unset',
-        summary: 'take the set-up away',
+        summary: 'remove the setup',
         load: async () => (await import('../commands/docker.ts')).unset,
       },
     ],
   },
   {
     name: 'docker-credential',
-    summary: 'credential helper of docker',
+    summary: 'credential helper for docker',
     load: async () => (await import('../commands/docker-credential.ts')).verb,
   },
   {
     name: 'npm-token',
-    summary: 'token helper of npm and pnpm',
+    summary: 'token helper for npm and pnpm',
     load: async () => (await import('../commands/npm-token.ts')).verb,
   },
   {
     name: 'terraform',
-    summary: 'tokens for terraform',
+    summary: 'set up terraform to get tokens',
     verbs: [
       {
         name: 'setup',
-        summary: 'make terraform get its credentials for a host from a backend',
+        summary: 'let terraform get credentials for a host from a backend',
         load: async () => (await import('../commands/terraform.ts')).setup,
       },
       {
         name: 'ls',
-        summary: 'list what is set up',
+        summary: 'list the setup',
         load: async () => (await import('../commands/terraform.ts')).list,
       },
       {
         name: 'unset',
-        summary: 'take the set-up away',
+        summary: 'remove the setup',
         load: async () => (await import('../commands/terraform.ts')).unset,
       },
     ],
   },
   {
     name: 'terraform-credentials',
-    summary: 'credentials helper of terraform',
+    summary: 'credentials helper for terraform',
     load: async () => (await import('../commands/terraform-credentials.ts')).verb,
   },
   {
     name: 'api-key',
-    summary: 'key helper of coding agents',
+    summary: 'key helper for coding agents',
     load: async () => (await import('../commands/api-key.ts')).verb,
   },
 ]
