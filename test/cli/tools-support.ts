@@ -16,7 +16,7 @@ const config = Type.Object(
   { additionalProperties: false },
 )
 
-/** A backend that gives whatever parts a test wants; `{id}` in them is the credential's. */
+/** A kind that gives the configured fields; `{id}` in them becomes the credential's id. */
 const parts: Kind<typeof config> = {
   type: 'parts',
   title: 'Parts for tests',
@@ -52,10 +52,10 @@ export interface ToolsWorld extends World {
 }
 
 /** The kind is given to the server as the built-in ones are. */
-export async function startToolsWorld(wish: Parameters<typeof startWorld>[0] = {}): Promise<ToolsWorld> {
+export async function startToolsWorld(more: Parameters<typeof startWorld>[0] = {}): Promise<ToolsWorld> {
   const known = kinds as unknown as Kind[]
   if (!known.includes(parts as unknown as Kind)) known.push(parts as unknown as Kind)
-  const world = await startWorld({ scopes: ['*'], ...wish })
+  const world = await startWorld({ scopes: ['*'], ...more })
   return {
     ...world,
     add: async (name, settings) => {
@@ -69,7 +69,7 @@ export async function startToolsWorld(wish: Parameters<typeof startWorld>[0] = {
   }
 }
 
-/** What a backend of AWS gives. */
+/** The fields of an AWS backend. */
 export const AWS_FIELDS = {
   access_key_id: 'AKIA-{id}',
   secret_access_key: 'secret/of+{id}',
