@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// What docker runs as `docker-credential-mayfly`.
+// Docker runs this as `docker-credential-mayfly`.
 process.argv.splice(2, 0, 'docker-credential')
 await import('./main.ts')
 

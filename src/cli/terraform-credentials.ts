@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// What terraform runs as `terraform-credentials-mayfly`.
+// Terraform runs this as `terraform-credentials-mayfly`.
 process.argv.splice(2, 0, 'terraform-credentials')
 await import('./main.ts')
 

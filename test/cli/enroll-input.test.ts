@@ -57,7 +57,7 @@ describe('a hostile or broken server', () => {
     ['no time', { '/v1/enroll': { ...enrolled, expires_at: 'soon' } }, 3, none],
     ['no interval', { '/v1/enroll': { ...enrolled, poll_interval_ms: 'often' } }, 3, none],
     [
-      'a status that there is not',
+      'an unknown status',
       { '/v1/enroll': enrolled, configuration: issuer, '/status': { ...enrolled, status: 'great' } },
       3,
       none,

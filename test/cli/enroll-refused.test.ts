@@ -20,7 +20,7 @@ afterEach(async () => {
   await rm(home.home, { recursive: true })
 })
 
-const enroll = (argv: string[], wish: object = {}) => runCli(['enroll', ...argv], { env: home.env, ...wish })
+const enroll = (argv: string[], more: object = {}) => runCli(['enroll', ...argv], { env: home.env, ...more })
 const record = () => join(home.home, 'config/mayfly/secrets/default.enrollment.json')
 const isKept = () =>
   readFile(record()).then(

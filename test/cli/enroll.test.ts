@@ -19,7 +19,7 @@ afterEach(async () => {
   await rm(home.home, { recursive: true })
 })
 
-const enroll = (argv: string[], wish: object = {}) => runCli(['enroll', ...argv], { env: home.env, ...wish })
+const enroll = (argv: string[], more: object = {}) => runCli(['enroll', ...argv], { env: home.env, ...more })
 const secretsOf = (output: string) => output.match(/ck[rs]_[0-9a-f]+|"d":/g)
 
 async function whoami() {

@@ -94,16 +94,19 @@ describe('get', () => {
     ['a backend without a scope', {}, ['--backend', 'closed'], 5, /mayfly request/],
     ['a ttl too long', {}, ['--ttl', '20h'], 5, /ttl/],
     ['a param that is none', {}, ['--param', 'x'], 2, /--param is given as/],
-  ])('with %s lets git ask nobody else, in one line', async (_name, wrong, more, exit, said) => {
-    const { code, stdout, stderr } = await runCli([...ARGV, ...more, 'get'], {
-      env: { ...env, ...wrong },
-      stdin: ASKED,
-    })
-    expect([code, stdout]).toEqual([exit, 'quit=1\n'])
-    expect(stderr).toMatch(said)
-    expect(stderr.trim().split('\n')).toHaveLength(1)
-    expect(stderr).not.toMatch(/ckr_|eyJ/)
-  })
+  ])(
+    'with %s reports one line and stops git from asking elsewhere',
+    async (_name, wrong, more, exit, said) => {
+      const { code, stdout, stderr } = await runCli([...ARGV, ...more, 'get'], {
+        env: { ...env, ...wrong },
+        stdin: ASKED,
+      })
+      expect([code, stdout]).toEqual([exit, 'quit=1\n'])
+      expect(stderr).toMatch(said)
+      expect(stderr.trim().split('\n')).toHaveLength(1)
+      expect(stderr).not.toMatch(/ckr_|eyJ/)
+    },
+  )
 })
 
 describe('store and erase', () => {
@@ -117,8 +120,8 @@ describe('store and erase', () => {
   test('erase revokes and drops the refused credential', async () => {
     const refused = passwordOf((await call('get')).stdout)
     const [credential] = (await agent.client.get('/v1/active')).body
-    const told = `protocol=https\nhost=git.example.com\nusername=x-access-token\npassword=${refused}\n\n`
-    expect(await call('erase', told)).toEqual({ code: 0, stdout: '', stderr: '' })
+    const request = `protocol=https\nhost=git.example.com\nusername=x-access-token\npassword=${refused}\n\n`
+    expect(await call('erase', request)).toEqual({ code: 0, stdout: '', stderr: '' })
     expect((await agent.client.get(`/api/v1/credentials/${credential.id}`)).body.status).toBe('revoked')
     expect(passwordOf((await call('get')).stdout)).not.toBe(refused)
     const files = await readdir(join(home, 'cache'), { recursive: true, withFileTypes: true })
@@ -137,12 +140,12 @@ describe('store and erase', () => {
 
   test('erase with another password or for another host revokes nothing', async () => {
     await call('get')
-    for (const told of [
+    for (const request of [
       `${ASKED.trimEnd()}\npassword=other\n\n`,
       'protocol=https\nhost=evil.example\n\n',
       `protocol=https\nhost=evil.example\npassword=${passwordOf((await call('get')).stdout)}\n\n`,
     ])
-      expect(await call('erase', told)).toEqual({ code: 0, stdout: '', stderr: '' })
+      expect(await call('erase', request)).toEqual({ code: 0, stdout: '', stderr: '' })
     expect(await active()).toBe(1)
   })
 

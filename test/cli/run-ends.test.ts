@@ -16,7 +16,7 @@ afterAll(() => world.close())
 const revoked = { status: 'revoked', actions: ['credential.revoked', 'credential.issued'] }
 const RUN = ['run', '--backend', 'demo', '--file', 'TOKEN_FILE=demo', '--']
 
-/** Runs it until the script has said `ready PID`; the pid is that of the shell. */
+/** Waits until the script prints `ready PID`, the pid of its shell. */
 async function started(script: string, argv: readonly string[] = RUN) {
   const { agent, env } = await newRunner(world)
   const run = spawnCli([...argv, 'sh', '-c', script], { env })
@@ -24,8 +24,8 @@ async function started(script: string, argv: readonly string[] = RUN) {
   return { agent, run, pid: Number(/ready (\d+)/.exec(said)?.[1]) }
 }
 
-describe('mayfly run revokes, by the records of the server,', () => {
-  test('at a normal end', async () => {
+describe('mayfly run revokes its credentials', () => {
+  test('when the command succeeds', async () => {
     const { agent, env } = await newRunner(world)
     const run = spawnCli([...RUN, 'sh', '-c', 'test -s "$TOKEN_FILE" && test -n "$DEMO_TOKEN"'], { env })
     expect(await run.ended).toEqual({ code: 0, signal: null, stdout: '', stderr: '' })
@@ -60,14 +60,14 @@ describe('mayfly run revokes, by the records of the server,', () => {
     ['SIGQUIT', 131],
     ['SIGUSR1', 138],
     ['SIGUSR2', 140],
-  ] as const)('at %s, which the command gets', async (signal, code) => {
+  ] as const)('at %s, which it forwards to the command', async (signal, code) => {
     const { agent, run } = await started('ulimit -c 0; echo ready $$; while :; do sleep 0.05; done')
     run.child.kill(signal)
     expect(await run.ended).toMatchObject({ code, signal: null, stderr: '' })
     expect(await recordsOf(world, agent)).toMatchObject([revoked])
   })
 
-  test('at SIGHUP under nohup as well: what was ignored at the start, Node lets nobody see', async () => {
+  test('at SIGHUP even under nohup, because Node hides that a signal was ignored at the start', async () => {
     const { agent, env } = await newRunner(world)
     const argv = [...RUN, 'sh', '-c', 'echo ready; while :; do sleep 0.05; done']
     const run = spawnCli(argv, { env, by: 'nohup' })
@@ -77,7 +77,7 @@ describe('mayfly run revokes, by the records of the server,', () => {
     expect(await recordsOf(world, agent)).toMatchObject([revoked])
   })
 
-  test('and not when the terminal is lost, in a session of its own', async () => {
+  test('not when the terminal is lost, in a session of its own', async () => {
     const { agent, env } = await newRunner(world)
     const script = 'echo ready $$; until [ -e end ]; do sleep 0.05; done; echo went on'
     await writeFile(join(world.home, 'job'), script)
@@ -94,7 +94,7 @@ describe('mayfly run revokes, by the records of the server,', () => {
     await eventually(async () => expect(await recordsOf(world, agent)).toMatchObject([revoked]))
   })
 
-  test('at SIGTERM that the command makes something of, with its exit code', async () => {
+  test('at SIGTERM that the command handles, with its exit code', async () => {
     const { agent, run } = await started(
       'trap "echo bye; exit 7" TERM; echo ready $$; while :; do sleep 0.05; done',
     )
@@ -103,7 +103,7 @@ describe('mayfly run revokes, by the records of the server,', () => {
     expect(await recordsOf(world, agent)).toMatchObject([revoked])
   })
 
-  test('at SIGTERM that the command takes no notice of, after the time of grace', async () => {
+  test('at SIGTERM that the command ignores, after the grace period', async () => {
     const argv = ['run', '--backend', 'demo', '--grace', '150ms', '--']
     const { agent, run } = await started('trap "" TERM; echo ready $$; while :; do sleep 0.05; done', argv)
     run.child.kill('SIGTERM')
@@ -128,7 +128,7 @@ describe('mayfly run revokes, by the records of the server,', () => {
     expect(await recordsOf(world, agent)).toMatchObject([revoked])
   })
 
-  test('when the terminal is lost and the command takes no notice of it', async () => {
+  test('when the terminal is lost and the command ignores it', async () => {
     const { agent, env } = await newRunner(world)
     const script = 'trap "" HUP; echo ready $$; while :; do sleep 0.05; done'
     const terminal = await openTerminal(
@@ -142,7 +142,7 @@ describe('mayfly run revokes, by the records of the server,', () => {
     expect(await recordsOf(world, agent)).toMatchObject([revoked])
   })
 
-  test('but not at a SIGHUP that is a message, at a terminal that is still there', async () => {
+  test('not at a SIGHUP while the terminal still exists', async () => {
     const { agent, env } = await newRunner(world)
     const script =
       'trap "echo reloaded" HUP; echo ready; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.05; done; echo "went on"'
@@ -155,7 +155,7 @@ describe('mayfly run revokes, by the records of the server,', () => {
     expect(await recordsOf(world, agent)).toMatchObject([revoked])
   })
 
-  test('and a Ctrl-C at the terminal reaches the command once', async () => {
+  test('and delivers Ctrl-C at the terminal to the command once', async () => {
     const { agent, env } = await newRunner(world)
     const script = `
       process.on('SIGINT', () => console.log('got it')).on('SIGUSR1', () => console.log('still here'))
@@ -166,7 +166,7 @@ describe('mayfly run revokes, by the records of the server,', () => {
     await terminal.said(/^ready/m)
     terminal.type('\x03')
     await terminal.said(/got it/)
-    // What we make of a signal comes after whatever we would have made of the Ctrl-C.
+    // mayfly handles signals in order, so it has handled the Ctrl-C when it forwards this one.
     process.kill(terminal.pid, 'SIGUSR1')
     await terminal.said(/still here/)
     process.kill(terminal.pid, 'SIGUSR2')

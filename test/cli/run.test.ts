@@ -24,8 +24,8 @@ async function project(name: string, yaml: string): Promise<string> {
   return directory
 }
 
-describe('what the command gets', () => {
-  test('all parts of a credential, in variables named as by `get -o env`', async () => {
+describe('the command receives', () => {
+  test('every field of a credential, in variables named as by `get -o env`', async () => {
     const { stdout, code, records } = await run([
       '--backend',
       'other.one',
@@ -38,7 +38,7 @@ describe('what the command gets', () => {
     expect(stdout.trim()).toMatch(JWT)
   })
 
-  test('one part in a variable of the name that was given, of several backends', async () => {
+  test('single fields of several backends, in the named variables', async () => {
     const argv = ['--env', 'ONE=demo', '--env', 'UNTIL=demo:expires_at', '--env', 'TWO=other.one:token']
     const { stdout, records } = await run([...argv, 'sh', '-c', 'echo $ONE $TWO $UNTIL'])
     const [one, two, until] = stdout.trim().split(' ')
@@ -47,7 +47,7 @@ describe('what the command gets', () => {
     expect(records.map(({ backend }) => backend).sort()).toEqual(['demo', 'other.one'])
   })
 
-  test('a file that is its own alone, in memory, and gone afterwards', async () => {
+  test('a private file in memory, removed afterwards', async () => {
     const script =
       'stat -L -c "%a %F" "$TOKEN_FILE" "$(dirname "$(dirname "$TOKEN_FILE")")"; stat -f -c %T "$TOKEN_FILE"; echo "$TOKEN_FILE"'
     const { stdout } = await run(['--file', 'TOKEN_FILE=demo', '--', 'sh', '-c', script])
@@ -57,14 +57,14 @@ describe('what the command gets', () => {
     await expect(readdir(directory)).rejects.toThrow('ENOENT')
   })
 
-  test('no login of ours, unless that is asked for', async () => {
+  test('no login, unless --keep-login is given', async () => {
     const script = 'printenv MAYFLY_TOKEN || echo none'
     expect((await run(['--backend', 'demo', '--', 'sh', '-c', script])).stdout).toBe('none\n')
     const kept = await run(['--backend', 'demo', '--keep-login', '--', 'sh', '-c', script])
     expect(kept.stdout).toMatch(/^ckr_/)
   })
 
-  test('its arguments, its standard input and its name as they are, with or without --', async () => {
+  test('its arguments, standard input and name unchanged, with or without --', async () => {
     const argv = ['sh', '-c', 'echo "$0" "$@"; cat', 'called', '--ttl', '-x', '--', 'a b']
     for (const dashes of [[], ['--']]) {
       const { stdout, code } = await run(['--backend', 'demo', ...dashes, ...argv], { stdin: 'typed' })
@@ -72,7 +72,7 @@ describe('what the command gets', () => {
     }
   })
 
-  test('the ttl, the scopes and the parameters that were asked for', async () => {
+  test('credentials with the requested ttl and scopes', async () => {
     const argv = [
       '--backend',
       'demo',
@@ -96,7 +96,7 @@ describe('what the command gets', () => {
     expect(seen).toContainEqual({ backend: 'other.one', ttl: '1m30s', scopes: ['other.one:b'] })
   })
 
-  test('many credentials at once, without a word about it', async () => {
+  test('many credentials at once, without any output', async () => {
     const names = Array.from({ length: 14 }, (_, index) => `  c${index}: { backend: demo }`)
     const cwd = await project('many', `credentials:\n${names.join('\n')}\n`)
     const { code, stderr, records } = await run(
@@ -119,7 +119,7 @@ describe('mayfly.yaml', () => {
       KEY_FILE: { name: key.txt, content: "{{id}} {{token}}" }
 `
 
-  test('in the directory says what is needed', async () => {
+  test('in the directory names the credentials', async () => {
     const cwd = await project('good', YAML)
     const script = 'test "$HEADER" = "Bearer $REPORTS" && cat "$KEY_FILE" && basename "$KEY_FILE"'
     const { code, stdout, records } = await run(['sh', '-c', script], { cwd })
@@ -127,7 +127,7 @@ describe('mayfly.yaml', () => {
     expect(records).toMatchObject([{ backend: 'demo', ...revoked }])
   })
 
-  test('is left alone when flags say it, or by name', async () => {
+  test('is ignored with flags or --no-config, and used with --config', async () => {
     const cwd = await project('good', YAML)
     const script = 'printenv REPORTS || echo none'
     expect((await run(['--env', 'A=demo', 'sh', '-c', script], { cwd })).stdout).toBe('none\n')
@@ -143,21 +143,24 @@ describe('mayfly.yaml', () => {
     })
   })
 
-  test.skipIf(process.getuid?.() !== 0)('of somebody else is not taken where all may write', async () => {
-    const yaml = 'credentials:\n  demo:\n    env: { TOKEN: token }\n'
-    const cwd = await project('shared', yaml)
-    await chown(join(cwd, 'mayfly.yaml'), 12345, 12345)
-    expect((await run(['true'], { cwd })).code).toBe(0)
-    await chmod(cwd, 0o1777)
-    const end = await run(['true'], { cwd })
-    expect([end.code, end.records]).toEqual([2, []])
-    expect(end.stderr).toBe(
-      'mayfly: The mayfly.yaml in this directory belongs to another user, and everyone may write to the directory. Read it, then accept it with --config mayfly.yaml or ignore it with --no-config.\n',
-    )
-    expect((await run(['--config', 'mayfly.yaml', 'true'], { cwd })).code).toBe(0)
-  })
+  test.skipIf(process.getuid?.() !== 0)(
+    'of another user is refused in a world-writable directory',
+    async () => {
+      const yaml = 'credentials:\n  demo:\n    env: { TOKEN: token }\n'
+      const cwd = await project('shared', yaml)
+      await chown(join(cwd, 'mayfly.yaml'), 12345, 12345)
+      expect((await run(['true'], { cwd })).code).toBe(0)
+      await chmod(cwd, 0o1777)
+      const end = await run(['true'], { cwd })
+      expect([end.code, end.records]).toEqual([2, []])
+      expect(end.stderr).toBe(
+        'mayfly: The mayfly.yaml in this directory belongs to another user, and everyone may write to the directory. Read it, then accept it with --config mayfly.yaml or ignore it with --no-config.\n',
+      )
+      expect((await run(['--config', 'mayfly.yaml', 'true'], { cwd })).code).toBe(0)
+    },
+  )
 
-  test('with a mistake stops everything, with its line', async () => {
+  test('with a mistake is refused with the line', async () => {
     const cwd = await project('bad', 'credentials:\n  demo:\n    ttls: 5m\n    env: { LD_PRELOAD: token }\n')
     const { code, stderr, records } = await run(['true'], { cwd })
     expect([code, records]).toEqual([2, []])
@@ -167,8 +170,8 @@ describe('mayfly.yaml', () => {
   })
 })
 
-describe('--redact', () => {
-  test('takes the secrets out of both streams, in whatever form', async () => {
+describe.concurrent('--redact', () => {
+  test('redacts secrets in both streams, in every form', async () => {
     const script = `
       const token = process.env.T
       process.stdout.write('plain ' + token.slice(0, 40))
@@ -190,7 +193,7 @@ describe('--redact', () => {
     expect(stderr).toBe('json {"token":"[redacted]"}\n')
   })
 
-  test('a child that left something running holds nothing up', async () => {
+  test('does not wait for a process that the child leaves running', async () => {
     const { code, stdout, records } = await run([
       '--backend',
       'demo',
@@ -204,19 +207,19 @@ describe('--redact', () => {
     expect([code, records]).toMatchObject([0, [revoked]])
   })
 
-  test('all of a large output, in order', async () => {
+  test('passes on a large output completely and in order', async () => {
     const { stdout } = await run(['--backend', 'demo', '--redact', '--', 'sh', '-c', 'seq 1 200000'])
     const lines = stdout.trim().split('\n')
     expect([lines.length, lines[0], lines.at(-1)]).toEqual([200_000, '1', '200000'])
   })
 
-  test('without it the output is the command\u2019s own', async () => {
+  test('without it, the output is unchanged', async () => {
     const { stdout } = await run(['--env', 'T=demo', '--', 'sh', '-c', 'echo $T'])
     expect(stdout.trim()).toMatch(JWT)
     expect(() => expectNoSecret(stdout, stdout.trim())).toThrow()
   })
 
-  test('what is left running and goes on talking is cut off', async () => {
+  test('cuts off a process that keeps writing after the command', async () => {
     const script = 'yes & echo $! >&2'
     const { stderr, code, stdout, records } = await run(['--backend', 'demo', '--redact', 'sh', '-c', script])
     expect([code, records]).toMatchObject([0, [revoked]])
@@ -225,7 +228,7 @@ describe('--redact', () => {
     await gone(Number(stderr))
   })
 
-  test('whoever reads the output and goes ends the command', async () => {
+  test('ends the command when the reader of the output goes away', async () => {
     const { agent, env } = await newRunner(world)
     const argv = ['run', '--backend', 'demo', '--redact', '--', 'yes']
     const it = spawnCli(argv, { env })

@@ -2,10 +2,10 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withDeadline } from '../../src/core/backends/call-upstream.ts'
-import { eventually, type NewAgent } from '../support/app.ts'
+import { eventually } from '../support/app.ts'
 import { openGate } from './run-support.ts'
 import { expectNoSecret, runCli, spawnCli } from './support.ts'
-import { AWS_FIELDS, startToolsWorld, type ToolsWorld } from './tools-support.ts'
+import { AWS_FIELDS, activeOf, child, gone, startToolsWorld, type ToolsWorld } from './tools-support.ts'
 
 const role = 'arn:aws:iam::123456789012:role/agent'
 let world: ToolsWorld
@@ -15,32 +15,11 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Prints its AWS variables, then waits for its input to end. */
-const SHOW = `
-process.on('SIGTERM', () => process.exit(8))
-const names = Object.keys(process.env).filter((name) => name.startsWith('AWS_'))
-console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process.env[name]]))))
-process.stdin.resume()
-process.stdin.on('end', () => process.exit(7))
-`
-const child = [process.execPath, '-e', SHOW]
-
 async function started(argv: readonly string[], env: Record<string, string> = {}) {
   const run = spawnCli(argv, { env: { ...world.env, ...env }, stdin: 'open' })
   const said = await run.said('\n', 'stdout')
   return { ...run, variables: JSON.parse(said) as Record<string, string> }
 }
-
-async function activeOf(agent: NewAgent): Promise<unknown[]> {
-  const { body } = await world.app.admin('GET', `/v1/admin/tokens?agent=${agent.name}`)
-  return body.filter(({ status }: { status: string }) => status === 'active')
-}
-
-const gone = (path: string) =>
-  stat(path).then(
-    () => false,
-    () => true,
-  )
 
 describe('aws serve', () => {
   const argv = ['aws', 'serve', '--backend', 'cloud', '--', ...child]
@@ -236,7 +215,7 @@ describe.concurrent('in time', () => {
     await eventually(async () => expect(await ask()).not.toBe(first))
     one.child.stdin?.end()
     expect((await one.ended).code).toBe(7)
-    expect(await activeOf(agent)).toEqual([])
+    expect(await activeOf(world, agent)).toEqual([])
   })
 
   test('aws serve answers with the reason when no credential can be had', async () => {
@@ -290,7 +269,7 @@ describe.concurrent('in time', () => {
     run.child.stdin?.end()
     expect((await run.ended).code).toBe(7)
     expect(await gone(path)).toBe(true)
-    expect(await activeOf(agent)).toEqual([])
+    expect(await activeOf(world, agent)).toEqual([])
   })
 
   test('aws web-identity does not wait long for a renewal without reply', async () => {

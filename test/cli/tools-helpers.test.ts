@@ -43,12 +43,12 @@ describe('gcp-credential', () => {
     expect(JSON.parse((await ask()).stdout)).toEqual(answer)
   })
 
-  test('gives the type of token that the configuration names', async () => {
+  test('answers with the type of token that the configuration names', async () => {
     const end = await ask({ GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE: JWT })
     expect(JSON.parse(end.stdout)).toMatchObject({ success: true, token_type: JWT })
   })
 
-  test('writes the answer where the configuration wants it kept, for this user alone', async () => {
+  test('writes the answer to the output file of the configuration, readable by this user only', async () => {
     const file = join(world.home, 'gcp', 'answer.json')
     const end = await ask({ GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE: file })
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(JSON.parse(end.stdout))
@@ -58,9 +58,9 @@ describe('gcp-credential', () => {
   test.each([
     ['no login', { MAYFLY_TOKEN: 'ckr_wrong' }, 'demo', 4, 'unauthorized'],
     ['no server', { MAYFLY_SERVER: 'http://127.0.0.1:1' }, 'demo', 3, 'unreachable_refused'],
-    ['another type', { GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE: `${JWT}x` }, 'demo', 2, 'usage'],
-    ['no JWT', {}, 'key', 1, 'wrong_backend'],
-  ])('%s: the error form, and a code that is not 0', async (_, more, backend, code, name) => {
+    ['an unsupported type', { GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE: `${JWT}x` }, 'demo', 2, 'usage'],
+    ['a credential that is not a JWT', {}, 'key', 1, 'wrong_backend'],
+  ])('%s: answers in the error format and fails', async (_, more, backend, code, name) => {
     const file = join(world.home, 'gcp', 'never.json')
     const given: Record<string, string> = { GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE: file, ...more }
     const end = await ask(given, backend)
@@ -101,7 +101,7 @@ describe('kubectl-credential', () => {
     })
   })
 
-  test('gives a certificate with its key', async () => {
+  test('answers with a certificate and its key', async () => {
     const { status } = JSON.parse((await ask('certificate')).stdout)
     const [id] = await world.alive('certificate')
     expect(status).toEqual({
@@ -113,7 +113,7 @@ describe('kubectl-credential', () => {
 
   test.each([
     ['v1alpha1', 'key', info('v1alpha1'), 2, /v1$|v1\./],
-    ['no JSON', 'key', '{"apiVersion":', 2, /KUBERNETES_EXEC_INFO/],
+    ['invalid JSON', 'key', '{"apiVersion":', 2, /KUBERNETES_EXEC_INFO/],
     ['another thing', 'key', '["v1"]', 2, /KUBERNETES_EXEC_INFO/],
     ['a certificate without its key', 'half', info('v1'), 1, /no client_key/],
     ['a pair', 'pair', info('v1'), 1, /no single secret; it gives: username, password/],
@@ -125,7 +125,7 @@ describe('kubectl-credential', () => {
     expectNoSecret(end.stderr, 'p-cred_', 'CERT', 'two')
   })
 
-  test('prints a user that leads back here', async () => {
+  test('prints a user that runs this command', async () => {
     const argv = ['kubectl-credential', '--backend', 'key', '--ttl', '5m', '--print-config', '--user', 'me']
     const printed = await runCli(argv, { env })
     const config = parse(printed.stdout)
@@ -141,20 +141,20 @@ describe('kubectl-credential', () => {
 describe('api-key', () => {
   const ask = (ahead = 0) => runCli(['api-key', '--backend', 'key'], { env: world.env, ahead })
 
-  test('prints the key alone, the same until five minutes before its end', async () => {
+  test('prints only the key, the same until five minutes before its end', async () => {
     const first = await ask()
     expect(first).toEqual({ code: 0, stdout: expect.stringMatching(/^sk-cred_\w+\n$/), stderr: '' })
     expect((await ask(HOUR_MS - 6 * 60_000)).stdout).toBe(first.stdout)
     expect((await ask(HOUR_MS - 4 * 60_000)).stdout).not.toBe(first.stdout)
   })
 
-  test('is another one after it was revoked: it is asked for again after a 401', async () => {
+  test('prints another key after the first was revoked', async () => {
     const { stdout } = await ask()
     await world.agent.client.delete(`/api/v1/credentials/${stdout.trim().slice('sk-'.length)}`)
     expect((await ask()).stdout).not.toBe(stdout)
   })
 
-  test('is the same one while the server is away, until it has to be another', async () => {
+  test('prints the same key while the server is away, until it is due', async () => {
     const own = await startToolsWorld()
     await own.add('key', { secret: 'sk-{id}' })
     const argv = ['api-key', '--backend', 'key']
@@ -166,7 +166,7 @@ describe('api-key', () => {
     await rm(own.home, { recursive: true })
   })
 
-  test('one that is of no use is revoked, also where nothing can be kept', async () => {
+  test('revokes a useless credential, even without a cache', async () => {
     const end = await runCli(['api-key', '--backend', 'lines'], {
       env: { ...world.env, XDG_CACHE_HOME: '/dev/null/cache' },
     })
@@ -198,13 +198,13 @@ describe('api-key', () => {
 describe('npm-token', () => {
   const argv = ['npm-token', '--backend', 'key']
 
-  test('prints the token alone, or as a whole header', async () => {
+  test('prints only the token, or a whole header', async () => {
     const { stdout } = await runCli(argv, world)
     expect(stdout).toMatch(/^sk-cred_\w+\n$/)
     expect((await runCli([...argv, '--bearer'], world)).stdout).toBe(`Bearer ${stdout}`)
   })
 
-  test('installs a program that pnpm runs as it is, and writes it anew', async () => {
+  test('installs a program for pnpm, and replaces it', async () => {
     const path = join(world.home, 'local', 'npm-token')
     for (const registry of ['https://npm.example.com:8443/team', 'https://npm.example.com:8443/team/']) {
       const end = await runCli([...argv, '--install', path, '--registry', registry], { env })
@@ -217,9 +217,9 @@ describe('npm-token', () => {
   })
 
   test.each([
-    ['a path with a blank', ['--install', '/tmp/a b'], /--install/],
-    ['a path for a shell', ['--install', '/tmp/$(id)'], /--install/],
-    ['no registry', ['--install', '/tmp/x', '--registry', 'npm.example.com'], /--registry/],
+    ['a path with a space', ['--install', '/tmp/a b'], /--install/],
+    ['a path with shell syntax', ['--install', '/tmp/$(id)'], /--install/],
+    ['an invalid registry', ['--install', '/tmp/x', '--registry', 'npm.example.com'], /--registry/],
     ['a registry with a password', ['--install', '/tmp/x', '--registry', 'https://a:b@c/'], /--registry/],
   ])('%s is refused', async (_, more, words) => {
     const end = await runCli([...argv, ...more], world)
@@ -227,7 +227,7 @@ describe('npm-token', () => {
     expect(end.stderr).toMatch(words)
   })
 
-  test('overwrites nobody else’s file', async () => {
+  test('does not overwrite another file', async () => {
     const path = join(world.home, 'theirs')
     await writeFile(path, '#!/bin/sh\necho theirs\n')
     const end = await runCli([...argv, '--install', path], world)

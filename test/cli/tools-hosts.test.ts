@@ -32,7 +32,7 @@ const setUp = (...argv: string[]) => runCli([...argv, '--server', world.url], { 
 const docker = (operation: string, stdin = '') => runCli(['docker-credential', operation], { env, stdin })
 
 describe('docker setup', () => {
-  test('writes our map and docker’s configuration, for this user alone', async () => {
+  test('writes our map and docker’s configuration, readable by this user only', async () => {
     const end = await setUp('docker', 'setup', 'Registry.example.com:5000', '--backend', 'images', '--json')
     expect([end.code, end.stderr]).toEqual([0, ''])
     expect(JSON.parse(end.stdout)).toEqual({
@@ -50,7 +50,7 @@ describe('docker setup', () => {
     ])
   })
 
-  test('keeps what stands there, its mode, and a link to it; unset takes only ours away', async () => {
+  test('keeps other settings, the mode and a link to the file; unset removes only ours', async () => {
     const real = join(home, 'dotfiles.json')
     await writeFile(real, '{"auths":{"a":{}},"credHelpers":{"gcr.io":"gcloud"}}')
     await chmod(real, 0o640)
@@ -71,11 +71,11 @@ describe('docker setup', () => {
   test.each([
     ['another helper', '{"credHelpers":{"r.example":"ecr-login"}}', ['r.example'], 1, /ecr-login/],
     ['broken JSON', '{"auths":', ['r.example'], 1, /not a valid docker configuration/],
-    ['no object', '[]', ['r.example'], 1, /not a valid docker configuration/],
-    ['no host', '{}', ['http://'], 2, /registry is not a valid host/],
-    ['a user in it', '{}', ['me@r.example'], 2, /registry is not a valid host/],
+    ['not an object', '[]', ['r.example'], 1, /not a valid docker configuration/],
+    ['an invalid host', '{}', ['http://'], 2, /registry is not a valid host/],
+    ['a host with a user', '{}', ['me@r.example'], 2, /registry is not a valid host/],
     ['a user name with a colon', '{}', ['r.example', '--username', 'a:b'], 2, /--username/],
-  ])('%s: told, and nothing is changed', async (_, text, argv, code, words) => {
+  ])('%s: reports it and changes nothing', async (_, text, argv, code, words) => {
     await mkdir(join(home, '.docker'))
     await writeFile(config(), text)
     const end = await setUp('docker', 'setup', ...argv, '--backend', 'images')
@@ -86,9 +86,9 @@ describe('docker setup', () => {
 
   test.each([
     ['broken JSON', '{"docker":', 0o600, /not in the format that mayfly writes/],
-    ['another form', '{"docker":{"a":{"backend":1}}}', 0o600, /not in the format that mayfly writes/],
+    ['another format', '{"docker":{"a":{"backend":1}}}', 0o600, /not in the format that mayfly writes/],
     ['a file that others can read', '{}', 0o644, /can be read by other users/],
-  ])('%s in our own map is told by all that read it', async (_, text, mode, words) => {
+  ])('%s in our own map is reported by every reader', async (_, text, mode, words) => {
     const path = join(home, 'config', 'mayfly', 'hosts.json')
     await mkdir(join(home, 'config', 'mayfly'), { recursive: true })
     await writeFile(path, text, { mode })
@@ -106,7 +106,7 @@ describe('docker setup', () => {
     expect(await readFile(path, 'utf8')).toBe(text)
   })
 
-  test('an unknown backend is told before anything is written', async () => {
+  test('reports an unknown backend before writing anything', async () => {
     const end = await setUp('docker', 'setup', 'r.example', '--backend', 'nonsense')
     expect(end.code).toBe(1)
     await expect(stat(config())).rejects.toThrow('ENOENT')
@@ -139,12 +139,12 @@ describe('docker-credential', () => {
     '\0',
     '../x',
     '{}',
-  ])('get of %j misses, in the very words', async (asked) => {
+  ])('get of %j misses, with the exact text', async (asked) => {
     const end = await docker('get', asked)
     expect(end).toEqual({ code: 1, stdout: `${MISS}\n`, stderr: '' })
   })
 
-  test('an error is on both streams, for clients that read one', async () => {
+  test('reports an error on both streams, for clients that read only one', async () => {
     env['MAYFLY_TOKEN'] = 'ckr_wrong'
     const end = await docker('get', 'r.example:5000')
     expect(end.code).toBe(4)
@@ -154,7 +154,7 @@ describe('docker-credential', () => {
     expectNoSecret(end.stdout + end.stderr, 'ckr_wrong')
   })
 
-  test('what a server says steers no terminal', async () => {
+  test('neutralises terminal control characters from a server', async () => {
     const evil = await scripted(
       json(403, { error: { code: 'not_allowed', message: 'No\x1b]0;evil\x07\nnow.' } }),
     )
@@ -164,7 +164,7 @@ describe('docker-credential', () => {
     await evil.close()
   })
 
-  test('list names the registries, store takes what get gave and nothing else', async () => {
+  test('list names the registries, store accepts only what get answered', async () => {
     await setUp('docker', 'setup', 'docker.io', '--backend', 'tokens', '--username', 'me')
     expect(JSON.parse((await docker('list')).stdout)).toEqual({
       'r.example:5000': 'mayfly',
@@ -184,7 +184,7 @@ describe('docker-credential', () => {
     expect((await docker('store', 'nonsense')).code).toBe(2)
   })
 
-  test('erase ends the credential of this registry alone', async () => {
+  test('erase revokes only the credential of this registry', async () => {
     await setUp('docker', 'setup', 'other.example', '--backend', 'images', '--ttl', '20m')
     const [one, other] = [await docker('get', 'r.example:5000'), await docker('get', 'other.example')]
     const idOf = (text: string) => JSON.parse(text).Secret.slice('pull-'.length)
@@ -195,7 +195,7 @@ describe('docker-credential', () => {
     expect(await docker('erase', 'evil.example')).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  test('an operation that there is not, and a secret that docker cannot carry', async () => {
+  test('refuses an unknown operation, and a secret that docker cannot use', async () => {
     const none = await docker('dance')
     expect([none.code, none.stdout]).toEqual([2, ''])
     await setUp('docker', 'setup', 'lines.example', '--backend', 'lines')
@@ -204,7 +204,7 @@ describe('docker-credential', () => {
     expectNoSecret(end.stdout + end.stderr, 'two')
   })
 
-  test('works by the name that docker calls', async () => {
+  test('works under the name that docker runs', async () => {
     const end = await run(['docker-credential-mayfly', 'get'], env, { stdin: 'r.example:5000\n' })
     expect([end.code, end.stderr]).toEqual([0, ''])
     expect(JSON.parse(end.stdout)).toMatchObject({ Username: 'robot' })
@@ -212,7 +212,7 @@ describe('docker-credential', () => {
     expect(miss).toEqual({ code: 1, stdout: `${MISS}\n`, stderr: '' })
   })
 
-  test('a server that is named for the call goes first', async () => {
+  test('a server named for the call takes precedence', async () => {
     env['MAYFLY_SERVER'] = 'http://127.0.0.1:1'
     expect((await docker('get', 'r.example:5000')).code).toBe(3)
   })
@@ -225,7 +225,7 @@ describe('terraform', () => {
   const setup = (host = 'tf.example.com', backend = 'tokens') =>
     setUp('terraform', 'setup', host, '--backend', backend)
 
-  test('setup writes the helper and the block, once; unset takes both away with the last host', async () => {
+  test('setup writes the helper and the block once; unset of the last host removes both', async () => {
     await writeFile(rc(), '# credentials_helper "old" {}\nplugin_cache_dir = "/tmp"')
     expect(await setup()).toMatchObject({ code: 0, stderr: '' })
     expect(await setup('other.example.com:8443')).toMatchObject({ code: 0, stderr: '' })
@@ -264,7 +264,7 @@ describe('terraform', () => {
     expect((await ask('get', 'tf.example.com')).stdout).not.toBe(first.stdout)
   })
 
-  test('for other hosts it has nothing, which is no failure', async () => {
+  test('has nothing for other hosts, which is not a failure', async () => {
     await setup()
     for (const host of [
       'evil.example',
@@ -277,7 +277,7 @@ describe('terraform', () => {
     expect(await ask('invalidate', 'evil.example')).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  test('failures: standard output stays empty', async () => {
+  test('prints nothing on standard output when it fails', async () => {
     await setup('lines.example.com', 'lines')
     for (const [argv, code] of [
       [['get', 'lines.example.com'], 1],

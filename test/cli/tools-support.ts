@@ -1,9 +1,10 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Type from 'typebox'
 import { kinds } from '../../src/backends/index.ts'
 import type { Kind } from '../../src/backends/kind.ts'
+import type { NewAgent } from '../support/app.ts'
 import { startWorld, type World } from './support.ts'
 
 const config = Type.Object(
@@ -16,7 +17,7 @@ const config = Type.Object(
   { additionalProperties: false },
 )
 
-/** A backend that gives whatever parts a test wants; `{id}` in them is the credential's. */
+/** A kind that gives the configured fields; `{id}` in them becomes the credential's id. */
 const parts: Kind<typeof config> = {
   type: 'parts',
   title: 'Parts for tests',
@@ -52,10 +53,10 @@ export interface ToolsWorld extends World {
 }
 
 /** The kind is given to the server as the built-in ones are. */
-export async function startToolsWorld(wish: Parameters<typeof startWorld>[0] = {}): Promise<ToolsWorld> {
+export async function startToolsWorld(more: Parameters<typeof startWorld>[0] = {}): Promise<ToolsWorld> {
   const known = kinds as unknown as Kind[]
   if (!known.includes(parts as unknown as Kind)) known.push(parts as unknown as Kind)
-  const world = await startWorld({ scopes: ['*'], ...wish })
+  const world = await startWorld({ scopes: ['*'], ...more })
   return {
     ...world,
     add: async (name, settings) => {
@@ -69,7 +70,7 @@ export async function startToolsWorld(wish: Parameters<typeof startWorld>[0] = {
   }
 }
 
-/** What a backend of AWS gives. */
+/** The fields of an AWS backend. */
 export const AWS_FIELDS = {
   access_key_id: 'AKIA-{id}',
   secret_access_key: 'secret/of+{id}',
@@ -92,4 +93,26 @@ export async function installCommands(world: World): Promise<Record<string, stri
       mode: 0o755,
     })
   return { ...world.env, PATH: `${bin}:${world.env['PATH']}` }
+}
+
+/** Prints its AWS variables, then waits for its input to end. */
+const SHOW = `
+process.on('SIGTERM', () => process.exit(8))
+const names = Object.keys(process.env).filter((name) => name.startsWith('AWS_'))
+console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process.env[name]]))))
+process.stdin.resume()
+process.stdin.on('end', () => process.exit(7))
+`
+export const child = [process.execPath, '-e', SHOW]
+
+export const gone = (path: string) =>
+  stat(path).then(
+    () => false,
+    () => true,
+  )
+
+/** The agent's active credentials. */
+export async function activeOf({ app }: World, agent: Pick<NewAgent, 'name'>): Promise<unknown[]> {
+  const { body } = await app.admin('GET', `/v1/admin/tokens?agent=${agent.name}`)
+  return body.filter(({ status }: { status: string }) => status === 'active')
 }

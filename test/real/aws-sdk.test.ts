@@ -16,7 +16,7 @@ beforeAll(async () => {
   await world.add('cloud', { fields: AWS_FIELDS })
   const directory = join(world.home, '.aws')
   await mkdir(directory)
-  // Away from whatever this machine is set up with.
+  // Independent of this machine's configuration.
   env = {
     ...world.env,
     AWS_CONFIG_FILE: join(directory, 'config'),
@@ -30,11 +30,11 @@ afterAll(() => world.close())
 /** The child as a program of its own, with `mayfly aws …` before it where given. */
 async function sdk(provider: string, before: readonly string[] = [], more: Record<string, string> = {}) {
   const command = [process.execPath, CHILD, provider]
-  const wish = { env: { ...env, ...more } }
+  const options = { env: { ...env, ...more } }
   const { code, stdout, stderr } =
     before.length === 0
-      ? await run(command, wish.env)
-      : await spawnCli([...before, '--', ...command], wish).ended
+      ? await run(command, options.env)
+      : await spawnCli([...before, '--', ...command], options).ended
   return { code, stderr, answer: JSON.parse(stdout) as Record<string, string> }
 }
 
@@ -44,7 +44,7 @@ describe('fromProcess', () => {
     await writeFile(String(env['AWS_CONFIG_FILE']), (await runCli(argv, world)).stdout)
   })
 
-  test('takes what the profile that we print gives', async () => {
+  test('accepts the printed profile', async () => {
     const { code, answer, stderr } = await sdk('process')
     expect([code, stderr]).toEqual([0, ''])
     const [id] = await world.alive('cloud')
@@ -57,7 +57,7 @@ describe('fromProcess', () => {
     expect((await sdk('process')).answer).toEqual(answer)
   })
 
-  test('fails where nothing can be issued, with our reason and no secret', async () => {
+  test('fails with our reason and no secret when nothing can be issued', async () => {
     const { code, answer } = await sdk('process', [], { MAYFLY_TOKEN: 'ckr_wrong' })
     expect(code).toBe(1)
     expect(answer['message']).toContain('mayfly login')
@@ -68,7 +68,7 @@ describe('fromProcess', () => {
 describe('the container endpoint', () => {
   const serve = ['aws', 'serve', '--backend', 'cloud']
 
-  test.each(['http', 'metadata', 'chain'])('is taken by %s', async (provider) => {
+  test.each(['http', 'metadata', 'chain'])('is accepted by %s', async (provider) => {
     const before = await world.alive('cloud')
     const { code, answer, stderr } = await sdk(provider, serve)
     expect([code, stderr]).toEqual([0, ''])
@@ -77,7 +77,7 @@ describe('the container endpoint', () => {
     expect(await world.alive('cloud')).toEqual(before)
   })
 
-  test('is preferred to keys in our own environment', async () => {
+  test('takes precedence over keys in our own environment', async () => {
     const other = { AWS_ACCESS_KEY_ID: 'AKIAOTHER', AWS_SECRET_ACCESS_KEY: 'other' }
     expect((await sdk('chain', [], other)).answer['accessKeyId']).toBe('AKIAOTHER')
     expect((await sdk('chain', serve, other)).answer['accessKeyId']).toMatch(/^AKIA-cred_/)
@@ -94,7 +94,7 @@ describe('fromTokenFile', () => {
   })
   afterAll(() => sts.close())
 
-  test.each(['token-file', 'chain'])('takes the role with our token, by %s', async (provider) => {
+  test.each(['token-file', 'chain'])('assumes the role with our token, by %s', async (provider) => {
     const end = await sdk(provider, takeRole('aws-sts'), { AWS_ENDPOINT_URL_STS: sts.url })
     expect([end.code, end.stderr, end.answer]).toEqual([0, '', expect.anything()])
     expect(end.answer['accessKeyId']).toBe(`ASIA-${world.agent.id}`)
@@ -105,7 +105,7 @@ describe('fromTokenFile', () => {
     expect(await world.alive('aws-sts')).toEqual([])
   })
 
-  test('a token for another audience is not believed', async () => {
+  test('refuses a token for another audience', async () => {
     const end = await sdk('token-file', takeRole('demo'), { AWS_ENDPOINT_URL_STS: sts.url })
     expect(end.code).toBe(1)
     expect(end.answer['name']).toBe('InvalidIdentityTokenException')

@@ -43,17 +43,17 @@ afterAll(async () => {
 const ask = (client: (typeof clients)[number], host: string, more: Record<string, string> = {}) =>
   run(CLIENTS[client](host), { ...env, ...more }, { cwd: world.home })
 
-test('there is a client to try it with', () => {
+test('a client is installed', () => {
   expect(clients).not.toEqual([])
 })
 
-test('what else stood in the configuration of docker stands there still', async () => {
+test('keeps other settings in the configuration of docker', async () => {
   const config = JSON.parse(await readFile(join(world.home, '.docker', 'config.json'), 'utf8'))
   expect(config).toEqual({ detachKeys: 'ctrl-e,e', credHelpers: { [registry.host]: 'mayfly' } })
 })
 
 describe.each(clients)('%s', (client) => {
-  test('gets at an image with our credential, the same each time', async () => {
+  test('reads an image with our credential, the same each time', async () => {
     const before = registry.seen.length
     for (const _ of [1, 2]) {
       const end = await ask(client, registry.host)
@@ -66,13 +66,13 @@ describe.each(clients)('%s', (client) => {
     expect([...new Set(seen)]).toEqual([`robot:pull-${id}`])
   })
 
-  test('goes to other registries without', async () => {
+  test('sends no credential to other registries', async () => {
     const before = other.seen.length
     expect((await ask(client, other.host)).code).toBe(0)
     expect([...new Set(other.seen.slice(before))]).toEqual([':'])
   })
 
-  test('stays out where there is no login, and tells why', async () => {
+  test('is refused without a login and says why', async () => {
     const before = registry.seen.length
     const end = await ask(client, registry.host, { MAYFLY_TOKEN: 'ckr_wrong' })
     expect(end.code).not.toBe(0)
@@ -80,7 +80,7 @@ describe.each(clients)('%s', (client) => {
     expect(registry.seen).toHaveLength(before)
   })
 
-  test('logout ends the credential', async () => {
+  test('logout revokes the credential', async () => {
     await ask(client, registry.host)
     expect(await world.alive('images')).toHaveLength(1)
     const end = await run(LOGOUT[client](registry.host), env, { cwd: world.home })

@@ -9,8 +9,8 @@ import { startForge } from '../support/forge.ts'
 import { type GitServer, newRepository } from '../support/git-server.ts'
 
 /**
- * The real git, against git-http-backend behind nginx. Who gets in is decided as a git server of one's own would:
- * by our key set, and by introspection for what was revoked.
+ * The real git against git-http-backend behind nginx. It authenticates as a self-hosted git server would: by our key
+ * set, and by introspection for revoked tokens.
  */
 const run = promisify(execFile)
 let world: World
@@ -28,7 +28,7 @@ afterAll(async () => {
   for (const home of homes) await rm(home, { recursive: true, force: true })
 })
 
-/** Somebody with a home of their own, who has run `git setup` for all repositories. */
+/** A user with a home of their own who has run `git setup --global`. */
 async function newUser(agent: NewAgent, ...more: string[]) {
   const { home, env: bare } = await newHome()
   homes.push(home)
@@ -57,7 +57,8 @@ const repository = async () => {
 const issuesOf = async (agent: NewAgent) =>
   (await world.app.admin('GET', `/v1/admin/audit?agent=${agent.id}&action=credential.issued`)).body.length
 
-describe('git with our credential helper', () => {
+// The tests mostly wait for processes of git, each with a user of its own.
+describe.concurrent('git with our credential helper', () => {
   test('clones, fetches and pushes with one short-lived credential', async () => {
     const { url, path } = await repository()
     const agent = await world.app.newAgent({ scopes: ['forge:*'] })
@@ -76,7 +77,7 @@ describe('git with our credential helper', () => {
     expect(await readdir(user.home)).not.toContain('.git-credentials')
   })
 
-  test('is refused where the credential says so: reading alone does not push', async () => {
+  test('cannot push with a credential for reading', async () => {
     const { url } = await repository()
     const user = await newUser(world.agent, '--scope', 'read')
     await user.git('.', 'clone', '-q', url, 'work')
@@ -84,7 +85,7 @@ describe('git with our credential helper', () => {
     await expect(user.git('work', 'push', '-q')).rejects.toThrow(/403/)
   })
 
-  test('a revoked credential is refused once, dropped, and the next is good', async () => {
+  test('a revoked credential is refused once and dropped, and the next one works', async () => {
     const { url } = await repository()
     const agent = await world.app.newAgent({ scopes: ['forge:*'] })
     const user = await newUser(agent, ...SCOPES)
@@ -99,7 +100,7 @@ describe('git with our credential helper', () => {
     )
   })
 
-  test('what the server refuses is ended at ours too', async () => {
+  test('revokes what the git server refuses', async () => {
     const { url } = await repository()
     const agent = await world.app.newAgent({ scopes: ['forge:*'] })
     const user = await newUser(agent, ...SCOPES)
@@ -115,7 +116,34 @@ describe('git with our credential helper', () => {
     expect((await agent.client.get(`/api/v1/credentials/${held.id}`)).body.status).toBe('revoked')
   })
 
-  test('gets nowhere without a good one: none, a made-up one, one of another issuer', async () => {
+  test('requests nothing for another host', async () => {
+    const agent = await world.app.newAgent({ scopes: ['forge:*'] })
+    const user = await newUser(agent, ...SCOPES)
+    const fill = run(
+      'sh',
+      ['-c', 'printf "protocol=https\\nhost=evil.example\\n\\n" | git credential fill'],
+      {
+        env: user.env,
+      },
+    )
+    await expect(fill).rejects.toThrow(/could not read Username/)
+    expect(await issuesOf(agent)).toBe(0)
+  })
+
+  test('a deleted agent gets one clear line and no prompt', async () => {
+    const { url } = await repository()
+    const agent = await world.app.newAgent({ scopes: ['forge:*'] })
+    const user = await newUser(agent, ...SCOPES)
+    await world.app.admin('DELETE', `/v1/admin/agents/${agent.name}`)
+    const clone = user.git('.', 'clone', '-q', url, 'work')
+    await expect(clone).rejects.toMatchObject({
+      stderr: expect.stringMatching(/^mayfly: .*mayfly login.*\n.*told us to quit\n$/),
+    })
+  })
+})
+
+describe('git without our credential helper', () => {
+  test('is refused without a valid credential: none, an invented one, one of another issuer', async () => {
     const { url } = await repository()
     const { home, env: bare } = await newHome()
     homes.push(home)
@@ -138,31 +166,6 @@ describe('git with our credential helper', () => {
     }
     expect(server.verified.at(-1)).toBe(401)
   })
-
-  test('asks for nothing on behalf of another host', async () => {
-    const agent = await world.app.newAgent({ scopes: ['forge:*'] })
-    const user = await newUser(agent, ...SCOPES)
-    const fill = run(
-      'sh',
-      ['-c', 'printf "protocol=https\\nhost=evil.example\\n\\n" | git credential fill'],
-      {
-        env: user.env,
-      },
-    )
-    await expect(fill).rejects.toThrow(/could not read Username/)
-    expect(await issuesOf(agent)).toBe(0)
-  })
-
-  test('an agent that ended gets one clear line, and no prompt', async () => {
-    const { url } = await repository()
-    const agent = await world.app.newAgent({ scopes: ['forge:*'] })
-    const user = await newUser(agent, ...SCOPES)
-    await world.app.admin('DELETE', `/v1/admin/agents/${agent.name}`)
-    const clone = user.git('.', 'clone', '-q', url, 'work')
-    await expect(clone).rejects.toMatchObject({
-      stderr: expect.stringMatching(/^mayfly: .*mayfly login.*\n.*told us to quit\n$/),
-    })
-  })
 })
 
 async function cached(home: string): Promise<{ token: string }> {
@@ -176,8 +179,8 @@ async function cached(home: string): Promise<{ token: string }> {
   throw new Error('nothing is cached')
 }
 
-describe('commits that are signed through the server', () => {
-  test('arrive at the git server, and verify there with nothing but the public key', async () => {
+describe('commits signed through the server', () => {
+  test('reach the git server and verify there with the public key alone', async () => {
     const { url, path } = await repository()
     const user = await newUser(world.agent, ...SCOPES)
     await user.git('.', 'clone', '-q', url, 'work')

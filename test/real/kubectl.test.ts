@@ -48,14 +48,14 @@ async function askAs(backend: string, version: string, more: Record<string, stri
   return run(['kubectl', 'get', '--raw', '/version'], { ...env, ...more, KUBECONFIG: `${cluster}:${user}` })
 }
 
-/** kubectl before 1.22 knows v1beta1 alone, later ones know both. */
+/** kubectl before 1.22 supports only v1beta1, later versions both. */
 const { clientVersion } = JSON.parse(
   execFileSync('kubectl', ['version', '--client', '-o', 'json'], { encoding: 'utf8' }),
 ) as { clientVersion: { minor: string } }
 const versions = Number.parseInt(clientVersion.minor, 10) < 22 ? ['v1beta1'] : ['v1beta1', 'v1']
 
 describe.each(versions)('kubectl with exec plugins of %s', (version) => {
-  test('comes in with a token, the same each time', async () => {
+  test('authenticates with a token, the same each time', async () => {
     const before = await world.alive('kube')
     for (const _ of [1, 2]) {
       const end = await askAs('kube', version)
@@ -65,13 +65,13 @@ describe.each(versions)('kubectl with exec plugins of %s', (version) => {
     expect(await world.alive('kube')).toHaveLength(Math.max(before.length, 1))
   })
 
-  test('comes in with a client certificate', async () => {
+  test('authenticates with a client certificate', async () => {
     const end = await askAs('kube-cert', version)
     expect([end.code, end.stderr]).toEqual([0, ''])
     expect(end.stdout).toContain('certificate-agent-client')
   })
 
-  test('has another token after the first one was revoked', async () => {
+  test('uses another token after the first was revoked', async () => {
     await askAs('kube', version)
     const [id] = await world.alive('kube')
     await world.agent.client.delete(`/api/v1/credentials/${id}`)
@@ -79,7 +79,7 @@ describe.each(versions)('kubectl with exec plugins of %s', (version) => {
     expect(await world.alive('kube')).not.toContain(id)
   })
 
-  test('stays out, and tells our reason, where there is no login', async () => {
+  test('is refused and shows our reason without a login', async () => {
     const seen = api.seen.length
     const end = await askAs('kube', version, { MAYFLY_TOKEN: 'ckr_wrong' })
     expect(end.code).not.toBe(0)

@@ -42,7 +42,7 @@ afterAll(async () => {
   await world.close()
 })
 
-test('npm takes the token by the variable that its configuration names', async () => {
+test('npm reads the token from the variable that its configuration names', async () => {
   const script = 'NPM_TOKEN=$(mayfly npm-token --backend packages) npm view hello version'
   const end = await run(['sh', '-ec', script], env, { cwd: world.home })
   expect([end.code, end.stdout]).toEqual([0, '1.2.3\n'])

@@ -51,7 +51,7 @@ test.each([
   expect(await recordsOf(world, agent)).toMatchObject([{ backend: 'orders-db', status: 'revoked' }])
 })
 
-test('--redact takes out the password and the URL, and leaves the rest readable', async () => {
+test('--redact hides the password and the URL and leaves the rest readable', async () => {
   const { env } = await newRunner(world, ['orders-db'])
   const script =
     'echo "$ORDERS_DB_USERNAME $ORDERS_DB_HOST $ORDERS_DB_PASSWORD $ORDERS_DB_URL"; psql "$ORDERS_DB_URL" -Atc "select current_user"'
@@ -61,7 +61,7 @@ test('--redact takes out the password and the URL, and leaves the rest readable'
   expect(end.stdout).toMatch(/^(mf_\w+) \S+ \[redacted\] \[redacted\]\n\1\n$/)
 })
 
-test('a psql that is killed in the midst of a query leaves neither role nor session', async () => {
+test('a psql killed during a query leaves neither role nor session', async () => {
   const { agent, env } = await newRunner(world, ['orders-db'])
   const cwd = await project('psql', ENV)
   const script = 'echo "ready $$ $PGUSER"; exec psql -Atc "select pg_sleep(600)"'

@@ -16,7 +16,7 @@ let host: string
 let close: () => void
 const seen: string[] = []
 
-/** A registry with one module, for whoever has a token of ours. */
+/** A registry with one module, for callers with a token of ours. */
 async function startModules(directory: string, isAllowed: (token: string) => boolean) {
   const { server: tls } = makeCertificates(directory)
   await writeFile(join(directory, 'main.tf'), 'output "hello" { value = "world" }\n')
@@ -80,7 +80,7 @@ describe.skipIf(!isInstalled('terraform'))('terraform', () => {
     return run(['terraform', 'init', '-no-color'], env, { cwd })
   }
 
-  test('fetches a module with our token, once it is set up', async () => {
+  test('fetches a module with our token after setup', async () => {
     expect((await init('before')).stderr).toMatch(/401|unauthorized/i)
     const setup = await run(['mayfly', 'terraform', 'setup', host, '--backend', 'modules'], env)
     expect(setup).toMatchObject({ code: 0, stderr: '' })

@@ -12,7 +12,7 @@ import { eventually, freePort } from './app.ts'
 const run = promisify(execFile)
 const BACKENDS = ['/usr/lib/git-core/git-http-backend', '/usr/libexec/git-core/git-http-backend']
 
-/** What a password is good for; undefined: nothing. */
+/** The scopes of a password; undefined if it is invalid. */
 export type Check = (
   username: string,
   password: string,
@@ -23,12 +23,12 @@ export interface GitServer {
   readonly url: string
   /** Directory of the bare repositories. */
   readonly root: string
-  /** Status of every answer of the verifier, oldest first. */
+  /** Status of every reply of the verifier, oldest first. */
   readonly verified: number[]
   close(): Promise<void>
 }
 
-/** git-http-backend behind fcgiwrap and nginx, which asks `check` about every request. */
+/** git-http-backend behind fcgiwrap and nginx, which submits every request to `check`. */
 export async function startGitServer(check: Check): Promise<GitServer> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-git-'))
   const root = join(directory, 'repositories')
@@ -49,7 +49,7 @@ export async function startGitServer(check: Check): Promise<GitServer> {
   const port = await freePort()
   const config = join(directory, 'nginx.conf')
   await writeFile(config, nginxConfig({ directory, root, socket, port, verifierPort }))
-  // Debian keeps servers where only root's PATH looks.
+  // Debian installs servers in a directory that only root's PATH includes.
   const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` }
   const children = [
     spawn('fcgiwrap', ['-s', `unix:${socket}`], { stdio: 'ignore', env }),

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 
-/** What a promise is rejected with. */
+/** The error that a promise rejects with. */
 export async function thrown(work: Promise<unknown>): Promise<unknown> {
   try {
     await work
@@ -10,7 +10,7 @@ export async function thrown(work: Promise<unknown>): Promise<unknown> {
   throw new Error('it did not fail')
 }
 
-/** A server that answers in turn as it is told; a function may also end the connection. */
+/** A server that gives the scripted replies in order; a function may also close the connection. */
 export async function scripted(...answers: ((request: IncomingMessage, response: ServerResponse) => void)[]) {
   const seen: { method: string; url: string; headers: IncomingMessage['headers']; body: string }[] = []
   const server = createServer((request, response) => {

@@ -81,7 +81,7 @@ credentials:
 
 const one = (lines: string) => `credentials:\n  demo:\n${lines}`
 
-describe('what is wrong is told with its line', () => {
+describe('reports a mistake with its line:', () => {
   test.each([
     ['nothing', '', 'mayfly.yaml: credentials must hold'],
     ['no credentials', 'credentials: {}\n', 'mayfly.yaml:1:14: credentials must hold'],

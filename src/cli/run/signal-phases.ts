@@ -2,7 +2,7 @@ import { Interrupted } from '../frame/surroundings.ts'
 import type { Child } from './child.ts'
 import { type ForwardedSignal, hasTerminal, takeSignals } from './signals.ts'
 
-/** What a signal does depends on the phase of the run: starting, running or ending. */
+/** The effect of a signal depends on the phase of the run: starting, running or ending. */
 export interface SignalPhases {
   /** Requests may be under way from now on. `hangUp` is called if they outlast a signal to stop. */
   onHangUp(hangUp: () => void): void

@@ -42,7 +42,7 @@ const HANG_UP_MS = 3_000
 
 /**
  * Prepares the credentials, runs the command, and revokes every credential however the command ends. Returns the exit
- * code. Throws whatever prevented the start.
+ * code. Throws the error that prevented the start.
  */
 export async function supervise(context: Context, command: Command, prepare: Prepare): Promise<number> {
   const file = await findCommand(command.name, { path: context.env['PATH'], cwd: context.cwd })
