@@ -1,13 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import {
-  createHasher,
-  generateDataKey,
-  isBearerForm,
-  isClientSecretForm,
-  mintBearer,
-  mintClientSecret,
-} from './bearer.ts'
+import { createHasher, generateDataKey, isBearerForm, mintBearer, mintClientSecret } from './bearer.ts'
 
 test('minted secrets have their form and never repeat', () => {
   const bearers = Array.from({ length: 1000 }, mintBearer)
@@ -15,9 +8,8 @@ test('minted secrets have their form and never repeat', () => {
   expect(new Set(bearers).size).toBe(1000)
   expect(new Set(secrets).size).toBe(1000)
   expect(bearers.every(isBearerForm)).toBe(true)
-  expect(secrets.every(isClientSecretForm)).toBe(true)
   expect(bearers[0]).toMatch(/^ckr_[0-9a-f]{48}$/)
-  expect(secrets[0]).toMatch(/^cks_[0-9a-f]{64}$/)
+  for (const secret of secrets) expect(secret).toMatch(/^cks_[0-9a-f]{64}$/)
 })
 
 test.each([
@@ -33,12 +25,10 @@ test.each([
   ['nothing', () => ''],
 ])('the forms refuse %s', (_name, change) => {
   expect(isBearerForm(change(mintBearer()))).toBe(false)
-  expect(isClientSecretForm(change(mintClientSecret()))).toBe(false)
 })
 
-test('a client secret is no bearer, nor the other way', () => {
+test('a client secret is not a bearer token', () => {
   expect(isBearerForm(mintClientSecret())).toBe(false)
-  expect(isClientSecretForm(mintBearer())).toBe(false)
 })
 
 describe('createHasher', () => {

@@ -1,7 +1,6 @@
 import { createHmac, createSecretKey, hash as digest, randomBytes, timingSafeEqual } from 'node:crypto'
 
 const BEARER = /^ckr_[0-9a-f]{48}$/
-const CLIENT_SECRET = /^cks_[0-9a-f]{64}$/
 const DATA_KEY_BYTES = 32
 
 /** An agent's permanent bearer: `ckr_` and 192 random bits. */
@@ -16,10 +15,6 @@ export function mintClientSecret(): string {
 
 export function isBearerForm(text: string): boolean {
   return text.length === 52 && BEARER.test(text)
-}
-
-export function isClientSecretForm(text: string): boolean {
-  return text.length === 68 && CLIENT_SECRET.test(text)
 }
 
 /** Identifies a bearer in memory, and only there: half the cost of the keyed hash in the store. */

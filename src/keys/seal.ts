@@ -46,11 +46,6 @@ const MAX_VERSION = 2 ** 31 - 1
 const SEALED = /^s1\.([1-9][0-9]{0,9})\.([A-Za-z0-9_-]+)$/
 const CHECK = /^c1\.([1-9][0-9]{0,9})\.([A-Za-z0-9_-]{43})$/
 
-/** The text of a new key file: `1:<64 hex>` and a newline. */
-export function generateMasterKey(): string {
-  return `1:${randomBytes(KEY_BYTES).toString('hex')}\n`
-}
-
 /**
  * Reads lines of `<version>:<key>`, the key as 64 hex or 43/44 base64 (or base64url) characters; one bare key
  * alone is version 1. Blank lines and `#` comments are skipped. Throws `Error` naming the line, never the key.

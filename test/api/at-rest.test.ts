@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 import { buildApp } from '../../src/app/app.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createRewrap } from '../../src/jobs/rewrap.ts'
-import { generateMasterKey } from '../../src/keys/seal.ts'
 import { createLogger } from '../../src/log/log.ts'
 import { startApp } from '../support/app.ts'
+import { newMasterKey } from '../support/master-key.ts'
 
 test('no file of the data directory, no line of the log and no audit entry holds a secret', async () => {
   const app = await startApp()
@@ -60,7 +60,7 @@ test('without the master key, or with another, the server does not start', async
   try {
     await rm(join(directory, 'master.key'), { force: true })
     await expect(build()).rejects.toThrow(/master key/)
-    await writeFile(join(directory, 'master.key'), generateMasterKey(), { mode: 0o400 })
+    await writeFile(join(directory, 'master.key'), newMasterKey(), { mode: 0o400 })
     await expect(build()).rejects.toThrow('this store was sealed with another master key')
     await rm(join(directory, 'master.key'), { force: true })
     await writeFile(join(directory, 'master.key'), key, { mode: 0o400 })
@@ -87,7 +87,7 @@ test('a master key that something is still sealed under cannot be left out', asy
   }
   try {
     const first = await readFile(file, 'utf8')
-    const second = generateMasterKey().replace('1:', '2:')
+    const second = newMasterKey(2)
     await (await start(first + second)).close()
     await expect(start(second)).rejects.toThrow(/still sealed under/)
     const both = await start(first + second)

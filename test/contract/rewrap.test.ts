@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRewrap, requireNothingLeftBehind } from '../../src/jobs/rewrap.ts'
-import { createSealer, generateMasterKey, parseMasterKeys } from '../../src/keys/seal.ts'
+import { createSealer, parseMasterKeys } from '../../src/keys/seal.ts'
 import { createLogger } from '../../src/log/log.ts'
 import type { Step } from '../../src/store/engine/change.ts'
 import type { Store } from '../../src/store/open.ts'
+import { newMasterKey } from '../support/master-key.ts'
 import {
   backendRow,
   credentialRow,
@@ -14,7 +15,7 @@ import {
   type TestStore,
 } from '../support/store.ts'
 
-const lines = [generateMasterKey(), generateMasterKey().replace('1:', '2:')]
+const lines = [newMasterKey(), newMasterKey(2)]
 const sealerOf = (...texts: string[]) => createSealer(parseMasterKeys(texts.join('')))
 const [first, both, second] = [sealerOf(lines[0] ?? ''), sealerOf(...lines), sealerOf(lines[1] ?? '')]
 const NEVER = new AbortController().signal

@@ -25,18 +25,19 @@ import { createIdSource } from '../../src/keys/new-id.ts'
 import * as pgp from '../../src/keys/pgp.ts'
 import * as proofs from '../../src/keys/proofs.ts'
 import * as publicJwk from '../../src/keys/public-jwk.ts'
-import { createSealer, generateMasterKey, parseMasterKeys } from '../../src/keys/seal.ts'
+import { createSealer, parseMasterKeys } from '../../src/keys/seal.ts'
 import { createLogger } from '../../src/log/log.ts'
 import type { Change } from '../../src/store/engine/change.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { createTestHost } from './host.ts'
+import { newMasterKey } from './master-key.ts'
 
 export const ADMIN_TOKEN = 'ab'.repeat(32)
 export const LOCAL: LocalCaller = { kind: 'local', method: 'admin_token', generation: 0 }
 export const ORIGIN: Origin = { requestId: 'req_test', ipAddress: '192.0.2.1', userAgent: 'test' }
 
 const keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
-const sealer = createSealer(parseMasterKeys(generateMasterKey()))
+const sealer = createSealer(parseMasterKeys(newMasterKey()))
 const hasher = bearer.createHasher(bearer.generateDataKey())
 /** Shared by the tests of a file: generating an RSA key takes longer than most tests. */
 let issuerKey: ReturnType<typeof newIssuerKey> | undefined
