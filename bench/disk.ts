@@ -1,17 +1,17 @@
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { median } from './histogram.ts'
+import { median } from './median.ts'
 
 export interface DiskSpeed {
   readonly syncsPerSecond: number
-  /** Of one write of 4 KiB with its `fdatasync`, in ms. */
+  /** Median time of one 4 KiB write and its `fdatasync`, in ms. */
   readonly syncMs: number
 }
 
 const BLOCK_BYTES = 4_096
 const FILE_BLOCKS = 1_024
 
-/** Written over in place, as a journal that has been used before is. Blocks for so long. */
+/** Overwrites a file in place, like a reused journal. Blocks for `ms`. */
 export function measureDisk(directory: string, ms: number): DiskSpeed {
   const path = join(directory, 'sync-speed')
   const file = openSync(path, 'w', 0o600)

@@ -1,34 +1,35 @@
 /**
- * The load, as a process of its own: kept-alive sockets with one request under way on each. Requests are made ready
- * beforehand and replies hardly looked at, so that what is measured is the server. Started by `loader.ts`.
+ * The load generator, a worker thread that `loader.ts` starts: keep-alive sockets with one request in flight on each.
+ * Requests are encoded beforehand and replies barely parsed, so that the server is the bottleneck.
  */
 import { connect, type Socket } from 'node:net'
-import { type Counts, createHistogram } from './histogram.ts'
+import type { RecordableHistogram } from 'node:perf_hooks'
+import { parentPort } from 'node:worker_threads'
+import { createLatencyHistogram, quantilesOf } from './latency.ts'
 
 export interface LoadPlan {
   readonly port: number
-  /** Whole requests; connection i sends every one that is i modulo the number of connections, in turn. */
+  /** Encoded requests; connection i sends those whose index is i modulo the number of connections, round-robin. */
   readonly requests: readonly string[]
   readonly connections: number
-  /** Without being counted, at first. */
+  /** Load before the measurement begins. */
   readonly warmMs: number
   readonly measureMs: number
-  /** Every reply must have it. */
+  /** The status that every reply must have. */
   readonly status: number
 }
 
 export interface LoadResult {
-  readonly requests: number
   readonly seconds: number
   readonly perSecond: number
   readonly p50: number
   readonly p95: number
   readonly p99: number
-  readonly worst: number
-  readonly counts: Counts
+  /** Latencies in µs, within 0.1 %. */
+  readonly histogram: RecordableHistogram
 }
 
-/** What the process says: when the counting begins and ends, then the result or what went wrong. */
+/** The messages of one run: the measurement begins, it ends, and then the result or an error. */
 export type LoadMessage =
   | { readonly kind: 'begin' }
   | { readonly kind: 'end' }
@@ -41,7 +42,7 @@ const CLOSE = /\r\nconnection: *close/i
 const RETURN = 13
 const ZERO = 48
 
-/** Where the last whole reply of this connection had what is looked for: the next one mostly has the same shape. */
+/** Offsets in the last complete reply of a connection: the next reply mostly has the same ones. */
 interface Shape {
   headEnd: number
   lengthAt: number
@@ -50,14 +51,14 @@ interface Shape {
 
 interface Run {
   readonly plan: LoadPlan
-  /** Called with the time a reply took, in µs. */
+  /** Called with the latency of each reply, in µs. */
   readonly onReply: (us: number) => void
   readonly onFault: (message: string) => void
   stopping: boolean
   readonly open: Set<Socket>
 }
 
-/** One connection, opened again for as long as the run lasts. Resolves when its last reply is in. */
+/** Keeps one connection busy, reconnecting as needed, until the run stops. Resolves after its last reply. */
 function keepAsking(run: Run, requests: readonly Buffer[], first: number): Promise<void> {
   let next = first % requests.length
   return new Promise((resolve) => {
@@ -108,7 +109,7 @@ function keepAsking(run: Run, requests: readonly Buffer[], first: number): Promi
   })
 }
 
-/** The reply is whole, has the wanted status, and does not close: told without making text of it. */
+/** Recognizes a complete reply with the planned status that keeps the connection open, without decoding it. */
 function isSameShape(run: Run, shape: Shape, bytes: Uint8Array, size: number): boolean {
   const { headEnd, lengthAt, lengthDigits } = shape
   if (headEnd === 0 || size < headEnd + 4) return false
@@ -122,7 +123,7 @@ function isSameShape(run: Run, shape: Shape, bytes: Uint8Array, size: number): b
   return size === headEnd + 4 + length
 }
 
-/** Undefined while the reply is not all there. */
+/** Undefined while the reply is incomplete. */
 function readReply(run: Run, shape: Shape, bytes: Buffer): { close: boolean } | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd === -1) return undefined
@@ -135,7 +136,7 @@ function readReply(run: Run, shape: Shape, bytes: Buffer): { close: boolean } | 
   }
   if (bytes.length < headEnd + 4 + Number(digits)) return undefined
   if (Number(head.slice(9, 12)) !== run.plan.status) {
-    run.onFault(`not ${run.plan.status}: ${bytes.toString('utf8', 0, 1_000)}`)
+    run.onFault(`expected ${run.plan.status}, got: ${bytes.toString('utf8', 0, 1_000)}`)
   }
   const close = CLOSE.test(head)
   const lengthAt = found.index + found[0].length - digits.length
@@ -144,13 +145,13 @@ function readReply(run: Run, shape: Shape, bytes: Buffer): { close: boolean } | 
 }
 
 async function runLoad(plan: LoadPlan, tell: (message: LoadMessage) => void): Promise<LoadResult> {
-  const histogram = createHistogram()
+  const histogram = createLatencyHistogram()
   let counting = false
   let fault: string | undefined
   const run: Run = {
     plan,
     onReply: (us) => {
-      if (counting) histogram.record(us)
+      if (counting) histogram.record(Math.max(1, Math.round(us)))
     },
     onFault: (message) => {
       fault ??= message
@@ -182,30 +183,18 @@ async function runLoad(plan: LoadPlan, tell: (message: LoadMessage) => void): Pr
   await over
   for (const timer of timers) clearTimeout(timer)
   const patience = setTimeout(() => {
-    fault ??= 'a reply did not come within 10 s'
+    fault ??= 'no reply within 10 s'
     for (const socket of run.open) socket.destroy()
   }, 10_000)
   if (fault !== undefined) for (const socket of run.open) socket.destroy()
   await Promise.all(connections)
   clearTimeout(patience)
   if (fault !== undefined) throw new Error(fault)
-  const requestsDone = histogram.count()
-  return {
-    requests: requestsDone,
-    seconds,
-    perSecond: requestsDone / seconds,
-    p50: histogram.quantile(0.5),
-    p95: histogram.quantile(0.95),
-    p99: histogram.quantile(0.99),
-    worst: histogram.quantile(1),
-    counts: histogram.counts(),
-  }
+  return { ...quantilesOf(histogram), seconds, perSecond: histogram.count / seconds, histogram }
 }
 
-const tell = (message: LoadMessage) => process.send?.(message)
-process.on('SIGINT', () => undefined)
-process.on('disconnect', () => process.exit(0))
-process.on('message', (plan: LoadPlan) => {
+const tell = (message: LoadMessage) => parentPort?.postMessage(message)
+parentPort?.on('message', (plan: LoadPlan) => {
   runLoad(plan, tell).then(
     (result) => tell({ kind: 'result', result }),
     (error: unknown) => tell({ kind: 'failed', message: String((error as Error).message) }),

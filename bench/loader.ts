@@ -1,25 +1,29 @@
-import type { ChildProcess } from 'node:child_process'
+import { Worker } from 'node:worker_threads'
 import type { LoadMessage, LoadPlan, LoadResult } from './load.ts'
-import { forkHere, usageOf } from './processes.ts'
+import { onExit, usageOf } from './processes.ts'
 
 export interface Burst extends LoadResult {
-  /** Cores that the server kept busy, and its memory at the end; undefined where there is no /proc. */
+  /** CPU cores that the server used, and its memory at the end; undefined without /proc. */
   readonly cores: number | undefined
   readonly rssMb: number | undefined
 }
 
 export interface Loader {
-  /** `pid` is the process whose time is taken. Throws for any reply that is not as planned. */
+  /** `pid` is the process whose CPU time is measured. Throws if any reply differs from the plan. */
   run(plan: LoadPlan, pid: number | undefined): Promise<Burst>
 }
 
 export function startLoader(): Loader {
-  const child = forkHere('load.ts')
+  const worker = new Worker(new URL('./load.ts', import.meta.url))
+  worker.unref()
+  onExit(async () => {
+    await worker.terminate()
+  })
   return {
     async run(plan, pid) {
       let began = usageOf(pid)
       let ended = began
-      const result = await ask(child, plan, (kind) => {
+      const result = await ask(worker, plan, (kind) => {
         if (kind === 'begin') began = usageOf(pid)
         else ended = usageOf(pid)
       })
@@ -29,27 +33,23 @@ export function startLoader(): Loader {
   }
 }
 
-function ask(child: ChildProcess, plan: LoadPlan, onMark: (kind: 'begin' | 'end') => void) {
-  return new Promise<LoadResult>((resolve, reject) => {
-    const onMessage = (message: LoadMessage) => {
-      if (message.kind === 'begin' || message.kind === 'end') {
-        onMark(message.kind)
-        return
-      }
-      done()
-      if (message.kind === 'result') resolve(message.result)
-      else reject(new Error(`the load failed: ${message.message}`))
-    }
-    const onEnd = () => {
-      done()
-      reject(new Error('the load ended early'))
-    }
-    const done = () => {
-      child.off('message', onMessage)
-      child.off('exit', onEnd)
-    }
-    child.on('message', onMessage)
-    child.once('exit', onEnd)
-    child.send(plan)
+function ask(worker: Worker, plan: LoadPlan, onMark: (kind: 'begin' | 'end') => void) {
+  const { promise, resolve, reject } = Promise.withResolvers<LoadResult>()
+  const onMessage = (message: LoadMessage) => {
+    if (message.kind === 'begin' || message.kind === 'end') onMark(message.kind)
+    else if (message.kind === 'result') resolve(message.result)
+    else reject(new Error(`the load failed: ${message.message}`))
+  }
+  const onEnd = () => reject(new Error('the load ended early'))
+  worker.ref()
+  worker.on('message', onMessage)
+  worker.once('error', reject)
+  worker.once('exit', onEnd)
+  worker.postMessage(plan)
+  return promise.finally(() => {
+    worker.unref()
+    worker.off('message', onMessage)
+    worker.off('error', reject)
+    worker.off('exit', onEnd)
   })
 }

@@ -1,37 +1,44 @@
-/** `npm run bench`: what Mayfly does beside what this machine could do. `--help` tells the rest. */
+/** `npm run bench`: compares Mayfly with what this machine can do, or with another checkout. See `--help`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { Pace } from './bursts.ts'
 import { cleanUp, cleanUpOnSignals } from './processes.ts'
 import { type Row, toMarkdown } from './report.ts'
 import type { Bench } from './scenario.ts'
 import { SCENARIOS } from './scenarios.ts'
-import type { Pace } from './turns.ts'
+import { OWN_CHECKOUT } from './server.ts'
 
 const HELP = `Usage: npm run bench -- [options]
 
-Measures our server and, in turns with it, what the machine gives: a bare node:http
-server, its disk, openssl. Everything is on loopback, and nothing is left over.
-Progress goes to standard error, a Markdown table to standard output, and one JSON
-file of the run to bench/results/.
+Measures the Mayfly server and, in alternating bursts, what this machine can do: a bare
+node:http server, the disk, openssl. All traffic stays on loopback, and the bench removes
+everything that it creates. Prints progress to standard error and a Markdown table to
+standard output, and writes one JSON file per run to bench/results/.
+
+With --against, the table compares this checkout with another one instead. A ratio above 1
+means higher throughput, a longer time or more memory; the goal allows for the noise of the
+pairs. CPU ratio, the CPU time per request of the other checkout ÷ ours, depends least on
+what else the machine does.
 
 Options:
-  --only <name,name>   of: ${SCENARIOS.map((one) => one.name).join(', ')}
-  --quick              short bursts, few clients, small stores: to see that it works
-  --large              10,000,000 audit entries beside the 1,000,000
-  --pairs <n>          bursts of each side at every concurrency (default 5)
+  --only <name,name>   run only these scenarios:
+                       ${SCENARIOS.map((one) => one.name).join(', ')}
+  --against <dir>      compare with the checkout in <dir>, which must be built
+  --quick              short bursts, few clients, small stores: to check that the bench works
+  --pairs <n>          bursts of each server at every concurrency (default 5)
   --clients <n,n>      concurrencies (default 1,16,64,256)
-  --dir <path>         where temporary data go; must be on the disk in question
+  --dir <path>         directory for temporary data, on the disk to be measured
   --source             run the server from src/ instead of dist/
-  --node-arg <arg>     for Node when it runs the server, such as --cpu-prof; may be repeated
-  --help`
+  --node-arg <arg>     argument for Node when it runs the server, such as --cpu-prof; may be repeated
+  --help               show this help`
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
+    against: { type: 'string' },
     quick: { type: 'boolean', default: false },
-    large: { type: 'boolean', default: false },
     pairs: { type: 'string' },
     clients: { type: 'string' },
     dir: { type: 'string' },
@@ -52,14 +59,15 @@ async function main(): Promise<number> {
   const names = values.only?.split(',') ?? SCENARIOS.map((one) => one.name)
   const unknown = names.filter((name) => !SCENARIOS.some((one) => one.name === name))
   if (unknown.length > 0) {
-    console.error(`There is no scenario ${unknown.join(', ')}.\n\n${HELP}`)
+    console.error(`unknown scenario: ${unknown.join(', ')}\n\n${HELP}`)
     return 2
   }
+  const checkout = (directory: string) => ({ directory, fromSource: values.source })
   const bench: Bench = {
     pace: paceOf(),
     quick: values.quick,
-    large: values.large,
-    fromSource: values.source,
+    checkout: checkout(OWN_CHECKOUT),
+    against: values.against === undefined ? undefined : checkout(resolve(values.against)),
     directory: values.dir,
     nodeArgs: values['node-arg'],
     say: (line) => console.error(`${new Date().toISOString().slice(11, 19)} ${line}`),
@@ -76,7 +84,7 @@ async function main(): Promise<number> {
     }
     await cleanUp()
   }
-  const file = keep({ machine: machine(), options: values, pace: bench.pace, rows, failed })
+  const file = writeResult({ machine: machine(), options: values, pace: bench.pace, rows, failed })
   console.log(toMarkdown(rows))
   bench.say(`written to ${file}`)
   return failed.length > 0 ? 1 : 0
@@ -101,7 +109,7 @@ function machine(): object {
   }
 }
 
-function keep(run: object): string {
+function writeResult(run: object): string {
   const directory = join(import.meta.dirname, 'results')
   mkdirSync(directory, { recursive: true })
   const file = join(directory, `${new Date().toISOString().replaceAll(':', '')}.json`)

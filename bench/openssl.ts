@@ -4,12 +4,12 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 export interface OpensslSpeed {
-  /** Signatures a second. */
+  /** Signatures per second. */
   readonly perSecond: number
   readonly signMs: number
 }
 
-/** `openssl speed` of one algorithm, in so many processes at once. Undefined where there is no `openssl`. */
+/** Runs `openssl speed` for one algorithm in several processes. Undefined without `openssl`. */
 export async function measureOpenssl(
   algorithm: 'rsa2048' | 'ecdsap256',
   processes: number,
@@ -32,7 +32,7 @@ export async function measureOpenssl(
   }
 }
 
-/** The summary line for machines, `+F2:<n>:<bits>:<signatures a second>:…` (`+F4` for ECDSA). */
+/** Parses the machine-readable summary, `+F2:<n>:<bits>:<signatures per second>:…` (`+F4` for ECDSA). */
 export function readSpeed(output: string): number | undefined {
   const summary = /^\+F\d:\d+:\d+:([\d.]+):/m.exec(output)
   return summary === null ? undefined : Number(summary[1])

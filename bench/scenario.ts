@@ -1,16 +1,19 @@
+import type { Pace } from './bursts.ts'
 import type { Row } from './report.ts'
-import type { Pace } from './turns.ts'
+import type { Checkout } from './server.ts'
 
 export interface Bench {
   readonly pace: Pace
   readonly quick: boolean
-  readonly large: boolean
-  readonly fromSource: boolean
-  /** Parent of temporary directories; the system's where undefined. */
+  /** The checkout to measure. */
+  readonly checkout: Checkout
+  /** The checkout to compare it with; undefined compares it with what the machine can do. */
+  readonly against: Checkout | undefined
+  /** Parent of temporary directories; undefined means the system's. */
   readonly directory: string | undefined
-  /** For Node when it runs our server. */
+  /** Arguments for Node when it runs the server. */
   readonly nodeArgs: readonly string[]
-  /** A line of progress. */
+  /** Prints a line of progress. */
   say(line: string): void
 }
 

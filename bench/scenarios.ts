@@ -8,7 +8,7 @@ import { status } from './scenarios/status.ts'
 import { sweep } from './scenarios/sweep.ts'
 import { token } from './scenarios/token.ts'
 
-/** In the order in which they run. */
+/** In the order of the run. */
 export const SCENARIOS: readonly Scenario[] = [
   issueSqlite,
   issuePostgres,

@@ -1,4 +1,4 @@
-/** Fills a store while the server is down: rows as the server would have written them, in the order of their ids. */
+/** Fills a store while the server is down, with the rows that the server would have written, in the order of their ids. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,11 +9,11 @@ import type { AgentRow, AuditRow, CredentialRow, Table } from '../src/store/sche
 
 export interface Where {
   readonly dataDir: string
-  /** Given, it is PostgreSQL. */
+  /** PostgreSQL if given, otherwise SQLite. */
   readonly databaseUrl: string | undefined
 }
 
-/** An agent or a backend that is there already. */
+/** An existing agent or backend. */
 export interface Known {
   readonly id: string
   readonly name: string
@@ -27,7 +27,7 @@ export interface Content {
 const random = randomBytes(65_536)
 const HOUR = 3_600_000
 
-/** Always the same numbers, below `below`. */
+/** The same sequence of random numbers in every run, each less than `below`. */
 export function createDice(): (below: number) => number {
   let seed = 1
   return (below) => {
@@ -36,12 +36,12 @@ export function createDice(): (below: number) => number {
   }
 }
 
-/** The n-th id of a time. */
-export function bodyAt(ms: number, n: number): string {
+/** The body of the n-th id at a time. */
+function bodyAt(ms: number, n: number): string {
   return encodeTime(ms) + encodeTail(n & 4_095, random, (n * 13) % 65_000)
 }
 
-/** Agents that never log in: what hashes to their secrets is not known. */
+/** Agents that never log in; nobody knows their secrets. */
 export function extraAgents(count: number, now: number): AgentRow[] {
   return Array.from({ length: count }, (_, n) => {
     const name = `seeded-${n}`
@@ -69,12 +69,12 @@ export function extraAgents(count: number, now: number): AgentRow[] {
   })
 }
 
-/** Few agents and backends have most of it. */
+/** Prefers the first few of the list. */
 function skewed<T>(all: readonly T[], point: number): T {
   return all[Math.floor(all.length * point * point)]!
 }
 
-/** The n-th of so many, spread evenly over the time before `now`; a tenth is still active, for a day. */
+/** The n-th of `count` credentials, spread evenly over 30 days; the last tenth is active for another day. */
 export function credentialAt(
   content: Content,
   n: number,
@@ -112,7 +112,7 @@ export function credentialAt(
   }
 }
 
-/** Active since two minutes ago, and due at that time. */
+/** An active credential that expires at `dueAt`. */
 export function dueCredential(content: Content, n: number, now: number, dueAt: number): CredentialRow {
   const row = credentialAt(content, 1, 1, now, (below) => (n * 7_919) % below)
   const id = `cred_${bodyAt(now - 60_000 + Math.floor(n / 4_096), n)}`
@@ -131,17 +131,18 @@ const ACTIONS: readonly (readonly [action: string, weight: number])[] = [
   ['credential.revoke_failed', 1],
   ['keys.rotated', 1],
 ]
-/** One in a thousand. */
+/** One entry in a thousand. */
 export const RARE_ACTION = 'agent.created'
 export const COMMON_ACTION = 'credential.issued'
 
-/** The n-th entry of so many, about the n-th credential where it is about one. */
+/** The n-th of `count` entries, about the given credential if the action concerns one. */
 export function entryAt(
   about: CredentialRow,
   n: number,
   count: number,
   now: number,
   dice: (below: number) => number,
+  admins: readonly Known[],
 ): AuditRow {
   const at = timeOf(n, count, now)
   const action = actionAt(dice(1_000))
@@ -153,7 +154,7 @@ export function entryAt(
     outcome: action.endsWith('failed') ? 'failed' : 'ok',
     agent_id: action === 'auth.failed' ? '' : about.agent_id,
     agent_name: action === 'auth.failed' ? null : about.agent_name,
-    actor: action === 'credential.expired' ? 'system' : about.agent_id,
+    actor: actorOf(action, about, admins, dice),
     backend: ofCredential ? about.backend : '',
     credential_id: ofCredential ? about.id : null,
     scopes: about.scopes,
@@ -167,6 +168,18 @@ export function entryAt(
   }
 }
 
+/** One entry in fifty is by an administrator: the local host, or one of a few agents. */
+function actorOf(
+  action: string,
+  about: CredentialRow,
+  admins: readonly Known[],
+  dice: (below: number) => number,
+): string {
+  const point = dice(300)
+  if (point < 6) return admins[point - 1]?.id ?? 'local'
+  return action === 'credential.expired' ? 'system' : about.agent_id
+}
+
 function actionAt(point: number): string {
   let rest = point
   for (const [action, weight] of ACTIONS) {
@@ -176,7 +189,7 @@ function actionAt(point: number): string {
   return COMMON_ACTION
 }
 
-/** Thirty days, the last of it two minutes ago. */
+/** Evenly over thirty days that ended two minutes ago. */
 export function timeOf(n: number, count: number, now: number): number {
   return Math.floor(now - 120_000 - ((count - n) / count) * 30 * 24 * HOUR)
 }
@@ -187,7 +200,7 @@ function randomText(n: number): string {
 
 type Row = Record<string, string | number | null>
 
-/** Whole tables at once, their indexes made again afterwards. */
+/** Fills whole tables without their indexes, then creates the indexes. */
 export async function fill(
   where: Where,
   tables: { readonly [T in Table]?: Iterable<object> },

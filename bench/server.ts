@@ -13,10 +13,17 @@ export interface Agent {
   readonly clientSecret: string
 }
 
+/** A checkout of Mayfly whose server can be started. */
+export interface Checkout {
+  readonly directory: string
+  /** Run src/ instead of dist/. */
+  readonly fromSource: boolean
+}
+
 export interface OurServer {
   readonly pid: number
   readonly port: number
-  /** Asked as the administrator. */
+  /** Calls the API as the administrator. */
   admin<T>(method: 'GET' | 'POST', path: string, json?: object): Promise<T>
   stop(): Promise<void>
 }
@@ -24,24 +31,32 @@ export interface OurServer {
 export interface ServerOptions {
   readonly dataDir: string
   readonly databaseUrl?: string | undefined
-  /** From src/ instead of dist/. */
-  readonly fromSource: boolean
-  /** For Node, before the file. */
+  readonly checkout: Checkout
+  /** Heap flags for Node; `HEAP_FLAGS` unless given. */
+  readonly heapFlags?: readonly string[]
+  /** Further arguments for Node. */
   readonly nodeArgs?: readonly string[]
-  /** Told the port before the server listens on it. Awaited. */
+  /** Called with the port before the server listens on it, and awaited. */
   readonly onPort?: (port: number) => Promise<void>
 }
 
-const ROOT = join(import.meta.dirname, '..')
+export const OWN_CHECKOUT = join(import.meta.dirname, '..')
+/** As in `npm start` and the systemd unit. */
+const HEAP_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30']
 const START_MS = 60_000
 
-/** Our real server, as operators start it, on a free port of loopback. Resolves when it listens. */
+/** The command line program of a checkout. */
+export function mainOf({ directory, fromSource }: Checkout): string {
+  return join(directory, fromSource ? 'src/cli/main.ts' : 'dist/cli/main.js')
+}
+
+/** Starts the real server on a free loopback port. Resolves when it listens. */
 export async function startOurs(options: ServerOptions): Promise<OurServer> {
-  const file = join(ROOT, options.fromSource ? 'src/cli/main.ts' : 'dist/cli/main.js')
   const port = await freePort()
   const args = ['server', '--data-dir', options.dataDir, '--listen', `127.0.0.1:${port}`]
   if (options.databaseUrl !== undefined) args.push('--database-url', options.databaseUrl)
-  const child = spawnNode([...(options.nodeArgs ?? []), file, ...args])
+  const { checkout, heapFlags = HEAP_FLAGS, nodeArgs = [] } = options
+  const child = spawnNode([...heapFlags, ...nodeArgs, mainOf(checkout), ...args])
   await Promise.all([isListening(child), options.onPort?.(port)])
   return {
     pid: child.pid!,
@@ -54,13 +69,13 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
   }
 }
 
-/** Resolves with the line of the log that says so; every error in the log goes to standard error. */
+/** Resolves at the log line that says so. Copies errors in the log to standard error. */
 function isListening(child: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error('the server did not start')), START_MS)
     child.once('exit', (code) => {
       clearTimeout(late)
-      reject(new Error(`the server ended with ${code}`))
+      reject(new Error(`the server exited with ${code}`))
     })
     createInterface({ input: child.stdout! }).on('line', (line) => {
       const { msg, level } = readLine(line)
@@ -94,8 +109,8 @@ function readLine(line: string): { msg?: string; level?: string } {
 export const BACKEND = 'bench'
 export const SCOPES = ['orders:read']
 
-/** A backend of kind `jwt` as it is by default, and so many agents that may use it. */
-export async function furnish(server: OurServer, agents: number): Promise<Agent[]> {
+/** Creates a `jwt` backend with default settings and agents that may use it. */
+export async function addAgents(server: OurServer, agents: number): Promise<Agent[]> {
   const config = { audience: 'https://orders.example' }
   await server.admin('POST', '/v1/admin/backends', { type: 'jwt', name: BACKEND, config })
   const made: Agent[] = []

@@ -19,7 +19,7 @@ export interface LargeStore extends Where {
   readonly content: Content
   /** When it was filled, epoch ms. */
   readonly now: number
-  /** Bearers of agents that are alive; the first may read the whole audit. */
+  /** Bearer tokens of active agents; the first may read the whole audit log. */
   readonly tokens: readonly string[]
 }
 
@@ -32,7 +32,7 @@ export interface Amounts {
 const BACKENDS = 10
 const LOGINS = 64
 
-/** A new store with as much in it. Agents and backends of the load are made by the server, the rest by `fill`. */
+/** A new store with these amounts. The server creates the agents and backends of the load, `fill` the rest. */
 export async function largeStore(
   bench: Bench,
   title: LargeStore['title'],
@@ -40,7 +40,7 @@ export async function largeStore(
 ): Promise<LargeStore> {
   const dataDir = temporaryDirectory(bench.directory)
   const databaseUrl = title === 'PostgreSQL' ? await freshDatabase(bench.say) : undefined
-  const server = await startOurs({ ...bench, nodeArgs: [], dataDir, databaseUrl })
+  const server = await startOurs({ checkout: bench.checkout, dataDir, databaseUrl })
   const backends = await makeBackends(server)
   const logins = await makeLogins(server)
   await server.stop()
@@ -71,17 +71,17 @@ function* credentials(content: Content, count: number, now: number) {
 
 function* entries(content: Content, count: number, now: number) {
   const dice = createDice()
-  const lots = createDice()
+  const actions = createDice()
   for (let n = 0; n < count; n += 1) {
     const about = credentialAt(content, n, count, now, dice)
-    yield entryAt(about, n, count, now, lots)
+    yield entryAt(about, n, count, now, actions, content.agents.slice(1, 6))
   }
 }
 
-/** The id of a credential that the n-th entry may be about. */
+/** The id of the n-th credential. */
 export function credentialIdAt(n: number, count: number, now: number): string {
-  const nobody = [{ id: '', name: '' }]
-  return credentialAt({ agents: nobody, backends: nobody }, n, count, now, createDice()).id
+  const unnamed = [{ id: '', name: '' }]
+  return credentialAt({ agents: unnamed, backends: unnamed }, n, count, now, createDice()).id
 }
 
 export function halfWay(count: number, now: number): string {
@@ -107,7 +107,7 @@ async function makeLogins(server: OurServer): Promise<(Known & { token: string }
   return made
 }
 
-/** The API shows a backend by its name only. */
+/** Adds the ids, which the API does not show. */
 async function withUids(where: Where, names: readonly string[]): Promise<Known[]> {
   const { openStore } = await import('../src/store/open.ts')
   const store = await openStore({ directory: where.dataDir, databaseUrl: where.databaseUrl })

@@ -1,23 +1,24 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { median } from '../histogram.ts'
+import { alternatePairs } from '../against.ts'
+import { median } from '../median.ts'
 import { plainEnvironment, temporaryDirectory } from '../processes.ts'
-import { atMost, type Row } from '../report.ts'
-import type { Bench, Scenario } from '../scenario.ts'
-import { BACKEND, furnish, startOurs } from '../server.ts'
+import { againstRow, atMost, type MeasuredPair, type Row } from '../report.ts'
+import type { Scenario } from '../scenario.ts'
+import { addAgents, BACKEND, mainOf, startOurs } from '../server.ts'
 
-/** Times `node -e 0`: what a command may take that reads a file or two and asks a server on the same machine. */
+/** Multiples of the time of `node -e 0`, for commands that read a file or two and call a server on this machine. */
 const GOAL = 3
-const ROOT = join(import.meta.dirname, '..', '..')
+const COMMANDS = { 'mayfly --version': ['--version'], 'mayfly get': ['get', BACKEND] }
 
-/** From the start of a command to its end, in turns with a Node that does nothing. */
+/** From the start of the process to its exit, alternating with a Node that does nothing. */
 export const commandLine: Scenario = {
   name: 'command-line',
   title: 'Command line',
   async run(bench) {
     const server = await startOurs({ ...bench, dataDir: temporaryDirectory(bench.directory) })
-    const [agent] = await furnish(server, 1)
+    const [agent] = await addAgents(server, 1)
     const home = temporaryDirectory(bench.directory)
     const env = {
       ...plainEnvironment(),
@@ -27,46 +28,52 @@ export const commandLine: Scenario = {
       MAYFLY_SERVER: `http://127.0.0.1:${server.port}`,
       MAYFLY_TOKEN: agent?.token,
     }
-    const main = join(ROOT, bench.fromSource ? 'src/cli/main.ts' : 'dist/cli/main.js')
-    const commands = { 'mayfly --version': ['--version'], 'mayfly get': ['get', BACKEND] }
+    const { against, checkout } = bench
     const rows: Row[] = []
-    for (const [title, words] of Object.entries(commands)) {
-      rows.push(await beside(bench, title, [main, ...words], env))
+    for (const [title, words] of Object.entries(COMMANDS)) {
+      const ours = [mainOf(checkout), ...words]
+      const reference = against === undefined ? ['-e', '0'] : [mainOf(against), ...words]
+      const pairs = await timePairs(bench.quick ? 3 : 25, ours, reference, env)
+      bench.say(`${title}: ${pairs.map((pair) => pair.ours.toFixed(0)).join(' ')} ms`)
+      rows.push(
+        against === undefined ? rowOf(title, pairs) : againstRow(title, against.directory, pairs, 'ms'),
+      )
     }
     await server.stop()
     return rows
   },
 }
 
-async function beside(bench: Bench, title: string, args: string[], env: NodeJS.ProcessEnv): Promise<Row> {
-  const nothing: number[] = []
-  const ours: number[] = []
-  // The first two of each fill the caches of compiled code and are left out.
-  for (let n = -2; n < (bench.quick ? 3 : 25); n += 1) {
-    const floor = await timed(['-e', '0'], env)
-    const taken = await timed(args, env)
-    if (n < 0) continue
-    nothing.push(floor)
-    ours.push(taken)
-  }
-  const ratio = median(ours.map((ms, n) => ms / (nothing[n] ?? Number.NaN)))
-  bench.say(`${title}: ${median(ours).toFixed(0)} ms, node -e 0 ${median(nothing).toFixed(0)} ms`)
+async function timePairs(
+  count: number,
+  ours: string[],
+  reference: string[],
+  env: NodeJS.ProcessEnv,
+): Promise<MeasuredPair[]> {
+  // The first two pairs fill the caches of compiled code.
+  const warmUp = 2
+  const measure = { ours: () => timed(ours, env), reference: () => timed(reference, env) }
+  return (await alternatePairs(warmUp + count, measure)).slice(warmUp)
+}
+
+function rowOf(title: string, pairs: readonly MeasuredPair[]): Row {
+  const ratio = median(pairs.map((pair) => pair.ours / pair.reference))
   return {
     scenario: title,
     clients: undefined,
-    figures: { p50: median(ours) },
-    floor: `node -e 0: ${median(nothing).toFixed(1)} ms`,
+    figures: { p50: median(pairs.map((pair) => pair.ours)) },
+    comparedWith: `node -e 0: ${median(pairs.map((pair) => pair.reference)).toFixed(1)} ms`,
     ratio,
     goal: atMost(ratio, GOAL),
-    detail: { ours, nothing },
+    detail: { pairs },
   }
 }
 
-/** Milliseconds. Throws where the command fails. */
+/** In ms. Throws if the command fails. */
 async function timed(args: string[], env: NodeJS.ProcessEnv): Promise<number> {
   const began = performance.now()
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 2] })
   const [code] = await once(child, 'exit')
-  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`)
+  if (code !== 0) throw new Error(`${args.join(' ')} exited with ${code}`)
   return performance.now() - began
 }

@@ -1,63 +1,107 @@
 import { connect } from 'node:net'
-import { median } from '../histogram.ts'
+import { alternatePairs, figureOf } from '../against.ts'
+import { watchMemory } from '../bursts.ts'
 import { startLoader } from '../loader.ts'
-import { atMost, type Row } from '../report.ts'
+import { median } from '../median.ts'
+import { againstRow, atMost, type Row } from '../report.ts'
 import { encode, record } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
-import { BACKEND, type OurServer, SCOPES, startOurs } from '../server.ts'
+import { BACKEND, type Checkout, type OurServer, SCOPES, startOurs } from '../server.ts'
 import { type LargeStore, largeStore } from '../stores.ts'
-import { watchMemory } from '../turns.ts'
 
 const READY_MS = 1_000
 const MEMORY_MB = 250
 const CLIENTS = 256
 
-/** From the start of the process to the first 200 of `/readyz`, and the most memory under load after it. */
+/** From the start of the process to the first 200 of `/readyz`, then the highest memory under load. */
 export const startUp: Scenario = {
   name: 'start-up',
   title: 'Start',
   async run(bench) {
     const rows: Row[] = []
     for (const title of ['SQLite', 'PostgreSQL'] as const) {
-      const credentials = bench.quick ? 20_000 : 1_000_000
-      const store = await largeStore(bench, title, { agents: 1_000, entries: credentials, credentials })
-      const taken: number[] = []
-      for (let n = 0; n < (bench.quick ? 2 : 5); n += 1) {
-        const { server, ms } = await timedStart(bench, store)
-        taken.push(ms)
-        await server.stop()
-      }
-      const ms = median(taken)
-      bench.say(
-        `start, ${title}, ${credentials} credentials: ${taken.map((one) => one.toFixed(0)).join(' ')} ms`,
+      const ours = await filledStore(bench, bench.checkout, title)
+      rows.push(
+        ...(bench.against === undefined
+          ? await rowsOf(bench, ours)
+          : await rowsAgainst(bench, bench.against, ours)),
       )
-      rows.push({
-        scenario: `Ready after the start, ${title}, ${credentials} credentials`,
-        clients: undefined,
-        figures: { p50: ms },
-        floor: `${READY_MS} ms`,
-        ratio: ms / READY_MS,
-        goal: atMost(ms / READY_MS, 1),
-        detail: { taken },
-      })
-      rows.push(await memoryUnderLoad(bench, store))
     }
     return rows
   },
 }
 
-async function timedStart(bench: Bench, store: LargeStore): Promise<{ server: OurServer; ms: number }> {
+interface Filled {
+  readonly store: LargeStore
+  readonly checkout: Checkout
+  readonly credentials: number
+}
+
+async function filledStore(bench: Bench, checkout: Checkout, title: LargeStore['title']): Promise<Filled> {
+  const credentials = bench.quick ? 20_000 : 1_000_000
+  const amounts = { agents: 1_000, entries: credentials, credentials }
+  return { store: await largeStore({ ...bench, checkout }, title, amounts), checkout, credentials }
+}
+
+const readyTitle = ({ store, credentials }: Filled) =>
+  `Ready after the start, ${store.title}, ${credentials} credentials`
+const memoryTitle = ({ store }: Filled) => `Memory while issuing, ${store.title}`
+const startsOf = (bench: Bench) => (bench.quick ? 2 : 5)
+
+async function rowsOf(bench: Bench, ours: Filled): Promise<Row[]> {
+  const taken: number[] = []
+  for (let n = 0; n < startsOf(bench); n += 1) taken.push(await timedStart(bench, ours))
+  const ms = median(taken)
+  bench.say(`${readyTitle(ours)}: ${taken.map((one) => one.toFixed(0)).join(' ')} ms`)
+  const ready: Row = {
+    scenario: readyTitle(ours),
+    clients: undefined,
+    figures: { p50: ms },
+    comparedWith: `${READY_MS} ms`,
+    ratio: ms / READY_MS,
+    goal: atMost(ms / READY_MS, 1),
+    detail: { taken },
+  }
+  const withFlags = await memoryUnderLoad(bench, ours)
+  const withoutFlags = await memoryUnderLoad({ ...bench, heapFlags: [] }, ours)
+  return [
+    ready,
+    { ...memoryRow(memoryTitle(ours), withFlags), goal: atMost(withFlags.rssMb / MEMORY_MB, 1) },
+    memoryRow(`${memoryTitle(ours)}, without heap flags`, withoutFlags),
+  ]
+}
+
+async function rowsAgainst(bench: Bench, against: Checkout, ours: Filled): Promise<Row[]> {
+  const reference = await filledStore(bench, against, ours.store.title)
+  const starts = await alternatePairs(startsOf(bench), {
+    ours: () => timedStart(bench, ours),
+    reference: () => timedStart(bench, reference),
+  })
+  const memory = await alternatePairs(Math.min(3, bench.pace.pairs), {
+    ours: () => memoryUnderLoad(bench, ours),
+    reference: () => memoryUnderLoad(bench, reference),
+  })
+  const rssMb = figureOf(memory, (one) => one.rssMb)
+  return [
+    againstRow(readyTitle(ours), against.directory, starts, 'ms'),
+    againstRow(memoryTitle(ours), against.directory, rssMb, 'MB'),
+  ]
+}
+
+async function timedStart(bench: Bench, { store, checkout }: Filled): Promise<number> {
   const began = performance.now()
   let ready: number | undefined
   const server = await startOurs({
     ...bench,
     ...store,
+    checkout,
     onPort: async (port) => {
       await untilReady(port)
       ready = performance.now()
     },
   })
-  return { server, ms: (ready ?? performance.now()) - began }
+  await server.stop()
+  return (ready ?? performance.now()) - began
 }
 
 async function untilReady(port: number): Promise<void> {
@@ -73,36 +117,45 @@ async function untilReady(port: number): Promise<void> {
 function isListening(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port })
-    const say = (answer: boolean) => {
+    const answer = (listening: boolean) => {
       socket.destroy()
-      resolve(answer)
+      resolve(listening)
     }
-    socket.once('connect', () => say(true))
-    socket.once('error', () => say(false))
+    socket.once('connect', () => answer(true))
+    socket.once('error', () => answer(false))
   })
 }
 
-async function memoryUnderLoad(bench: Bench, store: LargeStore): Promise<Row> {
-  const server = await startOurs({ ...bench, ...store })
+type Memory = Row['figures'] & { readonly rssMb: number }
+
+async function memoryUnderLoad(
+  options: Bench & { heapFlags?: readonly string[] },
+  { store, checkout }: Filled,
+): Promise<Memory> {
+  const server: OurServer = await startOurs({ ...options, ...store, checkout })
   const loader = startLoader()
   const json = { backend: BACKEND, ttl: '1h', scopes: SCOPES }
   const requests = store.tokens.map((bearer) =>
     encode({ method: 'POST', path: '/api/v1/credentials', bearer, json }, server.port),
   )
-  const measureMs = bench.quick ? 1_000 : 10_000
+  const measureMs = options.quick ? 1_000 : 10_000
   const plan = { port: server.port, requests, connections: CLIENTS, warmMs: 500, measureMs, status: 201 }
   let figures: Row['figures'] = {}
-  const most = await watchMemory(server.pid, async () => {
-    figures = await loader.run(plan, server.pid)
+  const highest = await watchMemory(server.pid, async () => {
+    const { perSecond, p50, p95, p99, cores } = await loader.run(plan, server.pid)
+    figures = { perSecond, p50, p95, p99, cores }
   })
   await server.stop()
-  const ratio = (most ?? Number.NaN) / MEMORY_MB
+  return { ...figures, rssMb: highest ?? Number.NaN }
+}
+
+function memoryRow(scenario: string, figures: Memory): Row {
   return {
-    scenario: `Memory while issuing, ${store.title}`,
+    scenario,
     clients: CLIENTS,
-    figures: { ...figures, rssMb: most },
-    floor: `${MEMORY_MB} MB`,
-    ratio,
-    goal: atMost(ratio, 1),
+    figures,
+    comparedWith: `${MEMORY_MB} MB`,
+    ratio: figures.rssMb / MEMORY_MB,
+    goal: undefined,
   }
 }

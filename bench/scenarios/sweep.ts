@@ -1,60 +1,93 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { createHistogram } from '../histogram.ts'
+import { alternatePairs, figureOf } from '../against.ts'
+import { createLatencyHistogram, quantilesOf } from '../latency.ts'
 import { type Burst, type Loader, startLoader } from '../loader.ts'
-import { atLeast, atMost, type Row } from '../report.ts'
+import { againstRow, atLeast, atMost, type Row } from '../report.ts'
 import { encode } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { dueCredential, fill, type Where } from '../seed.ts'
-import { BACKEND, type OurServer, SCOPES, startOurs } from '../server.ts'
+import { BACKEND, type Checkout, type OurServer, SCOPES, startOurs } from '../server.ts'
 import { type LargeStore, largeStore } from '../stores.ts'
 
 const CLIENTS = 16
 const GOAL_PER_SECOND = 20_000
 const GOAL_TAIL = 2
 
-/** As many fall due at once, twice: with nothing else going on, and while credentials are being issued. */
+/** Two batches of credentials expire: one on an idle server, one while the server issues. */
 export const sweep: Scenario = {
   name: 'sweep',
   title: 'Sweep',
   async run(bench) {
     const rows: Row[] = []
-    for (const title of ['SQLite', 'PostgreSQL'] as const) rows.push(...(await sweepIn(bench, title)))
+    const { against, checkout } = bench
+    for (const title of ['SQLite', 'PostgreSQL'] as const) {
+      if (against === undefined) rows.push(...rowsOf(title, await sweepIn(bench, checkout, title)))
+      else rows.push(...(await rowsAgainst(bench, against, title)))
+    }
     return rows
   },
 }
 
-async function sweepIn(bench: Bench, title: LargeStore['title']): Promise<Row[]> {
+/** What one run of the scenario measured. */
+interface SweepResult {
+  /** Credentials in each batch. */
+  readonly due: number
+  readonly alone: Swept
+  readonly beside: Swept
+  readonly quiet: Issuing
+  readonly during: Issuing
+}
+
+async function rowsAgainst(bench: Bench, against: Checkout, title: LargeStore['title']): Promise<Row[]> {
+  const pairs = await alternatePairs(Math.min(2, bench.pace.pairs), {
+    ours: () => sweepIn(bench, bench.checkout, title),
+    reference: () => sweepIn(bench, against, title),
+  })
+  const results = pairs.flatMap(({ ours, reference }) => [ours, reference])
+  const unfinished = results.some((one) => Math.min(one.alone.rows, one.beside.rows) < one.due)
+  if (unfinished) throw new Error('a sweep did not finish in time')
+  const row = (scenario: string, figure: (one: SweepResult) => number, unit: '/s' | 'ms') =>
+    againstRow(`${scenario}, ${title}`, against.directory, figureOf(pairs, figure), unit)
+  return [
+    row('Sweep alone', (one) => speedOf(one.alone), '/s'),
+    row('Sweep while issuing', (one) => speedOf(one.beside), '/s'),
+    row('Issuing during the sweep: p99', (one) => one.during.p99, 'ms'),
+  ]
+}
+
+async function sweepIn(bench: Bench, checkout: Checkout, title: LargeStore['title']): Promise<SweepResult> {
   const due = bench.quick ? 2_000 : 100_000
   const [fillMs, aloneMs, quietMs, duringMs] = bench.quick
     ? [4_000, 2_000, 1_000, 2_000]
     : [20_000, 15_000, 8_000, 20_000]
-  const store = await largeStore(bench, title, { agents: 1_000, entries: 10 * due, credentials: due })
+  const amounts = { agents: 1_000, entries: 10 * due, credentials: due }
+  const store = await largeStore({ ...bench, checkout }, title, amounts)
   const now = Date.now()
-  const alone = now + fillMs
-  const beside = alone + aloneMs + quietMs
-  await fill(store, { credentials: dueRows(store, due, now, [alone, beside]) })
-  if (Date.now() > alone - 1_000) throw new Error('the store took too long to fill')
-  const server = await startOurs({ ...bench, ...store })
+  const aloneAt = now + fillMs
+  const besideAt = aloneAt + aloneMs + quietMs
+  await fill(store, { credentials: dueRows(store, due, now, [aloneAt, besideAt]) })
+  if (Date.now() > aloneAt - 1_000) throw new Error('filling the store took too long')
+  const server = await startOurs({ ...bench, ...store, checkout })
   const loader = startLoader()
-  await until(alone + aloneMs)
-  const quiet = await bursts(bench, loader, server, store, beside)
-  const during = await bursts(bench, loader, server, store, beside + duringMs)
+  await until(aloneAt + aloneMs)
+  const quiet = await bursts(bench, loader, server, store, besideAt)
+  const during = await bursts(bench, loader, server, store, besideAt + duringMs)
   await server.stop()
-  const first = await swept(store, alone, beside)
-  const second = await swept(store, beside, Number.MAX_SAFE_INTEGER)
+  const alone = await swept(store, aloneAt, besideAt)
+  const beside = await swept(store, besideAt, Number.MAX_SAFE_INTEGER)
   bench.say(
-    `sweep, ${title}: ${first.rows} in ${first.ms} ms alone, ${second.rows} in ${second.ms} ms beside issuing`,
+    `sweep, ${title}: ${alone.rows} in ${alone.ms} ms alone, ${beside.rows} in ${beside.ms} ms while issuing`,
   )
-  const whole = during.filter((one) => one.from >= second.from && one.to <= second.to)
-  return rowsOf(
-    title,
+  const within = during.filter((one) => one.from >= beside.from && one.to <= beside.to)
+  return {
     due,
-    [first, second],
-    pooled(quiet),
-    pooled(whole.length > 0 ? whole : during.slice(0, 1)),
-  )
+    alone,
+    beside,
+    quiet: merged(quiet),
+    during: merged(within.length > 0 ? within : during.slice(0, 1)),
+  }
 }
 
 function* dueRows(store: LargeStore, count: number, now: number, times: readonly number[]) {
@@ -70,7 +103,7 @@ interface Slice extends Burst {
   readonly to: number
 }
 
-/** Short ones, one after the other, so that those which lie within the sweep can be told afterwards. */
+/** Short bursts until `end`, so that those within the sweep can be picked out afterwards. */
 async function bursts(
   bench: Bench,
   loader: Loader,
@@ -93,12 +126,13 @@ async function bursts(
   return slices
 }
 
-function pooled(slices: readonly Slice[]): { p50: number; p95: number; p99: number; perSecond: number } {
-  const all = createHistogram()
-  for (const slice of slices) all.add(slice.counts)
+type Issuing = Record<'p50' | 'p95' | 'p99' | 'perSecond', number>
+
+function merged(slices: readonly Slice[]): Issuing {
+  const all = createLatencyHistogram()
+  for (const slice of slices) all.add(slice.histogram)
   const seconds = slices.reduce((sum, one) => sum + one.seconds, 0)
-  const [p50 = Number.NaN, p95 = Number.NaN, p99 = Number.NaN] = [0.5, 0.95, 0.99].map(all.quantile)
-  return { p50, p95, p99, perSecond: all.count() / seconds }
+  return { ...quantilesOf(all), perSecond: all.count / seconds }
 }
 
 interface Swept {
@@ -108,7 +142,7 @@ interface Swept {
   readonly to: number
 }
 
-/** By the entries that it wrote, read once the server has let go of the store. */
+/** Read from the audit entries of the sweep, after the server has closed the store. */
 async function swept(where: Where, from: number, before: number): Promise<Swept> {
   const text =
     "SELECT count(*) AS rows, min(at) AS first, max(at) AS last FROM audit WHERE action = 'credential.expired'"
@@ -128,22 +162,17 @@ async function swept(where: Where, from: number, before: number): Promise<Swept>
   return { rows: Number(found?.['rows']), ms: Math.max(1, last - first), from: first, to: last }
 }
 
-function rowsOf(
-  title: string,
-  due: number,
-  [alone, beside]: readonly [Swept, Swept],
-  quiet: ReturnType<typeof pooled>,
-  during: ReturnType<typeof pooled>,
-): Row[] {
-  const speed = ({ rows, ms }: Swept) => (rows / ms) * 1_000
+const speedOf = ({ rows, ms }: Swept) => (rows / ms) * 1_000
+
+function rowsOf(title: string, { due, alone, beside, quiet, during }: SweepResult): Row[] {
   const rate = (label: string, one: Swept, goal: boolean): Row => {
-    const ratio = speed(one) / GOAL_PER_SECOND
+    const ratio = speedOf(one) / GOAL_PER_SECOND
     const missing = one.rows < due ? `, ${due - one.rows} NOT SWEPT` : ''
     return {
       scenario: `Sweep of ${due}, ${title}, ${label}${missing}`,
       clients: undefined,
-      figures: { perSecond: speed(one) },
-      floor: `${GOAL_PER_SECOND}/s`,
+      figures: { perSecond: speedOf(one) },
+      comparedWith: `${GOAL_PER_SECOND}/s`,
       ratio,
       goal: goal ? atLeast(ratio, 1) : undefined,
       detail: one,
@@ -152,12 +181,12 @@ function rowsOf(
   const tail = during.p99 / quiet.p99
   return [
     rate('alone', alone, false),
-    rate('beside issuing', beside, true),
+    rate('while issuing', beside, true),
     {
       scenario: `Issuing during the sweep: p99, ${title}`,
       clients: CLIENTS,
       figures: during,
-      floor: `quiet: ${quiet.perSecond.toFixed(0)}/s, p50 ${quiet.p50.toFixed(2)}, p99 ${quiet.p99.toFixed(2)} ms`,
+      comparedWith: `idle sweeper: ${quiet.perSecond.toFixed(0)}/s, p50 ${quiet.p50.toFixed(2)}, p99 ${quiet.p99.toFixed(2)} ms`,
       ratio: tail,
       goal: atMost(tail, GOAL_TAIL),
       detail: { quiet, during },

@@ -59,7 +59,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
   try {
     const sealer = await openSealer(config, store, log)
     const hasher = bearer.createHasher(await openHashKey(store, sealer))
-    const settings = settingsOf(config)
+    const settings: Settings = { ...config, version: VERSION }
     const rates = createRates()
     const quotas = createQuotas(() => store.now())
     const base = { store, sealer, hasher, keys, settings, rates, quotas, log, random: Math.random }
@@ -184,32 +184,13 @@ async function ensureIssuerKey(core: Core): Promise<void> {
   await core.store.commit([step, { op: 'invalidate' }])
 }
 
-function settingsOf(config: Config): Settings {
-  return {
-    version: VERSION,
-    issuer: config.issuer,
-    accessTokenMs: config.accessTokenTtlMs,
-    audiences: config.audiences,
-    signingDomain: config.signingDomain,
-    signingIdentity: config.signingIdentity,
-    signingKeyExport: config.signingKeyExport,
-    policies: config.policies,
-    maxActivePerAgent: config.limits.maxActivePerAgent,
-    issueRate: config.limits.issueRate,
-    maxPendingEnrollments: config.limits.maxPendingEnrollments,
-    enrollmentsPerMinute: config.limits.enrollmentsPerMinute,
-    tokenFailuresPerMinute: config.limits.tokenFailuresPerMinute,
-    upstreamTimeoutMs: config.upstreamTimeoutMs,
-    revokeUndelivered: config.revokeUndelivered,
-  }
-}
-
 function hostOf(name: string, config: Config, store: Store, log: Log): Host {
   return {
     name,
     issuer: `${config.issuer}/backends/${name}`,
     now: store.now,
-    fetch: createEgressFetch({ local: false }),
+    timeoutMs: config.upstreamTimeoutMs,
+    fetch: createEgressFetch({ local: false, timeoutMs: config.upstreamTimeoutMs }),
     resolve: (hostname, options) => resolveChecked(hostname, options),
     log: log.child({ backend: name }),
   }

@@ -38,7 +38,7 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
     log,
     newRequestId: () => core.ids.id('request'),
     trustedProxies: config.trustedProxies,
-    maxConnections: config.limits.maxConnections,
+    maxConnections: config.maxConnections,
     ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
   }
   const server = createHttpServer(options)

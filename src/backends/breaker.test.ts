@@ -24,7 +24,7 @@ describe('the breaker', () => {
     expect(waits).toEqual([5, 10, 20, 40, 60, 60])
   })
 
-  it('lets one call through after the pause; the others wait for what comes of it', () => {
+  it('lets one call through after the pause; the others wait for its outcome', () => {
     const { clock, breaker } = broken()
     clock.now += 5_000
     expect([breaker.wait(), breaker.enter()]).toEqual([0, 0])
@@ -33,7 +33,15 @@ describe('the breaker', () => {
     expect([breaker.enter(), breaker.enter()]).toEqual([0, 0])
   })
 
-  it('lets another through where nothing is heard of the first', () => {
+  it('lets the next call through when the first one was cancelled', () => {
+    const { clock, breaker } = broken()
+    clock.now += 5_000
+    breaker.enter()
+    breaker.cancel()
+    expect([breaker.enter(), breaker.enter()]).toEqual([0, 5])
+  })
+
+  it('lets another call through when the first one does not return', () => {
     const { clock, breaker } = broken()
     clock.now += 5_000
     breaker.enter()

@@ -23,7 +23,7 @@ const schema = Type.Object({
 const HIDDEN = '[redacted]'
 
 describe('secret fields', () => {
-  it('are found, hidden when present, and kept when left out or sent back hidden', () => {
+  it('are found, redacted when present, and kept when left out or sent back redacted', () => {
     expect(secretFields(schema)).toEqual(['password', 'key'])
     const config = { host: 'h', password: 'pw' }
     expect(redactConfig(schema, config)).toEqual({ host: 'h', password: HIDDEN })
@@ -37,7 +37,7 @@ describe('secret fields', () => {
     expect(keepSecrets(schema, config, { host: HIDDEN })).toEqual({ host: HIDDEN, password: 'pw' })
   })
 
-  it('are told where they are kept and would be sent elsewhere, or less protected', () => {
+  it('are reported when a kept one would be sent elsewhere, or with less protection', () => {
     const way = Type.Object({ ...schema.properties, ca: Type.Optional(Type.String(protectionField({}))) })
     const before = { host: 'h', mode: 'safe', password: 'pw' }
     const exposed = (given: object) =>
@@ -75,7 +75,7 @@ describe('secret fields', () => {
 })
 
 describe('the check of a configuration', () => {
-  it('passes what is right once the defaults are in', () => {
+  it('accepts a valid configuration once the defaults are filled in', () => {
     const given = { host: 'h' }
     const full = applyDefaults(schema, given)
     expect(full).toEqual({ host: 'h', port: 5432, mode: 'safe' })
@@ -83,7 +83,7 @@ describe('the check of a configuration', () => {
     expect(validateConfig(schema, full)).toEqual([])
   })
 
-  it('names every fault by its path, and repeats nothing that was sent', () => {
+  it('names every fault by its path, and repeats no value sent', () => {
     const faults = validateConfig(schema, {
       port: 'SECRET1',
       mode: 'SECRET2',
@@ -102,14 +102,14 @@ describe('the check of a configuration', () => {
     ])
   })
 
-  it('tells more faults than a validator collects in one go', () => {
+  it('reports more faults than the validator collects at once', () => {
     const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`f${index}`, Type.String()]))
     const wrong = Object.fromEntries(Object.keys(many).map((name) => [name, 1]))
     expect(validateConfig(Type.Object(many), wrong)).toHaveLength(30)
     expect(validateConfig(Type.Object(many), {})).toHaveLength(30)
   })
 
-  it('does not take what objects inherit for fields', () => {
+  it('does not mistake inherited properties for fields', () => {
     const inherited = JSON.parse('{"host":"h","port":1,"mode":"safe","__proto__":1,"constructor":2}')
     expect(validateConfig(schema, inherited)).toEqual([expect.stringMatching(/^There is an unknown field/)])
   })
@@ -118,7 +118,7 @@ describe('the check of a configuration', () => {
     expect(validateConfig(schema, applyDefaults(schema, value)).length).toBeGreaterThan(0)
   })
 
-  it('says nothing of hostile names, however deep', () => {
+  it('does not repeat hostile names, however deep', () => {
     const nested = Type.Object({
       map: Type.Record(Type.String(), Type.Integer()),
       one: Type.Object({ a: Type.Integer() }, { additionalProperties: false }),

@@ -67,12 +67,12 @@ const NEVER = [
 ]
 
 describe('the addresses of upstreams', () => {
-  it.each(FORBIDDEN)('%s is for backends marked local alone', (address) => {
+  it.each(FORBIDDEN)('permits %s only for backends marked local', (address) => {
     expect(isPermitted(address, false)).toBe(false)
     expect(isPermitted(address, true)).toBe(true)
   })
 
-  it.each(NEVER)('%s is for none', (address) => {
+  it.each(NEVER)('permits %s for no backend', (address) => {
     expect(isPermitted(address, false)).toBe(false)
     expect(isPermitted(address, true)).toBe(false)
   })
@@ -85,11 +85,11 @@ describe('the addresses of upstreams', () => {
     '2606:4700::1',
     '::ffff:10.0.0.1',
     '64:ff9b::808:808',
-  ])('%s is for all', (address) => {
+  ])('permits %s for every backend', (address) => {
     expect(isPermitted(address, false)).toBe(true)
   })
 
-  it('resolves once, and refuses a name of which one address is forbidden', async () => {
+  it('resolves once, and refuses a name with one forbidden address', async () => {
     let asked = 0
     const lookup = async () => {
       asked += 1
@@ -110,7 +110,7 @@ describe('the addresses of upstreams', () => {
     },
   )
 
-  it('says when a name has no address', async () => {
+  it('reports a name without an address', async () => {
     const none = async () => []
     await expect(resolveChecked('x.test', { local: false, lookup: none })).rejects.toMatchObject({
       fault: 'unavailable',
@@ -122,9 +122,9 @@ describe('the addresses of upstreams', () => {
 })
 
 describe('fetch to upstreams', () => {
-  const fetchLocal = createEgressFetch({ local: true })
+  const fetchLocal = createEgressFetch({ local: true, timeoutMs: 10_000 })
 
-  it('sends method, headers and body, and gives the reply', async () => {
+  it('sends method, headers and body, and returns the reply', async () => {
     const port = await serve(async (request, response) => {
       const parts: Buffer[] = []
       for await (const part of request) parts.push(part as Buffer)
@@ -153,12 +153,14 @@ describe('fetch to upstreams', () => {
       // A second look would lead elsewhere.
       return [{ address: asked === 1 ? '127.0.0.1' : '203.0.113.1' }]
     }
-    const reply = await createEgressFetch({ local: true, lookup })(`http://up.test:${port}/`)
+    const reply = await createEgressFetch({ local: true, timeoutMs: 10_000, lookup })(
+      `http://up.test:${port}/`,
+    )
     expect(await reply.text()).toBe(`up.test:${port}`)
     expect(asked).toBe(1)
   })
 
-  it('gives a reply without a body', async () => {
+  it('returns a reply without a body', async () => {
     const port = await serve((_, response) => response.writeHead(204).end())
     const reply = await fetchLocal(`http://127.0.0.1:${port}/`, { method: 'DELETE' })
     expect([reply.status, await reply.text()]).toEqual([204, ''])
@@ -174,7 +176,7 @@ describe('fetch to upstreams', () => {
     expect(visits).toBe(1)
   })
 
-  it('refuses a reply of more than 256 KiB, however it is sent, and takes one of just that', async () => {
+  it('refuses a reply over 256 KiB, however it is sent, and accepts one of exactly that size', async () => {
     const port = await serve((request, response) => {
       response.end(Buffer.alloc(262_144 + (request.url === '/more' ? 1 : 0)))
     })
@@ -189,10 +191,12 @@ describe('fetch to upstreams', () => {
     await expect(fetchLocal(`http://127.0.0.1:${endless}/`)).rejects.toMatchObject({ fault: 'unavailable' })
   })
 
-  it('refuses loopback unless local, compressed replies, and what is not an http address', async () => {
+  it('refuses loopback unless local, compressed replies, and URLs that are not http', async () => {
     const port = await serve((_, response) => response.setHeader('content-encoding', 'gzip').end('x'))
     const url = `http://127.0.0.1:${port}/`
-    await expect(createEgressFetch({ local: false })(url)).rejects.toMatchObject({ fault: 'misconfigured' })
+    await expect(createEgressFetch({ local: false, timeoutMs: 10_000 })(url)).rejects.toMatchObject({
+      fault: 'misconfigured',
+    })
     await expect(fetchLocal(url)).rejects.toMatchObject({ fault: 'unavailable' })
     for (const bad of [
       'file:///etc/passwd',
@@ -205,14 +209,14 @@ describe('fetch to upstreams', () => {
     }
   })
 
-  it('stops when its caller does, and says when nobody listens', async () => {
+  it('stops with its caller, and reports a port without a listener', async () => {
     const abort = new AbortController()
     const port = await serve(() => abort.abort())
     await expect(fetchLocal(`http://127.0.0.1:${port}/`, { signal: abort.signal })).rejects.toMatchObject({
       fault: 'timeout',
     })
     await expect(fetchLocal('http://127.0.0.1:1/')).rejects.toMatchObject({ fault: 'unavailable' })
-    const never = createEgressFetch({ local: true, lookup: () => new Promise(() => {}) })
+    const never = createEgressFetch({ local: true, timeoutMs: 10_000, lookup: () => new Promise(() => {}) })
     await expect(never('http://x.test/', { signal: AbortSignal.abort() })).rejects.toMatchObject({
       fault: 'timeout',
     })

@@ -2,7 +2,7 @@ import { lookup as systemLookup } from 'node:dns/promises'
 import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { request as secureRequest, Agent as TlsAgent } from 'node:https'
 import { isIP } from 'node:net'
-import { MAX_UPSTREAM_BYTES, UPSTREAM_TIMEOUT_MS } from '../domain/limits.ts'
+import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
 import { type AddressLookup, resolveAddress } from './egress-address.ts'
 import { BackendError } from './kind.ts'
 
@@ -26,17 +26,17 @@ const BODILESS = new Set([204, 205, 304])
 const IDLE_MS = 4_000
 
 /**
- * A `fetch` for upstreams: the address is resolved once, checked and connected to; redirects are refused; 10 s in
- * all; a reply over 256 KiB is refused. The reply is whole when it arrives. Throws `BackendError`.
+ * A `fetch` for upstreams: the address is resolved once, checked and connected to; redirects are refused; `timeoutMs` in
+ * all; a reply over 256 KiB is refused. The reply is complete when the promise resolves. Throws `BackendError`.
  */
 export function createEgressFetch(
-  options: EgressOptions,
+  options: EgressOptions & { readonly timeoutMs: number },
 ): (url: string, init?: RequestInit) => Promise<Response> {
   const agents = { keepAlive: true, timeout: IDLE_MS, maxSockets: 32 }
   const plain = new PlainAgent(agents)
   const secure = new TlsAgent(agents)
   return async (url, init = {}) => {
-    const deadline = AbortSignal.timeout(UPSTREAM_TIMEOUT_MS)
+    const deadline = AbortSignal.timeout(options.timeoutMs)
     const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline
     try {
       signal.throwIfAborted()
@@ -110,7 +110,7 @@ function send(target: URL, request: Request, body: Buffer, way: Way): Promise<In
     headers: Object.fromEntries(headers),
     agent: way.agent,
     signal: way.signal,
-    // The checked address, whatever a second look into DNS would say. TLS still checks the name in the URL.
+    // The checked address: a second DNS look-up could return another one. TLS still checks the name in the URL.
     lookup: (_hostname, lookupOptions, done) => {
       if (lookupOptions.all === true) done(null, [{ address: way.address, family }])
       else done(null, way.address, family)

@@ -1,47 +1,62 @@
 import type { Static, TObject, TSchema } from 'typebox'
 
 /**
- * What a kind of backend promises. Public as `mayfly/plugin`.
+ * The interface of a kind of backend. Public as `mayfly/plugin`.
  *
  * A kind talks to one type of upstream. It names what it creates after the credential's id, so that an issue
- * whose outcome is unknown can be undone, and it says truthfully whether it can end a credential at once.
+ * whose outcome is unknown can be undone, and it states truthfully whether it can revoke a credential at once.
+ * To add one: a folder with `kind.ts`, its README, a call of `describeKind` (test/contract) and a line in `index.ts`.
  */
 export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> {
   readonly type: string
   readonly title: string
   /**
-   * TypeBox object; a field made by `secretField()` is sealed at rest and shown as `[redacted]`, one made by
-   * `upstreamField()` says which upstream is meant, one by `protectionField()` how it is protected on the way.
+   * A TypeBox object without additional properties. `secretField()` marks a field that is sealed at rest and shown as
+   * `[redacted]`, `upstreamField()` one that selects the upstream, `protectionField()` one that protects the connection.
+   * Command line and console build a form from it: strings, numbers, integers, booleans, unions of literals, and arrays
+   * of strings (or a string or such an array) become flags and questions; any other field can only be given as JSON.
    */
   readonly config: C
-  /** Options of one request of this kind. */
+  /** Options of one request. Without additional properties. */
   readonly params: P
-  /** Lifetimes in ms that the upstream can keep; `why` is told to the administrator. */
+  /** Lifetimes in ms that the upstream can keep; `why` is shown to the administrator. */
   readonly limits: { readonly minTtlMs?: number; readonly maxTtlMs?: number; readonly why?: string }
-  /** `exact`: ended at once. `expiry_only`: it lasts until the upstream's own expiry, and the record says so. */
+  /** `exact`: `open` returns `revoke` and `recover`. `expiry_only`: a credential lasts until the upstream's own expiry. */
   readonly revocation: 'exact' | 'expiry_only'
-  /** Whether issuing reaches an upstream. Without one there is nothing to record first, nor to recover. */
+  /** Whether issuing reaches an upstream. Without one there is nothing to record beforehand, nor to recover. */
   readonly upstream: boolean
   readonly scopes: {
+    /**
+     * Whether this kind understands the scope, relative to the backend. Begin with the grammar (`isScope` of
+     * `domain/scope.ts`): this must refuse hostile text by itself.
+     */
     valid(scope: string): boolean
     readonly examples: readonly string[]
     readonly help: string
   }
-  /** Fills in what the administrator may leave out (a key pair, say); the result is stored as the configuration. */
+  /** Fills in what the administrator left out (a key pair, say). Mayfly stores the result as the configuration. */
   complete?(config: Static<C>): Promise<Static<C>>
   open(config: Static<C>, host: Host): Promise<Backend<Static<P>>>
 }
 
-export interface Backend<P = unknown> extends AsyncDisposable {
-  /** Reaches the upstream and changes nothing. Throws `BackendError` when issuing or revoking could not work. */
+/** An open backend. Every method throws `BackendError` and nothing else, and stops soon after `signal` fires. */
+export type Backend<P = unknown> = Issuing<P> &
+  (Revoking | { readonly revoke?: never; readonly recover?: never })
+
+interface Issuing<P> extends AsyncDisposable {
+  /** Reaches the upstream and changes nothing. Throws when issuing or revoking could not work. */
   check(signal: AbortSignal): Promise<void>
   issue(request: IssueRequest<P>, signal: AbortSignal): Promise<Issued>
-  /** Idempotent: what is already gone counts as revoked. Absent where the upstream cannot revoke. */
-  revoke?(handle: Handle, signal: AbortSignal): Promise<void>
-  /** What to revoke when the outcome of `issue` is unknown. Present on every kind with an upstream that can revoke. */
-  recover?(credentialId: string): Handle
   /** Public keys of a backend that is an issuer of its own, for its JWKS (RFC 7517 §5). */
   publicKeys?(): readonly Record<string, unknown>[]
+}
+
+/** Both or neither: an account that can be revoked must also be found when the answer to `issue` is lost. */
+interface Revoking {
+  /** Idempotent: an account that does not exist counts as revoked. */
+  revoke(handle: Handle, signal: AbortSignal): Promise<void>
+  /** The handle that `issue` returns, from the credential's id alone. Reaches nothing. */
+  recover(credentialId: string): Handle
 }
 
 /** What revoking needs, as plain JSON; sealed at rest. */
@@ -50,7 +65,7 @@ export type Handle = Readonly<Record<string, string | number | null>>
 export interface IssueRequest<P> {
   readonly credentialId: string
   readonly agent: { readonly id: string; readonly name: string }
-  /** Relative to the backend, granted already; an empty list grants nothing. */
+  /** Relative to the backend; granted and `valid`. An empty list grants nothing. */
   readonly scopes: readonly string[]
   readonly params: P
   /** Epoch ms. */
@@ -60,17 +75,18 @@ export interface IssueRequest<P> {
 }
 
 export interface Issued {
-  /** The one thing an agent needs. Where there are several parts, give `fields` and leave this out. */
+  /** The one value that an agent needs. Where there are several, return `fields` instead. */
   readonly secret?: string
   readonly fields?: Readonly<Record<string, string | number>>
-  /** Epoch ms at which the upstream itself ends it, where that differs from what was asked. */
+  /** Epoch ms at which the upstream ends the credential, where that differs from the expiry requested. */
   readonly upstreamExpiresAt?: number
+  /** Required where the kind can revoke. */
   readonly handle?: Handle
-  /** Recorded in the audit; never secret. */
+  /** For the audit; never secret. */
   readonly facts?: Readonly<Record<string, string | number>>
 }
 
-/** All that a kind may use of the server. */
+/** Everything that a kind may use of the server. */
 export interface Host {
   /** The backend's name. */
   readonly name: string
@@ -78,9 +94,11 @@ export interface Host {
   readonly issuer: string
   /** Epoch ms. */
   now(): number
-  /** `fetch` with the egress rules: no redirects, 10 s, 256 KiB, checked addresses. */
+  /** The setting `upstream_timeout`, in ms: the server abandons a call after this time. */
+  readonly timeoutMs: number
+  /** `fetch` under the egress rules: no redirects, `timeoutMs` in all, at most 256 KiB, checked addresses. */
   readonly fetch: (url: string, init?: RequestInit) => Promise<Response>
-  /** The checked address to connect to. Throws `BackendError` for loopback and private metadata addresses unless `local`. */
+  /** The checked address to connect to. Throws `BackendError` for loopback and metadata addresses unless `local`. */
   resolve(hostname: string, options: { local: boolean }): Promise<string>
   readonly log: {
     warn(fields: Record<string, unknown>, message: string): void
@@ -88,9 +106,14 @@ export interface Host {
   }
 }
 
+/**
+ * `denied`, `misconfigured` and `unsupported` are certain: thrown by `issue`, they mean that NOTHING exists upstream, and
+ * nothing is cleaned up. `unavailable` and `timeout` leave that open: Mayfly revokes what `recover` names. They also count
+ * as outages for the breaker. `unsupported` blames the request, and its message reaches the caller.
+ */
 export type Fault = 'unavailable' | 'timeout' | 'denied' | 'misconfigured' | 'unsupported'
 
-/** What went wrong upstream. `publicMessage` is ours and may be shown to an administrator; `detail` is for the log only. */
+/** A failure upstream. `publicMessage` must be your own words: administrators see it. `detail` goes to the log only. */
 export class BackendError extends Error {
   override readonly name = 'BackendError'
   readonly fault: Fault
@@ -103,12 +126,12 @@ export class BackendError extends Error {
   }
 }
 
-/** The mark of a configuration field that is sealed, redacted, and read from a file by the command line. */
+/** Marks a configuration field that is sealed, redacted, and read from a file by the command line. */
 export const SECRET_MARK = 'x-secret'
 
 /**
- * The mark of a configuration field that says which upstream is meant. When it changes, no secret of before is kept (it
- * would be sent to whoever is there), and living credentials stand in the way (they could only be ended where they are).
+ * Marks a configuration field that selects the upstream. A change requires the secrets again (they would be sent to
+ * another server) and is refused while credentials live (they can only be revoked at the old one).
  */
 export const UPSTREAM_MARK = 'x-upstream'
 
@@ -122,10 +145,10 @@ export function secretField<T extends object>(options: T): T & { 'x-secret': tru
   return { ...options, [SECRET_MARK]: true }
 }
 
-/** The mark of a configuration field that says how what is sent to the upstream is kept from others on the way. */
+/** Marks a configuration field that protects the connection to the upstream, such as its TLS mode. */
 export const PROTECTION_MARK = 'x-protection'
 
-/** Adds the mark to the options of a TypeBox field: when it changes, no secret of before is kept. */
+/** Adds the mark to the options of a TypeBox field. A change requires the secrets again. */
 export function protectionField<T extends object>(options: T): T & { 'x-protection': true } {
   return { ...options, [PROTECTION_MARK]: true }
 }

@@ -107,11 +107,11 @@ test('a wrong configuration is 2, one line a fault, without a stack', async () =
   const { code, stderr, stdout } = await mayfly(argv, { MAYFLY_LOG_LEVL: 'info' })
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr.trimEnd().split('\n').sort()).toEqual([
-    'mayfly: environment MAYFLY_LOG_LEVL: is not a variable of the server (did you mean "MAYFLY_LOG_LEVEL"?)',
+    'mayfly: environment MAYFLY_LOG_LEVL: is not an environment variable of the server (did you mean "MAYFLY_LOG_LEVEL"?)',
     'mayfly: flag --listen: listen: "x" is not host:port; IPv6 is written as [::]:8620',
     'mayfly: flag --trusted-proxy: trusted_proxies.0: "a" is not a network such as 10.0.0.0/8',
-    'mayfly: m.yaml:1:1: "listn" is not a field (did you mean "listen"?)',
-    'mayfly: m.yaml:2:1: master_key can only be given as the environment variable MAYFLY_MASTER_KEY',
+    'mayfly: m.yaml:1:1: "listn" is not a setting (did you mean "listen"?)',
+    'mayfly: m.yaml:2:1: master_key can only be set by the environment variable MAYFLY_MASTER_KEY',
   ])
 })
 

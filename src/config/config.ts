@@ -1,49 +1,43 @@
-import type { Rate } from '../domain/policy.ts'
 import type { Secret } from '../domain/secret.ts'
-import type { SigningIdentity } from '../domain/signing-identity.ts'
-import type { ConfiguredPolicy } from './policies.ts'
+import type { SETTINGS } from './settings.ts'
 
 export type MasterKeySource =
   | { readonly from: 'file'; readonly file: string }
   | { readonly from: 'environment'; readonly text: Secret }
   | { readonly from: 'command'; readonly argv: readonly string[] }
 
-/** The configuration, checked. `…Ms` is milliseconds. */
-export interface Config {
-  readonly listen: { readonly host: string; readonly port: number }
-  readonly unixSocket: string | undefined
+type Camel<S extends string> = S extends `${infer Head}_${infer Rest}`
+  ? `${Head}${Capitalize<Camel<Rest>>}`
+  : S
+type Bare<S extends string> = S extends `limits.${infer Name}` ? Name : S
+type CodeName<K extends string, U> = U extends 'ms' ? `${Camel<Bare<K>>}Ms` : Camel<Bare<K>>
+
+/** The parsed settings by their names in the code: `limits.max_connections` is `maxConnections`. */
+export type Values = {
+  readonly [K in keyof typeof SETTINGS as CodeName<K, (typeof SETTINGS)[K]['unit']>]: ReturnType<
+    (typeof SETTINGS)[K]['parse']
+  >
+}
+
+/** Settings that `Config` holds in another form. */
+type Combined =
+  | 'issuer'
+  | 'signingDomain'
+  | 'tlsCertFile'
+  | 'tlsKeyFile'
+  | 'databaseUrl'
+  | 'databaseUrlFile'
+  | 'masterKey'
+  | 'masterKeyFile'
+  | 'masterKeyCommand'
+
+/** The configuration, checked. `…Ms` is milliseconds; a retention of 0 keeps everything. */
+export interface Config extends Omit<Values, Combined> {
   /** No trailing slash. */
   readonly issuer: string
+  readonly signingDomain: string
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
-  readonly localAdmin: 'auto' | 'off'
-  /** CIDR, always with a prefix length. */
-  readonly trustedProxies: readonly string[]
-  readonly dataDir: string
   /** Undefined: SQLite in `dataDir`. */
   readonly databaseUrl: Secret | undefined
   readonly masterKey: MasterKeySource
-  /** 0 keeps for ever. */
-  readonly retentionMs: number
-  readonly signingDomain: string
-  readonly signingIdentity: SigningIdentity
-  readonly signingKeyExport: boolean
-  readonly accessTokenTtlMs: number
-  readonly audiences: readonly string[]
-  readonly policies: readonly ConfiguredPolicy[]
-  readonly limits: {
-    readonly tokenFailuresPerMinute: number
-    readonly enrollmentsPerMinute: number
-    readonly maxPendingEnrollments: number
-    readonly maxActivePerAgent: number
-    readonly issueRate: Rate | undefined
-    readonly maxConnections: number
-  }
-  readonly issueByGet: boolean
-  readonly revokeUndelivered: boolean
-  readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
-  readonly logFormat: 'json' | 'pretty'
-  readonly accessLog: boolean
-  readonly shutdownTimeoutMs: number
-  readonly upstreamTimeoutMs: number
-  readonly quickstart: boolean
 }

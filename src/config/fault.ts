@@ -1,11 +1,11 @@
 export interface Fault {
   /** `file:line:col`, `flag --listen`, `environment MAYFLY_LISTEN` or `default`. */
   readonly source: string
-  /** Never holds the value of a secret field. */
+  /** Never contains the value of a secret setting. */
   readonly message: string
 }
 
-/** Everything that is wrong with the configuration, reported together. */
+/** All faults of the configuration, reported together. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly faults: readonly Fault[]
@@ -16,10 +16,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** One value that cannot be used; the reader adds where it came from. */
+/** An invalid value; the reader adds its source. */
 export class InvalidValue extends Error {
   override readonly name = 'InvalidValue'
-  /** Where inside the value, for lists. */
+  /** Place inside the value, for lists. */
   readonly path: readonly (string | number)[]
 
   constructor(message: string, path: readonly (string | number)[] = []) {
@@ -28,7 +28,7 @@ export class InvalidValue extends Error {
   }
 }
 
-/** A value of the operator's own, for a message: quoted, escaped and cut. Never for secret fields. */
+/** A value of the operator, quoted, escaped and truncated for a message. Never for secret settings. */
 export function quote(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
   return text.length > 80 ? `${text.slice(0, 77)}…` : text

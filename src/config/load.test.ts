@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { faultsOf, type ConfigGiven as Given, loadGiven as load } from '../../test/support/config.ts'
 import { FIELDS } from './schema.ts'
 
-test('the defaults', async () => {
+test('returns the defaults when no source has a value', async () => {
   const { config, origins } = await load()
   expect(config).toEqual({
     listen: { host: '127.0.0.1', port: 8620 },
@@ -21,14 +21,12 @@ test('the defaults', async () => {
     accessTokenTtlMs: 3_600_000,
     audiences: [],
     policies: [],
-    limits: {
-      tokenFailuresPerMinute: 10,
-      enrollmentsPerMinute: 10,
-      maxPendingEnrollments: 1_000,
-      maxActivePerAgent: 10_000,
-      issueRate: undefined,
-      maxConnections: 10_000,
-    },
+    tokenFailuresPerMinute: 10,
+    enrollmentsPerMinute: 10,
+    maxPendingEnrollments: 1_000,
+    maxActivePerAgent: 10_000,
+    issueRate: undefined,
+    maxConnections: 10_000,
     issueByGet: true,
     revokeUndelivered: true,
     logLevel: 'info',
@@ -42,7 +40,7 @@ test('the defaults', async () => {
   expect(new Set(Object.values(origins))).toEqual(new Set(['default', 'derived']))
 })
 
-test('flag over environment over file over default, each with its origin', async () => {
+test('prefers flag over environment over file over default, and names the origin', async () => {
   const yaml = 'listen: 127.0.0.1:1\nlog_level: warn\nlimits:\n  max_connections: 5\n'
   const env = { MAYFLY_LISTEN: '127.0.0.1:2', MAYFLY_LIMITS_MAX_CONNECTIONS: '6' }
   const from = async (given: Given) => {
@@ -53,14 +51,14 @@ test('flag over environment over file over default, each with its origin', async
   expect(await from({ yaml, env })).toEqual([2, 'environment MAYFLY_LISTEN'])
   expect(await from({ yaml, env, argv: { listen: '127.0.0.1:3' } })).toEqual([3, 'flag --listen'])
   const { config, origins } = await load({ yaml, env })
-  expect(config).toMatchObject({ logLevel: 'warn', limits: { maxConnections: 6, maxActivePerAgent: 10_000 } })
+  expect(config).toMatchObject({ logLevel: 'warn', maxConnections: 6, maxActivePerAgent: 10_000 })
   expect(origins).toMatchObject({
     log_level: 'm.yaml:2:12',
     'limits.max_connections': 'environment MAYFLY_LIMITS_MAX_CONNECTIONS',
   })
 })
 
-test('every field that may be is taken from the environment', async () => {
+test('reads every setting from the environment that allows it', async () => {
   const values: Record<string, string> = {
     listen: '[::1]:9000',
     unix_socket: '/run/m.sock',
@@ -113,7 +111,9 @@ test('every field that may be is taken from the environment', async () => {
     signingKeyExport: false,
     accessTokenTtlMs: 300_000,
     audiences: ['sts.amazonaws.com', 'https://x.example'],
-    limits: { tokenFailuresPerMinute: 1, issueRate: { count: 100, perMs: 60_000 }, maxConnections: 5 },
+    tokenFailuresPerMinute: 1,
+    issueRate: { count: 100, perMs: 60_000 },
+    maxConnections: 5,
     issueByGet: false,
     revokeUndelivered: false,
     accessLog: true,
@@ -122,7 +122,7 @@ test('every field that may be is taken from the environment', async () => {
   })
 })
 
-test('flags as commander gives them', async () => {
+test('reads flags in the form of commander', async () => {
   const argv = {
     trustedProxy: ['10.0.0.0/8'],
     accessLog: true,
@@ -139,7 +139,7 @@ test('flags as commander gives them', async () => {
   })
 })
 
-test('what is derived', async () => {
+test('derives issuer, signing domain and master key file', async () => {
   expect((await load({ argv: { listen: '0.0.0.0:99' } })).config.issuer).toBe('http://localhost:99')
   const tls = { tlsCertFile: 'c', tlsKeyFile: 'k' }
   expect((await load({ argv: tls })).config.issuer).toBe('https://localhost:8620')
@@ -158,7 +158,7 @@ test('what is derived', async () => {
   })
 })
 
-test('the ways to the master key', async () => {
+test('reads the master key from a file or a command', async () => {
   const command = async (given: Given) => (await load(given)).config.masterKey
   expect(await command({ argv: { masterKeyFile: '/k' } })).toEqual({ from: 'file', file: '/k' })
   expect(await command({ argv: { masterKeyCommand: 'pass show  mayfly/key' } })).toEqual({
@@ -174,7 +174,7 @@ test('the ways to the master key', async () => {
   })
 })
 
-test('all faults of all sources at once, each with its place', async () => {
+test('reports all faults of all sources at once, each with its place', async () => {
   const yaml = `# a comment
 listn: 127.0.0.1:1
 access_token_ttl: 5 minutes
@@ -198,27 +198,27 @@ quickstart: true
     },
   })
   expect(faults.map(({ source, message }) => `${source} | ${message}`).sort()).toEqual([
-    'environment MAYFLY_DB_URL | is not a variable of the server',
-    'environment MAYFLY_ISSUER | is empty: unset it, or give it a value',
-    'environment MAYFLY_LISTN | is not a variable of the server (did you mean "MAYFLY_LISTEN"?)',
+    'environment MAYFLY_DB_URL | is not an environment variable of the server',
+    'environment MAYFLY_ISSUER | is empty: unset it or give it a value',
+    'environment MAYFLY_LISTN | is not an environment variable of the server (did you mean "MAYFLY_LISTEN"?)',
     'environment MAYFLY_LOG_LEVEL | log_level must be one of: debug, info, warn, error',
     'flag --bogus | is not a flag of this command',
     'flag --listen | listen: "nowhere" is not host:port; IPv6 is written as [::]:8620',
-    'm.yaml:10:1 | quickstart can only be given as the flag --quickstart',
-    'm.yaml:2:1 | "listn" is not a field (did you mean "listen"?)',
+    'm.yaml:10:1 | quickstart can only be set by the flag --quickstart',
+    'm.yaml:2:1 | "listn" is not a setting (did you mean "listen"?)',
     'm.yaml:3:19 | access_token_ttl: "5 minutes" is not a duration: write it as 45s, 10m, 1h30m or 7d',
-    'm.yaml:5:3 | "limits.max_conections" is not a field (did you mean "max_connections"?)',
+    'm.yaml:5:3 | "limits.max_conections" is not a setting (did you mean "max_connections"?)',
     'm.yaml:6:28 | limits.max_pending_enrollments must be of type integer',
     'm.yaml:9:5 | trusted_proxies.1: "nonsense" is not a network such as 10.0.0.0/8',
   ])
 })
 
-test('a value that loses is checked all the same', async () => {
+test('checks a value even if another source overrides it', async () => {
   const faults = await faultsOf({ yaml: 'listen: x', argv: { listen: '127.0.0.1:1' } })
   expect(faults.map(({ source }) => source)).toEqual(['m.yaml:1:9'])
 })
 
-test("variables that are not the operator's are left alone", async () => {
+test('ignores variables of the client verbs and those that Kubernetes injects', async () => {
   await load({
     env: {
       MAYFLY_SERVER: 'https://x',
@@ -234,8 +234,8 @@ test("variables that are not the operator's are left alone", async () => {
   })
 })
 
-describe('the file', () => {
-  test('is named by the variable too, the flag first', async () => {
+describe('the configuration file', () => {
+  test('is named by the flag or by the variable; the flag wins', async () => {
     const files = { a: 'log_level: warn', b: 'log_level: error' }
     expect((await load({ env: { MAYFLY_CONFIG: 'a' }, files })).config.logLevel).toBe('warn')
     expect((await load({ env: { MAYFLY_CONFIG: 'a' }, argv: { config: 'b' }, files })).config.logLevel).toBe(
@@ -255,18 +255,18 @@ describe('the file', () => {
     ['a tag', 'log_level: !!js/function x', 'm.yaml:1:12', /tag/],
     ['an unknown alias', 'log_level: *x', 'm.yaml:1:1', /alias/],
     ['a key that is no word', '1: x', 'm.yaml:1:1', /./],
-    ['a merge', '<<: {log_level: info}', 'm.yaml:1:1', /not a field/],
-    ['__proto__', '__proto__: {quickstart: true}', 'm.yaml:1:1', /not a field/],
-    ['constructor', 'constructor: x', 'm.yaml:1:1', /not a field/],
-    ['limits that are a number', 'limits: 5', 'm.yaml:1:9', /limits must hold/],
-    ['limits that are nothing', 'limits:', 'm.yaml:1:8', /limits must hold/],
+    ['a merge', '<<: {log_level: info}', 'm.yaml:1:1', /not a setting/],
+    ['__proto__', '__proto__: {quickstart: true}', 'm.yaml:1:1', /not a setting/],
+    ['constructor', 'constructor: x', 'm.yaml:1:1', /not a setting/],
+    ['limits that are a number', 'limits: 5', 'm.yaml:1:9', /limits must contain/],
+    ['limits that are nothing', 'limits:', 'm.yaml:1:8', /limits must contain/],
     ['a field that is nothing', 'listen:', 'm.yaml:1:8', /listen must be of type string/],
     ['a port alone', 'listen: 8620', 'm.yaml:1:9', /must be of type string/],
   ])('%s', async (_, yaml, source, message) => {
     const faults = await faultsOf({ yaml })
     expect(faults[0]).toEqual({ source, message: expect.stringMatching(message) })
   })
-  test('that multiplies aliases is refused, not expanded', async () => {
+  test('is refused, not expanded, if it multiplies aliases', async () => {
     const lines = ['a: &a [x,x,x,x,x,x,x,x,x]']
     for (let i = 1; i < 12; i += 1) {
       const [name, from] = [String.fromCharCode(97 + i), String.fromCharCode(96 + i)]
@@ -275,7 +275,7 @@ describe('the file', () => {
     const [fault] = await faultsOf({ yaml: lines.join('\n') })
     expect(fault?.message).toMatch(/alias/)
   })
-  test('that cannot be read', async () => {
+  test('is refused if it cannot be read', async () => {
     expect(await faultsOf({ argv: { config: '/no' } })).toEqual([
       { source: 'flag --config', message: 'the file "/no" does not exist' },
     ])
@@ -285,6 +285,6 @@ describe('the file', () => {
     expect(await faultsOf({ argv: { config: 'f' }, files: { f: Uint8Array.of(0xff) } })).toMatchObject([
       { message: expect.stringMatching(/UTF-8/) },
     ])
-    expect(await faultsOf({ argv: { config: '' } })).toMatchObject([{ message: 'names no file' }])
+    expect(await faultsOf({ argv: { config: '' } })).toMatchObject([{ message: 'does not name a file' }])
   })
 })

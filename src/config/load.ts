@@ -1,10 +1,8 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
-import type { Config, MasterKeySource } from './config.ts'
+import type { Config, MasterKeySource, Values } from './config.ts'
 import { ConfigError, type Fault, InvalidValue } from './fault.ts'
-import { compilePolicies } from './policies.ts'
 import { type ReadFile, readSecret } from './read-secret.ts'
-import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type FieldPath, type Wire } from './schema.ts'
+import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field, type FieldPath } from './schema.ts'
 import {
   checkShape,
   type Entry,
@@ -15,21 +13,7 @@ import {
   gatherFile,
   gatherFlags,
 } from './sources.ts'
-import {
-  defaultSigningDomain,
-  hasPassword,
-  parseAudience,
-  parseBoundedDuration,
-  parseCidr,
-  parseCommand,
-  parseConfigRate,
-  parseDatabaseUrl,
-  parseDomain,
-  parseIssuer,
-  parseListen,
-  parsePath,
-  parseSocketPath,
-} from './values.ts'
+import { defaultSigningDomain, hasPassword, parseDatabaseUrl } from './values.ts'
 import { readConfigFile } from './yaml-file.ts'
 
 export interface LoadOptions {
@@ -72,7 +56,7 @@ async function gatherYaml(options: LoadOptions, faults: Fault[]): Promise<Gather
   const origin = flag === undefined ? `environment ${CONFIG_ENV}` : `flag --${CONFIG_FLAG}`
   if (file === undefined) return { entries: [], faults: [] }
   if (typeof file !== 'string' || file === '') {
-    faults.push({ source: origin, message: 'names no file' })
+    faults.push({ source: origin, message: 'does not name a file' })
     return { entries: [], faults: [] }
   }
   try {
@@ -86,16 +70,12 @@ async function gatherYaml(options: LoadOptions, faults: Fault[]): Promise<Gather
 
 interface Reader {
   readonly origins: Record<string, string>
-  /** Whether any source gave it, sound or not. */
+  /** Whether any source has it, valid or not. */
   given(path: FieldPath): boolean
   entry(path: FieldPath): Entry | undefined
   fault(path: FieldPath, message: string): void
-  /** The value that wins, converted; those that lose are checked too. `undefined` when not given or at fault. */
-  optional<K extends FieldPath, T>(path: K, convert: (wire: Wire[K]) => T): T | undefined
-  /** As `optional`, for fields with a default. */
-  read<K extends FieldPath, T>(path: K, convert: (wire: Wire[K]) => T): T
-  /** Runs a conversion, keeping its fault. */
-  attempt<T>(locate: Entry['locate'], path: FieldPath, convert: () => T): { value: T } | undefined
+  /** The parsed value of the first source, or of the default. Values of the other sources are checked too. */
+  value(field: Field): unknown
 }
 
 function createReader(entries: readonly Entry[], given: ReadonlySet<string>, faults: Fault[]): Reader {
@@ -103,137 +83,80 @@ function createReader(entries: readonly Entry[], given: ReadonlySet<string>, fau
   for (const { path, default: preset } of FIELDS) origins[path] = preset === undefined ? 'derived' : 'default'
   for (const entry of [...entries].reverse()) origins[entry.field.path] = entry.locate()
   const of = (path: string) => entries.filter(({ field }) => field.path === path)
-  const attempt: Reader['attempt'] = (locate, path, convert) => {
+  const parse = ({ field, wire, locate }: Pick<Entry, 'field' | 'wire' | 'locate'>): unknown => {
+    const report = ({ path, message }: InvalidValue) => {
+      faults.push({ source: locate(path), message: `${[field.path, ...path].join('.')}: ${message}` })
+    }
     try {
-      return { value: convert() }
+      return field.parse(wire as never, report)
     } catch (error) {
       if (!(error instanceof InvalidValue)) throw error
-      const name = [path, ...error.path].join('.')
-      faults.push({ source: locate(error.path), message: `${name}: ${error.message}` })
+      report(error)
       return undefined
     }
   }
-  const optional: Reader['optional'] = (path, convert) => {
-    const results = of(path).map((entry) =>
-      attempt(entry.locate, path, () => convert(entry.wire as Wire[typeof path])),
-    )
-    return results[0]?.value
-  }
   return {
     origins,
-    attempt,
-    optional,
     given: (path) => given.has(path),
     entry: (path) => of(path)[0],
     fault: (path, message) => {
       faults.push({ source: of(path)[0]?.locate() ?? 'default', message: `${path}: ${message}` })
     },
-    read: (path, convert) => {
-      const found = optional(path, convert)
-      if (found !== undefined) return found
-      const preset = FIELDS.find((field) => field.path === path)?.default
-      return convert(preset as Wire[typeof path])
+    value: (field) => {
+      const [winner] = of(field.path).map(parse)
+      if (winner !== undefined || field.default === undefined) return winner
+      return parse({ field, wire: field.default, locate: () => 'default' })
     },
   }
-}
-
-const asIs = <T>(value: T): T => value
-const between = (least: number, most: number) => (text: string) => parseBoundedDuration(text, least, most)
-
-/** Each element converted, its fault placed at the element. */
-function each<T>(convert: (text: string) => T): (list: string[]) => T[] {
-  return (list) =>
-    list.map((text, index) => {
-      try {
-        return convert(text)
-      } catch (error) {
-        if (error instanceof InvalidValue) throw new InvalidValue(error.message, [index])
-        throw error
-      }
-    })
 }
 
 async function buildConfig(reader: Reader, readFile: ReadFile): Promise<Config> {
-  const { read, optional } = reader
-  const listen = read('listen', parseListen)
-  const tls = readTls(reader)
-  const issuer =
-    optional('issuer', parseIssuer) ?? `${tls === undefined ? 'http' : 'https'}://localhost:${listen.port}`
-  const dataDir = read('data_dir', parsePath)
+  const values = Object.fromEntries(FIELDS.map((field) => [field.name, reader.value(field)])) as Values
+  const { tlsCertFile, tlsKeyFile, databaseUrlFile, masterKeyFile, masterKeyCommand, ...others } = values
+  const tls = combineTls(reader, tlsCertFile, tlsKeyFile)
+  const issuer = values.issuer ?? `${tls === undefined ? 'http' : 'https'}://localhost:${values.listen.port}`
   return {
-    listen,
+    ...others,
     tls,
     issuer,
-    dataDir,
-    unixSocket: optional('unix_socket', parseSocketPath),
-    localAdmin: read('local_admin', asIs),
-    trustedProxies: read('trusted_proxies', each(parseCidr)),
-    databaseUrl: await readDatabaseUrl(reader, readFile),
-    masterKey: readMasterKeySource(reader, dataDir),
-    retentionMs: read('retention', (text) =>
-      text === 'forever' ? 0 : parseBoundedDuration(text, DAY_MS, 36_500 * DAY_MS),
-    ),
-    signingDomain: optional('signing_domain', parseDomain) ?? defaultSigningDomain(issuer),
-    signingIdentity: read('signing_identity', asIs),
-    signingKeyExport: read('signing_key_export', asIs),
-    accessTokenTtlMs: read('access_token_ttl', readTokenTtl),
-    audiences: read('audiences', each(parseAudience)),
-    policies: readPolicies(reader),
-    limits: {
-      tokenFailuresPerMinute: read('limits.token_failures_per_minute', asIs),
-      enrollmentsPerMinute: read('limits.enrollments_per_minute', asIs),
-      maxPendingEnrollments: read('limits.max_pending_enrollments', asIs),
-      maxActivePerAgent: read('limits.max_active_per_agent', asIs),
-      issueRate: optional('limits.issue_rate', parseConfigRate),
-      maxConnections: read('limits.max_connections', asIs),
-    },
-    issueByGet: read('issue_by_get', asIs),
-    revokeUndelivered: read('revoke_undelivered', asIs),
-    logLevel: read('log_level', asIs),
-    logFormat: read('log_format', asIs),
-    accessLog: read('access_log', asIs),
-    shutdownTimeoutMs: read('shutdown_timeout', between(1, 10 * MINUTE_MS)),
-    upstreamTimeoutMs: read('upstream_timeout', between(100, 5 * MINUTE_MS)),
-    quickstart: read('quickstart', asIs),
+    signingDomain: values.signingDomain ?? defaultSigningDomain(issuer),
+    databaseUrl: await readDatabaseUrl(reader, values, readFile),
+    masterKey: chooseMasterKey(reader, values),
   }
 }
 
-/** `expires_in` is whole seconds (RFC 6749 §5.1). */
-function readTokenTtl(text: string): number {
-  const value = parseBoundedDuration(text, 1_000, 24 * HOUR_MS)
-  if (value % 1_000 !== 0) throw new InvalidValue('must be whole seconds')
-  return value
-}
-
-function readTls(reader: Reader): Config['tls'] {
-  const certFile = reader.optional('tls_cert_file', parsePath)
-  const keyFile = reader.optional('tls_key_file', parsePath)
+function combineTls(
+  reader: Reader,
+  certFile: string | undefined,
+  keyFile: string | undefined,
+): Config['tls'] {
   if (reader.given('tls_cert_file') !== reader.given('tls_key_file')) {
     const [have, lacks] = reader.given('tls_cert_file')
       ? (['tls_cert_file', 'tls_key_file'] as const)
       : (['tls_key_file', 'tls_cert_file'] as const)
-    reader.fault(have, `needs ${lacks} as well`)
+    reader.fault(have, `requires ${lacks} as well`)
   }
   return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile }
 }
 
-async function readDatabaseUrl(reader: Reader, readFile: ReadFile): Promise<Secret | undefined> {
-  const url = reader.optional('database_url', parseDatabaseUrl)
-  const file = reader.optional('database_url_file', parsePath)
+async function readDatabaseUrl(
+  reader: Reader,
+  { databaseUrl: url, databaseUrlFile: file }: Values,
+  readFile: ReadFile,
+): Promise<Secret | undefined> {
   const entry = reader.entry('database_url')
   if (entry?.kind === 'flag' && hasPassword(String(entry.wire))) {
     reader.fault(
       'database_url',
-      'holds a password, which every user of this host could read; use MAYFLY_DATABASE_URL or --database-url-file',
+      'contains a password, which every user of this host could read; use MAYFLY_DATABASE_URL or --database-url-file',
     )
   }
   if (reader.given('database_url') && reader.given('database_url_file')) {
-    reader.fault('database_url_file', 'database_url is given too; keep one of them')
+    reader.fault('database_url_file', 'database_url is also set; keep one of them')
     return undefined
   }
   if (url !== undefined) return new Secret(url)
-  const from = reader.entry('database_url_file')
-  if (file === undefined || from === undefined) return undefined
+  if (file === undefined) return undefined
   try {
     const text = await readSecret(file, readFile)
     parseDatabaseUrl(text.reveal())
@@ -245,27 +168,14 @@ async function readDatabaseUrl(reader: Reader, readFile: ReadFile): Promise<Secr
   }
 }
 
-function readMasterKeySource(reader: Reader, dataDir: string): MasterKeySource {
-  const file = reader.optional('master_key_file', parsePath)
-  const text = reader.optional('master_key', asIs)
-  const argv = reader.optional('master_key_command', parseCommand)
+function chooseMasterKey(reader: Reader, values: Values): MasterKeySource {
+  const { masterKey: text, masterKeyCommand: argv, masterKeyFile, dataDir } = values
   const ways = (['master_key_file', 'master_key', 'master_key_command'] as const).filter(reader.given)
   const [first, second] = ways
   if (first !== undefined && second !== undefined) {
-    reader.fault(second, `${first} is given too; keep one of them`)
+    reader.fault(second, `${first} is also set; keep one of them`)
   }
-  if (text !== undefined) return { from: 'environment', text: new Secret(text) }
+  if (text !== undefined) return { from: 'environment', text }
   if (argv !== undefined) return { from: 'command', argv }
-  return { from: 'file', file: file ?? `${dataDir.replace(/(?<=.)\/+$/, '')}/master.key` }
-}
-
-function readPolicies(reader: Reader): Config['policies'] {
-  const entry = reader.entry('policies')
-  return reader.read('policies', (list) =>
-    compilePolicies(list, (fault) => {
-      reader.attempt(entry?.locate ?? (() => 'default'), 'policies', () => {
-        throw fault
-      })
-    }),
-  )
+  return { from: 'file', file: masterKeyFile ?? `${dataDir.replace(/(?<=.)\/+$/, '')}/master.key` }
 }

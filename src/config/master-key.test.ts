@@ -32,7 +32,7 @@ async function refusal(attempt: Promise<string>): Promise<string> {
 }
 
 describe('file', () => {
-  test.each([0o400, 0o600])('mode %o is read', async (mode) => {
+  test.each([0o400, 0o600])('reads a file of mode %o', async (mode) => {
     const file = join(folder, 'k')
     await writeFile(file, `${KEY}\n`, { mode })
     expect(await fromFile(file)).toBe(KEY)
@@ -48,7 +48,7 @@ describe('file', () => {
       expect(text).toContain(`chmod 600 '${folder}/k'\\''y'`)
     },
   )
-  test('the mode of the target counts, not that of a link', async () => {
+  test('checks the mode of the target, not of a link', async () => {
     await writeFile(join(folder, 'k'), KEY, { mode: 0o600 })
     await symlink('k', join(folder, 'link'))
     expect(await fromFile(join(folder, 'link'))).toBe(KEY)
@@ -60,12 +60,12 @@ describe('file', () => {
     ['a newline', '\n', /empty/],
     ['binary', Buffer.from([0xff, 0x00]), /UTF-8/],
     ['too large', 'a'.repeat(70_000), /too large/],
-  ])('%s is refused', async (_, content, message) => {
+  ])('refuses a file that is %s', async (_, content, message) => {
     const file = join(folder, 'k')
     await writeFile(file, content, { mode: 0o600 })
     expect(await refusal(fromFile(file, true))).toMatch(message)
   })
-  test('a directory, or a file as the way', async () => {
+  test('refuses a directory, and a path through a file', async () => {
     await mkdir(join(folder, 'd'), { mode: 0o700 })
     expect(await refusal(fromFile(join(folder, 'd'), true))).toMatch(/is a directory/)
     await writeFile(join(folder, 'f'), '')
@@ -73,13 +73,13 @@ describe('file', () => {
   })
 })
 
-describe('making one', () => {
-  test('not unless asked', async () => {
+describe('creating a key', () => {
+  test('creates none unless asked to', async () => {
     const file = join(folder, 'k')
     expect(await refusal(fromFile(file))).toMatch(/missing.*Restore/)
     expect(await readdir(folder)).toEqual([])
   })
-  test('0600 in a folder of 0700, told once, and the same from then on', async () => {
+  test('creates mode 0600 in a folder of mode 0700, reports it once, and reads it again later', async () => {
     const file = join(folder, 'data', 'deep', 'master.key')
     const told: string[] = []
     const text = await fromFile(file, true, (made) => told.push(made))
@@ -91,7 +91,7 @@ describe('making one', () => {
     expect(told).toEqual([file])
     expect(await readdir(join(folder, 'data', 'deep'))).toEqual(['master.key'])
   })
-  test('many at once agree on one key', async () => {
+  test('lets concurrent starts agree on one key', async () => {
     const file = join(folder, 'k')
     const told: string[] = []
     const texts = await Promise.all(
@@ -101,30 +101,30 @@ describe('making one', () => {
     expect(told).toEqual([file])
     expect(await readdir(folder)).toEqual(['k'])
   })
-  test('two are not alike', async () => {
+  test('creates a different key each time', async () => {
     expect(await fromFile(join(folder, 'a'), true)).not.toBe(await fromFile(join(folder, 'b'), true))
   })
-  test('a dangling link is not followed', async () => {
+  test('does not follow a dangling link', async () => {
     await symlink(join(folder, 'elsewhere'), join(folder, 'k'))
     await refusal(fromFile(join(folder, 'k'), true))
     expect(await readdir(folder)).toEqual(['k'])
   })
 })
 
-test('environment', async () => {
+test('reads the key from the environment', async () => {
   const masterKey = { from: 'environment', text: new Secret(KEY) } as const
   expect(await loadMasterKeyText({ masterKey }, { createIfMissing: false })).toBe(KEY)
 })
 
 describe('command', () => {
   const node = process.execPath
-  test('its output, without the newline', async () => {
+  test('reads the output without the final newline', async () => {
     expect(await fromCommand([node, '-e', `console.log('${KEY}')`])).toBe(KEY)
   })
-  test('no shell', async () => {
+  test('runs without a shell', async () => {
     expect(await fromCommand([node, '-p', 'process.argv[1]', '$(id); `id` | cat'])).toBe('$(id); `id` | cat')
   })
-  test("the server's own variables are kept from it, the rest is there", async () => {
+  test("hides the server's own variables from the command, and passes the others", async () => {
     process.env['MAYFLY_DATABASE_URL'] = 'x'
     try {
       const keys = await fromCommand([node, '-p', 'Object.keys(process.env).join()'])
@@ -134,7 +134,7 @@ describe('command', () => {
       delete process.env['MAYFLY_DATABASE_URL']
     }
   })
-  test('it gets no standard input to wait for', async () => {
+  test('gives the command no standard input to wait for', async () => {
     expect(
       await fromCommand([node, '-e', `process.stdin.on('end', () => console.log('${KEY}')).resume()`]),
     ).toBe(KEY)
@@ -148,12 +148,12 @@ describe('command', () => {
     ['signal', [node, '-e', 'process.kill(process.pid, "SIGTERM")'], /signal/],
     ['nothing', [node, '-e', ''], /empty/],
     ['too much', [node, '-e', 'process.stdout.write("x".repeat(200000))'], /more than/],
-    ['no program', ['/no/such/program', KEY], /no such program/],
-    ['not a program', ['/etc/passwd'], /may not be run/],
-  ])('refused and not shown: %s', async (_, argv, message) => {
+    ['no program', ['/no/such/program', KEY], /does not exist/],
+    ['not a program', ['/etc/passwd'], /may not run/],
+  ])('refuses it and does not show it: %s', async (_, argv, message) => {
     expect(await refusal(fromCommand(argv))).toMatch(message)
   })
-  test('it is ended after its time', async () => {
+  test('kills the command after its time limit', async () => {
     expect(await refusal(fromCommand([node, '-e', 'setInterval(() => {}, 1000)'], 200))).toMatch(
       /within 200 ms/,
     )

@@ -7,11 +7,11 @@ import { ConfigError, InvalidValue, quote } from './fault.ts'
 import { decodeSecret, fileFault } from './read-secret.ts'
 
 export interface MasterKeyOptions {
-  /** Only where nothing has been sealed yet: a new key cannot open what an old one sealed. */
+  /** Only before anything is sealed: a new key cannot open values that an old one sealed. */
   readonly createIfMissing: boolean
-  /** Told the path of a key that was made, so that the operator hears of it. */
+  /** Receives the path of a newly created key, for the operator's log. */
   readonly onCreated?: (file: string) => void
-  /** Longest run of the command in ms; 10 s. */
+  /** Time limit of the command in ms; 10 s if absent. */
   readonly commandTimeoutMs?: number
 }
 
@@ -48,17 +48,17 @@ async function fromFile(file: string, options: MasterKeyOptions): Promise<string
   if (!options.createIfMissing) {
     throw refuse(
       file,
-      'the master key is missing, and without it what is stored cannot be opened. Restore the file from its backup, or name it with --master-key-file',
+      'the master key is missing; the stored data cannot be decrypted without it. Restore the file from its backup, or name it with --master-key-file',
     )
   }
   const created = await createKeyFile(file)
   if (created) options.onCreated?.(file)
   const text = await readKeyFile(file)
-  if (text === undefined) throw refuse(file, 'the master key vanished while it was being made')
+  if (text === undefined) throw refuse(file, 'the master key disappeared while it was being created')
   return text
 }
 
-/** `undefined` when there is no such file. Mode and content are of the same open file. */
+/** `undefined` if there is no such file. Mode and content come from the same open file. */
 async function readKeyFile(file: string): Promise<string | undefined> {
   const handle = await open(file, 'r').catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
@@ -71,7 +71,7 @@ async function readKeyFile(file: string): Promise<string | undefined> {
       const shown = (mode & 0o777).toString(8).padStart(4, '0')
       throw refuse(
         file,
-        `the master key can be reached by others (mode ${shown}). Run: chmod 600 ${shellWord(file)}`,
+        `other users can read the master key (mode ${shown}). Run: chmod 600 ${shellWord(file)}`,
       )
     }
     if (size > MAX_KEY_BYTES) throw refuse(file, 'the master key file is too large')
@@ -92,8 +92,8 @@ function shellWord(text: string): string {
 }
 
 /**
- * Makes a key that is whole and on disk before its name appears: written beside, synced, then linked, which
- * fails when another process came first. Returns whether this one did it.
+ * Creates a key that is complete and on disk before its name appears: writes a draft, syncs it, then links it, which
+ * fails if another process was first. Returns whether this process created the key.
  */
 async function createKeyFile(file: string): Promise<boolean> {
   const folder = dirname(file)
@@ -111,7 +111,7 @@ async function createKeyFile(file: string): Promise<boolean> {
     await syncFolder(folder)
     return created
   } catch (error) {
-    throw refuse(file, `a master key cannot be made here: the place ${fileFault(error)}`)
+    throw refuse(file, `the master key cannot be created here: the path ${fileFault(error)}`)
   } finally {
     await unlink(draft).catch(() => undefined)
   }
@@ -136,7 +136,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** No shell; the server's own variables are kept from it, and its output from every message. */
+/** Runs without a shell and without the server's own variables. No message contains its output. */
 async function fromCommand(argv: readonly string[], timeoutMs: number): Promise<string> {
   const [program = '', ...words] = argv
   const source = `master_key_command ${quote(program)}`
@@ -161,9 +161,9 @@ async function fromCommand(argv: readonly string[], timeoutMs: number): Promise<
 
 function commandFault(error: Error, timeoutMs: number): string {
   const { code, killed } = error as { code?: unknown; killed?: boolean }
-  if (code === 'ENOENT') return 'there is no such program'
-  if (code === 'EACCES') return 'this program may not be run'
+  if (code === 'ENOENT') return 'the program does not exist'
+  if (code === 'EACCES') return 'this user may not run the program'
   if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `printed more than ${MAX_KEY_BYTES} bytes`
-  if (killed === true) return `did not end within ${timeoutMs} ms`
-  return typeof code === 'number' ? `ended with exit code ${code}` : 'was ended by a signal'
+  if (killed === true) return `did not finish within ${timeoutMs} ms`
+  return typeof code === 'number' ? `failed with exit code ${code}` : 'was killed by a signal'
 }

@@ -29,7 +29,7 @@ const GOOD = `policies:
     scopes: []
 `
 
-test('a whole policy', async () => {
+test('compiles a policy with every key', async () => {
   const [ci, rest] = await load(GOOD)
   expect(ci).toMatchObject({
     name: 'ci',
@@ -45,7 +45,7 @@ test('a whole policy', async () => {
   expect(rest).toMatchObject({ autoApprove: false, maxTtlMs: undefined, deny: [] })
 })
 
-test('they decide in their order', async () => {
+test('applies the first policy that matches', async () => {
   const policies = await load(GOOD)
   expect(decideAdmission(policies, { name: 'CI-1', scopes: ['github:acme/app'] })).toMatchObject({
     decision: 'approve',
@@ -96,7 +96,7 @@ describe('globs', () => {
     '@(a|b)',
     '[!a]',
   ])('refuses %j', (pattern) => expect(() => compilePattern(pattern)).toThrow())
-  test('the worst pattern takes no time over the worst name', async () => {
+  test('matches the worst pattern against the worst name quickly', async () => {
     const spent = await cpuMsOf(() => {
       for (const pattern of ['*a*a*a*b', '{a*,aa*}{a*,aa*}b', '[a]*[a]*[a]*[a]*b', '????*?*?*?*b']) {
         expect(compilePattern(pattern)('a'.repeat(128))).toBe(false)
@@ -106,7 +106,7 @@ describe('globs', () => {
   })
 })
 
-describe('faults, each with line and reason', () => {
+describe('faults, each with its line and reason', () => {
   const policy = (lines: string) =>
     `policies:\n  - name: ci\n    pattern: 'ci-*'\n    scopes: [db]\n    auto_approve: true\n${lines}`
   test.each<[string, string, string, RegExp]>([
@@ -129,7 +129,7 @@ describe('faults, each with line and reason', () => {
       /admin scope/,
     ],
     ['deny', policy(`    deny: ['**']\n`), 'm.yaml:6:12', /"\*\*" is not a scope/],
-    ['denied and given', policy(`    deny: [db]\n`), 'm.yaml:6:11', /denied and given/],
+    ['granted and denied', policy(`    deny: [db]\n`), 'm.yaml:6:11', /both granted and denied/],
     ['max_ttl', policy('    max_ttl: 1 hour\n'), 'm.yaml:6:14', /"1 hour" is not a duration/],
     ['max_agent_lifetime', policy('    max_agent_lifetime: -1h\n'), 'm.yaml:6:25', /is not a duration/],
     ['rate', policy('    rate: 10/fortnight\n'), 'm.yaml:6:11', /is not a rate/],
@@ -139,7 +139,7 @@ describe('faults, each with line and reason', () => {
       'unknown key',
       policy('    max_agent: 5\n'),
       'm.yaml:6:5',
-      /"policies\.0\.max_agent" is not a field \(did you mean "max_agents"\?\)/,
+      /"policies\.0\.max_agent" is not a setting \(did you mean "max_agents"\?\)/,
     ],
     [
       'auto_approve',
@@ -153,7 +153,7 @@ describe('faults, each with line and reason', () => {
       'm.yaml:2:35',
       /is empty/,
     ],
-    ['lacking', `policies:\n  - name: a\n`, 'm.yaml:2:5', /lacks pattern, scopes/],
+    ['lacking', `policies:\n  - name: a\n`, 'm.yaml:2:5', /requires pattern, scopes/],
     [
       'name',
       `policies:\n  - {name: 'a b', pattern: a, scopes: []}\n`,
@@ -164,7 +164,7 @@ describe('faults, each with line and reason', () => {
       'twice',
       `policies:\n  - {name: a, pattern: a, scopes: []}\n  - {name: A, pattern: b, scopes: []}\n`,
       'm.yaml:3:12',
-      /earlier policy/,
+      /another policy/,
     ],
     ['not a list', 'policies: {}', 'm.yaml:1:11', /must be of type array/],
   ])('%s', async (_, yaml, source, message) => {
@@ -172,7 +172,7 @@ describe('faults, each with line and reason', () => {
     expect(error).toBeInstanceOf(ConfigError)
     expect((error as ConfigError).faults).toEqual([{ source, message: expect.stringMatching(message) }])
   })
-  test('of all policies at once', async () => {
+  test('are reported for all policies at once', async () => {
     const error = await load(
       `policies:\n  - {name: a, pattern: '[', scopes: ['']}\n  - {name: b, pattern: b, scopes: [], rate: x}\n`,
     ).catch((thrown: unknown) => thrown)
@@ -182,7 +182,7 @@ describe('faults, each with line and reason', () => {
       'm.yaml:3:45',
     ])
   })
-  test('an admin scope may wait for an administrator', async () => {
+  test('allows an admin scope in a policy that does not approve by itself', async () => {
     await load(`policies:\n  - {name: a, pattern: a, scopes: ['admin:*']}\n`)
   })
 })

@@ -9,27 +9,27 @@ import type { PolicySchema } from './policy-schema.ts'
 
 export type PolicyEntry = Static<typeof PolicySchema>
 
-/** A policy as it decides and as the admin API shows it. */
+/** A compiled policy, with the pattern that the admin API shows. */
 export interface ConfiguredPolicy extends CompiledPolicy {
   readonly pattern: string
 }
 
-/** No parentheses, slashes or escapes: with them picomatch would pass regular expressions through. */
+/** No parentheses, slashes or escapes: picomatch would pass regular expressions through. */
 const PATTERN = /^[A-Za-z0-9._*?{},[\]^-]+$/
 const POLICY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 const MAX_STARS = 4
 
 /**
- * Compiles a glob over agent names, ignoring case as the names do (else `PROD-x` would slip past `prod-*`).
- * The stars are bounded because an anonymous caller chooses the name, and each star multiplies the work by its
- * length. Throws `InvalidValue` with the reason.
+ * Compiles a glob over agent names, ignoring case because names do (otherwise `PROD-x` would slip past `prod-*`).
+ * Stars are limited because an anonymous caller chooses the name, and each star multiplies the work by the length of
+ * the name. Throws `InvalidValue` with the reason.
  */
 export function compilePattern(pattern: string): (name: string) => boolean {
   if (!PATTERN.test(pattern)) {
-    throw new InvalidValue(`${quote(pattern)} may hold letters, digits and . _ - * ? [ ] ^ { } , only`)
+    throw new InvalidValue(`${quote(pattern)} may only contain letters, digits and . _ - * ? [ ] ^ { } ,`)
   }
   if ((pattern.match(/\*+/g)?.length ?? 0) > MAX_STARS) {
-    throw new InvalidValue(`${quote(pattern)} holds more than ${MAX_STARS} "*"`)
+    throw new InvalidValue(`${quote(pattern)} contains more than ${MAX_STARS} "*"`)
   }
   const opened = pattern.split('{').length
   if (opened !== pattern.split('}').length) throw new InvalidValue(`${quote(pattern)} has an unmatched brace`)
@@ -65,15 +65,15 @@ function checkScopes(entry: PolicyEntry, note: Note): void {
       if (!isScope(scope)) {
         note(key, `${quote(scope)} is not a scope of the form backend:resource:permission`, index)
       } else if (key === 'scopes' && entry.auto_approve === true && isAdminScope(scope)) {
-        note(key, `${quote(scope)} is an admin scope, and those are never approved by a policy`, index)
+        note(key, `${quote(scope)} is an admin scope; policies never approve those`, index)
       }
     }
   }
   if (entry.auto_approve !== true) return
   if (entry.scopes.length === 0)
-    note('scopes', 'is empty: agents that are approved at once would hold nothing')
+    note('scopes', 'is empty: automatically approved agents would hold no scopes')
   const whole = entry.scopes.filter((scope) => entry.deny?.includes(scope))
-  for (const scope of whole) note('deny', `${quote(scope)} is denied and given by the same policy`)
+  for (const scope of whole) note('deny', `${quote(scope)} is both granted and denied by this policy`)
 }
 
 function compile(entry: PolicyEntry, note: Note): ConfiguredPolicy {
@@ -113,7 +113,7 @@ function rateOf(entry: PolicyEntry, key: 'rate' | 'issue_rate', note: Note): Rat
   return rate
 }
 
-/** Compiles all and tells `report` every fault, with its place in the list. */
+/** Compiles all policies and reports every fault with its place in the list. */
 export function compilePolicies(
   entries: readonly PolicyEntry[],
   report: (fault: InvalidValue) => void,
@@ -122,7 +122,7 @@ export function compilePolicies(
   return entries.map((entry, index) => {
     const key = entry.name.toLowerCase()
     if (names.has(key)) {
-      report(new InvalidValue(`${quote(entry.name)} is the name of an earlier policy`, [index, 'name']))
+      report(new InvalidValue(`${quote(entry.name)} is already the name of another policy`, [index, 'name']))
     }
     names.add(key)
     return compile(entry, (field, message, inner) =>

@@ -10,8 +10,8 @@ import { checkShape, gatherFile } from './sources.ts'
 import { readConfigFile } from './yaml-file.ts'
 
 /**
- * The policies of a configuration file, as the server reads them; its other settings are not looked at. Throws
- * `ConfigError` with every fault and its place.
+ * Reads the policies of a configuration file as the server does, ignoring its other settings. Throws `ConfigError`
+ * with every fault and its place.
  */
 export async function readPolicyFile(path: string, readFile: ReadFile): Promise<readonly ConfiguredPolicy[]> {
   const file = await readConfigFile(path, path, readFile)
@@ -19,11 +19,13 @@ export async function readPolicyFile(path: string, readFile: ReadFile): Promise<
   const entry = entries.find(({ field }) => field.path === 'policies')
   if (entry === undefined) {
     const mistyped = found.filter(({ message }) => message.includes('did you mean "policies"'))
-    throw new ConfigError(mistyped.length > 0 ? mistyped : [{ source: path, message: 'holds no "policies"' }])
+    throw new ConfigError(
+      mistyped.length > 0 ? mistyped : [{ source: path, message: 'contains no "policies"' }],
+    )
   }
   const faults: Fault[] = checkShape(entry)
   const list = Array.isArray(entry.wire) ? (entry.wire as unknown[]) : []
-  // One that has not even the shape is left out, so that what is wrong with the others is told too.
+  // Policies of a wrong shape are left out here, so that the faults of the others are reported too.
   const sound = list.flatMap((one, index) => (Check(PolicySchema, one) ? [{ index, policy: one }] : []))
   const policies = compilePolicies(
     sound.map(({ policy }) => policy),
@@ -37,13 +39,13 @@ export async function readPolicyFile(path: string, readFile: ReadFile): Promise<
 }
 
 export interface FileExplanation extends Explanation {
-  /** Such as `8h`. */
+  /** For example `8h`. */
   readonly expiresIn: string | undefined
 }
 
 /**
- * What these policies make of a name and scopes; how many agents there are already is the server's to know. Throws
- * `InvalidValue` for what is no scope.
+ * How these policies judge a name and scopes. Only the server knows how many agents exist already. Throws
+ * `InvalidValue` for text that is not a scope.
  */
 export function explainPolicies(
   policies: readonly ConfiguredPolicy[],

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 
-/** One entry of `policies` as it is written in the file (decisions of admission: `domain/policy.ts`). */
+/** One entry of `policies` as written in the file; `domain/policy.ts` decides admission. */
 export const PolicySchema = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the policy, unique.' }),
@@ -15,30 +15,32 @@ export const PolicySchema = Type.Object(
       Type.Boolean({ default: false, description: 'Approve at once; otherwise an administrator decides.' }),
     ),
     max_agent_lifetime: Type.Optional(
-      Type.String({ description: 'Longest life of an agent that was let in, such as `24h`.' }),
+      Type.String({ description: 'Longest lifetime of an admitted agent, such as `24h`.' }),
     ),
-    max_ttl: Type.Optional(Type.String({ description: 'Longest ttl of its credentials.' })),
+    max_ttl: Type.Optional(Type.String({ description: 'Longest ttl of credentials issued to its agents.' })),
     max_agents: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Living agents admitted by this policy.' }),
+      Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Live agents admitted by this policy.' }),
     ),
     rate: Type.Optional(
       Type.String({ description: 'Approvals per second, minute, hour or day, such as `10/hour`.' }),
     ),
     issue_rate: Type.Optional(
-      Type.String({ description: 'Credentials that its agents may ask for together, such as `100/minute`.' }),
+      Type.String({
+        description: 'Credentials that all its agents together may request, such as `100/minute`.',
+      }),
     ),
     max_active: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: 1_000_000,
-        description: 'Active credentials of each of its agents.',
+        description: 'Active credentials per agent.',
       }),
     ),
     deny: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 64,
         description:
-          'Scope patterns that this policy never gives; asking for one waits for an administrator.',
+          'Scope patterns that this policy never grants; a request for one waits for an administrator.',
       }),
     ),
   },

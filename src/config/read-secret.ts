@@ -5,7 +5,7 @@ export type ReadFile = (path: string) => Promise<Uint8Array>
 
 const MAX_SECRET_BYTES = 65_536
 
-/** What went wrong with a file, without the system's own text. */
+/** Why a file cannot be read, without the system's own text. */
 export function fileFault(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
@@ -13,7 +13,7 @@ export function fileFault(error: unknown): string {
       return 'does not exist'
     case 'EACCES':
     case 'EPERM':
-      return 'may not be read by this user'
+      return 'is not readable by this user'
     case 'EISDIR':
       return 'is a directory'
     default:
@@ -21,7 +21,7 @@ export function fileFault(error: unknown): string {
   }
 }
 
-/** The text of a secret's file: UTF-8, without the one newline that editors and `echo` add. */
+/** The text of a secret's file: UTF-8, without the final newline that editors and `echo` add. */
 export function decodeSecret(bytes: Uint8Array, name: string): string {
   if (bytes.length > MAX_SECRET_BYTES) {
     throw new InvalidValue(`${name} is larger than ${MAX_SECRET_BYTES} bytes`)
@@ -34,11 +34,11 @@ export function decodeSecret(bytes: Uint8Array, name: string): string {
   }
   text = text.replace(/\r?\n$/, '')
   if (text.trim() === '') throw new InvalidValue(`${name} is empty`)
-  if (text.includes('\0')) throw new InvalidValue(`${name} holds a NUL byte`)
+  if (text.includes('\0')) throw new InvalidValue(`${name} contains a NUL byte`)
   return text
 }
 
-/** Reads a secret by reference. Throws `InvalidValue` that names the file and never its content. */
+/** Reads a secret from a file. Throws `InvalidValue`, which names the file and never its content. */
 export async function readSecret(path: string, readFile: ReadFile): Promise<Secret> {
   let bytes: Uint8Array
   try {

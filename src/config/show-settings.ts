@@ -6,13 +6,13 @@ import { readConfigFile } from './yaml-file.ts'
 
 export interface ShownSetting {
   readonly name: string
-  /** In the form of the file; a secret reads `[redacted]`. */
+  /** In the form of the file; `[redacted]` for a secret. */
   readonly value: string
   /** `flag --listen`, `environment MAYFLY_LISTEN`, `file:line:col`, `default` or `derived`. */
   readonly origin: string
 }
 
-/** Every setting as a server with these flags, variables and file would have it. Throws `ConfigError` as `loadConfig`. */
+/** Every setting of a server with these flags, variables and file. Throws `ConfigError` like `loadConfig`. */
 export async function showSettings(options: LoadOptions): Promise<ShownSetting[]> {
   const { config, origins } = await loadConfig(options)
   const entries = [...gatherFlags(options.argv).entries, ...gatherEnvironment(options.env).entries]
@@ -36,7 +36,7 @@ function shown(field: Field, entry: Entry | undefined, config: Config): string {
   return typeof entry.wire === 'string' ? entry.wire : JSON.stringify(entry.wire)
 }
 
-/** What follows from other settings. */
+/** The value of a setting that follows from others. */
 function derived({ path }: Field, { issuer, signingDomain, masterKey }: Config): string | undefined {
   switch (path) {
     case 'issuer':

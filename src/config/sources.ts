@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import { Errors } from 'typebox/value'
 import { type Fault, quote } from './fault.ts'
+import { PolicySchema } from './policy-schema.ts'
 import { CONFIG_ENV, CONFIG_FLAG, ConfigSchema, FIELDS, type Field } from './schema.ts'
 import { didYouMean } from './suggest.ts'
 import type { ConfigFile, Path } from './yaml-file.ts'
@@ -10,7 +11,7 @@ export interface Entry {
   readonly field: Field
   readonly wire: unknown
   readonly kind: 'flag' | 'environment' | 'file'
-  /** Where it, or a part of it, was given. */
+  /** The place of the value, or of a part of it. */
   locate(path?: Path, what?: 'key' | 'value'): string
 }
 
@@ -44,10 +45,10 @@ export function gatherFlags(flags: Flags): Gathered {
   return { entries, faults }
 }
 
-/** Names of the command's other verbs, which talk to a server. */
+/** Variables of the client verbs. */
 const CLIENT_NAME =
   /^MAYFLY_(SERVER|TOKEN|TOKEN_FILE|ADMIN_TOKEN|CLIENT_ID|CLIENT_SECRET|CLIENT_SECRET_FILE|HOME|PROFILE|CA_FILE|KEYCHAIN|ALLOW_HTTP|GPG)$/
-/** What Kubernetes and Docker links put into every container beside a service called `mayfly` or `mayfly-…`. */
+/** Variables that Kubernetes and Docker links set in every container next to a service named `mayfly` or `mayfly-…`. */
 const INJECTED_NAME =
   /^MAYFLY_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
@@ -62,10 +63,13 @@ export function gatherEnvironment(env: Environment): Gathered {
     const field = FIELDS.find((candidate) => candidate.env === name)
     if (field === undefined) {
       if (!INJECTED_NAME.test(name)) {
-        faults.push({ source, message: `is not a variable of the server${didYouMean(name, known)}` })
+        faults.push({
+          source,
+          message: `is not an environment variable of the server${didYouMean(name, known)}`,
+        })
       }
     } else if (text === '') {
-      faults.push({ source, message: 'is empty: unset it, or give it a value' })
+      faults.push({ source, message: 'is empty: unset it or give it a value' })
     } else {
       entries.push({ field, wire: fromText(field.schema, text), kind: 'environment', locate: () => source })
     }
@@ -73,7 +77,7 @@ export function gatherEnvironment(env: Environment): Gathered {
   return { entries, faults }
 }
 
-/** What cannot be read as the field's type stays text, and the check of the type says so. */
+/** Text that does not fit the type of the setting stays text; the type check then reports it. */
 function fromText(schema: TSchema, text: string): unknown {
   const shape = schema as { type?: string; anyOf?: unknown }
   if (shape.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
@@ -109,14 +113,14 @@ export function gatherFile(file: ConfigFile): Gathered {
     )
     unknownKeys(file, ['limits'], limits, names, faults)
   } else if (limits !== undefined) {
-    faults.push({ source: file.locate(['limits']), message: 'limits must hold "key: value" lines' })
+    faults.push({ source: file.locate(['limits']), message: 'limits must contain "key: value" lines' })
   }
   return { entries, faults }
 }
 
 function notHere(field: Field): string {
   const where = field.env !== undefined ? `environment variable ${field.env}` : `flag --${field.flag}`
-  return `${field.path} can only be given as the ${where}`
+  return `${field.path} can only be set by the ${where}`
 }
 
 function unknownKeys(
@@ -130,7 +134,7 @@ function unknownKeys(
     if (known.includes(key)) continue
     faults.push({
       source: file.locate([...path, key], 'key'),
-      message: `${quote([...path, key].join('.'))} is not a field${didYouMean(key, known)}`,
+      message: `${quote([...path, key].join('.'))} is not a setting${didYouMean(key, known)}`,
     })
   }
 }
@@ -139,19 +143,19 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Faults of type and shape, each at its own place. Values are never shown: a secret may stand in the wrong field. */
+/** Faults of type and shape, each at its own place. Never shows values: one may be a secret in the wrong place. */
 export function checkShape(entry: Entry): Fault[] {
   const faults: Fault[] = []
   const seen = new Set<string>()
   for (const error of Errors(entry.field.schema, entry.wire)) {
-    // The parts of a union are told by the union itself; `boolean` repeats additionalProperties.
+    // The union reports its parts; `boolean` repeats additionalProperties.
     if (error.schemaPath.includes('/anyOf/') || error.keyword === 'boolean') continue
     const path = pointerPath(error.instancePath)
     const name = [entry.field.path, ...path].join('.')
     if (error.keyword === 'additionalProperties' && entry.field.path === 'policies') {
       for (const key of (error.params as { additionalProperties: string[] }).additionalProperties) {
         const hint = didYouMean(key, policyKeys())
-        const message = `${quote(`${name}.${key}`)} is not a field${hint}`
+        const message = `${quote(`${name}.${key}`)} is not a setting${hint}`
         faults.push({ source: entry.locate([...path, key], 'key'), message })
       }
       continue
@@ -165,7 +169,7 @@ export function checkShape(entry: Entry): Fault[] {
 }
 
 function policyKeys(): string[] {
-  return Object.keys(ConfigSchema.properties.policies.items.properties)
+  return Object.keys(PolicySchema.properties)
 }
 
 function pointerPath(pointer: string): (string | number)[] {
@@ -183,11 +187,11 @@ function reasonOf(keyword: string, params: object, message: string): string {
     case 'enum':
       return `must be one of: ${facts.allowedValues?.join(', ')}`
     case 'required':
-      return `lacks ${facts.requiredProperties?.join(', ')}`
+      return `requires ${facts.requiredProperties?.join(', ')}`
     case 'minLength':
       return 'must not be empty'
     case 'anyOf':
-      return 'must be words or a list of words'
+      return 'must be text or a list of words'
     default:
       return message
   }

@@ -20,7 +20,7 @@ function distance(left: string, right: string): number {
   return previous[b.length] ?? 0
 }
 
-/** The known name that was probably meant: at most a third of the letters differ. */
+/** The closest known name, if at most a third of the letters differ. */
 export function closest(name: string, known: readonly string[]): string | undefined {
   if (name.length > 80) return undefined
   let best: string | undefined
@@ -35,7 +35,7 @@ export function closest(name: string, known: readonly string[]): string | undefi
   return best
 }
 
-/** ` (did you mean "x"?)`, or nothing. */
+/** ` (did you mean "x"?)`, or an empty text. */
 export function didYouMean(name: string, known: readonly string[]): string {
   const found = closest(name, known)
   return found === undefined ? '' : ` (did you mean "${found}"?)`

@@ -6,7 +6,7 @@ import { FIELDS } from './schema.ts'
 
 describe('secrets', () => {
   const password = 'Tr0ub4dor'
-  test('the database address is read from its file', async () => {
+  test('reads the database URL from its file', async () => {
     const files = { '/run/db': `postgres://u:${password}@h/d\n` }
     const { config } = await load({ env: { MAYFLY_DATABASE_URL_FILE: '/run/db' }, files })
     expect(config.databaseUrl?.reveal()).toBe(`postgres://u:${password}@h/d`)
@@ -37,7 +37,7 @@ describe('secrets', () => {
     ['an alias', { yaml: `database_url: *${password}` }],
     ['in the issuer', { argv: { issuer: `https://u:${password}@h` } }],
     ['in the issuer, broken', { argv: { issuer: `https://u:${password}@h:x` } }],
-  ])('are not in the message: %s', async (_, given) => {
+  ])('never appear in a message: %s', async (_, given) => {
     const faults = await faultsOf(given)
     expect(faults.length).toBeGreaterThan(0)
     expect(inspect(faults) + String(new ConfigError(faults))).not.toContain(password)
@@ -48,21 +48,21 @@ describe('secrets', () => {
     ['not UTF-8', Uint8Array.of(0xff, 0xfe), /not UTF-8/],
     ['with NUL', 'postgres://h\0', /NUL/],
     ['far too large', 'x'.repeat(70_000), /larger than/],
-  ])('a file that is %s', async (_, content, message) => {
+  ])('refuses a secret file that is %s', async (_, content, message) => {
     const faults = await faultsOf({ argv: { databaseUrlFile: 'f' }, files: { f: content } })
     expect(faults).toEqual([{ source: 'flag --database-url-file', message: expect.stringMatching(message) }])
   })
-  test('a file that is missing', async () => {
+  test('refuses a missing secret file', async () => {
     const [fault] = await faultsOf({ argv: { databaseUrlFile: '/no' } })
     expect(fault?.message).toBe('database_url_file: the file "/no" does not exist')
   })
-  test('an address without a password may be an argument', async () => {
+  test('accepts a URL without a password as an argument', async () => {
     const { config } = await load({ argv: { databaseUrl: 'postgres:///mayfly?host=/run/postgresql' } })
     expect(config.databaseUrl?.reveal()).toContain('/run/postgresql')
   })
 })
 
-describe('single values that are refused', () => {
+describe('invalid values', () => {
   test.each<[string, string[]]>([
     [
       'listen',
@@ -157,14 +157,14 @@ describe('single values that are refused', () => {
       ).toEqual([`environment ${field?.env}`])
     }
   })
-  test.each(['tls_cert_file', 'tls_key_file'])('%s alone', async (path) => {
+  test.each(['tls_cert_file', 'tls_key_file'])('refuses %s alone', async (path) => {
     const [fault, ...more] = await faultsOf({ yaml: `${path}: x` })
-    expect(fault?.message).toMatch(/needs tls_(cert|key)_file as well/)
+    expect(fault?.message).toMatch(/requires tls_(cert|key)_file as well/)
     expect(more).toEqual([])
   })
 })
 
-test('values that are accepted at their bounds', async () => {
+test('accepts values at their bounds', async () => {
   for (const listen of [
     '0.0.0.0:0',
     '[::]:65535',

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { isAudience } from '../domain/audience.ts'
 import { formatDuration, parseDuration } from '../domain/duration.ts'
+import { DAY_MS, HOUR_MS } from '../domain/limits.ts'
 import type { Rate } from '../domain/policy.ts'
 import { parseRate } from '../domain/policy.ts'
 import { InvalidValue, quote } from './fault.ts'
@@ -19,7 +20,7 @@ export function parseListen(text: string): { host: string; port: number } {
   return { host, port }
 }
 
-/** All digits and dots is an address, and then it must be a correct one. */
+/** Digits and dots alone are an address, which must then be valid. */
 function isHostName(text: string): boolean {
   return HOST_NAME.test(text) && !/^[\d.]+$/.test(text)
 }
@@ -30,15 +31,16 @@ export function isLoopbackHost(hostname: string): boolean {
   )
 }
 
-/** The address exactly as relying parties compare it (RFC 8414 §2): in normal form, without a trailing slash. */
+/** The URL exactly as relying parties compare it (RFC 8414 §2): in normal form, without a trailing slash. */
 export function parseIssuer(text: string): string {
   let url: URL
   try {
     url = new URL(text)
   } catch {
-    throw new InvalidValue('is not an address such as https://mayfly.example.com')
+    throw new InvalidValue('is not a URL such as https://mayfly.example.com')
   }
-  if (url.username !== '' || url.password !== '') throw new InvalidValue('must not hold a user or password')
+  if (url.username !== '' || url.password !== '')
+    throw new InvalidValue('must not contain a user or password')
   if (/[?#]/.test(text)) throw new InvalidValue(`${quote(text)} must not have a query or fragment`)
   if (text.endsWith('/')) throw new InvalidValue(`${quote(text)} must not end in "/"`)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopbackHost(url.hostname))) {
@@ -49,7 +51,7 @@ export function parseIssuer(text: string): string {
   return text
 }
 
-/** A network, with `/32` or `/128` added to a single address. */
+/** A CIDR network; a single address gets `/32` or `/128`. */
 export function parseCidr(text: string): string {
   const [address = '', prefix, more] = text.split('/')
   const family = address.includes('%') ? 0 : isIP(address)
@@ -58,17 +60,17 @@ export function parseCidr(text: string): string {
   if (family === 0 || more !== undefined || !/^\d{1,3}$/.test(length) || Number(length) > most) {
     throw new InvalidValue(`${quote(text)} is not a network such as 10.0.0.0/8`)
   }
-  if (Number(length) === 0) throw new InvalidValue(`${quote(text)} would believe everybody`)
+  if (Number(length) === 0) throw new InvalidValue(`${quote(text)} would trust every client`)
   return `${address}/${Number(length)}`
 }
 
-/** Never quotes what it was given. */
+/** Never quotes the value: it may hold a password. */
 export function parseDatabaseUrl(text: string): string {
   let url: URL
   try {
     url = new URL(text)
   } catch {
-    throw new InvalidValue('is not an address such as postgres://user@host:5432/database')
+    throw new InvalidValue('is not a URL such as postgres://user@host:5432/database')
   }
   if (url.protocol !== 'postgres:' && url.protocol !== 'postgresql:') {
     throw new InvalidValue('must start with postgres://')
@@ -76,7 +78,7 @@ export function parseDatabaseUrl(text: string): string {
   return text
 }
 
-/** Every user of the host can read the arguments of a process. */
+/** A password in a flag is unsafe: every user of the host can read the arguments of a process. */
 export function hasPassword(databaseUrl: string): boolean {
   try {
     const url = new URL(databaseUrl)
@@ -86,7 +88,7 @@ export function hasPassword(databaseUrl: string): boolean {
   }
 }
 
-/** ms between `least` and `most`. */
+/** Milliseconds, from `least` to `most`. */
 export function parseBoundedDuration(text: string, least: number, most: number): number {
   const value = parseDuration(text)
   if (value === undefined) {
@@ -100,6 +102,31 @@ export function parseBoundedDuration(text: string, least: number, most: number):
   return value
 }
 
+/** 0 for `forever`. */
+export function parseRetention(text: string): number {
+  return text === 'forever' ? 0 : parseBoundedDuration(text, DAY_MS, 36_500 * DAY_MS)
+}
+
+/** `expires_in` is whole seconds (RFC 6749 §5.1). */
+export function parseTokenTtl(text: string): number {
+  const value = parseBoundedDuration(text, 1_000, 24 * HOUR_MS)
+  if (value % 1_000 !== 0) throw new InvalidValue('must be whole seconds')
+  return value
+}
+
+/** Applies `parse` to each element; a fault names the element. */
+export function each<T>(parse: (text: string) => T): (list: readonly string[]) => T[] {
+  return (list) =>
+    list.map((text, index) => {
+      try {
+        return parse(text)
+      } catch (error) {
+        if (error instanceof InvalidValue) throw new InvalidValue(error.message, [index])
+        throw error
+      }
+    })
+}
+
 export function parseConfigRate(text: string): Rate {
   const rate = parseRate(text)
   if (rate === undefined) {
@@ -108,18 +135,18 @@ export function parseConfigRate(text: string): Rate {
   return rate
 }
 
-/** Words become arguments as they stand; what a shell would treat specially asks for the list form. */
+/** Splits words at spaces. Characters that are special to a shell require the list form. */
 export function parseCommand(given: string | readonly string[]): readonly string[] {
   if (typeof given !== 'string') {
-    if (given[0] === undefined || given[0] === '') throw new InvalidValue('names no program')
-    if (given.some((word) => word.includes('\0'))) throw new InvalidValue('holds a NUL byte')
+    if (given[0] === undefined || given[0] === '') throw new InvalidValue('does not name a program')
+    if (given.some((word) => word.includes('\0'))) throw new InvalidValue('contains a NUL byte')
     return given
   }
   if (/["'`\\$|&;<>()*?~\n\0]/.test(given)) {
-    throw new InvalidValue('holds characters that only a shell understands: give it as a list of words')
+    throw new InvalidValue('contains characters that only a shell understands; write it as a list of words')
   }
   const words = given.split(/\s+/).filter((word) => word !== '')
-  if (words.length === 0) throw new InvalidValue('names no program')
+  if (words.length === 0) throw new InvalidValue('does not name a program')
   return words
 }
 
@@ -128,7 +155,7 @@ export function parseDomain(text: string): string {
   return text.toLowerCase()
 }
 
-/** The issuer's host where it is a domain. */
+/** The issuer's host, if it is a domain. */
 export function defaultSigningDomain(issuer: string): string {
   const host = new URL(issuer).hostname
   return isHostName(host) && host.includes('.') ? host : 'mayfly.local'
@@ -136,12 +163,12 @@ export function defaultSigningDomain(issuer: string): string {
 
 /** `sun_path` holds 104 bytes on the BSDs and macOS and 108 on Linux, with the final NUL. */
 export function parseSocketPath(text: string): string {
-  if (Buffer.byteLength(text) > 103) throw new InvalidValue('is longer than the 103 bytes of a socket path')
+  if (Buffer.byteLength(text) > 103) throw new InvalidValue('is longer than a socket path may be (103 bytes)')
   return parsePath(text)
 }
 
 export function parsePath(text: string): string {
-  if (text.includes('\0')) throw new InvalidValue('holds a NUL byte')
+  if (text.includes('\0')) throw new InvalidValue('contains a NUL byte')
   return text
 }
 

@@ -6,7 +6,7 @@ export type Path = readonly (string | number)[]
 
 export interface ConfigFile {
   readonly value: Readonly<Record<string, unknown>>
-  /** `file:line:col` of what stands at the path, or of the nearest thing around it; `key`: of its key. */
+  /** `file:line:col` of the value at the path, or of its nearest parent; `key`: of its key. */
   locate(path: Path, what?: 'key' | 'value'): string
 }
 
@@ -15,15 +15,15 @@ const MAX_FILE_BYTES = 1_048_576
 /** The parser's own messages can quote the file, and the file can hold secrets. */
 const REASONS: Record<string, string> = {
   BAD_INDENT: 'the indentation is wrong, or a bracket is not closed',
-  BLOCK_AS_IMPLICIT_KEY: 'a second "key: value" stands on the line; quote the value',
-  DUPLICATE_KEY: 'this key stands here twice',
+  BLOCK_AS_IMPLICIT_KEY: 'the line contains a second "key: value"; quote the value',
+  DUPLICATE_KEY: 'this key appears twice',
   MISSING_CHAR: 'a quote, bracket, colon or comma is missing',
-  MULTIPLE_DOCS: 'the file holds more than one document',
-  TAB_AS_INDENT: 'tabs may not indent',
-  TAG_RESOLVE_FAILED: 'tags are not used here',
+  MULTIPLE_DOCS: 'the file contains more than one document',
+  TAB_AS_INDENT: 'indentation must not use tabs',
+  TAG_RESOLVE_FAILED: 'tags are not allowed',
 }
 
-/** Reads and parses. Throws `ConfigError` with every fault of the text. */
+/** Reads and parses the file. Throws `ConfigError` with every fault of the text. */
 export async function readConfigFile(file: string, origin: string, readFile: ReadFile): Promise<ConfigFile> {
   let text: string
   try {
@@ -56,7 +56,7 @@ export function parseConfigText(file: string, text: string): ConfigFile {
   if (root === null || (isScalar(root) && root.value === null)) return { value: {}, locate: () => file }
   const start = place(root.range[0])
   if (!isMap(root)) {
-    throw new ConfigError([{ source: start, message: 'must hold "key: value" lines' }])
+    throw new ConfigError([{ source: start, message: 'must contain "key: value" lines' }])
   }
   let value: Record<string, unknown>
   try {

@@ -45,7 +45,7 @@ export interface Settings {
   readonly version: string
   /** Exact issuer string; no trailing slash. */
   readonly issuer: string
-  readonly accessTokenMs: number
+  readonly accessTokenTtlMs: number
   /** Audiences for which any agent may request an access token, besides the issuer. */
   readonly audiences: readonly string[]
   readonly signingDomain: string

@@ -5,7 +5,7 @@ const TEN_AN_HOUR = { count: 10, perMs: 3_600_000 }
 const FLOOD = 60_000
 
 describe('a rate', () => {
-  it('gives what it has, says how long to wait, and refills evenly', () => {
+  it('allows its count, says how long to wait, and refills evenly', () => {
     const rates = createRates()
     const taken = Array.from({ length: 11 }, () => rates.take('admit|ci', TEN_AN_HOUR, 0))
     expect(taken).toEqual([...Array.from({ length: 10 }, () => 0), 360])
@@ -15,14 +15,14 @@ describe('a rate', () => {
     expect(rates.wait('admit|other', TEN_AN_HOUR, 0)).toBe(0)
   })
 
-  it('is not forgotten in a flood of another limit', () => {
+  it('survives a flood of keys of another limit', () => {
     const rates = createRates()
     for (let count = 0; count < 10; count += 1) rates.take('admit|ci', TEN_AN_HOUR, 0)
     for (let count = 0; count < FLOOD; count += 1) rates.take(`token|${count}`, TEN_AN_HOUR, 0)
     expect(rates.wait('admit|ci', TEN_AN_HOUR, 0)).toBe(360)
   })
 
-  it('is forgotten in a flood of its own only when nobody has asked for it', () => {
+  it('is dropped in a flood of its own limit only when it is unused', () => {
     const rates = createRates()
     for (const key of ['token|busy', 'token|idle'])
       for (let count = 0; count < 10; count += 1) rates.take(key, TEN_AN_HOUR, 0)

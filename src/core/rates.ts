@@ -8,7 +8,7 @@ export interface Rate {
 
 /** A key begins with the name of its limit and a `|`. */
 export interface Rates {
-  /** Takes one, or says how many seconds to wait. */
+  /** Takes one and returns 0, or returns the seconds to wait. */
   take(key: string, rate: Rate, now: number): number
   /** As `take`, without taking. */
   wait(key: string, rate: Rate, now: number): number
@@ -19,11 +19,11 @@ interface Bucket {
   at: number
 }
 
-/** Of each limit. */
+/** For each limit. */
 const MAX_KEYS = 50_000
 
 export function createRates(): Rates {
-  /** By limit: a flood of one (failed logins, of which anybody can make as many keys as he likes) forgets no other. */
+  /** By limit, so that a flood of keys in one (anybody can make keys by failed logins) evicts no other. */
   const books = new Map<string, Map<string, Bucket>>()
 
   function bookOf(key: string): Map<string, Bucket> {
@@ -46,7 +46,7 @@ export function createRates(): Rates {
     return left >= 1 ? 0 : Math.max(1, Math.ceil(((1 - left) * rate.perMs) / rate.count / 1_000))
   }
 
-  /** What was longest not asked for goes, a tenth at a time: new keys must not cost a walk over all of them each. */
+  /** Evicts the least recently used tenth at once, so that a new key does not cost a walk over all of them. */
   function shed(book: Map<string, Bucket>): void {
     for (const key of book.keys()) {
       if (book.size < MAX_KEYS * 0.9) break
@@ -61,7 +61,7 @@ export function createRates(): Rates {
       const bucket = refilled(book.get(key), rate, now)
       const wait = seconds(bucket.left, rate)
       if (wait === 0) bucket.left -= 1
-      // Taken out first, so that it stands last.
+      // Deleted first, so that it moves to the end.
       if (!book.delete(key) && book.size >= MAX_KEYS) shed(book)
       book.set(key, bucket)
       return wait
@@ -69,7 +69,7 @@ export function createRates(): Rates {
   }
 }
 
-/** Throws `rate_limited` when there is nothing left. */
+/** Throws `rate_limited` when nothing is left. */
 export function takeOrRefuse(rates: Rates, key: string, rate: Rate, now: number, message: string): void {
   const wait = rates.take(key, rate, now)
   if (wait > 0) throw new Problem('rate_limited', { message, retryAfterSeconds: wait })

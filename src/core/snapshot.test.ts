@@ -16,7 +16,7 @@ function store() {
   return { snapshot, readings, change }
 }
 
-it('is read once for all who ask at one generation, and kept for it', async () => {
+it('reads once for all callers of one generation, and keeps the value for it', async () => {
   const { snapshot, readings } = store()
   const asked = [snapshot.at(1), snapshot.at(1)]
   expect(readings).toHaveLength(1)
@@ -25,7 +25,7 @@ it('is read once for all who ask at one generation, and kept for it', async () =
   expect(snapshot.at(1)).toBe('first')
 })
 
-it('gives whoever has seen a newer generation no reading that began before it', async () => {
+it('gives no reading that began before the generation that the caller has seen', async () => {
   const { snapshot, readings, change } = store()
   const early = snapshot.at(1)
   change('second')
@@ -47,7 +47,7 @@ it('keeps the newer of two readings, whichever ends last', async () => {
   expect(snapshot.at(1)).toBe('second')
 })
 
-it('is read again after a reading that failed', async () => {
+it('reads again after a failed reading', async () => {
   let fails = true
   const snapshot = createSnapshot(async () => {
     if (fails) throw new Error('away')

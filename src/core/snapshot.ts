@@ -1,6 +1,6 @@
 /**
- * A value read from the store and kept until the store's generation moves on. Many callers share one reading.
- * A caller that saw generation `g` is never given a value read before `g`.
+ * A value read from the store and cached until the generation of the store rises. Concurrent callers share one reading.
+ * A caller that has seen generation `g` never gets a value read before `g`.
  */
 export interface Snapshot<T> {
   at(generation: number): T | Promise<T>

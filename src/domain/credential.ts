@@ -32,7 +32,7 @@ export interface Credential {
   readonly expiresAt: number
   /** Only where the upstream keeps it longer than `expiresAt`. */
   readonly upstreamExpiresAt: number | null
-  /** When it left `active` (or `pending`), for whatever reason; the first time counts. */
+  /** When it left `active` (or `pending`), for any reason; the first time counts. */
   readonly endedAt: number | null
   readonly endReason: EndReason | null
   /** When the upstream was seen to be clean. */

@@ -23,7 +23,7 @@ const ask = async (name: string) =>
 const run = () => createPrune(test.core, KEPT_MS)(new AbortController().signal)
 const find = (id: string) => test.core.store.enrollments.find(id)
 
-it('drops agents and enrollments once they have ended for longer than the retention', async () => {
+it('deletes agents and enrollments that ended before the retention', async () => {
   const [old, living, late] = [await create('old'), await create('living'), await create('late')]
   const undecided = await ask('bot')
   test.core.lastUse.touch(old.id, test.core.store.now())

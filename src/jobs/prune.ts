@@ -1,20 +1,20 @@
 import type { Core } from '../core/context.ts'
 import { lowestBodyAt } from '../domain/ids.ts'
 
-/** Rows of one commit. */
+/** Rows of each table in one commit. */
 const SLICE = 500
 
 /**
- * Drops audit entries, and credentials, agents and enrollments that have ended, from before the retention. An entry
- * about a credential is kept for as long as that is on record, and goes with it. One turn is a slice of each, and says
- * whether there is more.
+ * Deletes audit entries, and ended credentials, agents and enrollments, that are older than the retention. An entry about
+ * a credential is deleted together with the credential. One call deletes a slice of each and returns whether more are
+ * left.
  */
 export function createPrune(
   core: Pick<Core, 'store'>,
   retentionMs: number,
 ): (signal: AbortSignal) => Promise<boolean> {
   const { audit, credentials, agents, enrollments, commit } = core.store
-  // Entries up to here were looked at since the start: those that are left are never read again to no purpose.
+  // Entries up to here have been read since the start, so that kept ones are not read again.
   let seen = ''
   return async (signal) => {
     if (signal.aborted) return false

@@ -3,13 +3,13 @@ import type { SealedColumn } from '../store/tables/sealed.ts'
 
 type Parts = Pick<Core, 'store' | 'sealer'>
 
-/** The version under which everything is known to be sealed. */
+/** Its value is the version under which everything is sealed. */
 const DONE_KEY = 'sealed_under'
 
 /**
- * After a newer master key was added, what is sealed under older ones is sealed anew, a few rows at a time and
- * each only where it has not changed meanwhile. When nothing is left the version is noted, and the older keys may
- * be removed. One turn is one slice of a table; it says whether there is more.
+ * After a newer master key was added, reseals everything that is sealed under older ones, each row only if it has not
+ * changed meanwhile. When nothing is left it records the version, and the older keys may be removed. One call handles a
+ * slice of one table and returns whether more is left.
  */
 export function createRewrap(core: Parts & Pick<Core, 'log'>): (signal: AbortSignal) => Promise<boolean> {
   const { store, sealer, log } = core
@@ -20,7 +20,7 @@ export function createRewrap(core: Parts & Pick<Core, 'log'>): (signal: AbortSig
   return async (signal) => {
     const noted = await store.meta.get(DONE_KEY)
     if (noted !== seen) {
-      // A start elsewhere may have found something left behind: what was looked at before does not count any more.
+      // Another node may have found values under an older key, so that all columns are checked again.
       columns = [...store.sealed.columns]
       after = ''
       seen = noted
@@ -51,15 +51,15 @@ export function createRewrap(core: Parts & Pick<Core, 'log'>): (signal: AbortSig
 }
 
 /**
- * Before a start with fewer master keys than the store was last used with. Throws when something is still sealed under
- * one that is not here, as another node may have left it: it could never be opened again.
+ * For a start with fewer master keys than the last one. Throws when a value, perhaps written by another node, is still
+ * sealed under a missing key: it could never be opened again.
  */
 export async function requireNothingLeftBehind({ store, sealer }: Parts): Promise<void> {
   if (!(await isLeftBehind(store, sealer.versions))) return
-  // So that it is sealed anew when the key is here again.
+  // So that the value is resealed once the key is back.
   await note(store, await store.meta.get(DONE_KEY), '')
   throw new Error(
-    'a master key that something is still sealed under is not here any more: put its line back, start, and remove it when the log says that it may be removed',
+    'data is still sealed under a master key that is missing: put its line back, start, and remove it once the log says that it may be removed',
   )
 }
 
@@ -75,7 +75,7 @@ async function isLeftBehind(store: Parts['store'], versions: readonly number[]):
   return false
 }
 
-/** False when another node has noted something meanwhile. */
+/** False when another node has recorded something meanwhile. */
 async function note(store: Parts['store'], noted: string | undefined, version: string): Promise<boolean> {
   if (noted === version) return true
   const { add, replace } = store.meta

@@ -52,7 +52,7 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
 }
 
 /** SQLite has one process, so the claims of the last one are void. On PostgreSQL they expire by themselves. */
-async function voidClaims(core: Core): Promise<void> {
+async function voidClaims(core: Pick<Core, 'store' | 'log'>): Promise<void> {
   if (core.store.dialect !== 'sqlite') return
   const step = core.store.credentials.voidClaims(core.store.now())
   await core.store.commit([step], { urgent: true }).catch((error: unknown) => {

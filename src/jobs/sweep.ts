@@ -4,6 +4,8 @@ import { expireLocal, takeOver } from '../core/credentials/expire-credentials.ts
 import { settleUpstream } from '../core/credentials/settle-upstream.ts'
 import type { Credential } from '../domain/credential.ts'
 
+type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
+
 /**
  * Rows of one commit for kinds without an upstream. SQLite has one writer, so requests wait for each slice; PostgreSQL
  * has several, and a larger slice saves round trips.
@@ -19,7 +21,7 @@ const TRIES = 8
  * Ends what is due: expired credentials, revocations to retry, interrupted issues. Each backend is swept on its own, with
  * its own connections, so that a broken one delays no other.
  */
-export function createSweeper(core: Core) {
+export function createSweeper(core: Parts) {
   const busy = new Map<string, Promise<void>>()
 
   async function sweepBackend(backend: OpenBackend, signal: AbortSignal): Promise<void> {
@@ -70,7 +72,7 @@ export function createSweeper(core: Core) {
 }
 
 async function settleAll(
-  core: Core,
+  core: Parts,
   backend: OpenBackend,
   credentials: readonly Credential[],
   signal: AbortSignal,
@@ -88,7 +90,7 @@ async function settleAll(
 }
 
 /** Erases the configuration of a deleted backend once its last credential is settled. */
-async function eraseEnded(core: Core, backend: OpenBackend): Promise<void> {
+async function eraseEnded(core: Pick<Core, 'store'>, backend: OpenBackend): Promise<void> {
   if ((await core.store.credentials.countOpenOfBackend(backend.uid, 1)) > 0) return
   await core.store.commit(core.store.backends.erase(backend.uid))
 }

@@ -1,6 +1,6 @@
 import type { Core } from '../core/context.ts'
 
-/** Clears away some of what has run out. Returns whether there is more. */
+/** Deletes a slice of expired rows. Returns whether more are left. */
 export async function tidy(core: Pick<Core, 'store'>): Promise<boolean> {
   const { store } = core
   const now = store.now()

@@ -14,7 +14,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
   })
   afterAll(() => app.close())
 
-  test('creating answers 200 with all creation-only fields in their forms', async () => {
+  test('answers a creation with 200 and all one-time fields in their formats', async () => {
     const wish = { name: 'Ada.1', scopes: ['orders:read'], expires_in: '48h' }
     const { status, body } = await app.admin('POST', '/v1/admin/agents', wish)
     expect(status).toBe(200)
@@ -35,14 +35,14 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     expect(Date.parse(body.expires_at) - Date.parse(body.created_at)).toBe(48 * 3_600_000)
   })
 
-  test('creating takes less than an HTTP request should', async () => {
+  test('creates an agent well within the time of an HTTP request', async () => {
     const spent = await cpuMsOf(async () => {
       for (let one = 0; one < 5; one += 1) await app.newAgent()
     })
     expect(spent / 5).toBeLessThan(500)
   })
 
-  test('only the name is required; without scopes it may do nothing', async () => {
+  test('requires only the name; without scopes the agent may do nothing', async () => {
     const agent = await app.newAgent({ name: 'bare' })
     expect([agent.scopes, agent.expires_at]).toEqual([[], null])
     expect((await agent.client.get('/v1/status')).body.scopes).toEqual([])
@@ -50,7 +50,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     expect([missing.status, missing.body.error.code]).toEqual([400, 'invalid_request'])
   })
 
-  test('the list is a bare array of the specified fields, without any secret', async () => {
+  test('lists agents as a bare array of the specified fields, without secrets', async () => {
     const agent = await app.newAgent({ name: 'listed', scopes: ['orders'] })
     const before = (await app.admin('GET', '/v1/admin/agents?limit=1000')).body
     expect(Array.isArray(before)).toBe(true)
@@ -81,7 +81,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     },
   )
 
-  test('128 characters are a name', async () => {
+  test('accepts a name of 128 characters', async () => {
     const name = `N${'x'.repeat(125)}.-`
     const reply = await app.admin('POST', '/v1/admin/agents', { name })
     expect([reply.status, reply.body.name ?? reply.body.error.message]).toEqual([200, name])
@@ -95,7 +95,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     },
   )
 
-  test('a taken name is a conflict, whatever its case', async () => {
+  test('answers a taken name with a conflict, ignoring case', async () => {
     await app.newAgent({ name: 'Twice' })
     for (const name of ['Twice', 'twice', 'TWICE']) {
       const reply = await app.admin('POST', '/v1/admin/agents', { name })
@@ -103,7 +103,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     }
   })
 
-  test('one of several that race for a name gets it', async () => {
+  test('gives a name to one of several concurrent requests', async () => {
     const replies = await Promise.all(
       Array.from({ length: 6 }, () => app.admin('POST', '/v1/admin/agents', { name: 'raced' })),
     )
@@ -123,7 +123,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
   })
 
-  test('deleting ends the token at once and revokes all credentials in the same moment', async () => {
+  test('ends the token and all credentials of a deleted agent at once', async () => {
     const agent = await app.newAgent({ scopes: ['orders'] })
     const jwt = await app.accessToken(agent)
     const ids: string[] = []
@@ -150,7 +150,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     expect((await app.admin('GET', `/v1/admin/agents/${agent.name}`)).body.error.code).toBe('agent_not_found')
   })
 
-  test('a deleted name may be used again and inherits nothing', async () => {
+  test('allows the name of a deleted agent again, without inheriting anything', async () => {
     const first = await app.newAgent({ name: 'again', scopes: ['orders'] })
     const { id } = (await first.client.post('/v1/credentials/orders')).body
     await app.admin('DELETE', '/v1/admin/agents/again')
@@ -168,7 +168,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     expect((await app.as(first.token).get('/v1/status')).status).toBe(401)
   })
 
-  test('rotation is a new agent and the end of the old: the old token dies, the new one lives', async () => {
+  test('rotates by a new agent and the deletion of the old one', async () => {
     const old = await app.newAgent({ scopes: ['orders'] })
     const fresh = await app.newAgent({ scopes: ['orders'] })
     await app.admin('DELETE', `/v1/admin/agents/${old.name}`)
@@ -176,7 +176,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     expect((await fresh.client.get('/v1/status')).status).toBe(200)
   })
 
-  test('an agent deletes itself', async () => {
+  test('lets an agent delete itself', async () => {
     const agent = await app.newAgent({ scopes: ['orders'] })
     const { id } = (await agent.client.post('/v1/credentials/orders')).body
     const reply = await agent.client.delete('/v1/self')
@@ -187,7 +187,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     expect(body[0].actor).toBe(agent.id)
   })
 
-  test('expiry is checked on every authentication, and then does what deleting does', async () => {
+  test('checks expiry on every authentication, and ends an expired agent like a deleted one', async () => {
     const agent = await app.newAgent({ scopes: ['orders'], expires_in: '30s' })
     const jwt = await app.accessToken(agent)
     const { id } = (await agent.client.post('/v1/credentials/orders', { ttl: '5m' })).body
@@ -203,7 +203,7 @@ describe.each(DIALECTS)('agents on %s', (dialect) => {
     expect(body).toHaveLength(1)
   })
 
-  test('nobody grants a scope that they do not hold, the local host excepted', async () => {
+  test('lets a caller grant only scopes it holds, the local host excepted', async () => {
     const boss = await app.newAgent({ scopes: ['admin:agents:*', 'orders:read'] })
     const create = (name: string, scopes: string[]) => boss.client.post('/v1/admin/agents', { name, scopes })
     expect((await create('granted', ['orders:read:eu', 'admin:agents:read'])).status).toBe(200)

@@ -19,7 +19,7 @@ const ofNames = (entries: readonly { agent_name?: string | null }[], name: strin
   entries.filter((one) => one.agent_name === name)
 
 describe('the audiences of one agent', () => {
-  test('are asked tokens for by it alone, beside those of all', async () => {
+  test('are allowed to that agent alone, beside those of the server', async () => {
     const [cloud, other] = [
       (await create({ name: 'cloud', audiences: [STS, STS] })).body,
       await app.newAgent(),
@@ -56,7 +56,7 @@ describe('the audiences of one agent', () => {
     expect((await app.admin('GET', '/v1/admin/agents/refused')).status).toBe(404)
   })
 
-  test('are given on by who has them, and not by a narrowed token', async () => {
+  test('can be granted by an agent that has them, and not by a narrowed token', async () => {
     const scopes = ['admin:agents:*']
     const [has, lacks] = [
       (await create({ name: 'has', scopes, audiences: [STS] })).body,

@@ -23,7 +23,7 @@ describe.each(DIALECTS)('the audit by actor on %s', (dialect) => {
     (await client.get(`/api/v1/audit${query}`)).body.entries
   const local = () => app.as(app.adminToken)
 
-  test('what an administrator did to whomever, an agent to itself, the local host, the system', async () => {
+  test('finds what an administrator, an agent, the local host and the system did', async () => {
     const boss = await app.newAgent({ name: 'boss', scopes: ['orders', 'admin:agents', 'admin:tokens'] })
     const own = (await boss.client.post('/v1/credentials/orders')).body
     await boss.client.post('/v1/admin/agents', { name: 'made', scopes: ['orders'] })
@@ -53,7 +53,7 @@ describe.each(DIALECTS)('the audit by actor on %s', (dialect) => {
     expect(await did('?actor=system&agent=boss')).toEqual([])
     expect((await local().get('/v1/admin/audit?actor=boss')).body).toHaveLength(done.length)
     expect(await entries(boss.client, '?actor=boss')).toHaveLength(1)
-    // Bob may know what was done to him and by which id, and not what it is called.
+    // Bob may see which id did something to him, but not its name.
     expect((await entries(bob.client, `?actor=${boss.id}`)).map((one) => one.credential_id)).toEqual([
       theirs.id,
     ])

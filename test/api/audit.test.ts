@@ -38,7 +38,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     (await client.get(`/api/v1/audit${query}`)).body.entries
   const local = () => app.as(app.adminToken)
 
-  test('an entry has every field of the decision, and no secret', async () => {
+  test('gives every entry all documented fields, and no secret', async () => {
     const { status, body, text } = await ada.client.get(`/api/v1/audit?credential=${first.id}`)
     expect(status).toBe(200)
     expect(Object.keys(body)).toEqual(['entries', 'next_cursor'])
@@ -64,7 +64,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     expect(text).not.toMatch(/ckr_|cks_|eyJ/)
   })
 
-  test('newest first', async () => {
+  test('lists entries newest first', async () => {
     const list = await entries(local())
     expect(list.map(({ id }) => id)).toEqual(
       list
@@ -74,7 +74,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     )
   })
 
-  test('an agent sees its own entries only, whatever it asks for', async () => {
+  test('shows an agent only its own entries, whatever it filters by', async () => {
     const own = await entries(bob.client)
     expect(own.length).toBeGreaterThan(0)
     expect(new Set(own.map((entry) => entry.agent_id))).toEqual(new Set([bob.id]))
@@ -82,7 +82,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
       expect(await entries(bob.client, query)).toEqual([])
   })
 
-  test('admin:audit:read and the local host see all', async () => {
+  test('shows all entries to holders of admin:audit:read and the local host', async () => {
     const auditor = await app.newAgent({ scopes: ['admin:audit:read'] })
     for (const client of [auditor.client, local(), app.as(undefined)]) {
       const agents = new Set((await entries(client)).map((entry) => entry.agent_id))
@@ -107,7 +107,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     expect(await of('?backend=nowhere')).toEqual([])
   })
 
-  test('what an agent did is found by its name when it is gone, until another has the name', async () => {
+  test('finds the entries of a deleted agent by name until another agent has the name', async () => {
     const gone = await app.newAgent({ name: 'short-lived' })
     expect((await app.admin('DELETE', '/v1/admin/agents/short-lived')).status).toBe(204)
     const named = async () =>
@@ -117,7 +117,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     expect(await named()).toEqual(new Set([next.id]))
   })
 
-  test('since and until take ISO 8601 or a duration back from now', async () => {
+  test('accepts ISO 8601 or a duration before now in since and until', async () => {
     const all = (await entries(local(), '?limit=1000')).length
     const { timestamp } = (
       await entries(local(), `?credential=${first.id}&action=credential.issued`)
@@ -163,7 +163,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     }
   })
 
-  test('limit is 100 by default and 1000 at most; the cursor leads through all, each once', async () => {
+  test('pages by 100 entries, or up to 1000, through every entry once', async () => {
     const rows = Array.from(
       { length: 120 },
       () => ({ op: 'insert', table: 'audit', row: entryRow(app, ada) }) as const,
@@ -182,7 +182,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     expect(seen).toEqual(all.map(({ id }) => id))
   })
 
-  test('the administrator has a bare array with the same filters, agent_id and Link', async () => {
+  test('gives the administrator a bare array with the same filters, agent_id and Link', async () => {
     const { status, body, headers } = await app.admin('GET', `/v1/admin/audit?agent_id=${bob.id}&limit=1`)
     expect(status).toBe(200)
     expect(body).toHaveLength(1)
@@ -196,7 +196,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     expect((await app.admin('GET', `/v1/admin/audit?agent_id=${bob.id}&agent=ada`)).status).toBe(400)
   })
 
-  test('denials and failed logins are recorded, a flood of the same once', async () => {
+  test('records denials and failed logins, and a flood of them once', async () => {
     const eve = await app.newAgent({ name: 'eve', scopes: ['orders'] })
     for (let time = 0; time < 20; time += 1) await eve.client.post('/v1/credentials/stock')
     await eve.client.post('/v1/credentials/orders', { ttl: '100d' })
@@ -228,7 +228,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     expect(counted[0]?.details).toMatchObject({ code: 'scope_not_allowed', repeated: 19 })
   })
 
-  test('each use of the local rule leaves an entry', async () => {
+  test('records each use of the local rule', async () => {
     await app.as(undefined).get('/v1/admin/agents')
     const [entry] = await entries(local(), '?action=admin.local_access&limit=2')
     expect(entry).toMatchObject({ action: 'admin.local_access' })
@@ -242,7 +242,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
     ).toBe(true)
   })
 
-  test('every action of the decision is one that is recorded', () => {
+  test('records every documented action', () => {
     const decided =
       'credential.issued credential.revoked credential.expired credential.issue_failed credential.revoke_failed agent.created agent.deleted agent.expired agent.scopes_changed enrollment.requested enrollment.approved enrollment.rejected enrollment.expired token.issued token.refused signing_key.read keys.rotated backend.created backend.changed backend.deleted plugin.reloaded admin.local_access auth.failed'
     expect(ACTIONS).toEqual(expect.arrayContaining(decided.split(' ')))
@@ -272,7 +272,7 @@ function entryRow(app: TestApp, agent: NewAgent) {
 }
 
 describe('when the audit cannot be written', () => {
-  test('nothing is issued, and 503 says so', async () => {
+  test('issues nothing and answers 503', async () => {
     const app = await startApp()
     try {
       const backend = await app.newBackend()

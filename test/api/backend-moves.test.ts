@@ -20,7 +20,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-/** Asks whoever comes for a password in clear text (AuthenticationCleartextPassword), and keeps what it is told. */
+/** Asks every client for its password in clear text (AuthenticationCleartextPassword), and keeps the answers. */
 async function startListener(): Promise<{ port: number; heard(): string; server: Server }> {
   let heard = ''
   const listener = createServer((socket) => {
@@ -37,7 +37,7 @@ async function startListener(): Promise<{ port: number; heard(): string; server:
   return { port: address.port, heard: () => heard, server: listener }
 }
 
-describe.each(DIALECTS)('a backend that is given another upstream, on %s', (dialect) => {
+describe.each(DIALECTS)('changing the upstream of a backend, on %s', (dialect) => {
   let app: TestApp
   beforeAll(async () => {
     app = await startApp({ dialect })
@@ -47,7 +47,7 @@ describe.each(DIALECTS)('a backend that is given another upstream, on %s', (dial
   const put = (name: string, body: unknown, query = '') =>
     app.admin('PUT', `/v1/admin/backends/${name}${query}`, body)
 
-  test('does not take its secrets along', async () => {
+  test('requires its secrets again', async () => {
     const listener = await startListener()
     const name = await app.newBackend({ type: 'postgres', name: 'kept', config })
     const { config: shown } = (await app.admin('GET', `/v1/admin/backends/${name}`)).body
@@ -65,14 +65,16 @@ describe.each(DIALECTS)('a backend that is given another upstream, on %s', (dial
     }
     expect(listener.heard()).toBe('')
     // What is given with the new address goes there.
-    const anew = await put(name, { config: { ...shown, port: listener.port, password: 'for the new one' } })
-    expect(anew.status).toBeGreaterThanOrEqual(400)
+    const entered = await put(name, {
+      config: { ...shown, port: listener.port, password: 'for the new one' },
+    })
+    expect(entered.status).toBeGreaterThanOrEqual(400)
     expect(listener.heard()).toContain('for the new one')
     expect((await put(name, { config: { ...shown, grant: 'read-write' } })).status).toBe(200)
     listener.server.close()
   })
 
-  test('is a conflict while credentials are alive at the one before, which alone can end them', async () => {
+  test('is a conflict while credentials live at the old upstream, the only place to revoke them', async () => {
     const name = await app.newBackend({ type: 'postgres', name: 'moved', config })
     const agent = await app.newAgent({ scopes: [name] })
     const issued = (await agent.client.post(`/v1/credentials/${name}`)).body
@@ -80,7 +82,7 @@ describe.each(DIALECTS)('a backend that is given another upstream, on %s', (dial
     const refused = await put(name, moved)
     expect([refused.status, refused.body.error.code]).toEqual([409, 'conflict'])
     expect(refused.body.error.message).toContain('"host" selects another upstream')
-    // What says nothing of the upstream may change meanwhile.
+    // Fields that do not select the upstream may still change.
     expect((await put(name, { config: { ...config, schemas: ['public'] }, max_ttl: '2h' })).status).toBe(200)
     expect((await put(name, moved, '?force=true')).status).toBe(200)
     expect((await put(name, { config }, '?force=true')).status).toBe(200)
@@ -101,7 +103,7 @@ describe.each(DIALECTS)('a backend that is given another upstream, on %s', (dial
     ])
   })
 
-  test('is not overtaken by an issue that begins meanwhile', async () => {
+  test('is refused when an issue overtakes it', async () => {
     const name = await app.newBackend({ type: 'postgres', name: 'raced', config })
     const agent = await app.newAgent({ scopes: [name] })
     const moves = ['localhost', '127.0.0.1']

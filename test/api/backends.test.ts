@@ -25,7 +25,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     max_active: 5,
   }
 
-  test('creating answers 200 with the id, which is the name, and the settings', async () => {
+  test('creates a backend with 200, its name as id, and its settings', async () => {
     const { status, body } = await app.admin('POST', '/v1/admin/backends', wish)
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -53,7 +53,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect(list.body).toEqual([body])
   })
 
-  test('every agent sees all backends, and never their configuration', async () => {
+  test('shows every agent all backends, never their configuration', async () => {
     await app.newBackend({ name: 'plain' })
     const agent = await app.newAgent()
     const { status, body, text } = await agent.client.get('/api/v1/backends')
@@ -82,7 +82,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect([none.status, none.body.error.code]).toEqual([404, 'backend_not_found'])
   })
 
-  test('the name is the type where none is given, and a taken one is a conflict', async () => {
+  test('names a backend after its type by default, and answers conflict for a taken name', async () => {
     const reply = await app.admin('POST', '/v1/admin/backends', { type: 'jwt', config: { audience: 'x' } })
     expect([reply.status, reply.body.id]).toEqual([200, 'jwt'])
     const again = await app.admin('POST', '/v1/admin/backends', {
@@ -96,8 +96,8 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
   test.each([
     ['an unknown type', { type: 'nonsense' }],
     ['no type', { type: undefined }],
-    ['a configuration without what is required', { config: {} }],
-    ['a configuration with what is not known', { config: { audience: 'x', nonsense: 1 } }],
+    ['a configuration without a required field', { config: {} }],
+    ['a configuration with an unknown field', { config: { audience: 'x', nonsense: 1 } }],
     ['a configuration of a wrong type', { config: { audience: 5 } }],
     ['a name that is none', { name: 'a/b' }],
     ['default_ttl above max_ttl', { default_ttl: '2h', max_ttl: '1h' }],
@@ -106,13 +106,13 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     ['a rate that is none', { rate: 'often' }],
     ['max_active of zero', { max_active: 0 }],
     ['an unknown field', { ttl: '1h' }],
-  ])('%s is invalid_request', async (_what, change) => {
+  ])('answers invalid_request for %s', async (_what, change) => {
     const reply = await app.admin('POST', '/v1/admin/backends', { ...wish, name: 'never', ...change })
     expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
     expect((await app.admin('GET', '/v1/admin/backends/never')).status).toBe(404)
   })
 
-  test('an upstream that cannot be reached is told, unless check=false', async () => {
+  test('reports an unreachable upstream, unless check=false', async () => {
     const config = {
       host: '127.0.0.1',
       port: 1,
@@ -136,7 +136,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect((await app.admin('GET', '/v1/admin/backends')).text).not.toContain('very secret')
   })
 
-  test('PUT changes what is named, keeps the rest and the secrets, and is seen at once', async () => {
+  test('changes the named fields by PUT, keeps the others and the secrets, and takes effect at once', async () => {
     const name = await app.newBackend({ name: 'changed', max_ttl: '2h', description: 'before' })
     const agent = await app.newAgent({ scopes: [name] })
     const keys = async () => (await app.as(undefined).get(`/backends/${name}/.well-known/jwks.json`)).text
@@ -165,7 +165,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect([none.status, none.body.error.code]).toEqual([404, 'backend_not_found'])
   })
 
-  test('DELETE is a conflict while credentials live, and force revokes them first', async () => {
+  test('answers conflict to DELETE while credentials live, and revokes them first with force', async () => {
     const name = await app.newBackend()
     const agent = await app.newAgent({ scopes: [name] })
     const { id } = (await agent.client.post(`/v1/credentials/${name}`)).body
@@ -181,7 +181,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect([again.status, again.body.error.code]).toEqual([404, 'backend_not_found'])
   })
 
-  test('without force, one that is issued in the same moment keeps the backend', async () => {
+  test('keeps the backend when a credential is issued during a delete without force', async () => {
     const name = await app.newBackend()
     const agent = await app.newAgent({ scopes: [name] })
     const { commit } = app.core.store
@@ -204,7 +204,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect((await agent.client.post(`/v1/credentials/${name}`)).status).toBe(200)
   })
 
-  test('a backend with very many is deleted by force in several commits, and each has its entry', async () => {
+  test('deletes a backend with very many credentials in several commits, with an entry for each credential', async () => {
     const name = await app.newBackend()
     const uid = (await app.core.store.backends.findByName(name))?.uid ?? ''
     const later = Date.now() + DAY_MS
@@ -236,12 +236,12 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect(entries[0]).toMatchObject({ actor: 'local', details: '{"reason":"backend_deleted"}' })
   })
 
-  test('a backend without credentials is deleted without force', async () => {
+  test('deletes a backend without credentials without force', async () => {
     const name = await app.newBackend()
     expect((await app.admin('DELETE', `/v1/admin/backends/${name}`)).status).toBe(204)
   })
 
-  test('a backend of a deleted name inherits nothing of the first', async () => {
+  test('takes nothing over from a deleted backend of the same name', async () => {
     const name = await app.newBackend({ name: 'reborn' })
     const agent = await app.newAgent({ scopes: [name] })
     const jwks = () => app.as(undefined).get('/backends/reborn/.well-known/jwks.json')
@@ -253,7 +253,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect((await agent.client.get(`/api/v1/credentials/${id}`)).body.status).toBe('revoked')
   })
 
-  test('each change leaves its entry', async () => {
+  test('records every change in the audit', async () => {
     const name = await app.newBackend()
     await app.admin('PUT', `/v1/admin/backends/${name}`, { description: 'other' })
     await app.admin('DELETE', `/v1/admin/backends/${name}`)
@@ -265,7 +265,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     ])
   })
 
-  test('the kinds are told with the schemas of their configuration and where their secrets are', async () => {
+  test('lists the kinds with the schemas of their configuration and the marks of their secrets', async () => {
     const { body } = await app.admin('GET', '/v1/admin/kinds')
     const jwt = body.find((kind: { type: string }) => kind.type === 'jwt')
     expect(jwt.config.properties.signing_key['x-secret']).toBe(true)

@@ -19,7 +19,7 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
 
   const issue = (body: object) => agent.client.post('/api/v1/credentials', { backend, ...body })
 
-  test('issuing answers 201 with Location and exactly the specified fields and ours', async () => {
+  test('issues with 201, a Location, and exactly the documented fields', async () => {
     const reply = await issue({ ttl: '1h30m', scopes: ['read', 'orders:write:eu'], metadata: { job: 7 } })
     expect(reply.status).toBe(201)
     expect(reply.body).toEqual({
@@ -38,7 +38,7 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
     expect(lasts).toBeLessThanOrEqual(5_400_000)
   })
 
-  test('retrieval shows the metadata and never the token', async () => {
+  test('returns the metadata of a credential, never its token', async () => {
     const { body } = await issue({ scopes: ['read'] })
     const reply = await agent.client.get(`/api/v1/credentials/${body.id}`)
     expect(reply.status).toBe(200)
@@ -63,7 +63,7 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
     })
   })
 
-  test('revocation answers id, revoked and revoked_at, and the same again', async () => {
+  test('returns id, revoked and revoked_at on revocation, and the same when repeated', async () => {
     const { body } = await issue({})
     const first = await agent.client.delete(`/api/v1/credentials/${body.id}`)
     expect(first.status).toBe(200)
@@ -77,7 +77,7 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
     expect([again.status, again.body]).toEqual([200, first.body])
   })
 
-  test('deleting an expired one answers 200 with the time at which it ended', async () => {
+  test('returns 200 and the time of expiry when an expired credential is deleted', async () => {
     const { body } = await issue({ ttl: '5s' })
     app.advance(6_000)
     const read = await agent.client.get(`/api/v1/credentials/${body.id}`)
@@ -90,11 +90,11 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
     expect((await agent.client.get(`/api/v1/credentials/${body.id}`)).body.status).toBe('expired')
   })
 
-  test('without ttl it lasts the default of the backend', async () => {
+  test('uses the default lifetime of the backend when ttl is omitted', async () => {
     expect((await issue({})).body.ttl).toBe('20m')
   })
 
-  test('a ttl above max_ttl is refused and never clamped, however absurd', async () => {
+  test('refuses a ttl above max_ttl instead of clamping it, however absurd', async () => {
     expect((await issue({ ttl: '2h' })).status).toBe(201)
     for (const ttl of ['2h1ms', '121m', `${'9'.repeat(200)}w`, '1w']) {
       const reply = await issue({ ttl })
@@ -118,22 +118,22 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
     ['45s', '45s'],
     ['1500ms', '1s500ms'],
     ['1h30m15s', '1h30m15s'],
-  ])('the ttl %s is shown as %s', async (ttl, shown) => {
+  ])('shows the ttl %s as %s', async (ttl, shown) => {
     expect((await issue({ ttl })).body.ttl).toBe(shown)
   })
 
-  test('backend is required', async () => {
+  test('requires a backend', async () => {
     const reply = await agent.client.post('/api/v1/credentials', { ttl: '5m' })
     expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
     expect(reply.body.error.message).toContain('backend')
   })
 
-  test('an unknown backend is backend_not_found', async () => {
+  test('answers backend_not_found for an unknown backend', async () => {
     const reply = await issue({ backend: 'nowhere' })
     expect([reply.status, reply.body.error.code]).toEqual([404, 'backend_not_found'])
   })
 
-  test('a scope that the agent or the backend does not cover is scope_not_allowed', async () => {
+  test('answers scope_not_allowed for a scope that the agent or the backend does not cover', async () => {
     for (const scopes of [['delete'], ['read', 'delete'], ['orders:delete'], ['*']]) {
       const reply = await issue({ scopes })
       expect([reply.status, reply.body.error.code]).toEqual([403, 'scope_not_allowed'])
@@ -158,12 +158,12 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
     ],
     ['metadata over 8 KiB', { metadata: { text: 'x'.repeat(8_200) } }],
     ['a param that the kind does not know', { params: { nonsense: 1 } }],
-  ])('%s is invalid_request', async (_what, body) => {
+  ])('answers invalid_request for %s', async (_what, body) => {
     const reply = await issue(body)
     expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
   })
 
-  test('metadata up to 8 KiB and 64 keys is recorded in the audit, and only there', async () => {
+  test('records metadata of up to 8 KiB and 64 keys in the audit, and only there', async () => {
     const metadata = {
       ...Object.fromEntries(Array.from({ length: 63 }, (_, i) => [`k${i}`, i])),
       text: 'x'.repeat(7_000),
@@ -175,18 +175,18 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
     expect(audit.body.entries[0].metadata).toEqual(metadata)
   })
 
-  test('never outlives the agent', async () => {
+  test('never issues a credential that outlives its agent', async () => {
     const short = await app.newAgent({ scopes: ['orders'], expires_in: '10m' })
     const reply = await short.client.post('/api/v1/credentials', { backend, ttl: '1h' })
     expect(reply.status).toBe(201)
     expect(Date.parse(reply.body.expires_at)).toBeLessThanOrEqual(Date.parse(short.expires_at ?? ''))
   })
 
-  test('no scopes asked: all that the agent has there', async () => {
+  test('grants all scopes of the agent on the backend when none are requested', async () => {
     expect((await issue({})).body.scopes).toEqual(['read', 'write:*'])
   })
 
-  test('a backend narrows with allowed_scopes, whose wildcard covers what begins so', async () => {
+  test('narrows scopes by allowed_scopes of the backend, with a trailing wildcard', async () => {
     const narrow = await app.newBackend({ allowed_scopes: ['read', 'logs:*'] })
     const wide = await app.newAgent({ scopes: [`${narrow}:*`] })
     const ask = (scopes?: string[]) =>
@@ -200,7 +200,7 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
     expect(reply.body.error.code).toBe('scope_not_allowed')
   })
 
-  test('an agent without a scope for the backend gets none, and an empty list grants nothing', async () => {
+  test('refuses an agent without a scope for the backend, and grants nothing for an empty list', async () => {
     const other = await app.newAgent({ scopes: ['elsewhere:read'] })
     const nobody = await app.newAgent({})
     for (const one of [other, nobody]) {
@@ -215,7 +215,7 @@ describe.each(DIALECTS)('group A credentials on %s', (dialect) => {
     expect(claims.scope).toBe('')
   })
 
-  test('ids are time-ordered', async () => {
+  test('assigns time-ordered ids', async () => {
     const ids: string[] = []
     for (let one = 0; one < 5; one += 1) ids.push((await issue({})).body.id)
     expect(ids).toEqual([...ids].sort())

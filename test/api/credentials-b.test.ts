@@ -22,7 +22,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     ttl: '20m',
   }
 
-  test('POST issues with no body, an empty one, and all its members', async () => {
+  test('issues by POST without a body, with an empty body, and with every member', async () => {
     const bare = await agent.client.post('/v1/credentials/orders')
     expect([bare.status, bare.body]).toEqual([200, shape])
     const empty = await agent.client.post('/v1/credentials/orders', '')
@@ -39,7 +39,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect(seen.body.scopes).toEqual(['read'])
   })
 
-  test('what acts refuses a query that it does not take, and does nothing', async () => {
+  test('refuses an unexpected query on a route that acts, and does nothing', async () => {
     const before = (await agent.client.get('/v1/active?limit=1000')).body.length
     for (const [path, body] of [
       ['/v1/credentials/orders?ttl=1m&scope=read', undefined],
@@ -54,7 +54,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect((await agent.client.get('/v1/active?limit=1000')).body).toHaveLength(before)
   })
 
-  test('what the kind cannot give is refused with its own words, and recorded as denied', async () => {
+  test('refuses what the kind cannot issue, in its own words, and records a denial', async () => {
     const asked = { ttl: '7m', params: { audience: 'elsewhere' } }
     const reply = await agent.client.post('/v1/credentials/orders', asked)
     expect(reply.status).toBe(400)
@@ -79,7 +79,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
       .toMatchObject({ ttl: '90h', scopes: ['read'], details: { code: 'ttl_exceeded' } })
   })
 
-  test('GET issues too, with ttl and repeated scope in the query', async () => {
+  test('issues by GET, with ttl and repeated scope in the query', async () => {
     const reply = await agent.client.get('/v1/credentials/orders?ttl=5m&scope=read&scope=orders:write')
     expect(reply.status).toBe(200)
     expect(reply.body).toEqual({ ...shape, ttl: '5m' })
@@ -87,7 +87,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect(seen.body.scopes).toEqual(['read', 'orders:write'])
   })
 
-  test('repo and read_only of the query are params of the kind, refused where it knows none', async () => {
+  test('passes repo and read_only of the query to the kind, and refuses them where it has no such params', async () => {
     for (const query of ['repo=o/r&repo=o/s', 'read_only=true']) {
       const reply = await agent.client.get(`/v1/credentials/orders?${query}`)
       expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
@@ -96,7 +96,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
   })
 
-  test('a query member that is not known is refused, and so is a body on GET', async () => {
+  test('refuses an unknown query member, and a body on GET', async () => {
     const reply = await agent.client.get('/v1/credentials/orders?scopes=read')
     expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
     const body = await app.raw({
@@ -111,7 +111,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect(body.status).toBe(400)
   })
 
-  test('HEAD issues nothing', async () => {
+  test('issues nothing on HEAD', async () => {
     const before = (await agent.client.get('/v1/active?limit=1000')).body.length
     const reply = await app.raw({
       method: 'HEAD',
@@ -122,7 +122,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect((await agent.client.get('/v1/active?limit=1000')).body.length).toBe(before)
   })
 
-  test('the errors are those of group A', async () => {
+  test('answers the same errors as group A', async () => {
     const unknown = await agent.client.post('/v1/credentials/nowhere')
     expect([unknown.status, unknown.body.error.code]).toEqual([404, 'backend_not_found'])
     const long = await agent.client.post('/v1/credentials/orders', { ttl: '3h' })
@@ -133,7 +133,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect([field.status, field.body.error.code]).toEqual([400, 'invalid_request'])
   })
 
-  test('the active ones are a bare array, oldest first, of exactly the specified fields', async () => {
+  test('lists active credentials as a bare array, oldest first, with exactly the documented fields', async () => {
     const one = await app.newAgent({ scopes: ['orders'] })
     expect((await one.client.get('/v1/active')).body).toEqual([])
     const first = (await one.client.post('/v1/credentials/orders')).body
@@ -161,7 +161,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect((await agent.client.get('/v1/active')).text).not.toContain(first.id)
   })
 
-  test('DELETE revokes with 204 and no body, and again', async () => {
+  test('revokes by DELETE with 204 and no body, also when repeated', async () => {
     const { id } = (await agent.client.post('/v1/credentials/orders')).body
     for (let time = 0; time < 2; time += 1) {
       const reply = await agent.client.delete(`/v1/active/${id}`)
@@ -170,7 +170,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
     expect((await agent.client.get(`/api/v1/credentials/${id}`)).body.status).toBe('revoked')
   })
 
-  test('what one group issues the other sees, revokes and audits', async () => {
+  test('lets each group see, revoke and audit what the other issued', async () => {
     const b = (await agent.client.post('/v1/credentials/orders')).body
     const a = (await agent.client.post('/api/v1/credentials', { backend: 'orders' })).body
     const active = (await agent.client.get('/v1/active?limit=1000')).body.map((one: { id: string }) => one.id)
@@ -190,7 +190,7 @@ describe.each(DIALECTS)('group B credentials on %s', (dialect) => {
 })
 
 describe('issue_by_get: false', () => {
-  test('GET is refused with 405, POST still issues', async () => {
+  test('refuses GET with 405 and still issues by POST', async () => {
     const app = await startApp({ env: { MAYFLY_ISSUE_BY_GET: 'false' } })
     try {
       const backend = await app.newBackend()

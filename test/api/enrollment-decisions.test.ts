@@ -10,7 +10,7 @@ useFreshCore()
 describe('deciding', () => {
   const me = newEnrollee()
 
-  it('happens once', async () => {
+  it('is possible once', async () => {
     const { id } = (await enroll(me)).json
     expect((await decide(id, 'approve', {})).status).toBe(200)
     for (const verb of ['approve', 'reject'] as const) {
@@ -19,7 +19,7 @@ describe('deciding', () => {
     }
   })
 
-  it('is too late after a day', async () => {
+  it('is refused after a day', async () => {
     const { id } = (await enroll(me)).json
     test.advance(DAY_MS)
     const late = await decide(id, 'approve')
@@ -27,7 +27,7 @@ describe('deciding', () => {
     expect((await poll(id, await me.prove(id, now()))).json.status).toBe('expired')
   })
 
-  it('against it is told with its reason', async () => {
+  it('shows the reason of a rejection', async () => {
     const { id } = (await enroll(me)).json
     const rejected = await decide(id, 'reject', { reason: 'Unknown machine.' })
     expect(rejected.json).toMatchObject({ id, status: 'rejected', decision_note: 'Unknown machine.' })
@@ -35,7 +35,7 @@ describe('deciding', () => {
     expect(seen.json).toMatchObject({ status: 'rejected', reason: 'Unknown machine.' })
   })
 
-  it('on what there is not', async () => {
+  it('is refused for an unknown enrollment', async () => {
     for (const id of ['enr_01m7y253p8e54bd2j94v1j84fc', 'nothing']) {
       const reply = await decide(id, 'approve')
       expect([reply.status, code(reply)]).toEqual([404, 'enrollment_not_found'])
@@ -49,13 +49,13 @@ describe('deciding', () => {
     ['a malformed duration', { expires_in: 'never' }],
     ['a number for a duration', { expires_in: 60 }],
     ['a long note', { note: 'n'.repeat(1_025) }],
-  ])('with %s is refused', async (_what, body) => {
+  ])('refuses %s', async (_what, body) => {
     const { id } = (await enroll(me)).json
     expect((await decide(id, 'approve', body)).status).toBe(400)
     expect((await test.core.store.enrollments.find(id))?.status).toBe('pending')
   })
 
-  it('needs the scope for it, and what is granted', async () => {
+  it('requires its scope and the granted scopes', async () => {
     const make = (name: string, scopes: string[]) => createAgent(test.core, LOCAL, { name, scopes }, ORIGIN)
     const reader = (await make('reader', ['admin:enrollments:read', 'db:read'])).token
     const writer = (await make('writer', ['admin:enrollments:write'])).token
@@ -80,7 +80,7 @@ describe('deciding', () => {
     })
   })
 
-  it('pages through what waits', async () => {
+  it('pages through pending enrollments', async () => {
     const names = ['a', 'b', 'c', 'd', 'e']
     for (const name of names) await enroll(me, { name })
     const seen: string[] = []
@@ -99,7 +99,7 @@ describe('deciding', () => {
 describe('an agent that asks for more', () => {
   const ask = (token: string, body: object) => call('POST', '/v1/request', { token, body })
 
-  it('gets it for a while, and loses it by itself', async () => {
+  it('gets the scopes for a time, and loses them when it has passed', async () => {
     const { token } = await createAgent(test.core, LOCAL, { name: 'bot', scopes: ['db:read'] }, ORIGIN)
     const asked = await ask(token, { scopes: ['db:write'], reason: 'migration', expires_in: '2h' })
     expect(asked.status).toBe(200)
@@ -131,7 +131,7 @@ describe('an agent that asks for more', () => {
     expect(code(await decide(asked.json.id, 'approve'))).toBe('conflict')
   })
 
-  it('gets admin scopes by hand only', async () => {
+  it('gets admin scopes only from an administrator', async () => {
     const { token } = await createAgent(test.core, LOCAL, { name: 'ci-bot', scopes: [] }, ORIGIN)
     const asked = await ask(token, { scopes: ['admin:audit:read'] })
     expect(asked.json.status).toBe('pending')
@@ -146,12 +146,12 @@ describe('an agent that asks for more', () => {
     ['an unknown field', { scopes: ['a:b'], agent: 'other' }],
     ['an empty reason', { scopes: ['a:b'], reason: '' }],
     ['no duration', { scopes: ['a:b'], expires_in: '-1h' }],
-  ])('with %s is refused', async (_what, body) => {
+  ])('refuses %s', async (_what, body) => {
     const { token } = await createAgent(test.core, LOCAL, { name: 'bot' }, ORIGIN)
     expect((await ask(token, body)).status).toBe(400)
   })
 
-  it('must be one', async () => {
+  it('must be authenticated', async () => {
     expect((await call('POST', '/v1/request', { body: { scopes: ['a:b'] } })).status).toBe(401)
     expect((await ask(ADMIN_TOKEN, { scopes: ['a:b'] })).status).toBe(401)
   })

@@ -5,7 +5,7 @@ import { code, decide, enroll, now, poll, test, useSharedCore } from '../support
 import { newEnrollment } from '../support/store.ts'
 
 useSharedCore()
-/** Of an approved enrollment that nobody has collected. */
+/** For an approved enrollment that nobody has collected. */
 async function approved(me: ReturnType<typeof newEnrollee>, name: string): Promise<string> {
   const { id } = (await enroll(me, { name })).json
   await decide(id, 'approve')
@@ -84,7 +84,7 @@ describe('the proof', () => {
     ['as a bearer', async () => `Bearer ${await me.prove(id, now())}`],
     ['padded', async () => `${await me.prove(id, now())}=`],
   ]
-  it.each(rows)('%s: refused as an unknown enrollment is, byte for byte', async (_what, make) => {
+  it.each(rows)('is refused for %s with the same bytes as for an unknown enrollment', async (_what, make) => {
     const proof = await make()
     const refused = await poll(id, proof)
     const unknown = await poll(
@@ -101,14 +101,14 @@ describe('the proof', () => {
     expect((await test.core.store.enrollments.find(id))?.collectedAt).toBeNull()
   })
 
-  it('is good once', async () => {
+  it('is accepted once', async () => {
     const own = await approved(me, 'once')
     const proof = await me.prove(own, now())
     expect((await poll(own, proof)).status).toBe(200)
     expect((await poll(own, proof)).status).toBe(401)
   })
 
-  it('may be as old as a minute, and remembered as long', async () => {
+  it('may be a minute old, and is remembered as long', async () => {
     const own = await approved(me, 'old')
     const proof = await me.prove(own, now() - 55_000)
     expect((await poll(own, proof)).status).toBe(200)
@@ -117,7 +117,7 @@ describe('the proof', () => {
   })
 
   it.each(['enr_', 'ENR_01m7y253p8e54bd2j94v1j84fc', `enr_${'z'.repeat(26)}`, '%27', 'x'.repeat(256)])(
-    'an id such as %s is unknown',
+    'is refused for the id %s',
     async (bad) => {
       expect((await poll(bad, await me.prove(bad, now()))).status).toBe(401)
     },

@@ -23,7 +23,7 @@ import { newEnrollment } from '../support/store.ts'
 useFreshCore()
 
 describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve) => {
-  it('asks, waits, is approved, and reads its credentials, again if the reply was lost', async () => {
+  it('enrolls, waits, is approved, and fetches its credentials, again if the reply was lost', async () => {
     const me = newEnrollee(curve)
     const asked = await enroll(me, { metadata: { host: 'laptop' } })
     const { id } = asked.json
@@ -123,13 +123,13 @@ describe('asking', () => {
     ['__proto__', `{"name":"a","__proto__":{},"public_key":${JSON.stringify(me.publicKey)}}`],
     ['NUL', `{"name":"a","metadata":{"a":"\\u0000"},"public_key":${JSON.stringify(me.publicKey)}}`],
   ]
-  it.each(rows)('with %s is refused', async (_what, body) => {
+  it.each(rows)('refuses %s', async (_what, body) => {
     const reply = await call('POST', '/v1/enroll', { body })
     expect([reply.status, code(reply)]).toEqual([400, 'invalid_request'])
     expect(await test.core.store.enrollments.list(undefined, undefined, 1)).toEqual([])
   })
 
-  it('is answered alike whether the name is free, taken or reserved; the administrator is told', async () => {
+  it('gets the same answer for a free, taken or reserved name, with a note to the administrator', async () => {
     await createAgent(test.core, LOCAL, { name: 'taken' }, ORIGIN)
     const replies = []
     for (const name of ['free', 'Taken', 'admin']) replies.push(await enroll(me, { name }))
@@ -154,7 +154,7 @@ describe('asking', () => {
     expect([refused.status, code(refused)]).toEqual([409, 'conflict'])
   })
 
-  it('ten times a minute from one address', async () => {
+  it('is limited to ten times a minute from one address', async () => {
     test.freeze()
     const from = '192.0.2.7'
     const statuses = []
@@ -172,7 +172,7 @@ describe('asking', () => {
     expect((await call('POST', '/v1/enroll', { body: good, from })).status).toBe(200)
   })
 
-  it('while 1,000 wait is too much', async () => {
+  it('is refused while 1,000 enrollments are pending', async () => {
     const rows = Array.from({ length: 999 }, () => newEnrollment({ expiresAt: now() + DAY_MS }))
     await test.core.store.commit(rows.map((row) => test.core.store.enrollments.insert(row)))
     expect((await enroll(me)).status).toBe(200)
@@ -184,14 +184,14 @@ describe('asking', () => {
 })
 
 describe('a key that asks again, because the reply was lost', () => {
-  it('has the same enrollment while it waits, and asked at once twice', async () => {
+  it('gets its pending enrollment, also when it asks twice at once', async () => {
     const me = newEnrollee()
     const replies = await Promise.all([enroll(me), enroll(me), enroll(me, { name: 'BOT' })])
     expect(new Set(replies.map((reply) => reply.json.id)).size).toBe(1)
     expect((await test.core.store.enrollments.list('pending', undefined, 10)).length).toBe(1)
   })
 
-  it('has the same one once it is approved, until the answer is erased', async () => {
+  it('gets its approved enrollment until the answer is erased', async () => {
     const me = newEnrollee()
     const first = await enroll(me, { name: 'ci-1' })
     const again = await enroll(me, { name: 'ci-1' })
@@ -209,7 +209,7 @@ describe('a key that asks again, because the reply was lost', () => {
   it.each([
     ['for another name', { name: 'other' }],
     ['for other scopes', { scopes: ['db:write'] }],
-  ])('%s has one of its own', async (_, more) => {
+  ])('gets a new enrollment %s', async (_, more) => {
     const me = newEnrollee()
     const first = await enroll(me)
     expect((await enroll(me, more)).json.id).not.toBe(first.json.id)
@@ -219,7 +219,7 @@ describe('a key that asks again, because the reply was lost', () => {
   it.each([
     ['has collected its answer', true],
     ['has not', false],
-  ])('begins anew once its agent has ended, whether it %s', async (_, collected) => {
+  ])('starts again once its agent has ended, whether it %s', async (_, collected) => {
     const me = newEnrollee()
     const { id } = (await enroll(me, { name: 'ci-1' })).json
     if (collected) await poll(id, await me.prove(id, now()))
@@ -236,7 +236,7 @@ describe('a key that asks again, because the reply was lost', () => {
     expect((await test.audit('enrollment.expired')).length).toBe(collected ? 0 : 1)
   })
 
-  it('after a rejection has one of its own', async () => {
+  it('gets a new enrollment after a rejection', async () => {
     const me = newEnrollee()
     const first = await enroll(me)
     await decide(first.json.id, 'reject')
@@ -248,7 +248,7 @@ describe('a key that asks again, because the reply was lost', () => {
 })
 
 describe('a policy', () => {
-  it('approves at once, with all that an approved agent gets', async () => {
+  it('approves at once, with everything an approved agent gets', async () => {
     const me = newEnrollee()
     const asked = await enroll(me, { name: 'ci-1' })
     expect(asked.json.status).toBe('approved')
@@ -263,13 +263,13 @@ describe('a policy', () => {
     ])
   })
 
-  it('leaves to the administrator what it does not give', async () => {
+  it('leaves scopes that it does not give to the administrator', async () => {
     const me = newEnrollee()
     for (const scopes of [['db:write'], ['log:secret'], ['log:*'], ['admin:*'], ['*']])
       expect((await enroll(me, { name: 'ci-1', scopes })).json.status).toBe('pending')
   })
 
-  it('is shown as it is configured', async () => {
+  it('is listed as it is configured', async () => {
     const reply = await call('GET', '/v1/admin/policies', { token: ADMIN_TOKEN })
     expect(reply.json).toEqual([
       { ...POLICIES[0], max_agent_lifetime: '1h30m' },

@@ -13,7 +13,7 @@ afterAll(() => app.close())
 
 const explain = (query: string) => app.admin('GET', `/v1/admin/policies/explain?${query}`)
 
-test('what decides, what it gives and for how long', async () => {
+test('explains which policy decides, which scopes it gives and for how long', async () => {
   expect((await explain('name=ci-1')).body).toEqual({
     name: 'ci-1',
     decision: 'wait',
@@ -37,7 +37,7 @@ test('what decides, what it gives and for how long', async () => {
   })
 })
 
-test('a reserved name and a taken one wait', async () => {
+test('explains that a reserved name and a taken name wait', async () => {
   const { name } = await app.newAgent({ name: 'ci-taken' })
   expect((await explain(`name=${name}&scope=demo:a`)).body).toMatchObject({
     decision: 'wait',
@@ -45,7 +45,7 @@ test('a reserved name and a taken one wait', async () => {
   })
 })
 
-test('nothing is left behind but who asked', async () => {
+test('records and counts nothing but the request itself', async () => {
   await explain('name=ci-2&scope=demo:a')
   expect((await app.admin('GET', '/v1/admin/pending')).body).toEqual([])
   const { body } = await app.admin('GET', '/v1/admin/audit')
@@ -60,14 +60,14 @@ test.each([
   'name=x&scope=!',
   'name=x&nope=1',
   `name=${'x'.repeat(300)}`,
-])('refused: %j', async (query) => {
+])('refuses %j', async (query) => {
   expect([(await explain(query)).status, (await explain(query)).body.error.code]).toEqual([
     400,
     'invalid_request',
   ])
 })
 
-test('which names are taken is not for an agent without the scope', async () => {
+test('does not reveal taken names to an agent without the scope', async () => {
   const agent = await app.newAgent({ scopes: ['*'] })
   const reply = await agent.client.get('/v1/admin/policies/explain?name=ci-taken')
   expect([reply.status, reply.body.error.code]).toEqual([403, 'insufficient_scope'])

@@ -2,7 +2,7 @@ import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey, sign
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
 
-/** Bearers that are not ours, not meant for us, or not good any more, over HTTP: each is one and the same 401. */
+/** Bearers that are forged, meant for others, or no longer valid: each gets the same 401. */
 let app: TestApp
 let agent: NewAgent
 let good = ''
@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** Signed by the issuer's own key: only the claims are at fault. */
+/** Signed by the issuer's own key, so that only the claims are wrong. */
 async function ours(change: Record<string, unknown>, typ = 'at+jwt'): Promise<string> {
   const { signing } = await app.core.issuerKeys.at(await app.core.store.generation())
   const changed = Object.fromEntries(
@@ -139,7 +139,7 @@ const HOSTILE: [string, () => string | Promise<string>][] = [
 ]
 
 describe('a JWT that is not one of ours', () => {
-  test.each(HOSTILE)('with %s opens nothing', async (_what, make) => {
+  test.each(HOSTILE)('with %s is refused', async (_what, make) => {
     const bearer = await make()
     const client = app.as(bearer)
     const replies = [
@@ -157,7 +157,7 @@ describe('a JWT that is not one of ours', () => {
     expect([...messages]).toEqual(['The token is not valid: it is unknown, expired or revoked.'])
   })
 
-  test('but the one they were all made from does', async () => {
+  test('is made from a token that is accepted', async () => {
     expect((await app.as(good).get('/v1/status')).body.id).toBe(agent.id)
     expect((await app.as(await ours({})).get('/v1/status')).status).toBe(200)
     expect((await app.as(await ours({ aud: ['x', 'https://mayfly.test'] })).get('/v1/status')).status).toBe(
@@ -169,27 +169,27 @@ describe('a JWT that is not one of ours', () => {
 describe('a real token of ours', () => {
   const client = () => agent.oidc
 
-  test('that is an id token opens nothing', async () => {
+  test('that is an id token is refused', async () => {
     const form = new URLSearchParams({ grant_type: 'client_credentials', scope: 'openid', ...client() })
     const reply = await fetch(`${app.url}/oauth/token`, { method: 'POST', body: form })
     const { id_token: idToken } = (await reply.json()) as { id_token: string }
     expect((await app.as(idToken).get('/v1/status')).status).toBe(401)
   })
 
-  test('that is a credential of a jwt backend opens nothing, though its audience is ours', async () => {
+  test('that is a credential of a jwt backend is refused, even with our audience', async () => {
     const { token } = (await agent.client.post('/v1/credentials/orders')).body
     expect(decode(token.split('.')[1]).aud).toBe('https://mayfly.test')
     expect((await app.as(token).get('/v1/status')).status).toBe(401)
   })
 
-  test('cannot widen itself: claims beyond the agent’s scopes are cut', async () => {
+  test('has no scopes beyond those of the agent', async () => {
     const wide = await ours({ scopes: ['*', 'admin:*'], scope: '* admin:*' })
     expect((await app.as(wide).get('/v1/admin/agents')).status).toBe(200)
     expect((await app.as(wide).get('/v1/admin/tokens')).status).toBe(403)
     expect((await app.as(wide).get('/v1/status')).body.scopes.sort()).toEqual(['admin:agents:read', 'orders'])
   })
 
-  test('is refused where it is not in the header Authorization', async () => {
+  test('is refused outside the header Authorization', async () => {
     const path = `/v1/status?access_token=${good}`
     expect((await app.raw({ path })).status).toBe(401)
     expect((await app.raw({ path: '/v1/status', headers: { cookie: `access_token=${good}` } })).status).toBe(
@@ -216,7 +216,7 @@ describe('a real token of ours', () => {
     expect(reply.status).toBe(401)
   })
 
-  test('ends with its agent, at once', async () => {
+  test('ends at once with its agent', async () => {
     const short = await app.newAgent({ scopes: ['orders'] })
     const token = await app.accessToken(short)
     expect((await app.as(token).get('/v1/status')).status).toBe(200)
@@ -240,17 +240,17 @@ const OPAQUE: [string, (token: string) => string][] = [
 ]
 
 describe('an opaque bearer', () => {
-  test.each(OPAQUE)('with %s opens nothing', async (_what, change) => {
+  test.each(OPAQUE)('with %s is refused', async (_what, change) => {
     const reply = await app.as(change(agent.token)).get('/v1/status')
     expect([reply.status, reply.body.error.code]).toEqual([401, 'unauthorized'])
   })
 
-  test('that is the client secret or the client id opens nothing', async () => {
+  test('that is the client secret or the client id is refused', async () => {
     for (const one of [agent.oidc.client_secret, agent.oidc.client_id, agent.id])
       expect((await app.as(one).get('/v1/status')).status).toBe(401)
   })
 })
 
-test('none of them stands in the log', () => {
+test('logs none of these tokens', () => {
   expect(app.logged()).not.toMatch(/eyJ[A-Za-z0-9_-]{10}|ck[rs]_[0-9a-f]{8}|unforeseen error/)
 })

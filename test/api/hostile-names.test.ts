@@ -43,12 +43,12 @@ const NAMES: [string, string][] = [
   ['129 characters', MARK + 'a'.repeat(125)],
 ]
 
-/** Whatever was refused says nothing of what was sent. */
+/** A refusal repeats nothing that was sent. */
 const expectQuiet = (reply: { text: string; headers: Headers }) =>
   expect(`${reply.text}${[...reply.headers].join()}`).not.toContain(MARK)
 
 describe('a name', () => {
-  test.each(NAMES)('with %s is none for an agent, a backend or an enrollment', async (_what, name) => {
+  test.each(NAMES)('with %s is refused for an agent, a backend and an enrollment', async (_what, name) => {
     const key = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }
     const replies = [
       await app.admin('POST', '/v1/admin/agents', { name }),
@@ -57,7 +57,7 @@ describe('a name', () => {
     ]
     for (const reply of replies.slice(0, 2))
       expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
-    // Ten a minute of one address are looked at.
+    // One address may send ten a minute.
     expect([400, 429]).toContain(replies[2]?.status)
     for (const reply of replies) expectQuiet(reply)
   })
@@ -72,7 +72,7 @@ describe('a name', () => {
   })
 })
 
-/** As they stand in the path: bytes of the request line. */
+/** As they appear in the path of the request line. */
 const PATHS: [string, string, number][] = [
   ['an unknown id', 'cred_01m7y2wptxey08yga5trkyztk2', 404],
   ['no id', '', 400],
@@ -107,7 +107,7 @@ const PATHS: [string, string, number][] = [
 ]
 
 describe('an id in the path', () => {
-  test.each(PATHS)('with %s is none of ours', async (_what, id, status) => {
+  test.each(PATHS)('with %s is refused', async (_what, id, status) => {
     const connection = createConnection(Number(new URL(app.url).port))
     for (const [method, base] of [
       ['GET', '/api/v1/credentials/'],
@@ -147,7 +147,7 @@ const SCOPES: [string, unknown][] = [
 ]
 
 describe('a scope', () => {
-  test.each(SCOPES)('with %s is refused wherever one is asked or given', async (_what, scope) => {
+  test.each(SCOPES)('with %s is refused in every request that takes scopes', async (_what, scope) => {
     const scopes = [scope]
     const replies = [
       await agent.client.post('/api/v1/credentials', { backend: 'orders', scopes }),
@@ -172,14 +172,14 @@ describe('a scope', () => {
     ['admin in a list', 'admin:agents:read'],
     ['everything', '*'],
     ['another case', 'Orders2'],
-  ])('of %s does not come out of another', async (_what, scope) => {
+  ])('of %s is not taken for another', async (_what, scope) => {
     const reply = await app.as(agent.token).post('/v1/credentials/orders', { scopes: [scope] })
-    // Relative to the backend it is nothing special: never more than the backend's own.
+    // Relative to the backend it has no special meaning and never exceeds the backend's own scopes.
     if (reply.status === 200) expect((await agent.client.get('/v1/admin/agents')).status).toBe(403)
     else expect(reply.body.error.code).toBe('scope_not_allowed')
   })
 
-  test('65 are too many, 64 are not', async () => {
+  test('may come 64 times in a request, not 65 times', async () => {
     const many = (count: number) => Array.from({ length: count }, (_, index) => `orders:r${index}`)
     expect((await agent.client.post('/v1/credentials/orders', { scopes: many(65) })).status).toBe(400)
     expect((await agent.client.post('/v1/credentials/orders', { scopes: many(64) })).status).toBe(200)
@@ -215,7 +215,7 @@ describe('metadata', () => {
     ['8192 bytes', { a: 'x'.repeat(8_192 - '{"a":""}'.length) }],
     ['controls and directions', { '\u001b[2J': '\u202e\r\n\u2028' }],
     ['what looks like ours', { agent_id: 'ag_0', outcome: 'ok', toString: 'x', hasOwnProperty: 1 }],
-  ])('that is %s comes back from the audit as it was', async (_what, metadata) => {
+  ])('that is %s appears in the audit unchanged', async (_what, metadata) => {
     const reply = await agent.client.post('/api/v1/credentials', { backend: 'orders', metadata })
     expect(reply.status).toBe(201)
     const { entries } = (await agent.client.get(`/api/v1/audit?credential=${reply.body.id}`)).body
@@ -250,7 +250,7 @@ describe('a header', () => {
     ['Latin-1', 'caf\u00e9', 'caf\u00e9'],
     ['1000 characters', 'u'.repeat(1_000), 'u'.repeat(256)],
     ['256 controls', '\u0085'.repeat(256), '\\x85'.repeat(256)],
-  ])('User-Agent with %s stands in the audit without its teeth', async (_what, sent, recorded) => {
+  ])('User-Agent with %s is made harmless in the audit', async (_what, sent, recorded) => {
     const headers = { authorization: `Bearer ${agent.token}`, 'user-agent': sent }
     const reply = await app.raw({ method: 'POST', path: '/v1/credentials/orders', headers })
     const { id } = JSON.parse(reply.text)
@@ -292,7 +292,7 @@ describe('a query', () => {
   })
 })
 
-test('nothing of it all was unforeseen, and nothing was polluted', () => {
+test('none of this caused an unexpected error or polluted a prototype', () => {
   expect(app.logged()).not.toContain('unforeseen error')
   expect(Reflect.get({}, 'admin')).toBeUndefined()
   expect(app.core.store.trouble()).toBeUndefined()

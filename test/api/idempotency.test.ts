@@ -29,7 +29,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
       { 'idempotency-key': key },
     )
 
-  test('the same key and body: the same credential and the same token, issued once', async () => {
+  test('issues once for the same key and body, and repeats the same credential and token', async () => {
     const key = newKey()
     const first = await a(key)
     const second = await a(key)
@@ -43,7 +43,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     expect(other.body.id).not.toBe(first.body.id)
   })
 
-  test('each time that the secret is told again is recorded, and what tells no secret is not', async () => {
+  test('records each repetition of the secret, and no repetition without it', async () => {
     const key = newKey()
     const first = await a(key, { metadata: { job: 7 } })
     const jwt = { ...agent, client: app.as(await app.accessToken(agent)) }
@@ -78,7 +78,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     expect(JSON.stringify(body)).not.toContain(first.body.token.split('.')[2])
   })
 
-  test('where that cannot be recorded, the secret is not told again', async () => {
+  test('does not repeat the secret when that cannot be recorded', async () => {
     const key = newKey()
     const first = await a(key)
     const { commit } = app.core.store
@@ -93,7 +93,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     expect((await a(key)).body).toEqual(first.body)
   })
 
-  test('an agent that ends while it asks again is told nothing, one that changes is', async () => {
+  test('repeats nothing to an agent that ends during the request, but does to one that changes', async () => {
     const other = await app.newAgent({ scopes: ['orders'] })
     const key = newKey()
     const first = await a(key, {}, other)
@@ -114,7 +114,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     expect((await app.admin('GET', told)).body).toHaveLength(1)
   })
 
-  test('in group B too, by POST and by GET', async () => {
+  test('works in group B, by POST and by GET', async () => {
     const post = { 'idempotency-key': newKey() }
     const one = await agent.client.post('/v1/credentials/orders', { ttl: '5m' }, post)
     const two = await agent.client.post('/v1/credentials/orders', { ttl: '5m' }, post)
@@ -124,7 +124,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     expect((await agent.client.get('/v1/credentials/orders?ttl=5m', get)).body).toEqual(three.body)
   })
 
-  test('another body under the same key is a conflict', async () => {
+  test('answers conflict for another body under the same key', async () => {
     const key = newKey()
     await a(key)
     for (const change of [{ ttl: '49h' }, { scopes: ['read'] }, { metadata: { a: 1 } }]) {
@@ -133,14 +133,14 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     }
   })
 
-  test('the order of the keys of a body does not make another', async () => {
+  test('ignores the order of keys in the body', async () => {
     const key = newKey()
     const first = await a(key, { metadata: { a: 1, b: { c: 2, d: 3 } } })
     const second = await a(key, { metadata: { b: { d: 3, c: 2 }, a: 1 } })
     expect(second.body.id).toBe(first.body.id)
   })
 
-  test('each agent has keys of its own', async () => {
+  test('keeps the keys of agents apart', async () => {
     const other = await app.newAgent({ scopes: ['orders'] })
     const key = newKey()
     const mine = await a(key)
@@ -150,7 +150,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     expect(theirs.body.token).not.toBe(mine.body.token)
   })
 
-  test('many at the same time issue once', async () => {
+  test('issues once for many simultaneous requests', async () => {
     const key = newKey()
     const replies = await Promise.all(Array.from({ length: 8 }, () => a(key)))
     const issued = new Set(replies.filter(({ status }) => status === 201).map(({ body }) => body.id))
@@ -160,7 +160,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     expect((await a(key)).body.id).toBe([...issued][0])
   })
 
-  test('after five minutes the metadata only, after a day anew', async () => {
+  test('repeats only the metadata after five minutes, and issues again after a day', async () => {
     const key = newKey()
     const first = (await a(key)).body
     app.advance(6 * MINUTE_MS)
@@ -169,12 +169,12 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     expect(later.body.token).toBeUndefined()
     expect(later.body).toMatchObject({ id: first.id, expires_at: first.expires_at, scopes: first.scopes })
     app.advance(24 * HOUR_MS)
-    const anew = await a(key)
-    expect(anew.status).toBe(201)
-    expect(anew.body.id).not.toBe(first.id)
+    const next = await a(key)
+    expect(next.status).toBe(201)
+    expect(next.body.id).not.toBe(first.id)
   })
 
-  test('after a day two at the same time issue once', async () => {
+  test('issues once for two simultaneous requests after a day', async () => {
     const key = newKey()
     const first = (await a(key)).body
     app.advance(25 * HOUR_MS)
@@ -192,7 +192,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     expect(body.id).toBe(other?.body.id)
   })
 
-  test('the token of a revoked one is not told again', async () => {
+  test('does not repeat the token of a revoked credential', async () => {
     const key = newKey()
     const { id } = (await a(key)).body
     await agent.client.delete(`/v1/active/${id}`)
@@ -200,7 +200,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     expect([again.body.id, again.body.token]).toEqual([id, undefined])
   })
 
-  test('a narrowed token is not told again what it could not be issued', async () => {
+  test('does not repeat to a narrowed token what it could not be issued', async () => {
     await app.newBackend({ name: `stock-${dialect}` })
     const wide = await app.newAgent({ scopes: ['orders', `stock-${dialect}`] })
     const key = newKey()
@@ -215,7 +215,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
       .toMatchObject([{ outcome: 'denied', details: { code: 'scope_not_allowed' } }])
   })
 
-  test('who asks again and hangs up does not end what the first request was given', async () => {
+  test('keeps the credential of the first request when a repeated request hangs up', async () => {
     const key = newKey()
     const first = await a(key)
     const { find } = app.core.store.credentials
@@ -237,18 +237,18 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
         `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
     await found
-    // Whatever its hanging up had led to would be done by the time these have been answered.
+    // Any consequence of hanging up would be visible once these have been answered.
     for (let time = 0; time < 3; time += 1) await app.admin('GET', '/v1/admin/audit?limit=1')
     expect((await agent.client.get(`/api/v1/credentials/${first.body.id}`)).body.status).toBe('active')
     expect((await a(key)).body).toEqual(first.body)
   })
 
-  test.each(['', 'a b', 'x'.repeat(256), 'ä'])('the key %j is invalid_request', async (key) => {
+  test.each(['', 'a b', 'x'.repeat(256), 'ä'])('answers invalid_request for the key %j', async (key) => {
     const reply = await a(key)
     expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
   })
 
-  test('a refusal is not kept: the same key may try again', async () => {
+  test('does not remember a refusal: the same key may try again', async () => {
     const key = newKey()
     expect((await a(key, { ttl: '500h' })).body.error.code).toBe('ttl_exceeded')
     expect((await a(key)).status).toBe(201)

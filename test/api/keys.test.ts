@@ -13,7 +13,7 @@ const jwks = async () => (await app.as(undefined).get('/.well-known/jwks.json'))
 const works = async (token: string) => (await app.as(token).get('/v1/status')).status === 200
 
 describe('rotating the keys', () => {
-  test('invalidates every issued access token at once, and agents authenticate again', async () => {
+  test('invalidates every access token at once; agents log in again', async () => {
     const agents = [await app.newAgent(), await app.newAgent()]
     const tokens = await Promise.all(agents.map((agent) => app.accessToken(agent)))
     for (const token of tokens) expect(await works(token)).toBe(true)
@@ -34,11 +34,11 @@ describe('rotating the keys', () => {
     expect(await works(fresh)).toBe(true)
     await jwtVerify(fresh, createLocalJWKSet(after), { issuer: 'https://mayfly.test' })
     await expect(jwtVerify(tokens[0] as string, createLocalJWKSet(after))).rejects.toThrow()
-    // Opaque tokens are not signed: they stay.
+    // Opaque tokens are not signed and stay valid.
     for (const agent of agents) expect(await works(agent.token)).toBe(true)
   })
 
-  test('with grace the old key verifies that long and no longer', async () => {
+  test('lets the old key verify for the grace period and no longer', async () => {
     const agent = await app.newAgent()
     const old = await app.accessToken(agent)
     const reply = await app.admin('POST', '/v1/admin/keys/rotate', { grace: '30m' })
@@ -58,14 +58,14 @@ describe('rotating the keys', () => {
     },
   )
 
-  test('leaves an entry', async () => {
+  test('is recorded', async () => {
     const { body } = await app.admin('GET', '/v1/admin/audit?action=keys.rotated')
     expect(body[0]).toMatchObject({ action: 'keys.rotated', actor: 'local' })
   })
 })
 
 describe('an access token', () => {
-  test('lasts one hour by default, and then is refused', async () => {
+  test('lasts one hour by default, and is then refused', async () => {
     const agent = await app.newAgent()
     const form = new URLSearchParams({ grant_type: 'client_credentials', ...agent.oidc })
     const reply = await fetch(`${app.url}/oauth/token`, { method: 'POST', body: form })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { DIALECTS } from '../support/store.ts'
 
-/** A body may come seconds after the headers that were believed: what has ended in between counts. */
+/** A body may come seconds after the headers that authenticated the caller: an end in between counts. */
 describe.each(DIALECTS)('a body that comes after its headers, on %s', (dialect) => {
   let app: TestApp
   beforeAll(async () => {
@@ -12,7 +12,7 @@ describe.each(DIALECTS)('a body that comes after its headers, on %s', (dialect) 
   })
   afterAll(() => app.close())
 
-  /** The status line and body of a request whose caller was believed before `meanwhile`, and whose body comes after it. */
+  /** Status line and body of a request that is authenticated before `meanwhile`, and whose body comes after it. */
   async function post(
     agent: NewAgent,
     token: string,
@@ -45,16 +45,16 @@ describe.each(DIALECTS)('a body that comes after its headers, on %s', (dialect) 
 
   const remove = (agent: NewAgent) => app.admin('DELETE', `/v1/admin/agents/${agent.name}`)
 
-  test('makes no agent for one that was deleted meanwhile', async () => {
+  test('creates no agent for a caller that was deleted in the meantime', async () => {
     const agent = await app.newAgent({ scopes: ['admin:*'] })
-    const wish = { name: 'heir', scopes: ['admin:*'] }
+    const wish = { name: 'child', scopes: ['admin:*'] }
     const reply = await post(agent, agent.token, '/v1/admin/agents', wish, () => remove(agent))
     expect(reply).toMatch(/^HTTP\/1\.1 401 /)
     expect(reply).toContain('error="invalid_token"')
-    expect((await app.admin('GET', '/v1/admin/agents/heir')).status).toBe(404)
+    expect((await app.admin('GET', '/v1/admin/agents/child')).status).toBe(404)
   })
 
-  test('issues nothing by a token whose key was rotated away meanwhile', async () => {
+  test('issues nothing for a token whose key was rotated away in the meantime', async () => {
     const agent = await app.newAgent({ scopes: ['orders'] })
     const token = await app.accessToken(agent)
     const rotate = () => app.admin('POST', '/v1/admin/keys/rotate')
@@ -64,7 +64,7 @@ describe.each(DIALECTS)('a body that comes after its headers, on %s', (dialect) 
     expect((await agent.client.get('/v1/active')).body).toEqual([])
   })
 
-  test('is answered as ever where something else has changed meanwhile', async () => {
+  test('is answered as usual when something else changed in the meantime', async () => {
     const agent = await app.newAgent({ scopes: ['orders'] })
     const other = await app.newAgent()
     const reply = await post(agent, agent.token, '/v1/credentials/orders', {}, () => remove(other))

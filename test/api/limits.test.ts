@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { type AppWish, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { type AppOptions, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { DIALECTS } from '../support/store.ts'
 
 let app: TestApp
 afterEach(() => app.close())
-const start = async (wish: AppWish) => {
+const start = async (wish: AppOptions) => {
   app = await startApp(wish)
 }
 
@@ -14,7 +14,7 @@ const limited = (reply: { status: number; body: { error: { code: string } }; hea
 }
 
 describe('limits', () => {
-  test('issuing has no rate by default', async () => {
+  test('has no issue rate by default', async () => {
     await start({})
     await app.newBackend({ name: 'orders' })
     const agent = await app.newAgent({ scopes: ['orders'] })
@@ -22,7 +22,7 @@ describe('limits', () => {
       expect((await agent.client.post('/v1/credentials/orders')).status).toBe(200)
   })
 
-  test('issue_rate bounds each agent by itself, and time lets it go on', async () => {
+  test('limits each agent separately by issue_rate, which refills with time', async () => {
     await start({ env: { MAYFLY_LIMITS_ISSUE_RATE: '3/minute' } })
     await app.newBackend({ name: 'orders' })
     const [one, other] = [
@@ -38,7 +38,7 @@ describe('limits', () => {
     expect((await one.client.post('/v1/credentials/orders')).status).toBe(200)
   })
 
-  test('rate of a backend bounds all of its agents together', async () => {
+  test('limits all agents of a backend together by its rate', async () => {
     await start({})
     await app.newBackend({ name: 'orders', rate: '2/hour' })
     await app.newBackend({ name: 'stock' })
@@ -51,7 +51,7 @@ describe('limits', () => {
     }
   })
 
-  test('max_active_per_agent counts what lives, and revoking makes room', async () => {
+  test('counts living credentials for max_active_per_agent, and frees a place on revocation', async () => {
     await start({ env: { MAYFLY_LIMITS_MAX_ACTIVE_PER_AGENT: '3' } })
     await app.newBackend({ name: 'orders' })
     const agent = await app.newAgent({ scopes: ['orders'] })
@@ -63,7 +63,7 @@ describe('limits', () => {
     limited(await agent.client.post('/v1/credentials/orders'))
   })
 
-  test('what max_active refuses is recorded', async () => {
+  test('records a refusal by max_active', async () => {
     await start({ env: { MAYFLY_LIMITS_MAX_ACTIVE_PER_AGENT: '1' } })
     await app.newBackend({ name: 'orders' })
     const agent = await app.newAgent({ scopes: ['orders'] })
@@ -75,7 +75,7 @@ describe('limits', () => {
     ])
   })
 
-  test('max_active of a backend', async () => {
+  test('limits a backend by its max_active', async () => {
     await start({})
     await app.newBackend({ name: 'orders', max_active: 2 })
     const agent = await app.newAgent({ scopes: ['orders'] })
@@ -86,7 +86,7 @@ describe('limits', () => {
     expect((await agent.client.post('/v1/credentials/orders')).status).toBe(200)
   })
 
-  describe.each(DIALECTS)('asked for by many at once, on %s', (dialect) => {
+  describe.each(DIALECTS)('many simultaneous requests, on %s', (dialect) => {
     const askAtOnce = async (agents: readonly NewAgent[]) => {
       const asked = agents.map((agent) => agent.client.post('/v1/credentials/orders'))
       const replies = await Promise.all(asked)
@@ -94,7 +94,7 @@ describe('limits', () => {
       return replies.flatMap(({ status, body }) => (status === 200 ? [body.id as string] : []))
     }
 
-    test('an agent gets no more than its number, and what is revoked makes room for as many', async () => {
+    test('never exceed the limit of an agent, and get the places of revoked credentials', async () => {
       await start({ dialect, env: { MAYFLY_LIMITS_MAX_ACTIVE_PER_AGENT: '3' } })
       await app.newBackend({ name: 'orders' })
       const agent = await app.newAgent({ scopes: ['orders'] })
@@ -106,7 +106,7 @@ describe('limits', () => {
       expect((await agent.client.get('/v1/active')).body).toHaveLength(3)
     })
 
-    test('so with a backend and several agents', async () => {
+    test('never exceed the limit of a backend, from several agents', async () => {
       await start({ dialect })
       await app.newBackend({ name: 'orders', max_active: 1 })
       const agents = await Promise.all(Array.from({ length: 12 }, () => app.newAgent({ scopes: ['orders'] })))
@@ -114,7 +114,7 @@ describe('limits', () => {
     })
   })
 
-  test('an agent of a policy has the max_ttl of the policy', async () => {
+  test('applies the max_ttl of the policy to its agents', async () => {
     const policy = '{ name: ci, pattern: "ci-*", scopes: ["orders"], auto_approve: true, max_ttl: 5m }'
     await start({ yaml: `policies:\n  - ${policy}\n` })
     await app.newBackend({ name: 'orders' })
@@ -128,7 +128,7 @@ describe('limits', () => {
     expect([long.status, long.body.error.code]).toEqual([400, 'ttl_exceeded'])
   })
 
-  test('the defaults are those of the decision', async () => {
+  test('has the documented defaults', async () => {
     await start({})
     expect(app.core.settings).toMatchObject({
       tokenFailuresPerMinute: 10,
@@ -136,7 +136,7 @@ describe('limits', () => {
       maxPendingEnrollments: 1_000,
       maxActivePerAgent: 10_000,
       issueRate: undefined,
-      accessTokenMs: 3_600_000,
+      accessTokenTtlMs: 3_600_000,
     })
   })
 })

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 describe('a JWT with a narrower scope', () => {
-  test('is limited to it in issuing, in administration and in what it shows', async () => {
+  test('is limited to that scope in issuing, administration and status', async () => {
     const token = await app.accessToken(agent, 'orders:read')
     expect(decodeJwt(token)).toMatchObject({
       agent_id: agent.id,
@@ -31,27 +31,27 @@ describe('a JWT with a narrower scope', () => {
     expect((await narrow.get('/v1/admin/agents')).status).toBe(403)
   })
 
-  test('is still the same agent: its own credentials and entries are there', async () => {
+  test('is still the same agent, with its credentials and entries', async () => {
     const { id } = (await agent.client.post('/v1/credentials/stock')).body
     const narrow = app.as(await app.accessToken(agent, 'orders:read'))
     expect((await narrow.get(`/api/v1/credentials/${id}`)).status).toBe(200)
     expect((await narrow.delete(`/v1/active/${id}`)).status).toBe(204)
   })
 
-  test('may grant no more than it is limited to', async () => {
+  test('grants no scope beyond its own', async () => {
     const narrow = app.as(await app.accessToken(agent, 'admin:agents:write orders:read'))
     expect((await narrow.post('/v1/admin/agents', { name: 'n-1', scopes: ['orders:read'] })).status).toBe(200)
     const reply = await narrow.post('/v1/admin/agents', { name: 'n-2', scopes: ['stock:read'] })
     expect([reply.status, reply.body.error.code]).toEqual([403, 'insufficient_scope'])
   })
 
-  test('neither ends its agent nor takes its private key, whatever it is narrowed to', async () => {
+  test('neither deletes its agent nor reads its private key, whatever its scope', async () => {
     for (const scope of ['openid', 'orders:read', 'orders stock:read', 'admin:agents:*']) {
       const narrow = app.as(await app.accessToken(agent, scope))
       const refused = [await narrow.get('/v1/signing-key'), await narrow.delete('/v1/self')]
       for (const { status, body, headers, text } of refused) {
         expect([scope, status, body?.error?.code]).toEqual([scope, 403, 'insufficient_scope'])
-        // It is not told what its agent holds besides.
+        // The answer does not reveal the other scopes of the agent.
         expect(headers.get('www-authenticate')).toBe('Bearer realm="mayfly", error="insufficient_scope"')
         expect(text).not.toMatch(/PRIVATE KEY|stock/)
       }
@@ -71,7 +71,7 @@ describe('a JWT with a narrower scope', () => {
     expect((await agent.client.get('/v1/status')).status).toBe(200)
   })
 
-  test('is none when it carries all that its agent holds, asked for or not', async () => {
+  test('does not count as narrowed when it carries all scopes of its agent', async () => {
     const all = ['orders', 'stock:read', 'admin:agents:*']
     for (const scope of [undefined, all.join(' '), [...all].reverse().join(' ')]) {
       const one = await app.newAgent({ scopes: all })
@@ -83,7 +83,7 @@ describe('a JWT with a narrower scope', () => {
     expect((await app.as(await app.accessToken(none)).delete('/v1/self')).status).toBe(204)
   })
 
-  test('is what a token becomes whose agent has got more since: it logs in anew', async () => {
+  test('counts as narrowed once its agent has received more scopes; the agent logs in again', async () => {
     const one = await app.newAgent({ scopes: ['orders'] })
     const old = app.as(await app.accessToken(one))
     const { id } = (await one.client.post('/v1/request', { scopes: ['stock'] })).body
@@ -93,7 +93,7 @@ describe('a JWT with a narrower scope', () => {
     expect((await app.as(await app.accessToken(one)).get('/v1/signing-key')).status).toBe(200)
   })
 
-  test('loses at once what the agent loses: effective scopes are both', async () => {
+  test('loses at once the scopes that the agent loses', async () => {
     const one = await app.newAgent({ scopes: ['orders', 'stock'] })
     const token = await app.accessToken(one)
     const client = app.as(token)
@@ -113,7 +113,7 @@ describe('a JWT with a narrower scope', () => {
 })
 
 describe('an opaque token', () => {
-  test('is permanent: after years it is as good', async () => {
+  test('stays valid for years', async () => {
     app.advance(20 * 365 * 86_400_000)
     expect((await agent.client.get('/v1/status')).status).toBe(200)
   })

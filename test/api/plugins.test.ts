@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 describe('plugins', () => {
-  test('reload says what is loaded, and issuing goes on', async () => {
+  test('lists the plugins on reload, and issuing continues', async () => {
     const backend = await app.newBackend()
     const agent = await app.newAgent({ scopes: [backend] })
     const before = (await agent.client.post(`/v1/credentials/${backend}`)).status
@@ -25,7 +25,7 @@ describe('plugins', () => {
     expect([before, (await agent.client.post(`/v1/credentials/${backend}`)).status]).toEqual([200, 200])
   })
 
-  test('one is reloaded by its name; an unknown one is not found', async () => {
+  test('reloads one plugin by name, and answers not_found for an unknown name', async () => {
     const reply = await app.admin('POST', '/v1/admin/plugins/jwt/reload')
     expect([reply.status, reply.body]).toEqual([200, { reloaded: 'jwt', version: expect.any(String) }])
     for (const name of ['nonsense', '..%2f..%2fetc', 'JWT']) {

@@ -16,7 +16,7 @@ const actionsOf = async (id: string) =>
   )
 
 describe('the life of a credential', () => {
-  test('time makes it expired: in every answer at once, and in the audit once, by the sweeper', async () => {
+  test('expires with time: in every answer at once, and in the audit once, by the sweeper', async () => {
     const agent = await app.newAgent({ scopes: ['orders'] })
     // `exp` of a JWT counts whole seconds, so that less than one cannot be promised.
     const { body } = await agent.client.post('/api/v1/credentials', { backend: 'orders', ttl: '1s300ms' })
@@ -32,7 +32,7 @@ describe('the life of a credential', () => {
     )
   })
 
-  test('revoked before its time, it is revoked for good, and the sweeper leaves it', async () => {
+  test('stays revoked when revoked before its expiry, and is left alone by the sweeper', async () => {
     const agent = await app.newAgent({ scopes: ['orders'] })
     const { id } = (await agent.client.post('/v1/credentials/orders', { ttl: '1s300ms' })).body
     await agent.client.delete(`/v1/active/${id}`)
@@ -42,7 +42,7 @@ describe('the life of a credential', () => {
     expect(await actionsOf(id)).toEqual(['credential.revoked', 'credential.issued'])
   })
 
-  test('of many that revoke at the same time one does it, all are answered alike', async () => {
+  test('is revoked once by many simultaneous requests, all answered alike', async () => {
     const agent = await app.newAgent({ scopes: ['orders'] })
     const { id } = (await agent.client.post('/v1/credentials/orders')).body
     const replies = await Promise.all(
@@ -52,7 +52,7 @@ describe('the life of a credential', () => {
     expect(await actionsOf(id)).toEqual(['credential.revoked', 'credential.issued'])
   })
 
-  test('an agent whose time has come is gone by itself, and its credentials with it', async () => {
+  test('ends with its agent when the agent expires', async () => {
     const agent = await app.newAgent({ scopes: ['orders'], expires_in: '1500ms' })
     const { id } = (await agent.client.post('/v1/credentials/orders', { ttl: '1h' })).body
     await eventually(async () => {
@@ -89,7 +89,7 @@ describe('the life of a credential', () => {
     expect((await agent.client.get('/v1/active')).body).toEqual([])
   }
 
-  /** Called when the next credential is committed, before anybody hears of it. */
+  /** Called when the next credential is committed, before the commit resolves. */
   function whenCommitted(then: () => unknown): () => void {
     const real = app.core.store.commit
     app.core.store.commit = async (change, options) => {
@@ -102,7 +102,7 @@ describe('the life of a credential', () => {
     }
   }
 
-  test('what the caller cannot have received is revoked: it hung up during the commit', async () => {
+  test('is revoked when the caller hung up during the commit', async () => {
     let restore: () => void = () => undefined
     try {
       await issueAndHangUp((hangUp) => {
@@ -116,7 +116,7 @@ describe('the life of a credential', () => {
     }
   })
 
-  test('what the caller cannot have received is revoked: the connection broke before the reply was written', async () => {
+  test('is revoked when the connection broke before the reply was written', async () => {
     let socket: Socket | undefined
     const onConnection = (one: Socket) => {
       socket = one
@@ -125,7 +125,7 @@ describe('the life of a credential', () => {
     let restore: () => void = () => undefined
     try {
       await issueAndHangUp(() => {
-        // Before the turn ends, and with it the time until which replies are held.
+        // Before the event-loop iteration ends, until which replies are held.
         restore = whenCommitted(() => {
           setImmediate(() => socket?.destroy())
         })

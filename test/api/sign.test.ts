@@ -20,10 +20,10 @@ const commit = (author: string, committer = author) =>
   `tree ${TREE}\nauthor ${author} ${AT}\ncommitter ${committer} ${AT}\n\nSubject\n`
 const tag = (tagger: string) => `object ${TREE}\ntype tree\ntag v1\ntagger ${tagger} ${AT}\n\nRelease\n`
 const base64 = (value: string | Buffer) => Buffer.from(value).toString('base64')
-/** So many blanks that a commit ends with one `=`. */
+/** Enough blanks that the base64 of a commit ends with one `=`. */
 const pad = (author: string) =>
   [' ', '  ', '   '].find((blanks) => (commit(author).length + blanks.length + 6) % 3 === 2) ?? ''
-/** The letter after this one in the alphabet of base64. */
+/** The next letter of the base64 alphabet. */
 const next = (letter: string) => {
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
   return letters[letters.indexOf(letter) + 1] ?? ''
@@ -43,7 +43,7 @@ async function isGood(armored: string, value: string, publicKey: string): Promis
 }
 
 describe('POST /v1/sign', () => {
-  test('signs a commit of the agent with its own key, and says whose it is', async () => {
+  test('signs a commit with the key of the agent, and names its owner', async () => {
     const { status, body, text } = await sign(commit(me))
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -56,14 +56,14 @@ describe('POST /v1/sign', () => {
     })
     expect(body.fingerprint.endsWith(body.key_id)).toBe(true)
     expect(text).not.toContain('PRIVATE')
-    // A verifier's clock may be behind ours, and the signature must not be older than its key.
+    // The clock of a verifier may be slow, and the signature must not be older than its key.
     expect(Date.parse(body.created_at)).toBeLessThan(Date.now() - 50_000)
     const { public_key } = (await agent.client.get('/v1/signing-key?private_key=false')).body
     expect(await isGood(body.signature, commit(me), public_key)).toBe(true)
     expect(await isGood(body.signature, `${commit(me)} `, public_key)).toBe(false)
   })
 
-  test('signs a tag when it is asked to, and takes neither for the other', async () => {
+  test('signs a tag on request, and never takes a tag for a commit', async () => {
     expect((await sign(tag(me), 'git-tag')).status).toBe(200)
     expect((await sign(commit(me), 'git-commit')).status).toBe(200)
     for (const [value, purpose] of [
@@ -77,7 +77,7 @@ describe('POST /v1/sign', () => {
     }
   })
 
-  test('records each use before it answers: key, purpose, hash and tree', async () => {
+  test('records key, purpose, hash and tree before it answers', async () => {
     const one = await app.newAgent({ name: 'recorded' })
     const value = commit(`recorded <${one.signing_email}>`)
     expect((await sign(value, undefined, one.client)).status).toBe(200)
@@ -102,7 +102,7 @@ describe('POST /v1/sign', () => {
     ['a committer', (own: string) => commit(own, 'Eve <eve@example.com>')],
     ['an author with the agent’s name', (own: string) => commit('signer <eve@example.com>', own)],
     ['an author with the agent’s e-mail', (own: string) => commit(own.replace(/^\S+/, 'Eve'), own)],
-  ])('refuses %s who is somebody else, and records it', async (_name, make) => {
+  ])('refuses a foreign %s, and records it', async (_name, make) => {
     const one = await app.newAgent()
     const own = `${one.name} <${one.signing_email}>`
     const { status, body } = await sign(make(own), undefined, one.client)
@@ -113,7 +113,7 @@ describe('POST /v1/sign', () => {
     expect(entry).toMatchObject({ outcome: 'denied', agent_id: one.id, details: { code: 'not_allowed' } })
   })
 
-  test('of another agent is refused too: each has its own identity', async () => {
+  test('refuses the identity of another agent', async () => {
     const other = await app.newAgent()
     expect((await sign(commit(me), undefined, other.client)).body.error.code).toBe('not_allowed')
     expect((await sign(tag(me), 'git-tag', other.client)).body.error.code).toBe('not_allowed')
@@ -127,7 +127,7 @@ describe('POST /v1/sign', () => {
     ['CRLF', commit('signer <x@y>').replaceAll('\n', '\r\n')],
     ['a signature that is there already', commit('a <b@c>').replace('\n\n', '\ngpgsig x\n\n')],
     ['bad UTF-8', Buffer.concat([Buffer.from(commit('a <b@c>')), Buffer.from([0xff])])],
-  ])('refuses %s as no commit', async (_name, value) => {
+  ])('refuses %s, which is no commit', async (_name, value) => {
     const { status, body } = await sign(value)
     expect([status, body.error.code]).toEqual([400, 'invalid_request'])
   })
@@ -152,7 +152,7 @@ describe('POST /v1/sign', () => {
     ['with a blank before', (data) => ` ${data}`],
     ['with something behind', (data) => `${data}!`],
     ['with bits to spare', (data) => data.replace(/.=$/, (end) => `${next(end[0] ?? '')}=`)],
-  ])('takes base64 in one spelling only, and none %s', async (_name, spell) => {
+  ])('accepts only canonical base64, and none %s', async (_name, spell) => {
     const padded = base64(`${commit(me)}${pad(me)}???>>>`)
     expect(padded).toMatch(/[/+].*[^=]=$/)
     expect((await agent.client.post('/v1/sign', { data: padded })).status).toBe(200)
@@ -161,7 +161,7 @@ describe('POST /v1/sign', () => {
     expect(body.error.message).toContain('not base64')
   })
 
-  test('signs 48000 bytes and not one more, and says the limit', async () => {
+  test('signs up to 48000 bytes, and names the limit', async () => {
     const full = commit(me) + 'x'.repeat(48_000 - commit(me).length)
     expect((await sign(full)).status).toBe(200)
     const { status, body } = await sign(`${full}x`)
@@ -170,14 +170,14 @@ describe('POST /v1/sign', () => {
     expect((await sign(full + 'x'.repeat(9_000))).status).toBe(413)
   })
 
-  test('is for agents: the administrator has no key, and an agent that ended has none left', async () => {
+  test('refuses the administrator and an agent that has ended, who have no key', async () => {
     expect((await app.admin('POST', '/v1/sign', { data: base64(commit(me)) })).status).toBe(401)
     const one = await app.newAgent()
     await app.admin('DELETE', `/v1/admin/agents/${one.name}`)
     expect((await sign(commit(`${one.name} <${one.signing_email}>`), undefined, one.client)).status).toBe(401)
   })
 
-  test('signs many at once, each its own', async () => {
+  test('signs many objects at once', async () => {
     const { public_key } = (await agent.client.get('/v1/signing-key?private_key=false')).body
     const values = Array.from({ length: 20 }, (_, index) => commit(me) + index)
     const replies = await Promise.all(values.map((value) => sign(value)))
@@ -193,7 +193,7 @@ describe('signing_identity', () => {
   test.each([
     ['committer', [200, 403, 403]],
     ['any', [200, 200, 200]],
-  ] as const)('%s is what the operator chose', async (rule, statuses) => {
+  ] as const)('follows the setting %s', async (rule, statuses) => {
     const other = await startApp({ argv: { signingIdentity: rule } })
     try {
       const one = await other.newAgent()
@@ -209,7 +209,7 @@ describe('signing_identity', () => {
 })
 
 describe('the private key', () => {
-  test('is left out on request, and then nothing is recorded', async () => {
+  test('is left out on request, without an entry', async () => {
     const one = await app.newAgent()
     const { status, body, text } = await one.client.get('/v1/signing-key?private_key=false&format=git')
     expect(status).toBe(200)
@@ -220,7 +220,7 @@ describe('the private key', () => {
     expect(await entries(one, 'signing_key.read')).toHaveLength(1)
   })
 
-  test('stays on a server that exports none, where signing goes on', async () => {
+  test('stays on a server that exports no keys, which still signs', async () => {
     const closed = await startApp({ yaml: 'signing_key_export: false\n' })
     try {
       const one = await closed.newAgent()

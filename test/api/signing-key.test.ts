@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 describe('GET /v1/signing-key', () => {
-  test('gives the key pair of the agent, its name and its address', async () => {
+  test('gives the key pair, name and e-mail address of the agent', async () => {
     const agent = await app.newAgent({ name: 'signer' })
     const { status, body } = await agent.client.get('/v1/signing-key')
     expect(status).toBe(200)
@@ -22,7 +22,7 @@ describe('GET /v1/signing-key', () => {
     expect(agent.signing_email).toBe(body.email)
   })
 
-  test('with format=git it adds what to set in git, and nothing but git is a format', async () => {
+  test('adds the git settings with format=git, and accepts no other format', async () => {
     const agent = await app.newAgent()
     const { body } = await agent.client.get('/v1/signing-key?format=git')
     expect(body.git_config).toMatchObject({
@@ -35,7 +35,7 @@ describe('GET /v1/signing-key', () => {
     expect([reply.status, reply.body.error.code]).toEqual([400, 'invalid_request'])
   })
 
-  test('is one per agent, the same each time, and each reading leaves an entry', async () => {
+  test('gives each agent the same key every time, and records each reading', async () => {
     const [one, other] = [await app.newAgent(), await app.newAgent()]
     const first = (await one.client.get('/v1/signing-key')).body
     expect((await one.client.get('/v1/signing-key')).body).toEqual(first)
@@ -47,7 +47,7 @@ describe('GET /v1/signing-key', () => {
     expect(JSON.stringify(body)).not.toContain('PRIVATE')
   })
 
-  test('the public halves of all agents are a bare array for the administrator', async () => {
+  test('lists the public keys of all agents for the administrator as a bare array', async () => {
     const agent = await app.newAgent({ name: 'listed' })
     const own = (await agent.client.get('/v1/signing-key')).body
     const { status, body, text } = await app.admin('GET', '/v1/admin/keys?limit=1000')

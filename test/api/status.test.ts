@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 describe('GET /v1/status', () => {
-  test('says who I am, what I may, what I hold and what I wait for', async () => {
+  test('shows the agent, its scopes, its credentials and its requests', async () => {
     const agent = await app.newAgent({ scopes: ['orders:read'], expires_in: '1h' })
     const issued = (await agent.client.post('/v1/credentials/orders')).body
     const asked = (await agent.client.post('/v1/request', { scopes: ['orders:write'], reason: 'deploy' }))
@@ -37,7 +37,7 @@ describe('GET /v1/status', () => {
     })
   })
 
-  test('last_used is kept', async () => {
+  test('keeps last_used', async () => {
     const agent = await app.newAgent()
     await agent.client.get('/v1/status')
     await app.core.lastUse.flush()
@@ -45,7 +45,7 @@ describe('GET /v1/status', () => {
     expect(Math.abs(Date.parse(shown) - Date.now())).toBeLessThan(10_000)
   })
 
-  test('a permanent agent has no expires_at, and shows a credential no longer once it is revoked', async () => {
+  test('shows no expires_at for a permanent agent, and no revoked credential', async () => {
     const agent = await app.newAgent({ scopes: ['orders'] })
     const { id } = (await agent.client.post('/v1/credentials/orders')).body
     await agent.client.delete(`/v1/active/${id}`)

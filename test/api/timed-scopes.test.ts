@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** An agent with these scopes for good and `more` for an hour. */
+/** An agent with these scopes permanently and `more` for an hour. */
 async function newTimed(scopes: string[], more: string[]): Promise<{ agent: NewAgent; endsAt: number }> {
   const agent = await app.newAgent({ scopes })
   const { id } = (await agent.client.post('/v1/request', { scopes: more, expires_in: '1h' })).body
@@ -22,7 +22,7 @@ async function newTimed(scopes: string[], more: string[]): Promise<{ agent: NewA
 const endOf = (reply: { body: { expires_at: string } }) => Date.parse(reply.body.expires_at)
 
 describe('a credential', () => {
-  test('ends with the extra scopes that it was got by, and no sooner with others', async () => {
+  test('ends with the extra scopes that allowed it, and no sooner with others', async () => {
     const { agent, endsAt } = await newTimed(['orders:read'], ['orders:write'])
     const tokens = [agent.token, await app.accessToken(agent)]
     for (const client of tokens.map((token) => app.as(token))) {
@@ -35,7 +35,7 @@ describe('a credential', () => {
     }
   })
 
-  test('is not shortened by scopes that were added for good', async () => {
+  test('is not shortened by scopes that were added permanently', async () => {
     const { agent, endsAt } = await newTimed([], ['orders:write'])
     const { id } = (await agent.client.post('/v1/request', { scopes: ['orders:write'] })).body
     expect((await app.admin('POST', `/v1/admin/pending/${id}/approve`)).status).toBe(200)
@@ -43,10 +43,10 @@ describe('a credential', () => {
   })
 })
 
-describe('what is held for a time', () => {
+describe('a timed scope', () => {
   const own = ['admin:agents:write', 'admin:enrollments:write', 'stock']
 
-  test('is granted to a new agent for no longer', async () => {
+  test('is granted to a new agent for no longer than it is held', async () => {
     const { agent } = await newTimed(own, ['orders'])
     const make = (name: string, more: object) =>
       agent.client.post('/v1/admin/agents', { name, scopes: ['stock', 'orders:read'], ...more })
@@ -61,7 +61,7 @@ describe('what is held for a time', () => {
     expect((await agent.client.post('/v1/admin/agents', stock)).body.expires_at).toBeNull()
   })
 
-  test('is not made permanent by approving one’s own request', async () => {
+  test('does not become permanent by approving one’s own request', async () => {
     const { agent } = await newTimed(own, ['orders'])
     const { id } = (await agent.client.post('/v1/request', { scopes: ['orders'] })).body
     const approve = (body?: object) => agent.client.post(`/v1/admin/pending/${id}/approve`, body)
@@ -76,7 +76,7 @@ describe('an agent that ends', () => {
   const scopes = ['admin:agents:write', 'admin:enrollments:write', 'orders']
   const newEnding = () => app.newAgent({ scopes, expires_in: '1h' })
 
-  test('makes none that ends later, with scopes or without', async () => {
+  test('creates no agent that ends later, with scopes or without', async () => {
     const ending = await newEnding()
     const make = (name: string, more: object) => ending.client.post('/v1/admin/agents', { name, ...more })
     for (const more of [{}, { scopes: ['orders:read'] }, { scopes: [], expires_in: '61m' }]) {
@@ -85,7 +85,7 @@ describe('an agent that ends', () => {
       expect(refused.body.error.message).toContain(ending.expires_at)
       expect(refused.body.error.message).toContain('"expires_in"')
     }
-    expect((await make('heir', { scopes: ['orders:read'], expires_in: '50m' })).status).toBe(200)
+    expect((await make('younger', { scopes: ['orders:read'], expires_in: '50m' })).status).toBe(200)
     const narrow = app.as(await app.accessToken(ending, 'admin:agents:write'))
     expect((await narrow.post('/v1/admin/agents', { name: 'survivor' })).status).toBe(403)
     const audit = await app.admin('GET', `/v1/admin/audit?agent=${ending.name}&action=auth.failed`)
@@ -93,7 +93,7 @@ describe('an agent that ends', () => {
     expect((await app.admin('GET', '/v1/admin/agents/survivor')).status).toBe(404)
   })
 
-  test('approves none that ends later, and no scopes for longer', async () => {
+  test('approves no agent that ends later, and no scopes for longer', async () => {
     const ending = await newEnding()
     const other = await app.newAgent()
     const enrolled = await app.as(undefined).post('/v1/enroll', {
@@ -113,7 +113,7 @@ describe('an agent that ends', () => {
   })
 })
 
-test('the administrator sees all that an agent holds, extra scopes while they last', async () => {
+test('shows the administrator all scopes of an agent, extra ones while they last', async () => {
   const own = await startApp()
   try {
     const [one, other] = [await own.newAgent({ scopes: ['db:read'] }), await own.newAgent({ scopes: ['db'] })]

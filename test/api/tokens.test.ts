@@ -4,7 +4,7 @@ import { DIALECTS } from '../support/store.ts'
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-describe.each(DIALECTS)('credentials as the administrator sees them on %s', (dialect) => {
+describe.each(DIALECTS)('credentials for the administrator on %s', (dialect) => {
   let app: TestApp
   let ada: NewAgent
   let bob: NewAgent
@@ -33,7 +33,7 @@ describe.each(DIALECTS)('credentials as the administrator sees them on %s', (dia
   const list = async (query = '') =>
     (await app.admin('GET', `/v1/admin/tokens${query}`)).body.map((one: { id: string }) => one.id)
 
-  test('a bare array, newest first, of exactly the decided fields', async () => {
+  test('are listed as a bare array, newest first, with exactly the documented fields', async () => {
     const { status, body, text } = await app.admin('GET', '/v1/admin/tokens')
     expect(status).toBe(200)
     expect(body.map((one: { id: string }) => one.id)).toEqual([ids.short, ids.gone, ids.c, ids.b, ids.a])
@@ -57,7 +57,7 @@ describe.each(DIALECTS)('credentials as the administrator sees them on %s', (dia
     expect(text).not.toContain('eyJ')
   })
 
-  test('filters by backend, agent and status', async () => {
+  test('are filtered by backend, agent and status', async () => {
     expect(await list('?backend=stock')).toEqual([ids.b])
     expect(await list('?agent=ada')).toEqual([ids.b, ids.a])
     expect(await list(`?agent=${bob.id}&status=active`)).toEqual([ids.c])
@@ -71,7 +71,7 @@ describe.each(DIALECTS)('credentials as the administrator sees them on %s', (dia
     }
   })
 
-  test('DELETE revokes anybody’s with 204, again too, and names who did it in the audit', async () => {
+  test('are revoked by DELETE with 204, also when repeated, with the actor in the audit', async () => {
     const { id } = (await ada.client.post('/v1/credentials/orders')).body
     for (let time = 0; time < 2; time += 1) {
       const reply = await app.admin('DELETE', `/v1/admin/tokens/${id}`)
@@ -85,7 +85,7 @@ describe.each(DIALECTS)('credentials as the administrator sees them on %s', (dia
     expect([none.status, none.body.error.code]).toEqual([404, 'credential_not_found'])
   })
 
-  test('admin:tokens:read and :write reach others’ credentials in group A', async () => {
+  test('are reachable in group A with admin:tokens:read and :write', async () => {
     const reader = await app.newAgent({ scopes: ['admin:tokens:read'] })
     const writer = await app.newAgent({ scopes: ['admin:tokens:write'] })
     const { id } = (await ada.client.post('/v1/credentials/orders')).body

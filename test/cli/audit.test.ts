@@ -60,7 +60,7 @@ describe('audit', () => {
   test.each<[string, string[], RegExp]>([
     ['an action that there is not', ['--action', 'agent.cretaed'], /did you mean "agent.created"\?/],
     ['a time', ['--since', 'yesterday'], /"since"/],
-    ['a credential', ['--credential', 'x'], /"credential" is not a credential id/],
+    ['a credential', ['--credential', 'x'], /"credential" must be a credential id/],
     ['a number', ['--limit', '-1'], /--limit is a whole number/],
     ['both', ['--limit', '1', '--all'], /exclude each other/],
     ['an end', ['--follow', '--until', '1h'], /--follow has no end/],

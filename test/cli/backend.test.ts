@@ -111,11 +111,11 @@ describe('backend add', () => {
     ['what is missing, all of it', ['postgres'], /Missing: --host, --database, --username\. /],
     ['a kind that there is not', ['postgers'], /is not a kind of backend \(did you mean "postgres"\?\)/],
     ['a flag that there is not', ['postgres', '--hots', 'x'], /Did you mean --host\?.*kinds postgres/],
-    ['no number', ['postgres', '--port', 'many'], /--port is a whole number/],
+    ['no number', ['postgres', '--port', 'many'], /--port must be a whole number/],
     ['no choice', ['postgres', '--grant', 'all'], /read-only, read-write, statements/],
     ['no JSON', ['jwt', '--claims', '{'], /--claims is not valid JSON/],
     ['two names', ['jwt', 'a', 'b', '--audience', 'x'], /too many arguments/i],
-    ['flags before the kind', ['--host', 'x', 'postgres'], /The kind stands before its flags/],
+    ['flags before the kind', ['--host', 'x', 'postgres'], /The kind must come before its flags/],
     ['what the server refuses', ['jwt', 'x', '--audience', ''], /"audience"/],
     ['a name of no form', ['jwt', 'a b', '--audience', 'x'], /name/],
   ])('wrong usage: %s', async (_, argv, message) => {
@@ -140,9 +140,9 @@ describe('backend add', () => {
     const ended = await runTyping(['backend', 'add', 'postgres'], env, [
       ['name [postgres]: ', 'asked'],
       ['host: ', ''],
-      ['It is needed.', url.hostname],
+      ['A value is required.', url.hostname],
       ['port [5432]: ', 'abc'],
-      [/It is a whole number\.[\s\S]*port \[5432\]: /, url.port || '5432'],
+      [/It must be a whole number\.[\s\S]*port \[5432\]: /, url.port || '5432'],
       ['database: ', decodeURIComponent(url.pathname.slice(1))],
       ['username: ', decodeURIComponent(url.username)],
       ['password (empty for none): ', decodeURIComponent(url.password)],
@@ -169,11 +169,11 @@ test('a key of several lines is asked for as a file', async () => {
     ['name [jwt]: ', 'own-key'],
     ['audience: ', 'orders'],
     ['algorithm (ES256, EdDSA, RS256) [ES256]: ', 'HS256'],
-    ['It is one of ES256, EdDSA, RS256.', ''],
+    ['It must be one of ES256, EdDSA, RS256.', ''],
     ['subject (agent_id, agent_name) [agent_id]: ', ''],
-    ['signing_key, a file that holds it (empty for none): ', 'nowhere.jwk'],
+    ['signing_key, path of the file (empty for none): ', 'nowhere.jwk'],
     ['nowhere.jwk: no such file or directory.', '-'],
-    ['It is the name of a file.', '~/key.jwk'],
+    ['Give the path of a file.', '~/key.jwk'],
   ])
   expect(ended).toMatchObject({ code: 0 })
   const { body } = await world.app.as(undefined).get('/backends/own-key/.well-known/jwks.json')
@@ -226,12 +226,12 @@ describe('backend ls, show, update, rm, kinds', () => {
   })
 
   test.each<[string, string[], RegExp]>([
-    ['nothing to change', [], /Nothing to change was given/],
+    ['nothing to change', [], /There is nothing to change/],
     ['a field that there is not', ['--unset', 'nope'], /no such field/],
-    ['a field that is needed', ['--unset', 'audience'], /cannot be taken away/],
-    ['a secret', ['--unset', 'signing_key'], /cannot be taken away/],
-    ['both', ['--allow-scope', 'a', '--allow-any-scope'], /exclude each other/],
-    ['another name', ['other'], /Only one backend/],
+    ['a field that is needed', ['--unset', 'audience'], /cannot be removed/],
+    ['a secret', ['--unset', 'signing_key'], /cannot be removed/],
+    ['both', ['--allow-scope', 'a', '--allow-any-scope'], /mutually exclusive/],
+    ['another name', ['other'], /one backend only/],
   ])('update, wrong usage: %s', async (_, argv, message) => {
     const ended = await mayfly('backend', 'update', 'demo', ...argv)
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringMatching(message)])
@@ -264,7 +264,7 @@ describe('backend ls, show, update, rm, kinds', () => {
     expect((await mayfly('backend', 'show', '..')).code).not.toBe(0)
     const kinds = await mayfly('backend', 'kinds', 'postgres')
     expect(kinds.stdout).toMatch(/^--password-file <path> /m)
-    expect(kinds.stdout).toMatch(/^--host <text> +needed /m)
+    expect(kinds.stdout).toMatch(/^--host <text> +required /m)
     expect(kinds.stdout).not.toMatch(/^--password </m)
     expect(JSON.parse((await mayfly('backend', 'kinds', '--json')).stdout)).toHaveLength(2)
   })

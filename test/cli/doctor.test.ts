@@ -214,7 +214,7 @@ describe('what is wrong, and how to mend it', () => {
       mend: expect.stringContaining('git setup'),
     })
     const without = await doctor({ env: { ...env, PATH: home } })
-    expect(without.of('git')).toMatchObject({ level: 'warn', message: 'There is no git in the PATH.' })
+    expect(without.of('git')).toMatchObject({ level: 'warn', message: 'git is not in the PATH.' })
   })
 
   test('an old Node.js', () => {

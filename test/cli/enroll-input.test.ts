@@ -36,7 +36,7 @@ async function answering(replies: Record<string, unknown>): Promise<{ url: strin
   return { url: `http://127.0.0.1:${address.port}`, close: () => server.close() }
 }
 
-describe('a server that is hostile, or none', () => {
+describe('a hostile or broken server', () => {
   const id = 'enr_01m802zb5ses7v984pj46dz6zt'
   const enrolled = {
     id,
@@ -70,7 +70,7 @@ describe('a server that is hostile, or none', () => {
         '/status': { ...enrolled, status: 'approved', sealed: 'e30....' },
       },
       1,
-      'The answer of the server cannot be read.',
+      'The answer of the server cannot be decrypted.',
     ],
   ])('%s', async (_, replies, code, message) => {
     const other = await answering(replies)
@@ -85,13 +85,9 @@ describe('a server that is hostile, or none', () => {
   })
 })
 
-describe('nothing is kept of what cannot be', () => {
+describe('stores nothing for a request that cannot be made:', () => {
   test.each([
-    [
-      'no name, and nobody to ask',
-      [],
-      'There is no terminal to ask: Name of the agent. Give it with --name.',
-    ],
+    ['no name, and nobody to ask', [], 'There is no terminal to ask: Name of the agent. Set it with --name.'],
     ['a name that cannot be one', ['--name', 'a/b'], /name/],
     ['an empty name', ['--name', ''], /name/],
     ['a scope that is none', ['--name', 'a', '--scope', 'a b'], /scope/],
@@ -110,7 +106,7 @@ describe('nothing is kept of what cannot be', () => {
     expect(await pendingOf(world.app)).toEqual([])
   })
 
-  test('no server there', async () => {
+  test('no server', async () => {
     const end = await enroll(['--name', 'a', '--server', 'http://127.0.0.1:9'])
     expect([end.code, end.stderr]).toEqual([
       3,
@@ -118,13 +114,13 @@ describe('nothing is kept of what cannot be', () => {
     ])
   })
 
-  test('something else that answers', async () => {
+  test('another service that answers', async () => {
     const end = await enroll(['--name', 'a', '--server', `${world.url}/docs`])
     expect(end.code).not.toBe(0)
     expect(await isKept()).toBe(false)
   })
 
-  test('a place that cannot be written: nothing is sent', async () => {
+  test('sends nothing if it cannot write its record', async () => {
     const env = { ...home.env, XDG_CONFIG_HOME: '/dev/null' }
     const end = await runCli(['enroll', '--name', 'a'], { env })
     expect([end.code, end.stderr]).toEqual([1, expect.stringMatching(/^mayfly: [^\n]+\n$/)])

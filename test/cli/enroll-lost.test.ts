@@ -70,7 +70,7 @@ const MOMENTS: [string, RegExp, Moment][] = [
 ]
 
 describe.each(MOMENTS)('%s is lost', (_, form, moment) => {
-  test('and the command goes on by itself', async () => {
+  test('and the command carries on', async () => {
     const lost = proxy.lose(form, moment)
     const name = `ci-lost-${count}`
     const end = await enroll('--name', name)
@@ -79,7 +79,7 @@ describe.each(MOMENTS)('%s is lost', (_, form, moment) => {
     await expectWhole(name)
   })
 
-  test('and the command is killed: the next one goes on', async () => {
+  test('and the command is killed: the next one continues', async () => {
     const lost = proxy.lose(form, moment, 'hang')
     const name = `ci-killed-${count}`
     const { child, ended } = spawnCli(['enroll', '--name', name], { env: home.env })
@@ -91,7 +91,7 @@ describe.each(MOMENTS)('%s is lost', (_, form, moment) => {
   })
 })
 
-test('an administrator sees one request, however often its reply is lost', async () => {
+test('shows the administrator one request, however often its reply is lost', async () => {
   for (let round = 0; round < 3; round += 1) {
     const lost = proxy.lose(SUBMIT, 'reply', 'hang')
     const { child, ended } = spawnCli(['enroll', '--name', 'once', '--scope', 'demo'], { env: home.env })
@@ -106,9 +106,9 @@ test('an administrator sees one request, however often its reply is lost', async
   await expectWhole('once')
 })
 
-test('a server that is away while it waits is waited for', async () => {
+test('waits for a server that goes away', async () => {
   const { said, ended } = spawnCli(['enroll', '--name', 'patient'], { env: home.env })
-  await said('to be run there')
+  await said('to approve, run')
   proxy.setAway(true)
   await said(/Cannot reach http:\S+: .*\. Still waiting\.\n/)
   const [pending] = await pendingOf(world.app)
@@ -118,7 +118,7 @@ test('a server that is away while it waits is waited for', async () => {
   await expectWhole('patient')
 })
 
-test('killed between the keeping of the login and the forgetting of the enrollment', async () => {
+test('continues after being killed between storing the login and dropping the enrollment', async () => {
   const name = `ci-late-${count}`
   await enroll('--name', name, '--no-wait')
   const lost = proxy.lose(LOOK, 'reply', 'hang')
@@ -132,18 +132,20 @@ test('killed between the keeping of the login and the forgetting of the enrollme
   await enroll()
   await copyFile(join(home.home, 'kept'), kept)
   const end = await enroll()
-  expect([end.code, end.stderr]).toEqual([0, `This is the agent ${name}-b already.\n`])
+  expect([end.code, end.stderr]).toEqual([0, `Already enrolled as the agent ${name}-b.\n`])
   await expectWhole(`${name}-b`)
 })
 
 describe('a full disk', () => {
   let library: string
   let control: string
-  beforeEach(() => {
-    library = join(home.home, 'fault-disk.so')
-    control = join(home.home, 'fault')
+  beforeAll(() => {
+    library = join(world.home, 'fault-disk.so')
     const source = fileURLToPath(new URL('../support/fault-disk.c', import.meta.url))
     execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, source, '-ldl'])
+  })
+  beforeEach(() => {
+    control = join(home.home, 'fault')
     Object.assign(home.env, {
       LD_PRELOAD: library,
       FAULT_DIRECTORY: `${home.home}/config/`,
@@ -151,7 +153,7 @@ describe('a full disk', () => {
     })
   })
 
-  test('at the start: nothing is sent, and nothing is left', async () => {
+  test('at the start: sends nothing and leaves nothing', async () => {
     await mkdir(dirname(control), { recursive: true })
     await writeFile(control, 'cap 0')
     const end = await spawnCli(['enroll', '--name', 'ci-full'], { env: home.env }).ended
@@ -165,9 +167,9 @@ describe('a full disk', () => {
     expect(await files()).toEqual({ [`${home.home}/config/mayfly/secrets/default.enrollment.lock`]: '' })
   })
 
-  test('when the answer is there: what to do is said, and it can be done again', async () => {
+  test('when the answer arrives: says what to do, and the command can be repeated', async () => {
     const { said, ended } = spawnCli(['enroll', '--name', 'full'], { env: home.env })
-    await said('to be run there')
+    await said('to approve, run')
     await writeFile(control, 'cap 0')
     const [pending] = await pendingOf(world.app)
     await decide(world.app, pending?.id ?? '', 'approve')

@@ -34,20 +34,20 @@ async function leave(name: string, ...more: string[]): Promise<string> {
   return (await pendingOf(world.app)).find((one) => one.name === name)?.id ?? ''
 }
 
-describe('an enrollment that has ended is forgotten, and the next step is said', () => {
-  test('rejected, with the words of the administrator', async () => {
+describe('forgets an enrollment that has ended and names the next step:', () => {
+  test('rejected, with the administrator’s reason', async () => {
     await decide(world.app, await leave('refused'), 'reject', { reason: 'Not\u001b[2Jyou.' })
     const end = await enroll([])
     expect([end.code, end.stderr]).toEqual([
       5,
-      'mayfly: The administrator rejected the enrollment: Not\ufffd[2Jyou. Talk to the administrator; `mayfly enroll` asks anew.\n',
+      'mayfly: The administrator rejected the enrollment: Not\ufffd[2Jyou. Talk to the administrator, then run `mayfly enroll` to ask again.\n',
     ])
     expect(await isKept()).toBe(false)
   })
 
-  test('rejected while it waits, as JSON', async () => {
+  test('rejected while waiting, as JSON', async () => {
     const { said, ended } = spawnCli(['enroll', '--name', 'refused-2', '--json'], { env: home.env })
-    await said('to be run there')
+    await said('to approve, run')
     const [pending] = await pendingOf(world.app)
     await decide(world.app, pending?.id ?? '', 'reject')
     const end = await ended
@@ -56,12 +56,12 @@ describe('an enrollment that has ended is forgotten, and the next step is said',
       error: {
         code: 'enrollment_rejected',
         message: 'The administrator rejected the enrollment.',
-        hint: expect.stringContaining('asks anew'),
+        hint: expect.stringContaining('to ask again'),
       },
     })
   })
 
-  test('approved, and collected long ago by somebody who did not keep it', async () => {
+  test('approved, but collected long ago and not stored', async () => {
     const id = await leave('collected')
     await decide(world.app, id, 'approve')
     const before = await readFile(record())
@@ -77,7 +77,7 @@ describe('an enrollment that has ended is forgotten, and the next step is said',
     expect([end.code, end.stderr]).toEqual([
       1,
       expect.stringMatching(
-        /handed out more than ten minutes ago\. Have the administrator delete the agent collected, /,
+        /delivered more than ten minutes ago\. Have the administrator delete the agent collected, /,
       ),
     ])
     expect(await isKept()).toBe(false)
@@ -97,32 +97,32 @@ describe('an enrollment that has ended is forgotten, and the next step is said',
   })
 })
 
-describe('what keeps the enrollment for another try', () => {
-  test('a clock that is wrong', async () => {
+describe('keeps the enrollment for another attempt after', () => {
+  test('a wrong clock', async () => {
     await leave('clock')
     const end = await enroll([], { ahead: -5 * 60_000 })
     expect([end.code, end.stderr]).toEqual([
       4,
       expect.stringMatching(
-        /^mayfly: The clock of this machine is (5 min 0 s|4 min 59 s|5 min 1 s) behind the server\u2019s\. Set it/,
+        /^mayfly: The clock of this machine is (5 min 0 s|4 min 59 s|5 min 1 s) behind the server\u2019s\. Set the clock/,
       ),
     ])
     expect(await isKept()).toBe(true)
   })
 
-  test('a server that does not know it', async () => {
+  test('an unknown enrollment', async () => {
     const id = await leave('unknown')
     const text = await readFile(record(), 'utf8')
     await writeFile(record(), text.replace(id, `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`))
     const end = await enroll([])
     expect([end.code, end.stderr]).toEqual([
       4,
-      'mayfly: The server does not know this enrollment. Check the address; if it is right, ask anew with `mayfly enroll --restart`.\n',
+      'mayfly: The server does not know this enrollment. Check the address. If it is right, ask again with `mayfly enroll --restart`.\n',
     ])
     expect(await isKept()).toBe(true)
   })
 
-  test('a server that is not there', async () => {
+  test('an unreachable server', async () => {
     await leave('away')
     const text = await readFile(record(), 'utf8')
     await writeFile(record(), text.replace(world.url, 'http://127.0.0.1:9'))
@@ -135,7 +135,7 @@ describe('what keeps the enrollment for another try', () => {
   })
 })
 
-test('a record that others can read', async () => {
+test('refuses a record that others can read', async () => {
   await leave('open')
   await chmod(record(), 0o644)
   const end = await enroll([])
@@ -147,13 +147,13 @@ test('a record that others can read', async () => {
   await privateFiles(join(home.home, 'config'))
 })
 
-test('one at a time: a second says so', async () => {
+test('refuses a second enrollment at the same time', async () => {
   const first = spawnCli(['enroll', '--name', 'first'], { env: home.env })
-  await first.said('to be run there')
+  await first.said('to approve, run')
   const end = await enroll(['--name', 'second'])
   expect([end.code, end.stderr]).toEqual([
     1,
-    'mayfly: Another `mayfly enroll` is at work for the profile default. Let it go on, or end it first; for another agent name another --profile.\n',
+    'mayfly: Another `mayfly enroll` is running for the profile default. Let it finish or stop it first. For another agent, choose another --profile.\n',
   ])
   expect((await enroll(['--name', 'ci-other', '--profile', 'other'])).code).toBe(0)
   first.child.kill('SIGKILL')
@@ -164,13 +164,13 @@ test('one at a time: a second says so', async () => {
 
 describe('another enrollment is under way', () => {
   test.each([[['--name', 'other']], [['--scope', 'demo:x']], [['--metadata', 'a=b']]])(
-    '%j: it is not mixed up with that',
+    'is not replaced by a different request: %j',
     async (argv) => {
       await leave('mine', '--scope', 'demo')
       const end = await enroll([...argv, '--no-wait'])
       expect([end.code, end.stderr]).toEqual([
         1,
-        'mayfly: The enrollment of mine is under way. Go on with it by `mayfly enroll`, drop it with --restart, or name another --profile.\n',
+        'mayfly: The enrollment of mine is under way. Continue it with `mayfly enroll`, drop it with --restart, or choose another --profile.\n',
       ])
     },
   )
@@ -180,11 +180,11 @@ describe('another enrollment is under way', () => {
     const end = await enroll(['--server', 'http://127.0.0.1:9'])
     expect([end.code, end.stderr]).toEqual([
       1,
-      `mayfly: The enrollment of mine at ${world.url} is under way. Go on with it by \`mayfly enroll --server ${world.url}\`, drop it with --restart, or name another --profile.\n`,
+      `mayfly: The enrollment of mine at ${world.url} is under way. Continue it with \`mayfly enroll --server ${world.url}\`, drop it with --restart, or choose another --profile.\n`,
     ])
   })
 
-  test('--restart drops it', async () => {
+  test('is dropped by --restart', async () => {
     const id = await leave('mine')
     const key = JSON.parse(await readFile(record(), 'utf8')).private_jwk
     const other = await leave('other', '--restart')
@@ -209,7 +209,7 @@ esac`
   }
   const run = (env: Record<string, string>, ...argv: string[]) => runCli(['enroll', ...argv], { env })
 
-  test('that is locked: nothing is sent', async () => {
+  test('that is locked: sends nothing', async () => {
     const env = await withKeychain("echo 'Cannot prompt' >&2; exit 1")
     const end = await run(env, '--name', 'locked')
     expect([end.code, end.stderr]).toEqual([
@@ -219,7 +219,7 @@ esac`
     expect(await pendingOf(world.app)).toEqual([])
   })
 
-  test('holds the key from the start, and nothing of it is in a file', async () => {
+  test('holds the key from the start, and no file holds any of it', async () => {
     const env = await withKeychain(KEYCHAIN)
     expect((await run(env, '--name', 'chained', '--no-wait')).code).toBe(0)
     const kept = JSON.parse(await readFile(join(home.home, 'store.default.enrollment'), 'utf8'))
@@ -229,14 +229,14 @@ esac`
     const end = await run(env)
     expect([end.code, end.stderr]).toEqual([
       0,
-      expect.stringContaining('kept in the keychain (secret-tool).'),
+      expect.stringContaining('stored in the keychain (secret-tool).'),
     ])
     expect(await readdir(home.home)).toEqual(['config', 'secret-tool', 'store.default.login'])
     for (const text of Object.values(await privateFiles(join(home.home, 'config'))))
       expect(text).not.toContain(kept.private_jwk.d)
   })
 
-  test('that locks itself meanwhile: it can be done again', async () => {
+  test('that locks in between: the command can be repeated', async () => {
     const open = await withKeychain(KEYCHAIN)
     await run(open, '--name', 'locks', '--no-wait')
     const [pending] = await pendingOf(world.app)
@@ -245,7 +245,7 @@ esac`
     const end = await run(open)
     expect([end.code, end.stderr]).toEqual([
       1,
-      'mayfly: The enrollment is approved, but the keychain (secret-tool) is locked or does not answer. Mend that and run `mayfly enroll` again within ten minutes: nothing is lost.\n',
+      'mayfly: The enrollment is approved, but the keychain (secret-tool) is locked or does not answer. Fix that and run `mayfly enroll` again within ten minutes: nothing is lost.\n',
     ])
     await withKeychain(KEYCHAIN)
     expect((await run(open)).code).toBe(0)

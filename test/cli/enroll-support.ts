@@ -10,7 +10,7 @@ export const POLICY_YAML = [
   'limits: {enrollments_per_minute: 1000}',
 ].join('\n')
 
-/** What waits, as the administrator sees it. */
+/** The pending enrollments, as the administrator sees them. */
 export async function pendingOf(
   app: TestApp,
 ): Promise<{ id: string; name: string; public_key_fingerprint: string }[]> {
@@ -27,7 +27,7 @@ export async function decide(
   expect(reply.status).toBe(200)
 }
 
-/** Every file below, by its path, with its text; and that each is for its owner alone. */
+/** Every file below with its text, by path. Expects all of them to be private. */
 export async function privateFiles(directory: string): Promise<Record<string, string>> {
   const names = await readdir(directory, { recursive: true, withFileTypes: true })
   const found: Record<string, string> = {}
@@ -44,19 +44,19 @@ export type Moment = 'request' | 'reply'
 
 export interface LossyProxy {
   readonly url: string
-  /** `METHOD path` of all that was passed on. */
+  /** `METHOD path` of every request passed on. */
   readonly passed: string[]
   /**
-   * Once: loses the next request of this form before it arrives, or its reply after it was carried out. Resolves
-   * when that has happened. `hang`: the client is left waiting instead of being cut off.
+   * Loses the next matching request before it arrives, or its reply after the server handled it. Resolves when that
+   * has happened. With `hang`, the client is left waiting instead of being disconnected.
    */
   lose(form: RegExp, moment: Moment, hang?: 'hang'): Promise<void>
-  /** While it is away, every connection is cut. */
+  /** While away, cuts every connection. */
   setAway(away: boolean): void
   close(): Promise<void>
 }
 
-/** Stands before the server, and loses what it is told to. */
+/** A proxy that loses requests and replies on demand. */
 export async function startLossyProxy(target: string): Promise<LossyProxy> {
   let trap: { form: RegExp; moment: Moment; hang: boolean; sprung: () => void } | undefined
   let isAway = false
@@ -82,7 +82,10 @@ export async function startLossyProxy(target: string): Promise<LossyProxy> {
     const reply = await send(new URL(incoming.url ?? '/', target), incoming, Buffer.concat(chunks))
     passed.push(what)
     if (mine !== undefined) return spring()
-    outgoing.writeHead(reply.status, reply.headers).end(reply.body)
+    // The shortest interval that the command accepts, so that tests do not wait for its next poll.
+    const body = reply.body.toString().replace(/"poll_interval_ms":\d+/, '"poll_interval_ms":250')
+    const { 'content-length': _, ...headers } = reply.headers
+    outgoing.writeHead(reply.status, headers).end(body)
   }
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
   const address = listener.address()

@@ -27,10 +27,10 @@ async function whoami() {
   return { code: end.code, ...(end.code === 0 ? JSON.parse(end.stdout) : {}) }
 }
 
-test('asks, waits, is approved, and logs in by the key from then on', async () => {
+test('asks, waits for approval, then logs in with the key', async () => {
   const argv = ['enroll', '--name', 'waits', '--scope', 'demo', '--metadata', 'host=laptop']
   const child = spawnCli(argv, { env: home.env })
-  const said = await child.said(/to be run there: .*\n/)
+  const said = await child.said(/to approve, run: .*\n/)
   const [pending] = await pendingOf(world.app)
   expect(pending).toMatchObject({ name: 'waits', scopes: ['demo'], metadata: { host: 'laptop' } })
   expect(said).toContain('Waiting for an administrator to approve the agent waits.')
@@ -41,7 +41,7 @@ test('asks, waits, is approved, and logs in by the key from then on', async () =
   const end: SpawnEnd = await child.ended
   expect(end).toMatchObject({ code: 0, stdout: '' })
   const kept = join(home.home, 'config/mayfly/secrets/default.login.json')
-  expect(end.stderr).toContain(`This is now the agent waits, with demo. Its key is kept in ${kept}.\n`)
+  expect(end.stderr).toContain(`Enrolled as the agent waits, with demo. Its key is stored in ${kept}.\n`)
   expect(secretsOf(end.stderr)).toBeNull()
   expect(await whoami()).toMatchObject({ code: 0, agent: { name: 'waits' }, login: 'private_key_jwt' })
 
@@ -51,7 +51,7 @@ test('asks, waits, is approved, and logs in by the key from then on', async () =
   for (const text of Object.values(files)) expect(text).not.toMatch(/ck[rs]_/)
 })
 
-test('where a policy approves, at once', async () => {
+test('is approved by a policy at once', async () => {
   const end = await enroll(['--name', 'ci-1', '--json'])
   expect({ code: end.code, stderr: end.stderr }).toEqual({ code: 0, stderr: '' })
   expect(JSON.parse(end.stdout)).toEqual({
@@ -66,7 +66,7 @@ test('where a policy approves, at once', async () => {
   expect((await runCli(['get', 'demo'], { env: home.env })).code).toBe(0)
 })
 
-test('--no-wait leaves, and the next run collects', async () => {
+test('--no-wait exits, and the next run collects the answer', async () => {
   const left = await enroll(['--name', 'later', '--no-wait', '--json'])
   const [pending] = await pendingOf(world.app)
   expect(left.code).toBe(0)
@@ -93,7 +93,7 @@ test('--no-wait leaves, and the next run collects', async () => {
   expect([end.code, end.stderr]).toEqual([0, expect.stringContaining('the agent later, with no scopes.')])
 })
 
-test('the name is asked for at a terminal', async () => {
+test('prompts for the name on a terminal', async () => {
   const end = await enroll(['--no-wait'], { tty: true, stdin: 'ci-asked\n' })
   expect([end.code, end.stderr]).toEqual([
     0,
@@ -101,13 +101,13 @@ test('the name is asked for at a terminal', async () => {
   ])
 })
 
-test('Ctrl-C leaves nothing on the way: it goes on with the same key and id', async () => {
+test('continues with the same key and id after Ctrl-C', async () => {
   const child = spawnCli(['enroll', '--name', 'stops', '--server', world.url], { env: home.env })
-  await child.said('to be run there')
+  await child.said('to approve, run')
   child.child.kill('SIGINT')
   const end = await child.ended
   expect(end).toMatchObject({ code: 130, stdout: '' })
-  expect(end.stderr).toMatch(new RegExp(`It goes on with: mayfly enroll --server ${world.url}\n$`))
+  expect(end.stderr).toMatch(new RegExp(`To continue: mayfly enroll --server ${world.url}\n$`))
   const [pending, ...more] = await pendingOf(world.app)
   expect(more).toEqual([])
   await decide(world.app, pending?.id ?? '', 'approve')
@@ -115,8 +115,8 @@ test('Ctrl-C leaves nothing on the way: it goes on with the same key and id', as
   expect(await whoami()).toMatchObject({ agent: { name: 'stops' } })
 })
 
-describe('where there is a login already', () => {
-  test('of that name, nothing is asked again', async () => {
+describe('with an existing login', () => {
+  test('of that agent, asks for nothing', async () => {
     await enroll(['--name', 'ci-2'])
     for (const argv of [[], ['--name', 'CI-2'], ['--name', 'ci-2', '--restart']]) {
       const end = await enroll([...argv, '--json'])
@@ -127,18 +127,18 @@ describe('where there is a login already', () => {
     }
   })
 
-  test('of another agent, it is not overwritten', async () => {
+  test('of another agent, does not replace it', async () => {
     await enroll(['--name', 'ci-3'])
     const end = await enroll(['--name', 'ci-4'])
     expect([end.code, end.stderr]).toEqual([
       1,
-      'mayfly: The profile default is the login of ci-3 already. Name another with --profile, or run `mayfly logout` first.\n',
+      'mayfly: The profile default is already logged in as ci-3. Choose another with --profile, or run `mayfly logout` first.\n',
     ])
     expect((await enroll(['--name', 'ci-4', '--profile', 'four'])).code).toBe(0)
     expect((await whoami()).agent.name).toBe('ci-3')
   })
 
-  test('of an agent that has ended, it is replaced', async () => {
+  test('of an agent that has ended, replaces it', async () => {
     await enroll(['--name', 'ci-5'])
     const { agent } = await whoami()
     expect((await world.app.admin('DELETE', `/v1/admin/agents/${agent.name}`)).status).toBeLessThan(300)
@@ -146,7 +146,7 @@ describe('where there is a login already', () => {
     expect((await whoami()).agent).toMatchObject({ name: 'ci-5', id: expect.not.stringMatching(agent.id) })
   })
 
-  test('in the environment, it is said that this one comes first', async () => {
+  test('in the environment, reports that it takes precedence', async () => {
     const env = { ...home.env, MAYFLY_TOKEN: world.agent.token }
     const end = await runCli(['enroll', '--name', 'ci-6'], { env })
     expect([end.code, end.stderr]).toEqual([

@@ -28,7 +28,7 @@ const held = async (): Promise<number> =>
   ((await world.agent.client.get('/v1/active?limit=1000')).body as unknown[]).length
 const get = (...argv: string[]) => runCli(['get', ...argv], { env: world.env })
 
-test('the secret alone is on standard output', async () => {
+test('prints only the secret on standard output', async () => {
   const { code, stdout, stderr } = await get('demo')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
@@ -41,7 +41,7 @@ test('TOKEN=$(mayfly get …) in a real shell', async () => {
   expect(token).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
 })
 
-test('ttl, scopes and metadata are what was asked', async () => {
+test('requests the given ttl, scopes and metadata', async () => {
   const { stdout } = await get(
     'demo',
     '--ttl',
@@ -57,7 +57,7 @@ test('ttl, scopes and metadata are what was asked', async () => {
   expect(await newest('credential.issued')).toMatchObject({ ttl: '3m', metadata: { job: 7 } })
 })
 
-test('parameters go to the kind, which says what it does not know', async () => {
+test('sends parameters to the kind, which refuses unknown ones', async () => {
   const { code, stderr, stdout } = await get('demo', '--param', 'nonsense=1')
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toMatch(/^mayfly: .*\n$/)
@@ -83,22 +83,22 @@ describe('forms', () => {
     expect((await get('demo', '-o', 'field=expires_at')).stdout).toMatch(/^2\d{3}-.*Z\n$/)
   })
 
-  test('a form that there is not is refused before anything is issued', async () => {
+  test('refuses an unknown form before anything is issued', async () => {
     const before = await held()
     const { code, stderr } = await get('demo', '-o', 'yaml')
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: 'mayfly: There is no output form "yaml". Use secret, json, env, dotenv or field=NAME.\n',
+      stderr: 'mayfly: Unknown output form "yaml". Use secret, json, env, dotenv or field=NAME.\n',
     })
     expect(await held()).toBe(before)
   })
 
-  test('a field that there is not: the credential is revoked', async () => {
+  test('revokes the credential if it lacks the field', async () => {
     const before = await held()
     const { code, stderr, stdout } = await get('demo', '-o', 'field=password')
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toBe(
-      'mayfly: The credential has no field "password", and was revoked. It has: token, id, expires_at, created_at, ttl.\n',
+      'mayfly: A credential of demo has no field "password". It has: token, id, expires_at, created_at, ttl.\n',
     )
     expect(await held()).toBe(before)
   })
@@ -122,7 +122,7 @@ describe('refusals', () => {
     expect(ended.stderr.split('\n')).toHaveLength(2)
   })
 
-  test('a scope that the agent has not', async () => {
+  test('a scope that the agent lacks', async () => {
     const reader = await world.app.newAgent({ scopes: ['demo:read'] })
     const env = { ...world.env, MAYFLY_TOKEN: reader.token }
     const { code, stdout, stderr } = await runCli(['get', 'demo', '--scope', 'write'], { env })
@@ -156,7 +156,7 @@ describe('refusals', () => {
   })
 })
 
-describe('a secret that nobody got does not live', () => {
+describe('revokes a secret that nobody received:', () => {
   test('a full disk', async () => {
     const before = await held()
     const full = openSync('/dev/full', 'w')
@@ -185,7 +185,7 @@ describe('a secret that nobody got does not live', () => {
     expect(await held()).toBe(before)
   })
 
-  test('Ctrl-C that comes with the answer', async () => {
+  test('Ctrl-C together with the reply', async () => {
     const before = await held()
     const stop = new AbortController()
     // Standard output is asked for only once there is something to print.
@@ -201,7 +201,7 @@ describe('a secret that nobody got does not live', () => {
     expect(await held()).toBe(before)
   })
 
-  test('Ctrl-C while the server is slow: 130, no word, no stack', async () => {
+  test('Ctrl-C while the server is slow exits with 130 and prints nothing', async () => {
     const { createServer } = await import('node:http')
     const arrived = Promise.withResolvers<void>()
     const slow = createServer(() => arrived.resolve())

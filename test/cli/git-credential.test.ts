@@ -32,7 +32,7 @@ const passwordOf = (stdout: string) => /^password=(.+)$/m.exec(stdout)?.[1] ?? '
 const active = async () => (await agent.client.get('/v1/active')).body.length
 
 describe('get', () => {
-  test('answers as git reads it, with a password that is good', async () => {
+  test('answers in the format of git, with a valid password', async () => {
     const { code, stdout, stderr } = await call('get')
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(
@@ -42,7 +42,7 @@ describe('get', () => {
     expect(stdout).toContain(`password_expiry_utc=${Math.floor(Date.parse(credential.expires_at) / 1_000)}\n`)
   })
 
-  test('again gives the same from a file that nobody else can read, and a new one before it ends', async () => {
+  test('answers the same from a private file, and a new one before the end', async () => {
     const first = passwordOf((await call('get')).stdout)
     expect(passwordOf((await call('get')).stdout)).toBe(first)
     expect(await active()).toBe(1)
@@ -57,7 +57,7 @@ describe('get', () => {
     expect(later).not.toBe(first)
   })
 
-  test('another login, backend or scope has another credential', async () => {
+  test('keeps a credential per login, backend and scope', async () => {
     const mine = passwordOf((await call('get')).stdout)
     const other = await world.app.newAgent({ scopes: ['demo:*'] })
     const theirs = await runCli([...ARGV, 'get'], {
@@ -89,9 +89,9 @@ describe('get', () => {
   test.each<[string, Record<string, string>, string[], number, RegExp]>([
     ['a server that is away', { MAYFLY_SERVER: 'http://127.0.0.1:1' }, [], 3, /Cannot reach/],
     ['no login', { MAYFLY_TOKEN: '' }, [], 4, /There is no login/],
-    ['a login that is wrong', { MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` }, [], 4, /mayfly login/],
-    ['a backend that is not there', {}, ['--backend', 'none'], 1, /no such backend/],
-    ['a backend that it has no scope for', {}, ['--backend', 'closed'], 5, /mayfly request/],
+    ['a wrong login', { MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` }, [], 4, /mayfly login/],
+    ['an unknown backend', {}, ['--backend', 'none'], 1, /no such backend/],
+    ['a backend without a scope', {}, ['--backend', 'closed'], 5, /mayfly request/],
     ['a ttl too long', {}, ['--ttl', '20h'], 5, /ttl/],
     ['a param that is none', {}, ['--param', 'x'], 2, /--param is given as/],
   ])('with %s lets git ask nobody else, in one line', async (_name, wrong, more, exit, said) => {
@@ -107,14 +107,14 @@ describe('get', () => {
 })
 
 describe('store and erase', () => {
-  test('store does nothing, nor does what a later git may ask', async () => {
+  test('store does nothing, like unknown operations of a later git', async () => {
     for (const operation of ['store', 'capability', 'anything'])
       expect(await call(operation)).toEqual({ code: 0, stdout: '', stderr: '' })
     expect(await active()).toBe(0)
     expect(await readdir(home)).not.toContain('cache')
   })
 
-  test('erase revokes what git was refused with, and drops it', async () => {
+  test('erase revokes and drops the refused credential', async () => {
     const refused = passwordOf((await call('get')).stdout)
     const [credential] = (await agent.client.get('/v1/active')).body
     const told = `protocol=https\nhost=git.example.com\nusername=x-access-token\npassword=${refused}\n\n`
@@ -126,7 +126,7 @@ describe('store and erase', () => {
       expect(await readFile(join(file.parentPath, file.name), 'utf8')).not.toContain(refused)
   })
 
-  test('erase without a password ends what this login has for the backend, and nobody else’s', async () => {
+  test('erase without a password revokes only the credential of this login', async () => {
     await call('get')
     const other = await world.app.newAgent({ scopes: ['demo:*'] })
     await runCli([...ARGV, 'get'], { env: { ...env, MAYFLY_TOKEN: other.token }, stdin: ASKED })
@@ -135,7 +135,7 @@ describe('store and erase', () => {
     expect((await other.client.get('/v1/active')).body).toHaveLength(1)
   })
 
-  test('erase of another password, or for another host, ends nothing', async () => {
+  test('erase with another password or for another host revokes nothing', async () => {
     await call('get')
     for (const told of [
       `${ASKED.trimEnd()}\npassword=other\n\n`,
@@ -146,7 +146,7 @@ describe('store and erase', () => {
     expect(await active()).toBe(1)
   })
 
-  test('erase that cannot reach the server drops it all the same, and says so', async () => {
+  test('erase drops the credential and reports that the server cannot be reached', async () => {
     const gone = await startWorld()
     try {
       const own = { ...env, MAYFLY_SERVER: gone.url, MAYFLY_TOKEN: gone.agent.token }
@@ -163,7 +163,7 @@ describe('store and erase', () => {
   })
 })
 
-test('what git cannot carry is revoked, also where nothing can be kept', async () => {
+test('revokes what git cannot use, even without a cache', async () => {
   const tools = await startToolsWorld()
   await tools.add('lines', { secret: 'two\nlines' })
   for (const cache of [join(home, 'cache'), '/dev/null/cache']) {
@@ -178,7 +178,7 @@ test('what git cannot carry is revoked, also where nothing can be kept', async (
   await tools.close()
 })
 
-test('answers after the empty line, whoever holds the pipe open', async () => {
+test('answers after the empty line even if the pipe stays open', async () => {
   const it = spawnCli([...ARGV, 'get'], { env, stdin: 'open' })
   it.child.stdin?.write('protocol=https\nhost=git.exa')
   it.child.stdin?.write('mple.com\n\n')
@@ -186,7 +186,7 @@ test('answers after the empty line, whoever holds the pipe open', async () => {
   expect((await it.ended).code).toBe(0)
 })
 
-test('erase of several tries all, also when the first cannot be revoked', async () => {
+test('erase tries to revoke all, even if the first fails', async () => {
   const issued = (id: string) => {
     const [created_at, expires_at] = [0, 600_000].map((ms) => new Date(Date.now() + ms).toISOString())
     return json(201, { id, token: 'secret', backend: 'demo', scopes: [], ttl: '10m', created_at, expires_at })

@@ -20,7 +20,7 @@ const git = (...args: string[]) => runGit(world, repository, args)
 const cli = (...argv: string[]) => runCli(argv, { env: world.env, cwd: repository })
 
 describe('git unset', () => {
-  test('puts back what stood there before, and takes nothing else', async () => {
+  test('restores the previous settings and removes nothing else', async () => {
     await git('config', 'user.name', 'Ada')
     await git('config', 'commit.gpgsign', 'false')
     await git('config', 'core.editor', 'ed')
@@ -38,7 +38,7 @@ describe('git unset', () => {
     expect((await git('config', '--local', '--list')).split('\n').sort()).toEqual(before)
   })
 
-  test('where nothing was set up says so', async () => {
+  test('reports that nothing was set up', async () => {
     const { code, stderr } = await cli('git', 'unset')
     expect(code).toBe(1)
     expect(stderr).toMatch(/not set up there/)
@@ -46,7 +46,7 @@ describe('git unset', () => {
 })
 
 describe('git status', () => {
-  test('says who signs and which servers get credentials, from wherever it is set', async () => {
+  test('shows the signing identity and the servers, wherever they are configured', async () => {
     const none = await cli('git', 'status')
     expect(none.code).toBe(1)
     expect(none.stderr).toMatch(/not set up here.*mayfly git setup/)
@@ -60,11 +60,11 @@ describe('git status', () => {
     expect(hosts).toEqual([{ url: 'https://git.example.com', backend: 'demo', scope: 'local' }])
   })
 
-  test('tells when the program that signs is gone', async () => {
+  test('reports that the signing program is gone', async () => {
     await cli('git', 'setup')
     await rm(await git('config', 'gpg.program'))
     const { code, stderr } = await cli('git', 'status')
     expect(code).toBe(1)
-    expect(stderr).toMatch(/which is not there\. Run `mayfly git setup` again/)
+    expect(stderr).toMatch(/which does not exist\. Run `mayfly git setup` again/)
   })
 })

@@ -34,7 +34,7 @@ const git = (...args: string[]) => runGit(world, repository, args)
 const cli = (...argv: string[]) => runCli(argv, { env: world.env, cwd: repository })
 
 describe('git setup', () => {
-  test('makes commits of this repository the agent’s', async () => {
+  test('makes the agent sign the commits of this repository', async () => {
     const { code, stdout, stderr } = await cli('git', 'setup', '--json')
     expect([code, stderr]).toEqual([0, ''])
     const shown = JSON.parse(stdout)
@@ -70,7 +70,7 @@ describe('git setup', () => {
     expect(written).toContain(world.url)
   })
 
-  test('with a host makes us its only helper there', async () => {
+  test('with a host, becomes its only credential helper', async () => {
     expect(
       (
         await cli(
@@ -97,7 +97,7 @@ describe('git setup', () => {
     await expect(git('config', 'user.signingkey')).rejects.toThrow()
   })
 
-  test('again gives the same, and other hosts are added', async () => {
+  test('gives the same result when repeated, and adds other hosts', async () => {
     await cli('git', 'setup', ...HOST)
     const before = await git('config', '--local', '--list')
     expect((await cli('git', 'setup', ...HOST)).code).toBe(0)
@@ -110,7 +110,7 @@ describe('git setup', () => {
     ])
   })
 
-  test('--global is for all repositories, in the file that git itself would take', async () => {
+  test('--global configures all repositories, in the file that git itself would use', async () => {
     const xdg = join(world.home, 'config', 'git', 'config')
     const home = join(world.home, '.gitconfig')
     try {
@@ -132,7 +132,7 @@ describe('git setup', () => {
     }
   })
 
-  test('--process changes no file, and sets up the processes of one shell', async () => {
+  test('--process sets up the processes of one shell without changing a file', async () => {
     const before = await git('config', '--list')
     const { code, stdout } = await cli('git', 'setup', '--process', ...HOST)
     expect(code).toBe(0)
@@ -153,16 +153,21 @@ describe('git setup', () => {
   test.each<[string, string[], number, RegExp]>([
     ['a host without a backend', ['--host', 'git.example.com'], 2, /go together/],
     ['a backend without a host', ['--backend', 'demo'], 2, /go together/],
-    ['plain http to elsewhere', ['--host', 'http://git.example.com', '--backend', 'demo'], 2, /https only/],
-    ['a host that is none', ['--host', 'a b', '--backend', 'demo'], 2, /not of the accepted form/],
+    [
+      'plain http to another machine',
+      ['--host', 'http://git.example.com', '--backend', 'demo'],
+      2,
+      /https only/,
+    ],
+    ['an invalid host', ['--host', 'a b', '--backend', 'demo'], 2, /git host is not valid/],
     [
       'a backend that is not there',
       ['--host', 'git.example.com', '--backend', 'nowhere'],
       1,
       /no such backend/,
     ],
-    ['two places', ['--local', '--global'], 2, /exclude each other/],
-    ['nothing', ['--no-sign'], 2, /nothing to set up/],
+    ['two scopes', ['--local', '--global'], 2, /mutually exclusive/],
+    ['nothing to do', ['--no-sign'], 2, /nothing to set up/],
   ])('refuses %s in one line, and changes nothing', async (_name, argv, exit, said) => {
     const before = await readFile(join(repository, '.git', 'config'), 'utf8')
     const { code, stdout, stderr } = await cli('git', 'setup', ...argv)
@@ -173,13 +178,13 @@ describe('git setup', () => {
     expect(await readdir(join(repository, '.git'))).not.toContain('config.lock')
   })
 
-  test('outside a repository says so', async () => {
+  test('reports that there is no repository', async () => {
     const { code, stderr } = await runCli(['git', 'setup'], { env: world.env, cwd: world.home })
     expect(code).toBe(1)
-    expect(stderr).toMatch(/in no git repository.*--global.*--process/)
+    expect(stderr).toMatch(/not in a git repository.*--global.*--process/)
   })
 
-  test('leaves somebody else’s helper alone', async () => {
+  test('does not replace another credential helper', async () => {
     await git('config', 'credential.https://git.example.com.helper', 'store')
     const { code, stderr } = await cli('git', 'setup', ...HOST)
     expect(code).toBe(1)
@@ -187,16 +192,16 @@ describe('git setup', () => {
     await expect(git('config', 'user.name')).rejects.toThrow()
   })
 
-  test('waits for nobody who holds the lock of git', async () => {
+  test('does not wait for git’s lock', async () => {
     const lock = join(repository, '.git', 'config.lock')
     await writeFile(lock, '')
     const { code, stderr } = await cli('git', 'setup')
     expect(code).toBe(1)
-    expect(stderr).toMatch(/being changed by another git/)
+    expect(stderr).toMatch(/Another git is changing/)
     expect(existsSync(lock)).toBe(true)
   })
 
-  test('interrupted in the middle changes nothing, and holds no lock', async () => {
+  test('changes nothing and leaves no lock when interrupted', async () => {
     const bin = await mkdtemp(join(world.home, 'bin-'))
     const real = (await run('sh', ['-c', 'command -v git'], { env: world.env })).stdout.trim()
     // Sends the signal when the first settings are written already.
@@ -223,7 +228,7 @@ describe('git setup', () => {
     expect(await git('config', 'user.name')).toBe(world.agent.name)
   })
 
-  test('without a login says what to do, with exit code 4', async () => {
+  test('without a login, says what to do and exits with 4', async () => {
     const { code, stderr } = await runCli(['git', 'setup'], {
       env: { ...world.bareEnv, MAYFLY_SERVER: world.url },
       cwd: repository,
@@ -232,17 +237,17 @@ describe('git setup', () => {
     expect(stderr).toMatch(/mayfly (enroll|login)/)
   })
 
-  test('without git says so', async () => {
+  test('reports that git is not installed', async () => {
     const { code, stderr } = await runCli(['git', 'setup'], {
       env: { ...world.env, PATH: '/nowhere' },
       cwd: repository,
     })
-    expect([code, stderr]).toEqual([1, 'mayfly: There is no git in the PATH. Install git.\n'])
+    expect([code, stderr]).toEqual([1, 'mayfly: git is not in the PATH. Install git.\n'])
   })
 })
 
-describe('what git calls later', () => {
-  test('finds the server and the profile of the set-up, without any variable of ours', async () => {
+describe('a later call by git', () => {
+  test('finds the server and profile of the setup without any variable of mayfly', async () => {
     const agent = await world.app.newAgent({ scopes: ['demo:*'] })
     const { home, env } = await newHome()
     try {

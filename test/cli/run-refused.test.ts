@@ -119,7 +119,7 @@ describe('revokes what it obtained if the command cannot start:', () => {
     const { code, stderr, records } = await refuse(['--env', 'P=demo:password', 'true'])
     expect([code, records]).toMatchObject([2, [revoked]])
     expect(stderr).toBe(
-      'mayfly: A credential of demo has no field password. It has: token, id, expires_at, created_at, ttl.\n',
+      'mayfly: A credential of demo has no field "password". It has: token, id, expires_at, created_at, ttl.\n',
     )
   })
 

@@ -21,26 +21,26 @@ const asGit = () => ['sign', '--status-fd=2', '-bsau', world.agent.signing_key_i
 const sign = (stdin: string, argv = asGit()) => runCli(argv, { env: world.env, stdin })
 
 describe('sign, as git calls it', () => {
-  test('prints the signature, and tells git that it did', async () => {
+  test('prints the signature and reports it to git', async () => {
     const { code, stdout, stderr } = await sign(commit())
     expect(code).toBe(0)
     expect(stdout).toMatch(/^-----BEGIN PGP SIGNATURE-----\n[\s\S]+\n-----END PGP SIGNATURE-----\n$/)
     expect(stdout).not.toContain('\r')
     expect(stderr).toMatch(
       new RegExp(
-        `^\\n\\[GNUPG:\\] SIG_CREATED D 22 (8|10) 00 \\d{10} [0-9A-F]{24}${world.agent.signing_key_id}\\n$`,
+        `^\\n\\[GNUPG:\\] SIG_CREATED D 22 10 00 \\d{10} [0-9A-F]{24}${world.agent.signing_key_id}\\n$`,
       ),
     )
   })
 
-  test('the same as a process, with the status where it is asked for', async () => {
+  test('as a process, writes the status to the requested descriptor', async () => {
     const argv = ['sign', '--status-fd=1', '-bsau', world.agent.signing_key_id]
     const end = await spawnCli(argv, { env: world.env, stdin: commit() }).ended
     expect([end.code, end.stderr]).toEqual([0, ''])
     expect(end.stdout).toMatch(/-----BEGIN PGP SIGNATURE[\s\S]*\[GNUPG:\] SIG_CREATED /)
   })
 
-  test('a tag is sent as one', async () => {
+  test('sends a tag as a tag', async () => {
     const tag = `object ${TREE}\ntype tree\ntag v1\ntagger ${me} 1760000000 +0000\n\nRelease\n`
     expect((await sign(tag)).code).toBe(0)
   })
@@ -53,16 +53,16 @@ describe('sign, as git calls it', () => {
       5,
       /author is not .* would sign this/,
     ],
-    ['what is no commit', () => 'any text', undefined, 2, /no git commit/],
+    ['text that is not a commit', () => 'any text', undefined, 2, /no git commit/],
     ['nothing', () => '', undefined, 2, /at least one byte/],
-    ['too much', () => commit(me, 'x'.repeat(48_000)), undefined, 1, /more than 48000 bytes/],
-    ['far too much', () => commit(me, 'x'.repeat(500_000)), undefined, 1, /more than 48000 bytes/],
+    ['too much', () => commit(me, 'x'.repeat(48_000)), undefined, 1, /larger than the 48000 bytes/],
+    ['far too much', () => commit(me, 'x'.repeat(500_000)), undefined, 1, /larger than the 48000 bytes/],
     [
       'another key',
       () => commit(),
       ['sign', '--status-fd=2', '-bsau', '0123456789ABCDEF'],
       1,
-      /git asks for another key/,
+      /git asks for a key other than/,
     ],
   ])('refuses %s in one line, without a signature', async (_name, stdin, argv, exit, said) => {
     const { code, stdout, stderr } = await sign(stdin(), argv)
@@ -72,7 +72,7 @@ describe('sign, as git calls it', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1)
   })
 
-  test('without a login, or without a server, says so', async () => {
+  test('reports a missing login and a missing server', async () => {
     const { MAYFLY_TOKEN: _, ...bare } = world.env
     expect((await runCli(asGit(), { env: bare, stdin: commit() })).code).toBe(4)
     const gone = { ...world.env, MAYFLY_SERVER: 'http://127.0.0.1:1' }
@@ -82,8 +82,8 @@ describe('sign, as git calls it', () => {
   })
 })
 
-describe('what else is asked of gpg', () => {
-  test('is passed on as it is, with its streams and its exit code', async () => {
+describe('any other call of gpg', () => {
+  test('is passed on unchanged, with its streams and exit code', async () => {
     const bin = await mkdtemp(join(world.home, 'bin-'))
     const program = join(bin, 'gpg')
     await writeFile(program, '#!/bin/sh\nprintf "%s|" "$@"; cat; echo told >&2; exit 33\n')
@@ -102,7 +102,7 @@ describe('what else is asked of gpg', () => {
       env: { ...world.env, MAYFLY_GPG: '/nowhere/gpg' },
     })
     expect(code).toBe(1)
-    expect(stderr).toMatch(/\/nowhere\/gpg cannot be run.*Install GnuPG/)
+    expect(stderr).toMatch(/Cannot run \/nowhere\/gpg.*Install GnuPG/)
   })
 })
 
@@ -124,7 +124,7 @@ describe('with the real git', () => {
   })
   afterAll(() => run('gpgconf', ['--homedir', join(world.home, 'g'), '--kill', 'all']))
 
-  test('commit, tag, amend and merge are signed, and git verifies them through the same program', async () => {
+  test('signs commit, tag, amend and merge, and verifies them through the same program', async () => {
     await git('commit', '-q', '--allow-empty', '-m', 'Größe')
     await git('commit', '-q', '--amend', '--allow-empty', '-m', 'Grösse')
     await git('tag', '-s', '-m', 'Release', 'v1')
@@ -138,7 +138,7 @@ describe('with the real git', () => {
     expect((await git('log', '-1', '--format=%GK')).stdout.trim()).toBe(world.agent.signing_key_id)
   })
 
-  test('a foreign author gets one clear line, and no commit is made', async () => {
+  test('refuses another author with one clear line and makes no commit', async () => {
     const before = (await git('rev-parse', 'HEAD')).stdout
     // Through a shell: a pipe made by Node is a socket, which nobody but git can write to.
     const said = join(world.home, 'said')
@@ -156,7 +156,7 @@ describe('with the real git', () => {
     await expect(git('verify-commit', 'HEAD')).resolves.toBeDefined()
   })
 
-  test('the record has each signature, with the tree that git knows', async () => {
+  test('the audit log has each signature with the tree that git knows', async () => {
     const { body } = await world.app.admin(
       'GET',
       `/v1/admin/audit?agent=${world.agent.id}&action=signing_key.used&limit=1000`,

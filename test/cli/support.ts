@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { type Host, run } from '../../src/cli/frame/program.ts'
-import { type AppWish, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { type AppOptions, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 
 export const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
@@ -24,7 +24,7 @@ export interface World {
   close(): Promise<void>
 }
 
-export async function startWorld(wish: AppWish & { scopes?: readonly string[] } = {}): Promise<World> {
+export async function startWorld(wish: AppOptions & { scopes?: readonly string[] } = {}): Promise<World> {
   const { scopes, ...rest } = wish
   const app = await startApp({ ownIssuer: true, ...rest })
   await app.newBackend({ name: 'demo', max_ttl: '1h', default_ttl: '10m' })

@@ -2,11 +2,12 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withDeadline } from '../../src/core/backends/call-upstream.ts'
-import { eventually } from '../support/app.ts'
+import { eventually, type NewAgent } from '../support/app.ts'
 import { openGate } from './run-support.ts'
-import { expectNoSecret, spawnCli } from './support.ts'
+import { expectNoSecret, runCli, spawnCli } from './support.ts'
 import { AWS_FIELDS, startToolsWorld, type ToolsWorld } from './tools-support.ts'
 
+const role = 'arn:aws:iam::123456789012:role/agent'
 let world: ToolsWorld
 beforeAll(async () => {
   world = await startToolsWorld()
@@ -14,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Prints what it was given, then waits for its input to end. */
+/** Prints its AWS variables, then waits for its input to end. */
 const SHOW = `
 process.on('SIGTERM', () => process.exit(8))
 const names = Object.keys(process.env).filter((name) => name.startsWith('AWS_'))
@@ -28,6 +29,11 @@ async function started(argv: readonly string[], env: Record<string, string> = {}
   const run = spawnCli(argv, { env: { ...world.env, ...env }, stdin: 'open' })
   const said = await run.said('\n', 'stdout')
   return { ...run, variables: JSON.parse(said) as Record<string, string> }
+}
+
+async function activeOf(agent: NewAgent): Promise<unknown[]> {
+  const { body } = await world.app.admin('GET', `/v1/admin/tokens?agent=${agent.name}`)
+  return body.filter(({ status }: { status: string }) => status === 'active')
 }
 
 const gone = (path: string) =>
@@ -52,7 +58,7 @@ describe('aws serve', () => {
     authorization = await readFile(String(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']), 'utf8')
   })
 
-  test('gives the child an address, a token file of 0600, and no other source of credentials', async () => {
+  test('gives the child a URL, a token file of mode 0600, and no other source of credentials', async () => {
     expect(Object.keys(run.variables).sort()).toEqual([
       'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
       'AWS_CONTAINER_CREDENTIALS_FULL_URI',
@@ -64,7 +70,7 @@ describe('aws serve', () => {
     expect(authorization).toMatch(/^[\w-]{43}$/)
   })
 
-  test('answers whoever has the token, says Token, and gives the same again', async () => {
+  test('answers callers with the token, with the same credential each time', async () => {
     const ask = async () => {
       const reply = await fetch(url, { headers: { authorization } })
       expect([reply.status, reply.headers.get('cache-control')]).toEqual([200, 'no-store'])
@@ -86,7 +92,7 @@ describe('aws serve', () => {
     ['another method', { authorization: 'TOKEN' }, 'POST', '', 405],
     ['a rebound name', { authorization: 'TOKEN', host: 'evil.example:80' }, 'GET', '', 421],
     ['localhost by name', { authorization: 'TOKEN', host: 'localhost' }, 'GET', '', 421],
-  ])('refuses %s, and says nothing', async (_, headers, method, more, status) => {
+  ])('refuses %s without revealing anything', async (_, headers, method, more, status) => {
     const { request } = await import('node:http')
     const given = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, value.replace('TOKEN', authorization)]),
@@ -105,7 +111,7 @@ describe('aws serve', () => {
     expectNoSecret(reply.text, 'session==', authorization)
   })
 
-  test('the child ends: its code is ours, all is revoked, and nothing is left', async () => {
+  test('exits with the code of the child, revokes everything and leaves nothing behind', async () => {
     const held = await fetch(url, { headers: { authorization } }).then((reply) => reply.json())
     const id = (held as { AccessKeyId: string }).AccessKeyId.slice('AKIA-'.length)
     expect(await world.alive('cloud')).toContain(id)
@@ -118,10 +124,108 @@ describe('aws serve', () => {
     expectNoSecret(end.stdout, authorization, 'session==')
   })
 
-  test('renews before the end, and revokes all of them', async () => {
+  test.each([
+    ['SIGTERM to mayfly, which is passed on', (one: Started) => one.child.kill('SIGTERM'), 8],
+    [
+      'SIGKILL to the child',
+      async (one: Started) => {
+        const list = await readFile(`/proc/${one.child.pid}/task/${one.child.pid}/children`, 'utf8')
+        process.kill(Number(list.trim().split(' ')[0]), 'SIGKILL')
+      },
+      137,
+    ],
+  ])('revokes everything after %s', async (_, act, code) => {
     const before = await world.alive('cloud')
+    const one = await started(argv)
+    expect(await world.alive('cloud')).toHaveLength(before.length + 1)
+    await act(one)
+    expect((await one.ended).code).toBe(code)
+    expect(await world.alive('cloud')).toEqual(before)
+  })
+
+  test('reports what cannot work before the command starts', async () => {
+    const touch = join(world.home, 'touched')
+    const command = ['--', 'touch', touch]
+    for (const [more, code, words] of [
+      [['--backend', 'demo'], 1, /access_key_id/],
+      [['--backend', 'cloud', '--port', '99999'], 2, /--port/],
+      [['--backend', 'cloud', '--port', new URL(world.url).port], 2, /Cannot listen on port/],
+      [[], 2, /--backend/],
+    ] as const) {
+      const end = await runCli(['aws', 'serve', ...more, ...command], world)
+      expect([end.code, end.stdout]).toEqual([code, ''])
+      expect(end.stderr).toMatch(words)
+    }
+    expect(await gone(touch)).toBe(true)
+    const before = await world.alive('cloud')
+    const end = await runCli(['aws', 'serve', '--backend', 'cloud', '--', 'no-such-program'], world)
+    expect(end.code).toBe(127)
+    expect(end.stderr).toBe('mayfly: no-such-program: command not found. No credential was issued.\n')
+    expect(await world.alive('cloud')).toEqual(before)
+  })
+
+  test('keeps its own login from the child, and reports on standard error with --json', async () => {
+    const look = ['sh', '-c', 'printenv MAYFLY_TOKEN || echo none']
+    const end = await spawnCli(['aws', 'serve', '--backend', 'cloud', '--json', '--', ...look], world).ended
+    expect([end.code, end.stdout]).toEqual([0, 'none\n'])
+    expect(JSON.parse(end.stderr)).toEqual({
+      credentials: [
+        { id: expect.any(String), backend: 'cloud', expires_at: expect.any(String), revoked: true },
+      ],
+      exit_code: 0,
+    })
+    const kept = ['aws', 'serve', '--backend', 'cloud', '--keep-login', '--', ...look]
+    expect((await spawnCli(kept, world).ended).stdout).toBe(`${world.agent.token}\n`)
+  })
+})
+
+describe('aws web-identity', () => {
+  test('uses the given file and session name', async () => {
+    const path = join(world.home, 'own', 'token')
+    const argv = ['--backend', 'demo', '--role-arn', role, '--token-file', path, '--session-name', 'ci']
+    const run = await started(['aws', 'web-identity', ...argv, '--', ...child])
+    expect(run.variables).toMatchObject({ AWS_WEB_IDENTITY_TOKEN_FILE: path, AWS_ROLE_SESSION_NAME: 'ci' })
+    expect(await readFile(path, 'utf8')).toMatch(/^ey[\w-]+\.[\w-]+\.[\w-]+$/)
+    run.child.kill('SIGTERM')
+    expect((await run.ended).code).toBe(8)
+    expect(await gone(path)).toBe(true)
+  })
+
+  test('revokes everything even if the file cannot be removed', async () => {
+    const path = join(world.home, 'odd', 'token')
+    const odd = `const { AWS_WEB_IDENTITY_TOKEN_FILE: path } = process.env
+      require('node:fs').rmSync(path)
+      require('node:fs').mkdirSync(path)`
+    const argv = ['aws', 'web-identity', '--backend', 'demo', '--role-arn', role, '--token-file', path]
+    const end = await spawnCli([...argv, '--', process.execPath, '-e', odd], world).ended
+    expect(await world.alive('demo')).toEqual([])
+    expect(end.code).toBe(0)
+    expect(end.stderr).toBe(`mayfly: Cannot remove ${path}.\n`)
+  })
+
+  test.each([
+    ['no role', ['--backend', 'demo'], 2, /--role-arn is required/],
+    ['a role that is not an ARN', ['--backend', 'demo', '--role-arn', 'admin'], 2, /arn:aws:iam/],
+    [
+      'an invalid session name',
+      ['--backend', 'demo', '--role-arn', role, '--session-name', 'a b'],
+      2,
+      /2 to 64/,
+    ],
+    ['a credential that is not a JWT', ['--backend', 'cloud', '--role-arn', role], 1, /no single secret/],
+  ])('refuses %s before the command starts', async (_, argv, code, words) => {
+    const end = await runCli(['aws', 'web-identity', ...argv, '--', 'echo', 'ran'], world)
+    expect([end.code, end.stdout]).toEqual([code, ''])
+    expect(end.stderr).toMatch(words)
+  })
+})
+
+// Each waits for a credential to age or for retries, so they wait together; each has an agent of its own.
+describe.concurrent('in time', () => {
+  test('aws serve renews credentials in time and revokes all of them', async () => {
+    const agent = await world.app.newAgent({ scopes: ['*'] })
     const short = ['aws', 'serve', '--backend', 'cloud', '--ttl', '2s', '--', ...child]
-    const one = await started(short)
+    const one = await started(short, { MAYFLY_TOKEN: agent.token })
     const file = String(one.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'])
     const headers = { authorization: await readFile(file, 'utf8') }
     const ask = async () => {
@@ -132,10 +236,10 @@ describe('aws serve', () => {
     await eventually(async () => expect(await ask()).not.toBe(first))
     one.child.stdin?.end()
     expect((await one.ended).code).toBe(7)
-    expect(await world.alive('cloud')).toEqual(before)
+    expect(await activeOf(agent)).toEqual([])
   })
 
-  test('answers with the reason once there are no more to be had', async () => {
+  test('aws serve answers with the reason when no credential can be had', async () => {
     const agent = await world.app.newAgent({ scopes: ['*'] })
     const short = ['aws', 'serve', '--backend', 'cloud', '--ttl', '2s', '--', ...child]
     const one = await started(short, { MAYFLY_TOKEN: agent.token })
@@ -157,65 +261,8 @@ describe('aws serve', () => {
     expectNoSecret(end.stderr, agent.token, 'session==')
   })
 
-  test.each([
-    ['SIGTERM to us is passed on', (one: Started) => one.child.kill('SIGTERM'), 8],
-    [
-      'SIGKILL of the child',
-      async (one: Started) => {
-        const list = await readFile(`/proc/${one.child.pid}/task/${one.child.pid}/children`, 'utf8')
-        process.kill(Number(list.trim().split(' ')[0]), 'SIGKILL')
-      },
-      137,
-    ],
-  ])('%s: all is revoked', async (_, act, code) => {
-    const before = await world.alive('cloud')
-    const one = await started(argv)
-    expect(await world.alive('cloud')).toHaveLength(before.length + 1)
-    await act(one)
-    expect((await one.ended).code).toBe(code)
-    expect(await world.alive('cloud')).toEqual(before)
-  })
-
-  test('what cannot work is told before the command starts', async () => {
-    const touch = join(world.home, 'touched')
-    const command = ['--', 'touch', touch]
-    for (const [more, code, words] of [
-      [['--backend', 'demo'], 1, /access_key_id/],
-      [['--backend', 'cloud', '--port', '99999'], 2, /--port/],
-      [['--backend', 'cloud', '--port', new URL(world.url).port], 2, /cannot be listened on/],
-      [[], 2, /--backend/],
-    ] as const) {
-      const end = await spawnCli(['aws', 'serve', ...more, ...command], world).ended
-      expect([end.code, end.stdout]).toEqual([code, ''])
-      expect(end.stderr).toMatch(words)
-    }
-    expect(await gone(touch)).toBe(true)
-    const before = await world.alive('cloud')
-    const end = await spawnCli(['aws', 'serve', '--backend', 'cloud', '--', 'no-such-program'], world).ended
-    expect(end.code).toBe(127)
-    expect(end.stderr).toBe('mayfly: no-such-program: command not found. No credential was issued.\n')
-    expect(await world.alive('cloud')).toEqual(before)
-  })
-
-  test('our own login stays here, and with --json the end is told on standard error', async () => {
-    const look = ['sh', '-c', 'printenv MAYFLY_TOKEN || echo none']
-    const end = await spawnCli(['aws', 'serve', '--backend', 'cloud', '--json', '--', ...look], world).ended
-    expect([end.code, end.stdout]).toEqual([0, 'none\n'])
-    expect(JSON.parse(end.stderr)).toEqual({
-      credentials: [
-        { id: expect.any(String), backend: 'cloud', expires_at: expect.any(String), revoked: true },
-      ],
-      exit_code: 0,
-    })
-    const kept = ['aws', 'serve', '--backend', 'cloud', '--keep-login', '--', ...look]
-    expect((await spawnCli(kept, world).ended).stdout).toBe(`${world.agent.token}\n`)
-  })
-})
-
-describe('aws web-identity', () => {
-  const role = 'arn:aws:iam::123456789012:role/agent'
-
-  test('keeps the token file fresh, and takes it away at the end', async () => {
+  test('aws web-identity renews the token file and removes it at the end', async () => {
+    const agent = await world.app.newAgent({ scopes: ['*'] })
     const argv = [
       'aws',
       'web-identity',
@@ -228,10 +275,10 @@ describe('aws web-identity', () => {
       '--',
       ...child,
     ]
-    const run = await started(argv)
+    const run = await started(argv, { MAYFLY_TOKEN: agent.token })
     expect(run.variables).toEqual({
       AWS_ROLE_ARN: role,
-      AWS_ROLE_SESSION_NAME: `mayfly-${world.agent.name}`,
+      AWS_ROLE_SESSION_NAME: `mayfly-${agent.name}`,
       AWS_WEB_IDENTITY_TOKEN_FILE: expect.stringMatching(/token$/),
     })
     const path = String(run.variables['AWS_WEB_IDENTITY_TOKEN_FILE'])
@@ -243,58 +290,23 @@ describe('aws web-identity', () => {
     run.child.stdin?.end()
     expect((await run.ended).code).toBe(7)
     expect(await gone(path)).toBe(true)
-    expect(await world.alive('demo')).toEqual([])
+    expect(await activeOf(agent)).toEqual([])
   })
 
-  test('a file of the user’s choice, and a name', async () => {
-    const path = join(world.home, 'own', 'token')
-    const argv = ['--backend', 'demo', '--role-arn', role, '--token-file', path, '--session-name', 'ci']
-    const run = await started(['aws', 'web-identity', ...argv, '--', ...child])
-    expect(run.variables).toMatchObject({ AWS_WEB_IDENTITY_TOKEN_FILE: path, AWS_ROLE_SESSION_NAME: 'ci' })
-    expect(await readFile(path, 'utf8')).toMatch(/^ey[\w-]+\.[\w-]+\.[\w-]+$/)
-    run.child.kill('SIGTERM')
-    expect((await run.ended).code).toBe(8)
-    expect(await gone(path)).toBe(true)
-  })
-
-  test('a renewal that never ends holds up nothing', async () => {
+  test('aws web-identity does not wait long for a renewal without reply', async () => {
+    const agent = await world.app.newAgent({ scopes: ['*'] })
     const gate = await openGate(world.url)
     const argv = ['--backend', 'demo', '--ttl', '2s', '--role-arn', role]
-    const run = await started(['aws', 'web-identity', ...argv, '--', ...child], { MAYFLY_SERVER: gate.url })
+    const run = await started(['aws', 'web-identity', ...argv, '--', ...child], {
+      MAYFLY_SERVER: gate.url,
+      MAYFLY_TOKEN: agent.token,
+    })
     gate.on('POST', 'hold')
     await gate.held('POST')
-    // That one is answered never, and not waited for as long as a request may take; what is asked after it is.
+    // The held request never gets its reply, and must not be waited for as long as a request may take.
     gate.on('POST', 'pass')
     run.child.stdin?.end()
     expect(await withDeadline(25_000, () => run.ended)).toMatchObject({ code: 7, stderr: '' })
     await gate.close()
-  })
-
-  test('a file that cannot be taken away is told, and all is revoked nevertheless', async () => {
-    const path = join(world.home, 'odd', 'token')
-    const odd = `const { AWS_WEB_IDENTITY_TOKEN_FILE: path } = process.env
-      require('node:fs').rmSync(path)
-      require('node:fs').mkdirSync(path)`
-    const argv = ['aws', 'web-identity', '--backend', 'demo', '--role-arn', role, '--token-file', path]
-    const end = await spawnCli([...argv, '--', process.execPath, '-e', odd], world).ended
-    expect(await world.alive('demo')).toEqual([])
-    expect(end.code).toBe(0)
-    expect(end.stderr).toBe(`mayfly: Cannot remove ${path}.\n`)
-  })
-
-  test.each([
-    ['no role', ['--backend', 'demo'], 2, /--role-arn is required/],
-    ['no arn', ['--backend', 'demo', '--role-arn', 'admin'], 2, /arn:aws:iam/],
-    [
-      'a name of another form',
-      ['--backend', 'demo', '--role-arn', role, '--session-name', 'a b'],
-      2,
-      /2 to 64/,
-    ],
-    ['no JWT', ['--backend', 'cloud', '--role-arn', role], 1, /no single secret/],
-  ])('%s: refused before the command starts', async (_, argv, code, words) => {
-    const end = await spawnCli(['aws', 'web-identity', ...argv, '--', 'echo', 'ran'], world).ended
-    expect([end.code, end.stdout]).toEqual([code, ''])
-    expect(end.stderr).toMatch(words)
   })
 })

@@ -59,7 +59,6 @@ describe('gcp-credential', () => {
     ['no login', { MAYFLY_TOKEN: 'ckr_wrong' }, 'demo', 4, 'unauthorized'],
     ['no server', { MAYFLY_SERVER: 'http://127.0.0.1:1' }, 'demo', 3, 'unreachable_refused'],
     ['another type', { GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE: `${JWT}x` }, 'demo', 2, 'usage'],
-    ['not allowed', { GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES: '0' }, 'demo', 1, 'not_allowed'],
     ['no JWT', {}, 'key', 1, 'wrong_backend'],
   ])('%s: the error form, and a code that is not 0', async (_, more, backend, code, name) => {
     const file = join(world.home, 'gcp', 'never.json')
@@ -233,7 +232,7 @@ describe('npm-token', () => {
     await writeFile(path, '#!/bin/sh\necho theirs\n')
     const end = await runCli([...argv, '--install', path], world)
     expect([end.code, end.stdout]).toEqual([1, ''])
-    expect(end.stderr).toContain('not made by mayfly')
+    expect(end.stderr).toContain('was not written by mayfly')
     expect(await readFile(path, 'utf8')).toContain('echo theirs')
   })
 })

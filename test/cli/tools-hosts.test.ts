@@ -70,10 +70,10 @@ describe('docker setup', () => {
 
   test.each([
     ['another helper', '{"credHelpers":{"r.example":"ecr-login"}}', ['r.example'], 1, /ecr-login/],
-    ['broken JSON', '{"auths":', ['r.example'], 1, /not the JSON/],
-    ['no object', '[]', ['r.example'], 1, /not the JSON/],
-    ['no host', '{}', ['http://'], 2, /host of a registry/],
-    ['a user in it', '{}', ['me@r.example'], 2, /host of a registry/],
+    ['broken JSON', '{"auths":', ['r.example'], 1, /not a valid docker configuration/],
+    ['no object', '[]', ['r.example'], 1, /not a valid docker configuration/],
+    ['no host', '{}', ['http://'], 2, /registry is not a valid host/],
+    ['a user in it', '{}', ['me@r.example'], 2, /registry is not a valid host/],
     ['a user name with a colon', '{}', ['r.example', '--username', 'a:b'], 2, /--username/],
   ])('%s: told, and nothing is changed', async (_, text, argv, code, words) => {
     await mkdir(join(home, '.docker'))
@@ -85,8 +85,8 @@ describe('docker setup', () => {
   })
 
   test.each([
-    ['broken JSON', '{"docker":', 0o600, /not as this command writes it/],
-    ['another form', '{"docker":{"a":{"backend":1}}}', 0o600, /not as this command writes it/],
+    ['broken JSON', '{"docker":', 0o600, /not in the format that mayfly writes/],
+    ['another form', '{"docker":{"a":{"backend":1}}}', 0o600, /not in the format that mayfly writes/],
     ['a file that others can read', '{}', 0o644, /can be read by other users/],
   ])('%s in our own map is told by all that read it', async (_, text, mode, words) => {
     const path = join(home, 'config', 'mayfly', 'hosts.json')

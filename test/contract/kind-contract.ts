@@ -93,13 +93,13 @@ function describeShape(get: () => OpenKind): void {
     if (kind.upstream && backend.revoke !== undefined) expect(typeof backend.recover).toBe('function')
   })
 
-  it('passes its own check, and fails it with a BackendError when it has been aborted', async () => {
+  it('passes its own check, and fails it with a BackendError when aborted', async () => {
     const { kind, backend } = get()
     await expect(backend.check(never())).resolves.toBeUndefined()
     if (kind.upstream) await expect(backend.check(AbortSignal.abort())).rejects.toBeInstanceOf(BackendError)
   })
 
-  it('says that an upstream which cannot be reached is unavailable', async () => {
+  it('reports an unreachable upstream as unavailable', async () => {
     const backend = await get().unreachable?.()
     if (backend === undefined) return
     const handle = backend.recover?.(newCredentialId())
@@ -127,7 +127,7 @@ async function end(open: OpenKind, request: IssueRequest<unknown>): Promise<void
 }
 
 function describeIssue(get: () => OpenKind): void {
-  it('issues one secret or several fields, which work, and names the handle beforehand', async () => {
+  it('issues a working secret or fields, with the handle that recover names', async () => {
     const { backend, probe, scopes, kind } = get()
     const request = newRequest(scopes)
     const issued = await backend.issue(request, never())
@@ -172,7 +172,7 @@ function describeIssue(get: () => OpenKind): void {
 }
 
 function describeRevoke(get: () => OpenKind): void {
-  it('revokes at once, and again, and what never was', async () => {
+  it('revokes at once, repeatedly, and what never existed', async () => {
     const { backend, kind, probe, scopes } = get()
     if (kind.revocation !== 'exact' || backend.revoke === undefined || backend.recover === undefined) return
     const request = newRequest(scopes)

@@ -54,7 +54,7 @@ describe.each(DIALECTS)('another master key on %s', (dialect) => {
     )
   }
 
-  test('all is sealed anew, in slices, and then the old key may go', async () => {
+  test('reseals everything in slices; then the old key can be removed', async () => {
     const backend = backendRow()
     const config = first.seal('backends', backend.uid, 'config', '{"password":"x"}')
     const reply = first.seal('idempotency', 'cred_1', 'reply', 'token')
@@ -81,7 +81,7 @@ describe.each(DIALECTS)('another master key on %s', (dialect) => {
     await requireNothingLeftBehind({ store, sealer: second })
   })
 
-  test('what another node has left under the old key stops a start without it', async () => {
+  test('refuses to start without a key that another node has sealed under', async () => {
     await insert([credential(first, 'late')])
     await expect(requireNothingLeftBehind({ store, sealer: second })).rejects.toThrow(/put its line back/)
     await requireNothingLeftBehind({ store, sealer: both })
@@ -90,7 +90,7 @@ describe.each(DIALECTS)('another master key on %s', (dialect) => {
     expect(await handles()).toContain('late')
   })
 
-  test('a node that was done looks at all of it again when another was stopped so', async () => {
+  test('checks everything again after another node was refused', async () => {
     const turn = createRewrap({ store, sealer: both, log })
     for (const handle of ['one', 'two']) {
       await insert([credential(first, handle)])

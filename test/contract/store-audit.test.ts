@@ -75,7 +75,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
   })
   afterAll(() => opened.close())
 
-  test('every combination of filters answers as a naive filter does', async () => {
+  test('answers every combination of filters like a naive filter', async () => {
     await fc.assert(
       fc.asyncProperty(filter, fc.integer({ min: 1, max: 200 }), async (wanted, limit) => {
         expect(await opened.store.audit.query(wanted, limit)).toEqual(naively(rows, wanted).slice(0, limit))
@@ -86,7 +86,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
   })
 
   if (dialect === 'sqlite')
-    test('whatever is asked by actor is sought in an index', async () => {
+    test('seeks every query by actor in an index', async () => {
       const { engine } = opened
       const plans: string[] = []
       const explaining: Engine = {
@@ -110,7 +110,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
       expect(plans.filter((plan) => plan.startsWith('SCAN audit'))).toEqual([])
     })
 
-  test('pages by cursor leave nothing out and repeat nothing', async () => {
+  test('pages by cursor without gaps or repetitions', async () => {
     await fc.assert(
       fc.asyncProperty(filter, fc.integer({ min: 20, max: 300 }), async (wanted, limit) => {
         const seen: AuditEntry[] = []

@@ -302,7 +302,7 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     expect(await store.enrollments.list('approved', undefined, 9)).toHaveLength(1)
   })
 
-  test('tokens, keys and repeated requests', async () => {
+  test('keeps issuer keys, used proofs, revoked tokens and repeated requests', async () => {
     const { store } = opened
     const kid = newBody()
     const key = {

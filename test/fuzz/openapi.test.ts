@@ -8,12 +8,12 @@ import { type Asked, createReplyCheck, type Document } from './replies.ts'
 import { anyRequest, type Drawn } from './requests.ts'
 
 /**
- * Requests drawn from our own OpenAPI document, over real sockets: whatever is sent, the answer is one that the
- * document has. MAYFLY_FUZZ_SEED gives another seed, MAYFLY_LONG=1 sends 200,000.
+ * Sends random requests, drawn from the OpenAPI document, over real sockets and checks that the document describes
+ * every reply. MAYFLY_FUZZ_SEED sets the seed; MAYFLY_LONG=1 sends 200,000 requests.
  */
 const COUNT = LONG ? 200_000 : 3_000
 const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_121)
-/** Sent side by side, then whatever they have ended is made again. */
+/** Requests sent concurrently before the pool replaces the resources that they ended. */
 const TOGETHER = 50
 
 let pool: Pool
@@ -65,26 +65,26 @@ function prepare(drawn: Drawn): Sendable {
     operation: documented.has(actual) ? actual : drawn.operation,
     method: drawn.method,
     bearer,
-    mayFailUpstream: asksTheDead(drawn, target, body),
+    mayFailUpstream: usesDeadUpstream(drawn, target, body),
     bytes,
   }
 }
 
-/** A backend of the kind `postgres` is stored untried: there is nothing to try. */
+/** Creates backends of kind `postgres` with `check=false`, because no such upstream exists. */
 function targetOf(drawn: Drawn): string {
   const path = fill(drawn.path, encodeURIComponent)
-  const untried = drawn.operation.endsWith('/backends') || drawn.method === 'PUT'
+  const uncheckable = drawn.operation.endsWith('/backends') || drawn.method === 'PUT'
   const pairs = drawn.query.map(([key, value]) => [key, fill(value)] as const)
   if (
-    untried &&
+    uncheckable &&
     /postgres|"port"|"host"/.test(drawn.body?.text ?? '') &&
     !pairs.some(([key]) => key === 'check')
   )
     pairs.push(['check', 'false'])
-  const tried = pairs.map(([key, value]) =>
-    untried && key === 'check' && value === 'true' ? ([key, 'false'] as const) : ([key, value] as const),
+  const checked = pairs.map(([key, value]) =>
+    uncheckable && key === 'check' && value === 'true' ? ([key, 'false'] as const) : ([key, value] as const),
   )
-  const query = tried
+  const query = checked
     .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value.toWellFormed())}`)
     .join('&')
   return query === '' ? path : `${path}?${query}`
@@ -95,14 +95,14 @@ function fillBody(body: NonNullable<Drawn['body']>): string {
   return fill(body.text, isForm ? encodeURIComponent : (value) => value)
 }
 
-function asksTheDead(drawn: Drawn, target: string, body: Buffer | undefined): boolean {
+function usesDeadUpstream(drawn: Drawn, target: string, body: Buffer | undefined): boolean {
   if (drawn.operation === 'POST /api/v1/credentials') return /"backend":"dead"/i.test(String(body))
   return (
     drawn.operation.endsWith(' /v1/credentials/{backend}') && /^\/v1\/credentials\/dead(\?|$)/i.test(target)
   )
 }
 
-/** What was really created is used by the requests that follow. */
+/** Adds created resources to the pool, for the requests that follow. */
 function learn(reply: RawReply): void {
   for (const [id] of reply.body.matchAll(/\bcred_[0-9a-z]{26}\b/g)) pool.keep('credential', id)
   if (reply.status === 200 || reply.status === 201) {
@@ -116,7 +116,7 @@ function learn(reply: RawReply): void {
   }
 }
 
-it(`gives only documented answers to ${COUNT} requests`, { timeout: COUNT * 20 }, async () => {
+it(`gives only documented replies to ${COUNT} requests`, { timeout: COUNT * 20 }, async () => {
   const check = createReplyCheck(document)
   const connections = Array.from({ length: 10 }, () => createConnection(pool.port))
   const statuses = new Map<string, Map<number, number>>()
@@ -149,7 +149,7 @@ it(`gives only documented answers to ${COUNT} requests`, { timeout: COUNT * 20 }
     )
     await pool.refresh()
   })
-  // Faults are gathered, each with the request that did it: there is nothing to shrink.
+  // Every fault is collected with its request, so there is nothing to shrink.
   const run = await fc.check(property, { numRuns: COUNT / TOGETHER, seed: SEED, endOnFailure: true })
   if (run.failed) throw run.errorInstance
   for (const connection of connections) connection.close()
@@ -157,10 +157,10 @@ it(`gives only documented answers to ${COUNT} requests`, { timeout: COUNT * 20 }
   report(sent, statuses)
   expect([...faults].map(([fault, where]) => `${fault}\n${where}`)).toEqual([])
   expect(sent).toBe(COUNT)
-  const neverDone = Object.keys(Object.fromEntries(statuses)).filter(
+  const neverSucceeded = Object.keys(Object.fromEntries(statuses)).filter(
     (operation) => ![...(statuses.get(operation)?.keys() ?? [])].some((status) => status < 300),
   )
-  expect(neverDone, 'every operation has succeeded at least once').toEqual([])
+  expect(neverSucceeded, 'every operation has succeeded at least once').toEqual([])
   expect(statuses.size).toBe(documented.size)
   expect(pool.logged()).not.toMatch(/unforeseen error|ck[rs]_[0-9a-f]{8}|eyJ[A-Za-z0-9_-]{6}|PRIVATE KEY/)
   expect(pool.core.store.trouble()).toBeUndefined()

@@ -8,7 +8,7 @@ import { newEnrollee } from '../support/enrollee.ts'
 
 const ISSUER = 'https://mayfly.test'
 const KEPT = 64
-/** Who the callers are, and what they hold. */
+/** The callers and their scopes. */
 const AGENTS: Record<string, string[]> = {
   wide: ['*', 'admin:*'],
   narrow: ['tok:read'],
@@ -34,7 +34,7 @@ interface Known {
   narrowed: string
 }
 
-/** The service on a real port, with resources of every sort that were really created in it. */
+/** The service on a real port, with resources of every kind. */
 export async function openPool() {
   const directory = await mkdtemp(join(tmpdir(), 'mayfly-fuzz-'))
   const huge = { enrollments_per_minute: 1_000_000, max_pending_enrollments: 1_000_000 }
@@ -97,12 +97,12 @@ export async function openPool() {
     return (await app.core.callers.find(token, generation)) !== undefined
   }
 
-  /** Whatever the requests have ended is made again. */
+  /** Replaces the resources that the requests ended. */
   async function refresh(): Promise<void> {
     const { byName } = await app.core.backends.at(await app.core.store.generation())
-    for (const [name, wish] of Object.entries(CREATE_BACKENDS)) {
-      if (byName.get(name)?.type !== (wish as { type: string }).type)
-        await call('POST', '/v1/admin/backends?check=false', { name, ...wish })
+    for (const [name, settings] of Object.entries(CREATE_BACKENDS)) {
+      if (byName.get(name)?.type !== (settings as { type: string }).type)
+        await call('POST', '/v1/admin/backends?check=false', { name, ...settings })
     }
     for (const [name, scopes] of Object.entries(AGENTS)) {
       let agent = known.get(name)
@@ -124,7 +124,7 @@ export async function openPool() {
     await prove()
   }
 
-  /** Fresh proofs for the enrollments that wait, and one that is approved. */
+  /** Makes fresh proofs for the pending enrollments and an approved one. */
   async function prove(): Promise<void> {
     if (enrollees.length < 6) {
       const enrollee = newEnrollee(enrollees.length % 2 === 0 ? 'Ed25519' : 'P-256', ISSUER)
@@ -175,7 +175,7 @@ export async function openPool() {
     refresh,
     keep,
     logged: () => lines.join(''),
-    /** `Authorization` of this caller; undefined sends none. */
+    /** The `Authorization` header of this caller; undefined for none. */
     bearer(kind: string): string | undefined {
       const wide = known.get('wide')
       if (kind === 'admin') return `Bearer ${admin}`
@@ -186,7 +186,7 @@ export async function openPool() {
     },
     resource(kind: string, index: number): string {
       const ring = rings[kind] ?? []
-      // The latest ones are the likeliest to be alive.
+      // The newest resources are the most likely to exist still.
       return ring[ring.length - 1 - (index % Math.max(1, ring.length))] ?? `no-${kind}`
     },
     async close() {

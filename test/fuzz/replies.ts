@@ -11,7 +11,7 @@ const OAUTH_ERRORS =
   )
 const CACHED = 'public, max-age=300'
 
-/** What a schema does not name is not allowed in a reply. */
+/** Forbids properties that the schema does not name. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== 'object' || schema === null) return schema
@@ -26,17 +26,17 @@ export interface Asked {
   readonly operation: string
   readonly method: string
   readonly bearer: string | undefined
-  /** Whether an upstream that cannot be reached may be to blame. */
+  /** Whether an unreachable upstream may cause a failure. */
   readonly mayFailUpstream: boolean
 }
 
 export interface Document {
   readonly paths: Record<string, Record<string, Operation>>
-  /** What a `$ref` of a reply points at. */
+  /** The targets of each `$ref` in a reply. */
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-/** Says what is wrong with a reply; undefined when nothing is. */
+/** Returns a check that describes what is wrong with a reply, or returns undefined. */
 export function createReplyCheck({ paths, components }: Document) {
   const ajv = new Ajv({ strict: true, strictTypes: false, allErrors: false, allowUnionTypes: true })
   ajvFormats.default(ajv)
@@ -53,7 +53,7 @@ export function createReplyCheck({ paths, components }: Document) {
       check = ajv.compile(closed({ ...schema, components }) as object)
       compiled.set(key, check)
     }
-    return check(value) ? undefined : `the body is not as documented: ${ajv.errorsText(check.errors)}`
+    return check(value) ? undefined : `the body does not match its schema: ${ajv.errorsText(check.errors)}`
   }
 
   function checkBody(asked: Asked, reply: RawReply): string | undefined {
@@ -66,7 +66,7 @@ export function createReplyCheck({ paths, components }: Document) {
     const response = responses[status] ?? responses[range]
     if (!same) return reply.status < 400 ? 'an undocumented method was answered' : undefined
     if (response === undefined) return 'the status is not documented'
-    if (isHead || reply.status === 204) return reply.body === '' ? undefined : 'a body where none belongs'
+    if (isHead || reply.status === 204) return reply.body === '' ? undefined : 'an unexpected body'
     const [media = '', content] = Object.entries(response.content ?? {})[0] ?? []
     const sent = reply.headers.get('content-type') ?? ''
     if (sent.split(';')[0] !== media) return `the type is ${sent}, not ${media}`
@@ -94,7 +94,7 @@ function checkHeaders({ status, headers }: RawReply): string | undefined {
   if (cache !== 'no-store' && !(status === 200 && cache === CACHED)) return `Cache-Control is ${cache}`
   if (headers.get('x-content-type-options') !== 'nosniff') return 'X-Content-Type-Options is missing'
   if (!/^req_[0-9a-z]{26}$/.test(headers.get('x-request-id') ?? '')) return 'X-Request-Id is missing'
-  if (headers.has('x-powered-by') || headers.has('server')) return 'a header tells of the framework'
+  if (headers.has('x-powered-by') || headers.has('server')) return 'a header reveals the framework'
   if (status === 405 && !headers.get('allow')) return 'Allow is missing'
   if ((status === 429 || status === 503) && !/^[1-9]\d*$/.test(headers.get('retry-after') ?? ''))
     return 'Retry-After is missing'
@@ -103,11 +103,11 @@ function checkHeaders({ status, headers }: RawReply): string | undefined {
 
 function checkError(asked: Asked, reply: RawReply): string | undefined {
   const all = `${reply.body}\n${[...reply.headers].map(([key, value]) => `${key}: ${value}`).join('\n')}`
-  if (all.includes(MARK)) return 'it repeats what was sent'
+  if (all.includes(MARK)) return 'the error repeats the input'
   if (asked.bearer !== undefined && asked.bearer.length > 20 && all.includes(asked.bearer.slice(7)))
-    return 'it repeats the bearer'
+    return 'the error repeats the bearer token'
   if (/ck[rs]_[0-9a-f]{8}|eyJ[A-Za-z0-9_-]{6}|PRIVATE KEY|FST_|node_modules|\.ts:\d/.test(all))
-    return 'it holds what it must not'
+    return 'the error contains a secret or an internal name'
   if (asked.method === 'HEAD') return undefined
   const body = JSON.parse(reply.body)
   return asked.operation.includes(' /oauth/') ? checkOAuthError(reply, body) : checkProblem(reply, body)
@@ -115,7 +115,7 @@ function checkError(asked: Asked, reply: RawReply): string | undefined {
 
 function checkOAuthError({ status }: RawReply, body: Record<string, unknown>): string | undefined {
   if (Object.keys(body).join() !== 'error,error_description')
-    return 'the error is not of the shape of RFC 6749'
+    return 'the error does not have the form of RFC 6749'
   return OAUTH_ERRORS.includes(String(body['error']))
     ? undefined
     : `the error is ${body['error']} with ${status}`
@@ -124,14 +124,14 @@ function checkOAuthError({ status }: RawReply, body: Record<string, unknown>): s
 function checkProblem({ status, headers }: RawReply, body: Record<string, unknown>): string | undefined {
   const error = body['error'] as Record<string, unknown>
   if (Object.keys(body).join() !== 'error' || Object.keys(error).join() !== 'code,message,request_id')
-    return 'the error is not of our shape'
+    return 'the error does not have the documented form'
   const code = String(error['code'])
-  if (!Object.hasOwn(PROBLEMS, code)) return `the code ${code} is not in the table`
+  if (!Object.hasOwn(PROBLEMS, code)) return `the code ${code} is undocumented`
   if (PROBLEMS[code as keyof typeof PROBLEMS].status !== status) return `${code} with status ${status}`
   if (error['request_id'] !== headers.get('x-request-id')) return 'the request ids differ'
   const challenge = headers.get('www-authenticate')
   if (status === 401 && !challenge?.startsWith('Bearer realm="mayfly"')) return 'the challenge is missing'
   if (code === 'insufficient_scope' && !challenge?.includes('error="insufficient_scope"'))
-    return 'the challenge does not name the fault'
+    return 'the challenge does not name the error'
   return undefined
 }

@@ -24,16 +24,16 @@ export interface Operation {
   responses: Record<string, { content?: Record<string, { schema?: Schema }> }>
 }
 
-/** A request as text with places for resources of the pool. */
+/** A request as text, with placeholders for resources of the pool. */
 export interface Drawn {
   /** As in the document: `GET /v1/status`. */
   readonly operation: string
   readonly method: string
-  /** Percent-encoded, places excepted. */
+  /** Percent-encoded except for the placeholders. */
   readonly path: string
   readonly query: readonly (readonly [string, string])[]
   readonly headers: readonly (readonly [string, string])[]
-  /** A place in the pool's callers, or the value of `Authorization` itself. */
+  /** A placeholder for a caller of the pool, or a value of `Authorization`. */
   readonly caller: string
   readonly body: { readonly type: string | undefined; readonly text: string } | undefined
 }
@@ -77,7 +77,7 @@ const caller = fc.oneof(
 
 const mostlyNone = fc.oneof({ weight: 8, arbitrary: fc.constant('{{caller:none}}') }, caller)
 
-/** Header values hold what HTTP lets through; the rest is for raw-socket.test.ts. */
+/** Headers that HTTP permits; raw-socket.test.ts sends the others. */
 const header = fc.oneof(
   fc.constant(['user-agent', `${MARK}\u0080\u009b[31m\u00ff`] as const),
   fc.constant(['idempotency-key', `${MARK} x`] as const),
@@ -164,7 +164,7 @@ function jsonBody(schema: Schema): fc.Arbitrary<Drawn['body']> {
   )
 }
 
-/** Right JSON made wrong as text, or sent as something else. */
+/** Turns valid JSON into invalid JSON, or sends it with another type. */
 function spoil(text: string, how: number): NonNullable<Drawn['body']> {
   const inside = text.slice(1, -1)
   const comma = inside === '' ? '' : ','
@@ -219,7 +219,7 @@ function formBody(schema: Schema): fc.Arbitrary<Drawn['body']> {
   )
 }
 
-/** Places keep their braces. */
+/** Encodes everything except the placeholders. */
 function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(/%7B%7B(\w+)%3A(\d+)%7D%7D/g, '{{$1:$2}}')
 }
@@ -268,19 +268,19 @@ function requestOf(path: string, method: string, operation: Operation): fc.Arbit
       path: paths,
       query: queryOf(parameters.filter((one) => one.in === 'query')),
       headers: fc.tuple(declared, stray).map(([a, b]) => unique([...a, ...b])),
-      // Two ways of saying who one is are refused at once.
+      // The server refuses a request that authenticates in two ways.
       caller: path.startsWith('/oauth/') ? mostlyNone : caller,
       body: bodyOf(operation),
     })
     .map((drawn) => ({ operation: `${method.toUpperCase()} ${path}`, ...drawn }))
 }
 
-/** One of each: a repeated one is for raw-socket.test.ts. */
+/** Keeps one header of each name; raw-socket.test.ts sends repeated ones. */
 function unique(headers: (readonly [string, string])[]): (readonly [string, string])[] {
   return [...new Map(headers).entries()]
 }
 
-/** What ends the callers of all requests beside it, or takes longer than all else, is drawn less often. */
+/** Draws operations less often if they are slow or end the callers of concurrent requests. */
 const WEIGHTS: Record<string, number> = {
   'post /v1/admin/keys/rotate': 1,
   'delete /v1/self': 1,
@@ -288,7 +288,7 @@ const WEIGHTS: Record<string, number> = {
   'delete /v1/admin/backends/{name}': 4,
 }
 
-/** Any request of any operation. */
+/** A random request for a random operation. */
 export function anyRequest(paths: Record<string, Record<string, Operation>>): fc.Arbitrary<Drawn> {
   const all = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** JSON Schema, as the OpenAPI document has it. */
+/** The subset of JSON Schema that the OpenAPI document uses. */
 export interface Schema {
   type?: string
   properties?: Record<string, Schema>
@@ -19,10 +19,10 @@ export interface Schema {
   'x-optional-body'?: boolean
 }
 
-/** In every hostile string: no error may repeat it. */
+/** Part of every hostile string, so that a test can see whether an error repeats it. */
 export const MARK = 'Zx9Q'
 
-/** `{{kind:n}}` stands for the n-th resource of the pool at the time of sending. */
+/** `{{kind:n}}` is a placeholder for the n-th resource of the pool at the time of sending. */
 export const pooled = (kind: string) => fc.nat({ max: 63 }).map((index) => `{{${kind}:${index}}}`)
 const or = (...texts: string[]) => fc.constantFrom(...texts)
 
@@ -61,12 +61,12 @@ const hostileText = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 24 }).map((text) => `${MARK}${text}`) },
 )
 
-/** Exactly so many characters, marked where there is room. */
-const lengthy = (length: number) =>
+/** A string of this length that starts with the mark if it fits. */
+const ofLength = (length: number) =>
   length <= MARK.length ? 'a'.repeat(Math.max(0, length)) : MARK + 'a'.repeat(length - MARK.length)
 
 const boundaries = ({ minLength = 0, maxLength = 300 }: Schema) =>
-  fc.constantFrom(minLength - 1, minLength, maxLength, maxLength + 1, 4_000).map(lengthy)
+  fc.constantFrom(minLength - 1, minLength, maxLength, maxLength + 1, 4_000).map(ofLength)
 
 const mostly = (right: fc.Arbitrary<unknown>, wrong: fc.Arbitrary<unknown>) =>
   fc.oneof({ weight: 4, arbitrary: right }, { weight: 1, arbitrary: wrong })
@@ -75,7 +75,7 @@ const scope = mostly(
   or('tok:*', 'tok:read', 'tok', '*', 'admin:*', 'admin:agents:read', 'dead:x', 'x', 'a:b:c', 'tok:tok'),
   or('tok:r*', '**', ':', 'a::b', 'tok:', 'a b'),
 )
-/** Such as any of the backends may issue, where it is the only one. */
+/** Scopes that the backends can issue, and others. */
 const askedScopes = mostly(
   fc.constantFrom(['read'], ['read:a'], ['read:*', 'read'], ['tok:read'], []),
   fc.array(scope, { maxLength: 3 }),
@@ -119,7 +119,7 @@ const config = mostly(
   ),
 )
 
-/** Of nobody in the pool: the rule about identities is off there. */
+/** The author is no agent of the pool, which does not check identities. */
 const commit = (author: string, more = '') =>
   Buffer.from(
     `tree ${'a'.repeat(40)}\nauthor ${author}\ncommitter a <a@b> 1 +0000\n${more}\n${MARK}\n`,
@@ -135,7 +135,7 @@ const gitObject = mostly(
   ),
 )
 
-/** What a field of this name is given when it is to be right, or nearly so. */
+/** Values for fields with these names: mostly valid, sometimes nearly valid. */
 const HINTS: Record<string, fc.Arbitrary<unknown>> = {
   backend: mostly(pooled('backend'), or('none')),
   ttl: duration,
@@ -169,7 +169,7 @@ const HINTS: Record<string, fc.Arbitrary<unknown>> = {
   'enrollment-proof': fc.oneof(pooled('proof'), pooled('jwt'), or(MARK, 'a.b.c')),
 }
 
-/** Within the schema, or near it where a hint says what the field means. */
+/** Values that match the schema, or a hint for the field. */
 export function fitting(schema: Schema, field = ''): fc.Arbitrary<unknown> {
   const hint = HINTS[field]
   if (hint !== undefined) return hint
@@ -212,7 +212,7 @@ export function fittingObject(schema: Schema): fc.Arbitrary<Record<string, unkno
 
 const deep = (depth: number): unknown => (depth === 0 ? MARK : { a: deep(depth - 1) })
 
-/** Right in every way, so that the request gets as deep as it can. */
+/** Valid values, so that the request passes every check. */
 const SANE: Record<string, fc.Arbitrary<unknown>> = {
   backend: or('tok', 'tok', 'tok2', 'dead'),
   ttl: or('10m', '45s', '1h30m'),
@@ -230,7 +230,7 @@ const SANE: Record<string, fc.Arbitrary<unknown>> = {
   rate: or('1000000/second'),
   description: or('', 'what it is for'),
   reason: or('because'),
-  note: or('so be it'),
+  note: or('a note'),
   max_active: fc.constant(null),
   public_key: fc.constant({ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }),
   grant_type: or('client_credentials'),
@@ -240,7 +240,7 @@ const SANE: Record<string, fc.Arbitrary<unknown>> = {
   token: fc.oneof(pooled('jwt'), pooled('bearer'), pooled('credentialToken')),
 }
 
-/** Every field that it needs, and any of those whose right values are known. */
+/** All required fields and some optional fields with known valid values. */
 export function sane(schema: Schema): fc.Arbitrary<Record<string, unknown>> {
   const required = [...(schema.required ?? []), 'grant_type']
   const parts = Object.entries(schema.properties ?? {})
@@ -250,7 +250,7 @@ export function sane(schema: Schema): fc.Arbitrary<Record<string, unknown>> {
   return fc.record(Object.fromEntries(parts), { requiredKeys }) as fc.Arbitrary<Record<string, unknown>>
 }
 
-/** Outside the schema more often than not. */
+/** Values that mostly violate the schema. */
 export function broken(schema: Schema): fc.Arbitrary<unknown> {
   return fc.oneof(
     hostileText,
@@ -261,14 +261,14 @@ export function broken(schema: Schema): fc.Arbitrary<unknown> {
     fc
       .constantFrom(64, 65)
       .map((count) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`${MARK}${i}`, i]))),
-    fc.constantFrom(8_000, 8_400).map((size) => ({ a: lengthy(size) })),
+    fc.constantFrom(8_000, 8_400).map((size) => ({ a: ofLength(size) })),
   )
 }
 
-/** The text of a value where only text can be given: path, query and headers. */
+/** Invalid text for paths, queries and headers. */
 export const brokenText = (schema: Schema) => fc.oneof(hostileText, boundaries(schema))
 
-/** An object of the schema with one thing wrong: a field broken, missing or added. */
+/** An object that matches the schema except for one invalid, missing or additional field. */
 export function nearly(schema: Schema): fc.Arbitrary<Record<string, unknown>> {
   const fields = Object.entries(schema.properties ?? {})
   const extra = fc.constantFrom(MARK, '__proto__', 'constructor', 'toString', 'Scopes', 'id', '')

@@ -10,6 +10,6 @@ export const command = (text: string, run: (model: Model, world: World) => Promi
   toString: () => text,
 })
 
-/** Any of them; undefined when there are none. */
+/** The element at `index`, modulo the length; undefined for an empty list. */
 export const pick = <T>(all: readonly T[], index: number): T | undefined =>
   all[index % Math.max(1, all.length)]

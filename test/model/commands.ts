@@ -3,13 +3,13 @@ import { expect } from 'vitest'
 import { covers } from '../../src/domain/scope.ts'
 import { type Command, command, pick } from './command.ts'
 import {
+  type IssueRequest,
   issue,
   isTokenGood,
   listActive,
   type Revoker,
   read,
   revoke,
-  type Wish,
 } from './credential-commands.ts'
 import { endNow, isAlive, isNear, type Model, type ModelAgent, statusOf } from './model.ts'
 
@@ -40,9 +40,9 @@ const createAgent = (index: number, grant: number, lifetime: number) =>
       expect(reply.status).toBe(409)
     if (reply.status !== 200)
       return void expect(reply).toMatchObject({ status: 409, body: { error: { code: 'conflict' } } })
-    // An expired one that was not swept yet keeps its name; by now it cannot be there any more.
-    for (const { token, oidc } of [reply.body])
-      for (const one of [token, oidc.client_secret]) world.secrets.add(one)
+    // An expired agent keeps its name until it is swept, so creating it succeeds only after that.
+    const { token, oidc } = reply.body
+    world.secrets.add(token).add(oidc.client_secret)
     model.done['agent.created'] += 1
     model.agents.push({
       name,
@@ -73,7 +73,7 @@ const deleteAgent = (index: number, itself: boolean) =>
     } else {
       if (!alive && livingAgent(model, agent.name, now) !== undefined) return
       const reply = await world.admin('DELETE', `/v1/admin/agents/${agent.name}`)
-      // An expired one is there until it is swept.
+      // An expired agent exists until it is swept.
       if (alive) expect(reply.status).toBe(204)
       else if (model.agents.every((one) => one.name !== agent.name || one.deleted))
         expect(reply.status).toBe(404)
@@ -87,12 +87,12 @@ const deleteAgent = (index: number, itself: boolean) =>
 
 const createBackend = (name: 'tok' | 'db') =>
   command(`createBackend(${name})`, async (model, world) => {
-    const wish =
+    const settings =
       name === 'tok'
         ? { type: 'jwt', config: { audience: 'demo' } }
         : { type: 'postgres', config: world.upstreamConfig }
     const exists = model.backends.some((one) => one.name === name && !one.deleted)
-    const reply = await world.admin('POST', '/v1/admin/backends', { name, ...wish })
+    const reply = await world.admin('POST', '/v1/admin/backends', { name, ...settings })
     expect(reply.status).toBe(exists ? 409 : 200)
     if (exists) return
     model.backends.push({ name, upstream: name === 'db', deleted: false })
@@ -107,8 +107,9 @@ const deleteBackend = (name: 'tok' | 'db', force: boolean) =>
     const reply = await world.admin('DELETE', `/v1/admin/backends/${name}${force ? '?force=true' : ''}`)
     if (backend === undefined) return void expect(reply.status).toBe(404)
     if (force || own.length === 0) expect(reply.status).toBe(204)
-    else if (own.some((one) => statusOf(one, now) === 'active' && !one.unsure)) expect(reply.status).toBe(409)
-    // What has ended may still have to be settled.
+    else if (own.some((one) => statusOf(one, now) === 'active' && !one.uncertain))
+      expect(reply.status).toBe(409)
+    // An ended credential may still have to be settled.
     else expect([204, 409]).toContain(reply.status)
     if (reply.status !== 204) return
     backend.deleted = true
@@ -123,8 +124,8 @@ const login = (index: number, narrow: boolean) =>
     if (agent === undefined || isNear(now, agent.expiresAt)) return
     const narrowed = narrow && agent.scopes.some((one) => covers(one, 'tok:read'))
     const reply = await world.login(agent.clientId, agent.clientSecret, narrowed ? 'tok:read' : undefined)
+    // 429 after ten failed logins from this address.
     if (!isAlive(agent, now)) return void expect([401, 429]).toContain(reply.status)
-    // Ten failures of others from this address may have come first.
     expect(reply.status).toBe(200)
     const text: string = reply.body.access_token
     world.secrets.add(text).add(text.split('.')[2] ?? '')
@@ -169,7 +170,7 @@ const rotate = () =>
 
 const index = fc.nat({ max: 30 })
 const backend = fc.constantFrom('tok' as const, 'db' as const)
-const wish: fc.Arbitrary<Wish> = fc
+const issueRequest: fc.Arbitrary<IssueRequest> = fc
   .record({
     backend,
     ttl: fc.constantFrom(undefined, undefined, undefined, '1m', '24h', '24h', '25h'),
@@ -181,7 +182,7 @@ const wish: fc.Arbitrary<Wish> = fc
 
 const times = (count: number, one: fc.Arbitrary<Command>) => Array.from({ length: count }, () => one)
 
-/** Sequences of at most so many; what only ends things is rarer than what makes them. */
+/** Random sequences; commands that only end something are rarer than commands that create. */
 export const commands = (maxCommands: number) => {
   const creating = fc.tuple(fc.nat({ max: 3 }), fc.nat({ max: 4 }), fc.nat({ max: 4 }))
   const revoker = fc.constantFrom<Revoker>('owner', 'owner', 'other', 'admin')
@@ -189,7 +190,9 @@ export const commands = (maxCommands: number) => {
     [
       ...times(
         12,
-        fc.tuple(index, fc.nat({ max: 2 }), wish).map(([who, jwt, one]) => issue(who, jwt === 0, one)),
+        fc
+          .tuple(index, fc.nat({ max: 2 }), issueRequest)
+          .map(([who, jwt, one]) => issue(who, jwt === 0, one)),
       ),
       ...times(
         5,
@@ -228,7 +231,7 @@ export const commands = (maxCommands: number) => {
   )
 }
 
-/** Where most sequences would otherwise take long to get to. */
+/** Runs first, so that random commands have something to act on. */
 export const opening: readonly Command[] = [
   createBackend('tok'),
   createBackend('db'),

@@ -16,7 +16,7 @@ const HOUR = 3_600_000
 const KEEPS_TOKEN = 300_000
 const KEEPS_KEY = 24 * HOUR
 
-export interface Wish {
+export interface IssueRequest {
   readonly backend: 'tok' | 'db'
   readonly ttl: string | undefined
   readonly scopes: readonly string[] | undefined
@@ -24,10 +24,10 @@ export interface Wish {
   readonly groupA: boolean
 }
 
-/** The bearer that is presented, what it is good for, and whether that is certain. */
+/** The bearer token to present, its agent and scopes, and whether the server must accept it. */
 function presented(model: Model, index: number, jwt: boolean, now: number) {
   if (!jwt) {
-    // Mostly one that lives, and has something to lose.
+    // Mostly an active agent with scopes.
     const living = model.agents.filter((one) => isAlive(one, now) && one.scopes.length > 0)
     const agent = index < 27 ? pick(living, index) : pick(model.agents, index)
     return agent && { agent, bearer: agent.token, scopes: agent.scopes, good: isAlive(agent, now) }
@@ -42,44 +42,47 @@ export function isTokenGood(token: ModelToken, now: number): boolean {
   return !token.dead && token.expiresAt > now && isAlive(token.agent, now)
 }
 
-export const issue = (index: number, jwt: boolean, wish: Wish) =>
-  command(`issue(${index}, ${jwt}, ${JSON.stringify(wish)})`, async (model, world) => {
+export const issue = (index: number, jwt: boolean, request: IssueRequest) =>
+  command(`issue(${index}, ${jwt}, ${JSON.stringify(request)})`, async (model, world) => {
     const now = world.now()
     const who = presented(model, index, jwt, now)
     if (who === undefined || isNear(now, who.agent.expiresAt)) return
-    const body = { ...(wish.ttl && { ttl: wish.ttl }), ...(wish.scopes && { scopes: wish.scopes }) }
-    const headers = wish.key === undefined ? {} : { 'idempotency-key': wish.key }
-    const reply = wish.groupA
+    const body = {
+      ...(request.ttl && { ttl: request.ttl }),
+      ...(request.scopes && { scopes: request.scopes }),
+    }
+    const headers = request.key === undefined ? {} : { 'idempotency-key': request.key }
+    const reply = request.groupA
       ? await world.send(
           'POST',
           '/api/v1/credentials',
           who.bearer,
-          { backend: wish.backend, ...body },
+          { backend: request.backend, ...body },
           headers,
         )
-      : await world.send('POST', `/v1/credentials/${wish.backend}`, who.bearer, body, headers)
+      : await world.send('POST', `/v1/credentials/${request.backend}`, who.bearer, body, headers)
     if (!who.good) return void expect(reply.status).toBe(401)
-    const backend = model.backends.find((one) => one.name === wish.backend && !one.deleted)
+    const backend = model.backends.find((one) => one.name === request.backend && !one.deleted)
     if (backend === undefined) return void expect(reply.body.error.code).toBe('backend_not_found')
     const asked = JSON.stringify([model.backends.indexOf(backend), body])
-    const known = wish.key === undefined ? undefined : model.keys.get(`${who.agent.id}|${wish.key}`)
+    const known = request.key === undefined ? undefined : model.keys.get(`${who.agent.id}|${request.key}`)
     if (known !== undefined && Math.abs(now - known.at - KEEPS_KEY) < 3_000) return
     if (known !== undefined && now - known.at < KEEPS_KEY)
       return known.body === asked
         ? expectReplay(model, who, known, reply, now)
         : void expect(reply.body.error.code).toBe('conflict')
-    const refusal = refusalOf(who.scopes, wish)
+    const refusal = refusalOf(who.scopes, request)
     if (refusal !== undefined) return void expect(reply.body.error?.code).toBe(refusal)
-    expect(reply).toMatchObject({ status: wish.groupA ? 201 : 200 })
-    remember(model, world, who.agent, wish, reply, asked, now)
+    expect(reply).toMatchObject({ status: request.groupA ? 201 : 200 })
+    remember(model, world, who.agent, request, reply, asked, now)
   })
 
-function refusalOf(held: readonly string[], wish: Wish): string | undefined {
-  const here = held.filter((one) => covers(one.split(':')[0] ?? '', wish.backend))
-  const wanted = wish.scopes?.map((one) => `${wish.backend}:${one}`) ?? []
+function refusalOf(held: readonly string[], request: IssueRequest): string | undefined {
+  const here = held.filter((one) => covers(one.split(':')[0] ?? '', request.backend))
+  const wanted = request.scopes?.map((one) => `${request.backend}:${one}`) ?? []
   if (here.length === 0 || !wanted.every((one) => held.some((own) => covers(own, one))))
     return 'scope_not_allowed'
-  return wish.ttl === '25h' ? 'ttl_exceeded' : undefined
+  return request.ttl === '25h' ? 'ttl_exceeded' : undefined
 }
 
 function expectReplay(
@@ -89,7 +92,7 @@ function expectReplay(
   reply: Reply,
   now: number,
 ): void {
-  // A narrowed token is not told what it could not be issued.
+  // A narrowed token gets no replay of a credential that its scopes do not cover.
   if (reply.body.error?.code === 'scope_not_allowed')
     return void expect(who.scopes).not.toEqual(who.agent.scopes)
   expect(reply.body.id).toBe(known.credential.id)
@@ -105,19 +108,21 @@ function remember(
   model: Model,
   world: World,
   agent: ModelAgent,
-  wish: Wish,
+  request: IssueRequest,
   { body }: Reply,
   asked: string,
   now: number,
 ): void {
-  const backend = model.backends.find((one) => one.name === wish.backend && !one.deleted)
+  const backend = model.backends.find((one) => one.name === request.backend && !one.deleted)
   if (backend === undefined) return
   const secrets =
-    wish.backend === 'tok' ? [body.token, body.token.split('.')[2]] : [body.fields.password, body.fields.url]
+    request.backend === 'tok'
+      ? [body.token, body.token.split('.')[2]]
+      : [body.fields.password, body.fields.url]
   for (const one of secrets) world.secrets.add(one)
   expect(model.credentials.some((one) => one.id === body.id)).toBe(false)
   const expiresAt = Date.parse(body.expires_at)
-  const longest = wish.ttl === undefined ? HOUR : wish.ttl === '1m' ? 60_000 : 24 * HOUR
+  const longest = request.ttl === undefined ? HOUR : request.ttl === '1m' ? 60_000 : 24 * HOUR
   expect(expiresAt).toBeLessThanOrEqual(
     Math.min(now + longest + 3_000, agent.expiresAt ?? Number.POSITIVE_INFINITY),
   )
@@ -125,15 +130,15 @@ function remember(
     id: body.id,
     agent,
     backend,
-    scopes: wish.scopes ?? [],
+    scopes: request.scopes ?? [],
     expiresAt,
     revokedAt: undefined,
     revoked: false,
-    unsure: false,
+    uncertain: false,
   }
   model.credentials.push(credential)
-  if (wish.key !== undefined)
-    model.keys.set(`${agent.id}|${wish.key}`, { body: asked, credential, token: body.token, at: now })
+  if (request.key !== undefined)
+    model.keys.set(`${agent.id}|${request.key}`, { body: asked, credential, token: body.token, at: now })
 }
 
 export type Revoker = 'owner' | 'other' | 'admin'
@@ -168,7 +173,7 @@ export const revoke = (index: number, by: Revoker, groupA: boolean) =>
     noteRevoked(credential, reply, now, world.now())
   })
 
-/** Asked at `now`, answered at `then`. */
+/** Records the reply to a revocation sent at `now` and answered at `then`. */
 function noteRevoked(credential: ModelCredential, reply: Reply, now: number, then: number): void {
   const before = statusOf(credential, now)
   if (before === 'active') credential.revoked = true
@@ -179,7 +184,7 @@ function noteRevoked(credential: ModelCredential, reply: Reply, now: number, the
     expect(at).toBeGreaterThanOrEqual(now)
     expect(at).toBeLessThanOrEqual(then)
   }
-  if (before === 'expired' && !credential.unsure) expect(at).toBe(credential.expiresAt)
+  if (before === 'expired' && !credential.uncertain) expect(at).toBe(credential.expiresAt)
   if (credential.revokedAt !== undefined) expect(at, 'the first end counts').toBe(credential.revokedAt)
   credential.revokedAt = at
 }
@@ -190,7 +195,7 @@ export const read = (index: number) =>
     if (credential !== undefined) await expectRead(credential, world)
   })
 
-/** `GET` agrees with the model, for the administrator and, while it lives, for the owner. */
+/** `GET` agrees with the model, for an administrator and for the owner while it is active. */
 export async function expectRead(credential: ModelCredential, world: World): Promise<void> {
   const now = world.now()
   const path = `/api/v1/credentials/${credential.id}`
@@ -204,7 +209,7 @@ export async function expectRead(credential: ModelCredential, world: World): Pro
   if (credential.scopes.length > 0) expect(reply.body.scopes).toEqual(credential.scopes)
   expect(reply.body.revoked).toBe(reply.body.status === 'revoked')
   expect(reply.body.token).toBeUndefined()
-  if (!credential.unsure && !isNear(now, credential.expiresAt))
+  if (!credential.uncertain && !isNear(now, credential.expiresAt))
     expect(reply.body.status).toBe(statusOf(credential, now))
   if (credential.revokedAt !== undefined && reply.body.revoked)
     expect(Date.parse(reply.body.revoked_at)).toBe(credential.revokedAt)
@@ -226,7 +231,7 @@ export async function expectActive(agent: ModelAgent, model: Model, world: World
   const reply = await world.send('GET', '/v1/active', agent.token)
   if (!isAlive(agent, now)) return void expect(reply.status).toBe(401)
   const own = model.credentials.filter(
-    (one) => one.agent === agent && !one.unsure && !isNear(now, one.expiresAt),
+    (one) => one.agent === agent && !one.uncertain && !isNear(now, one.expiresAt),
   )
   const listed = new Set<string>(reply.body.map((one: { id: string }) => one.id))
   for (const one of own)

@@ -9,8 +9,8 @@ import { isAlive, isNear, type Model, newModel } from './model.ts'
 import { openWorld, type World } from './world.ts'
 
 /**
- * Any sequence of what callers, administrators, jobs, time and restarts can do, against a simple model, on either
- * store and with a real PostgreSQL as upstream. MAYFLY_FUZZ_SEED gives another seed, MAYFLY_LONG=1 far more.
+ * Compares random sequences of requests, admin actions, job runs, clock changes and restarts with a simple model, on
+ * both stores and with a real PostgreSQL as upstream. MAYFLY_FUZZ_SEED sets the seed; MAYFLY_LONG=1 runs many more.
  */
 const SEQUENCES = LONG ? 150 : 3
 const LENGTH = LONG ? 100 : 70
@@ -18,12 +18,12 @@ const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_121)
 
 let server: TestPostgres
 beforeAll(async () => {
-  // Roles belong to the whole server, and every `mf_` role in it must come from this test.
+  // Roles are global to a server, and every `mf_` role in this one must come from this test.
   server = await startOwnPostgres()
 })
 afterAll(() => server.stop())
 
-describe.each(['sqlite', 'postgres'] as const)('the life of everything on %s', (dialect) => {
+describe.each(['sqlite', 'postgres'] as const)('the lifecycle of all resources on %s', (dialect) => {
   it(`agrees with the model in ${SEQUENCES} sequences`, { timeout: SEQUENCES * 30_000 }, async () => {
     let steps = 0
     let issued = 0
@@ -73,7 +73,7 @@ async function expectAgents(model: Model, world: World): Promise<void> {
   }
 }
 
-/** What exists upstream is what is recorded as existing, and nothing else. */
+/** The upstream has exactly the recorded accounts. */
 async function expectUpstream(rows: readonly Credential[], world: World): Promise<void> {
   const outstanding = rows.filter(
     (row) => row.revocation === 'exact' && ['pending', 'active', 'revoking'].includes(row.state),
@@ -81,7 +81,7 @@ async function expectUpstream(rows: readonly Credential[], world: World): Promis
   expect(await world.roles()).toEqual(outstanding.map((row) => row.id.replace('cred_', 'mf_')).sort())
 }
 
-/** Each change of state has one entry, and there is none without a change. */
+/** Each state change has exactly one audit entry, and there are no others. */
 async function expectAudit(model: Model, rows: readonly Credential[], world: World): Promise<void> {
   const entries = await world.audit()
   const counted = new Map<string, number>()
@@ -120,23 +120,23 @@ function entriesOf(row: Credential): string[] {
 
 async function expectNoSecrets(world: World, known: readonly string[]): Promise<void> {
   const stolen = Object.entries(await world.stolen())
-  // The search sees what is stored: else it would find no secret either.
+  // Finding the ids proves that the search covers the stored data.
   for (const id of known)
     expect(stolen.some(([place, text]) => place !== 'log' && text.includes(id))).toBe(true)
   expect(world.secrets.size).toBeGreaterThan(known.length)
   for (const [place, text] of stolen) {
     for (const secret of world.secrets)
-      if (text.includes(secret)) throw new Error(`a secret lies in ${place}: ${secret.slice(0, 12)}…`)
+      if (text.includes(secret)) throw new Error(`found a secret in ${place}: ${secret.slice(0, 12)}…`)
     expect([place, /PRIVATE KEY/.test(text)]).toEqual([place, false])
   }
 }
 
-/** In the end nothing is left upstream, nor to be done. */
+/** After all backends are deleted, no upstream account and no due work remain. */
 async function expectCleanEnd(model: Model, world: World): Promise<void> {
   for (const backend of model.backends)
     if (!backend.deleted)
       expect((await world.admin('DELETE', `/v1/admin/backends/${backend.name}?force=true`)).status).toBe(204)
-  for (let turn = 0; turn < 3; turn += 1) {
+  for (let round = 0; round < 3; round += 1) {
     world.advance(60_000)
     await world.sweep()
   }

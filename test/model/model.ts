@@ -1,4 +1,4 @@
-/** What the service is believed to hold; as simple as it can be. Times in epoch ms. */
+/** The expected state of the service, as simple as possible. Times in epoch ms. */
 export interface ModelAgent {
   readonly name: string
   readonly id: string
@@ -7,7 +7,7 @@ export interface ModelAgent {
   readonly clientSecret: string
   readonly scopes: readonly string[]
   readonly expiresAt: number | null
-  /** Deleted by an administrator or itself. */
+  /** An administrator or the agent itself deleted it. */
   deleted: boolean
 }
 
@@ -23,12 +23,12 @@ export interface ModelCredential {
   readonly backend: ModelBackend
   readonly scopes: readonly string[]
   readonly expiresAt: number
-  /** As the first answer said; undefined while it has not been revoked. */
+  /** From the first reply to a revocation; undefined before. */
   revokedAt: number | undefined
-  /** Known to have been revoked, by whatever cause, and not merely to have expired. */
+  /** Revoked for any reason, rather than expired. */
   revoked: boolean
-  /** It ended so near its expiry that either may be said. */
-  unsure: boolean
+  /** It ended so near its expiry that the server may report either end. */
+  uncertain: boolean
 }
 
 export interface ModelToken {
@@ -36,7 +36,7 @@ export interface ModelToken {
   readonly agent: ModelAgent
   readonly scopes: readonly string[]
   readonly expiresAt: number
-  /** Its key was rotated away. */
+  /** The issuer key has been rotated since. */
   dead: boolean
 }
 
@@ -52,9 +52,9 @@ export interface Model {
   readonly backends: ModelBackend[]
   readonly credentials: ModelCredential[]
   readonly tokens: ModelToken[]
-  /** By agent id and key. */
+  /** By agent id and Idempotency-Key. */
   readonly keys: Map<string, ModelKey>
-  /** How often each was done, as the audit must have it. */
+  /** How often each action happened; the audit log must have as many entries. */
   readonly done: Record<
     | 'agent.created'
     | 'backend.created'
@@ -78,8 +78,8 @@ export function newModel(): Model {
   return { agents: [], backends: [], credentials: [], tokens: [], keys: new Map(), done }
 }
 
-/** Real time goes on while a sequence runs: within this of a boundary, either answer is right. */
-export const BLUR_MS = 3_000
+/** Real time passes while a sequence runs: this near to a boundary, either reply is right. */
+const BLUR_MS = 3_000
 
 export function isNear(now: number, boundary: number | null): boolean {
   return boundary !== null && Math.abs(now - boundary) < BLUR_MS
@@ -94,9 +94,9 @@ export function statusOf(credential: ModelCredential, now: number): 'active' | '
   return credential.expiresAt > now ? 'active' : 'expired'
 }
 
-/** What a revocation of everything that an agent or a backend has does to one of them. */
+/** Applies to one credential the end of all credentials of its agent or backend. */
 export function endNow(credential: ModelCredential, now: number): void {
   if (credential.revoked) return
-  if (isNear(now, credential.expiresAt)) credential.unsure = true
+  if (isNear(now, credential.expiresAt)) credential.uncertain = true
   else if (credential.expiresAt > now) credential.revoked = true
 }

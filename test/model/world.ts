@@ -16,13 +16,13 @@ import type { TestDatabase, TestPostgres } from '../support/postgres.ts'
 
 export interface Reply {
   readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: replies are checked by the test that reads them
+  // biome-ignore lint/suspicious/noExplicitAny: each test checks the replies that it reads
   readonly body: any
 }
 
 type Method = 'GET' | 'POST' | 'DELETE'
 
-/** The whole service on one store that outlives a restart, with a clock that can be moved, and a real upstream. */
+/** The whole service on a store that survives restarts, with a movable clock and a real upstream. */
 export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPostgres) {
   const directory = await mkdtemp(join(tmpdir(), 'mayfly-model-'))
   const upstream = await server.createDatabase()
@@ -45,7 +45,7 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
     const log = createLogger({ level: 'debug', format: 'json', destination: { write } })
     app = await buildApp(config, log, async () => {
       const engine = database ? await openPostgres({ url: database.url }) : await openSqlite({ directory })
-      // A store opened anew may have moved its clock on to its last entry.
+      // A reopened store may have advanced its clock to its last entry.
       offset = Math.max(0, now - engine.now())
       return createStore({ ...engine, now: () => engine.now() + offset })
     })
@@ -99,7 +99,7 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
     advance(ms: number) {
       offset += ms
     },
-    /** One turn of every job that ends something. */
+    /** Runs every job that ends something once. */
     async sweep(): Promise<void> {
       const { signal } = new AbortController()
       await reapAgents(app.core, signal)
@@ -130,7 +130,7 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
     },
     audit: () => app.core.store.audit.query({}, 1_000_000),
     credentials: () => app.core.store.credentials.list(undefined, 1_000_000),
-    /** Everything that a thief of the disk, of the log or of error replies would have. */
+    /** Everything that a thief of the disk, the log or the error replies would see, by place. */
     async stolen(): Promise<Record<string, string>> {
       const files = database ? await dump(database) : readFiles(directory)
       return { ...files, log: lines.join(''), replies: errors.join('\n') }
@@ -147,7 +147,8 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
 }
 
 export type World = Awaited<ReturnType<typeof openWorld>>
-/** What a sequence that failed has left behind would be taken for the next one's. */
+
+/** Removes roles that a failed sequence left behind, which the next one would find. */
 async function dropRoles(server: TestPostgres): Promise<void> {
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
@@ -170,7 +171,7 @@ async function dump(database: TestDatabase): Promise<Record<string, string>> {
   }
 }
 
-/** The database with its journal, and whatever else lies beside it but for the keys themselves. */
+/** All files in the data directory except the keys themselves. */
 function readFiles(directory: string): Record<string, string> {
   const names = readdirSync(directory).filter((name) => name !== 'master.key' && name !== 'admin.token')
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name), 'latin1')]))

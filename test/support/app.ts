@@ -11,29 +11,29 @@ import { createSweeper } from '../../src/jobs/sweep.ts'
 import { createLogger } from '../../src/log/log.ts'
 import { startPostgres, type TestDatabase } from './postgres.ts'
 
-export interface AppWish {
+export interface AppOptions {
   dialect?: 'sqlite' | 'postgres'
-  /** A database that is there already: another node on it. */
+  /** Joins an existing database as another node. */
   databaseUrl?: string
-  /** The data directory (and so the master key) of another node. */
+  /** The master key of another node. */
   masterKeyFile?: string
-  /** Settings as flags. */
+  /** Settings given as flags. */
   argv?: Record<string, unknown>
-  /** The configuration file. */
+  /** The contents of the configuration file. */
   yaml?: string
   env?: Record<string, string>
-  /** Whether the sweeper and the other jobs run. */
+  /** Runs the sweeper and the other jobs. */
   jobs?: boolean
-  /** The issuer is the very address that is listened on. */
+  /** Makes the listening address the issuer. */
   ownIssuer?: boolean
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what a reply holds is for each test to say
+// biome-ignore lint/suspicious/noExplicitAny: each test checks the replies that it reads
 export interface Reply<T = any> {
   status: number
   headers: Headers
   text: string
-  /** The parsed body; undefined when there is none or it is no JSON. */
+  /** The parsed body; undefined when it is missing or not JSON. */
   body: T
 }
 
@@ -64,25 +64,25 @@ export interface TestApp {
   readonly core: Core
   readonly directory: string
   readonly adminToken: string
-  /** With the admin token. */
+  /** Sends the admin token. */
   admin(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
-  /** With this bearer, or with none. */
+  /** Sends this bearer token, or none. */
   as(token: string | undefined): Client
-  newAgent(wish?: { name?: string; scopes?: readonly string[]; expires_in?: string }): Promise<NewAgent>
-  /** A backend of kind `jwt`; its name. */
-  newBackend(wish?: Record<string, unknown>, query?: string): Promise<string>
-  /** An access token of this agent; `scope` as the form has it. */
+  newAgent(settings?: { name?: string; scopes?: readonly string[]; expires_in?: string }): Promise<NewAgent>
+  /** Creates a backend of kind `jwt` and returns its name. */
+  newBackend(settings?: Record<string, unknown>, query?: string): Promise<string>
+  /** Gets an access token for this agent; `scope` is the form parameter. */
   accessToken(agent: NewAgent, scope?: string): Promise<string>
-  /** Bytes as they are: every header as given, `Host` included. */
+  /** Sends exactly these headers, `Host` included, and these bytes. */
   raw(options: {
     method?: string
     path: string
     headers?: Record<string, string>
     body?: string | Buffer
   }): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>
-  /** Moves the server's clock on, in ms. */
+  /** Moves the server's clock forward, in ms. */
   advance(ms: number): void
-  /** One turn of the sweeper. */
+  /** Runs the sweeper once. */
   sweep(): Promise<void>
   logged(): string
   close(): Promise<void>
@@ -99,24 +99,24 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-/** The whole service, listening, on a fresh store. */
-export async function startApp(wish: AppWish = {}): Promise<TestApp> {
+/** Starts the whole service on a fresh store. */
+export async function startApp(options: AppOptions = {}): Promise<TestApp> {
   const directory = await mkdtemp(join(tmpdir(), 'mayfly-app-'))
-  const database = wish.dialect === 'postgres' ? await freshDatabase() : undefined
-  const databaseUrl = wish.databaseUrl ?? database?.url
-  const port = wish.ownIssuer === true ? await freePort() : 0
+  const database = options.dialect === 'postgres' ? await freshDatabase() : undefined
+  const databaseUrl = options.databaseUrl ?? database?.url
+  const port = options.ownIssuer === true ? await freePort() : 0
   const { config } = await loadConfig({
     argv: {
       listen: `127.0.0.1:${port}`,
       issuer: port === 0 ? 'https://mayfly.test' : `http://127.0.0.1:${port}`,
       dataDir: directory,
-      ...(wish.masterKeyFile === undefined ? {} : { masterKeyFile: wish.masterKeyFile }),
-      ...(wish.yaml === undefined ? {} : { config: 'mayfly.yaml' }),
-      ...wish.argv,
+      ...(options.masterKeyFile === undefined ? {} : { masterKeyFile: options.masterKeyFile }),
+      ...(options.yaml === undefined ? {} : { config: 'mayfly.yaml' }),
+      ...options.argv,
     },
-    env: { ...wish.env, ...(databaseUrl === undefined ? {} : { MAYFLY_DATABASE_URL: databaseUrl }) },
+    env: { ...options.env, ...(databaseUrl === undefined ? {} : { MAYFLY_DATABASE_URL: databaseUrl }) },
     readFile: (path) =>
-      path === 'mayfly.yaml' ? Promise.resolve(Buffer.from(wish.yaml ?? '')) : readFile(path),
+      path === 'mayfly.yaml' ? Promise.resolve(Buffer.from(options.yaml ?? '')) : readFile(path),
   })
   const lines: string[] = []
   const destination = { write: (line: string) => lines.push(line) }
@@ -130,7 +130,7 @@ export async function startApp(wish: AppWish = {}): Promise<TestApp> {
     await app.close()
     throw error
   })
-  let jobs: Jobs | undefined = wish.jobs === true ? app.startJobs() : undefined
+  let jobs: Jobs | undefined = options.jobs === true ? app.startJobs() : undefined
   const adminToken = await readFile(join(config.dataDir, 'admin.token'), 'utf8')
   const as = (token: string | undefined) => clientOf(url, token)
   const admin: TestApp['admin'] = (method, path, body, headers) =>
@@ -150,7 +150,7 @@ export async function startApp(wish: AppWish = {}): Promise<TestApp> {
         name: `agent-${process.pid}-${count}`,
         ...agent,
       })
-      if (reply.status !== 200) throw new Error(`no agent: ${reply.text}`)
+      if (reply.status !== 200) throw new Error(`creating the agent failed: ${reply.text}`)
       return { ...reply.body, client: as(reply.body.token) }
     },
     async newBackend(backend = {}, query = '') {
@@ -161,7 +161,7 @@ export async function startApp(wish: AppWish = {}): Promise<TestApp> {
         config: { audience: 'tests' },
         ...backend,
       })
-      if (reply.status !== 200) throw new Error(`no backend: ${reply.text}`)
+      if (reply.status !== 200) throw new Error(`creating the backend failed: ${reply.text}`)
       return reply.body.id
     },
     async accessToken(agent, scope) {
@@ -169,7 +169,8 @@ export async function startApp(wish: AppWish = {}): Promise<TestApp> {
       if (scope !== undefined) form.set('scope', scope)
       const reply = await fetch(`${url}/oauth/token`, { method: 'POST', body: form })
       const body = (await reply.json()) as { access_token?: string }
-      if (body.access_token === undefined) throw new Error(`no token: ${JSON.stringify(body)}`)
+      if (body.access_token === undefined)
+        throw new Error(`getting the token failed: ${JSON.stringify(body)}`)
       return body.access_token
     },
     raw: (options) => rawRequest(url, options),
@@ -275,7 +276,7 @@ function rawRequest(
   })
 }
 
-/** Asks again and again until it holds; throws what it threw last. */
+/** Repeats `ask` until it succeeds; after `ms`, throws its last error. */
 export async function eventually<T>(ask: () => Promise<T>, ms = 60_000): Promise<T> {
   const end = performance.now() + ms
   for (;;) {

@@ -38,13 +38,13 @@ export const ORIGIN: Origin = { requestId: 'req_test', ipAddress: '192.0.2.1', u
 const keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
 const sealer = createSealer(parseMasterKeys(generateMasterKey()))
 const hasher = bearer.createHasher(bearer.generateDataKey())
-/** Of the whole test file: making an RSA key takes longer than most tests. */
+/** Shared by the tests of a file: generating an RSA key takes longer than most tests. */
 let issuerKey: ReturnType<typeof newIssuerKey> | undefined
 
 const SETTINGS: Settings = {
   version: 'test',
   issuer: 'https://mayfly.test',
-  accessTokenMs: 3_600_000,
+  accessTokenTtlMs: 3_600_000,
   audiences: [],
   signingDomain: 'mayfly.test',
   signingIdentity: 'strict',
@@ -61,23 +61,23 @@ const SETTINGS: Settings = {
 
 export interface TestCore {
   readonly core: Core
-  /** Routes are registered on it by the test. */
+  /** The test registers its routes on it. */
   readonly http: Http
-  /** Moves the store's clock on, in ms. */
+  /** Moves the store's clock forward, in ms. */
   advance(ms: number): void
-  /** From now on only `advance` moves the clock. */
+  /** Stops the clock, so that only `advance` moves it. */
   freeze(): void
-  /** Runs just before the next commit whose change `when` holds for: the place for a race. */
+  /** Runs `race` once, just before the next commit whose change satisfies `when`. */
   before(when: (change: Change) => boolean, race: () => Promise<unknown>): void
   /** Oldest first. */
   audit(action?: string): Promise<(AuditEntry & { facts: Readonly<Record<string, unknown>> })[]>
-  /** The agent that bears this token. */
+  /** The agent with this bearer token. */
   caller(token: string): Promise<AgentCaller>
   logged(): string
   close(): Promise<void>
 }
 
-/** The real parts on a real SQLite file; only the clock can be moved. */
+/** The real core on a real SQLite file, with a clock that tests can move. */
 export async function testCore(overrides: Partial<Settings> = {}): Promise<TestCore> {
   const directory = await mkdtemp(join(tmpdir(), 'mayfly-core-'))
   const opened = await openStore({ directory })

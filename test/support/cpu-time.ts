@@ -1,7 +1,4 @@
-/**
- * What the work costs this process, in ms of CPU: a bound on that holds also where others have the machine, as one
- * on time by the clock does not.
- */
+/** The CPU time that the work takes in this process, in ms. Unlike wall-clock time, it can be bounded on a busy machine. */
 export async function cpuMsOf(work: () => unknown): Promise<number> {
   const before = process.cpuUsage()
   await work()

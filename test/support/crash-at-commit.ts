@@ -1,9 +1,9 @@
 /**
- * Loaded before the server (`node --import`): while the file CRASH_CONTROL exists, the process ends as by
- * `kill -9` at the point that the file names.
- *   {"at":"before","sees":["…"]}  before the COMMIT of the SQLite transaction that says all this
- *   {"at":"after","sees":["…"]}   after it
- *   {"at":"reply","sees":["POST /api/v1/credentials"]}  when the reply to such a request is about to be written
+ * Loaded before the server (`node --import`). While the file CRASH_CONTROL exists, the process kills itself with
+ * SIGKILL at the point that the file names:
+ *   {"at":"before","sees":["…"]}  before the COMMIT of a SQLite transaction whose statements contain all these texts
+ *   {"at":"after","sees":["…"]}   after that COMMIT
+ *   {"at":"reply","sees":["POST /api/v1/credentials"]}  before it writes the reply to such a request
  */
 import { readFileSync } from 'node:fs'
 import { ServerResponse } from 'node:http'
@@ -29,12 +29,13 @@ function die(): never {
   for (;;);
 }
 
-let said: string[] = []
+/** Statements of the current transaction, with their values. */
+let statements: string[] = []
 const { exec } = DatabaseSync.prototype
 DatabaseSync.prototype.exec = function (sql: string): void {
-  if (sql.startsWith('BEGIN')) said = []
+  if (sql.startsWith('BEGIN')) statements = []
   const point = sql === 'COMMIT' ? armed() : undefined
-  const here = point?.sees.every((word) => said.some((one) => one.includes(word))) === true
+  const here = point?.sees.every((word) => statements.some((one) => one.includes(word))) === true
   if (here && point?.at === 'before') die()
   exec.call(this, sql)
   if (here && point?.at === 'after') die()
@@ -42,7 +43,7 @@ DatabaseSync.prototype.exec = function (sql: string): void {
 
 const { run } = StatementSync.prototype
 StatementSync.prototype.run = function (this: StatementSync, ...values: never[]) {
-  said.push(`${this.sourceSQL} ${JSON.stringify(values)}`)
+  statements.push(`${this.sourceSQL} ${JSON.stringify(values)}`)
   return Reflect.apply(run, this, values)
 } as typeof run
 

@@ -12,7 +12,7 @@ export interface Answer {
 
 const jwkOf = (key: KeyObject): JWK => key.export({ format: 'jwk' }) as JWK
 
-/** The side of an agent that enrolls: its key, its proofs, and the reading of what is sealed to it. */
+/** The client side of an enrollment: its key, its proofs, and the decryption of its answer. */
 export function newEnrollee(curve: 'Ed25519' | 'P-256' = 'Ed25519', issuer = 'https://mayfly.test') {
   const pair =
     curve === 'Ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -43,7 +43,7 @@ export function newEnrollee(curve: 'Ed25519' | 'P-256' = 'Ed25519', issuer = 'ht
       const claims = { aud: issuer, enr: id, iat: Math.floor(now / 1_000), jti: randomUUID(), enc, ...change }
       return new SignJWT(claims).setProtectedHeader({ alg, ...header }).sign(key)
     },
-    /** What is sealed to the key of this proof. Throws for any other. */
+    /** Decrypts an answer sealed to the key of this proof. Throws for any other. */
     open: async (sealed: string, proof: string): Promise<Answer> => {
       const claims = JSON.parse(Buffer.from(proof.split('.')[1] ?? '', 'base64url').toString())
       const key = boxes.get(String(claims.enc.x))

@@ -33,13 +33,13 @@ async function open(): Promise<void> {
     routes(test.http)
 }
 
-/** The routes of enrollment over HTTP, on a core of its own for each test. */
+/** The enrollment routes over HTTP, with a fresh core for each test. */
 export function useFreshCore(): void {
   beforeEach(open)
   afterEach(() => test.close())
 }
 
-/** The same for the whole file, where no test is in another's way: a core takes longer to make than most tests. */
+/** The same with one core for the whole file, which is faster, for tests that do not disturb each other. */
 export function useSharedCore(): void {
   beforeAll(open)
   afterAll(() => test.close())

@@ -1,10 +1,10 @@
 /*
- * A disk that fails, for LD_PRELOAD. While the file FAULT_CONTROL exists, its text says how the files below
- * FAULT_DIRECTORY behave:
+ * Simulates a failing disk, for LD_PRELOAD. While the file FAULT_CONTROL exists, its text determines how the files
+ * below FAULT_DIRECTORY behave:
  *   sync      fsync and fdatasync fail with EIO
  *   write     every write fails with EIO
- *   cap N     the files together may take N bytes: what would grow them further fails with ENOSPC
- * All else is the real thing.
+ *   cap N     the files may take N bytes in total: writes that would exceed it fail with ENOSPC
+ * Everything else reaches the real disk.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -61,7 +61,7 @@ static long long used(void) {
   return sum;
 }
 
-/* The errno with which writing up to the offset `end` fails, or 0. */
+/* The errno for a write that ends at the offset `end`, or 0 if it succeeds. */
 static int write_fault(int fd, long long end) {
   long long cap = 0;
   struct stat info;

@@ -5,8 +5,8 @@ import { type GitServer, startGitServer } from './git-server.ts'
 const permission = (scope: string) => scope.split(':').at(-1) ?? ''
 
 /**
- * A backend `forge`, and a git server that lets in who has a token of it: by the key set of the backend, and by
- * introspection, which knows what was revoked. It takes the permissions `read` and `write`.
+ * A backend `forge`, and a git server that accepts its tokens: it checks them against the key set of the backend, and by
+ * introspection, which knows revoked ones. The permissions are `read` and `write`.
  */
 export async function startForge({ url, ...app }: TestApp): Promise<GitServer> {
   await app.newBackend({ name: 'forge', config: { audience: 'forge' }, max_ttl: '1h', default_ttl: '10m' })

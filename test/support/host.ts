@@ -1,7 +1,8 @@
 import { createEgressFetch, resolveChecked } from '../../src/backends/egress.ts'
 import type { Host } from '../../src/backends/kind.ts'
+import { UPSTREAM_TIMEOUT_MS } from '../../src/domain/limits.ts'
 
-/** The real egress rules, and a log that can be read. */
+/** A host with the real egress rules and a log that tests can read. */
 export function createTestHost(name: string): { host: Host; logged(): string } {
   const lines: string[] = []
   const write = (fields: Record<string, unknown>, message: string) => {
@@ -13,7 +14,8 @@ export function createTestHost(name: string): { host: Host; logged(): string } {
       name,
       issuer: `https://mayfly.test/backends/${name}`,
       now: () => Date.now(),
-      fetch: createEgressFetch({ local: true }),
+      timeoutMs: UPSTREAM_TIMEOUT_MS,
+      fetch: createEgressFetch({ local: true, timeoutMs: UPSTREAM_TIMEOUT_MS }),
       resolve: (hostname, { local }) => resolveChecked(hostname, { local }),
       log: { warn: write, debug: write },
     },

@@ -2,12 +2,12 @@ import { connect, type Socket } from 'node:net'
 
 export interface RawReply {
   readonly status: number
-  /** Names in lower case; a repeated header is a fault. */
+  /** Names in lower case; a repeated header is an error. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
 
-/** One connection that is kept, and opened anew when the server has closed it. Sends bytes as they are given. */
+/** A keep-alive connection that sends raw bytes and reconnects after the server closes it. */
 export function createConnection(port: number) {
   let socket: Socket | undefined
   let received = Buffer.alloc(0)
@@ -29,7 +29,7 @@ export function createConnection(port: number) {
   }
 
   return {
-    /** Rejects when the server closes without an answer. */
+    /** Rejects if the server closes the connection before it has sent a complete reply. */
     async send(bytes: Buffer, method: string): Promise<RawReply> {
       socket ??= open()
       const used = socket
@@ -38,7 +38,7 @@ export function createConnection(port: number) {
         const whole = readReply(received, method)
         if (whole !== undefined) {
           received = received.subarray(whole.length)
-          // Whatever follows an answer that nobody asked for would be taken for the next one's.
+          // Bytes after a reply would be taken for the start of the next one.
           if (received.length > 0) throw new Error(`bytes after the reply: ${received.toString('latin1')}`)
           if (whole.reply.headers.get('connection') === 'close') {
             used.destroy()
@@ -47,7 +47,7 @@ export function createConnection(port: number) {
           return whole.reply
         }
         if (socket !== used)
-          throw new Error(`closed without a whole answer: ${received.toString('latin1').slice(0, 200)}`)
+          throw new Error(`closed before a complete reply: ${received.toString('latin1').slice(0, 200)}`)
         await new Promise<void>((resolve) => {
           onChange = resolve
         })
@@ -66,7 +66,7 @@ function readReply(bytes: Buffer, method: string): { reply: RawReply; length: nu
   for (const line of lines) {
     const colon = line.indexOf(':')
     const name = line.slice(0, colon).toLowerCase()
-    if (headers.has(name)) throw new Error(`the header ${name} comes twice`)
+    if (headers.has(name)) throw new Error(`the header ${name} is repeated`)
     headers.set(name, line.slice(colon + 1).trim())
   }
   const hasBody = method !== 'HEAD' && status !== 204

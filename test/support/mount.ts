@@ -3,7 +3,7 @@ import { mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A file system in memory on that directory, as `-o` has it; throws where the system does not let us. */
+/** Mounts a tmpfs on the directory; `options` are those of `mount -o`. Throws if the system refuses. */
 export function mountMemory(directory: string, options: string): void {
   const { status, stderr } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', directory])
   if (status !== 0) throw new Error(`mount: ${stderr}`)
@@ -13,7 +13,7 @@ export function unmount(directory: string): void {
   spawnSync('umount', [directory])
 }
 
-/** Only root may, and not in every container. */
+/** Only root may mount, and not in every container. */
 export const canMount = ((): boolean => {
   const directory = mkdtempSync(join(tmpdir(), 'mayfly-mount-'))
   try {

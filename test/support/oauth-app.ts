@@ -14,7 +14,7 @@ import { createLogger } from '../../src/log/log.ts'
 export const ORIGIN = { requestId: 'req_test', ipAddress: '127.0.0.1', userAgent: 'vitest' }
 export const LOCAL: LocalCaller = { kind: 'local', method: 'admin_token', generation: 0 }
 
-export interface AgentWish {
+export interface RequestedAgent {
   name: string
   scopes?: readonly string[]
   lifetimeMs?: number
@@ -29,7 +29,7 @@ export interface OAuthApp {
   listen(): Promise<void>
   /** Moves the server's clock. */
   advance(ms: number): void
-  createAgent(wish: AgentWish): Promise<CreatedAgent>
+  createAgent(requested: RequestedAgent): Promise<CreatedAgent>
   createJwtBackend(name: string, config?: Record<string, unknown>): Promise<void>
   audited(action: string): Promise<Awaited<ReturnType<Core['store']['audit']['query']>>>
   logged(): string
@@ -76,12 +76,12 @@ export async function startOAuthApp(argv: Record<string, unknown> = {}): Promise
     advance: (ms) => {
       offset += ms
     },
-    async createAgent(wish) {
+    async createAgent(requested) {
       const made = await prepareAgent(core, {
-        name: wish.name,
-        scopes: wish.scopes ?? [],
-        lifetimeMs: wish.lifetimeMs,
-        publicJwk: wish.publicJwk,
+        name: requested.name,
+        scopes: requested.scopes ?? [],
+        lifetimeMs: requested.lifetimeMs,
+        publicJwk: requested.publicJwk,
         createdBy: 'local',
       })
       const entry = audit(core, LOCAL, ORIGIN, { action: 'agent.created', agent: made.agent })

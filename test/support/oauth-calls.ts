@@ -12,7 +12,7 @@ export const secretOf = (agent: CreatedAgent): Fields => ({
   client_secret: agent.clientSecret,
 })
 
-/** Requests to the app in process. Each comes from an address of its own, unless one is named: failures are counted per address. */
+/** Requests to the app in process. Failures are counted per address, so each request has its own unless one is given. */
 export function oauthCalls(app: OAuthApp) {
   let addresses = 0
 
@@ -40,7 +40,7 @@ export function oauthCalls(app: OAuthApp) {
       if (status !== 200) throw new Error(text)
       return String(body['access_token'])
     },
-    /** What the API answers to such a bearer. */
+    /** The status with which the API answers this bearer. */
     async statusWith(bearer: string): Promise<number> {
       const headers = { authorization: `Bearer ${bearer}` }
       return (await app.server.inject({ url: '/v1/status', headers })).statusCode

@@ -1,20 +1,20 @@
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface Tripwire {
-  /** What a client says on one connection in one transaction, in this order; the wire is the message with the last of it. */
+  /** Texts that a client sends in one transaction, in this order; the message with the last one trips the wire. */
   readonly sees: readonly string[]
   /**
-   * `arrival`: not passed on, and lost. `delayed`: not passed on before `release`, by when its client may be gone.
-   * `answered`: passed on and wholly answered, and the answer held back before `release`.
+   * `arrival`: the proxy drops the message. `delayed`: it forwards the message only at `release`, when the client may be
+   * gone. `answered`: it forwards the message and holds back the complete answer until `release`.
    */
   readonly at: 'arrival' | 'delayed' | 'answered'
 }
 
 export interface TripwireProxy {
   readonly port: number
-  /** Once; a later one takes the place of one that has not been touched. */
-  arm(wire: Tripwire, onTouch: () => void): void
-  /** Sends on what was kept back; to the server even where its client is gone. */
+  /** Trips once; arming again replaces a wire that has not tripped. */
+  arm(wire: Tripwire, onTrip: () => void): void
+  /** Forwards what the proxy held back; to the server even if its client is gone. */
   release(): void
   close(): Promise<void>
 }
@@ -22,41 +22,41 @@ export interface TripwireProxy {
 interface Connection {
   readonly client: Socket
   readonly server: Socket
-  /** Not yet looked at for the wire, of which so many words have been seen. */
-  said: string
-  seen: number
-  /** The wire that was touched here; nothing passes any more. */
-  touched: { wire: Tripwire; onTouch: () => void } | undefined
-  readonly kept: Buffer[]
+  /** Text not yet matched, and the number of texts of the wire matched so far. */
+  unmatched: string
+  matched: number
+  /** The wire that tripped on this connection; nothing passes any more. */
+  tripped: { wire: Tripwire; onTrip: () => void } | undefined
+  readonly held: Buffer[]
   answer: Buffer
 }
 
-/** ReadyForQuery (PostgreSQL protocol, 55.7), in whatever state of transaction: the server is done. */
+/** ReadyForQuery (PostgreSQL protocol, 55.7) in each transaction state: the server has answered completely. */
 const READY = ['I', 'T', 'E'].map((state) => Buffer.from(`Z\0\0\0\u0005${state}`))
 const LOOK_BACK = 65_536
 const COMMIT = 'COMMIT'
 
-/** Stands before a PostgreSQL server, and at one message of a client lets the world end. */
+/** A proxy in front of a PostgreSQL server that stops forwarding at one message of a client. */
 export async function startTripwireProxy(upstream: { host: string; port: number }): Promise<TripwireProxy> {
   const open = new Set<Connection>()
-  let armed: { wire: Tripwire; onTouch: () => void } | undefined
+  let armed: { wire: Tripwire; onTrip: () => void } | undefined
 
   const listener = createServer((client) => {
     const server = connect(upstream.port, upstream.host)
     const connection: Connection = {
       client,
       server,
-      said: '',
-      seen: 0,
-      touched: undefined,
-      kept: [],
+      unmatched: '',
+      matched: 0,
+      tripped: undefined,
+      held: [],
       answer: Buffer.alloc(0),
     }
     open.add(connection)
     client.on('error', () => undefined)
     server.on('error', () => undefined)
     client.on('close', () => {
-      if (connection.touched?.wire.at !== 'delayed') server.destroy()
+      if (connection.tripped?.wire.at !== 'delayed') server.destroy()
     })
     server.on('close', () => {
       open.delete(connection)
@@ -67,16 +67,16 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
   })
 
   function fromClient(connection: Connection, chunk: Buffer): void {
-    if (connection.touched !== undefined && connection.touched.wire.at !== 'answered') {
-      connection.kept.push(chunk)
+    if (connection.tripped !== undefined && connection.tripped.wire.at !== 'answered') {
+      connection.held.push(chunk)
       return
     }
-    if (armed !== undefined && connection.touched === undefined && touches(connection, chunk, armed.wire)) {
-      connection.touched = armed
+    if (armed !== undefined && connection.tripped === undefined && trips(connection, chunk, armed.wire)) {
+      connection.tripped = armed
       armed = undefined
-      if (connection.touched.wire.at !== 'answered') {
-        connection.kept.push(chunk)
-        connection.touched.onTouch()
+      if (connection.tripped.wire.at !== 'answered') {
+        connection.held.push(chunk)
+        connection.tripped.onTrip()
         return
       }
     }
@@ -84,13 +84,13 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
   }
 
   function fromServer(connection: Connection, chunk: Buffer): void {
-    const { touched } = connection
-    if (touched?.wire.at !== 'answered') {
+    const { tripped } = connection
+    if (tripped?.wire.at !== 'answered') {
       connection.client.write(chunk)
       return
     }
     connection.answer = Buffer.concat([connection.answer, chunk])
-    if (READY.some((end) => connection.answer.subarray(-end.length).equals(end))) touched.onTouch()
+    if (READY.some((end) => connection.answer.subarray(-end.length).equals(end))) tripped.onTrip()
   }
 
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -98,20 +98,20 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
   listener.listen(0, '127.0.0.1', resolve)
   await promise
   const address = listener.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
+  if (address === null || typeof address === 'string') throw new Error('the proxy has no port')
   return {
     port: address.port,
-    arm: (wire, onTouch) => {
-      armed = { wire, onTouch }
-      for (const connection of open) Object.assign(connection, { said: '', seen: 0 })
+    arm: (wire, onTrip) => {
+      armed = { wire, onTrip }
+      for (const connection of open) Object.assign(connection, { unmatched: '', matched: 0 })
     },
     release: () => {
       for (const connection of open) {
-        const { client, server, touched } = connection
-        if (touched === undefined || touched.wire.at === 'arrival') continue
-        connection.touched = undefined
+        const { client, server, tripped } = connection
+        if (tripped === undefined || tripped.wire.at === 'arrival') continue
+        connection.tripped = undefined
         client.write(connection.answer)
-        for (const chunk of connection.kept.splice(0)) server.write(chunk)
+        for (const chunk of connection.held.splice(0)) server.write(chunk)
         if (client.destroyed) server.end()
       }
     },
@@ -127,20 +127,20 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
   }
 }
 
-function touches(connection: Connection, chunk: Buffer, wire: Tripwire): boolean {
-  connection.said = (connection.said + chunk.toString('latin1')).slice(-LOOK_BACK)
-  for (let next = wire.sees[connection.seen]; next !== undefined; next = wire.sees[connection.seen]) {
-    const at = connection.said.indexOf(next)
-    const end = connection.said.indexOf(COMMIT)
+function trips(connection: Connection, chunk: Buffer, wire: Tripwire): boolean {
+  connection.unmatched = (connection.unmatched + chunk.toString('latin1')).slice(-LOOK_BACK)
+  for (let next = wire.sees[connection.matched]; next !== undefined; next = wire.sees[connection.matched]) {
+    const at = connection.unmatched.indexOf(next)
+    const end = connection.unmatched.indexOf(COMMIT)
     if (next !== COMMIT && end !== -1 && (at === -1 || end < at)) {
-      // The sweeper may have settled another credential on this connection just before.
-      connection.seen = 0
-      connection.said = connection.said.slice(end + COMMIT.length)
+      // The sweeper may just have settled another credential on this connection.
+      connection.matched = 0
+      connection.unmatched = connection.unmatched.slice(end + COMMIT.length)
       continue
     }
     if (at === -1) return false
-    connection.seen += 1
-    connection.said = connection.said.slice(at + next.length)
+    connection.matched += 1
+    connection.unmatched = connection.unmatched.slice(at + next.length)
   }
   return true
 }

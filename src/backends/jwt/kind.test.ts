@@ -29,7 +29,7 @@ async function open(overrides: Partial<Config> = {}) {
 const ask = (params: { audience?: string } = {}) => ({ ...newRequest(['b:w', 'a:r']), params })
 
 describe('a token', () => {
-  it('holds what RFC 9068 asks for and the claims that are configured', async () => {
+  it('holds the claims that RFC 9068 requires and those that are configured', async () => {
     const { backend, verify } = await open({ claims: { tier: 'gold', deep: { a: [1, null] }, 'é"': '\\' } })
     const request = ask()
     const { secret } = await backend.issue(request, signal)
@@ -54,7 +54,7 @@ describe('a token', () => {
     })
   })
 
-  it('escapes whatever an agent is called, and takes its name as subject where that is wanted', async () => {
+  it('escapes the name of an agent, and uses it as subject where configured', async () => {
     const { backend, verify } = await open({ subject: 'agent_name' })
     const name = '","admin":true,"x":"é\u2028'
     const { secret } = await backend.issue({ ...ask(), agent: { id: 'ag_1', name } }, signal)
@@ -63,7 +63,7 @@ describe('a token', () => {
     expect(payload['admin']).toBeUndefined()
   })
 
-  it('is for the audiences configured, or for the one of them that is asked', async () => {
+  it('is for the configured audiences, or for the requested one of them', async () => {
     const { backend, verify } = await open({ audience: ['https://a.test', 'https://b.test'] })
     const aud = async (params = {}) =>
       (await verify((await backend.issue(ask(params), signal)).secret)).payload.aud
@@ -99,7 +99,7 @@ describe('the signing key', () => {
     },
   )
 
-  it('signs ES256 in the form of JWS every time, also where r or s is short, for as many at once as ask', async () => {
+  it('always signs ES256 in JWS form, also for a short r or s, and for many at once', async () => {
     const { backend, key } = await open()
     const publicKey = createPublicKey({ key: key as JsonWebKey, format: 'jwk' })
     for (let burst = 0; burst < 30; burst += 1) {
@@ -118,13 +118,13 @@ describe('the signing key', () => {
     }
   })
 
-  it('may be brought along', async () => {
+  it('may be supplied', async () => {
     const { privateKey } = await generateKeyPair('ES256', { extractable: true })
     const { key, config } = await open({ signing_key: JSON.stringify(await exportJWK(privateKey)) })
     expect(JSON.parse(config.signing_key ?? '')).toMatchObject({ x: key?.['x'] })
   })
 
-  it('is refused when it is of another kind, public, too short or no key, and is not repeated', async () => {
+  it('is refused, and not repeated, when it is of another type, public, too short or not a key', async () => {
     const own = async (algorithm: string, options = {}) =>
       exportJWK((await generateKeyPair(algorithm, { extractable: true, ...options })).privateKey)
     const { d: _, ...publicOnly } = await own('ES256')
@@ -155,7 +155,7 @@ describe('fixed claims', () => {
     },
   )
 
-  it('may not be long', async () => {
+  it('are limited in length', async () => {
     await expect(open({ claims: { x: 'y'.repeat(2048) } })).rejects.toMatchObject({ fault: 'misconfigured' })
   })
 })

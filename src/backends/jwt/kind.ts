@@ -71,7 +71,7 @@ export const jwt: Kind<typeof config, typeof params> = {
   scopes: {
     valid: isScope,
     examples: ['orders:read', 'orders:*'],
-    help: 'Whatever the resource server understands; the scopes stand in the claim "scope" as they were granted.',
+    help: 'Any scope that the resource server understands; the claim "scope" holds them as granted.',
   },
   async complete(settings) {
     requireOwnClaims(settings)

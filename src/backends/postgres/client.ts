@@ -1,8 +1,8 @@
 import { Socket } from 'node:net'
 import type { ClientConfig, Connection, Pool, PoolClient, QueryResult } from 'pg'
-import { MAX_UPSTREAM_BYTES, UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
+import { MAX_UPSTREAM_BYTES } from '../../domain/limits.ts'
 import { BackendError, type Host } from '../kind.ts'
-import { BEGIN, beginInTurn } from './advisory-lock.ts'
+import { begin, beginLocked } from './advisory-lock.ts'
 import { type Config, tlsOf } from './config.ts'
 import { toBackendError } from './faults.ts'
 import type { Connections, Row, Session } from './session.ts'
@@ -31,7 +31,7 @@ export async function connect(settings: Config, host: Host): Promise<Connections
       ...clientOptions(settings, host, database),
       Client: BoundedClient,
       max: database === settings.database ? MAIN_POOL : OTHER_POOL,
-      // One stays: who holds a credential may take every connection that the server has left, and must still be ended.
+      // One stays open: the holder of a credential may take every connection left, and must still be ended.
       min: database === settings.database ? 1 : 0,
       idleTimeoutMillis: IDLE_MS,
       allowExitOnIdle: true,
@@ -47,7 +47,7 @@ export async function connect(settings: Config, host: Host): Promise<Connections
     caller: AbortSignal,
     work: (session: Session) => Promise<T>,
   ): Promise<T> {
-    const signal = AbortSignal.any([caller, closed.signal, AbortSignal.timeout(UPSTREAM_TIMEOUT_MS)])
+    const signal = AbortSignal.any([caller, closed.signal, AbortSignal.timeout(host.timeoutMs)])
     try {
       signal.throwIfAborted()
       const client = await checkOut(poolOf(database), signal)
@@ -68,10 +68,11 @@ export async function connect(settings: Config, host: Host): Promise<Connections
     }
 
   return {
+    timeoutMs: host.timeoutMs,
     use,
-    apart: within((session) => session.run([BEGIN]), 'COMMIT'),
-    change: within(beginInTurn, 'COMMIT'),
-    rehearse: within(beginInTurn, 'ROLLBACK'),
+    apart: within((session) => session.run([begin(host.timeoutMs)]), 'COMMIT'),
+    change: within((session) => beginLocked(session, host.timeoutMs), 'COMMIT'),
+    rehearse: within((session) => beginLocked(session, host.timeoutMs), 'ROLLBACK'),
     async [Symbol.asyncDispose]() {
       closed.abort()
       const ending = [...pools.values()]
@@ -91,7 +92,7 @@ function clientOptions(settings: Config, host: Host, database: string) {
     // As a function, so that neither PGPASSWORD nor ~/.pgpass of the server's own account is ever tried.
     password: () => settings.password ?? '',
     application_name: 'mayfly',
-    connectionTimeoutMillis: UPSTREAM_TIMEOUT_MS,
+    connectionTimeoutMillis: host.timeoutMs,
     keepAlive: true,
     ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', ...caOf(settings) },
     stream: () => checkedSocket(settings, host),
@@ -102,7 +103,7 @@ function caOf(settings: Config): { ca?: string } {
   return settings.ca === undefined ? {} : { ca: settings.ca }
 }
 
-/** Connects to the address that the egress rules passed; TLS goes on checking the configured name. */
+/** Connects to the address that the egress rules accepted; TLS still checks the configured name. */
 function checkedSocket(settings: Config, host: Host): Socket {
   const socket = new Socket()
   const connectTo = socket.connect.bind(socket)
@@ -119,7 +120,7 @@ function checkedSocket(settings: Config, host: Host): Socket {
 }
 
 /**
- * The client library takes in a message of any length, whoever sends it, asked or not. No reply to statements of ours is
+ * The client library accepts a message of any length from any peer, requested or not. No reply to our own statements comes
  * near the bound.
  */
 function boundReplies(connection: Connection): void {

@@ -82,8 +82,8 @@ export const config = Type.Object(
         'Role, without rights of its own, that receives what a credential leaves behind. Without it, that is dropped.',
       ),
     ),
-    connect_host: Type.Optional(Type.String(hostOf('Host that agents are told, where it differs.'))),
-    connect_port: Type.Optional(Type.Integer({ ...portNumber, description: 'Port that agents are told.' })),
+    connect_host: Type.Optional(Type.String(hostOf('Host for agents, where it differs.'))),
+    connect_port: Type.Optional(Type.Integer({ ...portNumber, description: 'Port for agents.' })),
   },
   { additionalProperties: false },
 )

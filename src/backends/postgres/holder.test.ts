@@ -28,9 +28,9 @@ const admins = [
   ['a role with CREATEROLE', () => admin],
 ] as const
 
-/** Who holds a credential knows our source, and does not want to lose it. */
-describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
-  it('ends a session that holds the lock by which changes take turns, and those that wait for it', async () => {
+/** The holder of a credential knows our source and wants to keep the credential. */
+describe.each(admins)('revoking, by %s, against the resistance of the holder', (_, as) => {
+  it('ends a session that holds the advisory lock, and those that wait for it', async () => {
     const backend = await bench.open(as())
     const issued = await backend.issue(request([]), signal())
     const [holder, waiter] = [await login(issued), await login(issued)]
@@ -58,7 +58,7 @@ describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
     await revoke(backend, hostile)
   })
 
-  it('does not look who has the turn while the wait for it is short', async () => {
+  it('does not look up the holder of the lock while the wait is short', async () => {
     const proxy = await startPostgresProxy(bench.server)
     const backend = await bench.open({ ...as(), port: proxy.port })
     // Not a credential: it stands for another change of ours.
@@ -86,7 +86,7 @@ describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
     await over
   })
 
-  it('takes back what was granted, though others have built on what it owns', async () => {
+  it('revokes grants although others have built on what the role owns', async () => {
     const backend = await bench.open({ ...as(), schemas: ['built'] })
     const [mine, other] = [
       await backend.issue(request(['*']), signal()),
@@ -106,7 +106,7 @@ describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
     await revoke(backend, mine)
   })
 
-  it('takes back what was granted, though another has granted it something', async () => {
+  it('revokes grants although another role has granted it something', async () => {
     const backend = await bench.open({ ...as(), schemas: ['built'] })
     const [mine, other] = [
       await backend.issue(request(['*']), signal()),
@@ -126,7 +126,7 @@ describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
     await revoke(backend, mine)
   })
 
-  it('does not keep others waiting for who uses what is to be dropped', async () => {
+  it('does not make others wait while the objects to drop are in use', async () => {
     const backend = await bench.open({ ...as(), schemas: ['built'] })
     const [one, two, other] = [
       await backend.issue(request(['*']), signal()),
@@ -146,7 +146,7 @@ describe.each(admins)('revoking, by %s, what its holder defends', (_, as) => {
     const waits =
       "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'relation' AND relation::regclass::text ~ 'of_mf'"
     while ((await bench.sql(waits)).length === 0);
-    // Less than one wait by PostgreSQL's clock for the lock of the turn.
+    // Less than one wait for the advisory lock, by PostgreSQL's clock.
     const fresh = await backend.issue(request([]), AbortSignal.timeout(4_000))
     for (const outcome of await Promise.all(refused)) expect(outcome).toMatchObject({ fault: 'timeout' })
     await reader.end()
@@ -180,7 +180,7 @@ describe('revoking on a server of its own', () => {
   })
   afterAll(() => own?.close())
 
-  it('is done though its holder has taken every connection, long after Mayfly last had use for one', async () => {
+  it('succeeds although the holder has taken every connection, long after Mayfly last used one', async () => {
     const backend = await own.open(await own.createRole('CREATEROLE'))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const issued = await backend.issue(request([]), signal())
@@ -214,7 +214,7 @@ describe('revoking on a server of its own', () => {
   const roles = (issued: Issued) =>
     own.sql('SELECT FROM pg_roles WHERE rolname = $1', [issued.handle?.['username']])
 
-  it.each(['superuser', 'createrole'])('drops more tables than it can at once (%s)', async (who) => {
+  it.each(['superuser', 'createrole'])('drops more tables than one statement can (%s)', async (who) => {
     await own.sql('CREATE SCHEMA IF NOT EXISTS much; GRANT CREATE, USAGE ON SCHEMA much TO PUBLIC')
     const backend = await own.open(who === 'superuser' ? {} : await own.createRole('CREATEROLE'))
     const issued = await backend.issue(request([]), signal())
@@ -224,18 +224,21 @@ describe('revoking on a server of its own', () => {
     expect(await tables('many%')).toEqual([])
   })
 
-  it.each(['', 'an heir'])('drops more temporary tables than it can at once (%s)', async (heir) => {
-    const { username } = await own.createRole('')
-    const backend = await own.open(heir === '' ? {} : { reassign_owned_to: username })
-    const issued = await backend.issue(request([]), signal())
-    await makeTables(await login(issued), 'TEMPORARY TABLE passing')
-    expect(await tables('passing%')).toHaveLength(4_000)
-    await backend.revoke?.(issued.handle ?? {}, signal())
-    expect(await roles(issued)).toEqual([])
-    expect(await tables('passing%')).toEqual([])
-  })
+  it.each(['dropped', 'reassigned'])(
+    'drops more temporary tables than one statement can (%s)',
+    async (rest) => {
+      const { username } = await own.createRole('')
+      const backend = await own.open(rest === 'dropped' ? {} : { reassign_owned_to: username })
+      const issued = await backend.issue(request([]), signal())
+      await makeTables(await login(issued), 'TEMPORARY TABLE passing')
+      expect(await tables('passing%')).toHaveLength(4_000)
+      await backend.revoke?.(issued.handle ?? {}, signal())
+      expect(await roles(issued)).toEqual([])
+      expect(await tables('passing%')).toEqual([])
+    },
+  )
 
-  it('takes back what was granted, though it owns more than can be dropped at once or by name', async () => {
+  it('revokes grants although the role owns more than can be dropped at once or by name', async () => {
     await own.sql(
       'CREATE SCHEMA made; GRANT CREATE, USAGE ON SCHEMA made TO PUBLIC; CREATE TABLE made.orders ()',
     )
@@ -265,7 +268,7 @@ describe('revoking on a server of its own', () => {
     expect(await roles(mine)).toEqual([])
   })
 
-  it('takes back more memberships than one reply can name, though others have built on what it owns', async () => {
+  it('revokes more memberships than one reply can name, although others have built on what the role owns', async () => {
     await own.sql(
       `CREATE SCHEMA joint; GRANT CREATE, USAGE ON SCHEMA joint TO PUBLIC; DO $$ BEGIN FOR i IN 1..3700 LOOP
          EXECUTE format('CREATE ROLE %s_%s', repeat('x', 58), i); END LOOP; END $$`,

@@ -43,8 +43,8 @@ async function rolesLike(name: unknown): Promise<number> {
   return (await bench.sql('SELECT 1 FROM pg_roles WHERE rolname = $1', [name])).length
 }
 
-describe('what a credential may do', () => {
-  it('reads and does not write under read-only, with all that it needs to log in', async () => {
+describe('the grants of a credential', () => {
+  it('reads and does not write under read-only, with everything it needs to log in', async () => {
     const backend = await bench.open()
     await withIssued(backend, ['*'], async (issued) => {
       expect(Object.keys(issued.fields ?? {})).toEqual([
@@ -79,7 +79,7 @@ describe('what a credential may do', () => {
     }
   })
 
-  it('grants nothing for no scopes: it logs in and sees no table', async () => {
+  it('grants nothing for no scopes: the credential logs in and sees no table', async () => {
     const backend = await bench.open({ grant: 'read-write' })
     await withIssued(backend, [], async (issued) => {
       expect(await may(issued, 'SELECT 1')).toBe(true)
@@ -105,7 +105,7 @@ describe('what a credential may do', () => {
     ['an unknown permission', (name: string) => `${name}:admin`],
     ['SQL in a scope', (name: string) => `${name}"; DROP TABLE orders; --`],
     ['SQL in a permission', (name: string) => `${name}:read'; DROP TABLE orders; --`],
-  ])('refuses %s, and makes no role', async (_, scope) => {
+  ])('refuses %s, and creates no role', async (_, scope) => {
     const backend = await bench.open()
     const asked = request([scope(bench.database.name)])
     await expect(backend.issue(asked, signal())).rejects.toMatchObject({ fault: 'unsupported' })
@@ -175,23 +175,23 @@ describe('the secret', () => {
   })
 })
 
-describe('what the server says', () => {
+describe('errors of the server', () => {
   it.each([
     ['a missing database', { database: 'mayfly_no_such' }, 'misconfigured'],
     ['a missing schema', { schemas: ['no_such'] }, 'misconfigured'],
-    ['a port that nobody listens at', { port: 1 }, 'unavailable'],
+    ['a port without a listener', { port: 1 }, 'unavailable'],
     ['a name that has no address', { host: 'mayfly.invalid' }, 'unavailable'],
     ['a loopback address that is not meant', { local: false, tls: 'disable' as const }, 'misconfigured'],
     ['a server without TLS', { tls: 'require' as const }, 'misconfigured'],
     ['a role that does not exist', { username: 'mayfly_nobody' }, 'denied'],
-  ])('tells %s by its type', async (_, overrides, fault) => {
+  ])('classifies %s', async (_, overrides, fault) => {
     const backend = await bench.open(overrides)
     const error = await backend.check(signal()).catch((caught: unknown) => caught)
     expect(error).toMatchObject({ name: 'BackendError', fault })
     await expect(backend.issue(request(['*']), signal())).rejects.toMatchObject({ fault })
   })
 
-  it('says what is missing where the client library alone knows', async () => {
+  it('reports a failure that only the client library knows', async () => {
     const plain = await bench.open({ tls: 'require' })
     await expect(plain.check(signal())).rejects.toThrow('does not offer TLS; see "tls"')
     const asking = await startPostgresScript((socket) => {
@@ -204,7 +204,7 @@ describe('what the server says', () => {
     asking.close()
   })
 
-  it('tells a server that only reads', async () => {
+  it('recognizes a read-only server', async () => {
     const { name } = await bench.createDatabase()
     await bench.sql(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
     const backend = await bench.open({ database: name })
@@ -215,14 +215,14 @@ describe('what the server says', () => {
   it.each([
     ['at once', flood],
     ['little by little', drip],
-  ])('does not take in a reply without end, that comes %s', async (_, answer) => {
+  ])('stops reading an endless reply that comes %s', async (_, answer) => {
     const script = await startPostgresScript(answer)
     const backend = await bench.open({ port: script.port })
     await expect(backend.check(signal())).rejects.toThrow('too long')
     script.close()
   })
 
-  it('is not listened to without end, nor waited for, when nothing is asked', async () => {
+  it('is neither read endlessly nor waited for when nothing was asked', async () => {
     const proxy = await startPostgresProxy(bench.server)
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     try {
@@ -238,7 +238,7 @@ describe('what the server says', () => {
     }
   })
 
-  it('does not say that it was refused for certain while a half-made role cannot be dropped', async () => {
+  it('does not report a certain refusal while a half-made role cannot be dropped', async () => {
     const other = await bench.createDatabase()
     await bench.sql('CREATE SCHEMA only_here')
     const granted = { databases: [bench.database.name, other.name], schemas: ['only_here'] }
@@ -251,12 +251,12 @@ describe('what the server says', () => {
     expect(await left()).toHaveLength(1)
     await mended.revoke?.(handle, signal())
     expect(await left()).toEqual([])
-    // Where it can be dropped, the refusal is told as it is.
+    // Where the role can be dropped, the refusal is reported unchanged.
     const again = request(['*'])
     await expect(mended.issue(again, signal())).rejects.toMatchObject({ fault: 'misconfigured' })
   })
 
-  it('refuses contradictions when it is configured', async () => {
+  it('refuses a contradictory configuration', async () => {
     const faults = [
       { grant: 'statements' as const },
       { statements: ['SELECT 1'] },

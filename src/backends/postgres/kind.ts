@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
 import { isId } from '../../domain/ids.ts'
-import { UPSTREAM_TIMEOUT_MS } from '../../domain/limits.ts'
 import { isScope } from '../../domain/scope.ts'
 import {
   type Backend,
@@ -123,12 +122,12 @@ async function issue(
 }
 
 /**
- * The role is there but its grants are not complete. Where it cannot be dropped it may not be told as refused for
- * certain, whatever refused the grants: it is `unavailable`, and who called issue revokes what `recover` names.
+ * The role exists but its grants are incomplete. If it cannot be dropped, the failure must not count as certain, even if
+ * the server refused the grants: it is `unavailable`, so that Mayfly revokes what `recover` names.
  */
 async function undo(connections: Connections, settings: Config, role: string): Promise<void> {
   try {
-    await revokeRole(connections, settings, role, AbortSignal.timeout(UPSTREAM_TIMEOUT_MS))
+    await revokeRole(connections, settings, role, AbortSignal.timeout(connections.timeoutMs))
   } catch (error) {
     const detail = error instanceof BackendError ? `${role}: ${error.detail ?? error.message}` : role
     throw new BackendError('unavailable', 'A half-made role could not be dropped yet.', {

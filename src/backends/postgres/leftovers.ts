@@ -5,7 +5,7 @@ import { quoteIdentifier, setLockTimeout } from './statements.ts'
 /** Each that is dropped holds a lock to the end of the transaction, and the server has room for some thousands. */
 const OBJECTS_AT_ONCE = 1_000
 
-/** How long DROP OWNED waits for who uses what it drops, in ms: all other changes wait behind it. */
+/** How long DROP OWNED waits for objects in use, in ms: all other changes wait behind it. */
 const DROP_LOCK_MS = 500
 
 /**
@@ -33,12 +33,12 @@ const DROPPABLE: Readonly<Record<string, string>> = {
 }
 
 /**
- * In the database that `session` is connected to: some of what the role owns, the newest first, when it is more than
- * DROP OWNED should take at once. What is temporary goes with all that hangs on it, as at the end of its session; the
- * rest only where nothing is kept for an heir. Returns whether there may be more.
+ * In the connected database: drops some of the objects that the role owns, newest first, when there are more than DROP
+ * OWNED should take at once. Temporary objects go with everything that depends on them, as at the end of their session;
+ * the others only where nothing is to be reassigned. Returns whether there may be more.
  *
- * Nobody but a superuser or a member of `pg_read_all_data` may name what is in a temporary schema: others must leave it
- * to autovacuum.
+ * Only a superuser or a member of `pg_read_all_data` may name objects in a temporary schema; others must leave them to
+ * autovacuum.
  */
 export async function dropSome(session: Session, oid: string, kept: boolean): Promise<boolean> {
   const rows = await session.query(
@@ -67,11 +67,11 @@ export async function dropSome(session: Session, oid: string, kept: boolean): Pr
 /** In the database that `session` is connected to, and for what all databases share. */
 export async function disown(session: Session, role: string, settings: Config): Promise<void> {
   const name = quoteIdentifier(role)
-  const heir = settings.reassign_owned_to
+  const reassignTo = settings.reassign_owned_to
   await session.run([
     setLockTimeout(DROP_LOCK_MS),
-    ...(heir === undefined ? [] : [`REASSIGN OWNED BY ${name} TO ${quoteIdentifier(heir)}`]),
-    // After REASSIGN it still has the grants to take back.
+    ...(reassignTo === undefined ? [] : [`REASSIGN OWNED BY ${name} TO ${quoteIdentifier(reassignTo)}`]),
+    // REASSIGN leaves the grants of the role in place.
     `DROP OWNED BY ${name}`,
   ])
 }
@@ -105,9 +105,9 @@ interface Place {
 export const START: Place = { classid: '0', objid: '0' }
 
 /**
- * Some of what the role was granted, in the database that `session` is connected to and of what all share, without
- * DROP OWNED: for when that is refused because others have built on what the role owns. Its functions run with no
- * rights then. Returns where to go on; what cannot be taken back is passed over.
+ * Revokes some grants of the role, in the connected database and on shared objects, without DROP OWNED: for when others
+ * depend on objects that the role owns. Its functions then run without rights. Returns where to continue; skips grants
+ * that cannot be revoked.
  */
 export async function revokeGrants(
   session: Session,

@@ -65,7 +65,7 @@ describe('the check of a configuration', () => {
     await (await bench.open({ ...admin, schemas: ['closed'] })).check(signal())
   })
 
-  it('names what cannot be granted on, of so many tables that the warnings of it are cut short', async () => {
+  it('names what cannot be granted on, even among so many tables that the warnings are truncated', async () => {
     await bench.sql(
       `CREATE SCHEMA wide; DO $$ BEGIN FOR i IN 1..2000 LOOP
          EXECUTE format('CREATE TABLE wide.%s_%s ()', repeat('x', 50), i); END LOOP; END $$`,
@@ -77,7 +77,7 @@ describe('the check of a configuration', () => {
     expect((await refusal({ ...admin, schemas: ['wide'] })).fault).toBe('denied')
   })
 
-  it('names the database that cannot be connected to by others', async () => {
+  it('names a database that other roles cannot connect to', async () => {
     const { name } = await bench.createDatabase()
     const admin = await bench.createRole('CREATEROLE')
     await bench.sql(
@@ -94,23 +94,23 @@ describe('the check of a configuration', () => {
   })
 
   it.each(['SUPERUSER', 'CREATEROLE'])(
-    'refuses an heir that is %s: what is left runs as it',
+    'refuses to reassign to a role that is %s: leftover functions would run as it',
     async (option) => {
-      const heir = await bench.createRole(option)
-      const error = await refusal({ reassign_owned_to: heir.username })
+      const owner = await bench.createRole(option)
+      const error = await refusal({ reassign_owned_to: owner.username })
       expect(error.fault).toBe('misconfigured')
       expect(error.message).toContain('"reassign_owned_to" is a superuser or may create roles')
     },
   )
 
-  it('names the heir that cannot be handed anything', async () => {
-    const [admin, heir] = [await bench.createRole('CREATEROLE'), await bench.createRole('')]
-    const error = await refusal({ ...admin, reassign_owned_to: heir.username })
-    expect(error.message).toContain(`GRANT "${heir.username}" TO "${admin.username}"`)
+  it('names the role that nothing can be reassigned to', async () => {
+    const [admin, owner] = [await bench.createRole('CREATEROLE'), await bench.createRole('')]
+    const error = await refusal({ ...admin, reassign_owned_to: owner.username })
+    expect(error.message).toContain(`GRANT "${owner.username}" TO "${admin.username}"`)
     expect((await refusal({ reassign_owned_to: 'nobody_there' })).fault).toBe('misconfigured')
   })
 
-  it('tries own statements, and finds the one that is wrong', async () => {
+  it('tries own statements, and finds the wrong one', async () => {
     const grant = 'statements' as const
     await (await bench.open({ grant, statements: ['GRANT USAGE ON SCHEMA closed TO {{name}}'] })).check(
       signal(),
@@ -126,7 +126,7 @@ describe('the check of a configuration', () => {
 })
 
 describe('own statements', () => {
-  it('may take another role on, which ends with the last of them', async () => {
+  it('may switch to another role, which ends with the last of them', async () => {
     const [admin, owner] = [await bench.createRole('CREATEROLE'), await bench.createRole('')]
     await bench.sql(
       `GRANT "${owner.username}" TO "${admin.username}"; CREATE SCHEMA theirs AUTHORIZATION "${owner.username}"`,
@@ -134,7 +134,7 @@ describe('own statements', () => {
     const statements = [`SET ROLE "${owner.username}"`, 'GRANT USAGE ON SCHEMA theirs TO {{name}}']
     const backend = await bench.open({ ...admin, grant: 'statements', statements })
     await backend.check(signal())
-    // On one connection, the second as whoever the first left it to.
+    // On one connection, the second as the role that the first switched to.
     for (const issued of [
       await backend.issue(request(['x']), signal()),
       await backend.issue(request(['x']), signal()),
@@ -168,7 +168,7 @@ describe('own statements', () => {
     }
   })
 
-  it('are not run for no scopes, and undo the role when one fails', async () => {
+  it('are not run without scopes, and undo the role when one fails', async () => {
     const statements = ['SELECT 1/0']
     const backend = await bench.open({ grant: 'statements', statements })
     const none = await backend.issue(request([]), signal())

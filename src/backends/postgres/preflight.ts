@@ -52,12 +52,12 @@ async function rehearse(session: Session, settings: Config, database: string, va
     await rehearseTemplate(session, settings, database, values.role, self)
   }
   await requireTermination(session, values.role, self)
-  const heir = settings.reassign_owned_to
-  if (heir !== undefined) await requireHarmless(session, heir)
+  const reassignTo = settings.reassign_owned_to
+  if (reassignTo !== undefined) await requireHarmless(session, reassignTo)
   const advice =
-    heir === undefined
+    reassignTo === undefined
       ? adviceToJoin(self)
-      : `GRANT ${quoteIdentifier(heir)} TO ${self.name} ("reassign_owned_to")`
+      : `GRANT ${quoteIdentifier(reassignTo)} TO ${self.name} ("reassign_owned_to")`
   await step(advice, () => disown(session, values.role, settings))
   await step(`ALTER ROLE ${self.name} CREATEROLE`, () =>
     session.run([`DROP ROLE ${quoteIdentifier(values.role)}`]),
@@ -109,11 +109,11 @@ async function rehearseTemplate(
   await step(advice, () => grantSchemas(session, role, settings.schemas, access))
 }
 
-/** A function or view of a credential's role that is handed on runs with the rights of the heir from then on. */
-async function requireHarmless(session: Session, heir: string): Promise<void> {
+/** A reassigned function or view of a credential's role runs with the rights of its new owner. */
+async function requireHarmless(session: Session, reassignTo: string): Promise<void> {
   const rows = await session.query(
     'SELECT rolsuper OR rolcreaterole AS mighty FROM pg_roles WHERE rolname = $1::name',
-    [heir],
+    [reassignTo],
   )
   if (rows[0]?.['mighty'] !== true) return
   throw new BackendError(

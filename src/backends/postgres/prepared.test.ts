@@ -15,7 +15,7 @@ afterAll(() => own?.close())
 const roles = (issued: Issued) =>
   own.sql('SELECT FROM pg_roles WHERE starts_with(rolname, $1)', [issued.handle?.['username']])
 
-describe('what a credential leaves prepared or open', () => {
+describe('transactions that a credential leaves prepared or open', () => {
   it.each(['superuser', 'createrole'])(
     'rolls back what was prepared, in every database (%s)',
     async (who) => {

@@ -70,7 +70,7 @@ export async function endPrepared(
   if (found.length > 0) await connections.use(main, signal, (session) => leaveAround(session, found))
 }
 
-/** The same for what is prepared in the database that `session` is connected to, outside a transaction. */
+/** The same for transactions prepared in the connected database, outside a transaction of ours. */
 export async function endPreparedHere(session: Session, begin: string, which: string): Promise<void> {
   await session.run([begin])
   const found = await findPrepared(session, which)

@@ -56,9 +56,9 @@ describe('revoking', () => {
     }
   })
 
-  it('hands what it owns to the heir, when there is one', async () => {
-    const heir = await bench.createRole('')
-    const backend = await bench.open({ reassign_owned_to: heir.username })
+  it('reassigns what the role owns, where configured', async () => {
+    const owner = await bench.createRole('')
+    const backend = await bench.open({ reassign_owned_to: owner.username })
     await backend.check(signal())
     const issued = await backend.issue(request(['*']), signal())
     const client = await login(issued)
@@ -66,13 +66,13 @@ describe('revoking', () => {
     await client.end()
     await revoke(backend, issued)
     expect(await bench.sql("SELECT tableowner FROM pg_tables WHERE tablename = 'report'")).toEqual([
-      { tableowner: heir.username },
+      { tableowner: owner.username },
     ])
     await bench.sql('DROP TABLE report')
     expect(await exists(issued)).toBe(false)
   })
 
-  it('goes on from where a refused try stopped', async () => {
+  it('continues where a failed attempt stopped', async () => {
     const backend = await bench.open()
     const issued = await backend.issue(request(['*']), signal())
     const name = String(issued.handle?.['username'])
@@ -85,7 +85,7 @@ describe('revoking', () => {
     expect(await exists(issued)).toBe(false)
   })
 
-  it('takes back more grants than one reply can name, when others have built on what it owns', async () => {
+  it('revokes more grants than one reply can name, although others have built on what the role owns', async () => {
     await bench.sql(
       `CREATE SCHEMA wide; GRANT CREATE, USAGE ON SCHEMA wide TO PUBLIC; DO $$ BEGIN FOR i IN 1..5000 LOOP
          EXECUTE format('CREATE TABLE wide.%s_%s ()', repeat('x', 50), i); END LOOP; END $$`,
@@ -106,7 +106,7 @@ describe('revoking', () => {
     await revoke(backend, mine)
   })
 
-  it('takes a role that somebody else has dropped as revoked', async () => {
+  it('treats a role that was dropped elsewhere as revoked', async () => {
     const backend = await bench.open()
     const issued = await backend.issue(request(['*']), signal())
     const name = String(issued.handle?.['username'])
@@ -114,7 +114,7 @@ describe('revoking', () => {
     await revoke(backend, issued)
   })
 
-  it('works for a role that is no superuser, with many at the same time', async () => {
+  it('works without superuser rights, for many at the same time', async () => {
     const admin = await bench.createRole('CREATEROLE')
     await bench.sql(`GRANT SELECT ON orders TO "${admin.username}" WITH GRANT OPTION`)
     const backend = await bench.open(admin)

@@ -23,23 +23,23 @@ const PAUSE_MS = 25
 const ROOM_ROUNDS = 40
 
 /**
- * `XX000` "tuple concurrently updated", serialisation, deadlock; `2BP01`: a grant was on its way in another
- * database; `42704`: somebody else dropped the role, which the next round finds; `23505`: somebody else joined it.
+ * `XX000` "tuple concurrently updated", serialisation, deadlock; `2BP01`: a concurrent grant in another database;
+ * `42704`: the role was dropped elsewhere, which the next round finds; `23505`: another role joined it.
  */
 const AGAIN = new Set(['XX000', '40001', '40P01', '2BP01', '42704', '23505'])
 
-/** How long NOLOGIN waits for the role's own row, and DROP ROLE for who has named the role, in ms. */
+/** How long NOLOGIN waits for the role's own row, and DROP ROLE for transactions that name the role, in ms. */
 const ROLE_LOCK_MS = 250
 /**
- * What it owns cannot be dropped at this time: others have built on it, it is more than the server has locks for, or
- * somebody is using it.
+ * Its objects cannot be dropped now: others depend on them, there are more than the server has locks for, or they are in
+ * use.
  */
 const KEPT = new Set(['2BP01', '53200', LOCKED, '57014'])
 
 /**
  * Ends a role: no new login, no open session, nothing owned or granted in any database, no role. Sessions
  * outlive both VALID UNTIL and DROP ROLE, hence the order. A role that does not exist is success.
- * Throws `BackendError`; what was done stays done, and the next call goes on from there.
+ * Throws `BackendError`; completed steps stay done, and the next call continues from there.
  */
 export async function revokeRole(
   connections: Connections,
@@ -68,7 +68,7 @@ async function tryRevoke(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { database: main } = settings
-  // Not there: then it may still be on its way, in a transaction that holds the turn.
+  // Not there: it may still be created by a transaction that holds the advisory lock.
   const found =
     (await connections.apart(main, signal, (session) => findRole(session, role))) ??
     (await connections.change(main, signal, (session) => findRole(session, role)))
@@ -94,8 +94,8 @@ interface Ending {
 }
 
 /**
- * Does the work in a transaction, which waits no longer than `ROLE_LOCK_MS` for a lock: before the next, credentials are
- * ended that hold one which `held` describes, whichever they are, and what they have prepared is rolled back.
+ * Does the work in a transaction that waits at most `ROLE_LOCK_MS` for a lock. Before each retry, it ends the sessions of
+ * all credentials that hold a lock described by `held`, and rolls back their prepared transactions.
  */
 async function pastCredentials<T>(
   { connections, main, signal }: Ending,
@@ -118,8 +118,8 @@ async function pastCredentials<T>(
 }
 
 /**
- * Takes the login away. Whoever holds the credential can keep the role's own row locked, by ALTER ROLE CURRENT_USER in
- * a transaction left open or prepared, until PostgreSQL 14 also as another credential that it made a member.
+ * Revokes the login. The holder of the credential can keep the role's own row locked, by ALTER ROLE CURRENT_USER in a
+ * transaction left open or prepared; before PostgreSQL 15 also as another credential that it made a member.
  */
 function disable(ending: Ending): Promise<void> {
   const { connections, role } = ending
@@ -154,7 +154,7 @@ function drop(ending: Ending, settings: Config): Promise<boolean> {
   })
 }
 
-/** Where it owns something or was granted something. 1260 is pg_authid; what is shared has dbid 0. */
+/** The databases in which the role owns or was granted something. 1260 is pg_authid; shared objects have dbid 0. */
 async function databasesOf(session: Session, oid: string): Promise<readonly string[]> {
   const rows = await session.query(
     `SELECT DISTINCT d.datname FROM pg_shdepend s JOIN pg_database d ON d.oid = s.dbid
@@ -164,7 +164,7 @@ async function databasesOf(session: Session, oid: string): Promise<readonly stri
   return rows.map((row) => String(row['datname']))
 }
 
-/** Committed before the role is dropped: should that be refused, what it was granted is gone all the same. */
+/** Committed before the role is dropped: if dropping is refused, its grants are gone all the same. */
 async function letGo(
   connections: Connections,
   settings: Config,
@@ -185,14 +185,14 @@ async function letGo(
   }
 }
 
-/** Each slice tells where the next begins; undefined: there was nothing left. */
+/** Each slice returns where the next begins; undefined when nothing is left. */
 async function inSlices<P>(start: P, slice: (after: P) => Promise<P | undefined>): Promise<void> {
   for (let place: P | undefined = start; place !== undefined; ) place = await slice(place)
 }
 
 /**
- * The server tells of an error before it lets go of what the transaction held: for a moment after a DROP OWNED that ran
- * out of locks (53200) there are none for anybody else either.
+ * The server reports an error before it releases the locks of the transaction: for a moment after a DROP OWNED that ran
+ * out of locks (53200), no other session gets any.
  */
 async function whenThereIsRoom<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let round = 1; ; round += 1) {

@@ -7,10 +7,10 @@ export const ROLE_PREFIX = 'mf_'
 /** Of a column that names a role. By all of its form: Mayfly's own may begin so too. */
 export const isCredential = (column: string) => `${column} ~ '^${ROLE_PREFIX}[0-9a-z]{26}$'`
 
-/** On `pg_locks l`: held by who has changed a role (pg_authid) or a membership (pg_auth_members). */
+/** On `pg_locks l`: held by sessions that have changed a role (pg_authid) or a membership (pg_auth_members). */
 export const ROLES_LOCKED = "l.relation IN (1260, 1261) AND l.mode = 'RowExclusiveLock'"
 
-/** On `pg_locks l`: held by who has granted something to the role, and by who wants to drop it. */
+/** On `pg_locks l`: held by sessions that have granted something to the role, or want to drop it. */
 export const namesRole = (oid: string) => `l.locktype = 'object' AND l.classid = 1260 AND l.objid = ${oid}`
 
 export interface FoundRole {
@@ -29,7 +29,7 @@ export async function findRole(session: Session, role: string): Promise<FoundRol
 
 /**
  * DROP OWNED and, without pg_signal_backend, pg_terminate_backend need the role's own privileges. Since
- * PostgreSQL 16 whoever creates a role may grant it to itself but does not inherit it by default.
+ * PostgreSQL 16 the creator of a role may grant it to itself but does not inherit it by default.
  */
 export async function joinRole(session: Session, role: string): Promise<void> {
   const rows = await session.query(
@@ -45,8 +45,8 @@ export async function joinRole(session: Session, role: string): Promise<void> {
 export const viaOf = (role: string) => `${role}_via`
 
 /**
- * Joins the role by way of another, made for that: until PostgreSQL 14 its holder can keep us from joining it, by a GRANT
- * of it to ours that it has prepared, but not a role that nobody knows before it is a member.
+ * Joins the role through a temporary role: before PostgreSQL 15 its holder can keep us from joining it, by a prepared GRANT
+ * of it to ours, but not through a role whose name it does not know.
  */
 export async function joinAround(session: Session, role: string): Promise<void> {
   const via = quoteIdentifier(viaOf(role))

@@ -8,11 +8,13 @@ export interface Session {
 }
 
 export interface Connections extends AsyncDisposable {
+  /** Of one call, in ms. */
+  readonly timeoutMs: number
   /** Throws `BackendError`. When `signal` fires the connection is cut, which rolls back what is open. */
   use<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
-  /** In one transaction that waits for nobody: for ending what could hold others up. */
+  /** In one transaction that takes no lock of ours: for ending what could block the others. */
   apart<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
-  /** In one transaction, after all others of Mayfly's in this database: see `beginInTurn`. */
+  /** In one transaction, after all others of Mayfly in this database: see `beginLocked`. */
   change<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
   /** As `change`, and rolled back. */
   rehearse<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>

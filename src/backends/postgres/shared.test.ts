@@ -30,7 +30,7 @@ async function share(client: pg.Client, text: string): Promise<boolean> {
   return bench.server.version < 150_000
 }
 
-/** Where the server lets anybody prepare a transaction. */
+/** Where the server permits prepared transactions. */
 async function prepare(client: pg.Client, issued: Issued): Promise<void> {
   const [{ max } = {}] = await bench.sql("SELECT current_setting('max_prepared_transactions') AS max")
   const prepared = await client.query(`PREPARE TRANSACTION '${nameOf(issued)}'`).catch((error) => error)
@@ -43,7 +43,7 @@ const admins = [
   ['a role with CREATEROLE', () => admin],
 ] as const
 
-describe.each(admins)('revoking, by %s, a role that its holder would share', (_, as) => {
+describe.each(admins)('revoking, by %s, a role that its holder shares', (_, as) => {
   it("ends another credential's session that holds its row, and no session that does not", async () => {
     const backend = await bench.open(as())
     const [mine, other] = [
@@ -62,7 +62,7 @@ describe.each(admins)('revoking, by %s, a role that its holder would share', (_,
     await revoke(backend, other)
   })
 
-  it('rolls back what another credential has prepared, which holds its row', async () => {
+  it('rolls back a prepared transaction of another credential that holds its row', async () => {
     const backend = await bench.open(as())
     const [mine, other] = [
       await backend.issue(request([]), signal()),
@@ -79,7 +79,7 @@ describe.each(admins)('revoking, by %s, a role that its holder would share', (_,
     await revoke(backend, other)
   })
 
-  it('rolls back what keeps Mayfly from joining the role, prepared by its holder', async () => {
+  it('rolls back a prepared transaction of the holder that keeps Mayfly from joining the role', async () => {
     const backend = await bench.open(as())
     const [mine, other] = [
       await backend.issue(request([]), signal()),
@@ -118,7 +118,7 @@ describe.each(admins)('revoking, by %s, a role that its holder would share', (_,
   })
 })
 
-it('ends no session of Mayfly, though its own role be called as those of credentials begin', async () => {
+it('ends no session of Mayfly, even if its own role has the prefix of credentials', async () => {
   const backend = await bench.open(
     await bench.createRole('CREATEROLE', `mf_${randomBytes(8).toString('hex')}`),
   )
@@ -128,7 +128,7 @@ it('ends no session of Mayfly, though its own role be called as those of credent
   let refused = 0
   const issuing = [1, 2].map(() => backend.issue(request([]), signal()))
   for (const one of issuing) one.catch(() => refused++)
-  // Who waits for the second time has looked who has the turn.
+  // A second wait means that the holder of the lock was looked up.
   const again =
     "SELECT FROM pg_stat_activity WHERE query = 'SELECT pg_advisory_xact_lock(120265298308217)' AND wait_event_type = 'Lock'"
   while (refused === 0 && (await bench.sql(again)).length < 2);

@@ -16,7 +16,7 @@ const text = fc
   .filter((value) => !value.includes('\0') && value.isWellFormed())
 
 describe('quoting', () => {
-  it('comes back from the server as it went in', async () => {
+  it('round-trips through the server', async () => {
     const hostile = [`'`, `''`, `\\`, `\\'; DROP`, `"`, `$$`, `E'`, '\n\r\t', 'é', '{{name}}']
     const values = [...hostile, ...fc.sample(text, 200)]
     const rows = await bench.sql(`SELECT ${quoteList(values)} AS list`)
@@ -81,7 +81,7 @@ describe('placeholders', () => {
     "PREPARE TRANSACTION 'x'",
     'START TRANSACTION',
     'abort',
-  ])('leave the transaction alone in which the role is made: %j', (statement) => {
+  ])('must not end the transaction that creates the role: %j', (statement) => {
     expect(findStatementFaults(statement)).toBe('begins or ends a transaction')
   })
 
@@ -90,11 +90,11 @@ describe('placeholders', () => {
     'PREPARE p AS SELECT 1',
     'SELECT 1 AS commit',
     'DO $$BEGIN NULL; END$$',
-  ])('may be: %j', (statement) => {
+  ])('may contain %j', (statement) => {
     expect(findStatementFaults(statement)).toBeUndefined()
   })
 
-  it('are filled once: a value that looks like one stays', () => {
+  it('are filled once: a value that looks like a placeholder stays', () => {
     const values = { name: '{{password}}', password: '$&', expiration: '', scopes: '' }
     expect(fillStatement('{{name}} {{ password }}', values)).toBe('{{password}} $&')
   })

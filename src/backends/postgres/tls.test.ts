@@ -51,7 +51,7 @@ describe('TLS to PostgreSQL', () => {
     await expect(check({ host: '127.0.0.1', tls: 'verify-full', ca })).rejects.toMatchObject(misconfigured)
   })
 
-  it('does not take in a reply without end, asked or not', async () => {
+  it('stops reading an endless reply, requested or not', async () => {
     const script = await startPostgresScript(flood)
     const secured = await startPostgresProxy(script, certificate)
     await expect(check({ port: secured.port, tls: 'require' })).rejects.toThrow('too long')
@@ -62,7 +62,7 @@ describe('TLS to PostgreSQL', () => {
     await vi.waitFor(() => expect(bench.logged()).toContain('too long'), 60_000)
   })
 
-  it('only encrypts where only that is asked, and tells agents to', async () => {
+  it('only encrypts where only that is configured, and tells agents the same', async () => {
     await check({ host: '127.0.0.1', tls: 'require' })
     const backend = await bench.open({ port: proxy.port, tls: 'require' })
     const { fields, handle = {} } = await backend.issue(request([]), signal())

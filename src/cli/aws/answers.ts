@@ -23,7 +23,7 @@ function keysOf(credential: HeldCredential): Keys {
   }
 }
 
-/** What `credential_process` prints. Throws `CliError` for a credential that is none of AWS. */
+/** The output of `credential_process`. Throws `CliError` for a credential that is not for AWS. */
 export function processAnswer(credential: HeldCredential): Record<string, unknown> {
   const { id, secret, session, end } = keysOf(credential)
   return {
@@ -35,12 +35,12 @@ export function processAnswer(credential: HeldCredential): Record<string, unknow
   }
 }
 
-/** What the container endpoint answers: it says `Token` here, and SDKs insist on it. */
+/** The reply of the container endpoint, where the session token is called `Token` and is required. */
 export function endpointAnswer(credential: HeldCredential): Record<string, string> {
   const { id, secret, session, end } = keysOf(credential)
   if (session !== undefined)
     return { AccessKeyId: id, SecretAccessKey: secret, Token: session, Expiration: end }
   throw new CliError('wrong_backend', `Backend ${credential.backend} gives no session_token.`, {
-    hint: 'Use `mayfly aws credential-process`, which does without.',
+    hint: 'Use `mayfly aws credential-process`, which does not need one.',
   })
 }

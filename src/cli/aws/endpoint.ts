@@ -8,20 +8,19 @@ const HOST = '127.0.0.1'
 export interface AwsEndpoint {
   /** For AWS_CONTAINER_CREDENTIALS_FULL_URI. */
   readonly url: string
-  /** What `Authorization` must be: the content of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE. */
+  /** The required `Authorization` header: the content of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE. */
   readonly authorization: string
   close(): Promise<void>
 }
 
-/** What to answer: a status and a JSON object. */
 export interface EndpointReply {
   readonly status: number
   readonly body: object
 }
 
 /**
- * Answers `GET /credentials` on the loopback address to whoever has the token. `answer` must not throw. Throws
- * `CliError` (usage) for a port that is taken.
+ * Answers `GET /credentials` on the loopback address to callers that present the token. `answer` must not throw. Throws
+ * `CliError` (usage) for a port in use.
  */
 export async function openAwsEndpoint(
   port: number,
@@ -40,13 +39,13 @@ export async function openAwsEndpoint(
     server.once('error', (cause: NodeJS.ErrnoException) => {
       reject(
         cause.code === 'EADDRINUSE' || cause.code === 'EACCES'
-          ? usage(`Port ${port} cannot be listened on.`, 'Leave out --port to have a free one.')
+          ? usage(`Cannot listen on port ${port}.`, 'Omit --port to use a free one.')
           : cause,
       )
     })
     server.listen(port, HOST, resolve)
   })
-  // The command keeps the process going; without one there is nothing to serve.
+  // The command keeps this process alive; without it there is nothing to serve.
   server.unref()
   const address = server.address()
   authority = `${HOST}:${typeof address === 'object' ? address?.port : port}`
@@ -60,26 +59,27 @@ export async function openAwsEndpoint(
   }
 }
 
-/** Undefined for a request that is to be answered. The host is checked against pages that rebind a name to us. */
+/** Undefined for a valid request. Checking the host stops web pages that rebind a name to this address. */
 function refusalOf(
   { method, url, headers }: IncomingMessage,
   authority: string,
   authorization: string,
 ): EndpointReply | undefined {
-  if (headers.host !== authority) return refusal(421, 'MisdirectedRequest', 'This host is not served.')
+  if (headers.host !== authority)
+    return refusal(421, 'MisdirectedRequest', 'This endpoint does not serve that host.')
   if (!isSame(headers.authorization ?? '', authorization))
-    return refusal(401, 'AccessDenied', 'The authorization token is absent or wrong.')
-  if (url !== PATH) return refusal(404, 'NotFound', 'There is nothing here.')
-  if (method !== 'GET') return refusal(405, 'MethodNotAllowed', 'Only GET is answered.')
+    return refusal(401, 'AccessDenied', 'The authorization token is missing or wrong.')
+  if (url !== PATH) return refusal(404, 'NotFound', 'Not found.')
+  if (method !== 'GET') return refusal(405, 'MethodNotAllowed', 'Only GET is supported.')
   return undefined
 }
 
-/** In the words of the SDKs, which show them. */
+/** In the format that SDKs display. */
 export function refusal(status: number, code: string, message: string): EndpointReply {
   return { status, body: { Code: code, Message: message } }
 }
 
-/** In a time that does not tell how much of it is right. */
+/** In constant time. */
 function isSame(given: string, wanted: string): boolean {
   const hash = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(hash(given), hash(wanted))

@@ -1,7 +1,7 @@
 import type { Surroundings } from '../frame/surroundings.ts'
 import { withoutLogin } from '../run/child-environment.ts'
 
-/** What SDKs look at before an endpoint or a token file: left in, it would decide. */
+/** SDKs prefer these to an endpoint or a token file, so they must go. */
 const BEFORE_OURS = new Set([
   'AWS_ACCESS_KEY_ID',
   'AWS_SECRET_ACCESS_KEY',
@@ -18,7 +18,7 @@ const BEFORE_OURS = new Set([
   'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
 ])
 
-/** Our environment with other sources of AWS credentials replaced by `added`, and our login taken out. */
+/** Our environment without our login, and with `added` in place of other sources of AWS credentials. */
 export function childEnvironment(
   env: Surroundings['env'],
   added: Readonly<Record<string, string>>,

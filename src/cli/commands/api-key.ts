@@ -12,19 +12,19 @@ interface Options extends RequestOptions {
 
 export const verb = defineVerb<Options>({
   description:
-    'Prints an API key alone, as `apiKeyHelper` of Claude Code wants it: the same one until five minutes before its end, unless it was revoked.',
+    'Prints an API key and nothing else, as `apiKeyHelper` of Claude Code expects. Returns the same key until five minutes before it expires, unless it is revoked.',
   options: [
     ...REQUEST_OPTIONS,
-    { flags: '--print-settings', description: 'print the settings of Claude Code, and ask for no key' },
+    { flags: '--print-settings', description: 'print the settings for Claude Code instead of a key' },
   ],
   examples: [
     {
       command: 'mayfly api-key --backend anthropic --print-settings > .claude/settings.local.json',
       about: 'Claude Code in this directory gets its keys from the backend',
     },
-    { command: 'mayfly api-key --backend anthropic', about: 'what it runs' },
+    { command: 'mayfly api-key --backend anthropic', about: 'what Claude Code runs' },
   ],
-  json: 'with --print-settings {apiKeyHelper, env: {CLAUDE_CODE_API_KEY_HELPER_TTL_MS}}; else the key alone, with or without --json',
+  json: 'with --print-settings {apiKeyHelper, env: {CLAUDE_CODE_API_KEY_HELPER_TTL_MS}}; otherwise the bare key, with or without --json',
   exits: [3, 4, 5],
   run: async (context, options) => {
     const request = requestOf(options)

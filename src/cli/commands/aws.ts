@@ -11,10 +11,10 @@ interface ProcessOptions extends RequestOptions {
 
 export const credentialProcess = defineVerb<ProcessOptions>({
   description:
-    'Prints credentials as `credential_process` of an AWS profile wants them, from a cache while they live long enough. The backend gives access_key_id, secret_access_key and session_token.',
+    'Prints credentials as `credential_process` of an AWS profile expects, from a cache while they live long enough. The backend must give access_key_id and secret_access_key, and may give session_token.',
   options: [
     ...REQUEST_OPTIONS,
-    { flags: '--print-config', description: 'print the lines for ~/.aws/config, and ask for no credential' },
+    { flags: '--print-config', description: 'print the lines for ~/.aws/config instead of a credential' },
   ],
   examples: [
     { command: 'mayfly aws credential-process --backend cloud', about: 'what an SDK runs' },

@@ -21,19 +21,19 @@ export const verb = defineVerb<
   [type: string, name: string | undefined, rest: readonly string[] | undefined]
 >({
   description:
-    'Configures a backend. Its kind makes the flags (`mayfly backend kinds TYPE` lists them); on a terminal it asks for what is missing. Secrets come from files, from standard input (-) or from the question, never from the command line. The backend is tried out before it is stored.',
+    'Adds a backend. Its flags depend on the kind (`mayfly backend kinds TYPE` lists them); on a terminal, missing ones are prompted for. Secrets come from files, standard input (-) or a prompt, never from the command line. The server tests the backend before it stores it.',
   arguments: [
     { name: '<type>', description: 'the kind, such as postgres' },
-    { name: '[name]', description: 'its name; the kind where none is given' },
+    { name: '[name]', description: 'name of the backend; by default the kind' },
     { name: '[flags...]', description: 'flags of the kind' },
   ],
   options: RULE_OPTIONS,
   examples: [
-    { command: 'mayfly backend add postgres', about: 'answer its questions' },
+    { command: 'mayfly backend add postgres', about: 'answer the prompts' },
     {
       command:
         'mayfly backend add postgres orders --host db.internal --database orders --username mayfly --password-file ./password --max-ttl 1h',
-      about: 'without a question',
+      about: 'without prompts',
     },
     {
       command: 'mayfly backend add jwt api --config - < api.json',
@@ -46,7 +46,8 @@ export const verb = defineVerb<
   passThrough: 'unknown',
   usage: '<type> [name] [flags of the kind] [options]',
   run: async (context, options, type, second, more) => {
-    if (type.startsWith('-')) throw usage('The kind stands before its flags.', 'See `mayfly backend kinds`.')
+    if (type.startsWith('-'))
+      throw usage('The kind must come before its flags.', 'List the kinds with `mayfly backend kinds`.')
     const rest = [...(second === undefined ? [] : [second]), ...(more ?? [])]
     const rules = rulesOf(options)
     const client = await openAdminClient(context)
@@ -62,7 +63,7 @@ export const verb = defineVerb<
       name ??= await ask(context, `name [${type}]: `, { default: type })
       Object.assign(config, await askFields(context, fields, config))
     }
-    context.out.progress(options.check === false ? 'Storing it …' : 'Trying it out …')
+    context.out.progress(options.check === false ? 'Storing …' : 'Testing …')
     const body = { type, ...(name === undefined ? {} : { name }), config, ...rules }
     const made = await client.admin.backends
       .create(body, { check: options.check === false ? false : undefined })

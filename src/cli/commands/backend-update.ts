@@ -21,24 +21,27 @@ interface Options extends RuleOptions {
 
 export const verb = defineVerb<Options, [name: string, rest: readonly string[] | undefined]>({
   description:
-    'Changes a backend. What is left out stays as it is, secrets too. The flags of its kind are those of `backend add`. Credentials that are alive keep their lives; while there are some, its upstream cannot be another one, and another one needs its secrets given anew.',
+    'Changes a backend. Omitted settings, including secrets, stay unchanged. The flags are those of `backend add`. Active credentials keep their lifetimes. A backend with active credentials cannot change to another upstream, and changing the upstream requires re-entering its secrets.',
   arguments: [
     { name: '<name>', description: 'the backend' },
     { name: '[flags...]', description: 'flags of the kind' },
   ],
   options: [
     ...RULE_OPTIONS,
-    { flags: '--unset <field>', description: 'take a field of the configuration away', repeatable: true },
-    { flags: '--allow-any-scope', description: 'take the limit on scopes away' },
-    { flags: '--no-rate', description: 'take the rate away' },
-    { flags: '--no-max-active', description: 'take the number away' },
-    { flags: '--force', description: 'the upstream is the same one under another address' },
+    { flags: '--unset <field>', description: 'remove a field from the configuration', repeatable: true },
+    { flags: '--allow-any-scope', description: 'remove the limit on scopes' },
+    { flags: '--no-rate', description: 'remove the rate limit' },
+    { flags: '--no-max-active', description: 'remove the limit on active credentials' },
+    { flags: '--force', description: 'the new address is still the same upstream' },
   ],
   examples: [
-    { command: 'mayfly backend update orders --max-ttl 30m', about: 'shorter lives from now on' },
+    {
+      command: 'mayfly backend update orders --max-ttl 30m',
+      about: 'shorten the lifetime of new credentials',
+    },
     {
       command: 'mayfly backend update orders --password-file ./new-password',
-      about: 'another password for the account of Mayfly',
+      about: 'change the password of Mayfly’s account',
     },
   ],
   json: async () => (await import('../../api/admin.ts')).Backend,
@@ -47,16 +50,17 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
   passThrough: 'unknown',
   usage: '<name> [flags of the kind] [options]',
   run: async (context, options, name, rest) => {
-    if (name.startsWith('-')) throw usage('The name stands before the flags.', 'See `mayfly backend ls`.')
+    if (name.startsWith('-'))
+      throw usage('The name must come before the flags.', 'List the backends with `mayfly backend ls`.')
     if (options.allowAnyScope === true && options.allowScope !== undefined)
-      throw usage('--allow-scope and --allow-any-scope exclude each other.')
+      throw usage('--allow-scope and --allow-any-scope are mutually exclusive.')
     const rules = rulesOf(options)
     const client = await openAdminClient(context)
     const before = await client.admin.backends.show(name)
     const fields = fieldsOf((await findKind(client, before.type)).config)
     const given = await readGiven(context, before.type, fields, rest ?? [])
     if (given.name !== undefined)
-      throw usage('Only one backend can be changed at a time.', 'Its name does not change.')
+      throw usage('Give the name of one backend only.', 'A backend cannot be renamed.')
     const config = { ...(await readConfigOption(context, options.config)), ...given.config }
     const unset = options.unset ?? []
     checkUnset(fields, unset)
@@ -69,8 +73,8 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
     }
     if (Object.keys(body).length === 0)
       throw usage(
-        'Nothing to change was given.',
-        `See the flags with \`mayfly backend kinds ${before.type}\`.`,
+        'There is nothing to change.',
+        `List the flags with \`mayfly backend kinds ${before.type}\`.`,
       )
     const made = await client.admin.backends
       .update(name, body, {
@@ -84,19 +88,19 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
   },
 })
 
-/** A secret that is left out stays as it is at the server, so it cannot be taken away. */
+/** The server keeps an omitted secret, so a secret cannot be removed. */
 function checkUnset(fields: readonly KindField[], unset: readonly string[]): void {
   for (const name of unset) {
     const field = fields.find((one) => one.name === name)
     if (field === undefined)
       throw usage(
-        'There is no such field to take away.',
-        `There are: ${fields.map((one) => one.name).join(', ')}.`,
+        'There is no such field to remove.',
+        `The fields are: ${fields.map((one) => one.name).join(', ')}.`,
       )
     if (field.secret || field.needed)
       throw usage(
-        `${name} cannot be taken away.`,
-        field.secret ? 'Make another backend without it.' : 'It is needed.',
+        `${name} cannot be removed.`,
+        field.secret ? 'Add another backend without it.' : 'It is required.',
       )
   }
 }

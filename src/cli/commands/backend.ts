@@ -11,7 +11,7 @@ import { openAdminClient } from '../session/admin.ts'
 
 export const list = defineVerb({
   description: 'Lists the backends.',
-  examples: [{ command: 'mayfly backend ls', about: 'all of them' }],
+  examples: [{ command: 'mayfly backend ls', about: 'list all backends' }],
   json: async () => {
     const [{ Type }, { Backend }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
     return Type.Array(Backend)
@@ -34,14 +34,14 @@ export const list = defineVerb({
       ),
     )
     if (rows.length === 0 && !context.out.isJson)
-      context.out.note('There is no backend yet: add one with `mayfly backend add TYPE`.')
+      context.out.note('There are no backends yet. Add one with `mayfly backend add TYPE`.')
   },
 })
 
 export const show = defineVerb<object, [name: string]>({
   description: 'Shows a backend with its configuration. Secrets read [redacted].',
   arguments: [{ name: '<name>', description: 'the backend' }],
-  examples: [{ command: 'mayfly backend show orders', about: 'how it is configured' }],
+  examples: [{ command: 'mayfly backend show orders', about: 'show its configuration' }],
   json: async () => (await import('../../api/admin.ts')).Backend,
   exits: [3, 4, 5],
   admin: true,
@@ -53,15 +53,18 @@ export const show = defineVerb<object, [name: string]>({
 
 export const remove = defineVerb<{ yes?: boolean; force?: boolean }, [name: string]>({
   description:
-    'Deletes a backend. While credentials of it are alive it is refused, unless --force revokes them first.',
+    'Deletes a backend. Refused while it has active credentials, unless --force revokes them first.',
   arguments: [{ name: '<name>', description: 'the backend' }],
   options: [
-    { flags: '--force', description: 'revoke what is alive first' },
+    { flags: '--force', description: 'revoke its active credentials first' },
     { flags: '-y, --yes', description: 'do not ask' },
   ],
   examples: [
-    { command: 'mayfly backend rm orders', about: 'asks, then deletes it' },
-    { command: 'mayfly backend rm orders --force --yes', about: 'with all its credentials, without asking' },
+    { command: 'mayfly backend rm orders', about: 'ask, then delete it' },
+    {
+      command: 'mayfly backend rm orders --force --yes',
+      about: 'revoke its credentials and delete it without asking',
+    },
   ],
   json: '{"deleted": "NAME"}',
   exits: [3, 4, 5],
@@ -70,7 +73,7 @@ export const remove = defineVerb<{ yes?: boolean; force?: boolean }, [name: stri
     const client = await openAdminClient(context)
     const { name: exact } = await client.admin.backends.show(name)
     const what = options.force === true ? `${exact} and revoke all its credentials` : exact
-    const otherwise = 'Give --yes to delete it without being asked.'
+    const otherwise = 'Use --yes to delete without confirmation.'
     if (options.yes !== true && !(await confirm(context, `Delete the backend ${what}?`, { otherwise })))
       throw new CliError('not_confirmed', 'Nothing was deleted.')
     await client.admin.backends
@@ -78,7 +81,7 @@ export const remove = defineVerb<{ yes?: boolean; force?: boolean }, [name: stri
       .catch((error: unknown) => {
         if ((error as { code?: unknown }).code !== 'conflict' || options.force === true) throw error
         throw new CliError('conflict', (error as Error).message, {
-          hint: 'Wait for their end, or add --force.',
+          hint: 'Wait until they end, or add --force.',
           cause: error,
         })
       })
@@ -87,11 +90,11 @@ export const remove = defineVerb<{ yes?: boolean; force?: boolean }, [name: stri
 })
 
 export const kinds = defineVerb<object, [type?: string]>({
-  description: 'Lists the kinds of backend; with a type, the flags that it has for `backend add`.',
-  arguments: [{ name: '[type]', description: 'one kind, with its flags' }],
+  description: 'Lists the kinds of backend or, with a type, its flags for `backend add`.',
+  arguments: [{ name: '[type]', description: 'show this kind and its flags' }],
   examples: [
-    { command: 'mayfly backend kinds', about: 'which there are' },
-    { command: 'mayfly backend kinds postgres', about: 'the flags of `mayfly backend add postgres`' },
+    { command: 'mayfly backend kinds', about: 'list the kinds' },
+    { command: 'mayfly backend kinds postgres', about: 'show the flags of `mayfly backend add postgres`' },
   ],
   json: async () => {
     const [{ Type }, { Kind }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
@@ -109,11 +112,7 @@ export const kinds = defineVerb<object, [type?: string]>({
     await context.out.show(rows, () =>
       table(
         ['KIND', 'TITLE', 'REVOCATION'],
-        rows.map((row) => [
-          row.type,
-          row.title,
-          row.revocation === 'exact' ? 'at once' : 'ends by its expiry',
-        ]),
+        rows.map((row) => [row.type, row.title, row.revocation === 'exact' ? 'immediate' : 'by expiry']),
       ),
     )
   },
@@ -128,14 +127,14 @@ function describeKind(kind: Kind): string {
     const preset = field.default === undefined ? '' : ` [default: ${shownDefault(field)}]`
     return [
       shapeOf(flag),
-      field.needed ? 'needed' : '',
-      `${field.description}${flag.file ? ' From a file, or - for standard input.' : preset}`,
+      field.needed ? 'required' : '',
+      `${field.description}${flag.file ? ' Path of a file, or - for standard input.' : preset}`,
     ]
   })
   const facts = listing({
     kind: kind.type,
     title: kind.title,
-    revocation: kind.revocation === 'exact' ? 'at once' : 'ends by its expiry',
+    revocation: kind.revocation === 'exact' ? 'immediate' : 'by expiry',
     scopes: kind.scopes.help,
     examples: kind.scopes.examples.join(', '),
   })

@@ -11,21 +11,21 @@ import { contextFor, type HostEntry, readHosts } from '../tools/host-map.ts'
 import { needOneLine, partOf, singleSecret } from '../tools/parts.ts'
 import { requestOf } from '../tools/request.ts'
 
-/** By this very text clients know that there is nothing, and go on without. */
+/** Clients recognise this exact text as "no credential" and continue without one. */
 const MISS = 'credentials not found in native keychain'
 const MAX_INPUT_BYTES = 65_536
 const TOOL = 'docker'
 const OPERATIONS = ['get', 'store', 'erase', 'list'] as const
 
-/** github.com/docker/docker-credential-helpers: what clients send and expect, errors included. */
+/** github.com/docker/docker-credential-helpers defines what clients send and expect, including errors. */
 export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number]]>({
   description:
-    'The credential helper of docker, which runs it as docker-credential-mayfly; "mayfly docker setup" configures it. "get" answers from a cache while it can, "erase" revokes the credential, "store" takes nothing but what "get" gave.',
+    'The credential helper of docker, which runs it as docker-credential-mayfly; "mayfly docker setup" configures it. "get" answers from a cache when possible, "erase" revokes the credential, "store" accepts only what "get" answered.',
   arguments: [
     { name: '<operation>', description: 'get, store, erase or list; docker adds it', choices: OPERATIONS },
   ],
   examples: [
-    { command: 'echo registry.example.com | mayfly docker-credential get', about: 'what docker does to ask' },
+    { command: 'echo registry.example.com | mayfly docker-credential get', about: 'what docker runs' },
     { command: 'mayfly docker-credential list', about: 'the registries that are set up' },
   ],
   json: 'what docker reads, with or without --json: {ServerURL, Username, Secret}, or {ServerURL: Username} for list',
@@ -34,7 +34,7 @@ export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number]]>
     try {
       return await runOperation(context, operation)
     } catch (error) {
-      // Clients look for the reason on standard output, and some of them nowhere else.
+      // Clients look for the reason on standard output, some of them only there.
       const { message } = failureOf(error)
       if (message !== '') await context.out.result(oneLine(message))
       throw error
@@ -92,21 +92,25 @@ function readStored(text: string): Stored {
     const value = JSON.parse(text) as Stored | null
     if (typeof value?.ServerURL === 'string') return value
   } catch {
-    // Told below.
+    // Reported below.
   }
-  throw usage('Standard input is not what docker sends to be stored.')
+  throw usage('Standard input is not in the format of a docker credential helper.')
 }
 
-/** `docker login` stores again what it was given; a password of the user's would be lost here, so it is refused. */
+/** `docker login` stores the credential it got from us. We refuse anything else, because it would be lost. */
 async function store(context: Context, entry: HostEntry | undefined, given: Stored): Promise<void> {
   if (entry !== undefined) {
     const ours = contextFor(context, entry)
     const known = await peekCached(await openAgentSession(ours), ours, requestOf(entry))
     if (known !== undefined && isSame(known, entry, given)) return
   }
-  throw new CliError('not_stored', 'Mayfly stores no passwords: it issues the credentials of a registry.', {
-    hint: 'Take this registry out of credHelpers in the configuration of docker to log in otherwise.',
-  })
+  throw new CliError(
+    'not_stored',
+    'Mayfly issues the credentials of this registry and does not store passwords.',
+    {
+      hint: 'To log in differently, remove this registry from credHelpers in the configuration of docker.',
+    },
+  )
 }
 
 function isSame(credential: HeldCredential, entry: HostEntry, { Username, Secret }: Stored): boolean {
@@ -118,7 +122,7 @@ function isSame(credential: HeldCredential, entry: HostEntry, { Username, Secret
   }
 }
 
-/** `docker logout`: the one of this registry alone. */
+/** `docker logout` of this registry. */
 async function erase(context: Context, entry: HostEntry): Promise<void> {
   const ours = contextFor(context, entry)
   await endHeld(ours, await openAgentSession(ours), requestOf(entry))

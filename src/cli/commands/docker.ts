@@ -5,30 +5,30 @@ import { listing, table } from '../frame/output.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { wayTo } from '../git/wrapper.ts'
 import { openAgentSession } from '../session/open.ts'
-import { readHosts, writeHost } from '../tools/host-map.ts'
+import { hostRows, writeHost } from '../tools/host-map.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
 
 interface SetupOptions extends RequestOptions {
   username?: string
 }
 
-const HOST = { name: '<registry>', description: 'its host, such as registry.example.com:5000' }
+const HOST = { name: '<registry>', description: 'host of the registry, such as registry.example.com:5000' }
 
 export const setup = defineVerb<SetupOptions, [registry: string]>({
   description:
-    'Makes docker get its credentials for a registry from a backend, by the helper docker-credential-mayfly. Writes credHelpers in the configuration of docker ($DOCKER_CONFIG).',
+    'Makes docker get its credentials for a registry from a backend, through the helper docker-credential-mayfly. Writes credHelpers in the configuration of docker ($DOCKER_CONFIG).',
   arguments: [HOST],
   options: [
     ...REQUEST_OPTIONS,
     {
       flags: '--username <name>',
-      description: 'user name where the backend gives none; "mayfly" by default',
+      description: 'user name if the backend gives none; by default "mayfly"',
     },
   ],
   examples: [
     {
       command: 'mayfly docker setup registry.example.com --backend registry',
-      about: 'docker pull and push, with no login',
+      about: 'docker pull and push work without a login',
     },
   ],
   json: '{registry, backend, config: path of the configuration of docker}',
@@ -38,14 +38,12 @@ export const setup = defineVerb<SetupOptions, [registry: string]>({
     const { backend, ttl } = requestOf(options)
     const { scope, param, username } = options
     if (username !== undefined && !/^[\x21-\x39\x3b-\x7e]{1,255}$/.test(username))
-      throw usage('--username is not of the accepted form.', 'Use no blanks and no colon.')
+      throw usage('--username is not valid.', 'Use no spaces and no colon.')
     const { client, target } = await openAgentSession(context)
     await client.backend(backend)
-    const given = Object.fromEntries(
-      Object.entries({ ttl, scope, param, username }).filter(([, value]) => value !== undefined),
-    )
-    // First ours: docker asks for a registry only once we can answer.
-    await writeHost(context, 'docker', host, { backend, ...given, way: wayTo(context, target) })
+    // Ours first: docker must not ask for a registry before we can answer.
+    const way = wayTo(context, target)
+    await writeHost(context, 'docker', host, { backend, ttl, scope, param, username, way })
     const config = await addHelper(context, configKey(host))
     await context.out.show({ registry: host, backend, config }, () =>
       listing({ [host]: `credentials of ${backend}`, config }),
@@ -54,15 +52,12 @@ export const setup = defineVerb<SetupOptions, [registry: string]>({
 })
 
 export const list = defineVerb({
-  description: 'Lists the registries that docker gets credentials for.',
-  examples: [{ command: 'mayfly docker ls', about: 'which registry gets them from which backend' }],
+  description: 'Lists the registries for which docker gets its credentials from a backend.',
+  examples: [{ command: 'mayfly docker ls', about: 'each registry and its backend' }],
   json: '[{registry, backend, server}]',
   run: async (context) => {
-    const rows = [...(await readHosts(context, 'docker'))].map(([registry, { backend, way }]) => ({
-      registry,
-      backend,
-      server: way.server,
-    }))
+    const hosts = await hostRows(context, 'docker')
+    const rows = hosts.map(({ host, ...rest }) => ({ registry: host, ...rest }))
     await context.out.show(rows, () =>
       table(
         ['REGISTRY', 'BACKEND', 'SERVER'],
@@ -73,17 +68,17 @@ export const list = defineVerb({
 })
 
 export const unset = defineVerb<object, [registry: string]>({
-  description: 'Takes away what "docker setup" wrote for a registry.',
+  description: 'Undoes "docker setup" for a registry.',
   arguments: [HOST],
-  examples: [{ command: 'mayfly docker unset registry.example.com', about: 'docker is as it was' }],
+  examples: [{ command: 'mayfly docker unset registry.example.com', about: 'docker works as before' }],
   json: '{registry, config: path of the configuration of docker}',
   run: async (context, _options, registry) => {
     const host = needRegistry(registry)
-    // First docker's: it must not ask for a registry that we no longer know.
+    // Docker's first: it must not ask for a registry we no longer know.
     await removeHelper(context, configKey(host))
     if (!(await writeHost(context, 'docker', host, undefined)))
-      throw usage('That registry is not set up.', 'See which are with `mayfly docker ls`.')
+      throw usage('That registry is not set up.', 'List the registries with `mayfly docker ls`.')
     const config = dockerConfigPath(context)
-    await context.out.show({ registry: host, config }, () => listing({ [host]: 'no credentials any more' }))
+    await context.out.show({ registry: host, config }, () => listing({ [host]: 'removed' }))
   },
 })

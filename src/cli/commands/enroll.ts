@@ -26,14 +26,14 @@ interface Options {
 
 export const verb = defineVerb<Options>({
   description:
-    'Makes this user an agent of the server: makes a key here, sends its public half, waits until an administrator ' +
-    'approves it, and keeps the login. The private half never leaves this machine. Interrupted at any moment, it ' +
-    'goes on where it was when it is run again.',
+    'Enrolls this user as an agent: creates a key, sends its public half, waits until an administrator approves it, ' +
+    'and stores the login. The private half never leaves this machine. After an interruption, run the command again ' +
+    'to continue.',
   options: [
-    { flags: '--name <name>', description: 'name of the agent; asked for where it is left out' },
+    { flags: '--name <name>', description: 'name of the agent; prompted for if omitted' },
     {
       flags: '--scope <scope>',
-      description: 'a scope to ask for, such as shop:shop:read; may be repeated',
+      description: 'request this scope, such as shop:shop:read; may be repeated',
       repeatable: true,
     },
     {
@@ -41,18 +41,18 @@ export const verb = defineVerb<Options>({
       description: 'shown to the administrator; may be repeated',
       repeatable: true,
     },
-    { flags: '--no-wait', description: 'ask and leave; run it again to collect the answer' },
-    { flags: '--restart', description: 'drop an enrollment that is under way, and ask anew' },
+    { flags: '--no-wait', description: 'submit and exit; run the command again to collect the answer' },
+    { flags: '--restart', description: 'drop an enrollment under way and start a new one' },
   ],
   examples: [
     {
       command: 'mayfly enroll --server https://mayfly.example.com --name reviewer --scope demo',
-      about: 'ask, and wait for the approval',
+      about: 'ask and wait for approval',
     },
-    { command: 'mayfly enroll', about: 'go on after an interruption' },
-    { command: 'mayfly enroll --name ci-42 --json', about: 'in a script, where a policy approves' },
+    { command: 'mayfly enroll', about: 'continue after an interruption' },
+    { command: 'mayfly enroll --name ci-42 --json', about: 'in a script, approved by a policy' },
   ],
-  json: '{status: approved, agent: {id, name}, scopes, server, profile, kept_in: keychain or file, place (when it is new)}; with --no-wait while undecided {status: pending, enrollment_id, fingerprint, approve, server, profile, expires_at}',
+  json: '{status: approved, agent: {id, name}, scopes, server, profile, kept_in: keychain or file, place (for a new login)}; with --no-wait, while undecided, {status: pending, enrollment_id, fingerprint, approve, server, profile, expires_at}',
   exits: [3, 4, 5],
   run: async (context, options) => {
     const target = await findTarget(context)
@@ -74,7 +74,7 @@ async function enroll(context: Context, options: Options, target: Target): Promi
     const { agent, scopes, place } = present
     await dropOwn(context, profileName, present)
     const value = { status: 'approved', agent, scopes, ...placeOf(target), kept_in: place }
-    return context.out.report(value, `This is the agent ${agent.name} already.`)
+    return context.out.report(value, `Already enrolled as the agent ${agent.name}.`)
   }
   if (options.restart === true) await removeUnderway(context, profileName)
   const underway = await begin(context, target, asked)
@@ -84,12 +84,12 @@ async function enroll(context: Context, options: Options, target: Target): Promi
     await collect(context, target, client, submitted, options.wait !== false)
   } catch (error) {
     if (error instanceof EnrollmentEnded) await removeUnderway(context, profileName)
-    if (context.signal.aborted) context.out.note(`It goes on with: ${again(context, target)}`)
+    if (context.signal.aborted) context.out.note(`To continue: ${again(context, target)}`)
     throw await explained(context, client, error)
   }
 }
 
-/** Collects the answer and keeps the login; with `isWaiting` false only if it is there. */
+/** Collects the answer and stores the login. Without `isWaiting`, only if the answer is there. */
 async function collect(
   context: Context,
   target: Target,
@@ -105,20 +105,20 @@ async function collect(
   else await keep(context, target, submitted, { answer, issuer })
 }
 
-/** Of all that was answered only the enrolled key is needed to log in: the token and the secret are forgotten. */
+/** The enrolled key is all a login needs, so the token and the secret in the answer are discarded. */
 async function keep(
   context: Context,
   target: Target,
-  { private_jwk, wish }: Submitted,
+  { private_jwk, request }: Submitted,
   { answer, issuer }: { answer: EnrollmentAnswer; issuer: string },
 ): Promise<void> {
-  const agent = { id: answer.agent_id, name: wish.name }
+  const agent = { id: answer.agent_id, name: request.name }
   const secret = { kind: 'private_key_jwt', client_id: answer.oidc.client_id, private_jwk } as const
   const kept = await keepLogin(context, { target, secret, agent, issuer }).catch((cause: unknown) => {
     const { message } = failureOf(cause)
     const why = `${message[0]?.toLowerCase()}${message.slice(1)}`
     throw new CliError('login_not_kept', `The enrollment is approved, but ${why}`, {
-      hint: 'Mend that and run `mayfly enroll` again within ten minutes: nothing is lost.',
+      hint: 'Fix that and run `mayfly enroll` again within ten minutes: nothing is lost.',
       cause,
     })
   })
@@ -133,24 +133,24 @@ async function keep(
       kept_in: kept.place,
       place: kept.title,
     },
-    `This is now the agent ${agent.name}, with ${scopes}. Its key is kept in ${kept.title}.`,
+    `Enrolled as the agent ${agent.name}, with ${scopes}. Its key is stored in ${kept.title}.`,
   )
   noteVariables(context)
 }
 
-/** What somebody needs who approves it, and who compares what is asked with what is shown there. */
-function announce(context: Context, target: Target, { enrollment, fingerprint, wish }: Submitted): void {
-  context.out.note(`Waiting for an administrator to approve the agent ${plain(wish.name)}.`)
+/** What the administrator needs to compare and approve the request. */
+function announce(context: Context, target: Target, { enrollment, fingerprint, request }: Submitted): void {
+  context.out.note(`Waiting for an administrator to approve the agent ${plain(request.name)}.`)
   context.out.note(
     listing({
       enrollment: enrollment.id,
       'key fingerprint': fingerprint,
-      'to be run there': approval(target, enrollment.id),
+      'to approve, run': approval(target, enrollment.id),
     }),
   )
 }
 
-/** An administrator at the server's own address needs to be told only of an unusual one. */
+/** Names the server only if an administrator on the same machine would not find it by default. */
 function approval({ server }: Target, id: string): string {
   const isUnusual = server.isLocal && server.text !== DEFAULT_SERVER
   const where = isUnusual ? ` --server ${shellWord(server.text)}` : ''

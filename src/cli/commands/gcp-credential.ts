@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { CliError, failureOf, usage } from '../frame/failure.ts'
+import { failureOf, usage } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 import { writePrivateFile } from '../session/private-file.ts'
@@ -10,17 +10,17 @@ import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/reques
 
 const TYPES = ['urn:ietf:params:oauth:token-type:id_token', 'urn:ietf:params:oauth:token-type:jwt'] as const
 
-/** AIP-4117 and the README of google-auth-library: how libraries of Google call an executable. */
+/** AIP-4117 and the README of google-auth-library define how Google's libraries call an executable. */
 export const verb = defineVerb<RequestOptions>({
   description:
-    'Answers as the executable source of a workload identity pool (external account credentials of Google Cloud). The backend is of kind jwt, for the audience that the provider of the pool allows. Libraries run it only where GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1, and pass on where the answer is to be kept.',
+    'Answers as the executable source of a workload identity pool (external account credentials of Google Cloud). The backend must be of kind jwt, with an audience that the provider of the pool allows. Libraries run this only if GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1.',
   options: REQUEST_OPTIONS,
   examples: [
     { command: 'mayfly gcp-credential --backend gcp', about: 'what a library runs' },
     {
       command:
         'gcloud iam workload-identity-pools create-cred-config PROVIDER --service-account EMAIL --executable-command "/usr/bin/mayfly gcp-credential --backend gcp" --output-file gcp.json',
-      about: 'the configuration; name it with GOOGLE_APPLICATION_CREDENTIALS',
+      about: 'write the configuration that GOOGLE_APPLICATION_CREDENTIALS then names',
     },
   ],
   json: '{version: 1, success: true, token_type, id_token, expiration_time} or {version: 1, success: false, code, message}, with or without --json',
@@ -31,7 +31,7 @@ export const verb = defineVerb<RequestOptions>({
       await keepAnswer(context, answer)
       await context.out.json(answer)
     } catch (error) {
-      // Libraries show what stands here; the exit code is not 0 as well.
+      // Libraries show the message from standard output; the exit code is not 0 either.
       const { code, message } = failureOf(error)
       if (message !== '') await context.out.json({ version: 1, success: false, code, message })
       throw error
@@ -40,13 +40,7 @@ export const verb = defineVerb<RequestOptions>({
 })
 
 async function answerFor(context: Context, options: RequestOptions): Promise<object> {
-  const { env } = context
-  const permission = givenOf(env['GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES'])
-  if (permission !== undefined && permission !== '1')
-    throw new CliError('not_allowed', 'GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES is not 1.', {
-      hint: 'Set it to 1 where executables may be run for credentials.',
-    })
-  const type = typeFor(givenOf(env['GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE']))
+  const type = typeFor(givenOf(context.env['GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE']))
   const request = requestOf(options)
   const session = await openAgentSession(context)
   return heldAnswer(context, session, request, RENEW_BEFORE_MS.gcp, (credential) => ({
@@ -58,18 +52,18 @@ async function answerFor(context: Context, options: RequestOptions): Promise<obj
   }))
 }
 
-/** The one that the configuration names. */
-function typeFor(wanted: string | undefined): string {
-  if (wanted === undefined) return TYPES[0]
-  const known = TYPES.find((one) => one === wanted)
+/** The type that the configuration names. */
+function typeFor(requested: string | undefined): string {
+  if (requested === undefined) return TYPES[0]
+  const known = TYPES.find((one) => one === requested)
   if (known !== undefined) return known
   throw usage(
-    'The credential configuration asks for a type of token that is not given.',
+    'The credential configuration asks for an unsupported type of token.',
     `Set its subject_token_type to ${TYPES[0]}.`,
   )
 }
 
-/** Where the configuration names a file, the library reads it before it runs us again. */
+/** If the configuration names an output file, the library reads it before it runs us again. */
 async function keepAnswer(context: Context, answer: object): Promise<void> {
   const file = givenOf(context.env['GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE'])
   if (file !== undefined) await writePrivateFile(resolve(context.cwd, file), JSON.stringify(answer))

@@ -1,7 +1,8 @@
 import { readAssignments } from '../frame/assignments.ts'
 import { dotenvQuote, shellQuote, variablesOf } from '../frame/credential-variables.ts'
-import { CliError, usage } from '../frame/failure.ts'
+import { usage } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
+import { fieldOf } from '../project-file/credential-field.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
 import { openAgentClient } from '../session/open.ts'
 
@@ -16,19 +17,19 @@ interface Options {
 
 export const verb = defineVerb<Options, [backend: string]>({
   description:
-    'Gets a credential of a backend. The secret alone goes to standard output, everything else to standard error.',
-  arguments: [{ name: '<backend>', description: 'name of the backend; see `mayfly backends`' }],
+    'Gets a credential from a backend. Standard output receives only the secret; everything else goes to standard error.',
+  arguments: [{ name: '<backend>', description: 'name of the backend, as listed by `mayfly backends`' }],
   options: [
-    { flags: '--ttl <duration>', description: 'how long it lives, such as 10m or 1h30m' },
-    { flags: '--scope <scope>', description: 'only this scope; may be repeated', repeatable: true },
+    { flags: '--ttl <duration>', description: 'lifetime of the credential, such as 10m or 1h30m' },
+    { flags: '--scope <scope>', description: 'request only this scope; may be repeated', repeatable: true },
     {
       flags: '--param <name=value>',
-      description: 'option of this kind of backend; name:=json for other than text; may be repeated',
+      description: 'parameter of the kind of backend; name:=json for values other than text; may be repeated',
       repeatable: true,
     },
     {
       flags: '--metadata <name=value>',
-      description: 'recorded in the audit; name:=json for other than text; may be repeated',
+      description: 'recorded in the audit log; name:=json for values other than text; may be repeated',
       repeatable: true,
     },
     {
@@ -38,20 +39,20 @@ export const verb = defineVerb<Options, [backend: string]>({
     },
     {
       flags: '--prefix <name>',
-      description: 'of the variables with -o env and dotenv; the backend by default',
+      description: 'prefix of the variables with -o env and dotenv; by default the backend',
     },
   ],
   examples: [
-    { command: 'TOKEN=$(mayfly get github)', about: 'the secret in a variable' },
+    { command: 'TOKEN=$(mayfly get github)', about: 'store the secret in a variable' },
     {
       command: 'mayfly get github --ttl 10m --scope my-org/my-repo:read',
-      about: 'for ten minutes, to read one repository',
+      about: 'read one repository for ten minutes',
     },
     {
       command: 'eval "$(mayfly get reports -o env)"',
-      about: 'each part as a variable: REPORTS_USERNAME, REPORTS_PASSWORD, …',
+      about: 'set a variable for each field: REPORTS_USERNAME, REPORTS_PASSWORD, …',
     },
-    { command: 'mayfly get reports -o field=password', about: 'one part of it' },
+    { command: 'mayfly get reports -o field=password', about: 'print one field' },
   ],
   json: async () => (await import('../../api/api-v1.ts')).IssuedCredential,
   exits: [3, 4, 5],
@@ -70,7 +71,7 @@ export const verb = defineVerb<Options, [backend: string]>({
       }),
     )
     try {
-      // An interruption that came with the answer: nobody waits for it any more.
+      // An interrupt that arrived with the reply: nobody is waiting any more.
       context.signal.throwIfAborted()
       await context.out.result(form(issued, options.prefix))
     } catch (error) {
@@ -82,7 +83,7 @@ export const verb = defineVerb<Options, [backend: string]>({
 
 type Form = (credential: HeldCredential, prefix: string | undefined) => string
 
-/** Before anything is issued. Throws `CliError` (usage) for a form that there is not. */
+/** Throws `CliError` (usage) for an unknown form, before anything is issued. */
 function formOf(name: string): Form {
   if (name === 'secret') return ({ token }) => token
   if (name === 'json') return (credential) => JSON.stringify(credential, null, 2)
@@ -90,7 +91,7 @@ function formOf(name: string): Form {
   if (name === 'dotenv') return (credential, prefix) => lines(credential, prefix, '', dotenvQuote)
   if (name.startsWith('field=')) return (credential) => fieldOf(credential, name.slice('field='.length))
   throw usage(
-    `There is no output form ${JSON.stringify(name.slice(0, 40))}.`,
+    `Unknown output form ${JSON.stringify(name.slice(0, 40))}.`,
     'Use secret, json, env, dotenv or field=NAME.',
   )
 }
@@ -106,33 +107,16 @@ function lines(
     .join('\n')
 }
 
-const PLAIN_FIELDS = ['token', 'id', 'expires_at', 'created_at', 'ttl'] as const
-
-function fieldOf(credential: HeldCredential, name: string): string {
-  const { fields = {} } = credential
-  if (Object.hasOwn(fields, name)) return String(fields[name])
-  const plain = PLAIN_FIELDS.find((one) => one === name)
-  if (plain !== undefined) return credential[plain]
-  throw new CliError(
-    'no_such_field',
-    `The credential has no field ${JSON.stringify(name.slice(0, 40))}, and was revoked.`,
-    {
-      exit: 2,
-      hint: `It has: ${[...Object.keys(fields), ...PLAIN_FIELDS].join(', ')}.`,
-    },
-  )
-}
-
 const CLEANUP_MS = 5_000
 
-/** A secret that nobody got shall not live, also after Ctrl-C. Where that fails too, it ends by itself. */
+/** Revokes a secret that nobody received, even after Ctrl-C. If that fails too, it expires on its own. */
 async function revokeUndelivered(context: Context, id: string): Promise<void> {
   try {
     const client = await openAgentClient({ ...context, signal: AbortSignal.timeout(CLEANUP_MS) })
     await client.revoke(id)
   } catch {
     context.out.note(
-      `mayfly: credential ${id} was not delivered and could not be revoked; it ends by itself.`,
+      `mayfly: credential ${id} was not delivered and could not be revoked; it expires on its own.`,
     )
   }
 }

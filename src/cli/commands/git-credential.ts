@@ -5,51 +5,44 @@ import { isForHost, parseGitHost } from '../git/host.ts'
 import { cachedCredential, dropCached, identityOf } from '../session/credential-cache.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession, type Session } from '../session/open.ts'
-import { REQUEST_OPTIONS, requestOf } from '../tools/request.ts'
+import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
 
-interface Options {
+interface Options extends RequestOptions {
   host?: string
-  backend?: string
-  ttl?: string
-  scope?: string[]
-  param?: string[]
 }
 
-/** More than git ever sends. */
+/** Git never sends more. */
 const MAX_INPUT_BYTES = 65_536
-/** Of those who take any name beside a token. */
+/** For servers that accept any user name with a token. */
 const USERNAME = 'x-access-token'
 
 export const verb = defineVerb<Options, [operation: string]>({
   description:
-    'A credential helper of git (gitcredentials(7)); "mayfly git setup" configures it. It answers for one host and is silent for all others. "get" answers from a cache while it can, "erase" revokes the credential, "store" does nothing.',
+    'A credential helper of git (gitcredentials(7)); "mayfly git setup" configures it. It answers for one host and is silent for all others. "get" answers from a cache when possible, "erase" revokes the credential, "store" does nothing.',
   arguments: [{ name: '<operation>', description: 'get, store or erase; git adds it' }],
-  options: [
-    { flags: '--host <host>', description: 'the git server that gets the credential' },
-    ...REQUEST_OPTIONS,
-  ],
+  options: [{ flags: '--host <host>', description: 'the git server to authenticate to' }, ...REQUEST_OPTIONS],
   examples: [
     {
       command:
         'printf "protocol=https\\nhost=git.example.com\\n\\n" | mayfly git-credential --host git.example.com --backend forge get',
-      about: 'what git does to ask for a password',
+      about: 'what git runs to ask for a password',
     },
   ],
-  json: 'nothing: the answer is of the form that git wants',
+  json: 'not supported: the answer is in the format that git reads',
   exits: [3, 4, 5],
   run: async (context, options, operation) => {
     if (options.host === undefined || options.backend === undefined)
-      throw usage('--host and --backend are needed.', 'Let `mayfly git setup` write the configuration.')
+      throw usage('--host and --backend are required.', 'Let `mayfly git setup` write the configuration.')
     const host = parseGitHost(options.host)
     const asked = parseAttributes(await readAsked(context))
     if (!isForHost(host, asked)) return
-    // Others may come with a later git, which wants silence for what a helper does not know.
+    // Later versions of git may send other operations and expect silence for unknown ones.
     if (operation === 'get') await answer(context, { ...options, backend: options.backend })
     if (operation === 'erase') await erase(context, options.backend, asked.get('password'))
   },
 })
 
-/** To the empty line or the end, whichever comes first: not everybody closes the pipe before the answer. */
+/** Reads up to the empty line or the end: not every caller closes the pipe before the answer. */
 async function readAsked({ stdin, signal }: Context): Promise<string> {
   const stop = () => stdin.destroy(signal.reason instanceof Error ? signal.reason : undefined)
   signal.throwIfAborted()
@@ -59,7 +52,7 @@ async function readAsked({ stdin, signal }: Context): Promise<string> {
     for await (const chunk of stdin) {
       asked = Buffer.concat([asked, Buffer.from(chunk)])
       if (asked.length > MAX_INPUT_BYTES)
-        throw usage(`Standard input holds more than ${MAX_INPUT_BYTES} bytes.`, 'git never sends so much.')
+        throw usage(`Standard input holds more than ${MAX_INPUT_BYTES} bytes.`, 'git never sends that much.')
       if (/(?:^|\n)\r?\n/.test(asked.toString('latin1'))) break
     }
   } finally {
@@ -74,19 +67,19 @@ async function answer(context: Context, options: Options & { backend: string }):
     const credential = await cachedCredential(session, context, requestOf(options))
     await context.out.result(await textOf(context, session, credential))
   } catch (error) {
-    // Without it git would ask a terminal that nobody sits at, or somebody else's helper.
+    // Otherwise git would prompt on an unattended terminal or ask another helper.
     await context.out.result(QUIT)
     throw error
   }
 }
 
-/** One that git cannot use is revoked. */
+/** Revokes a credential that git cannot use. */
 async function textOf(context: Context, { client }: Session, credential: HeldCredential): Promise<string> {
   try {
     return formatCredential(toGit(credential))
   } catch (error) {
     await dropCached(context, ({ id }) => id === credential.id)
-    // The first thing that went wrong is what is told.
+    // Report the first error.
     await client.revoke(credential.id).catch(() => {})
     throw error
   }
@@ -99,7 +92,7 @@ function toGit({ token, fields, expires_at }: HeldCredential): GitCredential {
   return hasBoth ? { username, password, expiresAt } : { username: USERNAME, password: token, expiresAt }
 }
 
-/** git was refused with this password: it is ended, and the next `get` brings another. */
+/** The server refused this password: revoke it, so that the next `get` returns another. */
 async function erase(context: Context, backend: string, password: string | undefined): Promise<void> {
   const { client, target, login } = await openAgentSession(context)
   const own = identityOf(target, login.auth)
@@ -111,7 +104,7 @@ async function erase(context: Context, backend: string, password: string | undef
       await client.revoke(id)
     } catch (error) {
       context.signal.throwIfAborted()
-      // It is in the cache no more, so this is where its id is told.
+      // It is no longer in the cache, so report its id here.
       context.out.note(`mayfly: ${id} was not revoked.`)
       failure ??= error
     }

@@ -16,56 +16,46 @@ import {
 } from '../git/settings.ts'
 import { wayFlags, wayTo, writeSigningProgram } from '../git/wrapper.ts'
 import { openAgentSession, type Session } from '../session/open.ts'
+import { REQUEST_OPTIONS, type RequestOptions, requestFlags } from '../tools/request.ts'
 
 interface Where {
   local?: boolean
   global?: boolean
 }
 
-interface SetupOptions extends Where {
+interface SetupOptions extends Where, RequestOptions {
   process?: boolean
   host?: string
-  backend?: string
-  ttl?: string
-  scope?: string[]
-  param?: string[]
   sign?: boolean
 }
 
 const WHERE = [
-  { flags: '--local', description: 'in this repository (the default)' },
-  { flags: '--global', description: 'in all repositories of this user' },
+  { flags: '--local', description: 'for this repository (the default)' },
+  { flags: '--global', description: 'for all repositories of this user' },
 ]
 
 export const setup = defineVerb<SetupOptions>({
   description:
-    'Makes git sign commits with the key of the agent, which stays on the server, and with --host and --backend get its passwords from a backend.',
+    'Makes git sign commits with the key of the agent, which stays on the server. With --host and --backend, git also gets its passwords for a server from a backend.',
   options: [
     ...WHERE,
     {
       flags: '--process',
-      description: 'change no file: print the variables that set up one shell or process',
+      description: 'change no file, and print variables that set up one shell or process',
     },
-    { flags: '--host <host>', description: 'git server that gets the credentials, such as git.example.com' },
-    { flags: '--backend <name>', description: 'backend that issues them' },
-    { flags: '--ttl <duration>', description: 'how long each lasts, such as 30m' },
-    {
-      flags: '--scope <scope>',
-      description: 'what each may do; all that the agent has where not given',
-      repeatable: true,
-    },
-    { flags: '--param <name=value>', description: 'option of this kind of backend', repeatable: true },
-    { flags: '--no-sign', description: 'leave name, e-mail and signing as they are' },
+    { flags: '--host <host>', description: 'git server to authenticate to, such as git.example.com' },
+    ...REQUEST_OPTIONS,
+    { flags: '--no-sign', description: 'do not change name, email and signing' },
   ],
   examples: [
-    { command: 'mayfly git setup', about: 'sign the commits of this repository as the agent' },
+    { command: 'mayfly git setup', about: 'sign commits in this repository as the agent' },
     {
       command: 'mayfly git setup --host git.example.com --backend forge',
       about: 'also clone from and push to git.example.com',
     },
     {
       command: 'eval "$(mayfly git setup --process --host git.example.com --backend forge)"',
-      about: 'for this shell only; no file of git is changed',
+      about: 'for this shell only, without changing a file',
     },
   ],
   json: '{scope, signing: {name, email, key_id, program} or null, hosts: [{url, backend}], env?: {NAME: value} with --process}',
@@ -73,37 +63,37 @@ export const setup = defineVerb<SetupOptions>({
   run: async (context, options) => {
     if ([options.local, options.global, options.process].filter(Boolean).length > 1)
       throw usage(
-        '--local, --global and --process exclude each other.',
-        'Give one of them, or none for --local.',
+        '--local, --global and --process are mutually exclusive.',
+        'Give at most one; the default is --local.',
       )
     if ((options.host === undefined) !== (options.backend === undefined))
-      throw usage('--host and --backend go together.', 'Give both, or neither.')
+      throw usage('--host and --backend go together.', 'Give both or neither.')
     if (options.sign === false && options.host === undefined)
-      throw usage('There is nothing to set up.', 'Leave out --no-sign, or give --host and --backend.')
-    // Before anything is asked of the server: outside a repository there is nothing to do.
+      throw usage('There is nothing to set up.', 'Omit --no-sign, or give --host and --backend.')
+    // Before asking the server: outside a repository there is nothing to do.
     const file = options.process === true ? undefined : await configFile(context, scopeOf(options))
-    const wanted = await prepare(context, options)
-    if (file === undefined) return printVariables(context, wanted)
-    await editConfig(context, file, (draft) => apply(draft, wanted.settings))
-    const { signing, hosts } = wanted
+    const planned = await prepare(context, options)
+    if (file === undefined) return printVariables(context, planned)
+    await editConfig(context, file, (draft) => apply(draft, planned.settings))
+    const { signing, hosts } = planned
     await context.out.show({ scope: scopeOf(options), signing: signing ?? null, hosts }, () =>
-      describe(wanted),
+      describe(planned),
     )
   },
 })
 
-interface Wanted {
+interface Setup {
   readonly settings: readonly Setting[]
   readonly signing: { name: string; email: string; key_id: string; program: string } | undefined
   readonly hosts: readonly { url: string; backend: string }[]
 }
 
-/** Asks the server, and makes the program that git will run; git itself is not touched. */
-async function prepare(context: Context, options: SetupOptions): Promise<Wanted> {
+/** Asks the server and writes the program that git will run, without changing git's configuration. */
+async function prepare(context: Context, options: SetupOptions): Promise<Setup> {
   const host = options.host === undefined ? undefined : parseGitHost(options.host)
   const session = await openAgentSession(context)
   const settings: Setting[] = []
-  let signing: Wanted['signing']
+  let signing: Setup['signing']
   if (options.sign !== false) {
     const key = await session.client.signingKey()
     const program = await writeSigningProgram(context, wayTo(context, session.target))
@@ -121,20 +111,18 @@ function helperCommand(context: Context, { target }: Session, options: SetupOpti
     ...ownCommand(context),
     'git-credential',
     ...wayFlags(wayTo(context, target)),
-    ...['--host', url, '--backend', options.backend ?? ''],
-    ...(options.ttl === undefined ? [] : ['--ttl', options.ttl]),
-    ...(options.scope ?? []).flatMap((scope) => ['--scope', scope]),
-    ...(options.param ?? []).flatMap((param) => ['--param', param]),
+    ...['--host', url],
+    ...requestFlags(options),
   ]
 }
 
-async function printVariables(context: Context, { settings, signing, hosts }: Wanted): Promise<void> {
+async function printVariables(context: Context, { settings, signing, hosts }: Setup): Promise<void> {
   const env = processSettings(settings, context.env['GIT_CONFIG_COUNT'])
   const lines = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`)
   await context.out.show({ scope: 'process', signing: signing ?? null, hosts, env }, () => lines.join('\n'))
 }
 
-function describe({ signing, hosts }: Pick<Wanted, 'signing' | 'hosts'>): string {
+function describe({ signing, hosts }: Pick<Setup, 'signing' | 'hosts'>): string {
   return listing({
     'signs as': signing === undefined ? undefined : `${signing.name} <${signing.email}>`,
     key: signing?.key_id,
@@ -143,9 +131,11 @@ function describe({ signing, hosts }: Pick<Wanted, 'signing' | 'hosts'>): string
 }
 
 export const status = defineVerb({
-  description: 'Says how git is set up in this directory.',
-  examples: [{ command: 'mayfly git status', about: 'who signs here, and which servers get credentials' }],
-  json: '{signing: {name, email, key_id, program, scope} or null, hosts: [{url, backend, scope}]}; scope is that of git: local, global, command',
+  description: 'Shows how git is set up in this directory.',
+  examples: [
+    { command: 'mayfly git status', about: 'the signing identity, and the servers with credentials' },
+  ],
+  json: "{signing: {name, email, key_id, program, scope} or null, hosts: [{url, backend, scope}]}; scope is git's: local, global, command",
   run: async (context) => {
     const { signing, hosts } = await readInForce(context)
     if (signing === undefined && hosts.length === 0)
@@ -166,27 +156,27 @@ async function requireProgram(program: string): Promise<void> {
     () => false,
   )
   if (!isThere)
-    throw new CliError('program_missing', `git would sign with ${program}, which is not there.`, {
+    throw new CliError('program_missing', `git signs with ${program}, which does not exist.`, {
       hint: 'Run `mayfly git setup` again.',
     })
 }
 
 export const unset = defineVerb<Where>({
-  description: 'Takes away what "git setup" wrote, and puts back what stood there before.',
+  description: 'Undoes "git setup" and restores the previous settings.',
   options: WHERE,
-  examples: [{ command: 'mayfly git unset', about: 'git in this repository is as it was' }],
-  json: '{scope, signing: whether it was set up, hosts: [url]}',
+  examples: [{ command: 'mayfly git unset', about: 'git works in this repository as before' }],
+  json: '{scope, signing: true if it was set up, hosts: [url]}',
   run: async (context, options) => {
     if (options.local === true && options.global === true)
-      throw usage('--local and --global exclude each other.', 'Give one of them, or none for --local.')
+      throw usage('--local and --global are mutually exclusive.', 'Give at most one; the default is --local.')
     const file = await configFile(context, scopeOf(options))
     const taken = await editConfig(context, file, takeAway)
     if (!taken.signing && taken.hosts.length === 0)
       throw new CliError('not_set_up', 'git is not set up there.', { hint: 'See `mayfly git status`.' })
     await context.out.show({ scope: scopeOf(options), ...taken }, () =>
       listing({
-        signing: taken.signing ? 'as before' : undefined,
-        ...Object.fromEntries(taken.hosts.map((url) => [url, 'no credentials any more'])),
+        signing: taken.signing ? 'restored' : undefined,
+        ...Object.fromEntries(taken.hosts.map((url) => [url, 'removed'])),
       }),
     )
   },

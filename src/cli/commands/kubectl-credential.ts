@@ -19,17 +19,17 @@ const VERSIONS = ['v1', 'v1beta1'] as const
 
 export const verb = defineVerb<Options>({
   description:
-    'Answers as an exec plugin of kubectl and other clients of Kubernetes: with the one secret of the backend as the bearer token, or with its client_certificate and client_key. From a cache while it lives long enough.',
+    'Answers as an exec plugin of kubectl and other Kubernetes clients, with the secret of the backend as bearer token or with its client_certificate and client_key. Uses a cache while the credential lives long enough.',
   options: [
     ...REQUEST_OPTIONS,
     {
       flags: '--print-config',
-      description: 'print a kubeconfig with the user alone, and ask for no credential',
+      description: 'print a kubeconfig with this user instead of a credential',
     },
     { flags: '--user <name>', description: 'name of the user with --print-config', default: 'mayfly' },
     {
       flags: '--api-version <version>',
-      description: 'with --print-config; kubectl before 1.22 knows v1beta1 alone',
+      description: 'with --print-config; kubectl before 1.22 supports only v1beta1',
       choices: VERSIONS,
       default: 'v1',
     },
@@ -60,15 +60,15 @@ export const verb = defineVerb<Options>({
   },
 })
 
-/** kubectl takes an answer of the version that it asked with, and no other. */
+/** kubectl accepts only the version it asked for. */
 function versionOf(info: string | undefined): string {
   if (info === undefined) return `${GROUP}${VERSIONS[0]}`
   const asked = readInfo(info)
   const known = VERSIONS.map((version) => GROUP + version).find((one) => one === asked.apiVersion)
   if (known !== undefined && asked.kind === 'ExecCredential') return known
   throw usage(
-    'KUBERNETES_EXEC_INFO does not ask for an ExecCredential that is known here.',
-    `Set apiVersion of "exec" in the kubeconfig to ${GROUP}${VERSIONS[0]}.`,
+    'KUBERNETES_EXEC_INFO asks for an unsupported ExecCredential.',
+    `Set apiVersion under "exec" in the kubeconfig to ${GROUP}${VERSIONS[0]}.`,
   )
 }
 

@@ -17,32 +17,32 @@ interface Options extends RequestOptions {
 
 export const verb = defineVerb<Options>({
   description:
-    'Prints a token for a package registry alone. pnpm runs a `tokenHelper`, which is the absolute path of a program without arguments: --install makes one. npm has no such thing; give it the token in a variable.',
+    'Prints a token for a package registry and nothing else. pnpm runs a `tokenHelper`, the absolute path of a program without arguments: --install writes one. npm has no token helper; pass it the token in a variable.',
   options: [
     ...REQUEST_OPTIONS,
     {
       flags: '--install <path>',
-      description: 'write a program for `tokenHelper` of pnpm, and ask for no token',
+      description: 'write a program for `tokenHelper` of pnpm instead of printing a token',
     },
     {
       flags: '--registry <url>',
-      description: 'with --install: the registry, for the line that is printed',
+      description: 'with --install: the registry in the printed line',
       default: 'https://registry.npmjs.org/',
     },
-    { flags: '--bearer', description: 'print "Bearer TOKEN", the form that every pnpm understands' },
+    { flags: '--bearer', description: 'print "Bearer TOKEN", the form that every version of pnpm accepts' },
   ],
   examples: [
     {
       command:
         'mayfly npm-token --backend packages --registry https://npm.example.com/ --install ~/.local/bin/npm-token >> ~/.npmrc',
-      about: 'pnpm gets its tokens from the backend',
+      about: 'make pnpm get its tokens from the backend',
     },
     {
       command: 'NPM_TOKEN=$(mayfly npm-token --backend packages) npm publish',
-      about: 'npm, with //npm.example.com/:_authToken=$NPM_TOKEN in .npmrc (its name in braces)',
+      about: 'npm, with //npm.example.com/:_authToken=$NPM_TOKEN in .npmrc (with braces around the name)',
     },
   ],
-  json: 'with --install {path, registry, line}; else the token alone, with or without --json',
+  json: 'with --install {path, registry, line}; otherwise the bare token, with or without --json',
   exits: [3, 4, 5],
   run: async (context, options) => {
     const request = requestOf(options)
@@ -50,7 +50,7 @@ export const verb = defineVerb<Options>({
     if (options.install !== undefined) {
       const path = programPath(resolve(context.cwd, options.install))
       const registry = registryKey(options.registry ?? '')
-      // Up to pnpm 10 what the helper prints is the whole header; later ones take that too.
+      // Up to pnpm 10 the helper prints the whole header; later versions accept that too.
       const words = ['npm-token', '--bearer', ...requestFlags(options)]
       await writeProgram(
         path,
@@ -58,7 +58,7 @@ export const verb = defineVerb<Options>({
       )
       const line = `${registry}:tokenHelper=${path}`
       await context.out.show({ path, registry, line }, () => line)
-      if (!context.out.isJson) context.out.note(`The line belongs into the .npmrc in your home directory.`)
+      if (!context.out.isJson) context.out.note('Add this line to the .npmrc in your home directory.')
       return
     }
     const toToken = (credential: HeldCredential) => singleSecret(credential, 'a package registry')
@@ -67,19 +67,19 @@ export const verb = defineVerb<Options>({
   },
 })
 
-/** Older versions of pnpm give it to a shell as it is. */
+/** Older versions of pnpm pass the path to a shell unquoted. */
 function programPath(path: string): string {
   if (/^[A-Za-z0-9_/.@+-]+$/.test(path)) return path
   throw usage(
-    'The path of --install holds a character that pnpm would take for something else.',
-    'Use letters, digits and ._-/@+ only.',
+    'The path of --install contains a character that pnpm would misread.',
+    'Use only letters, digits and ._-/@+.',
   )
 }
 
-/** As `.npmrc` names it: without its scheme, with a slash at its end. */
+/** The registry as `.npmrc` names it: without scheme, with a trailing slash. */
 function registryKey(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
-    throw usage('--registry is no address.', 'Give it as https://npm.example.com/.')
+    throw usage('--registry is not a URL.', 'Example: https://npm.example.com/.')
   return `//${url.host}${url.pathname.replace(/\/?$/, '/')}`
 }

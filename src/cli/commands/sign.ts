@@ -7,21 +7,21 @@ import { type GpgCall, isKey, readGpgArguments, sigCreatedLine } from '../git/gp
 import { tellOldGit } from '../git/tell-git.ts'
 import { openAgentClient } from '../session/open.ts'
 
-/** As much as the server signs. */
+/** The server's limit. */
 const MAX_OBJECT_BYTES = 48_000
 
 export const verb = defineVerb<object, [argv: readonly string[]]>({
   description:
-    'What git runs as gpg.program. Signs the commit or tag on standard input with the key of the agent, on the server; everything else that is asked of gpg is passed on to gpg.',
+    'The program that git runs as gpg.program. Signs the commit or tag on standard input with the key of the agent, on the server, and passes every other call on to gpg.',
   globals: false,
   passThrough: 'all',
   examples: [
     {
       command: 'mayfly sign --status-fd=2 -bsau KEYID < commit',
-      about: 'as git calls it; "mayfly git setup" configures it',
+      about: 'what git runs after "mayfly git setup"',
     },
   ],
-  json: 'nothing: the signature is armored, and the status as of gpg',
+  json: 'not supported: prints the armored signature, and the status in the format of gpg',
   exits: [3, 4, 5],
   run: async (context, _options, argv) => {
     const call = readGpgArguments(argv)
@@ -47,17 +47,13 @@ async function sign(context: Context, call: GpgCall & { kind: 'sign' }): Promise
   })
   requireKey(call.keyId, body)
   await context.out.result(body.signature.replaceAll('\r', '').trimEnd())
-  report(
-    context,
-    call.statusFd,
-    sigCreatedLine(body.signature, body.fingerprint, Date.parse(body.created_at)),
-  )
+  report(context, call.statusFd, sigCreatedLine(body.fingerprint, Date.parse(body.created_at)))
 }
 
 const purposeOf = (object: Buffer) =>
   object.subarray(0, 7).toString('latin1') === 'object ' ? 'git-tag' : 'git-commit'
 
-/** Bytes as they are: a commit may be in any encoding. */
+/** Raw bytes: a commit may be in any encoding. */
 async function readAll({ stdin }: Context): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
@@ -66,11 +62,11 @@ async function readAll({ stdin }: Context): Promise<Buffer> {
     size += bytes.length
     if (size <= MAX_OBJECT_BYTES) chunks.push(bytes)
   }
-  // Read to the end all the same: git is still writing.
+  // Read to the end anyway: git is still writing.
   if (size > MAX_OBJECT_BYTES)
     throw new CliError(
       'payload_too_large',
-      `A commit of more than ${MAX_OBJECT_BYTES} bytes is not signed.`,
+      `The commit is larger than the ${MAX_OBJECT_BYTES} bytes that the server signs.`,
       {
         hint: 'Shorten its message.',
       },
@@ -78,10 +74,10 @@ async function readAll({ stdin }: Context): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** With another key in its configuration git would show a signature that it did not ask for. */
+/** Otherwise git would record a signature by a key it did not ask for. */
 function requireKey(asked: string | undefined, { fingerprint, key_id, name, email }: Signed): void {
   if (asked === undefined || asked === `${name} <${email}>` || isKey(asked, fingerprint)) return
-  throw new CliError('other_key', `git asks for another key than ${key_id}, which is this agent’s.`, {
+  throw new CliError('other_key', `git asks for a key other than ${key_id}, the key of this agent.`, {
     hint: 'Run `mayfly git setup` again, or check user.signingkey.',
   })
 }
@@ -91,14 +87,14 @@ function report({ stderr }: Context, fd: number | undefined, line: string): void
   else if (fd !== undefined) writeSync(fd, line)
 }
 
-/** Verifying and the like: the terminal and the files are handed on as they are. */
+/** Verification and the like: gpg inherits the terminal and the files. */
 function runGpg({ env, cwd }: Context, argv: readonly string[]): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const program = env['MAYFLY_GPG'] || 'gpg'
   const child = spawn(program, argv, { cwd, env: { ...env }, stdio: 'inherit' })
   child.on('error', (cause) =>
     reject(
-      new CliError('no_gpg', `${program} cannot be run, and only gpg can do that.`, {
+      new CliError('no_gpg', `Cannot run ${program}, and only gpg can do this.`, {
         hint: 'Install GnuPG, or name it in MAYFLY_GPG.',
         cause,
       }),

@@ -14,23 +14,26 @@ interface Options {
 
 export const verb = defineVerb<Options>({
   description:
-    'Prints the public OpenPGP key that signs the commits of the agent. Reading the private one is recorded. ' +
+    'Prints the public OpenPGP key that signs the commits of the agent. Reading the private key is recorded. ' +
     'To sign without taking the private key from the server, use `mayfly git setup`.',
   options: [
     { flags: '--private', description: 'print the private key instead' },
     { flags: '--export-to <file>', description: 'write the private key to a file that only you can read' },
-    { flags: '--git-config', description: 'print the commands that tell git of it' },
+    { flags: '--git-config', description: 'print the git commands that configure the key' },
   ],
   examples: [
-    { command: 'mayfly signing-key | gpg --import', about: 'make its signatures known to gpg' },
-    { command: 'mayfly signing-key --export-to key.asc', about: 'take the private key to a file (0600)' },
+    { command: 'mayfly signing-key | gpg --import', about: 'let gpg verify its signatures' },
+    {
+      command: 'mayfly signing-key --export-to key.asc',
+      about: 'write the private key to a file (mode 0600)',
+    },
     { command: 'mayfly signing-key --git-config | sh', about: 'set name, e-mail and key in this repository' },
   ],
   json: '{key_id, name, email, public_key, git_config; private_key with --private; file with --export-to}',
   exits: [3, 4],
   run: async (context, options) => {
     if ([options.private, options.exportTo, options.gitConfig].filter(Boolean).length > 1)
-      throw usage('--private, --export-to and --git-config exclude each other.')
+      throw usage('--private, --export-to and --git-config are mutually exclusive.')
     const privateKey = options.private === true || options.exportTo !== undefined
     const key = await (await openAgentClient(context)).signingKey({ privateKey })
     const { private_key = '', ...open } = key

@@ -13,24 +13,22 @@ const OPERATIONS = ['get', 'store', 'invalidate'] as const
 /** developer.hashicorp.com/terraform/internals/credentials-helpers */
 export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number], host: string]>({
   description:
-    'The credentials helper of Terraform and OpenTofu, which run it as terraform-credentials-mayfly; "mayfly terraform setup" configures it. "get" answers from a cache while it can, "forget" revokes the credential, "store" is refused.',
+    'The credentials helper of Terraform and OpenTofu, which run it as terraform-credentials-mayfly; "mayfly terraform setup" configures it. "get" answers from a cache when possible, "forget" revokes the credential, "store" is refused.',
   arguments: [
     { name: '<operation>', description: 'get, store or forget; terraform adds it', choices: OPERATIONS },
-    { name: '<host>', description: 'the host that it calls' },
+    { name: '<host>', description: 'the host that terraform calls' },
   ],
-  examples: [
-    { command: 'mayfly terraform-credentials get app.terraform.io', about: 'what terraform does to ask' },
-  ],
-  json: '{token}, or {} for a host that is not set up, with or without --json',
+  examples: [{ command: 'mayfly terraform-credentials get app.terraform.io', about: 'what terraform runs' }],
+  json: '{token}, or {} for an unknown host, with or without --json',
   exits: [3, 4, 5],
   run: async (context, _options, operation, host) => {
     const entry = (await readHosts(context, 'terraform')).get(terraformHost(host) ?? '')
     if (operation === 'store')
-      throw new CliError('not_stored', 'Mayfly stores no tokens: it issues them.', {
-        hint: 'There is no need for `terraform login` where `mayfly terraform setup` was run.',
+      throw new CliError('not_stored', 'Mayfly issues tokens and does not store them.', {
+        hint: 'After `mayfly terraform setup` there is no need for `terraform login`.',
       })
     if (entry === undefined) {
-      // Nothing is known, which is no failure; forgetting it is none either.
+      // Neither asking for an unknown host nor forgetting it is a failure.
       if (operation === 'get') await context.out.result('{}')
       return
     }

@@ -12,21 +12,21 @@ import {
   removeHelperBlock,
   terraformConfigPath,
 } from '../terraform/config.ts'
-import { readHosts, writeHost } from '../tools/host-map.ts'
+import { hostRows, readHosts, writeHost } from '../tools/host-map.ts'
 import { refuseForeign, scriptFor, writeProgram } from '../tools/program-file.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
 
-const HOST = { name: '<host>', description: 'host of the registry or of the remote operations' }
+const HOST = { name: '<host>', description: 'host of the registry or of remote operations' }
 
 export const setup = defineVerb<RequestOptions, [host: string]>({
   description:
-    'Makes Terraform and OpenTofu get their token for a host from a backend. Writes the helper into ~/.terraform.d/plugins, where they look for it, and a block credentials_helper into the configuration ($TF_CLI_CONFIG_FILE or ~/.terraformrc).',
+    'Makes Terraform and OpenTofu get their token for a host from a backend. Writes the helper to ~/.terraform.d/plugins, where they look for it, and a credentials_helper block to the configuration ($TF_CLI_CONFIG_FILE or ~/.terraformrc).',
   arguments: [HOST],
   options: REQUEST_OPTIONS,
   examples: [
     {
       command: 'mayfly terraform setup app.terraform.io --backend terraform',
-      about: 'terraform init and plan, with no login',
+      about: 'terraform init and plan work without a login',
     },
   ],
   json: '{host, backend, helper: path of the program, config: path of the configuration}',
@@ -37,13 +37,10 @@ export const setup = defineVerb<RequestOptions, [host: string]>({
     const { scope, param } = options
     const { client, target } = await openAgentSession(context)
     await client.backend(backend)
-    const given = Object.fromEntries(
-      Object.entries({ ttl, scope, param }).filter(([, value]) => value !== undefined),
-    )
     const helper = helperPath(context)
     await refuseForeign(helper)
-    // What asks comes last: until then nothing has changed for terraform.
-    await writeHost(context, 'terraform', host, { backend, ...given, way: wayTo(context, target) })
+    // The block comes last: until then nothing changes for terraform.
+    await writeHost(context, 'terraform', host, { backend, ttl, scope, param, way: wayTo(context, target) })
     const call = [...ownCommand(context), 'terraform-credentials']
     await writeProgram(helper, scriptFor('"mayfly terraform setup"', call))
     const config = await addHelperBlock(context)
@@ -54,15 +51,11 @@ export const setup = defineVerb<RequestOptions, [host: string]>({
 })
 
 export const list = defineVerb({
-  description: 'Lists the hosts that terraform gets tokens for.',
-  examples: [{ command: 'mayfly terraform ls', about: 'which host gets them from which backend' }],
+  description: 'Lists the hosts for which terraform gets its tokens from a backend.',
+  examples: [{ command: 'mayfly terraform ls', about: 'each host and its backend' }],
   json: '[{host, backend, server}]',
   run: async (context) => {
-    const rows = [...(await readHosts(context, 'terraform'))].map(([host, { backend, way }]) => ({
-      host,
-      backend,
-      server: way.server,
-    }))
+    const rows = await hostRows(context, 'terraform')
     await context.out.show(rows, () =>
       table(
         ['HOST', 'BACKEND', 'SERVER'],
@@ -74,20 +67,20 @@ export const list = defineVerb({
 
 export const unset = defineVerb<object, [host: string]>({
   description:
-    'Takes away what "terraform setup" wrote for a host; with the last one, the helper and the block too.',
+    'Undoes "terraform setup" for a host; after the last host, also removes the helper and the block.',
   arguments: [HOST],
-  examples: [{ command: 'mayfly terraform unset app.terraform.io', about: 'terraform is as it was' }],
+  examples: [{ command: 'mayfly terraform unset app.terraform.io', about: 'terraform works as before' }],
   json: '{host, config: path of the configuration}',
   run: async (context, _options, text) => {
     const host = needTerraformHost(text)
     if (!(await writeHost(context, 'terraform', host, undefined)))
-      throw usage('That host is not set up.', 'See which are with `mayfly terraform ls`.')
+      throw usage('That host is not set up.', 'List the hosts with `mayfly terraform ls`.')
     if ((await readHosts(context, 'terraform')).size === 0) {
       await removeHelperBlock(context)
       const helper = helperPath(context)
       if (await refuseForeign(helper)) await removeFile(helper)
     }
     const config = terraformConfigPath(context)
-    await context.out.show({ host, config }, () => listing({ [host]: 'no token any more' }))
+    await context.out.show({ host, config }, () => listing({ [host]: 'removed' }))
   },
 })

@@ -6,9 +6,16 @@ import type { Context } from '../frame/verb.ts'
 import { clientFor } from '../session/open.ts'
 import type { Profile } from '../session/profiles.ts'
 import { findLogin, LOGIN_VARIABLES, type Login, readTarget, type Target } from '../session/session.ts'
-import { loadUnderway, newKey, removeUnderway, saveUnderway, type Underway, type Wish } from './underway.ts'
+import {
+  type AgentRequest,
+  loadUnderway,
+  newKey,
+  removeUnderway,
+  saveUnderway,
+  type Underway,
+} from './underway.ts'
 
-/** The target; where no server is named it is that of the enrollment which is under way. */
+/** The target; if no server is named, the one of the enrollment under way. */
 export async function findTarget(context: Context): Promise<Target> {
   const target = await readTarget(context)
   if (target.serverFrom !== 'default') return target
@@ -32,8 +39,8 @@ export interface Present {
 }
 
 /**
- * The agent whose login this profile has, if it is alive. Logins from the environment do not count: they are not
- * kept. Throws `CliError` when it is another one than is wanted.
+ * The agent that this profile is logged in as, if it is active. Logins from the environment do not count, as they are
+ * not stored. Throws `CliError` if it is not the requested agent.
  */
 export async function findPresent(
   context: Context,
@@ -49,11 +56,11 @@ export async function findPresent(
       return { agent, scopes: status.scopes, login, place: target.profile?.secret_in ?? 'file' }
     throw new CliError(
       'profile_in_use',
-      `The profile ${target.profileName} is the login of ${plain(agent.name)} already.`,
-      { hint: 'Name another with --profile, or run `mayfly logout` first.' },
+      `The profile ${target.profileName} is already logged in as ${plain(agent.name)}.`,
+      { hint: 'Choose another with --profile, or run `mayfly logout` first.' },
     )
   } catch (error) {
-    // An agent that has ended: its login is good for nothing, and a new one takes its place.
+    // The agent has ended: a new login replaces the useless one.
     if (error instanceof MayflyError && (error.status === 401 || error.code === 'invalid_client'))
       return undefined
     throw error
@@ -65,14 +72,14 @@ function withoutLogin(context: Context): Context {
   return { ...context, env: { ...context.env, ...none } }
 }
 
-/** What is left of an enrollment that ended between the keeping of its login and the forgetting of itself. */
+/** Removes the record of an enrollment that was interrupted after its login was stored. */
 export async function dropOwn(context: Context, profileName: string, { login }: Present): Promise<void> {
   const underway = await loadUnderway(context, profileName)
   if (login.auth.kind === 'private_key_jwt' && login.auth.privateJwk.x === underway?.private_jwk.x)
     await removeUnderway(context, profileName)
 }
 
-/** What is asked for on the command line: undefined for what was left out. */
+/** The request on the command line; undefined for omitted options. */
 interface Asked {
   readonly name: string | undefined
   readonly scopes: readonly string[] | undefined
@@ -80,40 +87,40 @@ interface Asked {
 }
 
 /**
- * What is under way, or a new one, which is kept before anything of it is sent. Throws `CliError` where another one
- * is under way.
+ * The enrollment under way, or a new one, stored before anything is sent. Throws `CliError` if a different one is under
+ * way.
  */
 export async function begin(context: Context, target: Target, asked: Asked): Promise<Underway> {
   const { profileName, server, caFile } = target
   const known = await loadUnderway(context, profileName)
-  if (known !== undefined && known.server === server.text && isSame(known.wish, asked)) return known
-  // One that was never answered may be replaced: what may have come of it ends by itself.
+  if (known !== undefined && known.server === server.text && isSame(known.request, asked)) return known
+  // One that the server never answered may be replaced: if it arrived, it expires on its own.
   if (known?.enrollment !== undefined) throw isInTheWay(known, target)
-  const wish: Wish = {
-    name: asked.name ?? (await ask(context, 'Name of the agent: ', { otherwise: 'Give it with --name.' })),
+  const request: AgentRequest = {
+    name: asked.name ?? (await ask(context, 'Name of the agent: ', { otherwise: 'Set it with --name.' })),
     ...(asked.scopes === undefined ? {} : { scopes: asked.scopes }),
     ...(asked.metadata === undefined ? {} : { metadata: asked.metadata }),
   }
   const ca = caFile === undefined ? {} : { ca_file: caFile }
-  const underway = { server: server.text, ...ca, wish, ...(await newKey()) }
+  const underway = { server: server.text, ...ca, request, ...(await newKey()) }
   await saveUnderway(context, profileName, underway)
   return underway
 }
 
-function isSame(wish: Wish, { name, scopes, metadata }: Asked): boolean {
+function isSame(request: AgentRequest, { name, scopes, metadata }: Asked): boolean {
   return (
-    (name ?? wish.name) === wish.name &&
-    (scopes === undefined || isEqual(scopes, wish.scopes)) &&
-    (metadata === undefined || isEqual(metadata, wish.metadata))
+    (name ?? request.name) === request.name &&
+    (scopes === undefined || isEqual(scopes, request.scopes)) &&
+    (metadata === undefined || isEqual(metadata, request.metadata))
   )
 }
 
 const isEqual = (one: object, other: object | undefined) => JSON.stringify(one) === JSON.stringify(other)
 
-function isInTheWay({ server, wish }: Underway, target: Target): CliError {
+function isInTheWay({ server, request }: Underway, target: Target): CliError {
   const isHere = server === target.server.text
   const at = isHere ? '' : ` at ${server}`
-  return new CliError('enrollment_differs', `The enrollment of ${plain(wish.name)}${at} is under way.`, {
-    hint: `Go on with it by \`mayfly enroll${isHere ? '' : ` --server ${server}`}\`, drop it with --restart, or name another --profile.`,
+  return new CliError('enrollment_differs', `The enrollment of ${plain(request.name)}${at} is under way.`, {
+    hint: `Continue it with \`mayfly enroll${isHere ? '' : ` --server ${server}`}\`, drop it with --restart, or choose another --profile.`,
   })
 }

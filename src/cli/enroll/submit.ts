@@ -10,8 +10,8 @@ export function isSubmitted(underway: Underway): underway is Submitted {
 }
 
 /**
- * Asks, and keeps the id of what was asked. A key that asks again gets the enrollment that it has, so a lost reply
- * is asked for again. What the server refuses for good is dropped.
+ * Submits the enrollment and stores its id. The server returns the same enrollment to the same key, so after a lost
+ * reply we submit again. Drops an enrollment that the server refuses for good.
  */
 export async function submit(
   context: Context,
@@ -19,7 +19,7 @@ export async function submit(
   profileName: string,
   underway: Underway,
 ): Promise<Submitted> {
-  const { name, scopes, metadata } = underway.wish
+  const { name, scopes, metadata } = underway.request
   const body = {
     name,
     public_key: publicHalf(underway),
@@ -38,7 +38,7 @@ export async function submit(
   return submitted
 }
 
-/** The id is shown, and copied into a command line by an administrator. Throws `MayflyError` for one that is none. */
+/** Validates the reply: an administrator copies the id into a command line. Throws `MayflyError`. */
 function checked({ status, body }: Reply<Enrolled>): Enrolled {
   const isWhole =
     /^enr_[0-9a-z]{26}$/.test(body?.id) &&
@@ -49,7 +49,7 @@ function checked({ status, body }: Reply<Enrolled>): Enrolled {
   throw new MayflyError({ code: 'unexpected_reply', status, message })
 }
 
-/** Nothing was stored there, and nothing will be. */
+/** The server stored nothing and will not. */
 function isFinal(error: unknown): boolean {
   return error instanceof MayflyError && error.status < 500 && error.status !== 429 && error.status !== 409
 }

@@ -3,22 +3,22 @@ import type { Context } from '../frame/verb.ts'
 import { findKeychain } from '../session/keychain.ts'
 import { loadSecret, removeSecret, saveSecret } from '../session/secrets.ts'
 
-/** What is asked for. */
-export interface Wish {
+/** The agent as requested. */
+export interface AgentRequest {
   readonly name: string
   readonly scopes?: readonly string[] | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** An enrollment of this profile that has not ended: kept before anything of it is sent. */
+/** An unfinished enrollment of this profile, stored before anything is sent. */
 export interface Underway {
   readonly server: string
   readonly ca_file?: string | undefined
-  readonly wish: Wish
+  readonly request: AgentRequest
   readonly private_jwk: PrivateJwk
   /** RFC 7638 thumbprint, as the administrator sees it. */
   readonly fingerprint: string
-  /** Since the server has answered. */
+  /** Set once the server has answered. */
   readonly enrollment?:
     | { readonly id: string; readonly expires_at: string; readonly poll_ms: number }
     | undefined
@@ -45,7 +45,7 @@ function placesOf(context: Context): ('file' | 'keychain')[] {
   return keychain === undefined ? ['file'] : ['file', 'keychain']
 }
 
-/** A new pair of keys, Ed25519, whose private half leaves this machine never. */
+/** A new Ed25519 key pair. The private half never leaves this machine. */
 export async function newKey(): Promise<Pick<Underway, 'private_jwk' | 'fingerprint'>> {
   const pair = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify'])
   if (!('privateKey' in pair)) throw new Error('Ed25519 gave no pair of keys')
@@ -57,7 +57,7 @@ export async function newKey(): Promise<Pick<Underway, 'private_jwk' | 'fingerpr
   return { private_jwk: { kty, crv, x, d }, fingerprint: Buffer.from(digest).toString('base64url') }
 }
 
-/** The whole of what is sent of the key. */
+/** The only part of the key that is sent. */
 export function publicHalf({ private_jwk: { kty, crv, x } }: Underway) {
   return { kty, crv, x }
 }

@@ -12,12 +12,12 @@ const SHORTEST_MS = 250
 const LONGEST_MS = 60_000
 const MINUTE_MS = 60_000
 
-/** What became of it: the answer, or undefined while it is pending. Throws `CliError` when there will be none. */
+/** Returns the answer, or undefined while the enrollment is pending. Throws `CliError` if there will be none. */
 export async function look(
   context: Context,
   client: Client,
   issuer: string,
-  { private_jwk, enrollment: { id }, wish: { name } }: Submitted,
+  { private_jwk, enrollment: { id }, request: { name } }: Submitted,
 ): Promise<EnrollmentAnswer | undefined> {
   const key = await newAnswerKey()
   const proof = await signCompact(private_jwk, {
@@ -31,14 +31,14 @@ export async function look(
   if (seen.status === 'pending') return undefined
   if (seen.status !== 'approved' || seen.sealed === undefined) throw ended(seen, name)
   return await key.open(seen.sealed).catch((cause: unknown) => {
-    throw new CliError('answer_unreadable', 'The answer of the server cannot be read.', {
-      hint: 'Run `mayfly enroll` again; if it stays so, tell the administrator.',
+    throw new CliError('answer_unreadable', 'The answer of the server cannot be decrypted.', {
+      hint: 'Run `mayfly enroll` again; if the error persists, tell the administrator.',
       cause,
     })
   })
 }
 
-/** An end without an agent: nothing of it is worth keeping. */
+/** The enrollment ended without an agent, so its record can go. */
 export class EnrollmentEnded extends CliError {}
 
 function ended({ status, reason }: EnrollmentPoll, name: string): CliError {
@@ -46,7 +46,7 @@ function ended({ status, reason }: EnrollmentPoll, name: string): CliError {
     const words = reason === undefined || reason === '' ? '.' : `: ${plain(reason)}`
     return new EnrollmentEnded('enrollment_rejected', `The administrator rejected the enrollment${words}`, {
       exit: EXIT.refused,
-      hint: 'Talk to the administrator; `mayfly enroll` asks anew.',
+      hint: 'Talk to the administrator, then run `mayfly enroll` to ask again.',
     })
   }
   if (status === 'expired')
@@ -60,14 +60,14 @@ function ended({ status, reason }: EnrollmentPoll, name: string): CliError {
     })
   return new EnrollmentEnded(
     'enrollment_collected',
-    'The enrollment was approved, and its answer was handed out more than ten minutes ago.',
+    'The enrollment was approved, but its answer was delivered more than ten minutes ago.',
     { hint: `Have the administrator delete the agent ${plain(name)}, then run \`mayfly enroll\` again.` },
   )
 }
 
 /**
- * Asks until it is decided; a server that is away meanwhile is waited for until the enrollment would expire.
- * `announce` is called before the first waiting.
+ * Polls until the enrollment is decided. Waits for an unreachable server until the enrollment would have expired. Calls
+ * `announce` before the first wait.
  */
 export async function wait(
   context: Context,
@@ -109,7 +109,7 @@ function isPassing(error: unknown): boolean {
 const retryAfterMs = (error: unknown) =>
   error instanceof MayflyError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0
 
-/** A refused proof has two causes: a clock that is wrong, and an enrollment that is not known there. */
+/** The server refuses a proof for two reasons: a wrong clock, or an unknown enrollment. */
 export async function explained(context: Context, client: Client, error: unknown): Promise<unknown> {
   if (!(error instanceof MayflyError) || error.status !== 401) return error
   const date = (await client.call({ method: 'GET', path: '/health' })).header('date')
@@ -119,12 +119,12 @@ export async function explained(context: Context, client: Client, error: unknown
     return new CliError(
       'clock_wrong',
       `The clock of this machine is ${elapsed(Math.abs(aheadMs))} ${which} the server\u2019s.`,
-      { exit: EXIT.unauthenticated, hint: 'Set it, then run `mayfly enroll` again: nothing is lost.' },
+      { exit: EXIT.unauthenticated, hint: 'Set the clock, then run `mayfly enroll` again: nothing is lost.' },
     )
   }
   return new CliError('enrollment_unknown', 'The server does not know this enrollment.', {
     exit: EXIT.unauthenticated,
-    hint: 'Check the address; if it is right, ask anew with `mayfly enroll --restart`.',
+    hint: 'Check the address. If it is right, ask again with `mayfly enroll --restart`.',
   })
 }
 

@@ -8,14 +8,14 @@ import { runGit } from './run-git.ts'
 type Where = Pick<Surroundings, 'env' | 'cwd' | 'home' | 'signal'>
 export type Scope = 'local' | 'global'
 
-/** The file that `git config --local` or `--global` would write. Throws `CliError` outside a repository. */
+/** The file that `git config --local` or `--global` writes. Throws `CliError` outside a repository. */
 export async function configFile(where: Where, scope: Scope): Promise<string> {
   if (scope === 'local') {
     const { code, stdout, stderr } = await runGit(where, ['rev-parse', '--git-path', 'config'])
     if (code === 0) return resolve(where.cwd, stdout.replace(/\n$/, ''))
     if (!stderr.includes('not a git repository')) throw refused(stderr)
-    throw new CliError('no_repository', 'This directory is in no git repository.', {
-      hint: 'Go into one, or set up all of them with --global, or one process with --process.',
+    throw new CliError('no_repository', 'This directory is not in a git repository.', {
+      hint: 'Change to a repository, or use --global for all repositories or --process for one process.',
     })
   }
   const named = where.env['GIT_CONFIG_GLOBAL'] ?? ''
@@ -26,16 +26,16 @@ export async function configFile(where: Where, scope: Scope): Promise<string> {
   return (await exists(usual)) || !(await exists(other)) ? usual : other
 }
 
-/** A configuration file that is being changed; nobody sees it before all is done. */
+/** A copy of a configuration file under change; nobody sees it until it replaces the file. */
 export interface Draft {
   get(key: string): Promise<string | undefined>
-  /** Key and value of all that match, in their order. */
+  /** All matching keys with their values, in file order. */
   find(pattern: string): Promise<readonly (readonly [key: string, value: string])[]>
-  /** Takes all values of this key away, then adds these. */
+  /** Replaces all values of the key. */
   put(key: string, ...values: readonly string[]): Promise<void>
 }
 
-/** Changes the file whole or not at all, under git's own lock. */
+/** Changes the file atomically, under git's own lock. */
 export async function editConfig<T>(
   where: Where,
   file: string,
@@ -64,7 +64,7 @@ function draftOf(where: Where, file: string): Draft {
   const config = (...args: string[]) => runGit(where, ['config', '--file', file, ...args])
   const change = async (...args: string[]) => {
     const { code, stderr } = await config(...args)
-    // 5: there was nothing to take away.
+    // 5: there was nothing to remove.
     if (code !== 0 && code !== 5) throw refused(stderr)
   }
   const find: Draft['find'] = async (pattern) => {
@@ -86,7 +86,7 @@ function draftOf(where: Where, file: string): Draft {
   }
 }
 
-/** `key\nvalue\0`, as `git config -z` prints them. */
+/** Parses the output of `git config -z`: `key\nvalue\0`. */
 export function parseEntries(text: string): (readonly [string, string])[] {
   return text
     .split('\0')
@@ -107,15 +107,15 @@ async function sync(path: string): Promise<void> {
 }
 
 function locked(target: string, lock: string, cause: unknown): CliError {
-  return new CliError('git_config_locked', `${target} is being changed by another git.`, {
-    hint: `Try again; if none is running, delete ${lock}.`,
+  return new CliError('git_config_locked', `Another git is changing ${target}.`, {
+    hint: `Try again; if no git is running, delete ${lock}.`,
     cause,
   })
 }
 
 function refused(stderr: string): CliError {
   const line = stderr.split('\n')[0]?.replace(/^(?:fatal|error): /, '') ?? ''
-  return new CliError('git_config_failed', `git refuses: ${line.slice(0, 300)}`, {
+  return new CliError('git_config_failed', `git failed: ${line.slice(0, 300)}`, {
     hint: 'Nothing was changed. See `git config --list --show-origin`.',
   })
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { formatCredential, parseAttributes } from './credential-protocol.ts'
 
-test('what git asks is read up to the empty line', () => {
+test('reads a request up to the empty line', () => {
   const asked = parseAttributes(
     'protocol=https\nhost=a.example\npath=o/r=x.git\ncapability[]=authtype\nwwwauth[]=Basic realm="x"\n\nhost=evil.example\n',
   )
@@ -16,7 +16,7 @@ test('what git asks is read up to the empty line', () => {
 
 describe('the answer', () => {
   const good = { username: 'x-access-token', password: 'a=b c', expiresAt: 1_760_000_000_999 }
-  test('is what git reads', () => {
+  test('is in the format of git', () => {
     expect(formatCredential(good)).toBe(
       'username=x-access-token\npassword=a=b c\npassword_expiry_utc=1760000000',
     )

@@ -1,6 +1,6 @@
 import { CliError } from '../frame/failure.ts'
 
-/** What git asks or tells (gitcredentials(7)): `key=value` lines up to an empty one or the end. Lists are left out. */
+/** Parses git's request (gitcredentials(7)): `key=value` lines up to an empty line. Ignores lists. */
 export function parseAttributes(text: string): ReadonlyMap<string, string> {
   const attributes = new Map<string, string>()
   for (const line of text.split('\n')) {
@@ -19,15 +19,15 @@ export interface GitCredential {
   readonly expiresAt: number
 }
 
-/** The answer to `get`. Throws for a secret that the protocol cannot carry: a line break would begin another attribute. */
+/** The answer to `get`. Throws for a secret with a line break, which would start another attribute. */
 export function formatCredential({ username, password, expiresAt }: GitCredential): string {
   const broken = /[\r\n\0]/
   if (username === '' || password === '' || broken.test(username) || broken.test(password))
-    throw new CliError('not_for_git', 'This credential has several lines or none: git cannot use it.', {
-      hint: 'Name the backend of this git server with --backend.',
+    throw new CliError('not_for_git', 'git cannot use this credential: it is empty or has several lines.', {
+      hint: 'Choose the backend for this git server with --backend.',
     })
   return `username=${username}\npassword=${password}\npassword_expiry_utc=${Math.floor(expiresAt / 1_000)}`
 }
 
-/** Tells git to ask nobody else: without a terminal the next one to be asked would be a prompt that waits for ever. */
+/** Tells git to stop asking: without a terminal its next step is a prompt that waits forever. */
 export const QUIT = 'quit=1'

@@ -1,12 +1,12 @@
-/** What git asks of `gpg.program`: to sign, or anything else, which is for the real gpg. */
+/** A call of `gpg.program` by git: to sign, or anything else, which goes to the real gpg. */
 export type GpgCall =
   | { readonly kind: 'sign'; readonly keyId: string | undefined; readonly statusFd: number | undefined }
   | { readonly kind: 'other' }
 
-/** Flags of gpg that stand alone; `u` takes what follows. */
+/** Short flags of gpg; `u` takes a value. */
 const LETTERS = /^-([bsa]*)(u?)(.*)$/
 
-/** `--status-fd=2 -bsau <keyid>`, as git 2.39 has it, and the same in other spellings. */
+/** Reads `--status-fd=2 -bsau <keyid>`, as git 2.39 writes it, and other spellings of the same call. */
 export function readGpgArguments(argv: readonly string[]): GpgCall {
   const flags = new Set<string>()
   let keyId: string | undefined
@@ -42,25 +42,16 @@ function readFd(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,3}$/.test(text) ? Number(text) : undefined
 }
 
-/** Whether the id that git was given (key id or fingerprint, of any length from 8, `0x` or `!` added) is this key's. */
+/** Whether `asked` (8 or more digits of the key id or fingerprint, perhaps with `0x` or `!`) means this key. */
 export function isKey(asked: string, fingerprint: string): boolean {
   const id = asked.replace(/^0x/i, '').replace(/!$/, '').replaceAll(' ', '').toUpperCase()
   return /^[0-9A-F]{8,40}$/.test(id) && fingerprint.toUpperCase().endsWith(id)
 }
 
-/** The line that git waits for: `SIG_CREATED <type> <pk_algo> <hash_algo> <class> <timestamp> <fingerprint>`. */
-export function sigCreatedLine(armored: string, fingerprint: string, createdAt: number): string {
-  const { algorithm, hash } = readAlgorithms(armored)
-  return `\n[GNUPG:] SIG_CREATED D ${algorithm} ${hash} 00 ${Math.floor(createdAt / 1_000)} ${fingerprint}\n`
-}
-
-/** From the signature packet (RFC 9580 §5.2.3); EdDSA with SHA-512 where it cannot be read. */
-function readAlgorithms(armored: string): { algorithm: number; hash: number } {
-  const body = /\r?\n\r?\n([\s\S]*?)(?:\r?\n=[^\n]*)?\r?\n-----END/.exec(armored)?.[1] ?? ''
-  const packet = Buffer.from(body.replace(/\s/g, ''), 'base64')
-  const lengthBytes = (packet[1] ?? 0) < 192 ? 1 : (packet[1] ?? 0) < 224 ? 2 : 5
-  const [version, , algorithm, hash] = packet.subarray(1 + lengthBytes)
-  return version === 4 && algorithm !== undefined && hash !== undefined
-    ? { algorithm, hash }
-    : { algorithm: 22, hash: 10 }
+/**
+ * The status line that git waits for: `SIG_CREATED <type> <pk_algo> <hash_algo> <class> <timestamp> <fingerprint>`. The
+ * server's keys are EdDSA (22) and sign with SHA-512 (10).
+ */
+export function sigCreatedLine(fingerprint: string, createdAt: number): string {
+  return `\n[GNUPG:] SIG_CREATED D 22 10 00 ${Math.floor(createdAt / 1_000)} ${fingerprint}\n`
 }

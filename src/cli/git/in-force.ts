@@ -3,7 +3,7 @@ import type { Surroundings } from '../frame/surroundings.ts'
 import { runGit } from './run-git.ts'
 import { HOST_MARKS, type Identity, SIGNING_MARK, urlOf } from './settings.ts'
 
-/** What is in force, whatever file or variable it comes from. */
+/** The settings in force, from any file or variable. */
 export interface InForce {
   readonly signing: (Identity & { readonly program: string; readonly scope: string }) | undefined
   readonly hosts: readonly { readonly url: string; readonly backend: string; readonly scope: string }[]
@@ -15,7 +15,7 @@ export async function readInForce(where: Pick<Surroundings, 'env' | 'cwd' | 'sig
   const { code, stdout } = await runGit(where, ['config', '-z', '--show-scope', '--get-regexp', KEYS])
   if (code > 1)
     throw new CliError('git_config_failed', 'git cannot read its configuration.', {
-      hint: 'See what it says to: git config --list',
+      hint: 'Run `git config --list` for the reason.',
     })
   return fromEntries(parseScoped(stdout))
 }
@@ -33,7 +33,7 @@ function parseScoped(text: string): ScopedEntry[] {
   return entries
 }
 
-/** In the order in which git reads them; the last of a key counts. */
+/** Entries come in the order git reads them; the last value of a key counts. */
 function fromEntries(entries: readonly ScopedEntry[]): InForce {
   const last = new Map(entries.map(([scope, key, value]) => [key, { scope, value }]))
   const value = (key: string) => last.get(key)?.value ?? ''

@@ -13,7 +13,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(bin, { recursive: true, force: true }))
 
-test('goes by its name where the PATH leads here, and by node and file where it does not', () => {
+test('uses the name if the PATH leads here, otherwise node and file', () => {
   const byFile = [process.execPath, MAIN]
   expect(ownCommand({ env: { PATH: `/nowhere:${bin}` } })).toEqual(byFile)
   writeFileSync(join(bin, 'mayfly'), '', { mode: 0o755 })
@@ -24,7 +24,7 @@ test('goes by its name where the PATH leads here, and by node and file where it 
   expect(ownCommand({ env: {} })).toEqual(byFile)
 })
 
-test('goes by node and file where another command of this name comes first', () => {
+test('uses node and file if another command of this name comes first', () => {
   const [first, second] = ['first', 'second'].map((name) => join(bin, name))
   for (const directory of [first, second]) mkdirSync(String(directory))
   symlinkSync(MAIN, join(String(second), 'mayfly'))

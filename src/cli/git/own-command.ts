@@ -3,19 +3,19 @@ import { delimiter, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Surroundings } from '../frame/surroundings.ts'
 
-/** For `sh`: one word, whatever it holds. */
+/** Quotes any text as one word for `sh`. */
 export function quote(word: string): string {
   return /^[A-Za-z0-9_/.:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** How other programs call this very command: by its name where the PATH leads here, else by node and file. */
+/** How other programs call this command: by name if the PATH leads here, otherwise by node and file. */
 export function ownCommand({ env }: Pick<Surroundings, 'env'>): readonly string[] {
   const own = fileURLToPath(new URL(`../main${extname(import.meta.url)}`, import.meta.url))
   const candidates = (env['PATH'] ?? '')
     .split(delimiter)
     .filter((directory) => directory.startsWith('/'))
     .map((directory) => join(directory, 'mayfly'))
-  // Behind another one of this name, ours would not be the one that is run.
+  // Another program of this name earlier in the PATH would run instead of ours.
   const first = candidates.find(isFile)
   return first !== undefined && realpathSync(first) === realpathSync(own)
     ? ['mayfly']

@@ -10,7 +10,7 @@ export interface GitEnded {
   readonly stderr: string
 }
 
-/** Runs git; any exit code is an answer. Throws `CliError` when there is no git. */
+/** Runs git and returns its exit code and output. Throws `CliError` if git is not installed. */
 export function runGit(where: Where, args: readonly string[]): Promise<GitEnded> {
   const { promise, resolve, reject } = Promise.withResolvers<GitEnded>()
   const child = spawn('git', args, {
@@ -26,9 +26,7 @@ export function runGit(where: Where, args: readonly string[]): Promise<GitEnded>
   child.on('error', (cause) => {
     const isAbsent = (cause as { code?: unknown }).code === 'ENOENT'
     reject(
-      isAbsent
-        ? new CliError('no_git', 'There is no git in the PATH.', { hint: 'Install git.', cause })
-        : cause,
+      isAbsent ? new CliError('no_git', 'git is not in the PATH.', { hint: 'Install git.', cause }) : cause,
     )
   })
   child.on('close', (code) =>

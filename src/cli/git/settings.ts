@@ -11,13 +11,13 @@ export interface Identity {
   readonly keyId: string
 }
 
-/** That signing was set up by us, and (below) what stood there before. */
+/** Marks that we set up signing; `beforeKey` holds the previous values. */
 export const SIGNING_MARK = 'mayfly.signing'
 const hostMark = (url: string) => `mayfly.${url}.backend`
 export const HOST_MARKS = '^mayfly\\.https?://.*\\.backend$'
 const beforeKey = (key: string) => `mayfly.before.${key.replace('.', '-')}`
 
-/** `program`: the path that git runs as gpg. */
+/** `program` is the path that git runs as gpg. */
 export function signingSettings({ name, email, keyId }: Identity, program: string): Setting[] {
   return [
     ['user.name', name],
@@ -30,7 +30,7 @@ export function signingSettings({ name, email, keyId }: Identity, program: strin
   ]
 }
 
-/** The empty one first: it takes away helpers that would keep our secret on disk when git says `store`. */
+/** The empty value first: it removes helpers that would write our secret to disk on git's `store`. */
 export function hostSettings(host: GitHost, backend: string, command: readonly string[]): Setting[] {
   const key = `credential.${host.url}.helper`
   return [
@@ -40,7 +40,7 @@ export function hostSettings(host: GitHost, backend: string, command: readonly s
   ]
 }
 
-/** Writes them, and keeps what stood there before for `takeAway`. Throws `CliError` for somebody else's helper. */
+/** Writes the settings and saves previous values for `takeAway`. Throws `CliError` if another helper is configured. */
 export async function apply(draft: Draft, settings: readonly Setting[]): Promise<void> {
   const isFirst = (await draft.get(SIGNING_MARK)) === undefined
   const byKey = Map.groupBy(settings, ([key]) => key)
@@ -57,18 +57,18 @@ export async function apply(draft: Draft, settings: readonly Setting[]): Promise
 
 async function refuseForeignHelper(draft: Draft, key: string, url: string): Promise<void> {
   if ((await draft.get(hostMark(url))) !== undefined || (await draft.get(key)) === undefined) return
-  throw new CliError('helper_exists', `git has another credential helper for ${url} here.`, {
-    hint: `Remove it first: git config --unset-all ${quote(key)}`,
+  throw new CliError('helper_exists', `git already has another credential helper for ${url}.`, {
+    hint: `First remove it: git config --unset-all ${quote(key)}`,
   })
 }
 
 export interface TakenAway {
   readonly signing: boolean
-  /** Addresses. */
+  /** URLs. */
   readonly hosts: readonly string[]
 }
 
-/** Undoes `apply`, and nothing else. */
+/** Undoes `apply` and nothing else. */
 export async function takeAway(draft: Draft): Promise<TakenAway> {
   const signing = (await draft.get(SIGNING_MARK)) !== undefined
   const ours = signingSettings({ name: '', email: '', keyId: '' }, '')
@@ -85,7 +85,7 @@ export async function takeAway(draft: Draft): Promise<TakenAway> {
   return { signing, hosts }
 }
 
-/** For `sh`: the same settings for the processes that inherit them, behind those that are there already. */
+/** The same settings as environment variables, after the `already` existing ones. */
 export function processSettings(
   settings: readonly Setting[],
   already: string | undefined,
@@ -99,5 +99,5 @@ export function processSettings(
   return variables
 }
 
-/** The address in the key of such a mark. */
+/** The URL in a host mark. */
 export const urlOf = (key: string) => key.replace(/^mayfly\./, '').replace(/\.backend$/, '')

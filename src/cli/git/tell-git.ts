@@ -8,8 +8,8 @@ import { runGit } from './run-git.ts'
 type Where = Pick<Surroundings, 'env' | 'cwd' | 'signal' | 'platform'>
 
 /**
- * git before 2.41 keeps to itself what its gpg.program said and ends with "gpg failed to sign the data". There the
- * line is written to where git itself writes, as far as the system lets us.
+ * git before 2.41 discards the output of its gpg.program and only says "gpg failed to sign the data". For those versions
+ * we write the line to git's own standard error, if the system permits.
  */
 export async function tellOldGit(where: Where, error: unknown): Promise<void> {
   const failure = failureOf(error)
@@ -17,20 +17,20 @@ export async function tellOldGit(where: Where, error: unknown): Promise<void> {
   try {
     const parent = `/proc/${process.ppid}`
     if ((await readFile(`${parent}/comm`, 'utf8')) !== 'git\n' || !(await isOldGit(where))) return
-    // At the end of a file, and without waiting for who does not read; a socket cannot be opened at all.
+    // Append to a file, and never block on a pipe without a reader. A socket cannot be opened this way.
     const { O_WRONLY, O_APPEND, O_NONBLOCK, O_NOCTTY } = constants
     const stderr = await open(`${parent}/fd/2`, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY)
     try {
-      await stderr.write(inWords(failure))
+      await stderr.write(lineOf(failure))
     } finally {
       await stderr.close()
     }
   } catch {
-    // It is told on our own standard error in any case.
+    // Our own standard error has it in any case.
   }
 }
 
-const inWords = ({ message, hint }: Failure) =>
+const lineOf = ({ message, hint }: Failure) =>
   `mayfly: ${oneLine([message, hint].filter(Boolean).join(' '))}\n`
 
 async function isOldGit(where: Where): Promise<boolean> {

@@ -5,7 +5,7 @@ import type { Target } from '../session/session.ts'
 import { digest } from '../session/token-cache.ts'
 import { ownCommand, quote } from './own-command.ts'
 
-/** What leads a later call, which knows nothing of today's flags and variables, to the same login. No secret. */
+/** Leads a later call, without today's flags and variables, to the same server and login. No secret. */
 interface Way {
   readonly server: string
   readonly profile: string | undefined
@@ -23,7 +23,7 @@ export function wayTo({ globals }: Context, target: Target): Way {
   }
 }
 
-/** As flags of a command line. */
+/** The same as command line flags. */
 export function wayFlags({ server, profile, caFile, keychain }: Way): string[] {
   return [
     ...['--server', server],
@@ -34,8 +34,8 @@ export function wayFlags({ server, profile, caFile, keychain }: Way): string[] {
 }
 
 /**
- * `gpg.program` is one path without arguments, so there is a script for each way. Returns its path, which is the
- * same each time.
+ * `gpg.program` is a path without arguments, so each way gets a script of its own. Returns the script's path, which is
+ * always the same for the same way.
  */
 export async function writeSigningProgram(context: Context, way: Way): Promise<string> {
   const variables = [

@@ -2,7 +2,7 @@ import { shellQuote } from '../frame/credential-variables.ts'
 import type { KindField } from './fields.ts'
 import { flagsOf } from './flags.ts'
 
-/** What was answered as flags for the shell, so that nobody has to answer twice; of a secret only where it goes. */
+/** The answers as flags for the shell, so that nobody has to answer twice. Secrets are not shown. */
 export function asFlags(
   type: string,
   fields: readonly KindField[],

@@ -1,16 +1,16 @@
-/** One field of a kind's configuration, as its JSON Schema (from `GET /v1/admin/kinds`) has it. */
+/** One field of a kind's configuration, from its JSON Schema (`GET /v1/admin/kinds`). */
 export interface KindField {
   readonly name: string
   readonly description: string
   readonly type: FieldType
   readonly secret: boolean
-  /** Must be there, and there is no default. */
+  /** Required, and without a default. */
   readonly needed: boolean
-  /** Whether it is always there, by its default if need be. */
+  /** Always present, if only by its default. */
   readonly always: boolean
   readonly default: unknown
   readonly choices: readonly string[] | undefined
-  /** Of several lines, as a rule: may come from a file. */
+  /** Usually several lines, so it may come from a file. */
   readonly long: boolean
 }
 
@@ -43,7 +43,7 @@ export function fieldsOf(schema: Readonly<Record<string, unknown>>): KindField[]
     return {
       name,
       description: typeof field.description === 'string' ? field.description : '',
-      // A secret is text whatever else is said of it: it comes from a file.
+      // A secret comes from a file, so it is always text.
       type: secret ? 'text' : typeOf(field),
       secret,
       needed: isRequired && field.default === undefined,

@@ -5,21 +5,21 @@ import type { Context, OptionSpec } from '../frame/verb.ts'
 import type { KindField } from './fields.ts'
 import { readValue } from './values.ts'
 
-/** The flags of the verb itself: a field of such a name gets the kind's before it. */
+/** Flags of the verb itself: a field of the same name gets the kind as a prefix. */
 const TAKEN = new Set(
   'server profile ca json no-keychain keychain data-dir help config description default-ttl max-ttl allow-scope rate max-active no-check check unset allow-any-scope name'.split(
     ' ',
   ),
 )
 
-/** One flag of a field; `file`: names a file that holds the value. */
+/** One flag of a field. With `file`, its value names a file. */
 export interface KindFlag {
   readonly flag: string
   readonly field: KindField
   readonly file: boolean
 }
 
-/** The flags that a kind's configuration makes: `--host <text>`, `--password-file <path>`, `--local`. */
+/** The flags for a kind's configuration: `--host <text>`, `--password-file <path>`, `--local`. */
 export function flagsOf(type: string, fields: readonly KindField[]): KindFlag[] {
   const used = new Set(TAKEN)
   const free = (wanted: string) => {
@@ -36,12 +36,12 @@ export function flagsOf(type: string, fields: readonly KindField[]): KindFlag[] 
   })
 }
 
-/** Beside `--postgres-ca` stands `--postgres-ca-file`. */
+/** `--postgres-ca` is accompanied by `--postgres-ca-file`. */
 const fileFlag = (name: string, plain: KindFlag | undefined) => `${plain?.flag ?? name}-file`
 
 const kebab = (name: string) => name.replaceAll('_', '-').replace(/[^A-Za-z0-9-]/g, '-')
 
-/** As `--help` and the list of kinds show it: `--host <text>`. */
+/** The form shown in help and in the list of kinds: `--host <text>`. */
 export function shapeOf({ flag, field, file }: KindFlag): string {
   if (file) return `--${flag} <path>`
   if (field.type === 'boolean') return `--[no-]${flag}`
@@ -55,13 +55,13 @@ function argumentOf({ type, choices }: KindField): string {
 
 export interface Given {
   readonly name: string | undefined
-  /** By field, ready to be sent. */
+  /** By field, ready to send. */
   readonly config: Readonly<Record<string, unknown>>
 }
 
 /**
- * Reads what stands after the type: at most one name, and the flags of the kind. Throws `CliError` (usage) for what
- * it does not know, and for a secret that stands in the command line.
+ * Reads the words after the type: at most one name, and the flags of the kind. Throws `CliError` (usage) for unknown
+ * flags and for a secret on the command line.
  */
 export async function readGiven(
   context: Context,
@@ -77,7 +77,7 @@ export async function readGiven(
     const given = options[camel(one.flag)]
     if (given === undefined) continue
     if (Object.hasOwn(config, one.field.name))
-      throw usage(`The field ${one.field.name} is given twice, as text and as a file.`, 'Keep one of them.')
+      throw usage(`The field ${one.field.name} is set twice, as text and as a file.`, 'Keep one of them.')
     const raw = one.file ? await readSecretFile(context, String(given)) : given
     config[one.field.name] = readValue(one.field, raw, `--${one.flag}`)
   }
@@ -88,7 +88,7 @@ async function parse(type: string, flags: readonly KindFlag[], argv: readonly st
   const grammar = {
     options: flags.flatMap(optionsOf),
     arguments: [{ name: '[name]', description: '' }],
-    hint: `Run \`mayfly backend kinds ${type}\` to see the flags of this kind.`,
+    hint: `\`mayfly backend kinds ${type}\` lists the flags of this kind.`,
   }
   const { options, args } = await parseLine(grammar, argv)
   return { options, name: args[0] as string | undefined }
@@ -108,15 +108,15 @@ function optionsOf({ flag, field, file }: KindFlag): OptionSpec[] {
   ]
 }
 
-/** `--password hunter2` would be in the history of the shell, and readable by every user of this machine. */
+/** `--password hunter2` would be in the shell history and readable by every user of this machine. */
 function refuseSecrets(flags: readonly KindFlag[], argv: readonly string[]): void {
   for (const { flag, field } of flags) {
     if (!field.secret) continue
     const plain = `--${flag.replace(/-file$/, '')}`
     if (argv.some((one) => one === plain || one.startsWith(`${plain}=`)))
       throw usage(
-        `${plain} is a secret, and a command line can be read by others.`,
-        `Give it with --${flag} PATH, or --${flag} - for standard input.`,
+        `${plain} is a secret, and other users can read command lines.`,
+        `Use --${flag} PATH, or --${flag} - for standard input.`,
       )
   }
 }

@@ -46,7 +46,7 @@ const SCHEMA = {
 const fields = fieldsOf(SCHEMA)
 const given = (...argv: string[]) => readGiven(context, 'gh', fields, argv)
 
-test('each field has the type that its schema says', () => {
+test('each field has the type of its schema', () => {
   expect(Object.fromEntries(fields.map(({ name, type }) => [name, type]))).toEqual({
     app_id: 'integer',
     mode: 'text',
@@ -68,7 +68,7 @@ test('each field has the type that its schema says', () => {
   expect(missingFields(fields, { app_id: 0, key: '' })).toEqual([])
 })
 
-test('each flag is there once; what is ours already has the kind before it; a secret has no plain flag', () => {
+test('flags are unique, reserved names get the kind as a prefix, secrets have no plain flag', () => {
   const shapes = flagsOf('gh', fields).map(shapeOf)
   expect(shapes).toEqual([
     '--app-id <integer>',
@@ -90,7 +90,7 @@ test('each flag is there once; what is ours already has the kind before it; a se
   ])
 })
 
-test('names that would clash, or are none for a shell', () => {
+test('names that clash or do not suit a shell', () => {
   const odd = fieldsOf({
     properties: {
       a: { type: 'string', maxLength: 9999 },
@@ -110,8 +110,8 @@ test.each([{}, { properties: null }, { properties: [] }, { required: 'x', proper
   },
 )
 
-describe('what was given', () => {
-  test('arrives by type, with the name anywhere', async () => {
+describe('given values', () => {
+  test('are converted by type, with the name anywhere', async () => {
     expect(
       await given(
         ...['--app-id', '7', '--ratio=0.5', '--hosts', 'a', 'name', '--hosts', 'b', '--aud', 'x', '--no-on'],
@@ -135,10 +135,10 @@ describe('what was given', () => {
   })
 
   test.each<[string[], RegExp]>([
-    [['--app-id', '1e3'], /--app-id is a whole number/],
-    [['--app-id', ''], /--app-id is a whole number/],
-    [['--app-id', '99999999999999999999'], /--app-id is a whole number/],
-    [['--ratio', 'NaN'], /--ratio is a number/],
+    [['--app-id', '1e3'], /--app-id must be a whole number/],
+    [['--app-id', ''], /--app-id must be a whole number/],
+    [['--app-id', '99999999999999999999'], /--app-id must be a whole number/],
+    [['--ratio', 'NaN'], /--ratio must be a number/],
     [['--mode', 'c'], /Allowed choices are a, b/],
     [['--labels', "{'a':1}"], /--labels is not valid JSON/],
     [['--key', 'sesame'], /--key is a secret/],

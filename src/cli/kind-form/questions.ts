@@ -7,12 +7,12 @@ import { readValue } from './values.ts'
 
 type Config = Readonly<Record<string, unknown>>
 
-/** The needed fields that nothing was given for. */
+/** Required fields that are not set. */
 export function missingFields(fields: readonly KindField[], given: Config): KindField[] {
   return fields.filter(({ name, needed }) => needed && given[name] === undefined)
 }
 
-/** One error for all that is missing, where nobody can be asked. */
+/** One error that names every missing field, for use without a terminal. */
 export function missingError(type: string, fields: readonly KindField[], missing: readonly KindField[]) {
   const flags = flagsOf(type, fields)
   const named = missing.map(({ name }) => {
@@ -21,14 +21,11 @@ export function missingError(type: string, fields: readonly KindField[], missing
   })
   return usage(
     `Missing: ${named.join(', ')}.`,
-    `Give ${named.length === 1 ? 'it' : 'them'} as flags or with --config FILE; \`mayfly backend kinds ${type}\` describes them.`,
+    `Set ${named.length === 1 ? 'it' : 'them'} with flags or --config FILE; \`mayfly backend kinds ${type}\` describes them.`,
   )
 }
 
-/**
- * Asks on the terminal for what every backend of the kind has, with its default, and for secrets. A wrong answer is
- * asked again.
- */
+/** Asks on the terminal for every field that is always present and for secrets. Repeats a question after an invalid answer. */
 export async function askFields(
   context: Context,
   fields: readonly KindField[],
@@ -37,19 +34,19 @@ export async function askFields(
   const answers: Record<string, unknown> = {}
   for (const field of fields) {
     if (given[field.name] !== undefined || !(field.always || field.secret)) continue
-    const answer = await askUntilRight(context, field)
+    const answer = await askUntilValid(context, field)
     if (answer !== undefined) answers[field.name] = answer
   }
   return answers
 }
 
-async function askUntilRight(context: Context, field: KindField): Promise<unknown> {
+async function askUntilValid(context: Context, field: KindField): Promise<unknown> {
   if (field.description !== '') context.out.note(context.out.paint('dim', field.description, 'stderr'))
   for (;;) {
     const text = await askOnce(context, field)
     if (text === '' && (field.default !== undefined || !field.needed)) return undefined
     if (text === '') {
-      context.out.note('It is needed.')
+      context.out.note('A value is required.')
       continue
     }
     try {
@@ -64,10 +61,10 @@ async function askUntilRight(context: Context, field: KindField): Promise<unknow
 }
 
 function askOnce(context: Context, field: KindField): Promise<string> {
-  const otherwise = 'Give it as a flag, or with --config FILE.'
+  const otherwise = 'Set it with a flag or --config FILE.'
   const empty = field.needed ? '' : ' (empty for none)'
-  // Of several lines, as keys are: a terminal takes one.
-  if (field.long) return ask(context, `${field.name}, a file that holds it${empty}: `, { otherwise })
+  // Several lines, like a key: a terminal takes only one.
+  if (field.long) return ask(context, `${field.name}, path of the file${empty}: `, { otherwise })
   if (field.secret) return askSecret(context, `${field.name}${empty}: `, { otherwise })
   const choices = field.choices === undefined ? '' : ` (${field.choices.join(', ')})`
   const preset = field.default === undefined ? '' : ` [${shownDefault(field)}]`
@@ -75,9 +72,9 @@ function askOnce(context: Context, field: KindField): Promise<string> {
   return ask(context, `${field.name}${choices}${kind}${preset}: `, { otherwise })
 }
 
-/** No shell is there to know the tilde; `-` would be what the answers come from. */
+/** Expands the tilde, as no shell does it here. Standard input (`-`) holds the answers. */
 function fileOf({ home }: Context, text: string): string {
-  if (text === '-') throw usage('It is the name of a file.')
+  if (text === '-') throw usage('Give the path of a file.')
   return text.startsWith('~/') ? `${home}${text.slice(1)}` : text
 }
 

@@ -2,12 +2,12 @@ import { usage } from '../frame/failure.ts'
 import type { KindField } from './fields.ts'
 
 /**
- * What was typed or read, as the field wants it. The server has the last word; this only finds the type. Throws
- * `CliError` (usage), which does not repeat the value.
+ * Converts what was typed or read to the type of the field; the server validates it. Throws `CliError` (usage), which
+ * does not repeat the value.
  */
 export function readValue(field: KindField, raw: unknown, said: string): unknown {
   if (field.choices !== undefined && !field.choices.includes(String(raw)))
-    throw usage(`${said} is one of ${field.choices.join(', ')}.`, 'Give it one of them.')
+    throw usage(`${said} must be one of ${field.choices.join(', ')}.`)
   switch (field.type) {
     case 'text':
       return String(raw)
@@ -28,19 +28,19 @@ export function readValue(field: KindField, raw: unknown, said: string): unknown
 function numberOf(text: string, type: 'integer' | 'number', said: string): number {
   const form = type === 'integer' ? /^-?\d{1,15}$/ : /^-?\d{1,15}(?:\.\d{1,15})?$/
   if (form.test(text.trim())) return Number(text)
-  throw usage(`${said} is a${type === 'integer' ? ' whole' : ''} number.`, 'Give it in digits.')
+  throw usage(`${said} must be a${type === 'integer' ? ' whole' : ''} number.`)
 }
 
 function yesOrNo(text: string, said: string): boolean {
   if (/^(?:y|yes|true)$/i.test(text)) return true
   if (/^(?:n|no|false)$/i.test(text)) return false
-  throw usage(`${said} is yes or no.`, 'Answer y or n.')
+  throw usage(`${said} must be y or n.`)
 }
 
 function jsonOf(text: string, said: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw usage(`${said} is not valid JSON.`, 'Quote it for the shell, or give it in a file with --config.')
+    throw usage(`${said} is not valid JSON.`, 'Quote it for the shell, or put it in a file and use --config.')
   }
 }

@@ -1,6 +1,6 @@
-import { CliError } from '../frame/failure.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { isLastingField } from './connection-fields.ts'
+import { fieldOf } from './credential-field.ts'
 
 /** One field of a credential, or text that contains fields. */
 export interface Template {
@@ -27,23 +27,9 @@ export function parseTemplate(text: string): Template | undefined {
   return { parts }
 }
 
-/** Every credential has these besides its own fields. */
-const PLAIN_FIELDS = ['token', 'id', 'expires_at', 'created_at', 'ttl'] as const
-
 /** Throws `CliError` for a field the credential lacks. */
 export function fill({ parts }: Template, credential: HeldCredential): string {
-  return parts.map((part) => ('text' in part ? part.text : fieldOf(part.field, credential))).join('')
-}
-
-function fieldOf(name: string, credential: HeldCredential): string {
-  const { fields = {} } = credential
-  if (Object.hasOwn(fields, name)) return String(fields[name])
-  const plain = PLAIN_FIELDS.find((one) => one === name)
-  if (plain !== undefined) return credential[plain]
-  throw new CliError('no_such_field', `A credential of ${credential.backend} has no field ${name}.`, {
-    exit: 2,
-    hint: `It has: ${[...Object.keys(fields), ...PLAIN_FIELDS].join(', ')}.`,
-  })
+  return parts.map((part) => ('text' in part ? part.text : fieldOf(credential, part.field))).join('')
 }
 
 /** Whether the text stays the same when the credential is renewed. */

@@ -40,6 +40,6 @@ test.each([
   expect(found).toBe(typeof expected === 'number' ? expected : join(home, expected))
 })
 
-test('without a PATH the usual places', async () => {
+test('without a PATH, searches the usual places', async () => {
   expect(await findCommand('sh', { path: undefined, cwd: home })).toBe('/usr/bin/sh')
 })

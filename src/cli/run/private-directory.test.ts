@@ -12,7 +12,7 @@ afterAll(() => rm(home, { recursive: true, force: true }))
 
 const mode = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
-test('files of one set are replaced all at once, and nobody else can read them', async () => {
+test('replaces all files of a set at once, readable by the owner only', async () => {
   const directory = await openPrivateDirectory({ env: {} })
   const name = (text: string) => [
     { name: 'user', text: `user-${text}` },
@@ -34,7 +34,7 @@ test('files of one set are replaced all at once, and nobody else can read them',
   await expect(stat(directory.path)).rejects.toThrow('ENOENT')
 })
 
-test('a set that could not be written does not stand in the way of the next try', async () => {
+test('a failed attempt does not block the next', async () => {
   const directory = await openPrivateDirectory({ env: {} })
   const write = (name: string) => directory.replace('0', [{ name, text: 'secret' }])
   const place = await write('key')
@@ -56,7 +56,7 @@ test.each([
   await directory.remove()
 })
 
-test('where nothing can be written, that is said by the system', async () => {
+test('reports the system error if nothing can be written', async () => {
   const directory = await openPrivateDirectory({ env: {} })
   await directory.remove()
   await expect(directory.replace('0', [{ name: 'a', text: 'b' }])).rejects.toThrow('ENOENT')

@@ -11,9 +11,9 @@ function redacted(secrets: readonly string[], chunks: readonly (string | Buffer)
 
 const SECRET = `p/w"'d +ü\\100%&`
 
-describe('a secret is taken out', () => {
+describe('redacts a secret', () => {
   test.each([
-    ['as it is', SECRET],
+    ['plain', SECRET],
     ['in a URL', encodeURIComponent(SECRET)],
     [
       'in a URL, codes in lower case',
@@ -28,13 +28,13 @@ describe('a secret is taken out', () => {
     expect(redacted([SECRET], [`a${form}z`])).toBe('a[redacted]z')
   })
 
-  test.each(['', 'u', 'us', 'user:', 'someone:'])('in base64 behind %o', (before) => {
+  test.each(['', 'u', 'us', 'user:', 'someone:'])('in base64 after %o', (before) => {
     const text = Buffer.from(`${before}correct horse battery`).toString('base64')
     const left = redacted(['correct horse battery'], [`Basic ${text}\n`])
     expect(left).toMatch(/^Basic .{0,12}\[redacted\].{0,4}\n$/)
   })
 
-  test('when each byte comes alone, in two streams at once', () => {
+  test('byte by byte, in two streams at once', () => {
     const redaction = createRedaction()
     redaction.add('hunter2-hunter2')
     const [one, two] = [redaction.stream(), redaction.stream()]
@@ -46,26 +46,26 @@ describe('a secret is taken out', () => {
     expect(said + one.end()).toBe('a [redacted] b')
   })
 
-  test('each line of one that has several', () => {
+  test('each line of a secret with several', () => {
     const key = '-----BEGIN KEY-----\nAAAABBBBCCCCDDDDEEEE\nFFFFGGGGHHHHIIIIJJJJ\n-----END KEY-----'
     expect(redacted([key], [`1 ${key}`])).toBe('1 [redacted]')
     expect(redacted([key], ['AAAABBBBCCCCDDDDEEEE\r\nFFFFGGGGHHHHIIIIJJJJ'])).toBe('[redacted]\r\n[redacted]')
   })
 
-  test('the longer one, when one is the beginning or a part of another', () => {
+  test('the longer of two that overlap', () => {
     const secrets = ['password1', 'password1234', '{"p":"password1"}']
     expect(redacted(secrets, ['password1234 {"p":"pass', 'word1"} password1!'])).toBe(
       '[redacted] [redacted] [redacted]!',
     )
   })
 
-  test('a part of one that was never finished', () => {
+  test('not a part that is never completed', () => {
     expect(redacted(['{"p":"password1"}', 'password1'], ['{"p":"pass', 'word1", no'])).toBe(
       '{"p":"[redacted]", no',
     )
   })
 
-  test('one that becomes known later', () => {
+  test('that is added later', () => {
     const redaction = createRedaction()
     const stream = redaction.stream()
     expect(stream.push(Buffer.from('second-secret ')).toString()).toBe('second-secret ')
@@ -74,20 +74,20 @@ describe('a secret is taken out', () => {
   })
 })
 
-test('short ones are not looked for', () => {
+test('does not search for short secrets', () => {
   const redaction = createRedaction()
   expect([redaction.add('1234567'), redaction.add('')]).toEqual([false, false])
   expect(redaction.stream().push(Buffer.from('1234567')).toString()).toBe('1234567')
 })
 
-test('what is no secret comes out as it went in, bytes that are no text too, and at once', () => {
+test('passes everything else through unchanged and at once, even binary data', () => {
   const redaction = createRedaction()
   redaction.add('zzzzzzzzzz')
   const bytes = Buffer.from([0, 255, 254, 10, 128])
   expect(redaction.stream().push(bytes)).toEqual(bytes)
 })
 
-test('however the output is cut, it is the same as in one piece', () => {
+test('gives the same result however the output is cut', () => {
   const piece = fc.oneof(fc.constantFrom('secret-a', 'secret-ab', 'secret-', 'aa', 'ab', '\n'), fc.string())
   fc.assert(
     fc.property(fc.array(piece), fc.array(fc.nat(40)), (pieces, cuts) => {

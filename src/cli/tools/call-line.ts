@@ -3,7 +3,7 @@ import { ownCommand, quote } from '../git/own-command.ts'
 import { wayFlags, wayTo } from '../git/wrapper.ts'
 import type { Target } from '../session/session.ts'
 
-/** How another program calls this verb again and reaches the same server by the same login. */
+/** The command line with which another program calls this verb, for the same server and login. */
 export function callOf(context: Context, target: Target, words: readonly string[]): string[] {
   return [...ownCommand(context), ...words, ...wayFlags(wayTo(context, target))]
 }

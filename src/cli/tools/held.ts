@@ -7,23 +7,23 @@ import type { Session } from '../session/open.ts'
 
 const MINUTE_MS = 60_000
 
-/** How long before its end each tool wants another, at most a quarter of its life. */
+/** How long before its end each tool renews a credential, at most a quarter of its life. */
 export const RENEW_BEFORE_MS = {
   /** botocore renews a quarter of an hour ahead, the SDK for JavaScript five minutes. */
   aws: 15 * MINUTE_MS,
   gcp: 5 * MINUTE_MS,
-  /** It holds on to a key for five minutes. */
+  /** Claude Code keeps a key for five minutes. */
   apiKey: 5 * MINUTE_MS,
-  /** Read at the start of a command that may take a while. */
+  /** Read at the start of a command that may run for a while. */
   command: 2 * MINUTE_MS,
 } as const
 
 const ASK_MS = 3_000
 
 /**
- * What `toAnswer` makes of the credential of the cache, or of a new one. One that the server says has ended is
- * never given out again: these tools ask anew when they were refused. While the server cannot be asked, the cached
- * one is good. One that is of no use to the tool is revoked, and the error of `toAnswer` thrown.
+ * Answers with the cached credential or a new one. A cached credential that has ended is not answered again: the tool
+ * asks because it was refused. While the server is unreachable, the cached one counts as good. If `toAnswer` throws,
+ * the credential is useless to the tool and revoked.
  */
 export async function heldAnswer<T>(
   context: Context,
@@ -41,26 +41,26 @@ export async function heldAnswer<T>(
   try {
     return toAnswer(held)
   } catch (error) {
-    // The first thing that went wrong is what is told.
+    // Report the first error.
     await end(context, session, held).catch(() => {})
     throw error
   }
 }
 
-/** Whether it is not yet time for another one. */
+/** Whether it has enough life left. */
 export function isFresh(credential: IssuedCredential, now: number, minRemainingMs: number): boolean {
   const end = endOf(credential)
   const life = end - Date.parse(credential.created_at)
   return end - now > Math.min(minRemainingMs, life / 4)
 }
 
-/** Takes it out of the cache and revokes it; nothing happens where there is none. */
+/** Drops the cached credential, if there is one, and revokes it. */
 export async function endHeld(context: Context, session: Session, request: IssueRequest): Promise<void> {
   const known = await peekCached(session, context, request)
   if (known !== undefined) await end(context, session, known)
 }
 
-/** Whether or not it is in the cache: that cannot be written everywhere. */
+/** Revokes it even if it is not in the cache, which is not writable everywhere. */
 async function end(context: Context, session: Session, { id, expires_at }: HeldCredential): Promise<void> {
   await dropCached(context, (one) => one.id === id)
   if (Date.parse(expires_at) > context.now()) await session.client.revoke(id)
@@ -72,18 +72,18 @@ async function hasEnded(context: Context, { client }: Session, id: string): Prom
     return (await client.credential(id, { signal })).status !== 'active'
   } catch (error) {
     context.signal.throwIfAborted()
-    // The agent or the credential is gone; asking for another says which.
+    // The agent or the credential is gone; requesting another one tells which.
     return error instanceof MayflyError && [401, 403, 404].includes(error.status)
   }
 }
 
-/** Epoch ms at which it ends, whoever ends it first. */
+/** When it ends here or upstream, whichever is first; epoch ms. */
 export function endOf({ expires_at, upstream_expires_at }: IssuedCredential): number {
   const end = Date.parse(expires_at)
   return upstream_expires_at === undefined ? end : Math.min(end, Date.parse(upstream_expires_at))
 }
 
-/** RFC 3339 in whole seconds, as AWS and Kubernetes write it; rounded down. */
+/** RFC 3339 in whole seconds, rounded down, as AWS and Kubernetes write it. */
 export function toTimestamp(ms: number): string {
   return new Date(Math.floor(ms / 1_000) * 1_000).toISOString().replace('.000Z', 'Z')
 }

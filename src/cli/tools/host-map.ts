@@ -6,17 +6,17 @@ import { configPath } from '../session/paths.ts'
 import { readPrivateFile, writePrivateFile } from '../session/private-file.ts'
 import { givenOf } from '../session/session.ts'
 
-/** The tools that name a host alone when they ask. */
+/** Tools that ask for a credential by host alone. */
 export type HostTool = 'docker' | 'terraform'
 
-/** Which backend a host gets its credentials from, and the way to its server. No secret. */
+/** The backend that issues for a host, and how to reach its server. No secret. */
 export interface HostEntry {
   readonly backend: string
-  readonly ttl?: string
-  readonly scope?: string[]
-  readonly param?: string[]
-  /** For docker, where the backend gives none. */
-  readonly username?: string
+  readonly ttl?: string | undefined
+  readonly scope?: string[] | undefined
+  readonly param?: string[] | undefined
+  /** For docker, if the backend gives none. */
+  readonly username?: string | undefined
   readonly way: ReturnType<typeof wayTo>
 }
 
@@ -25,12 +25,12 @@ type HostMap = Partial<Readonly<Record<HostTool, Hosts>>>
 
 const pathOf = (where: Pick<Surroundings, 'env' | 'home'>) => configPath(where, 'hosts.json')
 
-/** By host. Throws `CliError` for a file that is not ours. */
+/** By host. Throws `CliError` for a file in another format. */
 export async function readHosts(context: Context, tool: HostTool): Promise<ReadonlyMap<string, HostEntry>> {
   return new Map(Object.entries((await readAll(context))[tool] ?? {}))
 }
 
-/** `entry` undefined: takes it out. Returns whether there was one. */
+/** Sets an entry, or removes it if `entry` is undefined. Returns whether there was one. */
 export async function writeHost(
   context: Context,
   tool: HostTool,
@@ -47,6 +47,18 @@ export async function writeHost(
   return was
 }
 
+export interface HostRow {
+  readonly host: string
+  readonly backend: string
+  readonly server: string
+}
+
+/** For the lists of `docker ls` and `terraform ls`. */
+export async function hostRows(context: Context, tool: HostTool): Promise<HostRow[]> {
+  const hosts = [...(await readHosts(context, tool))]
+  return hosts.map(([host, { backend, way }]) => ({ host, backend, server: way.server }))
+}
+
 async function readAll(context: Context): Promise<HostMap> {
   const path = pathOf(context)
   const text = await readPrivateFile(path)
@@ -55,10 +67,10 @@ async function readAll(context: Context): Promise<HostMap> {
     const value = JSON.parse(text) as HostMap
     if (isMap(value.docker) && isMap(value.terraform)) return value
   } catch {
-    // Told below.
+    // Reported below.
   }
-  throw new CliError('hosts_broken', `${path} is not as this command writes it.`, {
-    hint: 'Mend it, or delete it and set up the hosts again.',
+  throw new CliError('hosts_broken', `${path} is not in the format that mayfly writes.`, {
+    hint: 'Correct it, or delete it and set up the hosts again.',
   })
 }
 
@@ -71,7 +83,7 @@ function isMap(value: unknown): boolean {
   )
 }
 
-/** The surroundings in which a host's server is reached; a server that was named for this call goes first. */
+/** The context for a host's server; flags and variables of this call take precedence. */
 export function contextFor(context: Context, { way }: HostEntry): Context {
   const { globals, env } = context
   if (globals.server !== undefined || givenOf(env['MAYFLY_SERVER']) !== undefined) return context

@@ -1,40 +1,23 @@
-import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { open } from 'node:fs/promises'
 import { CliError } from '../frame/failure.ts'
 import { quote } from '../git/own-command.ts'
+import { writePrivateFile } from '../session/private-file.ts'
 
-/** In all that we write, so that it may be written anew. */
+/** Marks every script we write, so that we may replace it. */
 const MARK = '# Made by mayfly'
 
-/** A script that other tools run; it holds no secret. Whoever made it is in `by`. */
+/** A script that other tools run; it holds no secret. `by` is the command that wrote it. */
 export function scriptFor(by: string, call: readonly string[]): string {
   return `#!/bin/sh\n${MARK}: ${by}\nexec ${call.map(quote).join(' ')} "$@"\n`
 }
 
-/** Writes a program that may be run, whole or not at all. Throws `CliError` where another file is in the way. */
+/** Writes an executable file. Throws `CliError` if another file is in the way. */
 export async function writeProgram(path: string, text: string): Promise<void> {
   await refuseForeign(path)
-  await mkdir(dirname(path), { recursive: true })
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
-  try {
-    const file = await open(temporary, 'wx', 0o755)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    // The umask may have taken from it.
-    await chmod(temporary, 0o755)
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
+  await writePrivateFile(path, text, 0o755)
 }
 
-/** Whether there is one of ours. Throws `CliError` for what is somebody else's. */
+/** Whether our script exists. Throws `CliError` if the file is not ours. */
 export async function refuseForeign(path: string): Promise<boolean> {
   const file = await open(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -47,7 +30,7 @@ export async function refuseForeign(path: string): Promise<boolean> {
   } finally {
     await file.close()
   }
-  throw new CliError('file_in_the_way', `${path} is there, and not made by mayfly.`, {
+  throw new CliError('file_in_the_way', `${path} exists and was not written by mayfly.`, {
     hint: 'Move it away, or choose another path.',
   })
 }

@@ -3,33 +3,33 @@ import { readAssignments } from '../frame/assignments.ts'
 import { usage } from '../frame/failure.ts'
 import type { OptionSpec } from '../frame/verb.ts'
 
-/** What is asked of a backend, as it stands in the options of every helper. */
+/** The options with which every helper requests a credential. */
 export interface RequestOptions {
-  backend?: string
-  ttl?: string
-  scope?: string[]
-  param?: string[]
+  backend?: string | undefined
+  ttl?: string | undefined
+  scope?: string[] | undefined
+  param?: string[] | undefined
 }
 
 export const REQUEST_OPTIONS: readonly OptionSpec[] = [
   { flags: '--backend <name>', description: 'backend that issues the credential' },
-  { flags: '--ttl <duration>', description: 'how long each lives, such as 30m' },
+  { flags: '--ttl <duration>', description: 'lifetime of each credential, such as 30m' },
   {
     flags: '--scope <scope>',
-    description: 'what each may do; all that the agent has where not given; may be repeated',
+    description: 'request this scope; by default all scopes of the agent; may be repeated',
     repeatable: true,
   },
   {
     flags: '--param <name=value>',
-    description: 'option of this kind of backend; name:=json for other than text; may be repeated',
+    description: 'parameter of the kind of backend; name:=json for values other than text; may be repeated',
     repeatable: true,
   },
 ]
 
-/** Throws `CliError` (usage) where no backend is named. */
+/** Throws `CliError` (usage) without a backend. */
 export function requestOf({ backend, ttl, scope, param }: RequestOptions): IssueRequest {
   if (backend === undefined || backend === '')
-    throw usage('--backend is needed.', 'See which there are with `mayfly backends`.')
+    throw usage('--backend is required.', 'List the backends with `mayfly backends`.')
   const params = readAssignments(param, '--param')
   return {
     backend,
@@ -39,7 +39,7 @@ export function requestOf({ backend, ttl, scope, param }: RequestOptions): Issue
   }
 }
 
-/** The same request again as flags. */
+/** The same options as flags. */
 export function requestFlags({ backend, ttl, scope, param }: RequestOptions): string[] {
   return [
     ...(backend === undefined ? [] : ['--backend', backend]),

@@ -51,7 +51,7 @@ export async function agentStatus(core: Parts, caller: AgentCaller): Promise<Age
   }
 }
 
-/** The caller's own, oldest first, those after `cursor`. */
+/** The caller's own active credentials, oldest first, those after `cursor`. */
 export async function listActive(
   core: Pick<Core, 'store'>,
   caller: AgentCaller,

@@ -9,7 +9,7 @@ beforeEach(async () => {
 })
 afterEach(() => test.close())
 
-it('an agent that is ended while it asks for its end does not end another that has its name by then', async () => {
+it('does not end another agent that took the name while this one was deleting itself', async () => {
   const create = () => createAgent(test.core, LOCAL, { name: 'bot' }, ORIGIN)
   const caller = await test.caller((await create()).token)
   await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)

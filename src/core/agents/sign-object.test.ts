@@ -22,13 +22,13 @@ const sign = () => signObject(world.core, caller, { data }, ORIGIN)
 const isUse = (change: readonly { op: string }[]) =>
   change.some((step) => JSON.stringify(step).includes('signing_key.used'))
 
-test('an agent that is deleted while it is signed for gets no signature, and no entry says that it did', async () => {
+test('gives no signature and leaves no entry when the agent is deleted meanwhile', async () => {
   world.before(isUse, () => deleteAgent(world.core, LOCAL, 'bot', ORIGIN))
   await expect(sign()).rejects.toMatchObject({ code: 'unauthorized' })
   expect(await world.audit('signing_key.used')).toEqual([])
 })
 
-test('an agent that is changed meanwhile gets its signature all the same', async () => {
+test('signs although the agent is changed meanwhile', async () => {
   world.before(isUse, () =>
     world.core.store.commit([
       {
@@ -43,7 +43,7 @@ test('an agent that is changed meanwhile gets its signature all the same', async
   expect(await world.audit('signing_key.used')).toHaveLength(1)
 })
 
-test('what cannot be recorded is not handed out', async () => {
+test('gives no signature that cannot be recorded', async () => {
   const store = {
     ...world.core.store,
     commit: () => Promise.reject(new StoreError('disk')),
@@ -53,7 +53,7 @@ test('what cannot be recorded is not handed out', async () => {
   })
 })
 
-test('a clock that was set back makes no signature older than its key', async () => {
+test('makes no signature older than its key when the clock is set back', async () => {
   world.freeze()
   const key = await world.core.store.agents.signingKeyOf(caller.agentId)
   world.advance(-3_600_000)

@@ -14,12 +14,12 @@ const refuse = (ipAddress: string) =>
 const entries = async () =>
   (await test.audit('auth.failed')).map((entry) => [entry.ipAddress, entry.facts['repeated']])
 
-it('a flood from the addresses of one subscriber is one entry, and its count a minute later', async () => {
+it('records a flood from one subscriber network once, and its count a minute later', async () => {
   for (let host = 1; host <= 100; host += 1) refuse(`2001:db8:1:2::${host.toString(16)}`)
   refuse('2001:db8:1:3::1')
   test.advance(MINUTE_MS - 1)
   await test.core.denials.flush(test.core.store.now())
-  // Changes are committed in their order: when this one is, those before it are.
+  // Changes are committed in order, so that all earlier ones are stored now.
   await test.core.store.commit([test.core.store.meta.add('now', '')])
   expect(await entries()).toHaveLength(2)
   test.advance(1)
@@ -31,11 +31,11 @@ it('a flood from the addresses of one subscriber is one entry, and its count a m
   ])
 })
 
-it('from more networks than are remembered, what was counted is still told', async () => {
+it('records the count of a flood when its network makes room for others', async () => {
   for (let time = 0; time < 3; time += 1) refuse('192.0.2.1')
   for (let network = 0; network < 10_000; network += 1) {
     refuse(`10.${network >> 16}.${(network >> 8) & 255}.${network & 255}`)
-    // Changes are committed in their order: when this one is, those before it are.
+    // Changes are committed in order, so that all earlier ones are stored now.
     if (network % 1_000 === 999) await test.core.store.commit([test.core.store.meta.add(`${network}`, '')])
   }
   const told = await test.core.store.audit.query({ action: 'auth.failed' }, 20_000)

@@ -1,7 +1,7 @@
 import type { Core } from '../context.ts'
 import type { LastUse } from '../parts.ts'
 
-/** Rows of one write. */
+/** Rows in one commit. */
 const BATCH = 200
 
 export function createLastUse(core: Pick<Core, 'store'>): LastUse {

@@ -22,8 +22,8 @@ export function enterBreaker({ breaker }: OpenBackend): void {
 }
 
 /**
- * One call to a backend whose breaker was entered, within the server's own deadline whatever happens to the caller's
- * connection. Throws what `work` throws, or `DeadlineError`.
+ * One call to a backend whose breaker was entered, within the server's own deadline, even if the caller's
+ * connection is lost. Throws what `work` throws, or `DeadlineError`.
  */
 export async function callEntered<T>(
   core: Pick<Core, 'settings'>,

@@ -120,7 +120,7 @@ export async function changeBackend(
   if (outcome.done) return { ...definitionOf(core, after), kind }
   // A credential may have been issued while the new upstream was tried.
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
-  throw new Problem('conflict', { message: 'The backend was changed by somebody else; read it again.' })
+  throw new Problem('conflict', { message: 'The backend was changed in the meantime; read it again.' })
 }
 
 interface ConfigChange {

@@ -16,6 +16,11 @@ import {
 import { withPlaces } from './limits.ts'
 import { settleUpstream } from './settle-upstream.ts'
 
+type Parts = Pick<
+  Core,
+  'store' | 'sealer' | 'hasher' | 'ids' | 'quotas' | 'settings' | 'meter' | 'log' | 'random'
+>
+
 /** The sweeper leaves a credential to the attempt to withdraw it for so long, in ms. */
 const WITHDRAW_MS = 30_000
 
@@ -23,7 +28,7 @@ const WITHDRAW_MS = 30_000
  * For a kind with an upstream: the request is durable before anything exists there, so that no crash point leaves an
  * unrecorded upstream account (ADR 0007). No transaction is open while the upstream works.
  */
-export async function issueAtUpstream(core: Core, attempt: Granted): Promise<IssuedCredential> {
+export async function issueAtUpstream(core: Parts, attempt: Granted): Promise<IssuedCredential> {
   const { credentials, now } = core.store
   await withPlaces(core, attempt, () => recordRequest(core, attempt))
   const asked = await askUpstream(core, attempt)
@@ -44,7 +49,7 @@ export async function issueAtUpstream(core: Core, attempt: Granted): Promise<Iss
 }
 
 /** Commits the pending credential with its entry. The breaker is entered first: an upstream known to be down costs no commit. */
-async function recordRequest(core: Core, attempt: Granted): Promise<void> {
+async function recordRequest(core: Parts, attempt: Granted): Promise<void> {
   enterBreaker(attempt.backend)
   try {
     const change = [
@@ -61,7 +66,7 @@ async function recordRequest(core: Core, attempt: Granted): Promise<void> {
   }
 }
 
-function pendingCredential(core: Core, attempt: Granted) {
+function pendingCredential(core: Parts, attempt: Granted) {
   const { backend, plan } = attempt
   return newCredential(attempt, {
     state: 'pending',
@@ -76,7 +81,7 @@ type Asked =
   /** `refused`: nothing exists upstream. `unknown`: something may. */
   | { readonly how: 'refused' | 'unknown'; readonly problem: Problem }
 
-async function askUpstream(core: Core, attempt: Granted): Promise<Asked> {
+async function askUpstream(core: Parts, attempt: Granted): Promise<Asked> {
   try {
     return { how: 'issued', answer: await askBackend(core, attempt) }
   } catch (error) {
@@ -91,7 +96,7 @@ async function askUpstream(core: Core, attempt: Granted): Promise<Asked> {
 }
 
 async function activateOrWithdraw(
-  core: Core,
+  core: Parts,
   attempt: Granted,
   answer: BackendAnswer,
 ): Promise<IssuedCredential> {
@@ -124,7 +129,7 @@ async function activateOrWithdraw(
  * written nor read. The sweeper does what fails here.
  */
 async function withdraw(
-  core: Core,
+  core: Parts,
   attempt: Granted,
   sealedHandle: string | null,
   problem: unknown,
@@ -151,14 +156,14 @@ async function withdraw(
  * Due at once; where this node stood still, only when the call can no longer be under way, because others may have
  * settled the credential before the upstream acted.
  */
-function reclaimUnseen(core: Core, { plan }: Granted): Step {
+function reclaimUnseen(core: Parts, { plan }: Granted): Step {
   const now = core.store.now()
   const dueAt = now < certainAt(core, plan.now) ? now : certainAt(core, now)
   return core.store.credentials.reclaim(plan.id, now, dueAt, null)
 }
 
 /** Commits the end of the credential with its entry; the same `Idempotency-Key` may try again. */
-async function recordFailure(core: Core, attempt: Granted, { code }: Problem, end: Step): Promise<void> {
+async function recordFailure(core: Parts, attempt: Granted, { code }: Problem, end: Step): Promise<void> {
   const entry = auditAttempt(core, attempt, {
     action: 'credential.issue_failed',
     outcome: 'failed',

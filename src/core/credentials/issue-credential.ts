@@ -13,7 +13,25 @@ import { issueLocally } from './issue-locally.ts'
 import { takeRates } from './limits.ts'
 import { planIssue, requireGrant } from './plan-issue.ts'
 
+/** How often a request is decided before it is given up as a conflict. */
 const TRIES = 3
+
+type Parts = Pick<
+  Core,
+  | 'store'
+  | 'sealer'
+  | 'hasher'
+  | 'ids'
+  | 'backends'
+  | 'callers'
+  | 'denials'
+  | 'rates'
+  | 'quotas'
+  | 'settings'
+  | 'meter'
+  | 'log'
+  | 'random'
+>
 
 /**
  * Issues one credential (ARCHITECTURE.md, the life of a credential). Throws `backend_not_found`,
@@ -21,7 +39,7 @@ const TRIES = 3
  * `audit_unavailable` and `unauthorized`.
  */
 export async function issueCredential(
-  core: Core,
+  core: Parts,
   caller: AgentCaller,
   command: IssueCommand,
   origin: Origin,
@@ -46,7 +64,7 @@ export async function issueCredential(
 }
 
 /** Decides again, a few times, when the agent or the backend changed before the commit. */
-async function issueWhileCurrent(core: Core, attempt: Attempt): Promise<IssuedCredential> {
+async function issueWhileCurrent(core: Parts, attempt: Attempt): Promise<IssuedCredential> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await issueOnce(core, attempt)
@@ -59,7 +77,7 @@ async function issueWhileCurrent(core: Core, attempt: Attempt): Promise<IssuedCr
   }
 }
 
-async function issueOnce(core: Core, attempt: Attempt): Promise<IssuedCredential> {
+async function issueOnce(core: Parts, attempt: Attempt): Promise<IssuedCredential> {
   const { caller, command } = attempt
   const set = core.backends.at(caller.generation)
   const { byName } = set instanceof Promise ? await set : set
@@ -80,7 +98,11 @@ async function issueOnce(core: Core, attempt: Attempt): Promise<IssuedCredential
  * Repeats a secret only to a caller who could be issued it now (a narrowed token could not), while the agent lives,
  * and with an entry of its own. Without the secret it is no more than reading the credential.
  */
-async function replay(core: Core, attempt: Attempt, reply: IssuedCredential): Promise<IssuedCredential> {
+async function replay(
+  core: Pick<Core, 'store' | 'ids'>,
+  attempt: Attempt,
+  reply: IssuedCredential,
+): Promise<IssuedCredential> {
   const { caller, origin, command, backend } = attempt
   if (backend !== undefined) requireGrant(caller, backend, undefined, reply.scopes)
   if (reply.token === undefined) return reply
@@ -98,7 +120,12 @@ async function replay(core: Core, attempt: Attempt, reply: IssuedCredential): Pr
 }
 
 /** The one end of an attempt that issued nothing: counted, and in the audit unless its failure is there already. */
-function recordRefusal(core: Core, attempt: Attempt, error: unknown, ms: number): void {
+function recordRefusal(
+  core: Pick<Core, 'denials' | 'meter'>,
+  attempt: Attempt,
+  error: unknown,
+  ms: number,
+): void {
   const { caller, origin, command, backend, plan } = attempt
   const outcome = error instanceof Problem && error.status < 500 ? 'denied' : 'failed'
   // Names that callers make up must not become new series.
@@ -116,7 +143,7 @@ function recordRefusal(core: Core, attempt: Attempt, error: unknown, ms: number)
   })
 }
 
-async function readAgain(core: Core, caller: AgentCaller): Promise<AgentCaller> {
+async function readAgain(core: Pick<Core, 'store' | 'callers'>, caller: AgentCaller): Promise<AgentCaller> {
   const refreshed = await core.callers.refresh(caller, await core.store.generation())
   if (refreshed === undefined) throw agentEnded()
   return refreshed

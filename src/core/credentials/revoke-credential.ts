@@ -14,7 +14,7 @@ export type UpstreamEnd = 'revoked' | 'pending' | 'expires'
 
 export interface Revoked {
   readonly id: string
-  /** Epoch ms at which it first ended, for whatever reason. */
+  /** Epoch ms at which it first ended, for any reason. */
   readonly revokedAt: number
   readonly upstream: UpstreamEnd
 }

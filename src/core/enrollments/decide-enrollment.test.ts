@@ -29,7 +29,7 @@ const agent = async (name: string, scopes: string[]) => {
 }
 
 describe('approving', () => {
-  it('creates the agent with what was asked, and seals its secrets', async () => {
+  it('creates the agent as requested, and seals its secrets', async () => {
     const row = await approve((await ask()).id, { note: 'fine' })
     const made = await test.core.store.agents.findByName('bot')
     expect(row).toMatchObject({
@@ -47,7 +47,7 @@ describe('approving', () => {
     expect((await test.audit('agent.created')).length).toBe(1)
   })
 
-  it('narrows, widens and bounds by the administrator’s word', async () => {
+  it('uses the scopes and the lifetime that the administrator chooses', async () => {
     const { id } = await ask()
     const row = await approve(id, { scopes: ['db:read:x', 'other:y'], expires_in: '1h30m' })
     const made = await test.core.store.agents.findByName('bot')
@@ -56,12 +56,12 @@ describe('approving', () => {
     expect((made?.expiresAt ?? 0) - (made?.createdAt ?? 0)).toBe(1.5 * HOUR_MS)
   })
 
-  it.each([['0s'], ['-1h'], ['1.5h'], ['soon'], ['']])('refuses to last %j', async (expires_in) => {
+  it.each([['0s'], ['-1h'], ['1.5h'], ['soon'], ['']])('refuses the lifetime %j', async (expires_in) => {
     const { id } = await ask()
     await expect(approve(id, { expires_in })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  it('grants nothing that the approver does not hold', async () => {
+  it('grants no scope that the approver does not hold', async () => {
     const admin = await agent('boss', ['admin:enrollments:*', 'db:read'])
     const caller = await admin.caller()
     for (const scopes of [['db'], ['db:write'], ['*'], ['admin:*'], ['admin:agents:read']]) {
@@ -78,7 +78,7 @@ describe('approving', () => {
     expect((await test.audit('agent.created')).length).toBe(2)
   })
 
-  it('is for one decision: the second is a conflict', async () => {
+  it('answers a second decision with a conflict', async () => {
     const [one, two] = [await ask('one'), await ask('two')]
     await approve(one.id)
     await reject(two.id)
@@ -88,7 +88,7 @@ describe('approving', () => {
     }
   })
 
-  it('of several at once, one decides', async () => {
+  it('accepts one of several decisions at once', async () => {
     const { id } = await ask()
     const all = await Promise.allSettled([approve(id), approve(id), reject(id)])
     const failed = all.filter((one) => one.status === 'rejected')
@@ -98,7 +98,7 @@ describe('approving', () => {
     expect(entries.length).toBe(1)
   })
 
-  it('loses a race cleanly: the loser keeps no agent', async () => {
+  it('creates no agent when another decision comes first', async () => {
     const { id } = await ask()
     test.before(
       (change) => change.some((step) => step.op === 'insert' && step.table === 'agents'),
@@ -111,7 +111,7 @@ describe('approving', () => {
     expect(await test.core.store.agents.findByName('bot')).toBeUndefined()
   })
 
-  it('tells the administrator that the name is taken, and stays open', async () => {
+  it('tells the administrator that the name is taken, and stays pending', async () => {
     const { id } = await ask()
     await agent('Bot', [])
     await expect(approve(id)).rejects.toMatchObject({
@@ -131,20 +131,20 @@ describe('approving', () => {
     expect((await approve(id)).status).toBe('approved')
   })
 
-  it('a reserved name is never approved', async () => {
+  it('never approves a reserved name', async () => {
     const { id } = await ask('admin')
     await expect(approve(id)).rejects.toMatchObject({ code: 'conflict' })
   })
 
   it.each(['enr_', '', 'enr_00000000000000000000000000', 'cred_00000000000000000000000000', '../x'])(
-    '%j is unknown',
+    'does not know the id %j',
     async (id) => {
       await expect(approve(id)).rejects.toMatchObject({ code: 'enrollment_not_found' })
       await expect(reject(id)).rejects.toMatchObject({ code: 'enrollment_not_found' })
     },
   )
 
-  it('is too late after a day, before and after the job', async () => {
+  it('is refused after a day, before and after the job has run', async () => {
     const { id } = await ask()
     test.advance(DAY_MS)
     await expect(approve(id)).rejects.toMatchObject({ code: 'gone' })
@@ -161,7 +161,7 @@ describe('approving', () => {
 })
 
 describe('asking for more', () => {
-  it('adds the scopes for good, or for as long as was decided', async () => {
+  it('adds the scopes permanently, or for the lifetime that was decided', async () => {
     const bot = await agent('bot', ['db:read'])
     const before = await bot.caller()
     const forGood = await requestScopes(
@@ -194,7 +194,7 @@ describe('asking for more', () => {
     ])
   })
 
-  it('lasts as long as was asked where the administrator says nothing', async () => {
+  it('uses the requested lifetime when the administrator gives none', async () => {
     const bot = await agent('bot', [])
     const row = await requestScopes(
       test.core,
@@ -207,7 +207,7 @@ describe('asking for more', () => {
     expect((grant?.expiresAt ?? 0) - (grant?.createdAt ?? 0)).toBe(600_000)
   })
 
-  it('is nothing that an approver can give without holding it', async () => {
+  it('is refused when the approver does not hold the scopes', async () => {
     const bot = await agent('bot', ['admin:enrollments:write'])
     const row = await requestScopes(test.core, await bot.caller(), { scopes: ['admin:*'] }, ORIGIN)
     await expect(approve(row.id, {}, await bot.caller())).rejects.toMatchObject({
@@ -215,7 +215,7 @@ describe('asking for more', () => {
     })
   })
 
-  it('ends with the agent', async () => {
+  it('is no longer possible once the agent has ended', async () => {
     const bot = await agent('bot', [])
     const caller = await bot.caller()
     const row = await requestScopes(test.core, caller, { scopes: ['a:b'] }, ORIGIN)
@@ -242,7 +242,7 @@ describe('asking for more', () => {
     })
   })
 
-  it('ten of one agent may wait, and no more of all than may', async () => {
+  it('is limited to ten waiting requests of one agent', async () => {
     const bot = await agent('bot', [])
     const caller = await bot.caller()
     for (let count = 0; count < 10; count += 1)
@@ -254,7 +254,7 @@ describe('asking for more', () => {
 })
 
 describe('listing', () => {
-  it('pages through, oldest first, and by status', async () => {
+  it('pages through enrollments by status, oldest first', async () => {
     const rows = [await ask('a'), await ask('b'), await ask('c')]
     const one = await listPending(test.core, { limit: 2 })
     expect(one.enrollments.map((row) => row.name)).toEqual(['a', 'b'])

@@ -17,7 +17,7 @@ async function start(entries: PolicyEntry[] = [], settings = {}): Promise<void> 
   test = await testCore({ policies, ...settings })
 }
 
-/** Each from an address of its own, so that only the policies bound them. */
+/** Each from its own address, so that only the policies limit them. */
 function ask(name: string, more: Partial<EnrollCommand> = {}) {
   addresses += 1
   return enroll(
@@ -40,31 +40,45 @@ describe('policies', () => {
 
   const rows: [string, PolicyEntry[], string, string[] | undefined, string, string[] | RegExp][] = [
     [
-      'gives its own scopes where none are asked',
+      'gives its own scopes when none are requested',
       [ci],
       'ci-1',
       undefined,
       'approved',
       ['db:read', 'github:o/*'],
     ],
-    ['gives no more than was asked', [ci], 'ci-1', ['github:o/r:read'], 'approved', ['github:o/r:read']],
-    ['gives nothing where nothing is asked', [ci], 'ci-1', [], 'approved', []],
-    ['matches whatever the case', [ci], 'CI-1', undefined, 'approved', ['db:read', 'github:o/*']],
+    ['gives no more than was requested', [ci], 'ci-1', ['github:o/r:read'], 'approved', ['github:o/r:read']],
+    ['gives nothing when an empty list is requested', [ci], 'ci-1', [], 'approved', []],
+    ['matches names ignoring case', [ci], 'CI-1', undefined, 'approved', ['db:read', 'github:o/*']],
     ['matches the whole name', [ci], 'xci-1', undefined, 'pending', /No policy/],
-    ['does not widen', [ci], 'ci-1', ['db:read', 'db:write'], 'pending', /does not give/],
+    [
+      'does not give more scopes than it has',
+      [ci],
+      'ci-1',
+      ['db:read', 'db:write'],
+      'pending',
+      /does not give/,
+    ],
     ['does not read a prefix as a scope', [ci], 'ci-1', ['db'], 'pending', /does not give/],
     [
-      'comes in order: the first decides',
+      'decides when it is the first that matches',
       [first, ci],
       'ci-special',
       undefined,
       'pending',
       /"special" leaves/,
     ],
-    ['comes in order: a later one does not', [ci, first], 'ci-special', undefined, 'approved', ci.scopes],
+    [
+      'does not decide after another that matches',
+      [ci, first],
+      'ci-special',
+      undefined,
+      'approved',
+      ci.scopes,
+    ],
     ['denies', [{ ...ci, deny: ['github:o/secret'] }], 'ci-1', ['github:o/secret:read'], 'pending', /denies/],
     [
-      'denies what holds the denied',
+      'denies a scope that includes a denied one',
       [{ ...ci, deny: ['github:o/secret'] }],
       'ci-1',
       ['github:o/*'],
@@ -72,14 +86,21 @@ describe('policies', () => {
       /denies/,
     ],
     [
-      'lets beside the denied',
+      'gives a scope beside a denied one',
       [{ ...ci, deny: ['github:o/secret'] }],
       'ci-1',
       ['github:o/r'],
       'approved',
       ['github:o/r'],
     ],
-    ['never gives admin for a star', [{ ...ci, scopes: ['*'] }], 'ci-1', ['admin:*'], 'pending', /[Aa]dmin/],
+    [
+      'never gives an admin scope for a star',
+      [{ ...ci, scopes: ['*'] }],
+      'ci-1',
+      ['admin:*'],
+      'pending',
+      /[Aa]dmin/,
+    ],
     [
       'never gives a part of admin',
       [{ ...ci, scopes: ['*'] }],
@@ -107,7 +128,7 @@ describe('policies', () => {
     }
   })
 
-  it('keeps admin for the administrator even where the configuration was built without its check', async () => {
+  it('never gives an admin scope, even when the configuration check was skipped', async () => {
     const pattern = {
       name: 'p',
       pattern: '*',
@@ -120,7 +141,7 @@ describe('policies', () => {
     expect((await ask('a')).status).toBe('pending')
   })
 
-  it('records the three steps of an approval and what the agent is', async () => {
+  it('records the three steps of an approval and the properties of the agent', async () => {
     await start([{ ...ci, max_agent_lifetime: '1h' }])
     const row = await ask('ci-1', { metadata: { run: 7 } })
     const agent = await test.core.store.agents.findByName('ci-1')
@@ -141,7 +162,7 @@ describe('policies', () => {
     expect(JSON.stringify([entries, row])).not.toMatch(/ck[rs]_/)
   })
 
-  it('has no more living agents than max_agents, however many ask at once', async () => {
+  it('admits no more living agents than max_agents, also when many enroll at once', async () => {
     await start([{ ...ci, max_agents: 2 }])
     const asked = await Promise.all(['ci-1', 'ci-2', 'ci-3', 'ci-4', 'ci-5'].map((name) => ask(name)))
     expect(asked.map((row) => row.status).sort()).toEqual([
@@ -155,7 +176,7 @@ describe('policies', () => {
     expect(await test.core.store.agents.countByPolicy('ci')).toBe(2)
   })
 
-  it('approves no more often than its rate', async () => {
+  it('approves no more often than its rate allows', async () => {
     await start([{ ...ci, rate: '2/hour' }])
     const statuses = []
     for (const name of ['ci-1', 'ci-2', 'ci-3']) statuses.push((await ask(name)).status)
@@ -164,7 +185,7 @@ describe('policies', () => {
     expect((await ask('ci-4')).status).toBe('approved')
   })
 
-  it('leaves it pending when the name is taken between the look and the commit', async () => {
+  it('leaves the enrollment pending when its name is taken just before the commit', async () => {
     await start([ci])
     test.before(
       (change) => change.some((step) => step.op === 'insert' && step.table === 'enrollments'),
@@ -179,13 +200,13 @@ describe('policies', () => {
     expect((await test.audit('agent.created')).length).toBe(1)
   })
 
-  it('leaves what no signing e-mail can be made for to the administrator', async () => {
+  it('leaves a name that gives no valid signing e-mail to the administrator', async () => {
     await start([ci], { signingDomain: `${'d'.repeat(60)}.${'d'.repeat(60)}.${'d'.repeat(20)}` })
     const row = await ask(`ci-${'x'.repeat(125)}`)
     expect(row).toMatchObject({ status: 'pending', note: expect.stringContaining('e-mail') })
   })
 
-  it('offers the policy’s scopes to the administrator where none were asked', async () => {
+  it('proposes the scopes of the policy to the administrator when none were requested', async () => {
     await start([{ ...ci, auto_approve: false }])
     expect((await ask('ci-1')).scopes).toEqual(ci.scopes)
   })
@@ -195,13 +216,13 @@ describe('names', () => {
   beforeEach(() => start())
 
   it.each(['admin', 'OpenID', 'local', 'system', 'Mayfly'])(
-    '%s is reserved: the administrator is told',
+    'leaves the reserved name %s pending, with a note',
     async (name) => {
       expect(await ask(name)).toMatchObject({ status: 'pending', note: expect.stringContaining('reserved') })
     },
   )
 
-  it('a taken one is stored as any other, with a note', async () => {
+  it('leaves a taken name pending, with a note', async () => {
     await createAgent(test.core, LOCAL, { name: 'Bot' }, ORIGIN)
     expect(await ask('bot')).toMatchObject({
       status: 'pending',
@@ -210,7 +231,7 @@ describe('names', () => {
   })
 
   it.each(['', ' ', 'a b', '-a', '.a', 'a'.repeat(129), 'ü', 'a/b', 'a\n', 'a\0'])(
-    '%j is not a name',
+    'refuses %j as a name',
     async (name) => {
       await expect(ask(name)).rejects.toMatchObject({ code: 'invalid_request' })
     },
@@ -229,14 +250,14 @@ describe('form', () => {
     ['a private key', { public_key: { ...publicKey, d: 'AAAA' } }],
     ['a key off the curve', { public_key: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } }],
     ['an encryption key', { public_key: { ...publicKey, crv: 'X25519' } }],
-  ])('%s is refused and nothing is stored', async (_what, more) => {
+  ])('refuses %s and stores nothing', async (_what, more) => {
     await expect(ask('a', more)).rejects.toMatchObject({ code: 'invalid_request' })
     expect(await test.core.store.enrollments.list(undefined, undefined, 10)).toEqual([])
   })
 })
 
 describe('limits', () => {
-  it('ten a minute from one address, and others are not held up', async () => {
+  it('allow ten enrollments a minute from one address, without limiting others', async () => {
     await start()
     test.freeze()
     const from = (ipAddress: string) =>
@@ -248,7 +269,7 @@ describe('limits', () => {
     await from('192.0.2.9')
   })
 
-  it('no more wait than may, while a policy still lets in', async () => {
+  it('bound the number of pending enrollments, while a policy still admits agents', async () => {
     await start([{ name: 'ci', pattern: 'ci-*', scopes: ['a:b'], auto_approve: true }], {
       maxPendingEnrollments: 2,
     })

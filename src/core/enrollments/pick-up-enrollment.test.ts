@@ -26,7 +26,7 @@ const poll = async (proof?: string) => {
   return { ...found, answer: found.sealed === undefined ? undefined : await me.open(found.sealed, sent) }
 }
 
-it('gives the same answer again for ten minutes after the first fetch, then nothing, and erases it', async () => {
+it('repeats the answer for ten minutes after the first fetch, then erases it', async () => {
   expect(await poll()).toMatchObject({ status: 'pending', sealed: undefined })
   await approve()
   test.advance(DAY_MS / 2)
@@ -40,7 +40,7 @@ it('gives the same answer again for ten minutes after the first fetch, then noth
   await expireEnrollments(test.core, now())
   expect((await poll()).answer).toEqual(first.answer)
   test.advance(1_000)
-  // Before the job has run, and after it.
+  // Before and after the job has run.
   expect(await poll()).toMatchObject({ status: 'approved', sealed: undefined })
   await expireEnrollments(test.core, now())
   expect((await test.core.store.enrollments.find(id))?.sealedAnswer).toBeNull()
@@ -55,7 +55,7 @@ it('gives the same answer again for ten minutes after the first fetch, then noth
   ])
 })
 
-it('takes a proof once, whatever came of it', async () => {
+it('accepts a proof once, whatever the result was', async () => {
   const proof = await me.prove(id, now())
   expect((await poll(proof)).status).toBe('pending')
   await approve()
@@ -65,7 +65,7 @@ it('takes a proof once, whatever came of it', async () => {
   expect(both.map((one) => one.status).sort()).toEqual(['fulfilled', 'rejected'])
 })
 
-it('serves two first fetches at once, and begins the ten minutes once', async () => {
+it('answers two first fetches at once, and starts the ten minutes once', async () => {
   await approve()
   const [one, two] = await Promise.all([poll(), poll()])
   expect(one.answer).toEqual(two.answer)
@@ -75,7 +75,7 @@ it('serves two first fetches at once, and begins the ten minutes once', async ()
   ])
 })
 
-it('deletes an agent that nobody came for within a day', async () => {
+it('deletes an agent that nobody collects within a day', async () => {
   await approve()
   const row = await test.core.store.enrollments.find(id)
   const { token } = JSON.parse(test.core.sealer.open('enrollments', id, 'answer', row?.sealedAnswer ?? ''))
@@ -90,7 +90,7 @@ it('deletes an agent that nobody came for within a day', async () => {
   expect(await expireEnrollments(test.core, now())).toBe(0)
 })
 
-it('a fetch that comes just before the deletion wins', async () => {
+it('keeps an agent that is collected just before its deletion', async () => {
   await approve()
   const until = now() + DAY_MS
   test.before(
@@ -102,7 +102,7 @@ it('a fetch that comes just before the deletion wins', async () => {
   expect(await test.audit('agent.deleted')).toEqual([])
 })
 
-it('an agent that was deleted before anybody came has no answer', async () => {
+it('gives no answer for an agent that was deleted before it was collected', async () => {
   await approve()
   await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
   expect(await poll()).toMatchObject({ status: 'expired', sealed: undefined })
@@ -112,7 +112,7 @@ it('an agent that was deleted before anybody came has no answer', async () => {
   expect((await test.audit('agent.deleted')).length).toBe(1)
 })
 
-it('may be polled often, but not without end', async () => {
+it('limits how often an enrollment is polled', async () => {
   test.freeze()
   const proofs = await Promise.all(Array.from({ length: 121 }, () => me.prove(id, now())))
   for (const proof of proofs.slice(0, 120)) await poll(proof)

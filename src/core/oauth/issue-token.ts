@@ -137,7 +137,7 @@ function decideAudience(
 function lifetime(settings: Parts['settings'], client: Client, plan: Plan, now: number): number {
   const ends = plan.audience === settings.issuer ? Number.POSITIVE_INFINITY : client.grantsEndAt
   const left = Math.min(ends, client.agent.expiresAt ?? Number.POSITIVE_INFINITY) - now
-  return Math.floor(Math.min(settings.accessTokenMs, left) / 1000)
+  return Math.floor(Math.min(settings.accessTokenTtlMs, left) / 1000)
 }
 
 async function sign(core: Parts, client: Client, plan: Plan): Promise<IssuedToken & { jti: string }> {

@@ -3,7 +3,7 @@ import { LOCAL, ORIGIN, testCore } from '../../../test/support/core.ts'
 import { createBackend } from '../backends/configure-backend.ts'
 import { publishBackendKeys } from './publish-keys.ts'
 
-it('asks no upstream for whoever wants to see its keys', async () => {
+it('connects to no upstream for a request for its keys', async () => {
   const { core, close } = await testCore()
   const config = { host: '127.0.0.1', database: 'app', username: 'mayfly', local: true }
   await createBackend(core, LOCAL, { type: 'postgres', name: 'db', config }, false, ORIGIN)

@@ -3,7 +3,7 @@ import { Problem } from '../../domain/problems.ts'
 import type { PublicJwk } from '../../keys/jwt-keys.ts'
 import type { Core } from '../context.ts'
 
-/** The public keys that tokens of ours may be verified by now: what relying parties fetch. */
+/** The public keys that verify tokens of the issuer now, for relying parties. */
 export async function publishIssuerKeys(core: Pick<Core, 'store' | 'issuerKeys'>): Promise<PublicJwk[]> {
   const keySet = await core.issuerKeys.at(await core.store.generation())
   const now = core.store.now()
@@ -13,8 +13,8 @@ export async function publishIssuerKeys(core: Pick<Core, 'store' | 'issuerKeys'>
 }
 
 /**
- * The public keys of a backend that is an issuer of its own. The name is taken exactly: an issuer's address differs
- * by case. Throws `not_found` where there is no such issuer, `backend_unavailable` where it cannot be opened.
+ * The public keys of a backend that is an issuer of its own. The name is case-sensitive, like the URL of an issuer.
+ * Throws `not_found` for an unknown issuer, `backend_unavailable` when it cannot be opened.
  */
 export async function publishBackendKeys(
   core: Pick<Core, 'store' | 'backends'>,
@@ -22,7 +22,7 @@ export async function publishBackendKeys(
 ): Promise<readonly PublicJwk[]> {
   const { byName } = await core.backends.at(await core.store.generation())
   const found = byName.get(nameKey(name))
-  // Asked of an upstream, this would let anybody make us connect to it.
+  // Not for kinds with an upstream: anybody could make the server connect to it.
   if (found === undefined || found.name !== name || found.kind.upstream) throw new Problem('not_found')
   const keys = await connect(found)
   if (keys === undefined) throw new Problem('not_found')

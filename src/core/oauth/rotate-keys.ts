@@ -8,13 +8,13 @@ import { newIssuerKey } from './issuer-keys.ts'
 
 export interface RotatedKeys {
   readonly kid: string
-  /** Epoch ms until which the tokens of the old key stay good; null: they ended with the rotation. */
+  /** Epoch ms until which tokens of the old key stay valid; null when they ended with the rotation. */
   readonly previousUntil: number | null
 }
 
 /**
- * A new key that signs, and the old ones retired, in one commit that every node notices: without `grace` all issued
- * tokens are invalid at once, with it the old key verifies that long. Throws `invalid_request`, `store_unavailable`.
+ * Replaces the key that signs, in one commit that every node notices. Without `grace` all issued tokens are invalid at
+ * once; with it the old key verifies that long. Throws `invalid_request`, `store_unavailable`.
  */
 export async function rotateKeys(
   core: Pick<Core, 'store' | 'ids' | 'sealer' | 'keys' | 'settings'>,
@@ -27,7 +27,7 @@ export async function rotateKeys(
   const previousUntil = graceMs === undefined ? null : core.store.now() + graceMs
   const change: Step[] = [
     ...whileUnchanged(caller),
-    // First: on PostgreSQL another node's rotation is waited for here, and only a later step sees the key that it made.
+    // First: on PostgreSQL this step waits for the rotation of another node, and only later steps see its key.
     { op: 'invalidate' },
     core.store.tokens.retireIssuerKeys(previousUntil ?? undefined),
     made.step,
@@ -36,6 +36,6 @@ export async function rotateKeys(
       details: { kid: made.kid, ...(graceMs === undefined ? {} : { grace_ms: graceMs }) },
     }),
   ]
-  await commitOrConflict(core, change, 'The keys are being rotated already; try again.')
+  await commitOrConflict(core, change, 'The keys were rotated at the same time; try again.')
   return { kid: made.kid, previousUntil }
 }

@@ -1,8 +1,8 @@
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 
 /**
- * The header (0) or the claims (1) of a JWT as they are written, checked by nobody: good for choosing what to
- * check it against, and for nothing else. Never throws.
+ * The unverified header (0) or claims (1) of a JWT. Use it only to choose the key or record to verify the token against.
+ * Never throws.
  */
 export function unverifiedPart(token: string, index: 0 | 1): Readonly<Record<string, unknown>> | undefined {
   if (token.length > MAX_JWT_BYTES) return undefined

@@ -28,7 +28,7 @@ describe('POST /v1/admin/keys/rotate', () => {
   const kids = async () =>
     (await app.server.inject('/.well-known/jwks.json')).json().keys.map((key: { kid: string }) => key.kid)
 
-  it('ends every token at once, or leaves the old key verifying for the grace', async () => {
+  it('ends every token at once, or lets the old key verify for the grace period', async () => {
     const admin = await app.createAgent({ name: 'keeper', scopes: ['admin:keys:write'] })
     const before = await calls.accessToken(ada)
     const [old] = await kids()
@@ -53,7 +53,7 @@ describe('POST /v1/admin/keys/rotate', () => {
     expect((await app.audited('keys.rotated'))[0]).toMatchObject({ actor: admin.agent.id })
   })
 
-  it('needs its scope and a real duration', async () => {
+  it('requires its scope and a valid duration', async () => {
     const reader = await app.createAgent({ name: 'key-reader', scopes: ['admin:keys:read'] })
     expect((await rotate({}, reader.token)).statusCode).toBe(403)
     const admin = await app.createAgent({ name: 'keeper-2', scopes: ['admin:*'] })
@@ -63,7 +63,7 @@ describe('POST /v1/admin/keys/rotate', () => {
 })
 
 describe('discovery and keys', () => {
-  it('says what is served and nothing else', async () => {
+  it('lists the served endpoints and nothing else', async () => {
     const one = await app.server.inject('/.well-known/openid-configuration')
     const two = await app.server.inject('/.well-known/oauth-authorization-server')
     expect(one.headers['cache-control']).toBe('public, max-age=300')
@@ -86,7 +86,7 @@ describe('discovery and keys', () => {
       if (Array.isArray(values)) expect(values).not.toEqual([])
   })
 
-  it('publishes the public halves of the RSA keys alone', async () => {
+  it('publishes only the public halves of the RSA keys', async () => {
     const { keys } = (await app.server.inject('/.well-known/jwks.json')).json()
     for (const key of keys) {
       expect(Object.keys(key).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use', 'x5c'])

@@ -9,13 +9,13 @@ const AUTH_METHODS = ['client_secret_post', 'client_secret_basic', 'private_key_
 const ASSERTION_ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256']
 
 /**
- * There is no authorization endpoint, so that no response type can be asked for. The member is required, and an
- * empty array is not allowed (RFC 8414 §3.2): `id_token` is what other issuers without one publish (Kubernetes,
- * GitHub Actions), and what token services that federate by web identity take.
+ * There is no authorization endpoint and so no response type, but the member is required and must not be empty (RFC 8414
+ * §3.2). Other issuers without such an endpoint (Kubernetes, GitHub Actions) publish `id_token`, and services that
+ * federate by web identity accept it.
  */
 const RESPONSE_TYPES = ['id_token']
 
-/** What is served, and nothing else. */
+/** Lists only what is served. */
 function issuerDocument(issuer: string) {
   return {
     issuer,
@@ -49,7 +49,7 @@ function backendDocument(issuer: string, algorithms: readonly string[]) {
   }
 }
 
-/** Discovery and keys: of the server as an issuer, and of each backend that is one. */
+/** Discovery and keys, for the server as an issuer and for each backend that is one. */
 export function wellKnownRoutes(http: Http): void {
   const document = issuerDocument(http.core.settings.issuer)
   const discovery = { tags: ['discovery'], response: { 200: DiscoveryReply } } as const

@@ -41,7 +41,7 @@ function agentReads(engine: Engine) {
       return (await read<{ id: string }>(named.orderBy('id', 'desc').limit(1)))[0]?.id
     },
 
-    /** Oldest first, those after `cursor` (an id). */
+    /** Oldest first, those after `cursor`, an id. */
     list: async (cursor: string | undefined, limit: number): Promise<AgentWithUse[]> => {
       let query = build
         .selectFrom('agents')

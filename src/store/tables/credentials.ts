@@ -139,7 +139,7 @@ function issueSteps(engine: Engine) {
         'any',
       ),
     /**
-     * The issue failed after its upstream was asked: whatever exists there must go, whatever the record says. Does
+     * The issue failed after its upstream was called: an account there must go, in every state of the record. Does
      * nothing to a credential that is being revoked already. The first end and its reason stay.
      */
     reclaim: (id: string, now: number, dueAt: number, sealedHandle: string | null): Step =>

@@ -3,7 +3,7 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 
-/** Every column that is sealed, and the column that its associated data names the row by: the primary key. */
+/** Every sealed column, with the primary key that names the row in the associated data. */
 export const SEALED = [
   { table: 'meta', key: 'key', column: 'value' },
   { table: 'signing_keys', key: 'agent_id', column: 'private_key' },
@@ -12,19 +12,19 @@ export const SEALED = [
   { table: 'credentials', key: 'id', column: 'handle' },
   { table: 'enrollments', key: 'id', column: 'answer' },
 ] as const
-/** Erased within minutes (and named by something else than its key): nothing has to be done about it but wait. */
+/** Erased within minutes, so that rewrapping only waits. Its associated data does not name the primary key. */
 export const BRIEFLY_SEALED = { table: 'idempotency', column: 'reply' } as const
 
 export type SealedColumn = (typeof SEALED)[number]
 
 export interface SealedSlice {
-  /** Those sealed under another version than the ones asked for. */
+  /** Rows sealed under a version that was not given. */
   readonly others: readonly { readonly id: string; readonly sealed: string }[]
-  /** Where the next slice begins; undefined after the last one. */
+  /** The key after which the next slice begins; undefined after the last slice. */
   readonly last: string | undefined
 }
 
-/** Rows that are looked at in one read: most credentials hold nothing sealed any more. */
+/** Rows in one read; most credentials hold nothing sealed any more. */
 const SLICE = 2_000
 
 /** For replacing the master key while the service runs. */
@@ -35,7 +35,7 @@ export function createSealed({ read, build }: Engine) {
   }
   return {
     columns: SEALED,
-    /** The rows after `after` by their key, in slices. */
+    /** One slice of the rows whose key is greater than `after`. */
     slice: async (at: SealedColumn, after: string, versions: readonly number[]): Promise<SealedSlice> => {
       const key = sql.ref<string>(at.key)
       const next = build
@@ -53,13 +53,13 @@ export function createSealed({ read, build }: Engine) {
         .where(sql<boolean>`${key} > ${after} AND ${key} <= ${last} AND ${isOther(at.column, versions)}`)
       return { others: await read<{ id: string; sealed: string }>(others), last }
     },
-    /** Whether a reply is still kept that is sealed under another version. */
+    /** Whether any stored reply is sealed under another version. */
     hasOtherReply: async (versions: readonly number[]): Promise<boolean> => {
       const { table, column } = BRIEFLY_SEALED
       const some = build
         .selectFrom(table)
         .select(sql<number>`1`.as('found'))
-        // The first condition is the index's own.
+        // The first condition repeats that of the partial index.
         .where(sql<boolean>`${sql.ref(column)} IS NOT NULL AND ${isOther(column, versions)}`)
         .limit(1)
       return (await read<{ found: number }>(some)).length > 0

@@ -8,7 +8,7 @@ import { presentEntry } from '../present-audit.ts'
 export function auditRoutes(http: Http): void {
   addRoute(http, 'GET /api/v1/audit', {
     schema: {
-      summary: 'The audit, newest first: one’s own entries, or all with admin:audit:read',
+      summary: 'Audit entries, newest first: the caller’s own, or all with admin:audit:read',
       tags: ['audit'],
       querystring: Type.Object({ ...AuditQuery, ...Page }, { additionalProperties: false }),
       response: { 200: AuditPage },

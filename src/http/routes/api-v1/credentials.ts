@@ -55,7 +55,7 @@ export function credentialRoutes(http: Http): void {
 
   addRoute(http, 'DELETE /api/v1/credentials/:id', {
     schema: {
-      summary: 'Revoke a credential; again and again gives the same answer',
+      summary: 'Revoke a credential; repeating it gives the same answer',
       tags,
       params: CredentialId,
       response: { 200: RevokedCredential },

@@ -134,7 +134,7 @@ describe('private_key_jwt', () => {
     expect(entry).toMatchObject({ agentName: 'ec', authMethod: 'private_key_jwt' })
   })
 
-  it('takes an assertion once, at whichever endpoint, and once of many at the same time', async () => {
+  it('accepts an assertion once, at any endpoint, also when many arrive at once', async () => {
     const text = await assertion(edAgent, ed.privateKey)
     const answers = await Promise.all(Array.from({ length: 8 }, () => login(text)))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
@@ -153,7 +153,7 @@ describe('private_key_jwt', () => {
     expect((await calls.post('/oauth/revoke', { ...second, token: 'x' })).status).toBe(401)
   })
 
-  it('is refused for anything that is wrong with it', async () => {
+  it('refuses an assertion with any fault', async () => {
     const now = Math.floor(app.core.store.now() / 1000)
     const [standInEd, standInEc] = standIns()
     const texts = await Promise.all([

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 describe('POST /oauth/introspect', () => {
-  it('tells an agent of its own tokens, of every type', async () => {
+  it('shows an agent its own tokens, of every type', async () => {
     const text = await calls.accessToken(ada, { scope: 'db:read' })
     expect(await calls.introspect(ada, text)).toEqual({
       active: true,
@@ -48,7 +48,7 @@ describe('POST /oauth/introspect', () => {
     })
   })
 
-  it('tells nobody of the tokens of others, but for a holder of admin:tokens:read', async () => {
+  it('shows the tokens of others only to a holder of admin:tokens:read', async () => {
     const eve = await app.createAgent({ name: 'eve', scopes: ['*'] })
     const server = await app.createAgent({ name: 'resource-server', scopes: ['admin:tokens:read'] })
     const credential = await calls.issueCredential(ada, 'tokens')
@@ -58,7 +58,7 @@ describe('POST /oauth/introspect', () => {
     }
   })
 
-  it('knows no token that has ended, was changed, or is none', async () => {
+  it('answers inactive for a token that has ended, was changed, or is no token', async () => {
     const owner = await app.createAgent({ name: 'owner', scopes: ['tokens'], lifetimeMs: HOUR_MS })
     const credential = await calls.issueCredential(owner, 'tokens')
     const text = await calls.accessToken(owner)
@@ -84,7 +84,7 @@ describe('POST /oauth/introspect', () => {
       expect(await calls.introspect(server, one)).toEqual({ active: false })
   })
 
-  it('shows the scopes that are left', async () => {
+  it('shows the scopes that the agent still holds', async () => {
     const shrinking = await app.createAgent({ name: 'shrinking', scopes: ['db', 'queue'] })
     const text = await calls.accessToken(shrinking)
     await app.core.store.commit([
@@ -96,7 +96,7 @@ describe('POST /oauth/introspect', () => {
 })
 
 describe('POST /oauth/revoke', () => {
-  it('ends an access token at once, as often as it is asked', async () => {
+  it('ends an access token at once, and accepts repetitions', async () => {
     const text = await calls.accessToken(ada)
     const other = await calls.accessToken(ada)
     expect(await calls.statusWith(text)).toBe(200)
@@ -111,7 +111,7 @@ describe('POST /oauth/revoke', () => {
     expect(entries).toHaveLength(1)
   })
 
-  it('stays ended within the tolerance of the clock, after the row would have run out', async () => {
+  it('keeps a token revoked within the clock tolerance after its expiry', async () => {
     const text = await calls.accessToken(ada)
     await calls.revoke(ada, text)
     app.advance(HOUR_MS + 2_000)
@@ -119,7 +119,7 @@ describe('POST /oauth/revoke', () => {
     expect(await calls.statusWith(text)).toBe(401)
   })
 
-  it('leaves the tokens of others alone and says nothing of them', async () => {
+  it('leaves the tokens of others alone and reveals nothing about them', async () => {
     const eve = await app.createAgent({ name: 'eve-2', scopes: ['*', 'admin:*'] })
     const text = await calls.accessToken(ada)
     const credential = await calls.issueCredential(ada, 'tokens')

@@ -61,7 +61,7 @@ describe('POST /oauth/token', () => {
     })
   })
 
-  it('takes Basic with both parts form-urlencoded', async () => {
+  it('accepts Basic with both parts form-urlencoded', async () => {
     const form = { grant_type: 'client_credentials' }
     const { client_id, client_secret } = secretOf(ada) as { client_id: string; client_secret: string }
     const escaped = (text: string) =>
@@ -76,7 +76,7 @@ describe('POST /oauth/token', () => {
     expect(wrong.headers['www-authenticate']).toBe('Basic realm="mayfly"')
   })
 
-  it('narrows to the asked scopes, and never beyond those of the agent', async () => {
+  it('narrows to the requested scopes, and never exceeds those of the agent', async () => {
     const narrow = await calls.token(ada, { scope: 'github:o/r:read' })
     expect(narrow.body).toMatchObject({ scope: 'github:o/r:read' })
     expect(decodeJwt(String(narrow.body['access_token']))).toMatchObject({ scopes: ['github:o/r:read'] })
@@ -92,7 +92,7 @@ describe('POST /oauth/token', () => {
       expect((await calls.token(ada, { scope })).body).toMatchObject({ error: 'invalid_scope' })
   })
 
-  it('gives an id token for openid, which opens nothing', async () => {
+  it('gives an id token for openid, which authenticates nobody here', async () => {
     const { body } = await calls.token(ada, { scope: 'openid db:read' })
     expect(body).toMatchObject({ scope: 'openid db:read' })
     const text = String(body['id_token'])
@@ -115,7 +115,7 @@ describe('POST /oauth/token', () => {
     expect(alone.body).toMatchObject({ scope: 'openid' })
   })
 
-  it('addresses a token to one allowed audience, which is then no good here', async () => {
+  it('gives a token for one allowed audience, which is then not accepted here', async () => {
     for (const field of ['audience', 'resource']) {
       const text = await calls.accessToken(ada, { [field]: 'https://api.example' })
       expect(decodeJwt(text).aud).toBe('https://api.example')
@@ -129,7 +129,7 @@ describe('POST /oauth/token', () => {
     expect((await calls.token(ada, both)).body).toMatchObject({ error: 'invalid_target' })
   })
 
-  it('never outlives the agent, nor a scope granted for a time where others verify', async () => {
+  it('gives no token that outlives the agent, or, for other verifiers, a timed scope', async () => {
     const brief = await app.createAgent({ name: 'brief', scopes: ['db'], lifetimeMs: 90_500 })
     const { body } = await calls.token(brief)
     expect(Number(body['expires_in'])).toBeLessThanOrEqual(90)
@@ -151,14 +151,14 @@ describe('POST /oauth/token', () => {
     expect(Number(foreign.body['expires_in'])).toBeLessThanOrEqual(60)
   })
 
-  it('refuses a token that nobody could present', async () => {
+  it('refuses a token that would be too large to present', async () => {
     const scopes = Array.from({ length: 64 }, (_, index) => `backend${index}:${'x'.repeat(200)}`)
     const many = await app.createAgent({ name: 'many', scopes })
     expect((await calls.token(many)).body).toMatchObject({ error: 'invalid_scope' })
     expect((await calls.token(many, { scope: scopes.slice(0, 2).join(' ') })).status).toBe(200)
   })
 
-  it('does not sign for an agent that was changed or ended in between', async () => {
+  it('does not sign for an agent that was changed or ended meanwhile', async () => {
     const fickle = await app.createAgent({ name: 'fickle', scopes: ['db'] })
     expect((await calls.token(fickle)).status).toBe(200)
     const [during] = await Promise.all([

@@ -57,7 +57,7 @@ function addIntrospectRoute(http: Http): void {
   addRoute(http, 'POST /oauth/introspect', {
     schema: {
       ...shared,
-      summary: 'Ask whether a token is good',
+      summary: 'Check whether a token is active',
       body: IntrospectForm,
       response: { 200: IntrospectReply },
     },
@@ -73,7 +73,7 @@ function addRevokeRoute(http: Http): void {
   addRoute(http, 'POST /oauth/revoke', {
     schema: {
       ...shared,
-      summary: 'End a token before its time',
+      summary: 'Revoke a token',
       body: RevokeForm,
       response: { 200: Type.Object({}, { additionalProperties: false }) },
     },

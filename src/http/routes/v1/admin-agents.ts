@@ -56,7 +56,7 @@ export function adminAgentRoutes(http: Http): void {
 
   addRoute(http, 'DELETE /v1/admin/agents/:name', {
     schema: {
-      summary: 'Delete an agent: its token dies and its credentials are revoked',
+      summary: 'Delete an agent; its token ends and its credentials are revoked',
       tags,
       params: NameParam,
       response: { 204: Type.Null() },

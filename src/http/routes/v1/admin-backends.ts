@@ -59,7 +59,7 @@ export function adminBackendRoutes(http: Http): void {
   addRoute(http, 'PUT /v1/admin/backends/:name', {
     schema: {
       summary:
-        'Change a backend. What is left out stays, but config is sent whole; a secret left out of it or sent back as [redacted] stays too',
+        'Change a backend. Fields that are left out keep their values; config is replaced, but keeps secrets that are left out or sent as [redacted]',
       tags,
       params: NameParam,
       body: ChangeBackend,

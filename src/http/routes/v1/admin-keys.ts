@@ -11,7 +11,7 @@ export function adminKeyRoutes(http: Http): void {
 
   addRoute(http, 'POST /v1/admin/keys/rotate', {
     schema: {
-      summary: 'Sign with a new key; all issued tokens end at once, or after the grace',
+      summary: 'Sign with a new key; issued tokens end at once, or after the grace period',
       tags: ['admin: keys'],
       body: optionalBody(Type.Object({ grace: Type.Optional(Duration) }, { additionalProperties: false })),
       response: {

@@ -17,7 +17,7 @@ export function adminPendingRoutes(http: Http): void {
 
   addRoute(http, 'GET /v1/admin/pending', {
     schema: {
-      summary: 'Enrollments and requests that wait for a decision, oldest first; decided ones by status',
+      summary: 'Pending enrollments and requests, oldest first; decided ones by status',
       tags,
       querystring: PendingQuery,
       response: { 200: Type.Array(PendingEnrollment) },
@@ -31,7 +31,7 @@ export function adminPendingRoutes(http: Http): void {
 
   addRoute(http, 'POST /v1/admin/pending/:id/approve', {
     schema: {
-      summary: 'Approve, with other scopes or for a while if need be',
+      summary: 'Approve, optionally with other scopes or for a limited time',
       tags,
       params: EnrollmentId,
       body: optionalBody(Approve),
@@ -43,7 +43,7 @@ export function adminPendingRoutes(http: Http): void {
 
   addRoute(http, 'POST /v1/admin/pending/:id/reject', {
     schema: {
-      summary: 'Reject; the reason is told to whoever asked',
+      summary: 'Reject; the agent that asked is shown the reason',
       tags,
       params: EnrollmentId,
       body: optionalBody(Reject),

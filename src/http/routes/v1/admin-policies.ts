@@ -18,7 +18,7 @@ export function adminPolicyRoutes(http: Http): void {
     },
     handle: (call) => {
       const { policies } = http.core.settings
-      // In their own order, which decides; an unknown cursor begins anew.
+      // In the configured order, in which they decide. An unknown cursor starts from the beginning.
       const rest = policies.slice(policies.findIndex(({ name }) => name === call.query.cursor) + 1)
       return firstPage(call, rest, pageLimit(call.query.limit), ({ name }) => name).map((policy) => ({
         name: policy.name,
@@ -38,7 +38,7 @@ export function adminPolicyRoutes(http: Http): void {
 
   addRoute(http, 'GET /v1/admin/policies/explain', {
     schema: {
-      summary: 'What would become of an enrollment with this name and these scopes, and why',
+      summary: 'How an enrollment with this name and these scopes would be decided, and why',
       tags: ['admin: enrollments'],
       querystring: ExplainQuery,
       response: { 200: Explanation },

@@ -12,7 +12,7 @@ import { linkNext, pageLimit } from '../paging.ts'
 import { presentEntry } from '../present-audit.ts'
 import { optional, timestamp } from '../wire.ts'
 
-/** Who had what, when, and is it gone. */
+/** The credentials of all agents, and the whole audit. */
 export function adminTokenRoutes(http: Http): void {
   const { core } = http
 
@@ -70,7 +70,7 @@ export function adminTokenRoutes(http: Http): void {
     },
     handle: async ({ caller, query: { agent_id, ...query }, request, reply }) => {
       if (agent_id !== undefined && query.agent !== undefined)
-        throw invalid('"agent" and "agent_id" are one filter: give one of them.')
+        throw invalid('"agent" and "agent_id" are the same filter: give one of them.')
       const page = await queryAudit(core, caller, { ...query, agent: agent_id ?? query.agent })
       linkNext(reply, request, page.nextCursor)
       return page.entries.map(presentEntry)

@@ -15,8 +15,8 @@ export function enrollRoutes(http: Http): void {
 
   addRoute(http, 'POST /v1/enroll', {
     schema: {
-      summary: 'Ask to become an agent, with a public key made on your side',
-      description: 'Asking again with the same key and name gives the enrollment that the key has already.',
+      summary: 'Ask to become an agent, with a public key that you have made',
+      description: 'Asking again with the same key and name returns the existing enrollment.',
       tags,
       body: Enroll,
       response: { 200: Enrolled },
@@ -38,8 +38,8 @@ export function enrollRoutes(http: Http): void {
 
   addRoute(http, 'GET /v1/enroll/:id/status', {
     schema: {
-      summary: 'How my enrollment stands; once approved, my credentials, encrypted to me',
-      description: 'Needs the header Enrollment-Proof. The answer can be fetched for 10 minutes.',
+      summary: 'The status of my enrollment and, once approved, my encrypted credentials',
+      description: 'Requires the header Enrollment-Proof. The answer can be fetched for 10 minutes.',
       tags,
       params: EnrollmentId,
       headers: ProofHeader,

@@ -7,7 +7,7 @@ import { optional, timestamp } from '../wire.ts'
 export function requestRoutes(http: Http): void {
   addRoute(http, 'POST /v1/request', {
     schema: {
-      summary: 'Ask for more scopes; an administrator decides',
+      summary: 'Request more scopes; an administrator decides',
       tags: ['agent'],
       body: RequestScopes,
       response: { 200: RequestedScopes },

@@ -8,7 +8,7 @@ export function signRoutes(http: Http): void {
     schema: {
       summary: 'Sign a commit or tag with my key, which stays on the server',
       description:
-        'A detached OpenPGP signature, as `git` wants it of `gpg.program`. What is no git object is refused, and so is one whose author or committer is somebody else (see `signing_identity`).',
+        'A detached OpenPGP signature in the form that `git` expects from `gpg.program`. Refuses data that is no git object, and objects with a foreign author or committer (see `signing_identity`).',
       tags: ['agent'],
       body: SignBody,
       response: { 200: Signature },

@@ -12,13 +12,13 @@ import { optional, timestamp, timestampOrNull } from '../wire.ts'
 
 const tags = ['agent']
 
-/** What an agent asks about itself, and does to itself. */
+/** Requests of an agent about itself. */
 export function statusRoutes(http: Http): void {
   selfRoutes(http)
   activeRoutes(http)
 }
 
-/** Who it is, its key, its end. */
+/** Its status, its key and its deletion. */
 function selfRoutes(http: Http): void {
   const { core } = http
 
@@ -51,7 +51,7 @@ function selfRoutes(http: Http): void {
   addRoute(http, 'GET /v1/signing-key', {
     schema: {
       summary: 'My key for signing commits',
-      description: 'The private half needs a token with all scopes of its agent.',
+      description: 'The private half requires a token with all scopes of its agent.',
       tags,
       querystring: SigningKeyQuery,
       response: { 200: SigningKey },
@@ -78,8 +78,8 @@ function selfRoutes(http: Http): void {
 
   addRoute(http, 'DELETE /v1/self', {
     schema: {
-      summary: 'Delete myself, and revoke all that I hold',
-      description: 'Needs a token with all scopes of its agent.',
+      summary: 'Delete myself, and revoke all my credentials',
+      description: 'Requires a token with all scopes of its agent.',
       tags,
       response: { 204: Type.Null() },
     },
@@ -90,7 +90,7 @@ function selfRoutes(http: Http): void {
   })
 }
 
-/** What it holds. */
+/** Its active credentials. */
 function activeRoutes(http: Http): void {
   const { core } = http
 

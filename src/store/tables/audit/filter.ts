@@ -1,4 +1,4 @@
-/** What an audit query asks for; every given part must match. */
+/** The conditions of an audit query; all that are given must match. */
 export interface AuditFilter {
   agentId?: string | undefined
   /** Who did it: an agent's id, `local` or `system`. */
@@ -6,7 +6,7 @@ export interface AuditFilter {
   backend?: string | undefined
   action?: string | undefined
   credentialId?: string | undefined
-  /** Id bodies: from this one on, and before that one. */
+  /** Id bodies: `from` inclusive, `before` exclusive. */
   from?: string | undefined
   before?: string | undefined
 }

@@ -5,7 +5,7 @@ import type { AuditFilter } from './filter.ts'
 import { listPrefixes } from './prefixes.ts'
 import { type IndexPrefix, type Share, sharesOf } from './shares.ts'
 
-/** Terms of one UNION ALL; SQLite allows 500. */
+/** Terms in one UNION ALL; SQLite allows 500. */
 const MAX_TERMS = 400
 
 /** The newest ids under every prefix of the indexes that the filter leaves open, newest first. */
@@ -18,7 +18,7 @@ export async function newestIds(engine: Engine, filter: AuditFilter, limit: numb
   return newestFirst((await Promise.all(shares)).flat(), limit)
 }
 
-/** A column before the id is open. */
+/** Whether a column before the id has no value. */
 function isSought({ isInOrder, backend, action }: Share): boolean {
   return !isInOrder && (backend === undefined || action === undefined)
 }
@@ -27,7 +27,7 @@ function newestFirst(ids: string[], limit: number): string[] {
   return ids.sort().reverse().slice(0, limit)
 }
 
-/** SQLite has no LATERAL, but compiles a union of many terms in no time. */
+/** SQLite has no LATERAL, but compiles a union of many terms very fast. */
 async function newestOfUnion(engine: Engine, share: Share, limit: number): Promise<string[]> {
   const { build, read } = engine
   const all = await listPrefixes(engine, share)
@@ -45,7 +45,7 @@ async function newestOfUnion(engine: Engine, share: Share, limit: number): Promi
   return newestFirst(ids, limit)
 }
 
-/** PostgreSQL plans each term of a union (ms for a hundred), so it seeks and merges in one statement. */
+/** PostgreSQL plans each term of a union (milliseconds for a hundred), so one statement seeks and merges. */
 async function newestOfSeek(
   { build, read }: Engine,
   { leading, within, without, actor, backend, action, from, before }: Share,

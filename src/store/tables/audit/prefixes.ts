@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Engine } from '../../engine/engine.ts'
 import type { IndexPrefix, Share } from './shares.ts'
 
-/** Every full prefix of the index that `share` leaves open and that has entries. */
+/** Every full prefix of the index that matches `share` and has entries. */
 export async function listPrefixes(engine: Engine, share: Share): Promise<IndexPrefix[]> {
   if (share.isInOrder) return [share.leading]
   const backends =
@@ -20,7 +20,7 @@ export async function listPrefixes(engine: Engine, share: Share): Promise<IndexP
   return (await Promise.all(full)).flat()
 }
 
-/** The distinct values that follow `prefix` in the index, one seek each. */
+/** The distinct values after `prefix` in the index, with one seek for each. */
 async function distinctAfter(
   { build, read }: Engine,
   { within }: Share,

@@ -1,29 +1,29 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { AuditFilter } from './filter.ts'
 
-/** Values for the columns of an index up to its last one, in its order. */
+/** Values for the leading columns of an index, in its order. */
 export type IndexPrefix = readonly (readonly [
   column: 'actor' | 'agent_id' | 'backend' | 'action',
   value: string,
 ])[]
 
-/** What of a filter's answer one index holds, each entry in exactly one share. */
+/** The part of a filter's result that one index holds. Each entry belongs to exactly one share. */
 export interface Share extends AuditFilter {
-  /** The first columns of the index; backend, action and id follow, or the id at once. */
+  /** The first columns of the index. Backend, action and id follow, or, with `isInOrder`, the id alone. */
   readonly leading: IndexPrefix
   readonly isInOrder?: boolean | undefined
-  /** What the index is limited to. */
+  /** The condition of a partial index. */
   readonly within?: RawBuilder<SqlBool> | undefined
-  /** Actions that are another share's. */
+  /** Actions that belong to another share. */
   readonly without?: readonly string[] | undefined
 }
 
-/** Most of what they record is nobody's doing, and as much as there are credentials. */
+/** The system itself does most of these, and there are as many as credentials. */
 const OF_SYSTEM = ['credential.expired', 'credential.settled']
 
 /**
- * Done by another than who does it as a rule: the system itself, or for other actions the agent that they are about.
- * Word for word as in the definition of the index, which is not used otherwise.
+ * Entries whose actor is not the usual one: the system for the actions above, the agent itself for all others. The text
+ * must equal the condition of the partial index, which is not used otherwise.
  */
 const UNUSUAL = sql<SqlBool>`actor <> CASE WHEN action IN ('credential.expired', 'credential.settled') THEN 'system' ELSE agent_id END`
 

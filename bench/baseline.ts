@@ -1,6 +1,6 @@
 /**
- * The floor: a bare `node:http` server on the same Node, as a process of its own. It parses the JSON body it is sent
- * and answers a recorded reply, byte for byte. The first message holds that reply; it answers with its port.
+ * The baseline: a bare `node:http` server on the same Node, in its own process. It parses the body of each request
+ * and sends a recorded reply, byte for byte. The parent sends the reply as the first message and gets the port back.
  */
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
@@ -8,10 +8,10 @@ import type { AddressInfo } from 'node:net'
 
 export interface RecordedReply {
   readonly status: number
-  /** Name, value, name, value, … without those that Node sets by itself. */
+  /** Name, value, name, value, … without the headers that Node adds. */
   readonly headers: readonly string[]
   readonly body: string
-  /** Before each reply to a POST, such a signature of what is as long as a token is made on the thread pool. */
+  /** Makes a signature with this algorithm on the thread pool before each reply to a POST. */
   readonly signs?: 'ES256' | 'RS256'
 }
 
@@ -19,7 +19,8 @@ const keys = {
   ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
   RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
 }
-const TOKEN = Buffer.alloc(500, 'a')
+/** As long as a typical token. */
+const SIGNED = Buffer.alloc(500, 'a')
 
 let reply: RecordedReply = { status: 200, headers: [], body: '' }
 
@@ -39,8 +40,8 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     const text = (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString('utf8')
     const parsed: unknown = isJson ? JSON.parse(text) : new URLSearchParams(text)
-    if (typeof parsed !== 'object') throw new Error('not what was expected')
-    if (reply.signs !== undefined) sign('sha256', TOKEN, keys[reply.signs], () => answer(response))
+    if (typeof parsed !== 'object') throw new Error('the body is not an object')
+    if (reply.signs !== undefined) sign('sha256', SIGNED, keys[reply.signs], () => answer(response))
     else answer(response)
   })
 })
@@ -49,7 +50,7 @@ process.on('SIGINT', () => undefined)
 process.on('disconnect', () => process.exit(0))
 process.on('message', (recorded: RecordedReply) => {
   reply = recorded
-  const say = () => process.send?.({ port: (server.address() as AddressInfo).port })
-  if (server.listening) say()
-  else server.listen(0, '127.0.0.1', say)
+  const sendPort = () => process.send?.({ port: (server.address() as AddressInfo).port })
+  if (server.listening) sendPort()
+  else server.listen(0, '127.0.0.1', sendPort)
 })

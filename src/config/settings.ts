@@ -1,0 +1,273 @@
+import { Type } from 'typebox'
+import { formatDuration } from '../domain/duration.ts'
+import {
+  ACCESS_TOKEN_MS,
+  ENROLLMENTS_PER_MINUTE,
+  MAX_ACTIVE_PER_AGENT,
+  MAX_PENDING_ENROLLMENTS,
+  MINUTE_MS,
+  TOKEN_FAILURES_PER_MINUTE,
+  UPSTREAM_TIMEOUT_MS,
+} from '../domain/limits.ts'
+import { Secret } from '../domain/secret.ts'
+import { compilePolicies, type PolicyEntry } from './policies.ts'
+import { PolicySchema } from './policy-schema.ts'
+import { command, count, duration, flag, list, type Meta, oneOf, setting, text } from './setting.ts'
+import {
+  parseAudience,
+  parseBoundedDuration,
+  parseCidr,
+  parseConfigRate,
+  parseDatabaseUrl,
+  parseDomain,
+  parseIssuer,
+  parseListen,
+  parsePath,
+  parseRetention,
+  parseSocketPath,
+  parseTokenTtl,
+} from './values.ts'
+
+const between = (least: number, most: number) => (given: string) => parseBoundedDuration(given, least, most)
+
+const network = {
+  listen: text(
+    {
+      description: 'Address to listen on: `host:port`, or `[::]:port` for IPv6.',
+      default: '127.0.0.1:8620',
+      'x-argument': '<host:port>',
+    },
+    parseListen,
+  ),
+  unix_socket: text(
+    {
+      description:
+        'Path of a unix socket to listen on as well. Anyone who can open it is the local administrator.',
+      'x-default': 'none',
+      'x-argument': '<path>',
+    },
+    parseSocketPath,
+  ),
+  issuer: text(
+    {
+      description:
+        'Public URL of this server, used in tokens and for discovery: https unless loopback, without a trailing slash, query or fragment.',
+      'x-default': '`http://localhost:<port>` (https with `tls_cert_file`)',
+      'x-argument': '<url>',
+    },
+    parseIssuer,
+  ),
+  tls_cert_file: text(
+    {
+      description: 'PEM file with the certificate chain. Enables TLS, together with `tls_key_file`.',
+      'x-default': 'none',
+      'x-argument': '<path>',
+    },
+    parsePath,
+  ),
+  tls_key_file: text(
+    {
+      description: 'PEM file with the private key of the certificate.',
+      'x-default': 'none',
+      'x-argument': '<path>',
+    },
+    parsePath,
+  ),
+  local_admin: oneOf(['auto', 'off'], {
+    description: '`auto`: requests from this host may administer without credentials; `off`: never.',
+    default: 'auto',
+    'x-argument': '<auto|off>',
+  }),
+  trusted_proxies: list(
+    {
+      description:
+        'Networks (CIDR) of proxies whose `X-Forwarded-For` the server trusts. Setting it turns the local administrator off.',
+      default: [],
+      'x-flag': 'trusted-proxy',
+      'x-argument': '<cidr>',
+    },
+    parseCidr,
+  ),
+}
+
+const storage = {
+  data_dir: text(
+    {
+      description: 'Directory of the database, the master key and the admin token.',
+      default: './mayfly-data',
+      'x-argument': '<path>',
+    },
+    parsePath,
+  ),
+  database_url: text(
+    {
+      description:
+        'PostgreSQL URL, `postgres://…`. Without it the server uses SQLite in `data_dir`. The flag refuses a URL with a password.',
+      'x-default': 'SQLite in `data_dir`',
+      'x-argument': '<url>',
+      'x-secret': true,
+    },
+    parseDatabaseUrl,
+  ),
+  database_url_file: text(
+    {
+      description: 'File that contains the PostgreSQL URL.',
+      'x-default': 'none',
+      'x-argument': '<path>',
+    },
+    parsePath,
+  ),
+  master_key_file: text(
+    {
+      description: 'File with the master key, mode 0400 or 0600.',
+      'x-default': '`<data_dir>/master.key`',
+      'x-argument': '<path>',
+    },
+    parsePath,
+  ),
+  master_key: text(
+    {
+      description: 'The master key itself.',
+      'x-default': 'none',
+      'x-secret': true,
+      'x-sources': ['environment'],
+    },
+    (given) => new Secret(given),
+  ),
+  master_key_command: command({
+    description:
+      'Command that prints the master key: a list of words, or words without quoting. Runs without a shell, for at most 10 seconds.',
+    'x-default': 'none',
+    'x-argument': '<words>',
+  }),
+  retention: duration(
+    {
+      description:
+        'How long to keep audit entries and ended credentials, agents and enrollments: a duration of a day or more, or `forever`. Entries about a credential stay as long as the credential.',
+      default: 'forever',
+      'x-argument': '<duration>',
+    },
+    parseRetention,
+  ),
+}
+
+const behaviour = {
+  signing_domain: text(
+    {
+      description: 'Domain of the email addresses in signing keys.',
+      'x-default': "the issuer's host, or `mayfly.local` if that is not a domain",
+      'x-argument': '<domain>',
+    },
+    parseDomain,
+  ),
+  signing_identity: oneOf(['strict', 'committer', 'any'], {
+    description:
+      'Which commits `POST /v1/sign` signs. `strict`: author and committer must be the agent; `committer`: the committer must be; `any`: all.',
+    default: 'strict',
+    'x-argument': '<strict|committer|any>',
+  }),
+  signing_key_export: flag({
+    description:
+      'Whether `GET /v1/signing-key` returns the private key. Without it agents can only sign through `POST /v1/sign`.',
+    default: true,
+  }),
+  access_token_ttl: duration(
+    {
+      description: 'Lifetime of access tokens: whole seconds, at most 24h.',
+      default: formatDuration(ACCESS_TOKEN_MS),
+      'x-argument': '<duration>',
+    },
+    parseTokenTtl,
+  ),
+  audiences: list(
+    {
+      description: 'Audiences besides the issuer for which every agent may request tokens.',
+      default: [],
+      'x-flag': 'audience',
+      'x-argument': '<audience>',
+    },
+    parseAudience,
+  ),
+  issue_by_get: flag({ description: 'Whether `GET /v1/credentials/{backend}` issues.', default: true }),
+  revoke_undelivered: flag({
+    description: 'Revoke a credential if the caller disconnects before the response is written.',
+    default: true,
+  }),
+  log_level: oneOf(['debug', 'info', 'warn', 'error'], {
+    description: 'Lowest level to log.',
+    default: 'info',
+    'x-argument': '<level>',
+  }),
+  log_format: oneOf(['json', 'pretty'], {
+    description: '`json`: one JSON object per line; `pretty`: lines for people.',
+    default: 'json',
+    'x-argument': '<json|pretty>',
+  }),
+  access_log: flag({ description: 'Log every request.', default: false, 'x-argument': '[true|false]' }),
+  shutdown_timeout: duration(
+    {
+      description: 'Time that open requests have to finish after SIGTERM, at most 10m.',
+      default: '30s',
+      'x-argument': '<duration>',
+    },
+    between(1, 10 * MINUTE_MS),
+  ),
+  upstream_timeout: duration(
+    {
+      description: 'Time limit of one call to an upstream, 100ms to 5m.',
+      default: formatDuration(UPSTREAM_TIMEOUT_MS),
+      'x-argument': '<duration>',
+    },
+    between(100, 5 * MINUTE_MS),
+  ),
+  quickstart: flag({
+    description: 'Create a backend and an agent to try the server with, as `npm start` does.',
+    default: false,
+    'x-argument': '',
+    'x-sources': ['flag'],
+  }),
+}
+
+const limits = {
+  'limits.token_failures_per_minute': count({
+    description: 'Failed logins at `/oauth/token` per minute, client and address.',
+    default: TOKEN_FAILURES_PER_MINUTE,
+  }),
+  'limits.enrollments_per_minute': count({
+    description: 'Enrollment requests per minute and address.',
+    default: ENROLLMENTS_PER_MINUTE,
+  }),
+  'limits.max_pending_enrollments': count({
+    description: 'Enrollments that may wait for a decision at once.',
+    default: MAX_PENDING_ENROLLMENTS,
+  }),
+  'limits.max_active_per_agent': count({
+    description: 'Active credentials per agent.',
+    default: MAX_ACTIVE_PER_AGENT,
+  }),
+  'limits.issue_rate': text(
+    {
+      description: 'Credentials issued per agent, such as `100/minute`.',
+      'x-default': 'no limit',
+    },
+    parseConfigRate,
+  ),
+  'limits.max_connections': count({ description: 'Open connections to the server.', default: 10_000 }),
+}
+
+const policiesMeta = {
+  description:
+    'Rules that admit agents without an administrator. The first policy whose pattern matches the name decides.',
+  default: [],
+  'x-sources': ['file'],
+} as const satisfies Meta
+const policies = {
+  policies: setting(
+    policiesMeta,
+    Type.Array(PolicySchema, policiesMeta),
+    (entries: readonly PolicyEntry[], report) => compilePolicies(entries, report),
+  ),
+}
+
+/** Every setting by its name in the file; those of `limits` with their dotted path. */
+export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...policies }
