@@ -168,24 +168,6 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     })
   })
 
-  test.each(['pending', 'active', 'revoked', 'revoking', 'expired'] as const)(
-    'reclaims a credential that is %s, unless its end is under way',
-    async (state) => {
-      const { store } = opened
-      const end = { endedAt: T0 + 1, endReason: 'agent_deleted', settledAt: T0 + 2 } as const
-      const hasEnded = state !== 'pending' && state !== 'active'
-      const before = someCredential({ state, sealedHandle: null, attempts: 3, ...(hasEnded ? end : {}) })
-      await done(store.credentials.insert(before))
-      await done(store.credentials.reclaim(before.id, T0 + 5, T0 + 9, 'handle'))
-      const set = { state: 'revoking', dueAt: T0 + 9, sealedHandle: 'handle', attempts: 0, settledAt: null }
-      const first = hasEnded ? {} : { endedAt: T0 + 5, endReason: 'interrupted' }
-      const isLeft = state === 'revoking' || state === 'expired'
-      expect(await store.credentials.find(before.id)).toEqual(
-        isLeft ? before : { ...before, ...set, ...first },
-      )
-    },
-  )
-
   test('takeDue gives the earliest first, as they are stored, no more than asked', async () => {
     const { store } = opened
     const rows = [5, 3, 9, 1, 7].map((at) => someCredential({ backendUid: 'be_due', dueAt: T0 + at }))
@@ -326,15 +308,9 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     await done(...store.tokens.revoke('j', T0 + 5))
     expect(await store.tokens.isRevoked('j')).toBe(true)
     expect(await store.tokens.revokedAfter(T0 + 4)).toEqual(new Map([['j', T0 + 5]]))
-    const record = {
-      agentId: 'ag_1',
-      keyHash: 'key',
-      bodyHash: 'body',
-      credentialId: 'cred_1',
-      sealedReply: null,
-      eraseAt: T0 + 300_000,
-      expiresAt: T0 + 86_400_000,
-    }
+    const expires = { eraseAt: T0 + 300_000, expiresAt: T0 + 86_400_000 }
+    const request = { agentId: 'ag_1', keyHash: 'key', bodyHash: 'body', credentialId: 'cred_1' }
+    const record = { ...request, ...expires, sealedReply: null }
     await done(store.idempotency.insert(record))
     expect(await commit([store.idempotency.insert({ ...record, bodyHash: 'other' })])).toMatchObject({
       reason: 'unique',

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DIALECTS, openTestStore, someCredential, T0, type TestStore } from '../support/store.ts'
+
+describe.each(DIALECTS)('reclaiming on %s', (dialect) => {
+  let opened: TestStore
+  beforeAll(async () => {
+    opened = await openTestStore(dialect)
+  })
+  afterAll(() => opened.close())
+
+  test.each(['pending', 'active', 'revoked', 'revoking', 'expired'] as const)(
+    'reclaims a credential that is %s, unless its end is under way',
+    async (state) => {
+      const { store } = opened
+      const end = { endedAt: T0 + 1, endReason: 'agent_deleted', settledAt: T0 + 2 } as const
+      const hasEnded = state !== 'pending' && state !== 'active'
+      const before = someCredential({ state, sealedHandle: null, attempts: 3, ...(hasEnded ? end : {}) })
+      await store.commit([store.credentials.insert(before)])
+      const reclaim = store.credentials.reclaim(before.id, T0 + 5, T0 + 9, 'handle')
+      expect(await store.commit([reclaim])).toEqual({ done: true })
+      const set = { state: 'revoking', dueAt: T0 + 9, sealedHandle: 'handle', attempts: 0, settledAt: null }
+      const first = hasEnded ? {} : { endedAt: T0 + 5, endReason: 'interrupted' }
+      const isLeft = state === 'revoking' || state === 'expired'
+      expect(await store.credentials.find(before.id)).toEqual(
+        isLeft ? before : { ...before, ...set, ...first },
+      )
+    },
+  )
+})
