@@ -233,7 +233,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     const entries = await app.core.store.audit.query({ backend: name, action: 'credential.revoked' }, 6_000)
     expect(new Set(entries.map((entry) => entry.credentialId)).size).toBe(many)
     expect(entries).toHaveLength(many)
-    expect(entries[0]).toMatchObject({ actor: 'local', details: '{"reason":"backend_deleted"}' })
+    expect(entries[0]).toMatchObject({ actor: 'local', details: { reason: 'backend_deleted' } })
   })
 
   test('deletes a backend without credentials without force', async () => {

@@ -130,7 +130,7 @@ describe('keeps the enrollment for another attempt after', () => {
     const end = await runCli(['enroll'], { env })
     expect([end.code, end.stderr]).toEqual([
       3,
-      expect.stringMatching(/^mayfly: Cannot reach http:\/\/127\.0\.0\.1:9: nothing listens there\. /),
+      expect.stringMatching(/^mayfly: Cannot reach http:\/\/127\.0\.0\.1:9: nothing is listening there\. /),
     ])
   })
 })
@@ -245,7 +245,7 @@ esac`
     const end = await run(open)
     expect([end.code, end.stderr]).toEqual([
       1,
-      'mayfly: The enrollment is approved, but the keychain (secret-tool) is locked or does not answer. Fix that and run `mayfly enroll` again within ten minutes: nothing is lost.\n',
+      'mayfly: The enrollment is approved, but the keychain (secret-tool) is locked or does not respond. Fix that and run `mayfly enroll` again within ten minutes: nothing is lost.\n',
     ])
     await withKeychain(KEYCHAIN)
     expect((await run(open)).code).toBe(0)

@@ -110,7 +110,7 @@ describe('refusals', () => {
       'ttl too long',
       ['demo', '--ttl', '9h'],
       5,
-      /longer than .* allowed here.* `mayfly backends` lists the longest lifetime of each backend\.$/,
+      /longer than the maximum of 1h.* `mayfly backends` lists the longest lifetime of each backend\.$/,
     ],
     ['no such backend', ['nowhere'], 1, /no such backend.*mayfly backends/],
     ['ttl that is none', ['demo', '--ttl', 'soon'], 2, /duration/],

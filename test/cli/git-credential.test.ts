@@ -93,7 +93,7 @@ describe('get', () => {
     ['an unknown backend', {}, ['--backend', 'none'], 1, /no such backend/],
     ['a backend without a scope', {}, ['--backend', 'closed'], 5, /mayfly request/],
     ['a ttl too long', {}, ['--ttl', '20h'], 5, /ttl/],
-    ['a param that is none', {}, ['--param', 'x'], 2, /--param is given as/],
+    ['a param that is none', {}, ['--param', 'x'], 2, /--param takes name=text/],
   ])(
     'with %s reports one line and stops git from asking elsewhere',
     async (_name, wrong, more, exit, said) => {

@@ -68,7 +68,7 @@ describe('without issuing anything, refuses', () => {
     const bare = await runCli(argv, { env })
     expect(bare).toMatchObject({
       code: 4,
-      stderr: expect.stringMatching(/^mayfly: There is no login[^\n]*\n$/),
+      stderr: expect.stringMatching(/^mayfly: You are not logged in[^\n]*\n$/),
     })
     const dead = await runCli(argv, { env: { ...env, MAYFLY_TOKEN: 'ckr_x' } })
     expect(dead).toMatchObject({ code: 3, stderr: expect.stringMatching(/^mayfly: Cannot reach[^\n]*\n$/) })

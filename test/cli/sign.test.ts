@@ -53,7 +53,7 @@ describe('sign, as git calls it', () => {
       5,
       /author is not .* would sign this/,
     ],
-    ['text that is not a commit', () => 'any text', undefined, 2, /no git commit/],
+    ['text that is not a commit', () => 'any text', undefined, 2, /not a git commit/],
     ['nothing', () => '', undefined, 2, /at least one byte/],
     ['too much', () => commit(me, 'x'.repeat(48_000)), undefined, 1, /larger than the 48000 bytes/],
     ['far too much', () => commit(me, 'x'.repeat(500_000)), undefined, 1, /larger than the 48000 bytes/],

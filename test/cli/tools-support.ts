@@ -59,6 +59,11 @@ export async function startToolsWorld(more: Parameters<typeof startWorld>[0] = {
   const world = await startWorld({ scopes: ['*'], ...more })
   return {
     ...world,
+    close: async () => {
+      await world.close()
+      // Files share a worker: the next one must see the built-in kinds only.
+      known.splice(known.indexOf(parts as unknown as Kind), 1)
+    },
     add: async (name, settings) => {
       await world.app.newBackend({ type: 'parts', name, config: settings, max_ttl: '2h', default_ttl: '1h' })
     },

@@ -8,6 +8,7 @@ import {
   credentialRow,
   DIALECTS,
   openTestStore,
+  someCredential,
   T0,
   type TestStore,
 } from '../support/store.ts'
@@ -41,12 +42,12 @@ describe.each(DIALECTS)('the store on %s', (dialect) => {
   test('a change happens whole or not at all, and says where it was refused', async () => {
     const { store } = opened
     const { agent, backend } = await living()
-    const row = credentialRow({ agent_id: agent.id, backend_uid: backend.uid })
+    const row = someCredential({ agentId: agent.id, backendUid: backend.uid })
     const entry = auditRow()
     await done(
       guard('agents', agent.id),
       guard('backends', backend.uid),
-      insert('credentials', row),
+      store.credentials.insert(row),
       insert('audit', entry),
     )
     expect(await store.credentials.find(row.id)).toEqual(row)

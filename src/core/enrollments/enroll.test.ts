@@ -57,9 +57,9 @@ describe('policies', () => {
       'ci-1',
       ['db:read', 'db:write'],
       'pending',
-      /does not give/,
+      /does not grant/,
     ],
-    ['does not read a prefix as a scope', [ci], 'ci-1', ['db'], 'pending', /does not give/],
+    ['does not read a prefix as a scope', [ci], 'ci-1', ['db'], 'pending', /does not grant/],
     [
       'decides when it is the first that matches',
       [first, ci],
