@@ -1,4 +1,5 @@
 import type { OpenBackend } from '../backends/registry.ts'
+import { claimedUntil } from '../core/backends/call-upstream.ts'
 import type { Core } from '../core/context.ts'
 import { expireLocal, takeOver } from '../core/credentials/expire-credentials.ts'
 import { settleUpstream } from '../core/credentials/settle-upstream.ts'
@@ -41,7 +42,8 @@ export function createSweeper(core: Parts) {
 
   async function sweepUpstream(backend: OpenBackend, signal: AbortSignal): Promise<void> {
     while (!signal.aborted && backend.breaker.wait() <= 0) {
-      const due = await core.store.credentials.takeDue(backend.uid, core.store.now(), BATCH)
+      const now = core.store.now()
+      const due = await core.store.credentials.takeDue(backend.uid, now, claimedUntil(core, now), BATCH)
       await settleAll(core, backend, due, signal)
       if (due.length < BATCH) return
     }

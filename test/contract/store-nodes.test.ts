@@ -74,12 +74,12 @@ describe('two nodes on one PostgreSQL', () => {
     const rows = Array.from({ length: 40 }, () => credentialRow({ backend_uid: 'be_shared', due_at: T0 }))
     await a.store.commit(rows.map((row): Step => ({ op: 'insert', table: 'credentials', row })))
     const taken = await Promise.all(
-      [a, b, a, b].map((node) => node.store.credentials.takeDue('be_shared', T0, 10)),
+      [a, b, a, b].map((node) => node.store.credentials.takeDue('be_shared', T0, T0 + 30_000, 10)),
     )
     expect(taken.map((some) => some.length)).toEqual([10, 10, 10, 10])
     expect(new Set(taken.flat().map((row) => row.id)).size).toBe(40)
-    expect(await b.store.credentials.takeDue('be_shared', T0, 10)).toEqual([])
-    expect(await b.store.credentials.takeDue('be_shared', T0 + 30_000, 100)).toHaveLength(40)
+    expect(await b.store.credentials.takeDue('be_shared', T0, T0 + 30_000, 10)).toEqual([])
+    expect(await b.store.credentials.takeDue('be_shared', T0 + 30_000, T0 + 60_000, 100)).toHaveLength(40)
   })
 
   test('what has expired is ended once, whichever of them comes by', async () => {

@@ -122,3 +122,8 @@ export function describe(error: unknown): string {
   const detail = 'detail' in error && typeof error.detail === 'string' ? `: ${error.detail}` : ''
   return `${error.message}${detail}`
 }
+
+/** Epoch ms until which other nodes leave a credential alone that this node began to settle at `now`. */
+export function claimedUntil(core: Pick<Core, 'settings'>, now: number): number {
+  return now + 3 * core.settings.upstreamTimeoutMs
+}

@@ -1,14 +1,12 @@
 import type { OpenBackend } from '../../backends/registry.ts'
 import type { Credential } from '../../domain/credential.ts'
 import { audit, traceOf } from '../audit/entry.ts'
+import { claimedUntil } from '../backends/call-upstream.ts'
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { about } from './settle-upstream.ts'
 
 type Parts = Pick<Core, 'store' | 'ids' | 'meter' | 'settings'>
-
-/** No other node takes the credential up for so long. */
-const CLAIM_MS = 30_000
 
 /**
  * For kinds without an upstream: ends up to `limit` expired credentials, with one entry each, as one change. Returns
@@ -50,7 +48,7 @@ async function expire(core: Parts, credential: Credential): Promise<Credential |
   const now = core.store.now()
   const isExact = credential.revocation === 'exact'
   const end = isExact
-    ? core.store.credentials.beginRevoking(id, 'active', 'expired', endedAt, now + CLAIM_MS)
+    ? core.store.credentials.beginRevoking(id, 'active', 'expired', endedAt, claimedUntil(core, now))
     : core.store.credentials.finishActive(id, 'expired', 'expired', now)
   const entry = audit(core, undefined, SYSTEM, { action: 'credential.expired', ...about(credential) })
   if (!(await core.store.commit([end, entry], { urgent: true })).done) return undefined
@@ -66,7 +64,7 @@ async function interrupt(core: Parts, credential: Credential): Promise<Credentia
   const now = core.store.now()
   const reason = 'interrupted'
   const change = [
-    credentials.beginRevoking(id, 'pending', reason, now, now + CLAIM_MS),
+    credentials.beginRevoking(id, 'pending', reason, now, claimedUntil(core, now)),
     // The caller heard nothing and may try again with the same Idempotency-Key.
     idempotency.releaseOf(agentId, id),
     audit(core, undefined, SYSTEM, {

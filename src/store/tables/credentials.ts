@@ -6,12 +6,8 @@ import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
 import { toCredential, toCredentialRow } from './credential-rows.ts'
+import { backlogReads, dueReads } from './due-credentials.ts'
 import { type EndedBy, endAll, endSome, expireAll, type Owner } from './end-all.ts'
-
-/** How long other nodes leave a claimed credential alone, in ms. */
-const CLAIM_MS = 30_000
-/** Claims in a row that another node may win. */
-const CLAIM_TRIES = 8
 
 /** An active credential, as its agent is shown it. */
 export type LivingCredential = Pick<Credential, 'id' | 'backend' | 'expiresAt' | 'createdAt'>
@@ -23,6 +19,7 @@ export function createCredentials(engine: Engine) {
     ...endSteps(engine),
     ...settlingSteps(engine),
     ...dueReads(engine),
+    ...backlogReads(engine),
     endAll: (owner: Owner, reason: EndReason, now: number, by: EndedBy): Step[] =>
       endAll(engine.build, owner, reason, now, by),
     endSome: (ids: readonly string[], reason: EndReason, now: number, by: EndedBy): Step[] =>
@@ -218,76 +215,5 @@ function settlingSteps({ build }: Engine) {
       run(build.deleteFrom('credentials').where('id', 'in', ids), 'any'),
     postpone: (id: string, attempts: number, dueAt: number, stuckAt: number | null): Step =>
       run(revoking(id).set({ attempts, due_at: dueAt, stuck_at: stuckAt }), 1),
-  }
-}
-
-function dueReads(engine: Engine) {
-  const { build, read } = engine
-  const dueOf = (backendUid: string, now: number, limit: number) =>
-    build
-      .selectFrom('credentials')
-      .selectAll()
-      .where('backend_uid', '=', backendUid)
-      .where('due_at', '<=', now)
-      .orderBy('due_at')
-      .limit(limit)
-  const claim = (ids: readonly string[], now: number) =>
-    build
-      .updateTable('credentials')
-      .set({ due_at: now + CLAIM_MS })
-      .where('id', 'in', ids)
-      .where('due_at', '<=', now)
-  const expired = engine.prepare<{ id: string }>(
-    `SELECT id FROM credentials WHERE backend_uid = ? AND due_at <= ? AND state = 'active' ORDER BY due_at LIMIT (? + 0)${
-      engine.dialect === 'sqlite' ? '' : ' FOR UPDATE SKIP LOCKED'
-    }`,
-  )
-  return {
-    /** Ids of active credentials due at `now`, earliest first; on PostgreSQL without those that another node is ending. */
-    expired: async (backendUid: string, now: number, limit: number): Promise<string[]> =>
-      (await expired([backendUid, now, limit])).map(({ id }) => id),
-    /** Due at `now`, earliest first. On PostgreSQL they are claimed: no other node gets them for a while. */
-    takeDue: async (backendUid: string, now: number, limit: number): Promise<Credential[]> => {
-      const due = dueOf(backendUid, now, limit)
-      if (engine.dialect === 'sqlite') return (await read<CredentialRow>(due)).map(toCredential)
-      for (let tries = 0; tries < CLAIM_TRIES; tries += 1) {
-        const rows = await read<CredentialRow>(due.forUpdate().skipLocked())
-        if (rows.length === 0) return []
-        const ids = rows.map(({ id }) => id)
-        const { done } = await engine.commit([run(claim(ids, now), ids.length)], { urgent: true })
-        if (done) return rows.map(toCredential)
-        // Another node has claimed one of them since: look for others.
-      }
-      return []
-    },
-    /** When the earliest is due, and how many are open, wait for their upstream, or are stuck. */
-    backlog: async (
-      backendUid: string,
-    ): Promise<{ open: number; unsettled: number; stuck: number; earliest: number | null }> => {
-      const of = () => build.selectFrom('credentials').where('backend_uid', '=', backendUid)
-      const [open, unsettled, stuck] = await Promise.all([
-        read<{ n: number; earliest: number | null }>(
-          of()
-            .where('due_at', 'is not', null)
-            .select((e) => [e.fn.countAll<number>().as('n'), e.fn.min('due_at').as('earliest')]),
-        ),
-        read<{ n: number }>(
-          of()
-            .where(sql<boolean>`state IN ('pending', 'revoking')`)
-            .select((e) => e.fn.countAll<number>().as('n')),
-        ),
-        read<{ n: number }>(
-          of()
-            .where('stuck_at', 'is not', null)
-            .select((e) => e.fn.countAll<number>().as('n')),
-        ),
-      ])
-      return {
-        open: open[0]?.n ?? 0,
-        unsettled: unsettled[0]?.n ?? 0,
-        stuck: stuck[0]?.n ?? 0,
-        earliest: open[0]?.earliest ?? null,
-      }
-    },
   }
 }
