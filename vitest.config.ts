@@ -14,8 +14,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
-    // Two cores, and servers beside the tests. Files share a worker: none leaves state that another could see.
-    maxWorkers: 2,
+    // Two cores, but many tests wait for a server. Files share a worker: none leaves state that another could see.
+    maxWorkers: 3,
     isolate: false,
   },
 })

@@ -123,7 +123,7 @@ export const TokenQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 128,
-        description: 'id, or name: of whoever has it or had it last',
+        description: 'id or name of an agent; a name means the agent that has it now, or had it last',
       }),
     ),
     status: Type.Optional(CredentialStatus),

@@ -82,7 +82,7 @@ export const AuditQuery = {
     Type.String({
       minLength: 1,
       maxLength: 128,
-      description: 'id, or name: of whoever has it or had it last',
+      description: 'id or name of an agent; a name means the agent that has it now, or had it last',
     }),
   ),
   actor: Type.Optional(

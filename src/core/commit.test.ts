@@ -30,7 +30,7 @@ const asked = async () => {
 
 /** What gives power away, or the key that proves whose work it is, with what it needs made before. */
 const ACTS: [string, () => Promise<() => Promise<unknown>>][] = [
-  ['creating an agent', async () => () => createAgent(test.core, caller, { name: 'heir' }, ORIGIN)],
+  ['creating an agent', async () => () => createAgent(test.core, caller, { name: 'successor' }, ORIGIN)],
   [
     'approving an enrollment',
     async () => {

@@ -38,7 +38,7 @@ function ask(path: string, headers: Record<string, string> = {}): Promise<{ stat
   })
 }
 
-test('whoever may open the socket is an administrator, and the audit says how they came', async () => {
+test('a process that may open the socket is an administrator, and the audit records the method', async () => {
   expect((await stat(socketPath)).mode & 0o777).toBe(0o600)
   expect(await ask('/v1/admin/agents')).toEqual({ status: 200, body: '[]' })
   const audit = JSON.parse((await ask('/v1/admin/audit?action=admin.local_access')).body)

@@ -35,7 +35,7 @@ esac`
 const LOCKED = `echo 'secret-tool: Cannot prompt for unlocking' >&2; exit 1`
 
 describe('files', () => {
-  test('a secret that others can read is refused, with how to mend it', async () => {
+  test('refuses a secret that others can read, and says how to fix it', async () => {
     const who = await loggedIn()
     await chmod(secretFile(who), 0o644)
     const { code, stderr } = await runCli(['status'], { env: who.env })

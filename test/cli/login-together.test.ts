@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 afterEach(() => void vi.useRealTimers())
 
-/** A keychain in which whoever stores something waits for a second one to do so, a second long at most. */
+/** A keychain in which each writer waits for a second writer, for a second at most. */
 const MEETING = `#!/bin/sh
 [ "$1" = store ] || exit 1
 cat >/dev/null

@@ -118,7 +118,7 @@ describe('approve', () => {
   })
 })
 
-test('reject tells the reason to whoever asked', async () => {
+test('reject passes the reason on to the requester', async () => {
   const asking = await world.app.newAgent({ scopes: [] })
   const { body } = await asking.client.post('/v1/request', { scopes: ['demo:x'] })
   const ended = await mayfly('reject', body.id, '--reason', 'ask for less', '--json')

@@ -50,7 +50,7 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
       endReason: 'revoked',
       dueAt: null,
     })
-    // Its end is the sweeper's to tell, whoever ends in between.
+    // The sweeper records the expiry, even if its owner ends first.
     const expired = someCredential({ ...own, expiresAt: T0 + 77, dueAt: T0 + 77 })
     const foreign = someCredential()
     const rows = [exact, soft, pending, ended, expired, foreign]

@@ -109,7 +109,7 @@ describe('a role of PostgreSQL', () => {
     expect((await app.admin('GET', `/api/v1/credentials/${id}`)).body).toMatchObject({ status: 'revoked' })
     const { body } = await app.admin('GET', `/v1/admin/audit?credential=${id}&action=credential.revoked`)
     expect(body).toMatchObject([{ actor: 'local' }])
-    // Whoever asked was given nothing, and may ask again.
+    // The caller got nothing and may ask again.
     expect((await agent.client.post('/v1/credentials/db', { ttl: '5m' }, headers)).status).toBe(200)
   })
 

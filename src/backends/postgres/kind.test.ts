@@ -245,15 +245,15 @@ describe('errors of the server', () => {
     const backend = await bench.open({ ...granted, reassign_owned_to: 'mayfly_nobody' })
     const asked = request(['*'])
     await expect(backend.issue(asked, signal())).rejects.toMatchObject({ fault: 'unavailable' })
-    const mended = await bench.open(granted)
-    const handle = mended.recover?.(asked.credentialId) ?? {}
+    const repaired = await bench.open(granted)
+    const handle = repaired.recover?.(asked.credentialId) ?? {}
     const left = () => bench.sql('SELECT 1 FROM pg_roles WHERE rolname = $1', [handle['username']])
     expect(await left()).toHaveLength(1)
-    await mended.revoke?.(handle, signal())
+    await repaired.revoke?.(handle, signal())
     expect(await left()).toEqual([])
     // Where the role can be dropped, the refusal is reported unchanged.
     const again = request(['*'])
-    await expect(mended.issue(again, signal())).rejects.toMatchObject({ fault: 'misconfigured' })
+    await expect(repaired.issue(again, signal())).rejects.toMatchObject({ fault: 'misconfigured' })
   })
 
   it('refuses a contradictory configuration', async () => {
