@@ -59,7 +59,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
   try {
     const sealer = await openSealer(config, store, log)
     const hasher = bearer.createHasher(await openHashKey(store, sealer))
-    const settings: Settings = { ...config, version: VERSION }
+    const settings = settingsOf(config)
     const rates = createRates()
     const quotas = createQuotas(() => store.now())
     const base = { store, sealer, hasher, keys, settings, rates, quotas, log, random: Math.random }
@@ -181,6 +181,11 @@ async function ensureIssuerKey(core: Core): Promise<void> {
   if (known.some((key) => key.retiresAt === null)) return
   const { step } = await newIssuerKey(core)
   await core.store.commit([step, { op: 'invalidate' }])
+}
+
+/** What use cases may know of the configuration: everything but its secrets. */
+function settingsOf({ databaseUrl: _, masterKey: __, ...config }: Config): Settings {
+  return { ...config, version: VERSION }
 }
 
 function hostOf(name: string, config: Config, store: Store, log: Log): Host {
