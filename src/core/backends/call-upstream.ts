@@ -123,7 +123,7 @@ export function describe(error: unknown): string {
   return `${error.message}${detail}`
 }
 
-/** Epoch ms until which other nodes leave a credential alone that this node began to settle at `now`. */
+/** Epoch ms until which the sweepers leave a credential to the attempt to settle it that began at `now`. */
 export function claimedUntil(core: Pick<Core, 'settings'>, now: number): number {
   return now + 3 * core.settings.upstreamTimeoutMs
 }

@@ -1,6 +1,13 @@
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
-import { asProblem, certainAt, describe, enterBreaker, isRefusal } from '../backends/call-upstream.ts'
+import {
+  asProblem,
+  certainAt,
+  claimedUntil,
+  describe,
+  enterBreaker,
+  isRefusal,
+} from '../backends/call-upstream.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { askBackend, type BackendAnswer, replyOf } from './ask-backend.ts'
@@ -20,9 +27,6 @@ type Parts = Pick<
   Core,
   'store' | 'sealer' | 'hasher' | 'ids' | 'quotas' | 'settings' | 'meter' | 'log' | 'random'
 >
-
-/** The sweeper leaves a credential to the attempt to withdraw it for so long, in ms. */
-const WITHDRAW_MS = 30_000
 
 /**
  * For a kind with an upstream: the request is durable before anything exists there, so that no crash point leaves an
@@ -141,7 +145,7 @@ async function withdraw(
       'an issued credential could not be withdrawn at once; the sweeper will do it',
     )
   const now = core.store.now()
-  const reclaim = core.store.credentials.reclaim(plan.id, now, now + WITHDRAW_MS, sealedHandle)
+  const reclaim = core.store.credentials.reclaim(plan.id, now, claimedUntil(core, now), sealedHandle)
   await recordFailure(core, attempt, asProblem(problem), reclaim).catch(leave)
   const credential = pendingCredential(core, attempt)
   await settleUpstream(core, backend, {

@@ -3,6 +3,7 @@ import { Problem } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
+import { claimedUntil } from '../backends/call-upstream.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
@@ -21,8 +22,6 @@ export interface Revoked {
 
 /** How long the reply waits for the upstream, in ms; the revocation continues without it. */
 const WAIT_MS = 3_000
-/** The sweeper leaves the credential to this attempt for so long, in ms. */
-const ATTEMPT_MS = 30_000
 
 /** The caller's own credential, or any with `scope`. Throws `credential_not_found`, also where it is another agent's. */
 export async function findVisible(
@@ -90,10 +89,10 @@ function endStep(core: Parts, { id, state, revocation, expiresAt }: Credential, 
   const { credentials } = core.store
   const now = core.store.now()
   // Its issue is under way: that will find it ended, and withdraw what the upstream has issued.
-  if (state === 'pending') return credentials.beginRevoking(id, state, reason, now, now + ATTEMPT_MS)
+  if (state === 'pending') return credentials.beginRevoking(id, state, reason, now, claimedUntil(core, now))
   if (revocation !== 'exact') return credentials.finishActive(id, endState(reason), reason, now)
   const endedAt = reason === 'expired' ? expiresAt : now
-  return credentials.beginRevoking(id, 'active', reason, endedAt, now + ATTEMPT_MS)
+  return credentials.beginRevoking(id, 'active', reason, endedAt, claimedUntil(core, now))
 }
 
 async function trySettling(core: Parts, id: string): Promise<Revoked> {
