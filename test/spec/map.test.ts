@@ -15,17 +15,17 @@ interface Sentence {
 /** The specification is not in the repository: these counts notice a sentence that got lost. */
 const SPECIFICATION = { S1: 9, S2: 45, S3: 8, S4: 33, S5: 30, S6: 1, S7: 8, S8: 5, S9: 3 }
 
-/** Below its introduction the page has headings, sentences and tests; every other line is a fault. */
-async function readSentences(): Promise<Sentence[]> {
-  const page = await read('test/spec/README.md')
+/** Below its introduction a page has headings, sentences and tests; every other line is a fault. */
+async function readSentences(path: string): Promise<Sentence[]> {
+  const page = await read(path)
   const sentences: Sentence[] = []
   for (const line of page.slice(page.indexOf('\n## ')).split('\n')) {
-    const [, id, text] = /^- \*\*([SD]\d\S*)\*\* (.+)$/.exec(line) ?? []
+    const [, id, text] = /^- \*\*([SDR]\d\S*)\*\* (.+)$/.exec(line) ?? []
     const [, file, name] = /^ {2}- `([^`]+)` › (.+)$/.exec(line) ?? []
     const last = sentences.at(-1)
     if (id !== undefined && text !== undefined) sentences.push({ id, text, tests: [] })
     else if (file !== undefined && name !== undefined && last !== undefined) last.tests.push({ file, name })
-    else if (line !== '' && !/^(## | {2}- not tested: )/.test(line))
+    else if (line !== '' && !/^(## | {2}- (not tested|declined): )/.test(line))
       throw new Error(`neither a sentence nor a test: ${line}`)
   }
   return sentences
@@ -53,12 +53,14 @@ function rootOf(node: ts.Expression): string {
   return ''
 }
 
-const sentences = await readSentences()
+const sentences = await readSentences('test/spec/README.md')
+const findings = await readSentences('test/review/README.md')
+const all = [...sentences, ...findings]
 const ofDecisions = sentences.filter(({ id }) => id.startsWith('D'))
 const ofSpecification = sentences.filter(({ id }) => id.startsWith('S'))
 
 test('every sentence has a unique number', () => {
-  const ids = sentences.map(({ id }) => id)
+  const ids = all.map(({ id }) => id)
   expect(new Set(ids).size).toBe(ids.length)
 })
 
@@ -84,10 +86,10 @@ test('every sentence has a test', () => {
 })
 
 describe('every test that is named exists under exactly that name', () => {
-  const files = [...new Set(sentences.flatMap((one) => one.tests.map(({ file }) => file)))].sort()
+  const files = [...new Set(all.flatMap((one) => one.tests.map(({ file }) => file)))].sort()
   test.each(files)('in %s', async (file) => {
     const known = await testsOf(file)
-    const named = sentences.flatMap((row) =>
+    const named = all.flatMap((row) =>
       row.tests.filter((one) => one.file === file).map(({ name }) => name),
     )
     expect([...new Set(named)].filter((name) => !known.has(name))).toEqual([])
