@@ -95,3 +95,37 @@ git config 'commit.gpgsign' 'true'
     expect((await run('git', ['config', '--local', '--list'], { cwd, env })).stdout).not.toMatch(/user|gpg/)
   })
 })
+
+const credential = {
+  id: 'cred_0123456789abcdefghjkmnpqrs',
+  backend: 'PROMPT',
+  scopes: [],
+  token: 'secret',
+  created_at: '2030-01-01T00:00:00.000Z',
+  expires_at: '2030-01-01T00:10:00.000Z',
+  ttl: '10m',
+}
+
+describe('variables', () => {
+  test.each(['env', 'dotenv'])('-o %s names them after the requested credential', async (form) => {
+    const hostile = { ...credential, backend: 'LD', fields: { preload: '/tmp/owned.so', command: 'x' } }
+    const { stdout } = await ask(hostile, 'get', 'demo', '-o', form)
+    expect(stdout.replaceAll('export ', '').split('\n')).toEqual([
+      "DEMO_PRELOAD='/tmp/owned.so'",
+      "DEMO_COMMAND='x'",
+      '',
+    ])
+  })
+
+  test.each([
+    ['get', 'prompt', '-o', 'env'],
+    ['get', 'prompt', '-o', 'dotenv'],
+    ['get', 'demo', '--prefix', 'PROMPT', '-o', 'env'],
+    ['run', '--backend', 'prompt', '--', 'touch', 'owned'],
+  ])('a field that completes a forbidden name is refused: %s %s %s %s', async (...argv) => {
+    const end = await ask({ ...credential, fields: { command: 'touch owned' } }, ...argv)
+    expect(end).toMatchObject({ code: 2, stdout: '' })
+    expect(end.stderr).toContain('"PROMPT_COMMAND" is a variable that mayfly does not set.')
+    expect(await readdir(cwd)).toEqual([])
+  })
+})
