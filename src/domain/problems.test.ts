@@ -44,7 +44,7 @@ test.each(Object.keys(PROBLEMS) as ProblemCode[])('%s', (code) => {
   expect(problem.invalidToken).toBe(false)
 })
 
-test('what is for the log stays out of what is public', () => {
+test('keeps the private detail out of the public body', () => {
   const cause = new Error('upstream text')
   const problem = new Problem('backend_error', {
     detail: 'host db-7',

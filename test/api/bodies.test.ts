@@ -73,7 +73,7 @@ describe('a JSON body', () => {
       expect((await post('{"backend":"orders"}', type)).status).toBe(415)
   })
 
-  test('that is empty counts as none where it is optional, and is refused where it is needed', async () => {
+  test('that is empty counts as absent where optional, and is refused where required', async () => {
     expect((await post('', 'application/json', '/v1/credentials/orders')).status).toBe(200)
     expect((await post('', 'application/json')).status).toBe(400)
   })

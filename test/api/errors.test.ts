@@ -37,7 +37,7 @@ describe('the error body', () => {
     }
   })
 
-  test('nothing that was sent is said back', async () => {
+  test('echoes nothing of the request', async () => {
     const mark = 'zz-secret-zz'
     const replies = [
       await ada.client.post('/api/v1/credentials', { backend: mark }),
