@@ -18,7 +18,7 @@ export function encode(ask: Ask, port: number): string {
   return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`
 }
 
-/** Sends one request; the recorded reply lacks the headers that Node's server adds by itself. */
+/** Sends one request; the recorded reply lacks the headers that Node's server adds. */
 export function record(ask: Ask, port: number): Promise<RecordedReply> {
   const body = bodyOf(ask)
   return new Promise((resolve, reject) => {
