@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { run } from '../support/run-program.ts'
+import { startServerProcess } from '../support/server-process.ts'
 import { newHome } from './support.ts'
 
 const OTHER_UID = 65_534
@@ -39,4 +40,12 @@ test.each([
   const end = await run([process.execPath, '--import', preload, main, ...argv], { ...env, TMPDIR: place })
   expect(end.stderr).toContain('cache: undefined')
   expect(await readdir(place, { recursive: true })).toEqual(['node-compile-cache'])
+})
+
+test('SIGUSR1 opens no debugger on the server', async () => {
+  const server = await startServerProcess({ dataDir: join(home, 'server'), flags: ['--quickstart'] })
+  server.signal('SIGUSR1')
+  expect((await server.call(undefined, 'GET', '/health')).status).toBe(200)
+  expect(await server.terminate()).toEqual({ code: 0, signal: null })
+  expect(server.logged()).not.toContain('Debugger')
 })
