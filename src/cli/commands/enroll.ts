@@ -138,7 +138,7 @@ async function keep(
   noteVariables(context)
 }
 
-/** What the administrator needs to compare and approve the request. */
+/** Tells the administrator how to compare and approve the request. */
 function announce(context: Context, target: Target, { enrollment, fingerprint, request }: Submitted): void {
   context.out.note(`Waiting for an administrator to approve the agent ${plain(request.name)}.`)
   context.out.note(
