@@ -135,7 +135,7 @@ async function keep(
     },
     `Enrolled as the agent ${agent.name}, with ${scopes}. Its key is stored in ${kept.title}.`,
   )
-  noteVariables(context)
+  await noteVariables(context, target)
 }
 
 /** What the administrator needs to compare and approve the request. */

@@ -96,7 +96,7 @@ async function prepare(context: Context, options: SetupOptions): Promise<Setup> 
   let signing: Setup['signing']
   if (options.sign !== false) {
     const key = await session.client.signingKey()
-    const program = await writeSigningProgram(context, wayTo(context, session.target))
+    const program = await writeSigningProgram(context, wayTo(context, session))
     signing = { name: key.name, email: key.email, key_id: key.key_id, program }
     settings.push(...signingSettings({ name: key.name, email: key.email, keyId: key.key_id }, program))
   }
@@ -106,11 +106,11 @@ async function prepare(context: Context, options: SetupOptions): Promise<Setup> 
   return { settings, signing, hosts: [{ url: host.url, backend: options.backend }] }
 }
 
-function helperCommand(context: Context, { target }: Session, options: SetupOptions, url: string): string[] {
+function helperCommand(context: Context, session: Session, options: SetupOptions, url: string): string[] {
   return [
     ...ownCommand(context),
     'git-credential',
-    ...wayFlags(wayTo(context, target)),
+    ...wayFlags(wayTo(context, session)),
     ...['--host', url],
     ...requestFlags(options),
   ]

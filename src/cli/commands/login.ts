@@ -52,7 +52,7 @@ export const verb = defineVerb<Options>({
       },
       `Logged in to ${target.server.text} as ${name}. The login is stored in ${kept.title}.`,
     )
-    noteVariables(context)
+    await noteVariables(context, target)
   },
 })
 
