@@ -37,6 +37,7 @@ describe('login', () => {
           login: 'bearer',
           secret_in: 'file',
           agent: { id: world.agent.id, name: world.agent.name },
+          server_keys: [expect.stringMatching(/^[\w-]{43}$/)],
         },
       },
     })

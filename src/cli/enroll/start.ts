@@ -50,7 +50,9 @@ export async function findPresent(
   const login = await findStoredLogin(context, target)
   if (login === undefined) return undefined
   try {
-    const status = await (await clientFor(context, target, login.auth)).status()
+    // The caller remembers the keys of the server as it is now.
+    const client = await clientFor(context, { ...target, profile: undefined }, login.auth)
+    const status = await client.status()
     const agent = { id: status.id, name: status.name }
     if (name === undefined || name.toLowerCase() === agent.name.toLowerCase())
       return { agent, scopes: status.scopes, login, place: target.profile?.secret_in ?? 'file' }

@@ -17,6 +17,7 @@ export interface NewLogin {
   readonly secret: StoredSecret
   readonly agent?: { readonly id: string; readonly name: string } | undefined
   readonly issuer?: string | undefined
+  readonly serverKeys: readonly string[]
 }
 
 /** Stores a login as the profile of the target; it becomes current if none is. If it throws, the old login is unchanged. */
@@ -24,7 +25,8 @@ export function keepLogin(context: Context, login: NewLogin): Promise<KeptAt> {
   return alone(context, () => keep(context, login))
 }
 
-async function keep(context: Context, { target, secret, agent, issuer }: NewLogin): Promise<KeptAt> {
+async function keep(context: Context, login: NewLogin): Promise<KeptAt> {
+  const { target, secret, agent, issuer, serverKeys } = login
   const { profileName } = target
   const name: SecretName = `${profileName}/login`
   const known = await readProfiles(context)
@@ -40,6 +42,7 @@ async function keep(context: Context, { target, secret, agent, issuer }: NewLogi
     ...(agent === undefined ? {} : { agent }),
     ...(secret.kind === 'bearer' ? {} : { client_id: secret.client_id }),
     ...(target.caFile === undefined ? {} : { ca_file: target.caFile }),
+    ...(serverKeys.length === 0 ? {} : { server_keys: serverKeys }),
   }
   try {
     await writeProfiles(context, {

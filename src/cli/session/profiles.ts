@@ -16,6 +16,8 @@ export interface Profile {
   readonly client_id?: string | undefined
   readonly ca_file?: string | undefined
   readonly secret_in: 'keychain' | 'file'
+  /** Thumbprints of the keys of the server. */
+  readonly server_keys?: readonly string[] | undefined
 }
 
 export interface Profiles {
