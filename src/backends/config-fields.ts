@@ -64,7 +64,7 @@ function firstChanged(schema: TObject, mark: string, before: Fields, after: Fiel
   return markedFields(schema, mark).find((name) => !isDeepStrictEqual(before[name], after[name]))
 }
 
-/** The configuration with its defaults, and what is wrong with it: paths, never values. */
+/** The configuration with its defaults, and its faults as paths, never values. */
 export function readConfig(
   schema: TObject,
   given: unknown,

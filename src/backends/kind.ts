@@ -34,7 +34,7 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
     readonly examples: readonly string[]
     readonly help: string
   }
-  /** Fills in what the administrator left out (a key pair, say). Mayfly stores the result as the configuration. */
+  /** Fills in omitted fields (a key pair, for example). Mayfly stores the result as the configuration. */
   complete?(config: Static<C>): Promise<Static<C>>
   open(config: Static<C>, host: Host): Promise<Backend<Static<P>>>
 }

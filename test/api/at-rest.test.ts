@@ -70,7 +70,7 @@ test('without the master key, or with another, the server does not start', async
   }
 })
 
-test('a master key that something is still sealed under cannot be left out', async () => {
+test('does not start without a master key that still seals a value', async () => {
   const app = await startApp()
   const file = join(app.directory, 'master.key')
   const agent = await app.newAgent()

@@ -19,7 +19,7 @@ const ofNames = (entries: readonly { agent_name?: string | null }[], name: strin
   entries.filter((one) => one.agent_name === name)
 
 describe('the audiences of one agent', () => {
-  test('are allowed to that agent alone, beside those of the server', async () => {
+  test('are allowed for that agent alone, beside those of the server', async () => {
     const [cloud, other] = [
       (await create({ name: 'cloud', audiences: [STS, STS] })).body,
       await app.newAgent(),

@@ -292,7 +292,7 @@ describe('a query', () => {
   })
 })
 
-test('none of this caused an unexpected error or polluted a prototype', () => {
+test('no case above caused an unexpected error or polluted a prototype', () => {
   expect(app.logged()).not.toContain('unexpected error')
   expect(Reflect.get({}, 'admin')).toBeUndefined()
   expect(app.core.store.trouble()).toBeUndefined()

@@ -58,7 +58,7 @@ test.each([
   expect(() => readTls(files)).toThrow(message.replaceAll('%', directory))
 })
 
-test('a certificate with its key is taken', () => {
+test('accepts a certificate with its key', () => {
   const files = { certFile: join(directory, 'server.pem'), keyFile: join(directory, 'server.key') }
   expect(readTls(files).cert.toString()).toContain('BEGIN CERTIFICATE')
 })
@@ -67,7 +67,7 @@ test.each([
   ['says nothing', ''],
   ['begins a handshake', '\x16\x03\x01\x02\x00\x01'],
   ['speaks without TLS', 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n'],
-])('a connection to the port of TLS that %s is closed', async (_what, bytes) => {
+])('closes a TLS connection that %s', async (_what, bytes) => {
   const files = { certFile: join(directory, 'server.pem'), keyFile: join(directory, 'server.key') }
   const server = createHttpServer({
     tls: readTls(files),

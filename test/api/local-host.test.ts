@@ -53,7 +53,7 @@ describe('the local host', () => {
     ['sec-fetch-site', 'cross-site'],
     ['authorization', 'Bearer nonsense'],
     ['authorization', ''],
-  ])('with %s: %s it is nobody', async (name, value) => {
+  ])('with %s: %s is not the local administrator', async (name, value) => {
     const reply = await app.raw({ path: ADMIN, headers: { host: `localhost:${port}`, [name]: value } })
     expect([reply.status, JSON.parse(reply.text).error.code]).toEqual([401, 'unauthorized'])
   })

@@ -49,7 +49,7 @@ test('a bad token on the socket is a bad token', async () => {
   expect((await ask('/v1/admin/agents', { authorization: 'Bearer nonsense' })).status).toBe(401)
 })
 
-test('what comes by TCP is not taken for the socket', async () => {
+test('does not take a TCP connection for the socket', async () => {
   expect((await app.as(undefined).get('/v1/admin/agents')).status).toBe(401)
 })
 
@@ -89,7 +89,7 @@ test.each([
   expect(JSON.parse(body)).toMatchObject({ error: { code } })
 })
 
-test('a connection that says nothing does not hold the end back', async () => {
+test('a silent connection does not delay the shutdown', async () => {
   const path = join(directory, 'silent.sock')
   const other = await startApp({ argv: { unixSocket: path } })
   const silent = connect(path)
@@ -100,7 +100,7 @@ test('a connection that says nothing does not hold the end back', async () => {
   await expect(stat(path)).rejects.toThrow('ENOENT')
 })
 
-test('only what a killed server left behind is removed', async () => {
+test('removes only the socket that a killed server left behind', async () => {
   const file = join(directory, 'precious')
   await writeFile(file, 'precious')
   await expect(startApp({ argv: { unixSocket: file } })).rejects.toThrow('exists and is not a socket')

@@ -47,7 +47,7 @@ describe('addresses', () => {
     expect(await runCli(['status'], { env })).toMatchObject({ code: 3 })
   })
 
-  test('what does not speak HTTP', async () => {
+  test('a server that does not speak HTTP', async () => {
     const server = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }
@@ -121,7 +121,7 @@ describe('TLS', () => {
     )
   })
 
-  test('the authority of the login is remembered with it', async () => {
+  test('the login remembers its certificate authority', async () => {
     const { app, url } = await serving({ name: 'kept', ips: ['127.0.0.1'] })
     const created = await fetchOver(app, authority)
     const { home: fresh, env } = await newHome()
@@ -165,7 +165,7 @@ describe('files', () => {
     expect(stderr).toMatch(/config\.json is not a regular file\. Move it away\.\n$/)
   })
 
-  test.skipIf(!canMount)('a full disk: the login of before stays, nothing is left over', async () => {
+  test.skipIf(!canMount)('a full disk: the earlier login stays, and no file is left over', async () => {
     const { home, env } = await newHome()
     const config = join(home, 'config')
     await mkdir(config)
@@ -218,7 +218,7 @@ describe('the terminal', () => {
     expect({ code, stderr }).toEqual({ code: 141, stderr: '' })
   })
 
-  test('what others wrote cannot steer it', async () => {
+  test('text from others cannot steer it', async () => {
     await world.app.newBackend({ name: 'tricky', description: 'a\u202eb' })
     const { stdout } = await runCli(['backends'], { env: world.env })
     expect(stdout).toContain('a\ufffdb')

@@ -15,7 +15,7 @@ const loggedIn = () => newLogin(world)
 const withoutServer = ({ env }: Home) => ({ ...env, MAYFLY_SERVER: '' })
 
 describe('login', () => {
-  test('a token from standard input is tried, and kept for this user alone', async () => {
+  test('tries a token from standard input, and keeps it for this user alone', async () => {
     const who = await stranger()
     const { code, stdout, stderr } = await runCli(['login'], {
       env: who.env,
@@ -133,7 +133,7 @@ describe('login', () => {
     expect(await readdir(who.home)).toEqual([])
   })
 
-  test('a wrong token is not kept, and the login of before stays', async () => {
+  test('does not keep a wrong token, and the earlier login stays', async () => {
     const who = await loggedIn()
     const before = await readFile(secretFile(who), 'utf8')
     const wrong = `ckr_${'0'.repeat(48)}`

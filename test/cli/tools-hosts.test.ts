@@ -266,7 +266,7 @@ describe('terraform', () => {
     expect((await ask('get', 'tf.example.com')).stdout).not.toBe(first.stdout)
   })
 
-  test('has nothing for other hosts, which is not a failure', async () => {
+  test('returns nothing for other hosts, without failing', async () => {
     await setup()
     for (const host of [
       'evil.example',

@@ -100,7 +100,7 @@ export function databasesOf(settings: Config): readonly string[] {
   return settings.grant === 'statements' ? [settings.database] : (settings.databases ?? [settings.database])
 }
 
-/** What the schema cannot say. Throws `BackendError` (`misconfigured`) that names the field. */
+/** Checks that the schema cannot express. Throws `BackendError` (`misconfigured`) that names the field. */
 export function requireConsistent(settings: Config): void {
   if (settings.grant === 'statements' && settings.statements === undefined) {
     throw new BackendError('misconfigured', '"grant" is "statements", but "statements" is missing.')

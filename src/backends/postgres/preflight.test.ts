@@ -126,7 +126,7 @@ describe('the check of a configuration', () => {
 })
 
 describe('own statements', () => {
-  it('may switch to another role, which ends with the last of them', async () => {
+  it('may switch to another role, which ends with the last statement', async () => {
     const [admin, owner] = [await bench.createRole('CREATEROLE'), await bench.createRole('')]
     await bench.sql(
       `GRANT "${owner.username}" TO "${admin.username}"; CREATE SCHEMA theirs AUTHORIZATION "${owner.username}"`,

@@ -145,7 +145,7 @@ async function keep(
   await noteVariables(context, target)
 }
 
-/** What the administrator needs to compare and approve the request. */
+/** Tells the administrator how to compare and approve the request. */
 function announce(context: Context, target: Target, { enrollment, fingerprint, request }: Submitted): void {
   context.out.note(`Waiting for an administrator to approve the agent ${plain(request.name)}.`)
   context.out.note(

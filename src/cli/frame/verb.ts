@@ -15,7 +15,7 @@ export interface Globals {
   readonly dataDir?: string
 }
 
-/** What a verb gets: its surroundings, the global options and the output. */
+/** The arguments of a verb: its surroundings, the global options and the output. */
 export interface Context extends Surroundings {
   readonly globals: Globals
   readonly out: Output

@@ -51,7 +51,7 @@ beforeEach(async () => {
 })
 
 describe('the same request', () => {
-  test('of several at once is issued once', async () => {
+  test('made several times at once, issues once', async () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => cachedCredential(session, context, { backend: 'demo', ttl: '7m' })),
     )
@@ -100,7 +100,7 @@ describe('the same request', () => {
 })
 
 test.each(['', '{', 'null', '{"identity":"x"}', '{"identity":"x","credential":{"token":1}}'])(
-  'a damaged entry is as none: %j',
+  'ignores a damaged entry: %j',
   async (text) => {
     const { id } = await cachedCredential(session, context, { backend: 'demo' })
     const [name = ''] = await readdir(folder)
@@ -109,7 +109,7 @@ test.each(['', '{', 'null', '{"identity":"x"}', '{"identity":"x","credential":{"
   },
 )
 
-test('what cannot be kept is given all the same', async () => {
+test('returns a credential even when it cannot be cached', async () => {
   await writeFile(join(home, 'cache'), 'in the way')
   expect((await cachedCredential(session, context, { backend: 'demo' })).token).toMatch(/^ey/)
 })

@@ -6,7 +6,7 @@ import type { Core } from '../context.ts'
 import { heldScopes, livingGrants } from '../held-scopes.ts'
 import type { Callers, Client } from '../parts.ts'
 
-/** What a bearer or a client id stands for. */
+/** The agent and scopes behind a bearer or a client id. */
 interface Known {
   readonly caller: AgentCaller
   /** Epoch ms at which the first part of it ends: the token, the agent, or an extra grant. */

@@ -47,7 +47,7 @@ const REFUSALS = {
   backend: 'A requested scope is not permitted on this backend.',
 } as const
 
-/** What the caller is granted on this backend. Throws `scope_not_allowed`. */
+/** The scopes that the caller is granted on this backend. Throws `scope_not_allowed`. */
 export function requireGrant(
   caller: AgentCaller,
   backend: OpenBackend,

@@ -109,7 +109,7 @@ export const COLUMNS = {
     /** Set when the credential first leaves `active`, for any reason. */
     ended_at: nullable(bigint),
     end_reason: nullable(text),
-    /** Set once the upstream is known to hold nothing of this credential. */
+    /** Set once the upstream no longer holds any part of this credential. */
     settled_at: nullable(bigint),
     /** When the sweeper looks at it next; null when nothing is left to do. */
     due_at: nullable(bigint),

@@ -8,7 +8,7 @@ export interface Migration {
   statements(dialect: 'sqlite' | 'postgres'): string[]
 }
 
-/** Numbered and immutable: a released one is never edited, only followed. */
+/** Numbered. Never edit a released migration; add one. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'initial', statements: initial.statements },
   { version: 2, name: 'agent-audiences', statements: agentAudiences.statements },
@@ -16,7 +16,7 @@ export const MIGRATIONS: readonly Migration[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** What an engine must be able to do to be migrated. All of it happens inside one transaction of the engine's. */
+/** The operations that a migration needs from an engine. All of them run inside one transaction. */
 export interface Migratable {
   readonly dialect: 'sqlite' | 'postgres'
   version(): Promise<number>
