@@ -109,7 +109,6 @@ function isFresh(credential: HeldCredential, now: number, minRemainingMs: number
 export function identityOf({ server }: Pick<Target, 'server'>, auth: Auth): string {
   switch (auth.kind) {
     case 'bearer':
-    case 'admin_token':
       return digest(server.text, auth.kind, auth.token)
     case 'client_secret':
     case 'private_key_jwt':

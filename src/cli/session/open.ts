@@ -5,6 +5,7 @@ import { CliError } from '../frame/failure.ts'
 import { readVersion } from '../frame/read-version.ts'
 import { nodeTransport } from '../frame/transport.ts'
 import type { Context } from '../frame/verb.ts'
+import { connectorOf } from './local-server.ts'
 import { findLogin, type Login, notLoggedIn, readTarget, type Target } from './session.ts'
 import { cacheOf } from './token-cache.ts'
 
@@ -35,7 +36,11 @@ export async function clientFor(context: Context, target: Target, auth: Auth): P
   return createClient({
     server: server.url,
     auth,
-    transport: nodeTransport({ ca: await readAuthorities(target), socketPath: server.socketPath }),
+    transport: nodeTransport({
+      ca: await readAuthorities(target),
+      socketPath: server.socketPath,
+      connect: connectorOf(context),
+    }),
     retries: 2,
     signal: context.signal,
     now: context.now,
