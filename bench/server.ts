@@ -22,7 +22,7 @@ export interface Checkout {
 export interface OurServer {
   readonly pid: number
   readonly port: number
-  /** Calls the API as the administrator. */
+  /** Calls the API as the local host. */
   admin<T>(method: 'GET' | 'POST', path: string, json?: object): Promise<T>
   stop(): Promise<void>
 }
