@@ -110,6 +110,9 @@ export const Backend = Type.Object({
   rate: Type.Optional(Type.String()),
   max_active: Type.Optional(Type.Integer()),
   config: Type.Record(Type.String(), Type.Unknown(), { description: 'every secret reads [redacted]' }),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), { description: 'of the trial when it was stored; absent: none' }),
+  ),
 })
 
 export const Kind = Type.Object({

@@ -45,8 +45,11 @@ export type Backend<P = unknown> = Issuing<P> &
   (Revoking | { readonly revoke?: never; readonly recover?: never })
 
 interface Issuing<P> extends AsyncDisposable {
-  /** Reaches the upstream and changes nothing. Throws when issuing or revoking could not work. */
-  check(signal: AbortSignal): Promise<void>
+  /**
+   * Reaches the upstream and changes nothing. Throws when issuing or revoking could not work. Returns sentences that warn
+   * the administrator of what works but is dangerous.
+   */
+  check(signal: AbortSignal): Promise<readonly string[]>
   issue(request: IssueRequest<P>, signal: AbortSignal): Promise<Issued>
   /** Public keys of a backend that is an issuer of its own, for its JWKS (RFC 7517 §5). */
   publicKeys?(): readonly Record<string, unknown>[]

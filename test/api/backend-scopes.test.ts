@@ -151,6 +151,15 @@ describe('a PostgreSQL backend', () => {
     expect((await put(owner, 'pg-full', { max_ttl: '3h' })).status).toBe(200)
   })
 
+  test('warns of a superuser when it is stored', async () => {
+    const wish = { type: 'postgres', name: 'pg-super', config: postgres }
+    const { body } = await app.admin('POST', '/v1/admin/backends', wish)
+    expect(body.warnings).toEqual([expect.stringContaining('Mayfly logs in as a superuser')])
+    const changed = await app.admin('PUT', '/v1/admin/backends/pg-super', { config: postgres })
+    expect(changed.body.warnings).toEqual(body.warnings)
+    expect((await shown('pg-super')).warnings).toBeUndefined()
+  })
+
   test('fails its trial in one way for everybody but the local host and admin:*', async () => {
     const talker = createServer((socket) => socket.on('error', () => undefined).end('220 not PostgreSQL\r\n'))
     await new Promise<void>((resolve) => talker.listen(0, '0.0.0.0', resolve))

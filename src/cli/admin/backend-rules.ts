@@ -126,6 +126,7 @@ export function describeBackend(backend: Backend): string {
     'max active': backend.max_active === undefined ? undefined : String(backend.max_active),
     revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
     created: backend.created_at,
+    warning: backend.warnings?.join(' '),
     ...Object.fromEntries(config),
   })
 }

@@ -28,6 +28,9 @@ export interface ChangeOptions {
   readonly force: boolean
 }
 
+/** What was stored, and what the trial warned of. */
+export type StoredNow = ConfiguredBackend & { readonly warnings: readonly string[] }
+
 type Fields = Record<string, unknown>
 type Parts = Pick<Core, 'store' | 'ids' | 'sealer' | 'backends' | 'settings' | 'log' | 'denials'>
 
@@ -42,7 +45,7 @@ export async function createBackend(
   command: BackendCommand,
   check: boolean,
   origin: Origin,
-): Promise<ConfiguredBackend> {
+): Promise<StoredNow> {
   const kind = core.backends.kinds.get(command.type)
   if (kind === undefined) throw invalid(`"type" is one of: ${[...core.backends.kinds.keys()].join(', ')}.`)
   const name = command.name ?? command.type
@@ -52,7 +55,7 @@ export async function createBackend(
   requireTrial(core, caller, check, origin)
   const config = await requireConfig(kind, command.config ?? {})
   requireUnguarded(core, caller, kind, config, origin)
-  if (check) await tryOut(core, caller, kind, name, config)
+  const warnings = check ? await tryOut(core, caller, kind, name, config) : []
   const now = core.store.now()
   const uid = core.ids.id('backend')
   const stored: StoredBackend = {
@@ -75,7 +78,7 @@ export async function createBackend(
   const outcome = await commit(core, change)
   requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'A backend of this name exists already.' })
-  return { ...definitionOf(core, stored), kind }
+  return { ...definitionOf(core, stored), kind, warnings }
 }
 
 /**
@@ -91,7 +94,7 @@ export async function changeBackend(
   command: BackendChange,
   options: ChangeOptions,
   origin: Origin,
-): Promise<ConfiguredBackend> {
+): Promise<StoredNow> {
   const before = await core.store.backends.findByName(name)
   if (before === undefined) throw new Problem('backend_not_found')
   const kind = core.backends.kinds.get(before.type)
@@ -104,7 +107,8 @@ export async function changeBackend(
   const { config, moved } = await changeConfig(core, kind, before, command.config, by)
   const mustBeIdle = moved !== undefined && !options.force
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
-  if (config !== undefined && options.check) await tryOut(core, caller, kind, before.name, config)
+  const isTried = config !== undefined && options.check
+  const warnings = isTried ? await tryOut(core, caller, kind, before.name, config) : []
   const after: StoredBackend = {
     ...before,
     ...rules,
@@ -127,7 +131,7 @@ export async function changeBackend(
     entry,
   ])
   requireUnchanged(outcome)
-  if (outcome.done) return { ...definitionOf(core, after), kind }
+  if (outcome.done) return { ...definitionOf(core, after), kind, warnings }
   // A credential may have been issued while the new upstream was tried.
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
   throw new Problem('conflict', { message: 'The backend was changed in the meantime; read it again.' })
@@ -193,11 +197,17 @@ async function requireConfig(kind: Kind, given: Fields): Promise<Fields> {
   }
 }
 
-/** Opens the configuration, asks its upstream, and closes it again. */
-async function tryOut(core: Parts, caller: Caller, kind: Kind, name: string, config: Fields): Promise<void> {
+/** Opens the configuration, asks its upstream, and closes it again. Returns the kind's warnings. */
+async function tryOut(
+  core: Parts,
+  caller: Caller,
+  kind: Kind,
+  name: string,
+  config: Fields,
+): Promise<readonly string[]> {
   try {
     await using instance = await core.backends.openTrial(kind, name, config)
-    await withDeadline(core.settings.upstreamTimeoutMs, (signal) => instance.check(signal))
+    return await withDeadline(core.settings.upstreamTimeoutMs, (signal) => instance.check(signal))
   } catch (error) {
     if (isFullAdministrator(caller)) throw shownToAdministrator(error)
     core.log.warn({ backend: name, detail: describe(error) }, 'the trial of a backend failed')
