@@ -127,6 +127,7 @@ export function describeBackend(backend: Backend): string {
     revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
     created: backend.created_at,
     warning: backend.warnings?.join(' '),
+    broken: backend.broken === true ? 'its stored configuration cannot be opened; enter it again' : undefined,
     ...Object.fromEntries(config),
   })
 }

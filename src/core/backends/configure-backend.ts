@@ -159,7 +159,8 @@ async function changeConfig(
   { caller, origin, check }: ChangeBy,
 ): Promise<ConfigChange> {
   if (given === undefined) return {}
-  const before = definitionOf(core, stored).config
+  // Of one that cannot be opened nothing is kept: every secret must be entered.
+  const before = definitionOf(core, stored).config ?? {}
   const config = await requireConfig(kind, keepSecrets(kind.config, before, given))
   if (isAnother(kind.config, before, given, config)) {
     requireWholeBackend(core, caller, stored.name, origin)
