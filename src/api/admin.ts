@@ -14,7 +14,11 @@ export const Agent = Type.Object({
   created_at: Timestamp,
   last_used: nullable(Timestamp),
   expires_at: nullable(Timestamp),
-  policy: nullable(Type.String()),
+  policy: nullable(
+    Type.String({
+      description: 'the policy that it came under, whoever approved it, or that its creator came under',
+    }),
+  ),
   audiences: Type.Optional(
     Type.Array(Type.String(), {
       description:
