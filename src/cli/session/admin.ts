@@ -17,10 +17,7 @@ const DATA_DIR = './mayfly-data'
  */
 export async function openAdminClient(context: Context): Promise<Client> {
   const target = await readTarget(context)
-  const { env } = context
-  const isNamed =
-    target.profileFrom !== 'default' ||
-    ['MAYFLY_TOKEN', 'MAYFLY_TOKEN_FILE', 'MAYFLY_CLIENT_ID'].some((name) => givenOf(env[name]) !== undefined)
+  const isNamed = target.profileFrom !== 'default' || target.variable?.isUsed === true
   if (target.server.isLocal && !isNamed) {
     const local = await localAuth(context, target)
     if (local !== undefined) return clientFor(context, target, local)
