@@ -54,7 +54,7 @@ export async function issueAtUpstream(core: Parts, attempt: Granted): Promise<Is
 
 /** Commits the pending credential with its entry. The breaker is entered first: an upstream known to be down costs no commit. */
 async function recordRequest(core: Parts, attempt: Granted): Promise<void> {
-  enterBreaker(attempt.backend)
+  enterBreaker(attempt.backend.breakers.issuing)
   try {
     const change = [
       ...whileGranted(attempt),
@@ -65,7 +65,7 @@ async function recordRequest(core: Parts, attempt: Granted): Promise<void> {
     const outcome = await commit(core, change, { code: 'audit_unavailable' })
     if (!outcome.done) throw new StalePlan()
   } catch (error) {
-    attempt.backend.breaker.cancel()
+    attempt.backend.breakers.issuing.cancel()
     throw error
   }
 }
