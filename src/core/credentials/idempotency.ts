@@ -16,7 +16,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/
  * Throws `conflict` for another request under the same key. Otherwise the claim to record.
  */
 export async function findReplay(
-  core: Pick<Core, 'store' | 'hasher' | 'sealer'>,
+  core: Pick<Core, 'store' | 'hasher' | 'sealer' | 'overdue'>,
   caller: AgentCaller,
   backend: OpenBackend,
   command: IssueCommand,
@@ -34,7 +34,7 @@ export async function findReplay(
     throw new Problem('conflict', { message: 'This Idempotency-Key was used for another request.' })
   const credential = await credentials.find(known.credentialId)
   if (credential === undefined) return { claim }
-  if (isUnderWay(credential, known, core.store.now()))
+  if (isUnderWay(credential, known, core.store.now()) || core.overdue.has(credential.id))
     throw new Problem('conflict', {
       message: 'The first request with this Idempotency-Key is still under way.',
       retryAfterSeconds: 1,

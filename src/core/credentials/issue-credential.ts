@@ -27,6 +27,7 @@ type Parts = Pick<
   | 'denials'
   | 'rates'
   | 'quotas'
+  | 'overdue'
   | 'settings'
   | 'meter'
   | 'log'
