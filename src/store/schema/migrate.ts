@@ -1,6 +1,7 @@
 import { StoreRefused } from '../errors.ts'
 import * as initial from './migrations/0001-initial.ts'
 import * as agentAudiences from './migrations/0002-agent-audiences.ts'
+import * as repeatedAndEnding from './migrations/0005-repeated-and-ending.ts'
 
 export interface Migration {
   readonly version: number
@@ -12,6 +13,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'initial', statements: initial.statements },
   { version: 2, name: 'agent-audiences', statements: agentAudiences.statements },
+  { version: 3, name: 'repeated-and-ending', statements: repeatedAndEnding.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
