@@ -12,8 +12,8 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const YAML = 'credentials:\n  demo:\n    env: { TOKEN: token }\n'
-/** psql would run the program. */
-const HOSTILE = `${YAML}    files: { PSQLRC: "\\\\! touch owned {{ttl}}" }\n`
+/** kubectl would run the program. */
+const HOSTILE = `${YAML}    files: { KUBECONFIG: "exec: { command: ./evil } # {{ttl}}" }\n`
 
 let count = 0
 async function project(yaml = YAML): Promise<string> {
@@ -69,7 +69,7 @@ describe('mayfly run', () => {
     await writeFile(join(cwd, 'mayfly.yaml'), HOSTILE)
     expect((await allow(cwd, '--yes')).stderr).toBe(
       'mayfly.yaml has changed. It asks for:\n  demo\n    backend: demo\n    env TOKEN: token\n' +
-        '+   file PSQLRC: PSQLRC with "\\\\! touch owned {{ttl}}"\nAllowed mayfly.yaml.\n',
+        '+   file KUBECONFIG: KUBECONFIG with "exec: { command: ./evil } # {{ttl}}"\nAllowed mayfly.yaml.\n',
     )
     expect(await run(cwd)).toEqual(used)
     await writeFile(join(cwd, 'mayfly.yaml'), YAML)
@@ -144,7 +144,7 @@ describe('mayfly allow', () => {
     const no = await runTyping(['allow', file], world.bareEnv, [[`Allow ${file}? [y/N] `, 'n']])
     expect(no).toMatchObject({ code: 1, stdout: '' })
     expect(no.stderr).toContain(
-      `${file} asks for:\ndemo\n  backend: demo\n  env TOKEN: token\n  file PSQLRC: PSQLRC with "\\\\! touch owned {{ttl}}"\n`,
+      `${file} asks for:\ndemo\n  backend: demo\n  env TOKEN: token\n  file KUBECONFIG: KUBECONFIG with "exec: { command: ./evil } # {{ttl}}"\n`,
     )
     expect(no.stderr).toContain(`mayfly: ${file} is not allowed. Ignore it with`)
     expect(await run(cwd)).toEqual(NOT_ALLOWED)

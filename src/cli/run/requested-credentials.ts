@@ -1,15 +1,12 @@
 import { resolve } from 'node:path'
 import { readAssignments } from '../frame/assignments.ts'
 import { usage } from '../frame/failure.ts'
+import { faultOfVariable } from '../frame/variable-names.ts'
 import type { Context } from '../frame/verb.ts'
 import { requireAllowed } from '../project-file/allowed.ts'
 import { openProjectFile, PROJECT_FILE } from '../project-file/open.ts'
 import { readProjectFile } from '../project-file/read.ts'
-import {
-  faultOfVariable,
-  type RequestedCredential,
-  type RequestedFile,
-} from '../project-file/requested-credential.ts'
+import type { RequestedCredential, RequestedFile } from '../project-file/requested-credential.ts'
 import { parseTemplate, type Template } from '../project-file/template.ts'
 import { isPresent } from '../session/private-file.ts'
 
