@@ -1,6 +1,7 @@
 import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { NO_HOME } from '../../src/cli/frame/surroundings.ts'
 import { newRunner, recordsOf } from './run-support.ts'
 import { runCli, startWorld, type World } from './support.ts'
 import { runTyping } from './typing.ts'
@@ -193,6 +194,13 @@ describe('mayfly allow', () => {
     if (yaml === undefined) await rm(join(cwd, 'mayfly.yaml'))
     const { code, stderr } = await allow(cwd, '--yes')
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+  })
+
+  test('says so if there is no home directory', async () => {
+    const cwd = await project()
+    const { code, stderr } = await runCli(['allow', '--yes'], { cwd, env: { HOME: NO_HOME } })
+    expect(code).toBe(1)
+    expect(stderr).toContain('mayfly: There is no home directory to remember this in. Set HOME, or trust')
   })
 
   test('shows no control character of the file', async () => {
