@@ -44,6 +44,16 @@ describe('trying again', () => {
     await server.close()
   })
 
+  test('a request that may have taken effect is reported as such, even if the server is gone then', async () => {
+    const server = await scripted((request) => {
+      cut(request)
+      void server.close()
+    })
+    const error = await thrown(client(server.url).issue({ backend: 'demo' }))
+    expect(error).toMatchObject({ reason: 'reset', mayHaveArrived: true })
+    expect(server.seen).toHaveLength(1)
+  })
+
   test('503 is not repeated for what may have been done, 429 is', async () => {
     const busy = await scripted(problem(503, 'store_unavailable'), json(200, {}))
     expect(await thrown(client(busy.url).requestScopes({ scopes: ['a:b'] }))).toMatchObject({ status: 503 })

@@ -146,6 +146,11 @@ describe('reports a mistake with its line:', () => {
       '"PATH" is a variable that mayfly does not set',
     ],
     [
+      'a home of its own',
+      one('    env: { HOME: "./.h/{{ttl}}" }\n'),
+      '"HOME" is a variable that mayfly does not set',
+    ],
+    [
       'a program run by git',
       one('    env: { GIT_SSH_COMMAND: "evil #{{token}}" }\n'),
       'is a variable that mayfly does not set',
