@@ -1,14 +1,18 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
-import { UnreachableError } from '../../client/errors.ts'
-import type { Transport, TransportReply, TransportRequest } from '../../client/transport.ts'
+import { MayflyError, UnreachableError } from '../../client/errors.ts'
+import {
+  MAX_REPLY_BYTES,
+  replyTooLarge,
+  type Transport,
+  type TransportReply,
+  type TransportRequest,
+} from '../../client/transport.ts'
 
 export interface TransportOptions {
   /** Certificate authorities to trust in place of the system's, PEM. */
   readonly ca?: string | undefined
   readonly socketPath?: string | undefined
 }
-
-const MAX_REPLY_BYTES = 32 * 1024 * 1024
 
 /** A transport over `node:http`, which starts faster than `fetch` and supports unix sockets and private authorities. */
 export function nodeTransport(options: TransportOptions = {}): Transport {
@@ -41,8 +45,10 @@ function exchange(
   server: string,
 ): Promise<TransportReply> {
   return new Promise((resolve, reject) => {
-    const fail = (cause: unknown) =>
-      reject(signal?.aborted === true ? signal.reason : new UnreachableError(server, cause))
+    const fail = (cause: unknown) => {
+      if (signal?.aborted === true) reject(signal.reason)
+      else reject(cause instanceof MayflyError ? cause : new UnreachableError(server, cause))
+    }
     const stop = () => outgoing.destroy(new Error('stopped'))
     const timer = setTimeout(
       () => outgoing.destroy(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })),
@@ -68,14 +74,14 @@ function exchange(
 }
 
 async function read(incoming: IncomingMessage): Promise<TransportReply> {
+  const { statusCode = 0, headers } = incoming
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > MAX_REPLY_BYTES) throw new Error('the answer is too large')
+    if (size > MAX_REPLY_BYTES) throw replyTooLarge(statusCode)
     chunks.push(chunk)
   }
-  const { statusCode = 0, headers } = incoming
   const header = (name: string) => {
     const value = headers[name.toLowerCase()]
     return Array.isArray(value) ? value.join(', ') : value
