@@ -97,7 +97,7 @@ async function prepare(context: Context, options: SetupOptions): Promise<Setup> 
   let signing: Setup['signing']
   if (options.sign !== false) {
     const identity = identityOf(await session.client.signingKey())
-    const program = await writeSigningProgram(context, wayTo(context, session.target))
+    const program = await writeSigningProgram(context, wayTo(context, session))
     signing = { name: identity.name, email: identity.email, key_id: identity.keyId, program }
     settings.push(...signingSettings(identity, program))
   }
@@ -107,11 +107,11 @@ async function prepare(context: Context, options: SetupOptions): Promise<Setup> 
   return { settings, signing, hosts: [{ url: host.url, backend: options.backend }] }
 }
 
-function helperCommand(context: Context, { target }: Session, options: SetupOptions, url: string): string[] {
+function helperCommand(context: Context, session: Session, options: SetupOptions, url: string): string[] {
   return [
     ...ownCommand(context),
     'git-credential',
-    ...wayFlags(wayTo(context, target)),
+    ...wayFlags(wayTo(context, session)),
     ...['--host', url],
     ...requestFlags(options),
   ]

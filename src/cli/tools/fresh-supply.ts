@@ -1,7 +1,6 @@
 import type { IssueRequest } from '../../client/wire.ts'
 import type { IssuedCredentials } from '../run/issued-credentials.ts'
-import type { HeldCredential } from '../session/held-credential.ts'
-import { endOf, isFresh } from './held.ts'
+import { endOf, type HeldCredential, isFresh } from '../session/held-credential.ts'
 
 /** However short the lives are that the server gives, and however often a program asks. */
 const LEAST_INTERVAL_MS = 1_000
