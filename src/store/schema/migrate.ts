@@ -1,6 +1,7 @@
 import { StoreRefused } from '../errors.ts'
 import * as initial from './migrations/0001-initial.ts'
 import * as agentAudiences from './migrations/0002-agent-audiences.ts'
+import * as agentBounds from './migrations/0003-agent-bounds.ts'
 
 export interface Migration {
   readonly version: number
@@ -12,6 +13,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'initial', statements: initial.statements },
   { version: 2, name: 'agent-audiences', statements: agentAudiences.statements },
+  { version: 3, name: 'agent-bounds', statements: agentBounds.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
