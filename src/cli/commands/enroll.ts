@@ -136,7 +136,7 @@ async function keep(
       status: 'approved',
       agent,
       scopes: answer.scopes,
-      ...placeOf(target),
+      ...placeOf({ ...target, profileName: kept.profileName }),
       kept_in: kept.place,
       place: kept.title,
     },
