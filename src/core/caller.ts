@@ -1,3 +1,4 @@
+import type { AgentBounds } from '../domain/agent.ts'
 import type { HeldScopes } from '../domain/scope.ts'
 
 /** Where a request came from, for the audit. */
@@ -22,6 +23,8 @@ export interface AgentCaller {
   readonly agentExpiresAt: number | null
   readonly createdAt: number
   readonly policy: string | null
+  /** Those recorded with the agent and those of its policy now, whichever are tighter. */
+  readonly bounds: AgentBounds
   readonly clientId: string
   /** How the agent authenticated; the client methods only at the token endpoint. */
   readonly method: 'opaque' | 'jwt' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'

@@ -110,8 +110,8 @@ describe('on the machine of the server', () => {
   test('a login that is named comes first', async () => {
     const agent = await app.newAgent({ scopes: ['demo:x'] })
     const context = await contextOf(
-      { server: app.url, dataDir: app.directory },
-      { MAYFLY_TOKEN: agent.token },
+      { dataDir: app.directory },
+      { MAYFLY_SERVER: app.url, MAYFLY_TOKEN: agent.token },
     )
     await expect(list(context)).rejects.toMatchObject({ code: 'insufficient_scope' })
   })

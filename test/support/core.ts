@@ -10,6 +10,7 @@ import { definitionOf } from '../../src/core/backends/definition.ts'
 import type { AgentCaller, LocalCaller, Origin } from '../../src/core/caller.ts'
 import type { Core, Settings } from '../../src/core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
+import { createOverdue } from '../../src/core/overdue.ts'
 import { createQuotas } from '../../src/core/quotas.ts'
 import { createRates } from '../../src/core/rates.ts'
 import { createSerialize } from '../../src/core/serialize.ts'
@@ -125,6 +126,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     rates: createRates(),
     serialize: createSerialize(),
     quotas: createQuotas(store.now),
+    overdue: createOverdue({ ...base, random: Math.random }),
     meter: { issued: none, revoked: none, expired: none, authenticated: none },
     random: Math.random,
   }
@@ -158,6 +160,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     logged: () => lines.join(''),
     async close() {
       await server.close()
+      await core.overdue.close()
       await backends.close()
       await opened.close()
       await rm(directory, { recursive: true, force: true })

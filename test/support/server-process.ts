@@ -45,6 +45,7 @@ export interface ServerProcess {
   ): Promise<Reply<T>>
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<Ended>
+  signal(name: NodeJS.Signals): void
   /** SIGTERM; resolves when the process is gone. */
   terminate(): Promise<Ended>
   readonly ended: Promise<Ended>
@@ -107,6 +108,7 @@ export async function startServerProcess(given: ServerGiven): Promise<ServerProc
     call: (token, method, path, body, headers = {}) =>
       request({ address, dataDir: given.dataDir }, method, path, token, body, headers),
     kill: end('SIGKILL'),
+    signal: (name) => void child.kill(name),
     terminate: end('SIGTERM'),
     ended,
     hasEnded: () => child.exitCode !== null || child.signalCode !== null,

@@ -70,6 +70,11 @@ function exchange(
     outgoing.on('response', (incoming) => {
       read(incoming).then(resolve, fail)
     })
+    // Nobody asked for another protocol (101). Node would close the connection, and nothing else would happen.
+    outgoing.on('upgrade', ({ statusCode = 0 }, socket) => {
+      socket.destroy()
+      resolve({ status: statusCode, header: () => undefined, text: '' })
+    })
     outgoing.on('close', () => {
       clearTimeout(timer)
       signal?.removeEventListener('abort', stop)

@@ -7,7 +7,7 @@ import type { Context } from '../frame/verb.ts'
 import { isAnswered, isOwnOrRoots, namedDataDir } from './local-server.ts'
 import { clientFor } from './open.ts'
 import { serverOf } from './server-address.ts'
-import { findLogin, givenOf, notLoggedIn, readTarget, type Target } from './session.ts'
+import { givenOf, notLoggedIn, readTarget, type Target } from './session.ts'
 
 /** The server's own default. */
 const DATA_DIR = './mayfly-data'
@@ -19,10 +19,7 @@ const NO_LOGIN: Auth = { kind: 'none' }
  */
 export async function openAdminClient(context: Context): Promise<Client> {
   const target = await readTarget(context)
-  const { env } = context
-  const isNamed =
-    target.profileFrom !== 'default' ||
-    ['MAYFLY_TOKEN', 'MAYFLY_TOKEN_FILE', 'MAYFLY_CLIENT_ID'].some((name) => givenOf(env[name]) !== undefined)
+  const isNamed = target.profileFrom !== 'default' || target.variable?.isUsed === true
   if (target.server.isLocal && !isNamed) {
     const local = await openLocally(context, target)
     if (local !== undefined) return local
