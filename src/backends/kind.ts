@@ -113,7 +113,8 @@ export interface Host {
 /**
  * `denied`, `misconfigured` and `unsupported` are certain: thrown by `issue`, they mean that NOTHING exists upstream, and
  * nothing is cleaned up. `unavailable` and `timeout` leave that open: Mayfly revokes what `recover` names. They also count
- * as outages for the breaker. `unsupported` blames the request, and its message reaches the caller.
+ * as outages for the breaker: an upstream that answers has none, even if it is busy. `unsupported` blames the request, and
+ * its message reaches the caller.
  */
 export type Fault = 'unavailable' | 'timeout' | 'denied' | 'misconfigured' | 'unsupported'
 

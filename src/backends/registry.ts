@@ -28,7 +28,8 @@ export interface BackendDefinition
 /** A backend ready for use. Its upstream connection is made when it is first needed. */
 export interface OpenBackend extends BackendDefinition {
   readonly kind: Kind
-  readonly breaker: Breaker
+  /** One for each direction, so that failed issues, which agents can cause, hold back no revocation. */
+  readonly breakers: { readonly issuing: Breaker; readonly revoking: Breaker }
   connect(): Promise<Backend>
 }
 
@@ -90,7 +91,7 @@ export function createRegistry(parts: RegistryParts): Registry {
     const open: OpenBackend = {
       ...definition,
       kind,
-      breaker: createBreaker(parts.now),
+      breakers: { issuing: createBreaker(parts.now), revoking: createBreaker(parts.now) },
       connect: () => {
         instance ??= openInstance(kind, definition).catch((error: unknown) => {
           instance = undefined

@@ -35,7 +35,7 @@ export interface AgentCaller {
 /** The local host (decisions.md §2.3): no agent, every admin permission, nothing else. */
 export interface LocalCaller {
   readonly kind: 'local'
-  readonly method: 'loopback' | 'admin_token' | 'unix_socket'
+  readonly method: 'loopback' | 'unix_socket' | 'quickstart'
   readonly generation: number
 }
 

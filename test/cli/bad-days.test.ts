@@ -135,7 +135,7 @@ describe('TLS', () => {
     const { nodeTransport } = await import('../../src/cli/frame/transport.ts')
     const client = createClient({
       server: app.url.replace('http:', 'https:'),
-      auth: { kind: 'admin_token', token: app.adminToken },
+      auth: { kind: 'none' },
       transport: nodeTransport({ ca: await readFile(caFile, 'utf8') }),
     })
     return (await client.admin.agents.create({ name: 'over-tls' })).token

@@ -159,6 +159,7 @@ export function backendRow(set: Partial<BackendRow> = {}): BackendRow {
     created_at: T0,
     changed_at: T0,
     ended_at: null,
+    ending: null,
     ...set,
   }
 }
@@ -269,6 +270,7 @@ export function idempotencyRow(set: Partial<IdempotencyRow> = {}): IdempotencyRo
     reply: null,
     erase_at: T0 + 300_000,
     expires_at: T0 + 86_400_000,
+    repeated_at: null,
     ...set,
   }
 }

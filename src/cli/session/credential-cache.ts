@@ -103,7 +103,6 @@ async function readEntry(path: string): Promise<CacheEntry | undefined> {
 export function identityOf({ server }: Pick<Target, 'server'>, auth: Auth): string {
   switch (auth.kind) {
     case 'bearer':
-    case 'admin_token':
       return digest(server.text, auth.kind, auth.token)
     case 'client_secret':
     case 'private_key_jwt':

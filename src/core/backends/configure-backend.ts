@@ -68,6 +68,7 @@ export async function createBackend(
     createdAt: now,
     changedAt: now,
     endedAt: null,
+    ending: null,
   }
   const entry = audit(core, caller, origin, {
     action: 'backend.created',

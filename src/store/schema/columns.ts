@@ -92,6 +92,8 @@ export const COLUMNS = {
     created_at: bigint,
     changed_at: bigint,
     ended_at: nullable(bigint),
+    /** JSON, while it is being deleted: since when, and who deletes it, for the entries of its credentials. */
+    ending: nullable(text),
   },
   credentials: {
     id: text,
@@ -130,6 +132,8 @@ export const COLUMNS = {
     reply: nullable(text),
     erase_at: bigint,
     expires_at: bigint,
+    /** When a repetition of the request was last told the secret. */
+    repeated_at: nullable(bigint),
   },
   enrollments: {
     id: text,
