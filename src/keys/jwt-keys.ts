@@ -133,10 +133,10 @@ function signOnPool(alg: SigningKey['alg'], key: KeyObject, input: Buffer): Prom
   })
 }
 
-/** Imported keys; jose in turn caches its form of each `KeyObject`. */
 const imported = new WeakMap<PublicJwk, KeyObject>()
 
-function importKey(jwk: PublicJwk): KeyObject {
+/** Throws if the key is not valid. Imports each object once; jose in turn caches its form of each `KeyObject`. */
+export function importKey(jwk: PublicJwk): KeyObject {
   let key = imported.get(jwk)
   if (key === undefined) {
     key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })

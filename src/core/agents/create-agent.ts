@@ -55,7 +55,7 @@ export async function createAgent(
     scopes,
     details: { expires_at: made.agent.expiresAt, ...(audiences.length === 0 ? {} : { audiences }) },
   })
-  const outcome = await commit(core, [...whileUnchanged(caller), ...made.steps, entry])
+  const outcome = await commit(core, caller, [...whileUnchanged(caller), ...made.steps, entry])
   requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'An agent with this name already exists.' })
   return made

@@ -65,7 +65,7 @@ export async function createBackend(
     details: { type: kind.type },
   })
   const change = [...whileUnchanged(caller), ...core.store.backends.insert(stored), entry]
-  const outcome = await commit(core, change)
+  const outcome = await commit(core, caller, change)
   requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'A backend of this name exists already.' })
   return { ...definitionOf(core, stored), kind }
@@ -110,7 +110,7 @@ export async function changeBackend(
       ...(moved === undefined ? {} : { moved, force: options.force }),
     },
   })
-  const outcome = await commit(core, [
+  const outcome = await commit(core, caller, [
     ...whileUnchanged(caller),
     ...core.store.backends.change(before, after),
     ...(mustBeIdle ? [core.store.backends.requireIdle(before.uid)] : []),

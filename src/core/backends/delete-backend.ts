@@ -19,10 +19,11 @@ export async function deleteBackend(
   if (backend === undefined) throw new Problem('backend_not_found')
   const { credentials } = core.store
   const by = traceOf(caller, origin)
-  if (force) await endMost(core, backend.uid, by)
+  if (force) await endMost(core, caller, backend.uid, by)
   const now = core.store.now()
   const outcome = await commit(
     core,
+    caller,
     [
       ...core.store.backends.end(backend.uid, now),
       ...(force
@@ -52,6 +53,7 @@ const SLICE = { sqlite: 500, postgres: 2_500 }
  */
 async function endMost(
   core: Pick<Core, 'store'>,
+  caller: Caller,
   uid: string,
   by: ReturnType<typeof traceOf>,
 ): Promise<void> {
@@ -61,6 +63,9 @@ async function endMost(
     const now = core.store.now()
     const ids = await credentials.activeOfBackend(uid, now, limit)
     if (ids.length < limit) return
-    await commit(core, credentials.endSome(ids, 'backend_deleted', now, by), { urgent: true, bulk: true })
+    await commit(core, caller, credentials.endSome(ids, 'backend_deleted', now, by), {
+      urgent: true,
+      bulk: true,
+    })
   }
 }

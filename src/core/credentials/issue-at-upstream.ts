@@ -62,7 +62,7 @@ async function recordRequest(core: Parts, attempt: Granted): Promise<void> {
       ...claimSteps(core, attempt, undefined),
       auditAttempt(core, attempt, { action: 'credential.requested' }),
     ]
-    const outcome = await commit(core, change, { code: 'audit_unavailable' })
+    const outcome = await commit(core, attempt.caller, change, { code: 'audit_unavailable' })
     if (!outcome.done) throw new StalePlan()
   } catch (error) {
     attempt.backend.breaker.cancel()
@@ -117,7 +117,7 @@ async function activateOrWithdraw(
   ]
   let problem: unknown
   try {
-    if ((await commit(core, change, { code: 'audit_unavailable' })).done) return reply
+    if ((await commit(core, attempt.caller, change, { code: 'audit_unavailable' })).done) return reply
     problem = new Problem('conflict', {
       message: 'The agent or the backend ended, or the credential was revoked, while it was being issued.',
     })
@@ -166,7 +166,7 @@ function reclaimUnseen(core: Parts, { plan }: Granted): Step {
   return core.store.credentials.reclaim(plan.id, now, dueAt, null)
 }
 
-/** Commits the end of the credential with its entry; the same `Idempotency-Key` may try again. */
+/** Commits the end of the credential with its entry, also if the caller has ended; the same `Idempotency-Key` may try again. */
 async function recordFailure(core: Parts, attempt: Granted, { code }: Problem, end: Step): Promise<void> {
   const entry = auditAttempt(core, attempt, {
     action: 'credential.issue_failed',
@@ -174,6 +174,6 @@ async function recordFailure(core: Parts, attempt: Granted, { code }: Problem, e
     details: { code },
   })
   const change = [end, ...releaseClaim(core, attempt), entry]
-  await commit(core, change, { urgent: true, code: 'audit_unavailable' })
+  await commit(core, undefined, change, { urgent: true, code: 'audit_unavailable' })
   attempt.isRecorded = true
 }

@@ -114,7 +114,9 @@ async function replay(
     ttlMs: reply.ttlMs,
     metadata: command.metadata,
   })
-  const outcome = await commit(core, [...whileUnchanged(caller), entry], { code: 'audit_unavailable' })
+  const outcome = await commit(core, caller, [...whileUnchanged(caller), entry], {
+    code: 'audit_unavailable',
+  })
   if (!outcome.done) throw new StalePlan()
   return reply
 }

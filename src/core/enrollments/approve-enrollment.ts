@@ -82,7 +82,7 @@ async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment
     collectUntil: base.decidedAt + COLLECT_MS,
   }
   const details = { enrollment_id: id, expires_at: agent.expiresAt }
-  const outcome = await commit(core, [
+  const outcome = await commit(core, caller, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(caller),
     ...made.steps,
@@ -108,7 +108,7 @@ async function approveAmendment(core: Parts, approval: Approval, agentId: string
   }
   const agent = { id: agentId, name }
   const details = { enrollment_id: id, expires_at: grant.expiresAt }
-  const outcome = await commit(core, [
+  const outcome = await commit(core, caller, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(caller),
     ...core.store.agents.touch(agentId),

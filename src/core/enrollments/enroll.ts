@@ -141,7 +141,7 @@ async function leavePending(
     core.store.enrollments.insert(pending),
     requested(core, attempt, { note, ...(policy === undefined ? {} : { policy }) }),
   ]
-  await commitOrConflict(core, change, 'The enrollment could not be stored; try again.')
+  await commitOrConflict(core, undefined, change, 'The enrollment could not be stored; try again.')
   return pending
 }
 
@@ -178,7 +178,7 @@ async function admit(core: Parts, attempt: Attempt, approval: Approval): Promise
   for (let tries = 1; ; tries += 1) {
     const approved = approvedBy(core, attempt.enrollment, made, approval)
     const steps = admissionSteps(core, { ...attempt, enrollment: approved }, made, policy.name)
-    const outcome = await commit(core, [...count, ...steps])
+    const outcome = await commit(core, undefined, [...count, ...steps])
     if (outcome.done) return approved
     if (outcome.step >= count.length) return TAKEN
     if (tries === TRIES) return BUSY

@@ -25,13 +25,13 @@ export async function expireEnrollments(core: Parts, now: number): Promise<numbe
     ...pending.map((one) => expirePending(core, one, now)),
     ...uncollected.map((one) => dropUncollected(core, one)),
     ...grants.map((grant) => dropGrant(core, grant)),
-    commit(core, [enrollments.eraseAnswers(now)], { urgent: true }),
+    commit(core, undefined, [enrollments.eraseAnswers(now)], { urgent: true }),
   ])
   return pending.length + uncollected.length + grants.length
 }
 
 async function expirePending(core: Parts, enrollment: Enrollment, now: number): Promise<void> {
-  await commit(core, [
+  await commit(core, undefined, [
     core.store.enrollments.decide(enrollment.id, {
       status: 'expired',
       decidedAt: now,
@@ -45,7 +45,7 @@ async function dropUncollected(core: Parts, enrollment: Enrollment): Promise<voi
   const { id, agentId } = enrollment
   const steps = [core.store.enrollments.abandon(id), expiredEntry(core, enrollment, 'uncollected')]
   const agent = agentId === null ? undefined : await core.store.agents.findLiving(agentId)
-  if (agent === undefined) await commit(core, steps, { urgent: true })
+  if (agent === undefined) await commit(core, undefined, steps, { urgent: true })
   else await endAgent(core, agent, 'uncollected', undefined, SYSTEM, steps)
 }
 
@@ -72,5 +72,5 @@ async function dropGrant(core: Parts, grant: AgentGrant): Promise<void> {
     details: { change: 'expired', expires_at: grant.expiresAt },
   })
   const touched = agent === undefined ? [] : core.store.agents.touch(agent.id)
-  await commit(core, [core.store.agents.dropGrant(grant.id), ...touched, entry], { urgent: true })
+  await commit(core, undefined, [core.store.agents.dropGrant(grant.id), ...touched, entry], { urgent: true })
 }

@@ -26,7 +26,7 @@ export async function rejectEnrollment(
     decidedBy: actorOf(caller),
     decisionNote: command.reason ?? null,
   } as const
-  const outcome = await commit(core, [
+  const outcome = await commit(core, caller, [
     core.store.enrollments.decide(id, decision),
     audit(core, caller, origin, {
       action: 'enrollment.rejected',

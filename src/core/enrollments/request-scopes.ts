@@ -69,6 +69,7 @@ export async function requestScopes(
   })
   await commitOrConflict(
     core,
+    caller,
     [...whileUnchanged(caller), core.store.enrollments.insert(amendment), entry],
     'The agent was changed at the same time; try again.',
   )

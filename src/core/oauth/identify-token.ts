@@ -42,6 +42,6 @@ async function identifyAccessToken(
   const now = core.store.now()
   const usable = keySet.verifying.filter((key) => key.retiresAt === null || key.retiresAt > now)
   const token = await core.keys.verifyAccessToken(text, usable, { issuer, audience, now })
-  if (token === undefined || keySet.revoked.has(token.jti)) return undefined
+  if (token === undefined || (await core.store.tokens.isRevoked(token.jti))) return undefined
   return { kind: 'access', token, audience }
 }

@@ -67,7 +67,9 @@ export async function issueToken(
       id: current.client.agent.id,
       version: current.client.agent.version,
     }
-    const outcome = await commit(core, [guard, ...current.proof, entry], { code: 'audit_unavailable' })
+    const outcome = await commit(core, callerOf(current), [guard, ...current.proof, entry], {
+      code: 'audit_unavailable',
+    })
     if (outcome.done) return made
     if (outcome.reason === 'unique') throw refuseClient(core, who.attempt, current.client, origin)
     current = { ...current, client: await readAgain(core, who, origin) }

@@ -28,7 +28,7 @@ export async function rotateKeys(
   const change: Step[] = [
     ...whileUnchanged(caller),
     // First: on PostgreSQL this step waits for the rotation of another node, and only later steps see its key.
-    { op: 'invalidate' },
+    { op: 'invalidate', topic: 'keys' },
     core.store.tokens.retireIssuerKeys(previousUntil ?? undefined),
     made.step,
     audit(core, caller, origin, {
@@ -36,6 +36,6 @@ export async function rotateKeys(
       details: { kid: made.kid, ...(graceMs === undefined ? {} : { grace_ms: graceMs }) },
     }),
   ]
-  await commitOrConflict(core, change, 'The keys were rotated at the same time; try again.')
+  await commitOrConflict(core, caller, change, 'The keys were rotated at the same time; try again.')
   return { kid: made.kid, previousUntil }
 }

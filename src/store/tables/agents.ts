@@ -126,9 +126,9 @@ function agentSteps({ build }: Engine) {
       ),
       run(build.deleteFrom('agent_grants').where('agent_id', '=', id), 'any'),
       run(build.updateTable('idempotency').set({ reply: null }).where('agent_id', '=', id), 'any'),
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: id },
     ],
-    /** A changed grant: raises the version, so that callers are read again. */
+    /** A changed grant or a revoked token: raises the version, so that callers are read again. */
     touch: (id: string): Step[] => [
       run(
         build
@@ -138,7 +138,7 @@ function agentSteps({ build }: Engine) {
           .where('ended_at', 'is', null),
         1,
       ),
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: id },
     ],
     setScopes: (id: string, scopes: readonly string[]): Step =>
       run(

@@ -30,7 +30,7 @@ function backendSteps({ build }: Engine) {
     /** Refused as not unique when the name is taken. */
     insert: (backend: StoredBackend): Step[] => [
       { op: 'insert', table: 'backends', row: toRow(backend) },
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: 'backends' },
     ],
     /** Writes what differs. Refused when the backend has changed since it was read, or was deleted. */
     change: (before: StoredBackend, after: StoredBackend): Step[] => {
@@ -46,7 +46,7 @@ function backendSteps({ build }: Engine) {
             .where('ended_at', 'is', null),
           1,
         ),
-        { op: 'invalidate' },
+        { op: 'invalidate', topic: 'backends' },
       ]
     },
     /**
@@ -80,7 +80,7 @@ function backendSteps({ build }: Engine) {
           .where('ended_at', 'is', null),
         1,
       ),
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: 'backends' },
     ],
     /** Erases the configuration of a deleted backend whose last credential is settled. */
     erase: (uid: string): Step[] => [
@@ -93,7 +93,7 @@ function backendSteps({ build }: Engine) {
           .where('config', 'is not', null),
         1,
       ),
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: 'backends' },
     ],
   }
 }
