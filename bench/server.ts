@@ -43,6 +43,8 @@ export const OWN_CHECKOUT = join(import.meta.dirname, '..')
 /** As in `npm start` and the systemd unit. */
 const HEAP_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30']
 const START_MS = 60_000
+/** A few agents make all the load. */
+const UNLIMITED = { MAYFLY_LIMITS_TOKENS_PER_MINUTE: '1000000' }
 
 /** The command line program of a checkout. */
 export function mainOf({ directory, fromSource }: Checkout): string {
@@ -55,7 +57,7 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
   const args = ['server', '--data-dir', options.dataDir, '--listen', `127.0.0.1:${port}`]
   if (options.databaseUrl !== undefined) args.push('--database-url', options.databaseUrl)
   const { checkout, heapFlags = HEAP_FLAGS, nodeArgs = [] } = options
-  const child = spawnNode([...heapFlags, ...nodeArgs, mainOf(checkout), ...args])
+  const child = spawnNode([...heapFlags, ...nodeArgs, mainOf(checkout), ...args], UNLIMITED)
   await Promise.all([isListening(child), options.onPort?.(port)])
   return {
     pid: child.pid!,

@@ -26,7 +26,8 @@ describe.each(DIALECTS)('enrollments and tokens on %s', (dialect) => {
     const { store } = opened
     const row = newEnrollment({ scopes: ['a:b'], metadata: { run: 7 }, publicJwk: { kty: 'OKP' } })
     await done(store.enrollments.insert(row))
-    expect(await store.enrollments.countPending(9)).toBe(1)
+    expect(await store.enrollments.pendingAddresses(9)).toEqual([row.ipAddress])
+    expect(await store.enrollments.countAmendments(9)).toBe(0)
     expect(await store.enrollments.expired(T0 + 999, 9)).toEqual([])
     expect(await store.enrollments.expired(T0 + 1_000, 9)).toEqual([row])
     const by = { decidedAt: T0, decidedBy: 'local' }

@@ -56,6 +56,7 @@ const SETTINGS: Settings = {
   maxPendingEnrollments: 1_000,
   enrollmentsPerMinute: 10,
   tokenFailuresPerMinute: 10,
+  tokensPerMinute: 600,
   upstreamTimeoutMs: 10_000,
   revokeUndelivered: true,
 }

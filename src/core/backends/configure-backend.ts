@@ -4,6 +4,7 @@ import { requireName } from '../../domain/agent.ts'
 import type { StoredBackend } from '../../domain/backend.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'
+import { requireWhole } from '../authentication/authenticate.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
@@ -27,11 +28,12 @@ export interface ChangeOptions {
 }
 
 type Fields = Record<string, unknown>
-type Parts = Pick<Core, 'store' | 'ids' | 'sealer' | 'backends' | 'settings' | 'log'>
+type Parts = Pick<Core, 'store' | 'ids' | 'sealer' | 'backends' | 'settings' | 'denials' | 'log'>
 
 /**
  * Checks the configuration against the kind's schema and, unless `check` is false, tries it at the upstream. Returns
- * what it stored. Throws `invalid_request` with what to fix, `conflict` for a taken name, and the `backend_*` problems.
+ * what it stored. Throws `invalid_request` with what to fix, `insufficient_scope` for a narrowed token, `conflict` for a
+ * taken name, and the `backend_*` problems.
  */
 export async function createBackend(
   core: Parts,
@@ -40,6 +42,7 @@ export async function createBackend(
   check: boolean,
   origin: Origin,
 ): Promise<ConfiguredBackend> {
+  requireWhole(core, caller, origin)
   const kind = core.backends.kinds.get(command.type)
   if (kind === undefined) throw invalid(`"type" is one of: ${[...core.backends.kinds.keys()].join(', ')}.`)
   const name = command.name ?? command.type
@@ -85,6 +88,7 @@ export async function changeBackend(
   options: ChangeOptions,
   origin: Origin,
 ): Promise<ConfiguredBackend> {
+  requireWhole(core, caller, origin)
   const before = await core.store.backends.findByName(name)
   if (before === undefined) throw new Problem('backend_not_found')
   const kind = core.backends.kinds.get(before.type)

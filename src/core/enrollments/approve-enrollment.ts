@@ -7,6 +7,7 @@ import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { prepareAgent, requireHeld } from '../agents/create-agent.ts'
 import { actorOf, audit } from '../audit/entry.ts'
+import { requireWhole } from '../authentication/authenticate.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
@@ -34,7 +35,8 @@ interface Approval {
 
 /**
  * Throws `enrollment_not_found`, `gone` when it has expired, `conflict` when it is decided or its name is
- * taken, `invalid_request`, and `insufficient_scope` for scopes that the caller does not hold, or not for that long.
+ * taken, `invalid_request`, and `insufficient_scope` for a narrowed token and for scopes that the caller does not hold, or
+ * not for that long.
  */
 export async function approveEnrollment(
   core: Parts,
@@ -43,6 +45,7 @@ export async function approveEnrollment(
   command: ApproveCommand,
   origin: Origin,
 ): Promise<Enrollment> {
+  requireWhole(core, caller, origin)
   const enrollment = await findPending(core, id)
   const scopes = [...new Set(command.scopes ?? enrollment.scopes)]
   requireScopes(scopes)

@@ -126,7 +126,8 @@ export function refuseClient(
     details: {
       code: 'invalid_client',
       method: attempt.method,
-      ...(isId('client', attempt.clientId) ? { client_id: attempt.clientId } : {}),
+      // Unknown clients of one network are summarised together, so no id stands for them all.
+      ...(client === undefined ? {} : { client_id: client.agent.clientId }),
     },
   })
   const wait = countFailure(core, attempt, origin)
@@ -138,6 +139,21 @@ export async function useProof(core: Parts, who: AuthenticatedClient, origin: Or
   if (who.proof.length === 0) return
   const outcome = await commit(core, callerOf(who), who.proof)
   if (!outcome.done) throw refuseClient(core, who.attempt, who.client, origin)
+}
+
+/** Limits the tokens that one agent gets or revokes, each of which is a commit. Throws `rate_limited`. */
+export function requireRate(
+  core: Pick<Parts, 'rates' | 'denials' | 'store' | 'settings'>,
+  who: AuthenticatedClient,
+  what: 'mint' | 'revoke',
+  origin: Origin,
+): void {
+  const rate = { count: core.settings.tokensPerMinute, perMs: MINUTE_MS }
+  const wait = core.rates.take(`${what}|${who.client.agent.id}`, rate, core.store.now())
+  if (wait === 0) return
+  core.denials.record(callerOf(who), origin, { action: 'token.refused', details: { code: 'rate_limited' } })
+  const message = 'This agent gets or revokes access tokens too often; use each one until it expires.'
+  throw new Problem('rate_limited', { message, retryAfterSeconds: wait })
 }
 
 /** The client as the caller of a use case: with all scopes that its agent holds. */

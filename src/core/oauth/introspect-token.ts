@@ -114,7 +114,7 @@ async function describeJwt(
 
 async function describeAccess(
   core: Parts,
-  { token, audience }: Extract<IdentifiedToken, { kind: 'access' }>,
+  { token }: Extract<IdentifiedToken, { kind: 'access' }>,
   generation: number,
 ): Promise<ActiveToken | undefined> {
   const owner =
@@ -122,7 +122,7 @@ async function describeAccess(
   if (owner === undefined || owner.agent.id !== token.agentId) return undefined
   return {
     ...common(core, owner.agent, owner.agent.clientId),
-    aud: audience,
+    aud: token.audience,
     // The scopes that the agent still holds, not those at the time of issue.
     scope: intersectScopes(token.scopes, owner.caller.scopes).join(' '),
     iat: Math.floor(token.issuedAt / 1000),

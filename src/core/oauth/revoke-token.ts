@@ -8,13 +8,13 @@ import type { Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { revokeCredential } from '../credentials/revoke-credential.ts'
-import { type AuthenticatedClient, callerOf, useProof } from './authenticate-client.ts'
+import { type AuthenticatedClient, callerOf, requireRate, useProof } from './authenticate-client.ts'
 import { identifyToken } from './identify-token.ts'
 
 /**
  * RFC 7009. An unknown token, one that has ended and one of another client are answered as if they had been revoked
  * (§2.2), so that the caller learns nothing. A permanent bearer lives as long as its agent and cannot be revoked: any
- * text of its form is an `unsupported_token_type` (§2.2.1).
+ * text of its form is an `unsupported_token_type` (§2.2.1). Throws that, and `rate_limited`.
  */
 export async function revokeToken(
   core: Core,
@@ -40,6 +40,7 @@ async function revokeAccessToken(
   { jti, expiresAt }: VerifiedToken,
   origin: Origin,
 ): Promise<void> {
+  requireRate(core, who, 'revoke', origin)
   const change: Step[] = [
     ...core.store.agents.touch(who.client.agent.id),
     // Remembered for as long as the clock tolerance would accept the token.

@@ -14,7 +14,7 @@ export interface RotatedKeys {
 
 /**
  * Replaces the key that signs, in one commit that every node notices. Without `grace` all issued tokens are invalid at
- * once; with it the old key verifies that long. Throws `invalid_request`, `store_unavailable`.
+ * once; with it the old keys verify that long at most. Throws `invalid_request`, `store_unavailable`.
  */
 export async function rotateKeys(
   core: Pick<Core, 'store' | 'ids' | 'sealer' | 'keys' | 'settings'>,

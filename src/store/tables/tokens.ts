@@ -28,7 +28,7 @@ function issuerKeys({ build, read }: Engine) {
         retiresAt: row.retires_at,
       }))
     },
-    /** Without `until` all keys are deleted; otherwise they verify until then, and their private keys are erased. */
+    /** Without `until` all keys are deleted; otherwise they verify until then at most, and their private keys are erased. */
     retireIssuerKeys: (until: number | undefined): Step =>
       until === undefined
         ? run(build.deleteFrom('issuer_keys'), 'any')
@@ -36,7 +36,7 @@ function issuerKeys({ build, read }: Engine) {
             build
               .updateTable('issuer_keys')
               .set({ retires_at: until, private_key: null })
-              .where('retires_at', 'is', null),
+              .where((e) => e.or([e('retires_at', 'is', null), e('retires_at', '>', until)])),
             'any',
           ),
     insertIssuerKey: (key: IssuerKey): Step => ({
