@@ -43,8 +43,6 @@ export const OWN_CHECKOUT = join(import.meta.dirname, '..')
 /** As in `npm start` and the systemd unit. */
 const HEAP_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30']
 const START_MS = 60_000
-/** A few agents make all the load. */
-const UNLIMITED = { MAYFLY_LIMITS_TOKENS_PER_MINUTE: '1000000' }
 
 /** The command line program of a checkout. */
 export function mainOf({ directory, fromSource }: Checkout): string {
@@ -57,7 +55,7 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
   const args = ['server', '--data-dir', options.dataDir, '--listen', `127.0.0.1:${port}`]
   if (options.databaseUrl !== undefined) args.push('--database-url', options.databaseUrl)
   const { checkout, heapFlags = HEAP_FLAGS, nodeArgs = [] } = options
-  const child = spawnNode([...heapFlags, ...nodeArgs, mainOf(checkout), ...args], UNLIMITED)
+  const child = spawnNode([...heapFlags, ...nodeArgs, mainOf(checkout), ...args], limitsOf(checkout))
   await Promise.all([isListening(child), options.onPort?.(port)])
   return {
     pid: child.pid!,
@@ -65,6 +63,11 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
     admin: (method, path, json) => fetchJson({ method, path, ...(json === undefined ? {} : { json }) }, port),
     stop: () => stop(child),
   }
+}
+
+/** A few agents make all the load. Another checkout may not know the setting, and would not start with it. */
+function limitsOf({ directory }: Checkout): Record<string, string> {
+  return directory === OWN_CHECKOUT ? { MAYFLY_LIMITS_TOKENS_PER_MINUTE: '1000000' } : {}
 }
 
 /** Resolves at the log line that says so. Copies errors in the log to standard error. */
