@@ -1,3 +1,4 @@
+import type { AgentBounds } from '../domain/agent.ts'
 import type { HeldScopes } from '../domain/scope.ts'
 
 /** Where a request came from, for the audit. */
@@ -30,6 +31,8 @@ export interface AgentCaller {
   readonly agentExpiresAt: number | null
   readonly createdAt: number
   readonly policy: string | null
+  /** Those recorded with the agent and those of its policy now, whichever are tighter. */
+  readonly bounds: AgentBounds
   readonly clientId: string
   /** The access token behind a JWT: every commit requires that it has not ended. */
   readonly accessToken: AccessToken | undefined
@@ -44,7 +47,7 @@ export interface AgentCaller {
 /** The local host (decisions.md §2.3): no agent, every admin permission, nothing else. */
 export interface LocalCaller {
   readonly kind: 'local'
-  readonly method: 'loopback' | 'admin_token' | 'unix_socket'
+  readonly method: 'loopback' | 'unix_socket' | 'quickstart'
   readonly generation: number
 }
 

@@ -1,3 +1,4 @@
+import type { EndReason } from './credential.ts'
 import { invalid, Problem } from './problems.ts'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
@@ -17,6 +18,15 @@ export function nameKey(name: string): string {
   return name.toLowerCase()
 }
 
+/** Limits on what an agent is issued. What is missing is not limited. */
+export interface AgentBounds {
+  readonly maxTtlMs?: number
+  /** Active credentials. */
+  readonly maxActive?: number
+  /** Of all agents under the same policy together. */
+  readonly issueRate?: { readonly count: number; readonly perMs: number }
+}
+
 /** Who asks for credentials. Times in epoch ms. */
 export interface Agent {
   readonly id: string
@@ -33,8 +43,10 @@ export interface Agent {
   readonly publicJwk: Readonly<Record<string, unknown>> | null
   readonly signingKeyId: string
   readonly signingEmail: string
-  /** The policy that admitted it, with the bounds it sets. */
+  /** The policy that it came under, whoever approved it, or that the agent that created it came under. */
   readonly policy: string | null
+  /** The bounds of that policy then; null: none are recorded. */
+  readonly bounds: AgentBounds | null
   readonly createdBy: string
   readonly createdAt: number
   readonly expiresAt: number | null
@@ -43,6 +55,11 @@ export interface Agent {
 }
 
 export type AgentEndReason = 'deleted' | 'expired' | 'uncollected'
+
+/** Why the credentials of an agent ended with it. */
+export function endOfCredentials(how: AgentEndReason): EndReason {
+  return how === 'expired' ? 'agent_expired' : 'agent_deleted'
+}
 
 /** Extra scopes from an approved amendment. */
 export interface AgentGrant {

@@ -41,7 +41,7 @@ export function createSweeper(core: Parts) {
   }
 
   async function sweepUpstream(backend: OpenBackend, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && backend.breaker.wait() <= 0) {
+    while (!signal.aborted && backend.breakers.revoking.wait() <= 0) {
       const now = core.store.now()
       const due = await core.store.credentials.takeDue(backend.uid, now, claimedUntil(core, now), BATCH)
       await settleAll(core, backend, due, signal)
@@ -94,5 +94,5 @@ async function settleAll(
 /** Erases the configuration of a deleted backend once its last credential is settled. */
 async function eraseEnded(core: Pick<Core, 'store'>, backend: OpenBackend): Promise<void> {
   if ((await core.store.credentials.countOpenOfBackend(backend.uid, 1)) > 0) return
-  await core.store.commit(core.store.backends.erase(backend.uid))
+  await core.store.commit(core.store.backends.erase(backend.uid), { urgent: true })
 }

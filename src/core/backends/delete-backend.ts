@@ -3,6 +3,7 @@ import { audit, traceOf } from '../audit/entry.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { END_SLICE } from '../end-slice.ts'
 
 /**
  * Throws `conflict` while credentials of the backend live. With `force` they are ended, the last of them in the same
@@ -44,9 +45,6 @@ export async function deleteBackend(
   })
 }
 
-/** Rows of one commit: SQLite has one writer, for which others wait; on PostgreSQL larger slices save round trips. */
-const SLICE = { sqlite: 500, postgres: 2_500 }
-
 /**
  * Ends all but the last few before the change that deletes the backend. There may be hundreds of thousands: in one change
  * they would exceed the statement time-out and hold up every other writer.
@@ -58,7 +56,7 @@ async function endMost(
   by: ReturnType<typeof traceOf>,
 ): Promise<void> {
   const { credentials, dialect } = core.store
-  const limit = SLICE[dialect]
+  const limit = END_SLICE[dialect]
   for (;;) {
     const now = core.store.now()
     const ids = await credentials.activeOfBackend(uid, now, limit)

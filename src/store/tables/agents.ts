@@ -1,11 +1,12 @@
 import type { Compilable } from 'kysely'
-import { type Agent, type AgentEndReason, type AgentGrant, nameKey } from '../../domain/agent.ts'
+import { type Agent, type AgentBounds, type AgentGrant, nameKey } from '../../domain/agent.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { AgentGrantRow, AgentRow, SigningKeyRow } from '../schema/rows.ts'
+import { agentEnds } from './agent-ends.ts'
 import {
   decodeAgent,
   decodeGrant,
@@ -20,7 +21,14 @@ export type AgentWithUse = Agent & { readonly lastUsedAt: number | null }
 
 /** Agents, their extra grants, their last use and their signing keys. */
 export function createAgents(engine: Engine) {
-  return { ...agentReads(engine), ...grantReads(engine), ...signingKeyReads(engine), ...agentSteps(engine) }
+  return {
+    ...agentReads(engine),
+    ...grantReads(engine),
+    ...signingKeyReads(engine),
+    ...boundsOfPolicies(engine),
+    ...agentSteps(engine),
+    ...agentEnds(engine),
+  }
 }
 
 function agentReads(engine: Engine) {
@@ -101,32 +109,33 @@ function signingKeyReads({ build, read }: Engine) {
   }
 }
 
+function boundsOfPolicies({ build, read }: Engine) {
+  return {
+    /** The policies of living agents whose bounds are not recorded. */
+    policiesWithoutBounds: async (): Promise<string[]> => {
+      const named = build.selectFrom('agents').select('policy').distinct().where('policy', 'is not', null)
+      const open = named.where('bounds', 'is', null).where('ended_at', 'is', null)
+      return (await read<{ policy: string }>(open)).map(({ policy }) => policy)
+    },
+    /** For all agents of this policy whose bounds are not recorded. */
+    setBounds: (policy: string, bounds: AgentBounds): Step =>
+      run(
+        build
+          .updateTable('agents')
+          .set({ bounds: JSON.stringify(bounds) })
+          .where('policy', '=', policy)
+          .where('bounds', 'is', null)
+          .where('ended_at', 'is', null),
+        'any',
+      ),
+  }
+}
+
 function agentSteps({ build }: Engine) {
   return {
     insert: (agent: Agent, key: SigningKey): Step[] => [
       { op: 'insert', table: 'agents', row: encodeAgent(agent) },
       { op: 'insert', table: 'signing_keys', row: encodeSigningKey(key) },
-    ],
-    /** Ends the agent and its private key. Everything cached about the agent is stale with the commit. */
-    end: (id: string, reason: AgentEndReason, now: number): Step[] => [
-      run(
-        build
-          .updateTable('agents')
-          .set((e) => ({ ended_at: now, end_reason: reason, version: e('version', '+', 1) }))
-          .where('id', '=', id)
-          .where('ended_at', 'is', null),
-        1,
-      ),
-      run(
-        build
-          .updateTable('signing_keys')
-          .set({ ended_at: now, private_key: null })
-          .where('agent_id', '=', id),
-        'any',
-      ),
-      run(build.deleteFrom('agent_grants').where('agent_id', '=', id), 'any'),
-      run(build.updateTable('idempotency').set({ reply: null }).where('agent_id', '=', id), 'any'),
-      { op: 'invalidate', topic: id },
     ],
     /** A changed grant or a revoked token: raises the version, so that callers are read again. */
     touch: (id: string): Step[] => [
