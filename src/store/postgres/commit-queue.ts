@@ -136,7 +136,9 @@ export class CommitQueue {
       this.#count(batch.length)
       for (const [n, one] of batch.entries()) {
         const step = refused.get(n)
-        one.resolve(step === undefined ? { done: true } : { done: false, step, reason: 'guard' })
+        if (step === undefined) one.resolve({ done: true })
+        else if (one.change[step]?.op === 'token') this.#single.push(one)
+        else one.resolve({ done: false, step, reason: 'guard' })
       }
     } catch (error) {
       client.release(isSpent(error) ? asError(error) : undefined)

@@ -1,12 +1,14 @@
 import type { Change, Step, Value } from '../engine/change.ts'
 import { columnNames, columnTypes, type Table } from '../schema/columns.ts'
+import { NOW_MS } from './generation.ts'
 
 type Insert = Extract<Step, { op: 'insert' }>
 type Guard = Extract<Step, { op: 'guard' }>
+type Token = Extract<Step, { op: 'token' }>
 
 /** Whether `change` only guards and inserts, guards first: the merged statement checks every guard before it inserts. */
 export function isMergeable(change: Change): boolean {
-  const inserts = change.findIndex((step) => step.op !== 'guard')
+  const inserts = change.findIndex((step) => step.op !== 'guard' && step.op !== 'token')
   return inserts === -1 || change.slice(inserts).every((step) => step.op === 'insert')
 }
 
@@ -30,13 +32,18 @@ interface TableRows {
 export class Merger {
   readonly #texts = new Map<string, string>()
 
-  /** The statement returns `{ n, step }`: the positions in `changes` of those left out, and the guard that failed. */
+  /**
+   * The statement returns `{ n, step }`: the positions in `changes` of those left out, and the guard that failed. A failed
+   * `token` proves nothing yet: its agent may only have changed meanwhile, so the change needs its own transaction.
+   */
   merge(changes: readonly Change[]): MergedStatement {
     const guards: { n: number; step: number; guard: Guard }[] = []
+    const tokens: { n: number; step: number; token: Token }[] = []
     const inserts = new Map<Table, TableRows>()
     for (const [n, change] of changes.entries()) {
       for (const [index, step] of change.entries()) {
         if (step.op === 'guard') guards.push({ n, step: index, guard: step })
+        else if (step.op === 'token') tokens.push({ n, step: index, token: step })
         else if (step.op === 'insert') addRow(inserts, n, step)
       }
     }
@@ -53,10 +60,19 @@ export class Merger {
       values.push(n)
       for (const column of columnNames(table)) values.push(rows.map((row) => row[column] ?? null))
     }
-    const name = `merge:${tables.join(',')}`
+    if (tokens.length > 0)
+      values.push(
+        tokens.map(({ n }) => n),
+        tokens.map(({ step }) => step),
+        tokens.map(({ token }) => token.jti),
+        tokens.map(({ token }) => token.kid),
+        tokens.map(({ token }) => token.agentId),
+        tokens.map(({ token }) => token.expiresAt),
+      )
+    const name = `merge:${tables.join(',')}${tokens.length > 0 ? ',by token' : ''}`
     let text = this.#texts.get(name)
     if (text === undefined) {
-      text = textFor(tables)
+      text = textFor(tables, tokens.length > 0)
       this.#texts.set(name, text)
     }
     return { name, text, values }
@@ -77,29 +93,53 @@ function addRow(inserts: Map<Table, TableRows>, n: number, { table, row }: Inser
  * Guarded rows are locked FOR SHARE. The lock waits for a transaction that is ending the row and then sees it ended
  * (PostgreSQL manual, 13.2.1: the condition is evaluated again on the updated row).
  */
-function textFor(tables: readonly Table[]): string {
-  const parts = [
-    'g AS MATERIALIZED (SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS g (n, step, t, id, version))',
-    liveRows('agents', 'id'),
-    liveRows('backends', 'uid'),
-    `refused AS MATERIALIZED (SELECT g.n, min(g.step) AS step FROM g
-      WHERE NOT EXISTS (SELECT 1 FROM live_agents l WHERE g.t = 'agents' AND l.id = g.id AND l.version = g.version)
-        AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version)
-      GROUP BY g.n)`,
-  ]
+function textFor(tables: readonly Table[], byToken: boolean): string {
   let next = 6
+  const inserts: string[] = []
   for (const table of tables) {
     const columns = columnTypes(table)
     const arrays = ['int', ...columns.map(([, type]) => type)].map((type) => `$${next++}::${type}[]`)
     const names = columns.map(([name]) => name)
-    parts.push(`insert_${table} AS (INSERT INTO ${table} (${names.join(', ')})
+    inserts.push(`insert_${table} AS (INSERT INTO ${table} (${names.join(', ')})
       SELECT ${names.map((name) => `r.${name}`).join(', ')} FROM unnest(${arrays.join(', ')}) AS r (n, ${names.join(', ')})
       WHERE r.n NOT IN (SELECT refused.n FROM refused))`)
   }
+  const parts = [
+    'g AS MATERIALIZED (SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS g (n, step, t, id, version))',
+    ...(byToken ? tokenRows(next) : []),
+    liveRows('agents', 'id', byToken ? ' UNION SELECT t.agent FROM t' : ''),
+    liveRows('backends', 'uid', ''),
+    `refused AS MATERIALIZED (SELECT n, min(step) AS step FROM (SELECT g.n, g.step FROM g
+      WHERE NOT EXISTS (SELECT 1 FROM live_agents l WHERE g.t = 'agents' AND l.id = g.id AND l.version = g.version)
+        AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version)
+      ${byToken ? REFUSED_TOKENS : ''}) AS r GROUP BY n)`,
+    ...inserts,
+  ]
   return `WITH ${parts.join(',\n')}\nSELECT n, step FROM refused`
 }
 
-function liveRows(table: 'agents' | 'backends', key: string): string {
+function liveRows(table: 'agents' | 'backends', key: string, more: string): string {
   return `live_${table} AS MATERIALIZED (SELECT ${key} AS id, version FROM ${table}
-      WHERE ${key} = ANY (SELECT g.id FROM g WHERE g.t = '${table}') AND ended_at IS NULL FOR SHARE)`
+      WHERE ${key} = ANY (SELECT g.id FROM g WHERE g.t = '${table}'${more}) AND ended_at IS NULL FOR SHARE)`
 }
+
+/**
+ * The whole statement sees `revoked_tokens` as it was when the statement began, however long it then waits for a lock.
+ * But revoking a token changes the row of its agent first, so `seen`, which is as old, then differs from `live_agents`,
+ * which is as new as the lock.
+ */
+function tokenRows(first: number): string[] {
+  const arrays = ['int', 'int', 'text', 'text', 'text', 'bigint'].map((type, n) => `$${first + n}::${type}[]`)
+  return [
+    `t AS MATERIALIZED (SELECT * FROM unnest(${arrays.join(', ')}) AS t (n, step, jti, kid, agent, expires_at))`,
+    'seen AS MATERIALIZED (SELECT id, version FROM agents WHERE id = ANY (SELECT t.agent FROM t))',
+    `live_keys AS MATERIALIZED (SELECT kid FROM issuer_keys
+      WHERE kid = ANY (SELECT t.kid FROM t) AND (retires_at IS NULL OR retires_at > ${NOW_MS}) FOR SHARE)`,
+  ]
+}
+
+const REFUSED_TOKENS = `UNION ALL SELECT t.n, t.step FROM t
+      WHERE t.expires_at <= ${NOW_MS}
+        OR NOT EXISTS (SELECT 1 FROM live_keys k WHERE k.kid = t.kid)
+        OR NOT EXISTS (SELECT 1 FROM live_agents l JOIN seen s ON s.id = l.id AND s.version = l.version WHERE l.id = t.agent)
+        OR EXISTS (SELECT 1 FROM revoked_tokens r WHERE r.jti = t.jti)`
