@@ -16,6 +16,7 @@ export interface BackendDefinition
     | 'description'
     | 'createdAt'
     | 'endedAt'
+    | 'ending'
   > {
   readonly config: Record<string, unknown>
   /** Undefined permits every scope. */
@@ -33,7 +34,7 @@ export interface OpenBackend extends BackendDefinition {
 }
 
 export interface BackendSet {
-  /** Those that are not deleted, by name key. */
+  /** Those that are neither deleted nor being deleted, by name key. */
   readonly byName: ReadonlyMap<string, OpenBackend>
   /** Including deleted ones that still have credentials. */
   readonly byUid: ReadonlyMap<string, OpenBackend>
@@ -122,7 +123,8 @@ export function createRegistry(parts: RegistryParts): Registry {
       }
       const open = ready(definition)
       byUid.set(definition.uid, open)
-      if (definition.endedAt === null) byName.set(nameKey(definition.name), open)
+      if (definition.endedAt === null && definition.ending === null)
+        byName.set(nameKey(definition.name), open)
     }
     retire(new Set([...byUid.values()].map((one) => `${one.uid}@${one.version}`)))
     return { byName, byUid }
