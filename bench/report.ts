@@ -6,7 +6,7 @@ export interface Row {
   readonly scenario: string
   readonly clients: number | undefined
   readonly figures: Partial<Omit<Summary, 'tail'>>
-  /** What the figures are compared with, and its own figures. */
+  /** The baseline of the comparison, and its figures. */
   readonly comparedWith: string
   readonly ratio: number
   /** CPU time per request of the reference ÷ ours: steadier than throughput on a busy machine. */

@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http'
 import type { RecordedReply } from './baseline.ts'
 
 export interface Ask {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly bearer?: string
   readonly json?: object
@@ -18,7 +18,7 @@ export function encode(ask: Ask, port: number): string {
   return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`
 }
 
-/** Sends one request; the recorded reply lacks the headers that Node's server adds by itself. */
+/** Sends one request; the recorded reply lacks the headers that Node's server adds. */
 export function record(ask: Ask, port: number): Promise<RecordedReply> {
   const body = bodyOf(ask)
   return new Promise((resolve, reject) => {

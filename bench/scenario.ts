@@ -7,7 +7,7 @@ export interface Bench {
   readonly quick: boolean
   /** The checkout to measure. */
   readonly checkout: Checkout
-  /** The checkout to compare it with; undefined compares it with what the machine can do. */
+  /** The checkout to compare with; undefined compares with the bare machine. */
   readonly against: Checkout | undefined
   /** Parent of temporary directories; undefined means the system's. */
   readonly directory: string | undefined

@@ -41,7 +41,7 @@ function bodyAt(ms: number, n: number): string {
   return encodeTime(ms) + encodeTail(n & 4_095, random, (n * 13) % 65_000)
 }
 
-/** Agents that never log in; nobody knows their secrets. */
+/** Agents that never log in; their secrets are discarded. */
 export function extraAgents(count: number, now: number): AgentRow[] {
   return Array.from({ length: count }, (_, n) => {
     const name = `seeded-${n}`
@@ -65,6 +65,7 @@ export function extraAgents(count: number, now: number): AgentRow[] {
       ended_at: null,
       end_reason: null,
       audiences: null,
+      bounds: null,
     }
   })
 }

@@ -10,11 +10,15 @@ export const PageQuery = Type.Object(Page, { additionalProperties: false })
 export const Agent = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  scopes: Type.Array(Type.String(), { description: 'all that it holds now, extra ones included' }),
+  scopes: Type.Array(Type.String(), { description: 'the scopes it holds now, time-limited ones included' }),
   created_at: Timestamp,
   last_used: nullable(Timestamp),
   expires_at: nullable(Timestamp),
-  policy: nullable(Type.String()),
+  policy: nullable(
+    Type.String({
+      description: 'the policy that it came under, whoever approved it, or that its creator came under',
+    }),
+  ),
   audiences: Type.Optional(
     Type.Array(Type.String(), {
       description:
@@ -31,7 +35,7 @@ export const CreateAgent = Type.Object(
     audiences: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
         maxItems: MAX_AUDIENCES,
-        description: 'what it may ask tokens for, beside the issuer and the audiences of the server',
+        description: 'audiences it may request tokens for, in addition to the issuer and those of the server',
         examples: [['sts.amazonaws.com']],
       }),
     ),
@@ -79,7 +83,11 @@ export const ChangeBackend = Type.Object(
   { additionalProperties: false },
 )
 export const CheckQuery = Type.Object(
-  { check: Type.Optional(Type.Boolean({ description: 'false: store it without trying the upstream' })) },
+  {
+    check: Type.Optional(
+      Type.Boolean({ description: 'false: store the backend without checking the upstream' }),
+    ),
+  },
   { additionalProperties: false },
 )
 export const ChangeQuery = Type.Object(
@@ -87,14 +95,15 @@ export const ChangeQuery = Type.Object(
     ...CheckQuery.properties,
     force: Type.Optional(
       Type.Boolean({
-        description: 'true: it is the same upstream under another address, whatever is alive there',
+        description:
+          'true: the new address is the same upstream; accept the change while credentials are active',
       }),
     ),
   },
   { additionalProperties: false },
 )
 export const ForceQuery = Type.Object(
-  { force: Type.Optional(Type.Boolean({ description: 'true: revoke what is alive first' })) },
+  { force: Type.Optional(Type.Boolean({ description: 'true: revoke active credentials first' })) },
   { additionalProperties: false },
 )
 
@@ -115,6 +124,9 @@ export const Backend = Type.Object({
   max_active: Type.Optional(Type.Integer()),
   config: Type.Record(Type.String(), Type.Unknown(), { description: 'every secret reads [redacted]' }),
   deletion: Type.Optional(Type.Object(deletion, { description: 'while it is being deleted' })),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), { description: 'of the trial when it was stored; absent: none' }),
+  ),
 })
 
 export const Kind = Type.Object({
@@ -133,7 +145,7 @@ export const TokenQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 128,
-        description: 'id or name of an agent; a name means the agent that has it now, or had it last',
+        description: 'id or name of an agent; a name refers to its current or most recent owner',
       }),
     ),
     status: Type.Optional(CredentialStatus),

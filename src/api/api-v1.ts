@@ -16,7 +16,7 @@ export const CredentialRequest = Type.Object(
 )
 
 export const Fields = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
-  description: 'the parts, where the credential has several',
+  description: 'the parts of a credential that has several',
 })
 
 export const IssuedCredential = Type.Object({
@@ -70,6 +70,9 @@ export const BackendInfo = Type.Object({
   allowed_scopes: Type.Optional(Type.Array(Type.String())),
   description: Type.Optional(Type.String()),
   revocation: Type.String({ enum: ['exact', 'expiry_only'] }),
+  broken: Type.Optional(
+    Type.Boolean({ description: 'true: its stored configuration cannot be opened, so it issues nothing' }),
+  ),
 })
 
 export const BackendList = Type.Object({ backends: Type.Array(BackendInfo) })
@@ -82,14 +85,14 @@ export const AuditQuery = {
     Type.String({
       minLength: 1,
       maxLength: 128,
-      description: 'id or name of an agent; a name means the agent that has it now, or had it last',
+      description: 'id or name of an agent; a name refers to its current or most recent owner',
     }),
   ),
   actor: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 128,
-      description: 'who did it: an agent as above, `local` or `system`',
+      description: 'the actor: an agent as above, `local` or `system`',
     }),
   ),
   action: Type.Optional(Type.String({ enum: ACTION_NAMES })),
@@ -103,7 +106,7 @@ export const AuditEntry = Type.Object({
   outcome: Type.String({ enum: ['ok', 'denied', 'failed'] }),
   agent_id: nullable(Type.String()),
   agent_name: nullable(Type.String()),
-  actor: Type.String({ description: 'the id of the agent that did it, `local` or `system`' }),
+  actor: Type.String({ description: 'id of the acting agent, `local` or `system`' }),
   backend: nullable(Type.String()),
   credential_id: nullable(Type.String()),
   scopes: nullable(Type.Array(Type.String())),

@@ -18,7 +18,7 @@ const PublicKey = Type.Object(
     alg: Type.Optional(Type.String({ maxLength: 16 })),
     use: Type.Optional(Type.String({ maxLength: 16 })),
   },
-  { additionalProperties: false, description: 'Ed25519 or P-256 public JWK, made where the agent runs' },
+  { additionalProperties: false, description: 'Ed25519 or P-256 public JWK; the agent creates the key pair' },
 )
 
 export const Enroll = Type.Object(
@@ -99,8 +99,8 @@ export const PendingEnrollment = Type.Object({
   created_at: Timestamp,
   expires_at: Timestamp,
   status: EnrollmentStatus,
-  note: Type.Optional(Type.String({ description: 'why it waits, or what admitted it' })),
-  reason: Type.Optional(Type.String({ description: 'why the scopes are asked' })),
+  note: Type.Optional(Type.String({ description: 'why it is pending, or the policy that approved it' })),
+  reason: Type.Optional(Type.String({ description: 'reason for the request' })),
   expires_in: Type.Optional(Duration),
   agent_id: Type.Optional(Type.String()),
   decided_at: Type.Optional(Timestamp),
@@ -140,7 +140,7 @@ export const ExplainQuery = Type.Object(
     scope: Type.Optional(
       Type.Array(Scope, {
         maxItems: 64,
-        description: 'repeatable; left out: what the policy gives',
+        description: 'repeatable; default: the scopes of the policy',
       }),
     ),
   },
@@ -151,16 +151,16 @@ export const Explanation = Type.Object({
   name: Type.String(),
   decision: Type.String({ enum: ['approve', 'wait'] }),
   reason: nullable(Type.String({ description: 'why an administrator must look at it' })),
-  policy: nullable(Type.String({ description: 'the one that decides' })),
-  scopes: Type.Array(Type.String(), { description: 'that it would hold, or that are asked for' }),
+  policy: nullable(Type.String({ description: 'the policy that decides' })),
+  scopes: Type.Array(Type.String(), { description: 'the scopes it would hold, or those requested' }),
   expires_in: nullable(Duration),
   policies: Type.Array(
     Type.Object({
       name: Type.String(),
       pattern: Type.String(),
       matches: Type.Boolean(),
-      decides: Type.Boolean({ description: 'the first that matches' }),
+      decides: Type.Boolean({ description: 'the first policy that matches' }),
     }),
-    { description: 'in their order' },
+    { description: 'in order of evaluation' },
   ),
 })

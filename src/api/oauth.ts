@@ -27,7 +27,7 @@ export const TokenForm = Type.Object(
           'Space-separated. Left out: all scopes of the agent. `openid` adds an id token and grants nothing.',
       }),
     ),
-    audience: Type.Optional(Type.String({ description: 'Whom the token is for; the issuer by default.' })),
+    audience: Type.Optional(Type.String({ description: 'Audience of the token. Default: the issuer.' })),
     resource: Type.Optional(Type.String({ description: 'RFC 8707: the same as audience.' })),
     ...clientFields,
   },

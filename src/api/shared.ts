@@ -48,10 +48,8 @@ export const OAuthErrorBody = Type.Object(
 
 /** Paging of every listing (RFC 8288: the next page is in `Link`). */
 export const Page = {
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, description: 'at most so many; 100 where not given' }),
-  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'page size; default 100' })),
   cursor: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 128, description: 'from the Link header of the page before' }),
+    Type.String({ minLength: 1, maxLength: 128, description: 'from the Link header of the previous page' }),
   ),
 }

@@ -68,7 +68,7 @@ export const SigningKeyQuery = Type.Object(
   {
     format: Type.Optional(Type.String({ enum: ['git'] })),
     private_key: Type.Optional(
-      Type.Boolean({ description: '`false` leaves the private key out, and nothing is recorded' }),
+      Type.Boolean({ description: '`false` omits the private key and records nothing' }),
     ),
   },
   { additionalProperties: false },
@@ -81,16 +81,14 @@ export const SigningKey = Type.Object({
   email: Type.String(),
   name: Type.String(),
   git_config: Type.Optional(
-    Type.Record(Type.String(), Type.String(), { description: 'with ?format=git: what to set in git' }),
+    Type.Record(Type.String(), Type.String(), { description: 'with ?format=git: the git settings' }),
   ),
 })
 
 export const SignBody = Type.Object(
   {
     data: Type.String({ description: 'base64 of the git object as git would hash it, at most 48000 bytes' }),
-    purpose: Type.Optional(
-      Type.Enum(['git-commit', 'git-tag'], { description: '`git-commit` where not given' }),
-    ),
+    purpose: Type.Optional(Type.Enum(['git-commit', 'git-tag'], { description: 'default: `git-commit`' })),
   },
   { additionalProperties: false },
 )

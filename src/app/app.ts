@@ -5,6 +5,7 @@ import { createRegistry } from '../backends/registry.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/fault.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
+import { recordBounds } from '../core/agents/agent-bounds.ts'
 import { createDenials } from '../core/audit/denials.ts'
 import { createCallers } from '../core/authentication/callers.ts'
 import { createLastUse } from '../core/authentication/last-use.ts'
@@ -90,6 +91,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       meter: metrics.meter,
     }
     await ensureIssuerKey(core)
+    await recordBounds(core)
     const http = await openHttpApp(config, core, metrics, log)
     return {
       core,

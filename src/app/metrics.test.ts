@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { backendRow, credentialRow, openTestStore, T0 } from '../../test/support/store.ts'
 import { createMetrics } from './metrics.ts'
 
-test('what a deleted backend leaves unsettled is not hidden by another that has its name now', async () => {
+test('counts the unsettled credentials of a deleted backend even when a new backend has its name', async () => {
   const { store, close } = await openTestStore('sqlite')
   const backends = [
     backendRow({ name: 'db', name_key: 'db', ended_at: T0 }),

@@ -33,7 +33,7 @@ describe('the breaker', () => {
     expect([breaker.enter(), breaker.enter()]).toEqual([0, 0])
   })
 
-  it('lets the next call through when the first one was cancelled', () => {
+  it('lets the next call through when the first was cancelled', () => {
     const { clock, breaker } = broken()
     clock.now += 5_000
     breaker.enter()

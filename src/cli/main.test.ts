@@ -41,7 +41,7 @@ test('--version is that of the package', async () => {
   expect(await mayfly(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
 })
 
-test('the bin can be run by its first line', async () => {
+test('the bin runs by its shebang line', async () => {
   expect((await readFile(MAIN, 'utf8')).split('\n')[0]).toBe('#!/usr/bin/env node')
 })
 
@@ -91,7 +91,7 @@ test.each<[string, string[]]>([
   expect(stderr).not.toMatch(/\n\s+at /)
 })
 
-test('a wrong configuration is 2, one line a fault, without a stack', async () => {
+test('a wrong configuration exits with 2 and prints one line per fault, without a stack', async () => {
   await writeFile(join(folder, 'm.yaml'), 'listn: x\nmaster_key: hunter2hunter2\n')
   const argv = [
     'server',
@@ -115,7 +115,7 @@ test('a wrong configuration is 2, one line a fault, without a stack', async () =
   ])
 })
 
-test('a store that cannot be opened is 2 and one line', async () => {
+test('a store that cannot be opened exits with 2 and prints one line', async () => {
   const dataDir = join(folder, 'held')
   const store = await openStore({ directory: dataDir })
   const argv = ['server', '--data-dir', dataDir, '--listen', '127.0.0.1:0']
@@ -195,7 +195,7 @@ describe('signals', () => {
     expect(child.lines).toContain('closing failed')
   })
 
-  test('a signal during the start waits for it, then closes', async () => {
+  test('a signal during the start lets it finish, then closes the server', async () => {
     const child = keep(`
       log.info({}, 'starting')
       await new Promise((done) => process.once('SIGTERM', done))

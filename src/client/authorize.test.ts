@@ -55,7 +55,7 @@ describe('after a request for scopes', () => {
   const STATUS = '/v1/status'
   const approve = (id: string) => app.admin('POST', `/v1/admin/pending/${id}/approve`)
 
-  test('a kept token is used until it is decided, and one of then after that', async () => {
+  test('uses the kept token until the request is decided, and a new one from then on', async () => {
     const client = open()
     const { id } = await client.requestScopes({ scopes: ['more'] })
     sent = []
@@ -78,7 +78,7 @@ describe('after a request for scopes', () => {
     expect((await open().status()).scopes).toEqual(['demo', 'more'])
   })
 
-  test('a token that is no longer good is replaced, and it is asked again', async () => {
+  test('replaces a token that is no longer valid and repeats the request', async () => {
     const client = open()
     const { id } = await client.requestScopes({ scopes: ['more'] })
     expect((await app.admin('POST', '/v1/admin/keys/rotate', {})).status).toBe(200)
@@ -92,7 +92,7 @@ describe('a call that is refused for scope', () => {
   const ISSUE = '/api/v1/credentials'
   const ADMIN = '/v1/admin/agents/x'
 
-  test('with a kept token is sent once more, with one that has the scopes of now', async () => {
+  test('with a kept token is sent once more, with a token of the current scopes', async () => {
     await keepToken()
     await giveMore()
     expect(await open().issue({ backend: 'more' })).toMatchObject({ backend: 'more' })
@@ -119,7 +119,7 @@ describe('a call that is refused for scope', () => {
     expect((await agent.client.get('/v1/active')).body).toHaveLength(5)
   })
 
-  test('with a token that was just got is refused', async () => {
+  test('with a fresh token is refused', async () => {
     expect(await thrown(open().issue({ backend: 'more' }))).toMatchObject({ code: 'scope_not_allowed' })
     expect(sent).toEqual([LOGIN, ISSUE])
   })

@@ -35,7 +35,7 @@ describe('trying again', () => {
     await server.close()
   })
 
-  test('what may have been done is not done again', async () => {
+  test('does not repeat a request that may have taken effect', async () => {
     const server = await scripted(cut, ok)
     const error = await thrown(client(server.url).requestScopes({ scopes: ['a:b'] }))
     expect(error).toBeInstanceOf(UnreachableError)
@@ -94,7 +94,7 @@ describe('trying again', () => {
   })
 })
 
-describe('what is no Mayfly server', () => {
+describe('another service than Mayfly', () => {
   const client = (server: string) => createClient({ server, auth: bearer('ckr_secret'), retries: 0 })
   test.each<[string, (request: IncomingMessage, response: ServerResponse) => void]>([
     ['a page', (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')],
@@ -117,7 +117,7 @@ describe('what is no Mayfly server', () => {
     await other.close()
   })
 
-  test('a listing that is no list', async () => {
+  test('a listing that is not a list', async () => {
     const server = await scripted(json(200, { entries: 1 }))
     const read = async () => {
       for await (const one of client(server.url).active()) expect(one).toBeUndefined()
@@ -173,7 +173,7 @@ describe('no answer', () => {
   const client = (server: string) =>
     createClient({ server, auth: { kind: 'none' }, retries: 0, timeoutMs: 60_000 })
 
-  test('nothing listens', async () => {
+  test('connection refused', async () => {
     const server = await scripted(json(200, {}))
     await server.close()
     expect(await thrown(client(server.url).health())).toMatchObject({
@@ -189,7 +189,7 @@ describe('no answer', () => {
     })
   })
 
-  test('it says nothing in time', async () => {
+  test('no reply in time', async () => {
     const server = createNetServer(() => {})
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }

@@ -57,7 +57,7 @@ test.each(['admin', 'ADMIN', 'Openid', 'local', 'system', 'mayfly', 'MayFly'])('
   expect(() => requireName(name)).toThrow(expect.objectContaining({ code: 'conflict' }))
 })
 
-test('the field is named and the value never shown', () => {
+test('names the field and never shows the value', () => {
   expect(() => requireName('<x>', 'backend')).toThrow(/^"backend" is/)
   expect(() => requireName('admin', 'backend')).toThrow('This backend is reserved.')
 })

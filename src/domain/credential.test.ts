@@ -37,12 +37,12 @@ test('every state is reached from pending, and every way ends', () => {
   expect(depth('pending')).toBe(3)
 })
 
-test('nothing ends as expired but by expiry', () => {
+test('only expiry ends a credential as expired', () => {
   for (const reason of END_REASONS)
     expect(endState(reason)).toBe(reason === 'expired' ? 'expired' : 'revoked')
 })
 
-describe('what a caller is told', () => {
+describe('the status that callers see', () => {
   test.each<[State, number, (typeof END_REASONS)[number] | null, string]>([
     ['active', 101, null, 'active'],
     ['active', 100, null, 'expired'],

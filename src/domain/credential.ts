@@ -12,7 +12,7 @@ export const TRANSITIONS = {
   expired: [],
 } as const satisfies Record<State, readonly State[]>
 
-/** What can be done upstream: nothing (there is no upstream), end it at once, or wait for the upstream's own expiry. */
+/** How a credential ends upstream: not at all (there is no upstream), at once, or at the upstream's own expiry. */
 export type Revocation = 'none' | 'exact' | 'expiry_only'
 
 /** The record of one issue, without its secret. Times in epoch ms. */
@@ -48,7 +48,7 @@ export interface Credential {
   readonly sealedHandle: string | null
 }
 
-/** What an upstream's answer adds to a pending credential. */
+/** The part of a credential that comes from the upstream's answer. */
 export type Activation = Pick<Credential, 'expiresAt' | 'upstreamExpiresAt' | 'secretHash' | 'sealedHandle'>
 
 export function mayBecome(from: State, to: State): boolean {

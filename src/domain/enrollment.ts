@@ -24,14 +24,14 @@ export interface Enrollment {
   readonly decidedAt: number | null
   readonly decidedBy: string | null
   readonly decisionNote: string | null
-  /** What the agent receives once; null once it has been erased. */
+  /** The answer that the agent receives once; null after it is erased. */
   readonly sealedAnswer: string | null
   readonly collectUntil: number | null
   readonly collectedAt: number | null
   readonly eraseAt: number | null
 }
 
-/** What a decision writes; what it leaves out keeps its value. */
+/** The fields that a decision writes; omitted ones keep their values. */
 export type EnrollmentDecision = Pick<Enrollment, 'status' | 'decidedAt' | 'decidedBy'> &
   Partial<
     Pick<Enrollment, 'agentId' | 'scopes' | 'lifetimeMs' | 'decisionNote' | 'sealedAnswer' | 'collectUntil'>

@@ -167,7 +167,7 @@ describe('a tag', () => {
   })
 })
 
-describe('whose it is', () => {
+describe('the identity of its author', () => {
   const me = { name: 'ci', email: 'ci@agents.example' }
   const commit = (author: string, committer: string) =>
     read(text([`tree ${A}`, `author ${author} ${AT}`, `committer ${committer} ${AT}`]))

@@ -2,7 +2,7 @@
 export interface IdempotencyRecord {
   readonly agentId: string
   readonly keyHash: string
-  /** Of what was asked: the same key with another body is a conflict. */
+  /** Hash of the request: the same key with another body is a conflict. */
   readonly bodyHash: string
   readonly credentialId: string
   /** The secret, sealed; null before it is known and after it has been erased. */

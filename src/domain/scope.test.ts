@@ -186,7 +186,7 @@ describe('intersection', () => {
   })
 })
 
-describe('what a request is granted', () => {
+describe('the scopes that a request is granted', () => {
   test.each<[string, string[], string[] | undefined, string[] | undefined, unknown]>([
     ['all held here', ['github:o/*', 'db:x'], undefined, undefined, { granted: ['o/*'] }],
     ['the whole backend', ['github'], undefined, undefined, { granted: ['*'] }],

@@ -4,7 +4,7 @@ import { Secret } from './secret.ts'
 
 const VALUE = 'plain-words-nobody-recognises'
 
-test('only reveal gives it', () => {
+test('only reveal returns the value', () => {
   expect(new Secret(VALUE).reveal()).toBe(VALUE)
 })
 

@@ -92,7 +92,7 @@ describe.each(['json', 'pretty'] as const)('no secret survives in %s', (format) 
     expect(text()).toContain('[redacted]')
   })
 
-  test('one line each, whatever is in it', () => {
+  test('writes one line per entry, with any content', () => {
     const { log, lines, text } = capture({ format })
     const hostile = 'a\r\nb\u001b[31mc\u009b31m\u2028d\u202e\u007f\0\t"'
     log.info({ hostile, [hostile]: hostile }, hostile)
@@ -119,7 +119,7 @@ describe.each(['json', 'pretty'] as const)('no secret survives in %s', (format) 
   })
 })
 
-test('what is not secret stays', () => {
+test('leaves values that are not secret', () => {
   const { log, lines } = capture()
   const fields = {
     tokens: 3,
@@ -146,7 +146,7 @@ test('what is not secret stays', () => {
   expect(entry.time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
 })
 
-test('an error is told whole: type, message, stack, own fields and cause', () => {
+test('logs an error in full: type, message, stack, own fields and cause', () => {
   const { log, lines } = capture()
   log.error(
     { err: Object.assign(new Error('outer', { cause: new RangeError('inner') }), { code: 'E1' }) },

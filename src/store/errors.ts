@@ -1,6 +1,6 @@
 import { Problem } from '../domain/problems.ts'
 
-/** The store does not open. The message tells the operator what is wrong and what to do next. */
+/** The store does not open. The message names the fault and the operator's next step. */
 export class StoreRefused extends Error {
   override readonly name = 'StoreRefused'
 }

@@ -14,14 +14,14 @@ import { createTokens } from './tables/tokens.ts'
 export interface StoreOptions {
   /** For SQLite. */
   directory: string
-  /** Given, PostgreSQL is used instead. */
+  /** If given, the store uses PostgreSQL. */
   databaseUrl?: string | undefined
   onTrouble?: (what: string, error: unknown) => void
 }
 
 export type Store = ReturnType<typeof createStore>
 
-/** The families of one engine. All writing goes through `commit`. */
+/** The tables of one engine. Every write goes through `commit`. */
 export function createStore(engine: Engine) {
   return {
     dialect: engine.dialect,

@@ -19,7 +19,7 @@ const ofNames = (entries: readonly { agent_name?: string | null }[], name: strin
   entries.filter((one) => one.agent_name === name)
 
 describe('the audiences of one agent', () => {
-  test('are allowed to that agent alone, beside those of the server', async () => {
+  test('are allowed for that agent alone, beside those of the server', async () => {
     const [cloud, other] = [
       (await create({ name: 'cloud', audiences: [STS, STS] })).body,
       await app.newAgent(),
@@ -32,6 +32,15 @@ describe('the audiences of one agent', () => {
     expect([refused.status, refused.body['error']]).toEqual([400, 'invalid_target'])
     expect(refused.body['error_description']).toContain('an administrator can allow it for one agent')
     expect((await ask(cloud, `${STS}/`)).body['error']).toBe('invalid_target')
+  })
+
+  test('include none of the server, so that an agent loses these with the server', async () => {
+    const scopes = ['admin:agents:*']
+    const parent = (await create({ name: 'parent', scopes, audiences: ['https://all.example', STS] })).body
+    const wish = { name: 'child', audiences: [STS, 'https://all.example'] }
+    expect((await app.as(parent.token).post('/v1/admin/agents', wish)).status).toBe(200)
+    for (const name of ['parent', 'child'])
+      expect((await app.admin('GET', `/v1/admin/agents/${name}`)).body.audiences).toEqual([STS])
   })
 
   test('are shown and recorded', async () => {

@@ -34,7 +34,7 @@ describe('health', () => {
     expect((await agent.client.get('/metrics')).status).toBe(403)
   })
 
-  test('what ends in _total is a counter and nothing else is, however often it is asked', async () => {
+  test('names exactly its counters with _total, however often it is scraped', async () => {
     const changes = async () => {
       const { text } = await app.admin('GET', '/metrics')
       const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)]

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ test('localhost is one listener, however many addresses it has', async () => {
   await app.close()
 })
 
-test('a second start on the same port leaves the admin token of the first', async () => {
+test('a second start on the same port leaves the socket of the first', async () => {
   const postgres = await startPostgres()
   const database = await postgres.createDatabase()
   const dataDir = join(directory, 'data')
@@ -32,9 +32,8 @@ test('a second start on the same port leaves the admin token of the first', asyn
   const first = await startApp({ databaseUrl: database.url, argv })
   try {
     await expect(startApp({ databaseUrl: database.url, argv })).rejects.toThrow('is in use')
-    expect(await readdir(dataDir)).toEqual(['admin.token', 'master.key'])
-    const token = await readFile(join(dataDir, 'admin.token'), 'utf8')
-    expect((await first.as(token).get('/v1/admin/agents')).status).toBe(200)
+    expect(await readdir(dataDir)).toEqual(['admin.sock', 'master.key'])
+    expect((await first.local.get('/v1/admin/agents')).status).toBe(200)
   } finally {
     await first.close()
     await database.drop()
@@ -58,7 +57,7 @@ test.each([
   expect(() => readTls(files)).toThrow(message.replaceAll('%', directory))
 })
 
-test('a certificate with its key is taken', () => {
+test('accepts a certificate with its key', () => {
   const files = { certFile: join(directory, 'server.pem'), keyFile: join(directory, 'server.key') }
   expect(readTls(files).cert.toString()).toContain('BEGIN CERTIFICATE')
 })
@@ -67,7 +66,7 @@ test.each([
   ['says nothing', ''],
   ['begins a handshake', '\x16\x03\x01\x02\x00\x01'],
   ['speaks without TLS', 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n'],
-])('a connection to the port of TLS that %s is closed', async (_what, bytes) => {
+])('closes a TLS connection that %s', async (_what, bytes) => {
   const files = { certFile: join(directory, 'server.pem'), keyFile: join(directory, 'server.key') }
   const server = createHttpServer({
     tls: readTls(files),

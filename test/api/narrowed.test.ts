@@ -45,7 +45,7 @@ describe('a JWT with a narrower scope', () => {
     expect([reply.status, reply.body.error.code]).toEqual([403, 'insufficient_scope'])
   })
 
-  test('neither deletes its agent nor reads its private key, whatever its scope', async () => {
+  test('neither deletes its agent nor reads its private key, with any scope', async () => {
     for (const scope of ['openid', 'orders:read', 'orders stock:read', 'admin:agents:*']) {
       const narrow = app.as(await app.accessToken(agent, scope))
       const refused = [await narrow.get('/v1/signing-key'), await narrow.delete('/v1/self')]

@@ -35,7 +35,7 @@ test('the paths of OAuth and discovery are at the root, not under /v1', async ()
     expect((await app.as(undefined).get(path)).status).toBe(404)
 })
 
-test('nothing is on its way out: no reply has Deprecation or Sunset', async () => {
+test('no reply has Deprecation or Sunset, because no version is deprecated', async () => {
   for (const path of ['/health', '/api/v1/backends', '/v1/admin/agents']) {
     const { headers } = await app.admin('GET', path)
     expect([headers.get('deprecation'), headers.get('sunset')]).toEqual([null, null])

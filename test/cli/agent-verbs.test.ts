@@ -119,7 +119,7 @@ describe('active and revoke', () => {
     expect((await own('revoke', '--all')).stderr).toBe('There was nothing to revoke.\n')
   })
 
-  test('one that is not there does not keep the others alive', async () => {
+  test('an unknown id does not stop the revocation of the others', async () => {
     const { id } = await json('get', 'demo')
     const { code, stderr } = await mayfly('revoke', 'cred_nosuch', id)
     expect(code).toBe(1)
@@ -129,7 +129,7 @@ describe('active and revoke', () => {
     expect((await json('active')).map((one: { id: string }) => one.id)).not.toContain(id)
   })
 
-  test('what tools have cached is forgotten with it', async () => {
+  test('also deletes what tools have cached', async () => {
     const fill = 'protocol=https\nhost=git.example.com\n\n'
     const argv = ['git-credential', '--host', 'git.example.com', '--backend', 'demo', 'get']
     const ask = () => runCli(argv, { env: world.env, stdin: fill })
@@ -188,7 +188,7 @@ describe('request', () => {
     expect(stderr.split('\n')).toHaveLength(2)
   })
 
-  test('a scope that is none is wrong usage', async () => {
+  test('a malformed scope is wrong usage', async () => {
     expect(await mayfly('request', 'no spaces')).toMatchObject({ code: 2, stdout: '' })
   })
 })

@@ -68,7 +68,7 @@ describe('agent create', () => {
     expect(JSON.parse(await readFile(file, 'utf8')).token).toBe(token)
   })
 
-  test('whose secrets cannot be handed over does not stay', async () => {
+  test('is deleted again when its secrets cannot be written', async () => {
     const unwritable = await mayfly('agent', 'create', 'u1', '--write', '/dev/null/x.json')
     expect([unwritable.code, await exists('u1')]).toEqual([1, false])
     const full = new Writable({
@@ -138,16 +138,15 @@ test('agent ls and rm', async () => {
   expect((await mayfly('agent', 'show', 'r1')).code).toBe(1)
 })
 
-describe('who may', () => {
+describe('callers that may create agents', () => {
   const cameBy = async (app: World['app']) =>
-    (await app.as(app.adminToken).get('/api/v1/audit?action=admin.local_access&limit=2')).body.entries[1]
-      .auth_method
+    (await app.local.get('/api/v1/audit?action=admin.local_access&limit=2')).body.entries[1].auth_method
 
-  test('the admin token of the data directory', async () => {
+  test('the socket in the data directory', async () => {
     expect((await mayfly('agent', 'ls')).code).toBe(0)
-    expect(await cameBy(world.app)).toBe('admin_token')
+    expect(await cameBy(world.app)).toBe('unix_socket')
   })
-  test('the local rule, without any token', async () => {
+  test('the local rule, without the data directory', async () => {
     const { env: bare } = await newHome()
     expect((await runCli(['agent', 'ls', '--server', world.url], { env: bare })).code).toBe(0)
     expect(await cameBy(world.app)).toBe('loopback')

@@ -49,7 +49,7 @@ describe('audit', () => {
     expect(all.map((line) => line.id)).toEqual(all.map((line) => line.id).sort())
   })
 
-  test('for people: time, action, who, what', async () => {
+  test('prints time, action, actor and object for people', async () => {
     const id = await issue()
     const text = (await mayfly('audit', '--agent', world.agent.name)).stdout
     expect(text).toMatch(
@@ -69,7 +69,7 @@ describe('audit', () => {
     expect([ended.code, ended.stdout, ended.stderr]).toEqual([2, '', expect.stringMatching(message)])
   })
 
-  test('without the scope it is named', async () => {
+  test('without the scope, names it', async () => {
     const ended = await runCli(['audit'], { env: world.env })
     expect([ended.code, ended.stderr]).toEqual([5, expect.stringContaining('admin:audit:read')])
   })
@@ -90,7 +90,7 @@ describe('audit --follow', () => {
     expect(lines.slice(1).map((line) => line.credential_id)).toEqual(wanted)
   })
 
-  test('without a filter it does not show itself for ever', async () => {
+  test('without a filter, does not follow its own entries', async () => {
     const following = await follow('-n', '5')
     const ids: string[] = []
     // Each is shown by a later poll than the one before.

@@ -54,7 +54,7 @@ describe('backend add', () => {
     })
   })
 
-  test('one value or several, and JSON', async () => {
+  test('takes one value, several values, and JSON', async () => {
     expect(
       (await mayfly('backend', 'add', 'jwt', 'one', '--audience', 'a', '--claims', '{"n":1}')).code,
     ).toBe(0)
@@ -63,7 +63,7 @@ describe('backend add', () => {
     expect((await shown('two')).config.audience).toEqual(['a', 'b'])
   })
 
-  test('a flag that is ours already has the kind before it', async () => {
+  test('prefixes a field with the kind when Mayfly has a flag of that name', async () => {
     const pem = join(world.home, 'ca.pem')
     await writeFile(pem, '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n')
     const argv = 'backend add postgres ca --host db --database d --username u --no-check --postgres-ca-file'
@@ -126,7 +126,7 @@ describe('backend add', () => {
     expect(ended.stderr.trimEnd().split('\n')).toHaveLength(1)
   })
 
-  test('an upstream that cannot be reached: not stored, and what to do', async () => {
+  test('an unreachable upstream: stores nothing and names the next step', async () => {
     const argv = 'backend add postgres gone --host 127.0.0.1 --port 1 --local --database d --username u'
     const ended = await mayfly(...argv.split(' '))
     expect([ended.code, ended.stderr]).toEqual([
@@ -202,7 +202,7 @@ test('answers that did not do are told as flags, without the secret', async () =
 })
 
 describe('backend ls, show, update, rm, kinds', () => {
-  test('what is left out stays; a rule is taken away', async () => {
+  test('keeps omitted fields, and removes a rule', async () => {
     await mayfly('backend', 'add', 'jwt', 'upd', '--audience', 'a', '--rate', '5/hour', '--allow-scope', 'r')
     const before = await shown('upd')
     const ended = await mayfly('backend', 'update', 'upd', '--subject', 'agent_name', '--no-rate', '--json')

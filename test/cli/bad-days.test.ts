@@ -35,7 +35,7 @@ describe('addresses', () => {
       /^mayfly: Cannot reach unix:\/nowhere\/mayfly\.sock: the socket file does not exist/,
     ],
   ])('%s: %i', async (server, code, line) => {
-    const ended = await runCli(['status', '--server', server], { env: world.env })
+    const ended = await runCli(['status'], { env: { ...world.env, MAYFLY_SERVER: server } })
     expect({ code: ended.code, stdout: ended.stdout }).toEqual({ code, stdout: '' })
     expect(ended.stderr).toMatch(line)
     expect(ended.stderr.split('\n')).toHaveLength(2)
@@ -43,11 +43,11 @@ describe('addresses', () => {
   })
 
   test('http to elsewhere is possible where it is wanted', async () => {
-    const env = { ...world.env, MAYFLY_ALLOW_HTTP: '1' }
-    expect(await runCli(['status', '--server', 'http://nowhere.invalid'], { env })).toMatchObject({ code: 3 })
+    const env = { ...world.env, MAYFLY_SERVER: 'http://nowhere.invalid', MAYFLY_ALLOW_HTTP: '1' }
+    expect(await runCli(['status'], { env })).toMatchObject({ code: 3 })
   })
 
-  test('what does not speak HTTP', async () => {
+  test('a server that does not speak HTTP', async () => {
     const server = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }
@@ -121,7 +121,7 @@ describe('TLS', () => {
     )
   })
 
-  test('the authority of the login is remembered with it', async () => {
+  test('the login remembers its certificate authority', async () => {
     const { app, url } = await serving({ name: 'kept', ips: ['127.0.0.1'] })
     const created = await fetchOver(app, authority)
     const { home: fresh, env } = await newHome()
@@ -135,7 +135,7 @@ describe('TLS', () => {
     const { nodeTransport } = await import('../../src/cli/frame/transport.ts')
     const client = createClient({
       server: app.url.replace('http:', 'https:'),
-      auth: { kind: 'admin_token', token: app.adminToken },
+      auth: { kind: 'none' },
       transport: nodeTransport({ ca: await readFile(caFile, 'utf8') }),
     })
     return (await client.admin.agents.create({ name: 'over-tls' })).token
@@ -165,7 +165,7 @@ describe('files', () => {
     expect(stderr).toMatch(/config\.json is not a regular file\. Move it away\.\n$/)
   })
 
-  test.skipIf(!canMount)('a full disk: the login of before stays, nothing is left over', async () => {
+  test.skipIf(!canMount)('a full disk: the earlier login stays, and no file is left over', async () => {
     const { home, env } = await newHome()
     const config = join(home, 'config')
     await mkdir(config)
@@ -218,7 +218,7 @@ describe('the terminal', () => {
     expect({ code, stderr }).toEqual({ code: 141, stderr: '' })
   })
 
-  test('what others wrote cannot steer it', async () => {
+  test('text from others cannot steer it', async () => {
     await world.app.newBackend({ name: 'tricky', description: 'a\u202eb' })
     const { stdout } = await runCli(['backends'], { env: world.env })
     expect(stdout).toContain('a\ufffdb')

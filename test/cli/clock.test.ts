@@ -36,20 +36,20 @@ async function refusals(): Promise<number> {
   return entries.body.length
 }
 
-test.each([10, -10, 40, -40, 200])('a clock that is %i s ahead is as good as any', async (seconds) => {
+test.each([10, -10, 40, -40, 200])('works with a clock that is %i s ahead', async (seconds) => {
   const before = await refusals()
   expect(await getAt(seconds * SECOND_MS)).toMatchObject({ code: 0, stderr: '' })
   expect(await refusals()).toBe(before)
 })
 
 test.each([-90 * SECOND_MS, 3_600 * SECOND_MS, -YEAR_MS, 30 * YEAR_MS])(
-  'a clock that is %i ms ahead: the login is made by that of the server',
+  'signs the login with the time of the server when its own clock is %i ms ahead',
   async (ahead) => {
     expect(await getAt(ahead)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^eyJ/), stderr: '' })
   },
 )
 
-test('a login that is good no more is told as such, whatever the clock', async () => {
+test('reports an invalid login as invalid, with any clock', async () => {
   await world.app.admin('DELETE', '/v1/admin/agents/ci-clock')
   for (const ahead of [0, 3_600 * SECOND_MS])
     expect(await getAt(ahead)).toMatchObject({

@@ -48,7 +48,7 @@ describe('of this command', () => {
     expect(text).not.toContain(world.agent.token)
   })
 
-  test('what is wrong is told', async () => {
+  test('reports each fault', async () => {
     const { env: bare } = await newHome()
     expect((await runCli(['config', 'show'], { env: { ...bare, MAYFLY_SERVER: 'x' } })).code).toBe(2)
   })

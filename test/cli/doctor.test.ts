@@ -63,7 +63,7 @@ describe('finds problems and says how to fix them', () => {
     expect(of('files')?.level).toBe('ok')
   })
 
-  test('an address that is none', async () => {
+  test('a malformed address', async () => {
     const { code, of } = await doctor({ env: { ...world.env, MAYFLY_SERVER: 'nonsense' } })
     expect([code, of('server')?.level]).toEqual([1, 'fail'])
   })
@@ -83,7 +83,7 @@ describe('finds problems and says how to fix them', () => {
     expect(behind.code).toBe(0)
   })
 
-  test('a login that is wrong, and none', async () => {
+  test('a wrong login, and a missing one', async () => {
     const wrong = await doctor({ env: { ...world.env, MAYFLY_TOKEN: 'ckr_'.padEnd(52, '0') } })
     expect(wrong.code).toBe(1)
     expect(wrong.of('login')).toMatchObject({ level: 'fail', fix: expect.stringContaining('mayfly login') })

@@ -102,7 +102,7 @@ describe('the keychain', () => {
     expect(calls).toMatch(/store --label=Mayfly: default\/login service mayfly account default\/login/)
   })
 
-  test('that is locked: one line, and --no-keychain as the way out', async () => {
+  test('that is locked: prints one line that names --no-keychain', async () => {
     const who = await stranger()
     const env = await withKeychain(who.env, LOCKED)
     const { code, stdout, stderr } = await runCli(['login'], { env, stdin: world.agent.token })

@@ -58,7 +58,7 @@ test('rotate with grace keeps tokens alive, without it ends them', async () => {
   expect((await mayfly('keys', 'rotate', '--grace', 'soon')).code).toBe(2)
 })
 
-test('without the scope it is named', async () => {
+test('without the scope, names it', async () => {
   expect(await runCli(['keys', 'ls'], { env: world.env })).toMatchObject({
     code: 5,
     stderr: expect.stringContaining('admin:keys:read'),

@@ -43,7 +43,7 @@ test('two logins at one moment are both kept', async () => {
   expect(Object.keys((await configOf({ home, env })).profiles).sort()).toEqual(['one', 'two'])
 })
 
-test('one that waits for another which does not end is told so, and changes nothing', async () => {
+test('a login that waits too long for another says so and changes nothing', async () => {
   const who = await newLogin(world)
   const before = await configOf(who)
   const path = join(who.home, 'config/mayfly/config.json')

@@ -15,7 +15,7 @@ const loggedIn = () => newLogin(world)
 const withoutServer = ({ env }: Home) => ({ ...env, MAYFLY_SERVER: '' })
 
 describe('login', () => {
-  test('a token from standard input is tried, and kept for this user alone', async () => {
+  test('tries a token from standard input, and keeps it for this user alone', async () => {
     const who = await stranger()
     const { code, stdout, stderr } = await runCli(['login'], {
       env: who.env,
@@ -37,6 +37,7 @@ describe('login', () => {
           login: 'bearer',
           secret_in: 'file',
           agent: { id: world.agent.id, name: world.agent.name },
+          server_keys: [expect.stringMatching(/^[\w-]{43}$/)],
         },
       },
     })
@@ -132,7 +133,7 @@ describe('login', () => {
     expect(await readdir(who.home)).toEqual([])
   })
 
-  test('a wrong token is not kept, and the login of before stays', async () => {
+  test('does not keep a wrong token, and the earlier login stays', async () => {
     const who = await loggedIn()
     const before = await readFile(secretFile(who), 'utf8')
     const wrong = `ckr_${'0'.repeat(48)}`
@@ -147,7 +148,9 @@ describe('login', () => {
     await runCli(['login'], { env, stdin: other.agent.token })
     const { current, profiles } = await configOf(who)
     expect(current).toBe('default')
-    expect(Object.keys(profiles)).toEqual(['default', other.url.replace('http://', '').replace(':', '-')])
+    const [first, second, ...more] = Object.keys(profiles)
+    expect([first, more]).toEqual(['default', []])
+    expect(second).toMatch(/^127\.0\.0\.1-\d+-[0-9a-f]{8}$/)
     const name = async (more: Record<string, string>) =>
       JSON.parse((await runCli(['whoami', '--json'], { env: { ...who.env, ...more } })).stdout).agent.name
     expect(await name({})).toBe(world.agent.name)

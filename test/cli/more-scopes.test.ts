@@ -47,7 +47,7 @@ describe('scopes that were approved after the login', () => {
       /^password=eyJ/m,
     ],
     ['signing-key --private', ['signing-key', '--private'], /^-----BEGIN PGP PRIVATE KEY BLOCK-----/],
-  ])('are had by %s, and by all that comes after it', async (_, argv, said) => {
+  ])('are available to %s, and to every later call', async (_, argv, said) => {
     const logins = await entries('token.issued')
     const { ended } = spawnCli(argv, { env, stdin: 'protocol=https\nhost=git.example.com\n\n' })
     expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(said) })
@@ -69,7 +69,7 @@ describe('a credential without named scopes, after a request', () => {
   test.each([
     ['approved', 'approve', ['a', 'b']],
     ['rejected', 'reject', ['a']],
-  ] as const)('has the scopes of now, however late it is %s', async (_, verb, scopes) => {
+  ] as const)('has the current scopes, however late it is %s', async (_, verb, scopes) => {
     const logins = await entries('token.issued')
     expect(await granted()).toEqual(['a'])
     expect(await entries('token.issued')).toBe(logins)
@@ -89,7 +89,7 @@ describe('a credential without named scopes, after a request', () => {
   })
 })
 
-test('what the agent may still not do is refused, after one more login', async () => {
+test('refuses scopes that the agent still lacks, after one more login', async () => {
   const logins = await entries('token.issued')
   expect(await mayfly('get', 'more')).toMatchObject({ code: 5, stdout: '' })
   expect(await entries('token.issued')).toBe(logins + 1)

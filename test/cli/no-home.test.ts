@@ -33,7 +33,7 @@ test.each(['', 'relative', '/dev/null', '/etc/hostname'])(
   },
 )
 
-test('nothing can be kept, and that is said', async () => {
+test('keeps nothing and says so', async () => {
   const own = { ...env, HOME: '', MAYFLY_SERVER: world.url }
   const { code, stdout, stderr } = await spawnCli(['login'], {
     cwd: world.home,

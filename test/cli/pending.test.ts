@@ -40,7 +40,7 @@ describe('approve', () => {
     expect((await agent(name)).body.scopes).toEqual(['demo:read'])
   })
 
-  test('with other scopes, for a while, with a note', async () => {
+  test('approves with other scopes, a lifetime and a note', async () => {
     const { id, name, print } = await enroll()
     const argv = [
       'approve',
@@ -89,7 +89,7 @@ describe('approve', () => {
     expect((await agent(name)).status).toBe(404)
   })
 
-  test('what is decided, has expired or is not there', async () => {
+  test('a request that is decided, expired or unknown', async () => {
     const { id } = await enroll()
     await mayfly('reject', id)
     expect((await mayfly('approve', id, '--yes')).stderr).toMatch(
@@ -103,7 +103,7 @@ describe('approve', () => {
     expect((await mayfly('approve')).code).toBe(2)
   })
 
-  test('what others wrote does not steer the terminal', async () => {
+  test('escapes text from others that could steer the terminal', async () => {
     const { id } = await enroll({ metadata: { host: '\u001b]0;owned\u0007\u009b2J\u202e' } })
     const asking = await world.app.newAgent({ scopes: [] })
     const { body } = await asking.client.post('/v1/request', {
@@ -137,7 +137,7 @@ test('pending lists what waits, and what was decided by status', async () => {
   expect((await mayfly('pending', 'enr_x')).code).toBe(1)
 })
 
-test('the scope is named where it lacks', async () => {
+test('names the missing scope', async () => {
   const plain = { ...world.bareEnv, MAYFLY_SERVER: world.url, MAYFLY_TOKEN: world.agent.token }
   for (const [argv, scope] of [
     [['pending'], 'admin:enrollments:read'],

@@ -24,7 +24,7 @@ test('reload of one and of all is recorded', async () => {
   expect(body.length).toBeGreaterThanOrEqual(2)
 })
 
-test('one that is not loaded', async () => {
+test('a plugin that is not loaded', async () => {
   const ended = await mayfly('plugin', 'reload', 'nope')
   expect([ended.code, ended.stderr]).toEqual([
     1,
@@ -32,7 +32,7 @@ test('one that is not loaded', async () => {
   ])
 })
 
-test('without the scope it is named', async () => {
+test('without the scope, names it', async () => {
   for (const argv of [
     ['plugin', 'ls'],
     ['plugin', 'reload'],

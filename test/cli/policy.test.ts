@@ -137,7 +137,7 @@ describe('policy explain', () => {
     else expect((await world.app.admin('DELETE', `/v1/admin/agents/${name}`)).status).toBe(204)
   })
 
-  test('the server also knows who is there already, and counts', async () => {
+  test('the server also counts the existing agents', async () => {
     await enroll('ci-full', [])
     expect(await explain('ci-next', [])).toMatchObject({
       decision: 'wait',
@@ -170,7 +170,7 @@ describe('policy explain', () => {
     expect(await mayfly('policy', 'explain', ...argv)).toMatchObject({ code, stdout: '' })
   })
 
-  test('without the scope it is named', async () => {
+  test('without the scope, names it', async () => {
     expect(await runCli(['policy', 'explain', 'x'], { env: world.env })).toMatchObject({
       code: 5,
       stderr: expect.stringContaining('admin:policies:read'),

@@ -77,7 +77,7 @@ describe('mayfly run revokes its credentials', () => {
     expect(await recordsOf(world, agent)).toMatchObject([revoked])
   })
 
-  test('not when the terminal is lost, in a session of its own', async () => {
+  test('not when the terminal is lost, if it runs in a session of its own', async () => {
     const { agent, env } = await newRunner(world)
     const script = 'echo ready $$; until [ -e end ]; do sleep 0.05; done; echo went on'
     await writeFile(join(world.home, 'job'), script)

@@ -28,7 +28,7 @@ async function atTerminal(argv: readonly string[], typed: string): Promise<{ sho
 }
 
 describe.runIf(process.platform === 'linux')('at a real terminal', () => {
-  test('a secret that is typed is not shown', async () => {
+  test('does not show a typed secret', async () => {
     expect(await atTerminal(['login'], 'hunter2\r')).toEqual({
       shown:
         'Token: \r\nmayfly: This is not a Mayfly token. A token is ckr_ and 48 hexadecimal digits. Copy all of it.\r\n',

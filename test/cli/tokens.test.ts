@@ -34,7 +34,7 @@ test('revoke ends them at the server', async () => {
   expect(body.map((row: { id: string }) => row.id)).toEqual([second.id, first.id])
 })
 
-test('one that is not there: what was done before it is said', async () => {
+test('an unknown id: reports the revocations that were done before it', async () => {
   const { id } = await issue()
   const ended = await mayfly('tokens', 'revoke', id, `cred_${'0'.repeat(26)}`)
   expect([ended.code, ended.stdout]).toEqual([1, ''])
@@ -53,7 +53,7 @@ test.each([
   expect((await mayfly(...argv)).code).toBe(code)
 })
 
-test('without the scope it is named', async () => {
+test('without the scope, names it', async () => {
   for (const [argv, scope] of [
     [['tokens', 'ls'], 'admin:tokens:read'],
     [['tokens', 'revoke', `cred_${'0'.repeat(26)}`], 'admin:tokens:write'],

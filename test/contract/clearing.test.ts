@@ -24,7 +24,7 @@ const pruneOf = (store: Store) => {
   return () => turn(NEVER)
 }
 
-describe.each(DIALECTS)('what is cleared away on %s', (dialect) => {
+describe.each(DIALECTS)('clearing on %s', (dialect) => {
   let opened: TestStore
   let store: Store
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe.each(DIALECTS)('what is cleared away on %s', (dialect) => {
   const insert = (rows: Change) => store.commit(rows)
   const idOf = (at: number) => `cred_${newBody(at)}`
 
-  test('of what has run out a thousand at a time, until there is no more', async () => {
+  test('deletes expired rows a thousand at a time, until none is left', async () => {
     const now = store.now()
     const rows = Array.from({ length: 2_300 }, (_, n): Step => {
       const row = idempotencyRow({ key_hash: `key ${n}`, reply: 'sealed', erase_at: now - 1 })
@@ -143,7 +143,7 @@ describe.each(DIALECTS)('what is cleared away on %s', (dialect) => {
     expect(await Promise.all([two, three].map(about))).toEqual([2, 0])
   })
 
-  test('an entry that a failed turn did not drop is dropped by the next', async () => {
+  test('the next pass deletes an entry that a failed pass left', async () => {
     const gone = idOf(store.now())
     await insert([entry(store.now() - RETENTION - 1_000, gone)])
     let fails = true

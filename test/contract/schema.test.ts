@@ -106,39 +106,36 @@ describe.each([
   })
 })
 
-test.each(DIALECTS)(
-  'what a database of the first version holds is there in the newest on %s',
-  async (dialect) => {
-    const [directory, server] = [await mkdtemp(join(tmpdir(), 'mayfly-schema-')), await startPostgres()]
-    const database = await server.createDatabase()
-    const { audiences: _, ...row } = agentRow({ scopes: '["db:read"]' })
-    const cells = Object.values(row).map((value) => (value === null ? 'NULL' : `'${value}'`))
-    const insert = `INSERT INTO agents (${Object.keys(row).join(', ')}) VALUES (${cells.join(', ')})`
-    const first = MIGRATIONS[0]?.statements(dialect) ?? []
-    if (dialect === 'sqlite') {
-      const db = new DatabaseSync(join(directory, 'mayfly.db'))
-      db.exec([...first, 'PRAGMA user_version = 1', insert].join(';\n'))
-      db.close()
-    } else {
-      const pool = new pg.Pool({ connectionString: database.url })
-      expect(await migratable(pool).version()).toBe(0)
-      await migratable(pool).apply(first, 1)
-      await pool.query(insert)
-      await pool.end()
-    }
-    const databaseUrl = dialect === 'postgres' ? database.url : undefined
-    const store = await openStore({ directory, databaseUrl })
-    expect(await store.agents.findLiving(row.id)).toEqual(
-      newAgent({
-        id: row.id,
-        scopes: ['db:read'],
-        bearerHash: row.bearer_hash,
-        clientId: row.client_id,
-      }),
-    )
-    await store.close()
-    await database.drop()
-    await server.stop()
-    await rm(directory, { recursive: true })
-  },
-)
+test.each(DIALECTS)('keeps the data of a database of the first version on %s', async (dialect) => {
+  const [directory, server] = [await mkdtemp(join(tmpdir(), 'mayfly-schema-')), await startPostgres()]
+  const database = await server.createDatabase()
+  const { audiences: _, bounds: __, ...row } = agentRow({ scopes: '["db:read"]' })
+  const cells = Object.values(row).map((value) => (value === null ? 'NULL' : `'${value}'`))
+  const insert = `INSERT INTO agents (${Object.keys(row).join(', ')}) VALUES (${cells.join(', ')})`
+  const first = MIGRATIONS[0]?.statements(dialect) ?? []
+  if (dialect === 'sqlite') {
+    const db = new DatabaseSync(join(directory, 'mayfly.db'))
+    db.exec([...first, 'PRAGMA user_version = 1', insert].join(';\n'))
+    db.close()
+  } else {
+    const pool = new pg.Pool({ connectionString: database.url })
+    expect(await migratable(pool).version()).toBe(0)
+    await migratable(pool).apply(first, 1)
+    await pool.query(insert)
+    await pool.end()
+  }
+  const databaseUrl = dialect === 'postgres' ? database.url : undefined
+  const store = await openStore({ directory, databaseUrl })
+  expect(await store.agents.findLiving(row.id)).toEqual(
+    newAgent({
+      id: row.id,
+      scopes: ['db:read'],
+      bearerHash: row.bearer_hash,
+      clientId: row.client_id,
+    }),
+  )
+  await store.close()
+  await database.drop()
+  await server.stop()
+  await rm(directory, { recursive: true })
+})

@@ -158,7 +158,7 @@ describe.each(DIALECTS)('changes on %s', (dialect) => {
     return { commit: (some: readonly Move[]) => store.commit(steps(some)), look }
   }
 
-  test('one after another they do what the model does', async () => {
+  test('one after another, changes match the model', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(change, { maxLength: 6 }), async (history) => {
         const real = await enter()
@@ -174,7 +174,7 @@ describe.each(DIALECTS)('changes on %s', (dialect) => {
     )
   })
 
-  test('at once, some order of them explains every outcome and every row', async () => {
+  test('all at once, some order of the changes explains every outcome and every row', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(change, { minLength: 2, maxLength: 5 }), async (batch) => {
         const real = await enter()

@@ -31,7 +31,7 @@ describe('two nodes on one PostgreSQL', () => {
     await a.close()
   })
 
-  test('what A has ended, B refuses and has forgotten', async () => {
+  test('B refuses an agent that A has ended, and no longer caches it', async () => {
     for (let round = 0; round < 30; round += 1) {
       const agent = agentRow()
       await a.store.commit([insertAgent(agent)])
@@ -70,7 +70,7 @@ describe('two nodes on one PostgreSQL', () => {
     }
   })
 
-  test('what is due is claimed by one of them', async () => {
+  test('only one node claims a due credential', async () => {
     const rows = Array.from({ length: 40 }, () => credentialRow({ backend_uid: 'be_shared', due_at: T0 }))
     await a.store.commit(rows.map((row): Step => ({ op: 'insert', table: 'credentials', row })))
     const taken = await Promise.all(
@@ -82,7 +82,7 @@ describe('two nodes on one PostgreSQL', () => {
     expect(await b.store.credentials.takeDue('be_shared', T0 + 30_000, T0 + 60_000, 100)).toHaveLength(40)
   })
 
-  test('what has expired is ended once, whichever of them comes by', async () => {
+  test('an expired credential is ended once, by either node', async () => {
     const rows = Array.from({ length: 40 }, () =>
       credentialRow({ backend_uid: 'be_out', revocation: 'none', handle: null, due_at: T0 }),
     )

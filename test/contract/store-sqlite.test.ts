@@ -36,7 +36,7 @@ describe('the SQLite file', () => {
     await expect(openSqlite({ directory })).rejects.toThrow('only one Mayfly can use a data directory')
   })
 
-  test('a clock that is behind what has been recorded is told of', async () => {
+  test('warns when the clock is behind the newest record', async () => {
     const first = await start()
     const at = Date.now() + 3_600_000
     await first.commit([{ op: 'insert', table: 'audit', row: auditRow({ at }) }])
@@ -51,7 +51,7 @@ describe('the SQLite file', () => {
     expect(second.trouble()).toBeUndefined()
   })
 
-  test('what was committed is there after reopening, and the clock goes on from it', async () => {
+  test('keeps committed changes across a reopen, and the clock continues from them', async () => {
     const first = await start()
     const ahead = Date.now() + 60_000
     const agent = agentRow()
@@ -74,7 +74,7 @@ describe('the SQLite file', () => {
     expect(await value(engine, 'PRAGMA foreign_keys')).toBe(1)
   })
 
-  test('what is bulk goes by itself, in turns with what somebody waits for', async () => {
+  test('bulk changes go in batches of their own, which alternate with those that callers wait for', async () => {
     const engine = await start()
     const order: string[] = []
     const put = async (name: string, bulk: boolean) => {
@@ -143,7 +143,7 @@ describe('the SQLite file', () => {
     expect(engine.stats).toEqual({ commits: 18, changes: 4_160, largestBatch: 256 })
   })
 
-  test('a database of a newer program is left alone', async () => {
+  test('refuses a database of a newer version and leaves it unchanged', async () => {
     await (await start()).close()
     const db = new DatabaseSync(join(directory, 'mayfly.db'))
     db.exec('PRAGMA user_version = 99')

@@ -95,7 +95,7 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     expect(await store.audit.query({ agentId: agent.id }, 100)).toHaveLength(3)
   })
 
-  test('what was in hand when a process died is due, and what is being retried keeps its turn', async () => {
+  test('a credential in progress when its process died is due, and one being retried keeps its time', async () => {
     const { store } = opened
     const backend = backendRow()
     const [active, claimed, retried] = [

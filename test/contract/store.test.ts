@@ -80,7 +80,7 @@ describe.each(DIALECTS)('the store on %s', (dialect) => {
     expect(await store.credentials.find(other.id)).toBeUndefined()
   })
 
-  test('what cannot be stored is refused alone and troubles nobody', async () => {
+  test('refuses a change that cannot be stored, and no other', async () => {
     const { store } = opened
     const { agent } = await living()
     const good = auditRow()
@@ -102,7 +102,7 @@ describe.each(DIALECTS)('the store on %s', (dialect) => {
     expect((await store.audit.query({}, 1_000)).map((row) => row.id)).toContain(good.id)
   })
 
-  test('two that race for one name: one has it, the other is told so', async () => {
+  test('of two changes that race for one name, one wins and the other is refused', async () => {
     const rows = Array.from({ length: 8 }, () => agentRow({ name_key: `raced ${dialect}` }))
     const outcomes = await Promise.all(
       rows.map((row) => commit([insert('audit', auditRow()), insert('agents', row)])),
@@ -116,7 +116,7 @@ describe.each(DIALECTS)('the store on %s', (dialect) => {
     await done(insert('agents', agentRow({ name_key: `raced ${dialect}` })))
   })
 
-  test('forget raises the generation, once it is kept and not otherwise', async () => {
+  test('invalidate raises the generation if the change commits, and only then', async () => {
     const { store } = opened
     const before = await store.generation()
     expect(await commit([{ op: 'invalidate' }, guard('agents', 'ag_none')])).toMatchObject({ done: false })
@@ -168,7 +168,7 @@ describe.each(DIALECTS)('the store on %s', (dialect) => {
     if (dialect === 'postgres') expect(Math.abs((readings[0] ?? 0) - Date.now())).toBeLessThan(10_000)
   })
 
-  test('a closed store acknowledges nothing more, and what was queued before is settled', async () => {
+  test('a closed store acknowledges no new change, and settles those queued before', async () => {
     const closing = await openTestStore(dialect)
     const queued = Array.from({ length: 600 }, () => closing.store.commit([insert('audit', auditRow())]))
     const end = closing.close()

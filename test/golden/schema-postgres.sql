@@ -23,6 +23,7 @@ agents.expires_at bigint;
 agents.ended_at bigint;
 agents.end_reason text COLLATE "C";
 agents.audiences text COLLATE "C";
+agents.bounds text COLLATE "C";
 audit.id text COLLATE "C" NOT NULL;
 audit.at bigint NOT NULL;
 audit.action text COLLATE "C" NOT NULL;

@@ -28,7 +28,7 @@ CREATE TABLE agents (
     created_at integer NOT NULL,
     expires_at integer,
     ended_at integer,
-    end_reason text, audiences text,
+    end_reason text, audiences text, bounds text,
     PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE audit (

@@ -23,7 +23,7 @@ async function discover(issuer: string) {
 
 describe('a credential of kind jwt', () => {
   test.each(['ES256', 'EdDSA', 'RS256'])(
-    'with %s verifies by the discovery of its backend',
+    'with %s verifies against the discovery document of its backend',
     async (algorithm) => {
       const { body } = await agent.client.post('/api/v1/credentials', {
         backend: `jwt-${algorithm}`,

@@ -149,7 +149,7 @@ describe('a role of PostgreSQL', () => {
     })
   })
 
-  test('what was made while the store went away is gone at once, before the store is back', async () => {
+  test('drops a role made while the store was failing at once, before the store is back', async () => {
     const { commit, credentials } = app.core.store
     const { find } = credentials
     const away = async () => {
@@ -174,7 +174,7 @@ describe('a role of PostgreSQL', () => {
     }
   })
 
-  test('a node that stood still between the intent and the upstream creates nothing any more', async () => {
+  test('a node that was paused between the intent and the upstream call creates nothing', async () => {
     const { commit } = app.core.store
     const ids: string[] = []
     app.core.store.commit = async (change, options) => {

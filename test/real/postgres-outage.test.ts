@@ -84,7 +84,7 @@ test('a revocation that the upstream refuses is durable here, pending, and done 
   expect(entryOf('credential.revoked')).toMatchObject({ scopes, ttl, details: null })
 })
 
-test('what was not tried while the upstream was away has not failed, and is due with its return', async () => {
+test('an untried revocation does not count as failed while the upstream is away, and is due when it returns', async () => {
   const proxy = await startPostgresProxy(server)
   const quiet = await startApp({})
   const reply = await quiet.admin('POST', '/v1/admin/backends', {

@@ -64,7 +64,7 @@ function withSignature(commit: string, signature: string): string {
   return commit.replace('\n\n', `\n${header}\n\n`)
 }
 
-describe('what POST /v1/sign signs is good for git and gpg', () => {
+describe('git and gpg accept the signatures of POST /v1/sign', () => {
   test('a commit that git made, as git verify-commit sees it', async () => {
     const tree = await git('write-tree')
     const commit = `${await git('cat-file', 'commit', await git('commit-tree', '-m', 'Größe: ein Wort\n\nnoch eins', tree))}\n`

@@ -34,7 +34,7 @@ afterAll(async () => {
 const refusedBy = async (node: TestApp, token: string) =>
   (await node.as(token).get('/v1/status')).status === 401
 
-describe('two nodes on one PostgreSQL: what one ends, the very next request to the other refuses', () => {
+describe('two nodes on one PostgreSQL: after one ends something, the next request to the other refuses it', () => {
   test('a revoked credential', async () => {
     const backend = await a.newBackend()
     const agent = await a.newAgent({ scopes: [backend] })

@@ -89,9 +89,7 @@ describe('every test that is named exists under exactly that name', () => {
   const files = [...new Set(all.flatMap((one) => one.tests.map(({ file }) => file)))].sort()
   test.each(files)('in %s', async (file) => {
     const known = await testsOf(file)
-    const named = all.flatMap((row) =>
-      row.tests.filter((one) => one.file === file).map(({ name }) => name),
-    )
+    const named = all.flatMap((row) => row.tests.filter((one) => one.file === file).map(({ name }) => name))
     expect([...new Set(named)].filter((name) => !known.has(name))).toEqual([])
   })
 })

@@ -33,8 +33,9 @@ import { openStore, type Store } from '../../src/store/open.ts'
 import { createTestHost } from './host.ts'
 import { newMasterKey } from './master-key.ts'
 
-export const ADMIN_TOKEN = 'ab'.repeat(32)
-export const LOCAL: LocalCaller = { kind: 'local', method: 'admin_token', generation: 0 }
+/** Makes an injected request one of the local host. */
+export const AS_LOCAL = { 'x-test-local': 'yes' }
+export const LOCAL: LocalCaller = { kind: 'local', method: 'unix_socket', generation: 0 }
 export const ORIGIN: Origin = { requestId: 'req_test', ipAddress: '192.0.2.1', userAgent: 'test' }
 
 const keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
@@ -132,8 +133,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
   const server = createHttpServer({ log, newRequestId: () => core.ids.id('request') })
   const gate = createGate({
     core,
-    localHost: () => 'not_local',
-    adminToken: ADMIN_TOKEN,
+    localHost: ({ headers }) => (headers['x-test-local'] === 'yes' ? 'local' : 'not_local'),
     isUnixSocket: () => false,
   })
   return {

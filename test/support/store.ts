@@ -97,6 +97,7 @@ export function agentRow(set: Partial<AgentRow> = {}): AgentRow {
     ended_at: null,
     end_reason: null,
     audiences: null,
+    bounds: null,
     ...set,
   }
 }
@@ -109,6 +110,7 @@ export function newAgent(set: Partial<Agent> = {}): Agent {
     name: id,
     scopes: [],
     audiences: [],
+    bounds: null,
     version: 1,
     bearerHash: `bearer ${id}`,
     clientId: `agent_${id}`,

@@ -27,7 +27,7 @@ const BY_STATE: readonly [RegExp, Fault, string][] = [
   [/^2BP01$/, 'denied', 'The role still owns something, or holds a privilege that another role granted.'],
 ]
 
-/** What the client library finds wrong before the server has refused anything; it gives these no code. */
+/** Errors that the client library finds before the server answers; they have no code. */
 const BY_MESSAGE: readonly [RegExp, Fault, string][] = [
   [/server does not support SSL/, 'misconfigured', 'The PostgreSQL server does not offer TLS; see "tls".'],
   [/password must be a/, 'denied', 'PostgreSQL asks for a password, and there is none in the configuration.'],

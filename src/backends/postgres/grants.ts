@@ -115,7 +115,7 @@ function grantNamed(grant: string, kinds: string, schemas: readonly string[], to
 
 export interface RoleValues {
   readonly role: string
-  /** Never the password itself: what the server would log and store. */
+  /** The form that the server stores and may log; never the password itself. */
   readonly verifier: string
   /** Epoch ms. */
   readonly expiresAt: number

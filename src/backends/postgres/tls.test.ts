@@ -62,7 +62,7 @@ describe('TLS to PostgreSQL', () => {
     await vi.waitFor(() => expect(bench.logged()).toContain('too long'), 60_000)
   })
 
-  it('only encrypts where only that is configured, and tells agents the same', async () => {
+  it('only encrypts when sslmode is require, and tells agents the same', async () => {
     await check({ host: '127.0.0.1', tls: 'require' })
     const backend = await bench.open({ port: proxy.port, tls: 'require' })
     const { fields, handle = {} } = await backend.issue(request([]), signal())

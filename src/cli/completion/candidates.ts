@@ -10,7 +10,7 @@ export interface Candidate {
 /** `files`: the shell completes a path. An empty list: nothing is known. */
 export type Completion = readonly Candidate[] | 'files'
 
-/** What the last of these words may become. They stand after `mayfly`, as the shell has split them. */
+/** Completions of the last word. The words follow `mayfly`, as the shell has split them. */
 export async function complete(words: readonly string[], verbs: readonly Entry[]): Promise<Completion> {
   const before = rejoin(words.slice(0, -1))
   const last = words.at(-1) ?? ''
@@ -84,7 +84,7 @@ function optionsFor(current: string, options: readonly OptionSpec[]): Completion
 const takesValue = (word: string | undefined, options: readonly OptionSpec[]) =>
   valueAfter(word, options) !== undefined
 
-/** What may follow this option; undefined where it is no option that takes a value. */
+/** Completions for the value of an option; undefined if it takes none. */
 function valueAfter(word: string | undefined, options: readonly OptionSpec[]): Completion | undefined {
   for (const spec of options) {
     const { name, short, value } = flagOf(spec)

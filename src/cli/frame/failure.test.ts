@@ -43,7 +43,7 @@ test.each([
   expect(failure.hint).toMatch(/\.$/)
 })
 
-describe('what comes from the system', () => {
+describe('system errors', () => {
   test.each([
     [{ code: 'ENOSPC', syscall: 'write' }, 'the output: the disk is full.'],
     [{ code: 'EACCES', path: '/x/y' }, '/x/y: permission denied.'],

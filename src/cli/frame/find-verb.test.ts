@@ -66,7 +66,7 @@ describe('the overview', () => {
     expect(familyOverview(verbs[2] as never)).toContain('\n  create  make one\n  ls      list them\n')
   })
 
-  test('of the real verbs fits on a screen; their names are their own, their summaries short', () => {
+  test('of the real verbs fits on a screen, with unique names and short summaries', () => {
     for (const line of overview(GROUPS).split('\n')) expect(line.length).toBeLessThanOrEqual(110)
     const names = VERBS.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)

@@ -23,7 +23,7 @@ test('writes a result unchanged', async () => {
   expect(texts).toEqual({ out: '\x1b[31m\x07secret\n', err: '' })
 })
 
-test('what cannot be written is an error', async () => {
+test('reports a failed write as an error', async () => {
   const { stderr } = streams(false)
   const full = new Writable({
     write: (_, __, done) => done(Object.assign(new Error('full'), { code: 'ENOSPC' })),
@@ -90,7 +90,7 @@ test.each([
   ['a\u202eb\u2066', 'a\ufffdb\ufffd'],
   ['a\x9bb', 'a\ufffdb'],
   ['two\nlines\t', 'two\nlines\t'],
-])('nothing from outside steers the terminal: %j', (text, shown) => {
+])('escapes outside text that could steer the terminal: %j', (text, shown) => {
   expect(plain(text)).toBe(shown)
 })
 

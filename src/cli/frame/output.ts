@@ -13,7 +13,7 @@ export interface Output {
   json(value: unknown, layout?: 'line'): Promise<void>
   /** Writes the value with `--json`, the text without. Empty text writes nothing. */
   show(value: unknown, human: () => string): Promise<void>
-  /** Reports what was done: the value with `--json`, a line on standard error without. */
+  /** Reports a completed action: the value with `--json`, otherwise a line on standard error. */
   report(value: unknown, text: string): Promise<void>
   /** Writes a line to standard error, even with `--json`. */
   note(text: string): void

@@ -18,7 +18,7 @@ function terminal(isTTY: boolean, stop = new AbortController()) {
   return { stdin, stderr, out, signal: stop.signal, cwd: '/', stop, shown: () => shown }
 }
 
-test('an answer, or the default for an empty one', async () => {
+test('returns the answer, or the default for an empty one', async () => {
   const one = terminal(true)
   one.stdin.write(' Ada \n')
   expect(await ask(one, 'Name: ')).toBe('Ada')
@@ -41,7 +41,7 @@ test('several questions in a row, typed ahead or not', async () => {
   expect(await third).toBe(true)
 })
 
-test('what is pasted ahead answers the questions in turn', async () => {
+test('pasted lines answer the questions in turn', async () => {
   const one = terminal(true)
   one.stdin.write('1\n2\n3\r4\n5\n')
   expect(await ask(one, 'a ')).toBe('1')
@@ -63,18 +63,21 @@ test.each([
   expect(await confirm(one, 'Sure?')).toBe(answer)
 })
 
-describe('where nobody can be asked', () => {
-  test.each([ask, askSecret, confirm])('it is wrong usage that names the way out: %o', async (question) => {
-    await expect(question(terminal(false), 'Delete it?', { otherwise: 'Give --yes.' })).rejects.toMatchObject(
-      {
+describe('without a terminal', () => {
+  test.each([ask, askSecret, confirm])(
+    'reports wrong usage and names the alternative: %o',
+    async (question) => {
+      await expect(
+        question(terminal(false), 'Delete it?', { otherwise: 'Give --yes.' }),
+      ).rejects.toMatchObject({
         exitCode: 2,
         message: 'There is no terminal to ask: Delete it.',
         hint: 'Give --yes.',
-      },
-    )
-  })
+      })
+    },
+  )
 
-  test.each([ask, askSecret])('the end of input is no answer: %o', async (question) => {
+  test.each([ask, askSecret])('does not take the end of input for an answer: %o', async (question) => {
     const one = terminal(true)
     one.stdin.end()
     await expect(question(one, 'Name: ')).rejects.toMatchObject({
@@ -121,7 +124,7 @@ describe('standard input', () => {
   })
 })
 
-test('a secret from a file loses one line break and nothing else', async () => {
+test('a secret from a file loses only one trailing line break', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'mayfly-secret-'))
   const one = { ...terminal(false), cwd: directory }
   for (const [text, secret] of [

@@ -11,11 +11,11 @@ export interface Globals {
   readonly json?: boolean
   /** False with `--no-keychain`. */
   readonly keychain?: boolean
-  /** The data directory of the server on this machine, which holds its admin token; for administrators' verbs only. */
+  /** The data directory of the server on this machine, which holds its socket; for administrators' verbs only. */
   readonly dataDir?: string
 }
 
-/** What a verb gets: its surroundings, the global options and the output. */
+/** The arguments of a verb: its surroundings, the global options and the output. */
 export interface Context extends Surroundings {
   readonly globals: Globals
   readonly out: Output

@@ -2,7 +2,7 @@ import { shellWord } from '../frame/shell.ts'
 import type { KindField } from './fields.ts'
 import { flagsOf } from './flags.ts'
 
-/** The answers as flags for the shell, so that nobody has to answer twice. Secrets are not shown. */
+/** The answers as shell flags, for repeating the command without the questions. Omits secrets. */
 export function asFlags(
   type: string,
   fields: readonly KindField[],

@@ -104,7 +104,7 @@ test('names that clash or do not suit a shell', () => {
 })
 
 test.each([{}, { properties: null }, { properties: [] }, { required: 'x', properties: { a: null } }])(
-  'a schema that is none: %j',
+  'an invalid schema: %j',
   (schema) => {
     expect(() => flagsOf('k', fieldsOf(schema as Record<string, unknown>))).not.toThrow()
   },

@@ -51,7 +51,7 @@ beforeEach(async () => {
 })
 
 describe('the same request', () => {
-  test('of several at once is issued once', async () => {
+  test('made several times at once, issues once', async () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => cachedCredential(session, context, { backend: 'demo', ttl: '7m' })),
     )
@@ -68,16 +68,19 @@ describe('the same request', () => {
     expect(await readFile(join(folder, name), 'utf8')).not.toContain(world.agent.token)
   })
 
-  test('of another scope, ttl, login or with `refresh` gets its own', async () => {
+  test('of another scope, ttl or login, or instead of one that is of no more use, gets its own', async () => {
     const other = await world.app.newAgent({ scopes: ['demo:*'] })
     const theirs = await contextFor(other.token, home, env)
+    const first = await cachedCredential(session, context, { backend: 'demo' })
     const ids = [
-      await cachedCredential(session, context, { backend: 'demo' }),
-      await cachedCredential(session, context, { backend: 'demo', scopes: ['a'] }),
-      await cachedCredential(session, context, { backend: 'demo', ttl: '5m' }),
-      await cachedCredential(await openAgentSession(theirs), theirs, { backend: 'demo' }),
-      await cachedCredential(session, context, { backend: 'demo' }, { refresh: true }),
-    ].map(({ id }) => id)
+      first.id,
+      ...[
+        await cachedCredential(session, context, { backend: 'demo', scopes: ['a'] }),
+        await cachedCredential(session, context, { backend: 'demo', ttl: '5m' }),
+        await cachedCredential(await openAgentSession(theirs), theirs, { backend: 'demo' }),
+        await cachedCredential(session, context, { backend: 'demo' }, { insteadOf: first.id }),
+      ].map(({ id }) => id),
+    ]
     expect(new Set(ids).size).toBe(5)
   })
 
@@ -97,7 +100,7 @@ describe('the same request', () => {
 })
 
 test.each(['', '{', 'null', '{"identity":"x"}', '{"identity":"x","credential":{"token":1}}'])(
-  'a damaged entry is as none: %j',
+  'ignores a damaged entry: %j',
   async (text) => {
     const { id } = await cachedCredential(session, context, { backend: 'demo' })
     const [name = ''] = await readdir(folder)
@@ -106,7 +109,7 @@ test.each(['', '{', 'null', '{"identity":"x"}', '{"identity":"x","credential":{"
   },
 )
 
-test('what cannot be kept is given all the same', async () => {
+test('returns a credential even when it cannot be cached', async () => {
   await writeFile(join(home, 'cache'), 'in the way')
   expect((await cachedCredential(session, context, { backend: 'demo' })).token).toMatch(/^ey/)
 })

@@ -36,7 +36,7 @@ describe('writing', () => {
     expect(execFileSync(join(home, 'run')).toString()).toBe('ran\n')
   })
 
-  test('that fails leaves all as it was', async () => {
+  test('that fails changes nothing', async () => {
     await mkdir(join(home, 'taken/inside'), { recursive: true })
     await expect(writePrivateFile(join(home, 'taken'), 'text')).rejects.toMatchObject({
       name: 'CliError',
@@ -59,7 +59,7 @@ describe('writing', () => {
 })
 
 describe('reading', () => {
-  test('none is undefined', async () => {
+  test('a missing file reads as undefined', async () => {
     expect(await readPrivateFile(join(home, 'none'))).toBeUndefined()
     expect(await isPresent(join(home, 'none'))).toBe(false)
     await removeFile(join(home, 'none'))
@@ -84,7 +84,7 @@ describe('reading', () => {
     await expect(readPrivateFile(path, { openTo: 'readers' })).rejects.toMatchObject({ code: 'file_unsafe' })
   })
 
-  test('what is no file is refused at once', async () => {
+  test('refuses anything but a regular file at once', async () => {
     execFileSync('mkfifo', ['-m', '600', join(home, 'pipe')])
     await expect(readPrivateFile(join(home, 'pipe'))).rejects.toMatchObject({ code: 'file_unsafe' })
     await mkdir(join(home, 'directory'), { mode: 0o700 })
@@ -96,7 +96,7 @@ describe('reading', () => {
     await expect(readPrivateFile(join(home, 'x'))).rejects.toMatchObject({ code: 'file_too_large' })
   })
 
-  test.runIf(process.getuid?.() === 0)('and what belongs to somebody else', async () => {
+  test.runIf(process.getuid?.() === 0)('refuses a file of another user', async () => {
     await writeFile(join(home, 'x'), 'secret', { mode: 0o600 })
     await chown(join(home, 'x'), 65_534, 65_534)
     await expect(readPrivateFile(join(home, 'x'))).rejects.toMatchObject({ code: 'file_unsafe' })

@@ -1,6 +1,6 @@
 import type { Entry } from '../frame/verb.ts'
 
-/** What an agent does for itself. */
+/** The verbs that an agent uses for itself. */
 export const AGENT_VERBS: readonly Entry[] = [
   {
     name: 'enroll',

@@ -6,7 +6,7 @@ import { parseRate } from '../../domain/policy.ts'
 import { invalid } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
 
-/** What an administrator may set for every kind. What is undefined keeps its value; null removes it. */
+/** The settings that every kind has. An undefined one keeps its value; null removes it. */
 export interface BackendRules {
   readonly default_ttl?: string | undefined
   readonly max_ttl?: string | undefined

@@ -5,11 +5,11 @@ import { asProblem, callEntered, DeadlineError } from '../backends/call-upstream
 import type { Core } from '../context.ts'
 import type { Granted, IssuedCredential } from './issue-attempt.ts'
 
-/** What the backend issued, checked. */
+/** The checked answer of the backend. */
 export interface BackendAnswer {
   readonly token: string
   readonly fields: Issued['fields']
-  /** Epoch ms: what may truthfully be promised. */
+  /** Epoch ms: the expiry that Mayfly can promise. */
   readonly expiresAt: number
   readonly upstreamExpiresAt: number | null
   readonly handle: Handle | undefined
@@ -63,7 +63,7 @@ function checked(issued: Issued, now: number, asked: number): BackendAnswer {
     token: secret ?? JSON.stringify(fields),
     fields,
     expiresAt,
-    // Mentioned only where the upstream outlives what is promised.
+    // Mentioned only if the upstream outlives the promised expiry.
     upstreamExpiresAt: upstream !== undefined && upstream > expiresAt ? upstream : null,
     handle,
     facts,

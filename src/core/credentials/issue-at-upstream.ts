@@ -133,7 +133,7 @@ async function activateOrWithdraw(
 }
 
 /**
- * The upstream has issued and nobody will get the secret: it is revoked at once, even where the store can be neither
+ * The upstream has issued a secret that no caller will get: revokes it at once, even where the store can be neither
  * written nor read. The sweeper does what fails here.
  */
 async function withdraw(

@@ -17,7 +17,7 @@ export interface IssueCommand {
   readonly idempotencyKey?: string | undefined
 }
 
-/** A request that carries an `Idempotency-Key`: the hashes of the key and of what was asked. */
+/** A request that carries an `Idempotency-Key`: the hashes of the key and of the request. */
 export interface IdempotencyClaim {
   readonly keyHash: string
   readonly bodyHash: string
@@ -37,7 +37,7 @@ export interface Attempt {
   isRecorded: boolean
 }
 
-/** What was decided before anything is done. Times in epoch ms. */
+/** The decision, made before anything is written. Times in epoch ms. */
 export interface Plan {
   /** The credential's. */
   readonly id: string
@@ -52,7 +52,7 @@ export interface Plan {
 /** An attempt that was granted. */
 export type Granted = Attempt & { readonly backend: OpenBackend; readonly plan: Plan }
 
-/** What the caller is given. Times in epoch ms. */
+/** The issued credential as the caller receives it. Times in epoch ms. */
 export interface IssuedCredential {
   readonly id: string
   /** Absent when a repeated request comes after the secret has been erased. */
@@ -73,7 +73,7 @@ export class StalePlan extends Error {
   override readonly name = 'StalePlan'
 }
 
-/** A commit that issues holds only while the agent and the backend are what they were when it was decided. */
+/** An issue commits only while the agent and the backend are unchanged since the decision. */
 export function whileGranted({ caller, backend }: Granted): Step[] {
   return [
     { op: 'guard', table: 'agents', id: caller.agentId, version: caller.version },

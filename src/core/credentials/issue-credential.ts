@@ -19,6 +19,9 @@ import { issueLocally } from './issue-locally.ts'
 import { takeRates } from './limits.ts'
 import { planIssue, requireGrant } from './plan-issue.ts'
 
+const UNREADABLE =
+  'The stored configuration of this backend cannot be opened. An administrator must enter it again.'
+
 /** How often a request is decided before it is given up as a conflict. */
 const TRIES = 3
 
@@ -96,6 +99,8 @@ async function issueOnce(core: Parts, attempt: Attempt): Promise<IssuedCredentia
     command.idempotencyKey === undefined ? undefined : await findReplay(core, caller, backend, command)
   if (known?.reply !== undefined) return replay(core, attempt, known.reply, known.claim)
   const plan = planIssue(core, attempt, backend, known?.claim)
+  if (backend.config === undefined)
+    throw new Problem('backend_unavailable', { message: UNREADABLE, retryAfterSeconds: 60 })
   const granted = Object.assign(attempt, { backend, plan })
   takeRates(core, granted)
   return backend.kind.upstream ? issueAtUpstream(core, granted) : issueLocally(core, granted)

@@ -3,7 +3,7 @@ import type { Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { findVisible, type UpstreamEnd, upstreamEnd } from './revoke-credential.ts'
 
-/** What may be shown of a credential; never its secret. Times in epoch ms. */
+/** The public part of a credential; never its secret. Times in epoch ms. */
 export interface CredentialView {
   readonly id: string
   readonly agentId: string

@@ -37,7 +37,7 @@ function alreadyDecided(): Problem {
   return new Problem('conflict', { message: 'This enrollment has already been decided.' })
 }
 
-/** What the agent receives once: the plain text of `Enrollment.sealedAnswer`. */
+/** The plain text of `Enrollment.sealedAnswer`, which the agent receives once. */
 export function answerOf({ agent, token, clientSecret }: CreatedAgent): string {
   return JSON.stringify({
     token,

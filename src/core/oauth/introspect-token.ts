@@ -133,7 +133,7 @@ async function describeAccess(
   }
 }
 
-/** Signed by a backend of ours: its claims are told as they are, its state is that of the credential. */
+/** A token signed by one of our backends: returns its own claims, with the state of the credential. */
 function describeCredential(
   core: Parts,
   { credential, claims }: Extract<IdentifiedToken, { kind: 'credential' }>,

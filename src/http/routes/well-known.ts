@@ -15,7 +15,7 @@ const ASSERTION_ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256']
  */
 const RESPONSE_TYPES = ['id_token']
 
-/** Lists only what is served. */
+/** Lists only endpoints that the server has. */
 function issuerDocument(issuer: string) {
   return {
     issuer,

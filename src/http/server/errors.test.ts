@@ -86,7 +86,7 @@ describe('errors', () => {
     ],
     ['a string', () => 'cks_secret'],
     ['null', () => null],
-  ])('of ours are 500 and say nothing: %s', async (_name, error) => {
+  ])('in our own code answer 500 without details: %s', async (_name, error) => {
     const { reply, logged } = throwing(error)
     const { statusCode, body } = await reply()
     expect(statusCode).toBe(500)

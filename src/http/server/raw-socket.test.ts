@@ -116,7 +116,7 @@ describe('HTTP that is unusual and right', () => {
     expect(reply).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /)
   })
 
-  it('lets so many wait on one connection, and closes it after the first that is too much', async () => {
+  it('queues a bounded number of requests on one connection, and closes it after the first beyond', async () => {
     const one = 'GET /item/1 HTTP/1.1\r\nHost: x\r\n\r\n'
     let seen = 0
     const count = () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createClock } from './clock.ts'
 
-test('it is the wall clock while that runs ahead, and the monotonic pace while that is set back', () => {
+test('follows the wall clock forward, and the monotonic clock while the wall clock is set back', () => {
   let wall = 1_000_000
   let mono = 0
   const pass = (ms: number) => {
@@ -24,7 +24,7 @@ test('it is the wall clock while that runs ahead, and the monotonic pace while t
   expect(now()).toBe(wall)
 })
 
-test('it starts no earlier than its floor', () => {
+test('starts no earlier than its floor', () => {
   const now = createClock(
     5_000,
     () => 1_000,
@@ -33,7 +33,7 @@ test('it starts no earlier than its floor', () => {
   expect(now()).toBe(5_000)
 })
 
-test('it never goes back and never stands still, whatever the wall clock does', () => {
+test('never goes back and never stands still, for any steps of the wall clock', () => {
   const steps = fc.array(fc.record({ jump: fc.integer({ min: -1e9, max: 1e9 }), pass: fc.nat(5_000) }))
   fc.assert(
     fc.property(steps, (all) => {

@@ -11,7 +11,7 @@ import {
 import type { Tables } from '../schema/rows.ts'
 import type { Dialect } from './engine.ts'
 
-/** Kysely as a compiler only: the engines execute, so that every write goes through `commit`. */
+/** Kysely only compiles. The engines execute, so that every write goes through `commit`. */
 export function createBuilder(dialect: Dialect): Kysely<Tables> {
   return new Kysely<Tables>({
     dialect:

@@ -5,23 +5,23 @@ import type { Change, Outcome } from './change.ts'
 export type Dialect = 'sqlite' | 'postgres'
 
 export interface CommitOptions {
-  /** Ends something: still done when the disk is full, out of the reserve. */
+  /** Ends something: on a full disk it still succeeds, from the reserve. */
   urgent?: boolean
-  /** Large, and nobody waits for it: SQLite commits it by itself, in turns with all that somebody waits for. */
+  /** Large, without a waiting caller: SQLite commits it on its own, alternating with changes that callers wait for. */
   bulk?: boolean
 }
 
-/** What is counted for `/metrics`. */
+/** Counters for `/metrics`. */
 export interface CommitStats {
   commits: number
   changes: number
   largestBatch: number
 }
 
-/** A database. The families of `store/` are written against this and never learn which one it is. */
+/** A database. The tables in `store/tables/` use this interface on both databases. */
 export interface Engine {
   readonly dialect: Dialect
-  /** Builds and compiles; never executes. */
+  /** Builds and compiles queries; executes none. */
   readonly build: Kysely<Tables>
   readonly stats: CommitStats
   read<R>(query: Compilable<R>): Promise<R[]>
@@ -29,11 +29,11 @@ export interface Engine {
   prepare<R>(sql: string): (params: readonly (string | number | null)[]) => Promise<R[]>
   /** Durable when it resolves with `done: true`. Throws `StoreError` when the store cannot be written. */
   commit(change: Change, options?: CommitOptions): Promise<Outcome>
-  /** Rises with every `invalidate`, on whichever node; the value was true at some moment after the call. */
+  /** Rises with every `invalidate` on any node. The value was current at some moment after the call. */
   generation(): number | Promise<number>
   /** Epoch ms on the store's one clock. */
   now(): number
-  /** Undefined when fit to write, else why not. */
+  /** Undefined when the store can write; otherwise the reason why not. */
   trouble(): string | undefined
   close(): Promise<void>
 }

@@ -30,7 +30,7 @@ test.each(REFUSED)('%s cannot be stored, by whichever way it comes', (value) => 
     .updateTable('meta')
     .set({ value: value as string })
     .where('key', '=', 'k')
-  // Kysely leaves out what is undefined and binds the rest.
+  // Kysely omits undefined values and binds the others.
   if (value !== undefined) expect(() => run(update, 1)).toThrow(TypeError)
   const row = { key: 'k', value: value as string }
   expect(() => requireStorable([{ op: 'insert', table: 'meta', row }])).toThrow(TypeError)

@@ -8,8 +8,8 @@ export function run(query: Compilable, rows: number | 'any'): Step {
 }
 
 /**
- * What can be stored or compared with what is. A `Date` would silently become NULL in SQLite, `NaN` too, and a
- * boolean an error; PostgreSQL has no text with NUL. All are bugs of ours: throws `TypeError`.
+ * A value that both databases can store and compare. In SQLite a `Date` or `NaN` would silently become NULL, and a
+ * boolean would be an error; PostgreSQL has no text with NUL. Each is a bug in our code: throws `TypeError`.
  */
 export function asValue(value: unknown): Value {
   if (value === null || (typeof value === 'number' && Number.isSafeInteger(value))) return value
@@ -21,7 +21,7 @@ export function asValue(value: unknown): Value {
   throw new TypeError(`a stored value is text, a whole number or null, not ${found}`)
 }
 
-/** Before a change joins others: what cannot be stored is refused alone. Throws `TypeError`. */
+/** Checks a change before it joins others, so that an invalid one fails alone. Throws `TypeError`. */
 export function requireStorable(change: Change): void {
   for (const step of change) {
     if (step.op === 'insert') for (const cell of Object.values(step.row)) asValue(cell)

@@ -38,7 +38,7 @@ export const COLUMNS = {
     public_jwk: nullable(text),
     signing_key_id: text,
     signing_email: text,
-    /** The policy that admitted the agent, with the bounds it sets. */
+    /** The policy that the agent came under, or the agent that created it. */
     policy: nullable(text),
     created_by: text,
     created_at: bigint,
@@ -48,6 +48,8 @@ export const COLUMNS = {
     end_reason: nullable(text),
     /** JSON array of the audiences this agent may request besides the issuer and the server's own; null for none. */
     audiences: nullable(text),
+    /** JSON object; null: none, or recorded by an earlier build. */
+    bounds: nullable(text),
   },
   /** Extra scopes from an approved amendment. */
   agent_grants: {
@@ -111,7 +113,7 @@ export const COLUMNS = {
     /** Set when the credential first leaves `active`, for any reason. */
     ended_at: nullable(bigint),
     end_reason: nullable(text),
-    /** Set once the upstream is known to hold nothing of this credential. */
+    /** Set once the upstream no longer holds any part of this credential. */
     settled_at: nullable(bigint),
     /** When the sweeper looks at it next; null when nothing is left to do. */
     due_at: nullable(bigint),

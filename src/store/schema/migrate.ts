@@ -1,7 +1,8 @@
 import { StoreRefused } from '../errors.ts'
 import * as initial from './migrations/0001-initial.ts'
 import * as agentAudiences from './migrations/0002-agent-audiences.ts'
-import * as repeatedAndEnding from './migrations/0005-repeated-and-ending.ts'
+import * as agentBounds from './migrations/0003-agent-bounds.ts'
+import * as repeatedAndEnding from './migrations/0004-repeated-and-ending.ts'
 
 export interface Migration {
   readonly version: number
@@ -9,16 +10,17 @@ export interface Migration {
   statements(dialect: 'sqlite' | 'postgres'): string[]
 }
 
-/** Numbered and immutable: a released one is never edited, only followed. */
+/** Numbered. Never edit a released migration; add one. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'initial', statements: initial.statements },
   { version: 2, name: 'agent-audiences', statements: agentAudiences.statements },
-  { version: 3, name: 'repeated-and-ending', statements: repeatedAndEnding.statements },
+  { version: 3, name: 'agent-bounds', statements: agentBounds.statements },
+  { version: 4, name: 'repeated-and-ending', statements: repeatedAndEnding.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** What an engine must be able to do to be migrated. All of it happens inside one transaction of the engine's. */
+/** The operations that a migration needs from an engine. All of them run inside one transaction. */
 export interface Migratable {
   readonly dialect: 'sqlite' | 'postgres'
   version(): Promise<number>

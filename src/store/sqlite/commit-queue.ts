@@ -89,7 +89,7 @@ export class CommitQueue {
     })
   }
 
-  /** Commits what is queued, then releases the file. */
+  /** Commits the queued changes, then releases the file. */
   async close(): Promise<void> {
     if (!this.#isClosing) {
       this.#isClosing = true
@@ -180,7 +180,7 @@ export class CommitQueue {
     for (const [index, one] of changes.entries()) settle(one, results[index])
   }
 
-  /** Without its thread nothing can be written any more: fail all that was sent or waits. */
+  /** Without its thread the store cannot write: fails every change that was sent or waits. */
   #writerEnded(error: Error): void {
     const sent = this.#sent.splice(0).flatMap(({ changes }) => changes)
     const lost = [...sent, ...this.#waiting.splice(0), ...this.#waitingBulk.splice(0)]

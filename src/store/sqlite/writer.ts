@@ -31,7 +31,7 @@ export class Writer {
   readonly #reserve: Reserve
   readonly #onTrouble: (what: string, error: unknown) => void
   #opened: OpenFile
-  /** A commit failed, so the journal may hold what must not be read back. */
+  /** A commit failed, so the journal may hold changes that must not be read back. */
   #mustReopen = false
   #failedCheckpoints = 0
   #recovering: NodeJS.Timeout | undefined
@@ -69,7 +69,7 @@ export class Writer {
     if (this.#opened.db.isOpen) this.#opened.db.close()
   }
 
-  /** One transaction and one sync. When that fails, nothing of the batch is acknowledged. */
+  /** One transaction and one sync. If it fails, no change of the batch is acknowledged. */
   #commit(batch: readonly Submitted[], isRetry = false): Result[] {
     if (batch.length === 0) return []
     try {

@@ -17,6 +17,11 @@ function backendReads({ build, read }: Engine) {
       const living = all().where('ended_at', 'is', null)
       return (await read<BackendRow>(living.where('name_key', '=', nameKey(name)))).map(toBackend)[0]
     },
+    /** Whether any backend, deleted or not, has this name. */
+    isNameUsed: async (name: string): Promise<boolean> => {
+      const named = build.selectFrom('backends').select('uid').where('name_key', '=', nameKey(name)).limit(1)
+      return (await read<{ uid: string }>(named)).length > 0
+    },
     find: async (uid: string): Promise<StoredBackend | undefined> =>
       (await read<BackendRow>(all().where('uid', '=', uid))).map(toBackend)[0],
     /** Including those that are deleted but whose credentials still need them. */

@@ -205,7 +205,7 @@ function settlingSteps({ build }: Engine) {
   return {
     settle: (id: string, state: 'revoked' | 'expired', now: number): Step =>
       run(revoking(id).set({ state, settled_at: now, due_at: null, stuck_at: null, handle: null }), 1),
-    /** Makes due at once what a dead process had claimed. Only where a single process writes. */
+    /** Makes the claims of a dead process due at once. Only for a store with a single process. */
     voidClaims: (now: number): Step =>
       run(
         build

@@ -5,7 +5,7 @@ import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { IssuerKeyRow, RevokedTokenRow } from '../schema/rows.ts'
 
-/** Tables of the token endpoint: issuer keys, revoked tokens and used proofs; and deleting what has run out. */
+/** Tables of the token endpoint: issuer keys, revoked tokens and used proofs. Also deletes expired rows. */
 export function createTokens(engine: Engine) {
   return { ...issuerKeys(engine), ...usedUp(engine), ...tidying(engine) }
 }

@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-describe('a client that is not who it says', () => {
+describe('a client with a wrong identity', () => {
   it('learns nothing from the answer', async () => {
     const gone = await app.createAgent({ name: 'gone' })
     const short = await app.createAgent({ name: 'short', lifetimeMs: 1_000 })

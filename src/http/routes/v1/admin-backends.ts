@@ -122,7 +122,7 @@ async function presentOpen(core: Http['core'], backend: ConfiguredBackend) {
   return { ...present(backend), deletion: { since: timestamp(since), remaining } }
 }
 
-function present(backend: ConfiguredBackend) {
+function present(backend: ConfiguredBackend & { readonly warnings?: readonly string[] }) {
   return {
     ...presentBackend(backend),
     name: backend.name,
@@ -130,5 +130,6 @@ function present(backend: ConfiguredBackend) {
     ...optional('rate', backend.rate === undefined ? undefined : formatRate(backend.rate)),
     ...optional('max_active', backend.maxActive),
     config: shownConfig(backend),
+    ...optional('warnings', backend.warnings?.length === 0 ? undefined : backend.warnings),
   }
 }

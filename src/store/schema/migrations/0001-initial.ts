@@ -1,4 +1,4 @@
-/** What is done by another than who does it as a rule, so that issuing and expiring enter nothing in those three indexes. */
+/** True for an entry whose actor is not the usual one; issuing and expiring thus add nothing to those three indexes. */
 const UNUSUAL_ACTOR =
   "actor <> CASE WHEN action IN ('credential.expired', 'credential.settled') THEN 'system' ELSE agent_id END"
 

@@ -1,4 +1,4 @@
-/** The conditions of an audit query; all that are given must match. */
+/** The conditions of an audit query; an entry must match each given one. */
 export interface AuditFilter {
   agentId?: string | undefined
   /** Who did it: an agent's id, `local` or `system`. */
