@@ -57,6 +57,8 @@ export interface RegistryParts {
   /** A value that is kept for each generation of the store. */
   snapshot<T>(load: () => Promise<T>): { at(generation: number): T | Promise<T> }
   host(name: string): Host
+  /** How long a replaced instance stays open for calls under way. */
+  readonly lingerMs: number
   now(): number
   onError(name: string, error: unknown): void
 }
@@ -68,9 +70,6 @@ interface Live {
 
 const UNREADABLE =
   'The stored configuration of this backend cannot be opened; enter it again, or delete the backend.'
-
-/** How long a replaced instance stays open for calls under way, in ms. */
-const LINGER_MS = 30_000
 
 export function createRegistry(parts: RegistryParts): Registry {
   const kinds = new Map(parts.kinds.map((kind) => [kind.type, kind]))
@@ -120,7 +119,7 @@ export function createRegistry(parts: RegistryParts): Registry {
   function linger(key: string, one: Live): void {
     live.delete(key)
     const dispose = () => void one.dispose().catch((error: unknown) => parts.onError(one.open.name, error))
-    setTimeout(dispose, LINGER_MS).unref()
+    setTimeout(dispose, parts.lingerMs).unref()
   }
 
   const current = parts.snapshot<BackendSet>(async () => {
