@@ -1,3 +1,4 @@
+import type { EndReason } from './credential.ts'
 import { invalid, Problem } from './problems.ts'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
@@ -54,6 +55,11 @@ export interface Agent {
 }
 
 export type AgentEndReason = 'deleted' | 'expired' | 'uncollected'
+
+/** Why the credentials of an agent ended with it. */
+export function endOfCredentials(how: AgentEndReason): EndReason {
+  return how === 'expired' ? 'agent_expired' : 'agent_deleted'
+}
 
 /** Extra scopes from an approved amendment. */
 export interface AgentGrant {

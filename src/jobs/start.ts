@@ -1,3 +1,4 @@
+import { finishEnds } from '../core/agents/finish-ends.ts'
 import { reapAgents } from '../core/agents/reap-agents.ts'
 import type { Core } from '../core/context.ts'
 import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
@@ -30,6 +31,10 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
     startLoop('reap', REAP_MS, core.log, async (signal) => {
       await reapAgents(core, signal)
       await expireEnrollments(core, core.store.now())
+      return false
+    }),
+    startLoop('finish', REAP_MS, core.log, async (signal) => {
+      await finishEnds(core, signal)
       return false
     }),
     startLoop('flush', FLUSH_MS, core.log, async () => {

@@ -96,5 +96,5 @@ async function settleAll(
 /** Erases the configuration of a deleted backend once its last credential is settled. */
 async function eraseEnded(core: Pick<Core, 'store'>, backend: OpenBackend): Promise<void> {
   if ((await core.store.credentials.countOpenOfBackend(backend.uid, 1)) > 0) return
-  await core.store.commit(core.store.backends.erase(backend.uid))
+  await core.store.commit(core.store.backends.erase(backend.uid), { urgent: true })
 }

@@ -1,5 +1,4 @@
-import type { Agent, AgentEndReason } from '../../domain/agent.ts'
-import type { EndReason } from '../../domain/credential.ts'
+import { type Agent, type AgentEndReason, endOfCredentials } from '../../domain/agent.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit, traceOf } from '../audit/entry.ts'
@@ -7,14 +6,9 @@ import { agentEnded, requireWhole } from '../authentication/authenticate.ts'
 import type { AgentCaller, Caller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { END_SLICE } from '../end-slice.ts'
 
 type Parts = Pick<Core, 'store' | 'ids'>
-
-const REASONS = {
-  deleted: ['agent.deleted', 'agent_deleted'],
-  expired: ['agent.expired', 'agent_expired'],
-  uncollected: ['agent.deleted', 'agent_deleted'],
-} as const satisfies Record<AgentEndReason, readonly [string, EndReason]>
 
 /** Deletes by name. Throws `agent_not_found`. */
 export async function deleteAgent(core: Parts, caller: Caller, name: string, origin: Origin): Promise<void> {
@@ -38,7 +32,8 @@ export async function deleteSelf(
 
 /**
  * Ends the agent's token, credentials and signing key, with all entries, in one commit (decisions.md §5.3). The sweeper
- * revokes upstream afterwards. Does nothing when the agent has already ended.
+ * revokes upstream afterwards. The credentials of an agent with very many end in the same commit for every reader, and
+ * `finishEnds` writes their rows and entries in slices (ADR 0023). Does nothing when the agent has already ended.
  */
 export async function endAgent(
   core: Parts,
@@ -49,15 +44,19 @@ export async function endAgent(
   more: Step[] = [],
 ): Promise<void> {
   const now = core.store.now()
-  const [action, reason] = REASONS[how]
+  const reason = endOfCredentials(how)
   const by = traceOf(caller, origin)
+  const limit = END_SLICE[core.store.dialect]
+  const hasMany = (await core.store.credentials.countLiving(agent.id, limit + 1)) > limit
   const change: Step[] = [
     ...core.store.agents.end(agent.id, how, now),
-    ...core.store.credentials.endAll({ agentId: agent.id }, reason, now, by),
+    ...(hasMany
+      ? [core.store.agents.beginEnd({ agentId: agent.id, reason, endedAt: now, by })]
+      : core.store.credentials.endAll({ agentId: agent.id }, reason, now, by)),
     ...core.store.enrollments.expireOf(agent.id, now),
     ...more,
     audit(core, caller, origin, {
-      action,
+      action: how === 'expired' ? 'agent.expired' : 'agent.deleted',
       agent,
       ...(how === 'uncollected' ? { details: { reason: how } } : {}),
     }),

@@ -4,6 +4,7 @@ import { audit, traceOf } from '../audit/entry.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { END_SLICE } from '../end-slice.ts'
 
 /** A backend that is being deleted, because it has too many credentials to end in one change (ADR 0024). */
 export interface Deletion {
@@ -13,9 +14,6 @@ export interface Deletion {
   /** Credentials that have not ended yet. */
   readonly remaining: number
 }
-
-/** Rows of one commit: SQLite has one writer, for which others wait; on PostgreSQL larger slices save round trips. */
-const SLICE = { sqlite: 500, postgres: 2_500 }
 
 /**
  * Throws `conflict` while credentials of the backend live. With `force` they are ended in the same commit, and the backend
@@ -33,7 +31,7 @@ export async function deleteBackend(
   const backend = await backends.findByName(name)
   if (backend === undefined) throw new Problem('backend_not_found')
   if (backend.ending !== null) return readDeletion(core, { ...backend, ending: backend.ending })
-  const limit = SLICE[dialect]
+  const limit = END_SLICE[dialect]
   const isLarge =
     force && (await credentials.activeOfBackend(backend.uid, core.store.now(), limit)).length >= limit
   if (isLarge) return beginDeletion(core, caller, backend, origin)
@@ -109,7 +107,7 @@ export async function continueDeletion(
   signal: AbortSignal,
 ): Promise<void> {
   const { backends, credentials, dialect } = core.store
-  const limit = SLICE[dialect]
+  const limit = END_SLICE[dialect]
   while (!signal.aborted) {
     const now = core.store.now()
     const ids = await credentials.activeOfBackend(uid, now, limit)

@@ -31,14 +31,12 @@ export async function expireEnrollments(core: Parts, now: number): Promise<numbe
 }
 
 async function expirePending(core: Parts, enrollment: Enrollment, now: number): Promise<void> {
-  await commit(core, [
-    core.store.enrollments.decide(enrollment.id, {
-      status: 'expired',
-      decidedAt: now,
-      decidedBy: 'system',
-    }),
+  const decision = { status: 'expired', decidedAt: now, decidedBy: 'system' } as const
+  const change = [
+    core.store.enrollments.decide(enrollment.id, decision),
     expiredEntry(core, enrollment, 'undecided'),
-  ])
+  ]
+  await commit(core, change, { urgent: true })
 }
 
 async function dropUncollected(core: Parts, enrollment: Enrollment): Promise<void> {

@@ -26,7 +26,7 @@ export async function rejectEnrollment(
     decidedBy: actorOf(caller),
     decisionNote: command.reason ?? null,
   } as const
-  const outcome = await commit(core, [
+  const change = [
     core.store.enrollments.decide(id, decision),
     audit(core, caller, origin, {
       action: 'enrollment.rejected',
@@ -38,7 +38,8 @@ export async function rejectEnrollment(
         ...(command.reason === undefined ? {} : { reason: command.reason }),
       },
     }),
-  ])
+  ]
+  const outcome = await commit(core, change, { urgent: true })
   if (!outcome.done) throw await decisionRefused(core, id, outcome)
   return { ...enrollment, ...decision }
 }

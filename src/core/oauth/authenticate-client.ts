@@ -3,6 +3,7 @@ import { MINUTE_MS } from '../../domain/limits.ts'
 import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
+import type { CommitOptions } from '../../store/engine/engine.ts'
 import type { AgentCaller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
@@ -130,9 +131,14 @@ export function refuseClient(
 }
 
 /** For a request that commits nothing else: uses up the assertion. Throws as `authenticateClient` does. */
-export async function useProof(core: Parts, who: AuthenticatedClient, origin: Origin): Promise<void> {
+export async function useProof(
+  core: Parts,
+  who: AuthenticatedClient,
+  origin: Origin,
+  options: CommitOptions = {},
+): Promise<void> {
   if (who.proof.length === 0) return
-  const outcome = await commit(core, who.proof)
+  const outcome = await commit(core, who.proof, options)
   if (!outcome.done) throw refuseClient(core, who.attempt, who.client, origin)
 }
 

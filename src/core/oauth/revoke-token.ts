@@ -21,7 +21,7 @@ export async function revokeToken(
   text: string,
   origin: Origin,
 ): Promise<void> {
-  await useProof(core, who, origin)
+  await useProof(core, who, origin, { urgent: true })
   if (core.keys.isBearerForm(text))
     throw new OAuthProblem(
       'unsupported_token_type',

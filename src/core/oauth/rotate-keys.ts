@@ -36,6 +36,7 @@ export async function rotateKeys(
       details: { kid: made.kid, ...(graceMs === undefined ? {} : { grace_ms: graceMs }) },
     }),
   ]
-  await commitOrConflict(core, change, 'The keys were rotated at the same time; try again.')
+  const message = 'The keys were rotated at the same time; try again.'
+  await commitOrConflict(core, change, message, { urgent: true })
   return { kid: made.kid, previousUntil }
 }

@@ -128,6 +128,7 @@ async function enter(
   }
   await commit(core, [audit(core, caller, originOf(request), { action: 'admin.local_access', details })], {
     code: 'audit_unavailable',
+    urgent: rule.ends === true,
   })
   return caller
 }

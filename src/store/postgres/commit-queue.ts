@@ -4,7 +4,7 @@ import type { CommitStats } from '../engine/engine.ts'
 import { requireStorable } from '../engine/run.ts'
 import { StoreError } from '../errors.ts'
 import { asError, isRetryable, isSpent, isUnreachable, toStoreError } from './errors.ts'
-import { findCommitted } from './lost-commit.ts'
+import { findCommitted, TRIAL } from './lost-commit.ts'
 import { isMergeable, Merger } from './merge.ts'
 import { pidOf } from './requirements.ts'
 import { runTransaction } from './transaction.ts'
@@ -18,8 +18,6 @@ const MAX_SINGLE = 4
 /** Connections that the queue can use at once. */
 export const COMMIT_CONNECTIONS = MAX_MERGED + MAX_SINGLE
 const MAX_RETRIES = 5
-const TRIAL =
-  "INSERT INTO meta (key, value) VALUES ('trial', '') ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 interface Waiting {
   readonly change: Change
@@ -50,6 +48,7 @@ export class CommitQueue {
   #singleRunning = 0
   #isScheduled = false
   #isClosed = false
+  #isProbing = false
   #trouble: string | undefined
 
   constructor(pool: pg.Pool, options: CommitQueueOptions) {
@@ -63,13 +62,15 @@ export class CommitQueue {
 
   /** While in trouble nothing may come that would show its end, so try a write. */
   async probe(): Promise<void> {
-    if (this.#trouble === undefined || this.#isClosed) return
+    if (this.#trouble === undefined || this.#isClosed || this.#isProbing) return
+    this.#isProbing = true
     await this.#pool.query(TRIAL).then(
       () => {
         this.#trouble = undefined
       },
       () => undefined,
     )
+    this.#isProbing = false
   }
 
   // Queue.

@@ -2,8 +2,11 @@ import { StoreError } from '../errors.ts'
 
 /** SQLSTATE codes: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const UNIQUE = '23505'
+const LOCK_NOT_AVAILABLE = '55P03'
 /** Serialization failure, deadlock, lock not available. */
-const RETRYABLE = new Set(['40001', '40P01', '55P03'])
+const RETRYABLE = new Set(['40001', '40P01', LOCK_NOT_AVAILABLE])
+/** The driver's `query_timeout`, which has no code. */
+const READ_TIMEOUT = 'Query read timeout'
 /** Bad data, violated constraint, bad statement: the same whatever state the server is in. */
 const CLASSES_OF_THE_STATEMENT = new Set(['22', '23', '42'])
 
@@ -18,6 +21,11 @@ export function isUniqueViolation(error: unknown): boolean {
 /** The same change may succeed on the next try. */
 export function isRetryable(error: unknown): boolean {
   return RETRYABLE.has(codeOf(error) ?? '')
+}
+
+/** The server or the driver waited too long: for a lock, or for a standby to confirm a commit. */
+export function isTimeout(error: unknown): boolean {
+  return codeOf(error) === LOCK_NOT_AVAILABLE || (error instanceof Error && error.message === READ_TIMEOUT)
 }
 
 /** A bug of ours: the server can never execute this statement. */

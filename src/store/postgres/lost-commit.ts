@@ -1,9 +1,14 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Change } from '../engine/change.ts'
+import { isTimeout } from './errors.ts'
 
 const TRIES = 7
 const FIRST_WAIT_MS = 100
+/** The smallest write. Its commit is acknowledged after everything that was written before it. */
+export const TRIAL =
+  "INSERT INTO meta (key, value) VALUES ('trial', '') ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+const CONFIRM: pg.QueryConfig & { query_timeout: number } = { text: TRIAL, query_timeout: 5_000 }
 
 /** The session whose connection was lost. */
 export interface LostSession {
@@ -14,8 +19,9 @@ export interface LostSession {
 
 /**
  * For each change whether it was committed, after the connection was lost before the reply to COMMIT. The server may
- * still be executing that COMMIT, so its session is ended first. Throws when the database gives no answer for some
- * seconds.
+ * still be executing that COMMIT, so its session is ended first. A session that is ended while it waits for a synchronous
+ * standby leaves its changes where every reader sees them and a failover loses them, so one more commit must return before
+ * a found change counts as kept. Throws when the database gives no answer, or confirms no commit, for some seconds.
  */
 export async function findCommitted(
   pool: pg.Pool,
@@ -24,10 +30,14 @@ export async function findCommitted(
 ): Promise<(boolean | undefined)[]> {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      if (await isGone(pool, session)) return await readBack(pool, changes)
+      if (await isGone(pool, session)) {
+        const committed = await readBack(pool, changes)
+        if (committed.includes(true)) await pool.query(CONFIRM)
+        return committed
+      }
       if (attempt >= TRIES) throw new Error('the session of the lost connection does not end')
     } catch (error) {
-      if (attempt >= TRIES) throw error
+      if (attempt >= TRIES || isTimeout(error)) throw error
     }
     await setTimeout(FIRST_WAIT_MS * 2 ** Math.min(attempt, 4))
   }

@@ -1,17 +1,12 @@
 import type { Compilable } from 'kysely'
-import {
-  type Agent,
-  type AgentBounds,
-  type AgentEndReason,
-  type AgentGrant,
-  nameKey,
-} from '../../domain/agent.ts'
+import { type Agent, type AgentBounds, type AgentGrant, nameKey } from '../../domain/agent.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { AgentGrantRow, AgentRow, SigningKeyRow } from '../schema/rows.ts'
+import { agentEnds } from './agent-ends.ts'
 import {
   decodeAgent,
   decodeGrant,
@@ -32,6 +27,7 @@ export function createAgents(engine: Engine) {
     ...signingKeyReads(engine),
     ...boundsOfPolicies(engine),
     ...agentSteps(engine),
+    ...agentEnds(engine),
   }
 }
 
@@ -140,27 +136,6 @@ function agentSteps({ build }: Engine) {
     insert: (agent: Agent, key: SigningKey): Step[] => [
       { op: 'insert', table: 'agents', row: encodeAgent(agent) },
       { op: 'insert', table: 'signing_keys', row: encodeSigningKey(key) },
-    ],
-    /** Ends the agent and its private key. Everything cached about the agent is stale with the commit. */
-    end: (id: string, reason: AgentEndReason, now: number): Step[] => [
-      run(
-        build
-          .updateTable('agents')
-          .set((e) => ({ ended_at: now, end_reason: reason, version: e('version', '+', 1) }))
-          .where('id', '=', id)
-          .where('ended_at', 'is', null),
-        1,
-      ),
-      run(
-        build
-          .updateTable('signing_keys')
-          .set({ ended_at: now, private_key: null })
-          .where('agent_id', '=', id),
-        'any',
-      ),
-      run(build.deleteFrom('agent_grants').where('agent_id', '=', id), 'any'),
-      run(build.updateTable('idempotency').set({ reply: null }).where('agent_id', '=', id), 'any'),
-      { op: 'invalidate' },
     ],
     /** A changed grant: raises the version, so that callers are read again. */
     touch: (id: string): Step[] => [

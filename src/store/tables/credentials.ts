@@ -5,9 +5,10 @@ import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
-import { toCredential, toCredentialRow } from './credential-rows.ts'
+import { toCredentialRow } from './credential-rows.ts'
 import { backlogReads, dueReads } from './due-credentials.ts'
-import { type EndedBy, endAll, endSome, expireAll, type Owner } from './end-all.ts'
+import { type EndedBy, endAll, endLate, endSome, expireAll, type Owner } from './end-all.ts'
+import { ownedReads } from './owned-credentials.ts'
 
 /** An active credential, as its agent is shown it. */
 export type LivingCredential = Pick<Credential, 'id' | 'backend' | 'expiresAt' | 'createdAt'>
@@ -15,6 +16,7 @@ export type LivingCredential = Pick<Credential, 'id' | 'backend' | 'expiresAt' |
 export function createCredentials(engine: Engine) {
   return {
     ...credentialReads(engine),
+    ...ownedReads(engine),
     ...issueSteps(engine),
     ...endSteps(engine),
     ...settlingSteps(engine),
@@ -24,6 +26,8 @@ export function createCredentials(engine: Engine) {
       endAll(engine.build, owner, reason, now, by),
     endSome: (ids: readonly string[], reason: EndReason, now: number, by: EndedBy): Step[] =>
       endSome(engine, ids, reason, now, by),
+    endLate: (ids: readonly string[], ending: Parameters<typeof endLate>[2]): Step[] =>
+      endLate(engine, ids, ending),
     expireAll: (ids: readonly string[], now: number, by: EndedBy): Step[] => expireAll(engine, ids, now, by),
   }
 }
@@ -34,21 +38,10 @@ function credentialReads(engine: Engine) {
   const livingOf = engine.prepare<Pick<CredentialRow, 'id' | 'backend' | 'expires_at' | 'created_at'>>(
     "SELECT id, backend, expires_at, created_at FROM credentials WHERE agent_id = ? AND ended_at IS NULL AND state = 'active' AND expires_at > ? AND id > ? ORDER BY id LIMIT (? + 0)",
   )
-  const byId = engine.prepare<CredentialRow>('SELECT * FROM credentials WHERE id = ?')
   const countLiving = engine.prepare<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM credentials WHERE agent_id = ? AND ended_at IS NULL LIMIT (? + 0)) AS found',
   )
   return {
-    find: async (id: string): Promise<Credential | undefined> => {
-      const [row] = await byId([id])
-      return row === undefined ? undefined : toCredential(row)
-    },
-    findAll: async (ids: readonly string[]): Promise<Credential[]> =>
-      ids.length === 0
-        ? []
-        : (await read<CredentialRow>(build.selectFrom('credentials').selectAll().where('id', 'in', ids))).map(
-            toCredential,
-          ),
     /** Active at `now`, oldest first, after `cursor`. */
     livingOf: async (
       agentId: string,
@@ -86,11 +79,15 @@ function credentialReads(engine: Engine) {
         .where('expires_at', '>', now)
       return (await read<{ id: string }>(active.orderBy('due_at', 'desc').limit(limit))).map((row) => row.id)
     },
-    /** Newest first, before `cursor`. */
-    list: async (cursor: string | undefined, limit: number): Promise<Credential[]> => {
-      let query = build.selectFrom('credentials').selectAll()
-      if (cursor !== undefined) query = query.where('id', '<', cursor)
-      return (await read<CredentialRow>(query.orderBy('id', 'desc').limit(limit))).map(toCredential)
+    /** Ids of an agent's credentials that had neither ended nor expired when the agent ended at `endedAt`. */
+    leftOf: async (agentId: string, endedAt: number, limit: number): Promise<string[]> => {
+      const left = build
+        .selectFrom('credentials')
+        .select('id')
+        .where('agent_id', '=', agentId)
+        .where('ended_at', 'is', null)
+        .where((e) => e.or([e('state', '<>', 'active'), e('expires_at', '>', endedAt)]))
+      return (await read<{ id: string }>(left.orderBy('id').limit(limit))).map((row) => row.id)
     },
     /** Ids of credentials settled before `time`, earliest first. */
     oldestSettled: async (time: number, limit: number): Promise<string[]> => {
@@ -112,16 +109,21 @@ function issueSteps(engine: Engine) {
       table: 'credentials',
       row: toCredentialRow(credential),
     }),
+    /** Refused when the credential or its agent has ended. */
     activate: (id: string, { expiresAt, upstreamExpiresAt, secretHash, sealedHandle }: Activation): Step =>
       run(
-        updateFrom(engine, id, 'pending').set({
-          state: 'active',
-          expires_at: expiresAt,
-          upstream_expires_at: upstreamExpiresAt,
-          due_at: expiresAt,
-          secret_hash: secretHash,
-          handle: sealedHandle,
-        }),
+        updateFrom(engine, id, 'pending')
+          .set({
+            state: 'active',
+            expires_at: expiresAt,
+            upstream_expires_at: upstreamExpiresAt,
+            due_at: expiresAt,
+            secret_hash: secretHash,
+            handle: sealedHandle,
+          })
+          .where(
+            sql<boolean>`NOT EXISTS (SELECT 1 FROM agents WHERE agents.id = agent_id AND agents.ended_at IS NOT NULL)`,
+          ),
         1,
       ),
     /** Nothing was issued. Leaves a credential alone that has ended in the meantime. */

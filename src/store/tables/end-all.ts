@@ -38,7 +38,7 @@ export function endAll(
 ): Step[] {
   const [column, id] =
     'agentId' in owner ? (['agent_id', owner.agentId] as const) : (['backend_uid', owner.backendUid] as const)
-  return endThose(build, sql<boolean>`${sql.ref(column)} = ${id}`, reason, now, by)
+  return endThose(build, sql<boolean>`${sql.ref(column)} = ${id}`, { reason, endedAt: now, now, by }, 'any')
 }
 
 /**
@@ -52,15 +52,34 @@ export function endSome(
   now: number,
   by: EndedBy,
 ): Step[] {
-  return endThose(engine.build, among(engine, ids), reason, now, by)
+  return endThose(engine.build, among(engine, ids), { reason, endedAt: now, now, by }, 'any')
+}
+
+/** When and why a set of credentials ended: `now` is the time of the entries, which may come later. */
+interface Ending {
+  readonly reason: EndReason
+  readonly endedAt: number
+  readonly now: number
+  readonly by: EndedBy
+}
+
+/**
+ * Ends credentials of an agent that ended earlier, at `endedAt`: all of `ids`, or none when one of them has ended or
+ * had expired by then.
+ */
+export function endLate(
+  engine: Pick<Engine, 'build' | 'dialect'>,
+  ids: readonly string[],
+  ending: Ending,
+): Step[] {
+  return endThose(engine.build, among(engine, ids), ending, ids.length)
 }
 
 function endThose(
   build: Kysely<Tables>,
   which: RawBuilder<boolean>,
-  reason: EndReason,
-  now: number,
-  by: EndedBy,
+  { reason, endedAt, now, by }: Ending,
+  rows: number | 'any',
 ): Step[] {
   /** An active credential with nothing to undo upstream is done; a pending one may still appear there. */
   const done = sql`state = 'active' AND revocation <> 'exact'`
@@ -72,17 +91,17 @@ function endThose(
       due_at: sql`CASE WHEN ${done} THEN NULL ELSE cast(${now} as bigint) END`,
       handle: sql`CASE WHEN ${done} THEN NULL ELSE handle END`,
       end_reason: reason,
-      ended_at: now,
+      ended_at: endedAt,
       attempts: 0,
     })
     .where(which)
     .where('ended_at', 'is', null)
     // An expired credential stays expired, as the sweeper is about to record.
-    .where(sql<boolean>`NOT (state = 'active' AND expires_at <= ${now})`)
-  const theirs = sql<boolean>`${which} AND end_reason = ${reason} AND ended_at = ${now}`
+    .where(sql<boolean>`NOT (state = 'active' AND expires_at <= ${endedAt})`)
+  const theirs = sql<boolean>`${which} AND end_reason = ${reason} AND ended_at = ${endedAt}`
   return [
-    run(ended, 'any'),
-    run(record(build, { action: 'credential.revoked', reason, now, by }, theirs), 'any'),
+    run(ended, rows),
+    run(record(build, { action: 'credential.revoked', reason, now, by }, theirs), rows),
   ]
 }
 

@@ -2,7 +2,10 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 
-/** Single values by name: `key_check`, `hash_key` (sealed), and `admitted|<policy>`, a count of admissions. */
+/**
+ * Single values by name: `key_check`, `hash_key` (sealed), `admitted|<policy>`, a count of admissions, and
+ * `ending|<agent>` (`agent-ends.ts`).
+ */
 export function createMeta(engine: Engine) {
   const { build, read } = engine
   return {

@@ -1,0 +1,34 @@
+import type { UnfinishedEnd } from '../../store/tables/agent-ends.ts'
+import { commit } from '../commit.ts'
+import type { Core } from '../context.ts'
+import { END_SLICE } from '../end-slice.ts'
+
+const BATCH = 100
+
+/**
+ * Ends the credentials of agents that ended with very many of them, slice by slice, each with its entry. Every reader has
+ * seen them ended since the agent did; a crash or a full disk in between loses none, because the agent stays noted.
+ */
+export async function finishEnds(core: Pick<Core, 'store'>, signal: AbortSignal): Promise<void> {
+  for (const end of await core.store.agents.unfinishedEnds(BATCH)) await finishEnd(core, end, signal)
+}
+
+async function finishEnd(
+  core: Pick<Core, 'store'>,
+  { agentId, reason, endedAt, by }: UnfinishedEnd,
+  signal: AbortSignal,
+): Promise<void> {
+  const { agents, credentials, dialect, now } = core.store
+  const limit = END_SLICE[dialect]
+  while (!signal.aborted) {
+    const ids = await credentials.leftOf(agentId, endedAt, limit)
+    const isLast = ids.length < limit
+    const change = [
+      ...(ids.length === 0 ? [] : credentials.endLate(ids, { reason, endedAt, now: now(), by })),
+      ...(isLast ? [agents.finishEnd(agentId)] : []),
+    ]
+    const { done } = await commit(core, change, { urgent: true, bulk: true })
+    // Refused when one of them was ended otherwise in the meantime, perhaps by another node: look again.
+    if (done && isLast) return
+  }
+}
