@@ -1,20 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createNetServer } from 'node:net'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { newAuthority } from '../../test/cli/certificates.ts'
 import { newHome } from '../../test/cli/support.ts'
 import { startApp } from '../../test/support/app.ts'
 import { cut, json, problem, scripted, thrown } from '../../test/support/scripted-server.ts'
 import { nodeTransport } from '../cli/frame/transport.ts'
-import { unlessAborted } from './abort.ts'
-import {
-  type Auth,
-  createClient,
-  MayflyError,
-  type Transport,
-  type TransportReply,
-  UnreachableError,
-} from './client.ts'
+import { type Auth, createClient, MayflyError, type Transport, UnreachableError } from './client.ts'
 import { fetchTransport } from './transport.ts'
 
 const bearer = (token: string): Auth => ({ kind: 'bearer', token })
@@ -279,47 +271,6 @@ describe('no answer', () => {
     })
     expect(await thrown(silent.health())).toMatchObject({ reason: 'timeout', mayHaveArrived: true })
     server.close()
-  })
-
-  describe('for longer than 30 seconds', () => {
-    afterEach(() => vi.useRealTimers())
-
-    /** The server's answer to a slow call, when it answers `/health` or does not. */
-    async function slow(health: () => Promise<TransportReply>): Promise<unknown> {
-      vi.useFakeTimers()
-      const { promise: answer, resolve } = Promise.withResolvers<TransportReply>()
-      const ok = { status: 200, header: () => undefined, text: '{"id":"cred_1"}' }
-      const asked: string[] = []
-      const transport: Transport = async ({ url, signal, timeoutMs }) => {
-        if (url.endsWith('/health')) {
-          asked.push(url)
-          return health()
-        }
-        expect(timeoutMs).toBeGreaterThan(2 * 300_000)
-        return unlessAborted(answer, signal)
-      }
-      const options = { server: 'http://127.0.0.1:1', auth: { kind: 'none' }, retries: 0, transport } as const
-      const ended = createClient(options)
-        .call({ method: 'GET', path: '/v1/status' })
-        .then(
-          () => 'answered',
-          (error: unknown) => error,
-        )
-      await vi.advanceTimersByTimeAsync(100_000)
-      expect(asked.length).toBeGreaterThan(0)
-      resolve(ok)
-      return ended
-    }
-
-    test('a server that answers others is waited for', async () => {
-      const ok = { status: 200, header: () => undefined, text: '{}' }
-      expect(await slow(async () => ok)).toBe('answered')
-    })
-
-    test('a server that answers nobody is given up', async () => {
-      const silent = async () => Promise.reject(new Error('silent'))
-      expect(await slow(silent)).toMatchObject({ reason: 'timeout', mayHaveArrived: true })
-    })
   })
 
   test('certificates: of an unknown authority', async () => {
