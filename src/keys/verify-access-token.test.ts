@@ -59,6 +59,7 @@ describe('verifyAccessToken', () => {
       agentId: 'ag_1',
       agentName: 'ci',
       scopes: ['github:o/r'],
+      audience: ISSUER,
       issuedAt: NOW,
       expiresAt: NOW + 3_600_000,
       kid: key.kid,

@@ -53,15 +53,19 @@ export async function pollGeneration(pool: pg.Pool, onAnswer: () => void): Promi
   let added = 0
   let failed: string | undefined
   const changes = createChanges()
+  let connection: pg.PoolClient | undefined
 
-  /** `row`: the whole row, if the generation has risen since the last answer. */
-  function learn(generation: number, row: string | null): void {
+  /**
+   * `row`: the whole row, if the generation has risen since the last answer. `isOther`: over another connection, and so
+   * perhaps from another server, whose raises since may have other topics.
+   */
+  function learn(generation: number, row: string | null, isOther: boolean): void {
     const topics = row?.split(' ').slice(1) ?? []
     const missed = generation - stored
     // A lagging replica took over, or a backup was restored: our caches hold changes that were lost. Go on upwards.
     if (missed < 0) added += 1 - missed
     stored = generation
-    if (missed < 0 || missed > topics.length) changes.record(stored + added, undefined)
+    if (isOther || missed < 0 || missed > topics.length) changes.record(stored + added, undefined)
     else
       for (let age = missed - 1; age >= 0; age -= 1) {
         const topic = topics[age]
@@ -86,7 +90,8 @@ export async function pollGeneration(pool: pg.Pool, onAnswer: () => void): Promi
       const row = answer.rows[0] as { generation: number; changes: string | null; at: number }
       origin = row.at - (sent + performance.now()) / 2
       failed = undefined
-      learn(row.generation, row.changes)
+      learn(row.generation, row.changes, client !== connection)
+      connection = client
       return stored + added
     } catch (cause) {
       const error = toStoreError(cause, 'read')
