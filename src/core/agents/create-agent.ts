@@ -5,10 +5,10 @@ import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, heldUntil, requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { actorOf, audit } from '../audit/entry.ts'
-import { requireWhole } from '../authentication/authenticate.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { requireWhole } from '../require-whole.ts'
 import { createdUnder } from './agent-bounds.ts'
 
 export interface AgentCommand {

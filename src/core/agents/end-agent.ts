@@ -2,11 +2,12 @@ import { type Agent, type AgentEndReason, endOfCredentials } from '../../domain/
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit, traceOf } from '../audit/entry.ts'
-import { agentEnded, requireWhole } from '../authentication/authenticate.ts'
+import { agentEnded } from '../authentication/authenticate.ts'
 import type { AgentCaller, Caller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { END_SLICE } from '../end-slice.ts'
+import { requireWhole } from '../require-whole.ts'
 
 type Parts = Pick<Core, 'store' | 'ids'>
 

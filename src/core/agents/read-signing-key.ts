@@ -1,9 +1,10 @@
 import { Problem } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'
-import { agentEnded, requireWhole } from '../authentication/authenticate.ts'
+import { agentEnded } from '../authentication/authenticate.ts'
 import type { AgentCaller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { requireWhole } from '../require-whole.ts'
 
 export interface SigningKeyView {
   readonly keyId: string
