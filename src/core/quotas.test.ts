@@ -66,3 +66,11 @@ it('gives the place back when the work fails', async () => {
   for (let time = 0; time < 3; time += 1) await expect(failing()).rejects.toThrow('no')
   expect(await many(3)).toBe(2)
 })
+
+it('counts again after the clock was set back', async () => {
+  const { clock, stored, issue } = recorder(100)
+  await issue()
+  clock.now -= 3_600_000
+  await issue()
+  expect(stored.counts).toBe(2)
+})
