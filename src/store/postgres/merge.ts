@@ -17,6 +17,15 @@ export interface MergedStatement {
   readonly values: unknown[][]
 }
 
+/** A change that was left out, by its position `n`. */
+export interface MergedRefusal {
+  readonly n: number
+  /** The guard that failed. */
+  readonly step: number
+  /** Its guards may hold: their rows are locked by another transaction. */
+  readonly locked: boolean
+}
+
 /** The rows that the changes at positions `n` insert into one table. */
 interface TableRows {
   readonly n: number[]
@@ -30,8 +39,11 @@ interface TableRows {
 export class Merger {
   readonly #texts = new Map<string, string>()
 
-  /** The statement returns `{ n, step }`: the positions in `changes` of those left out, and the guard that failed. */
-  merge(changes: readonly Change[]): MergedStatement {
+  /**
+   * The statement returns `MergedRefusal`s. With `waits` it waits for guarded rows that another transaction has locked;
+   * otherwise it leaves out their changes.
+   */
+  merge(changes: readonly Change[], waits = false): MergedStatement {
     const guards: { n: number; step: number; guard: Guard }[] = []
     const inserts = new Map<Table, TableRows>()
     for (const [n, change] of changes.entries()) {
@@ -53,10 +65,10 @@ export class Merger {
       values.push(n)
       for (const column of columnNames(table)) values.push(rows.map((row) => row[column] ?? null))
     }
-    const name = `merge:${tables.join(',')}`
+    const name = `merge${waits ? ' and wait' : ''}:${tables.join(',')}`
     let text = this.#texts.get(name)
     if (text === undefined) {
-      text = textFor(tables)
+      text = textFor(tables, waits)
       this.#texts.set(name, text)
     }
     return { name, text, values }
@@ -74,18 +86,17 @@ function addRow(inserts: Map<Table, TableRows>, n: number, { table, row }: Inser
 }
 
 /**
- * Guarded rows are locked FOR SHARE. The lock waits for a transaction that is ending the row and then sees it ended
- * (PostgreSQL manual, 13.2.1: the condition is evaluated again on the updated row).
+ * Guarded rows are locked FOR SHARE. With `waits` the lock waits for a transaction that is ending the row and then sees it
+ * ended (PostgreSQL manual, 13.2.1: the condition is evaluated again on the updated row).
  */
-function textFor(tables: readonly Table[]): string {
+function textFor(tables: readonly Table[], waits: boolean): string {
   const parts = [
     'g AS MATERIALIZED (SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS g (n, step, t, id, version))',
-    liveRows('agents', 'id'),
-    liveRows('backends', 'uid'),
-    `refused AS MATERIALIZED (SELECT g.n, min(g.step) AS step FROM g
+    liveRows('agents', 'id', waits),
+    liveRows('backends', 'uid', waits),
+    `refused AS MATERIALIZED (SELECT * FROM g
       WHERE NOT EXISTS (SELECT 1 FROM live_agents l WHERE g.t = 'agents' AND l.id = g.id AND l.version = g.version)
-        AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version)
-      GROUP BY g.n)`,
+        AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version))`,
   ]
   let next = 6
   for (const table of tables) {
@@ -96,10 +107,15 @@ function textFor(tables: readonly Table[]): string {
       SELECT ${names.map((name) => `r.${name}`).join(', ')} FROM unnest(${arrays.join(', ')}) AS r (n, ${names.join(', ')})
       WHERE r.n NOT IN (SELECT refused.n FROM refused))`)
   }
-  return `WITH ${parts.join(',\n')}\nSELECT n, step FROM refused`
+  // Read without a lock, a row that was skipped is still as the guard requires it.
+  return `WITH ${parts.join(',\n')}
+    SELECT r.n, min(r.step) AS step, bool_and(
+      EXISTS (SELECT 1 FROM agents a WHERE r.t = 'agents' AND a.id = r.id AND a.version = r.version AND a.ended_at IS NULL)
+      OR EXISTS (SELECT 1 FROM backends b WHERE r.t = 'backends' AND b.uid = r.id AND b.version = r.version AND b.ended_at IS NULL)
+    ) AS locked FROM refused r GROUP BY r.n`
 }
 
-function liveRows(table: 'agents' | 'backends', key: string): string {
+function liveRows(table: 'agents' | 'backends', key: string, waits: boolean): string {
   return `live_${table} AS MATERIALIZED (SELECT ${key} AS id, version FROM ${table}
-      WHERE ${key} = ANY (SELECT g.id FROM g WHERE g.t = '${table}') AND ended_at IS NULL FOR SHARE)`
+      WHERE ${key} = ANY (SELECT g.id FROM g WHERE g.t = '${table}') AND ended_at IS NULL FOR SHARE${waits ? '' : ' SKIP LOCKED'})`
 }
