@@ -1,10 +1,11 @@
 import type { Scenario } from './scenario.ts'
+import { agentChurn } from './scenarios/agent-churn.ts'
 import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
 import { startUp } from './scenarios/start-up.ts'
-import { status } from './scenarios/status.ts'
+import { localAdmin, status } from './scenarios/status.ts'
 import { sweep } from './scenarios/sweep.ts'
 import { token } from './scenarios/token.ts'
 
@@ -15,6 +16,8 @@ export const SCENARIOS: readonly Scenario[] = [
   latencyOneClient,
   status,
   token,
+  localAdmin,
+  agentChurn,
   auditQuery,
   sweep,
   startUp,

@@ -65,6 +65,7 @@ export function extraAgents(count: number, now: number): AgentRow[] {
       ended_at: null,
       end_reason: null,
       audiences: null,
+      bounds: null,
     }
   })
 }

@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -23,7 +22,7 @@ export interface Checkout {
 export interface OurServer {
   readonly pid: number
   readonly port: number
-  /** Calls the API as the administrator. */
+  /** Calls the API as the local host. */
   admin<T>(method: 'GET' | 'POST', path: string, json?: object): Promise<T>
   stop(): Promise<void>
 }
@@ -61,10 +60,7 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
   return {
     pid: child.pid!,
     port,
-    admin: (method, path, json) => {
-      const bearer = readFileSync(join(options.dataDir, 'admin.token'), 'utf8')
-      return fetchJson({ method, path, bearer, ...(json === undefined ? {} : { json }) }, port)
-    },
+    admin: (method, path, json) => fetchJson({ method, path, ...(json === undefined ? {} : { json }) }, port),
     stop: () => stop(child),
   }
 }

@@ -40,7 +40,20 @@ const INTRODUCTION = [
       { ...DATA_DIR, description: `${DATA_DIR.description}; only commands for administrators` },
     ]),
   ),
-  'The login is `MAYFLY_TOKEN`; else `MAYFLY_CLIENT_ID` with `MAYFLY_CLIENT_SECRET`; else the login of the profile. `MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. Without a login, commands for administrators on the server’s machine use its unix socket, the token file in its data directory, or the rule for local callers. With a login, they need the admin scope.',
+  'A command takes its server, its profile and its login from the first of these that there is:',
+  table(
+    ['What', 'From'],
+    [
+      ['Server', '`--server`; `MAYFLY_SERVER`; the profile; `http://127.0.0.1:8620`'],
+      ['Profile', '`--profile`; `MAYFLY_PROFILE`; the current profile, or the one for the named server'],
+      [
+        'Login',
+        'with `--profile`: its login; without: `MAYFLY_TOKEN`; `MAYFLY_CLIENT_ID` with `MAYFLY_CLIENT_SECRET`; the login of the profile',
+      ],
+    ],
+  ),
+  'A login from the environment is sent only to the server of the environment, which is the one that a command without `--server` and `--profile` uses. With another `--server`, a command uses the login that is stored for that server. What `git setup`, `docker setup`, `terraform setup`, `npm-token --install` and the like write names its server, and its profile if the login is a stored one, and the environment of a later call changes neither.',
+  '`MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. Without a login, commands for administrators on the server’s machine use its unix socket, the token file in its data directory, or the rule for local callers. With a login, they need the admin scope.',
 ]
 
 async function verbSection(words: string, verb: AnyVerb): Promise<string> {

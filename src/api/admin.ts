@@ -14,7 +14,11 @@ export const Agent = Type.Object({
   created_at: Timestamp,
   last_used: nullable(Timestamp),
   expires_at: nullable(Timestamp),
-  policy: nullable(Type.String()),
+  policy: nullable(
+    Type.String({
+      description: 'the policy that it came under, whoever approved it, or that its creator came under',
+    }),
+  ),
   audiences: Type.Optional(
     Type.Array(Type.String(), {
       description:
@@ -118,6 +122,9 @@ export const Backend = Type.Object({
   rate: Type.Optional(Type.String()),
   max_active: Type.Optional(Type.Integer()),
   config: Type.Record(Type.String(), Type.Unknown(), { description: 'every secret reads [redacted]' }),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), { description: 'of the trial when it was stored; absent: none' }),
+  ),
 })
 
 export const Kind = Type.Object({

@@ -70,6 +70,9 @@ export const BackendInfo = Type.Object({
   allowed_scopes: Type.Optional(Type.Array(Type.String())),
   description: Type.Optional(Type.String()),
   revocation: Type.String({ enum: ['exact', 'expiry_only'] }),
+  broken: Type.Optional(
+    Type.Boolean({ description: 'true: its stored configuration cannot be opened, so it issues nothing' }),
+  ),
 })
 
 export const BackendList = Type.Object({ backends: Type.Array(BackendInfo) })

@@ -5,12 +5,14 @@ import { createRegistry } from '../backends/registry.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/fault.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
+import { recordBounds } from '../core/agents/agent-bounds.ts'
 import { createDenials } from '../core/audit/denials.ts'
 import { createCallers } from '../core/authentication/callers.ts'
 import { createLastUse } from '../core/authentication/last-use.ts'
 import { definitionOf } from '../core/backends/definition.ts'
 import type { Core, Keys, Settings } from '../core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../core/oauth/issuer-keys.ts'
+import { createOverdue } from '../core/overdue.ts'
 import { createQuotas } from '../core/quotas.ts'
 import { createRates } from '../core/rates.ts'
 import { createSerialize } from '../core/serialize.ts'
@@ -85,9 +87,11 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       denials: createDenials({ store, ids, log }),
       lastUse: createLastUse({ store }),
       serialize: createSerialize(),
+      overdue: createOverdue(base),
       meter: metrics.meter,
     }
     await ensureIssuerKey(core)
+    await recordBounds(core)
     const http = await openHttpApp(config, core, metrics, log)
     return {
       core,
@@ -96,6 +100,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       startJobs: () => startJobs(core, { retentionMs: config.retentionMs }),
       close: async () => {
         await http.close()
+        await core.overdue.close()
         await core.lastUse.flush()
         await core.denials.flush(Number.POSITIVE_INFINITY)
         await backends.close()

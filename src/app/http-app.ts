@@ -1,7 +1,5 @@
-import { randomBytes } from 'node:crypto'
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import type { Server } from 'node:http'
-import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { Core } from '../core/context.ts'
 import { addAllRoutes } from '../http/routes/add-all-routes.ts'
@@ -10,7 +8,7 @@ import { installOpenApi } from '../http/routing/openapi.ts'
 import { createReplyBatch } from '../http/routing/reply-batch.ts'
 import { checkRoutes } from '../http/routing/route.ts'
 import { createLocalHostRule, isLoopback } from '../http/server/local-host.ts'
-import { readPeerUid } from '../http/server/peer-uid.ts'
+import { createPeerUids } from '../http/server/peer-uid.ts'
 import {
   createHttpServer,
   createSecondListener,
@@ -18,13 +16,13 @@ import {
   type HttpServerOptions,
 } from '../http/server/server.ts'
 import type { Log } from '../log/log.ts'
-import { listenOnPort, listenOnSocket, readTls } from './listen.ts'
+import { listenOnAdminSocket, listenOnPort, readTls } from './listen.ts'
 import type { Metrics } from './metrics.ts'
 
 /** The HTTP side of the server: routes and listeners. */
 export interface HttpApp {
   readonly server: HttpServer
-  /** Listens and writes the admin token file. Returns the base address. */
+  /** Listens on the port and on the administrators' socket. Returns the base address. */
   listen(): Promise<string>
   /** Accepts no new connections; open requests finish. */
   drain(): Promise<void>
@@ -32,7 +30,6 @@ export interface HttpApp {
 }
 
 export async function openHttpApp(config: Config, core: Core, metrics: Metrics, log: Log): Promise<HttpApp> {
-  const adminToken = randomBytes(32).toString('hex')
   const fromUnix = new WeakSet<object>()
   const options: HttpServerOptions = {
     log,
@@ -42,8 +39,8 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
     ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
   }
   const server = createHttpServer(options)
-  const socket = config.unixSocket === undefined ? undefined : createSecondListener(server, options)
-  socket?.on('connection', (connection) => fromUnix.add(connection))
+  const adminSocket = createSecondListener(server, options)
+  adminSocket.on('connection', (connection) => fromUnix.add(connection))
   server.decorateRequest('caller', undefined)
   server.decorateRequest('origin', undefined)
   server.decorateRequest('admittedWhole', false)
@@ -58,11 +55,11 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
     issuerIsLoopback: isLoopbackIssuer(config.issuer),
     trustedProxies: config.trustedProxies.length > 0,
     platform: process.platform,
-    peerUid: readPeerUid,
+    peerUid: createPeerUids(),
     serverUid: process.getuid?.() ?? -1,
     tls: config.tls !== undefined,
   })
-  const gate = createGate({ core, localHost, adminToken, isUnixSocket: (socket) => fromUnix.has(socket) })
+  const gate = createGate({ core, localHost, isUnixSocket: (socket) => fromUnix.has(socket) })
   addAllRoutes(
     { server, core, gate, replies: createReplyBatch() },
     { metrics, issueByGet: config.issueByGet },
@@ -70,17 +67,14 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
   if (config.accessLog) logRequests(server, log)
   await server.ready()
   checkRoutes(registered)
-  return listeners(config, server, socket, adminToken)
+  return listeners(config, server, adminSocket)
 }
 
-function listeners(
-  config: Config,
-  server: HttpServer,
-  socket: Server | undefined,
-  adminToken: string,
-): HttpApp {
+function listeners(config: Config, server: HttpServer, adminSocket: Server): HttpApp {
   let closing: Promise<void> | undefined
+  let removeSocket = () => {}
   const drain = () => {
+    removeSocket()
     closing ??= server.close()
     return closing
   }
@@ -88,20 +82,9 @@ function listeners(
     server,
     listen: async () => {
       mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
-      const file = join(config.dataDir, 'admin.token')
-      const draft = `${file}.${process.pid}`
-      rmSync(draft, { force: true })
-      writeFileSync(draft, adminToken, { mode: 0o600, flag: 'wx' })
-      try {
-        const address = await listenOnPort(server, config)
-        if (socket !== undefined && config.unixSocket !== undefined)
-          await listenOnSocket(socket, config.unixSocket)
-        // Only after listening: a second start on the same port must not replace the running server's token.
-        renameSync(draft, file)
-        return address
-      } finally {
-        rmSync(draft, { force: true })
-      }
+      const address = await listenOnPort(server, config)
+      removeSocket = await listenOnAdminSocket(adminSocket, config.dataDir)
+      return address
     },
     drain,
     close: drain,

@@ -1,9 +1,11 @@
 import { createPrivateKey } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
-import { chmodSync, lstatSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { adminSocketOf, SocketPathTooLong, withSocketPath } from '../config/admin-socket.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/fault.ts'
 import type { HttpServer } from '../http/server/server.ts'
@@ -28,29 +30,53 @@ export async function listenOnPort(server: HttpServer, config: Config): Promise<
   }
 }
 
-/** Anyone who can open the socket file is an administrator, hence mode 0600. Throws `ConfigError`. */
-export async function listenOnSocket(socket: Server, path: string): Promise<void> {
-  await removeStale(path)
-  await new Promise<void>((resolve, reject) => {
-    socket.once('error', (error) => {
-      const why = `${path} cannot be created (${codeOf(error)})`
-      reject(fault('unix_socket', `${why}: its directory must exist and be writable by this user`))
-    })
-    socket.listen(path, resolve)
-  })
-  chmodSync(path, 0o600)
+/**
+ * Listens on `admin.sock` in the data directory. Anyone who can open it is an administrator, so it has mode 0600 before
+ * it appears there. Returns the function that removes it. Throws `ConfigError`.
+ */
+export async function listenOnAdminSocket(server: Server, dataDir: string): Promise<() => void> {
+  const path = adminSocketOf(dataDir)
+  await refuseOccupied(path)
+  let directory: string | undefined
+  try {
+    directory = mkdtempSync(`${path}.`)
+    const draft = join(directory, 's')
+    await withSocketPath(draft, (short) => listenOnPath(server, short))
+    chmodSync(draft, 0o600)
+    const { ino } = lstatSync(draft)
+    renameSync(draft, path)
+    return () => {
+      if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path, { force: true })
+    }
+  } catch (error) {
+    if (error instanceof SocketPathTooLong)
+      throw fault('data_dir', `${dataDir} is too long for the path of a unix socket: choose a shorter one`)
+    const why = `${path} cannot be created (${codeOf(error)})`
+    throw fault('data_dir', `${why}: choose a directory that this user can write, on a local file system`)
+  } finally {
+    if (directory !== undefined) rmSync(directory, { recursive: true, force: true })
+  }
 }
 
-/** Removes a socket that a killed server left behind; refuses anything else at that path. */
-async function removeStale(path: string): Promise<void> {
+function listenOnPath(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+/** A socket that a killed server left behind is replaced; anything else at that path is refused. */
+async function refuseOccupied(path: string): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined) return
-  if (!found.isSocket()) throw fault('unix_socket', `${path} exists and is not a socket: choose another path`)
-  if (await isListenedTo(path)) {
+  if (!found.isSocket()) throw fault('data_dir', `${path} exists and is not a socket: move it away`)
+  if (await withSocketPath(path, isListenedTo)) {
     const what = `${path} is in use, perhaps by another Mayfly`
-    throw fault('unix_socket', `${what}: stop it or choose another path`)
+    throw fault('data_dir', `${what}: stop it or choose another directory`)
   }
-  rmSync(path, { force: true })
 }
 
 function isListenedTo(path: string): Promise<boolean> {

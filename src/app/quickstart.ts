@@ -13,7 +13,7 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
   const base = at.address
   const caller: LocalCaller = {
     kind: 'local',
-    method: 'admin_token',
+    method: 'quickstart',
     generation: await core.store.generation(),
   }
   const known = await core.store.agents.list(undefined, 1)

@@ -10,7 +10,14 @@ import {
   validateConfig,
 } from './config-fields.ts'
 import { kinds } from './index.ts'
-import { PROTECTION_MARK, protectionField, secretField, UPSTREAM_MARK, upstreamField } from './kind.ts'
+import {
+  GUARDED_MARK,
+  PROTECTION_MARK,
+  protectionField,
+  secretField,
+  UPSTREAM_MARK,
+  upstreamField,
+} from './kind.ts'
 
 const schema = Type.Object({
   host: Type.String(upstreamField({ minLength: 1, maxLength: 10 })),
@@ -69,7 +76,11 @@ describe('secret fields', () => {
     ])
     expect(marked(PROTECTION_MARK)).toEqual([
       ['jwt', []],
-      ['postgres', ['tls', 'ca', 'local']],
+      ['postgres', ['tls', 'ca', 'local', 'statements', 'connect_host', 'connect_port']],
+    ])
+    expect(marked(GUARDED_MARK)).toEqual([
+      ['jwt', []],
+      ['postgres', ['tls', 'local', 'statements']],
     ])
   })
 })

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TObject, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { PROTECTION_MARK, SECRET_MARK, UPSTREAM_MARK } from './kind.ts'
+import { GUARDED_MARK, PROTECTION_MARK, SECRET_MARK, UPSTREAM_MARK } from './kind.ts'
 
 /** Replaces a secret wherever a configuration is shown; sent back, it means "unchanged". */
 const HIDDEN = '[redacted]'
@@ -31,7 +31,7 @@ export function redactConfig(schema: TObject, config: Fields): Record<string, un
 export function keepSecrets(schema: TObject, before: Fields, after: Fields): Record<string, unknown> {
   const kept = { ...after }
   for (const field of secretFields(schema)) {
-    if (kept[field] !== undefined && kept[field] !== HIDDEN) continue
+    if (isEntered(kept[field])) continue
     if (before[field] === undefined) delete kept[field]
     else kept[field] = before[field]
   }
@@ -48,9 +48,7 @@ export function findExposed(
   given: Fields,
   after: Fields,
 ): { readonly secret: string; readonly by: string } | undefined {
-  const secret = secretFields(schema).find(
-    (field) => before[field] !== undefined && (given[field] === undefined || given[field] === HIDDEN),
-  )
+  const secret = secretFields(schema).find((field) => before[field] !== undefined && !isEntered(given[field]))
   const by = findMove(schema, before, after) ?? firstChanged(schema, PROTECTION_MARK, before, after)
   return secret === undefined || by === undefined ? undefined : { secret, by }
 }
@@ -58,6 +56,26 @@ export function findExposed(
 /** The first changed field that names another upstream, if any. Both have their defaults. */
 export function findMove(schema: TObject, before: Fields, after: Fields): string | undefined {
   return firstChanged(schema, UPSTREAM_MARK, before, after)
+}
+
+/**
+ * Whether this configuration is another one. A secret that was entered counts as another, even if it is the same:
+ * otherwise the answer would tell whether a guess is right.
+ */
+export function isAnother(schema: TObject, before: Fields, given: Fields, after: Fields): boolean {
+  return secretFields(schema).some((field) => isEntered(given[field])) || !isDeepStrictEqual(before, after)
+}
+
+/** The first field with a value that only the local host and holders of `admin:*` may store. */
+export function findGuarded(schema: TObject, config: Fields): string | undefined {
+  return markedFields(schema, GUARDED_MARK).find((name) => {
+    const { safe } = (schema.properties[name] as Record<string, { safe?: unknown }>)[GUARDED_MARK] ?? {}
+    return config[name] !== undefined && config[name] !== safe
+  })
+}
+
+function isEntered(secret: unknown): boolean {
+  return secret !== undefined && secret !== HIDDEN
 }
 
 function firstChanged(schema: TObject, mark: string, before: Fields, after: Fields): string | undefined {

@@ -6,10 +6,21 @@ export type AddressLookup = (hostname: string) => Promise<readonly { readonly ad
 
 const subnets = (...texts: string[]) => texts.map((text) => ipaddr.parseCIDR(text))
 
-/** Never an upstream, marked local or not: cloud metadata, "this host", multicast, broadcast. */
+/**
+ * Never an upstream, marked local or not: metadata of AWS, Azure, Google, Alibaba and Oracle (also for containers and
+ * pods), "this host", multicast, broadcast. No upstream has a Teredo (RFC 4380) or local-use NAT64 (RFC 8215) address, in
+ * which an IPv4 address is hidden.
+ */
 const NEVER = subnets(
-  ...['169.254.169.254/32', '169.254.170.2/32', '100.100.100.200/32', 'fd00:ec2::254/128'],
-  ...['0.0.0.0/8', '224.0.0.0/4', '240.0.0.0/4', '::/128', 'ff00::/8'],
+  ...['169.254.169.254/32', '169.254.170.2/32', '169.254.170.23/32', '168.63.129.16/32', '192.0.0.192/32'],
+  ...[
+    '100.100.100.200/32',
+    'fd00:ec2::23/128',
+    'fd00:ec2::254/128',
+    'fd20:ce::254/128',
+    'fe80::a9fe:a9fe/128',
+  ],
+  ...['0.0.0.0/8', '224.0.0.0/4', '240.0.0.0/4', '::/128', 'ff00::/8', '2001::/32', '64:ff9b:1::/48'],
 )
 /** Upstreams only when marked local. RFC 1918 addresses are not listed: upstreams are often inside. */
 const LOCAL = subnets(...['127.0.0.0/8', '169.254.0.0/16', '::1/128', 'fe80::/10', 'fec0::/10', 'fc00::/7'])
@@ -86,7 +97,12 @@ function embeddedIpv4(address: Address): ipaddr.IPv4[] {
   // `::1` is loopback and `::` unspecified, not the addresses 0.0.0.1 and 0.0.0.0.
   if (address.kind() === 'ipv4' || /^::1?$/.test(address.toString())) return []
   const bytes = address.toByteArray()
-  return EMBEDDING.filter(({ range }) => isIn(range, address)).map(
-    ({ at }) => new ipaddr.IPv4(bytes.slice(2 * at, 2 * at + 4)),
-  )
+  const starts = EMBEDDING.filter(({ range }) => isIn(range, address)).map(({ at }) => at)
+  if (isIsatap(bytes)) starts.push(6)
+  return starts.map((at) => new ipaddr.IPv4(bytes.slice(2 * at, 2 * at + 4)))
+}
+
+/** Any prefix, then `0:5efe` or `200:5efe` and an IPv4 address (RFC 5214 §6.1). */
+function isIsatap(bytes: readonly number[]): boolean {
+  return [0, 2].includes(bytes[8] ?? -1) && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe
 }

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEgressFetch, resolveChecked } from './egress.ts'
 import { isPermitted } from './egress-address.ts'
@@ -43,6 +45,8 @@ const FORBIDDEN = [
   'febf::1%25',
   '2002:a9fe:101::1',
   '64:ff9b::127.0.0.1',
+  '2001:db8::5efe:127.0.0.1',
+  '2001:db8::200:5efe:127.0.0.1',
 ]
 const NEVER = [
   '169.254.169.254',
@@ -60,6 +64,27 @@ const NEVER = [
   'ff02::1',
   'nonsense',
   '',
+  '168.63.129.16',
+  '192.0.0.192',
+  '169.254.170.2',
+  '169.254.170.23',
+  'fd00:ec2::23',
+  'fd20:ce::254',
+  'fd20:0ce:0:0:0:0:0:254',
+  'fe80::a9fe:a9fe',
+  'fe80::a9fe:a9fe%eth0',
+  'fe80::5efe:169.254.169.254',
+  'fe80::200:5efe:169.254.169.254',
+  '2001:db8::5efe:168.63.129.16',
+  '::ffff:168.63.129.16',
+  '::169.254.170.23',
+  '::ffff:0:169.254.170.23',
+  '64:ff9b::192.0.0.192',
+  '2002:a83f:8110::1',
+  '64:ff9b:1::1',
+  '64:ff9b:1::169.254.169.254',
+  '2001:0:4136:e378:8000:63bf:3fff:fdd2',
+  '2001::1',
   '127.1',
   '0177.0.0.1',
   '2130706433',
@@ -85,6 +110,8 @@ describe('the addresses of upstreams', () => {
     '2606:4700::1',
     '::ffff:10.0.0.1',
     '64:ff9b::808:808',
+    '2001:db8::5efe:8.8.8.8',
+    '2001:4860:4860::8888',
   ])('permits %s for every backend', (address) => {
     expect(isPermitted(address, false)).toBe(true)
   })
@@ -158,6 +185,23 @@ describe('fetch to upstreams', () => {
     )
     expect(await reply.text()).toBe(`up.test:${port}`)
     expect(asked).toBe(1)
+  })
+
+  it('refuses a reply that switches the protocol', async () => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+      )
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    await expect(fetchLocal(`http://127.0.0.1:${port}/`)).rejects.toMatchObject({
+      fault: 'unavailable',
+      message: expect.stringContaining('switched to another protocol'),
+    })
+    server.close()
   })
 
   it('returns a reply without a body', async () => {

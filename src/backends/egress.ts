@@ -120,6 +120,13 @@ function send(target: URL, request: Request, body: Buffer, way: Way): Promise<In
     },
   })
   outgoing.once('response', resolve)
+  // Otherwise Node drops the connection after a 101 and reports nothing.
+  outgoing.once('upgrade', (_reply, socket) => {
+    socket.destroy()
+    reject(
+      new BackendError('unavailable', 'The upstream switched to another protocol, which was not requested.'),
+    )
+  })
   outgoing.on('error', reject)
   outgoing.end(body)
   return promise

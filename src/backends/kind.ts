@@ -12,7 +12,8 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
   readonly title: string
   /**
    * A TypeBox object without additional properties. `secretField()` marks a field that is sealed at rest and shown as
-   * `[redacted]`, `upstreamField()` one that selects the upstream, `protectionField()` one that protects the connection.
+   * `[redacted]`, `upstreamField()` one that selects the upstream, `protectionField()` one that protects secrets, and
+   * `guardedField()` one that reaches beyond the backend.
    * Command line and console build a form from it: strings, numbers, integers, booleans, unions of literals, and arrays
    * of strings (or a string or such an array) become flags and questions; any other field can only be given as JSON.
    */
@@ -44,8 +45,11 @@ export type Backend<P = unknown> = Issuing<P> &
   (Revoking | { readonly revoke?: never; readonly recover?: never })
 
 interface Issuing<P> extends AsyncDisposable {
-  /** Reaches the upstream and changes nothing. Throws when issuing or revoking could not work. */
-  check(signal: AbortSignal): Promise<void>
+  /**
+   * Reaches the upstream and changes nothing. Throws when issuing or revoking could not work. Returns sentences that warn
+   * the administrator of what works but is dangerous.
+   */
+  check(signal: AbortSignal): Promise<readonly string[]>
   issue(request: IssueRequest<P>, signal: AbortSignal): Promise<Issued>
   /** Public keys of a backend that is an issuer of its own, for its JWKS (RFC 7517 §5). */
   publicKeys?(): readonly Record<string, unknown>[]
@@ -109,7 +113,8 @@ export interface Host {
 /**
  * `denied`, `misconfigured` and `unsupported` are certain: thrown by `issue`, they mean that NOTHING exists upstream, and
  * nothing is cleaned up. `unavailable` and `timeout` leave that open: Mayfly revokes what `recover` names. They also count
- * as outages for the breaker. `unsupported` blames the request, and its message reaches the caller.
+ * as outages for the breaker: an upstream that answers has none, even if it is busy. `unsupported` blames the request, and
+ * its message reaches the caller.
  */
 export type Fault = 'unavailable' | 'timeout' | 'denied' | 'misconfigured' | 'unsupported'
 
@@ -145,10 +150,21 @@ export function secretField<T extends object>(options: T): T & { 'x-secret': tru
   return { ...options, [SECRET_MARK]: true }
 }
 
-/** Marks a configuration field that protects the connection to the upstream, such as its TLS mode. */
+/** Marks a configuration field that protects secrets on their way or from misuse, such as the TLS mode. */
 export const PROTECTION_MARK = 'x-protection'
 
 /** Adds the mark to the options of a TypeBox field. A change requires the secrets again. */
 export function protectionField<T extends object>(options: T): T & { 'x-protection': true } {
   return { ...options, [PROTECTION_MARK]: true }
+}
+
+/** Marks a configuration field that reaches beyond the backend: into the server's network, or to Mayfly's own role. */
+export const GUARDED_MARK = 'x-guarded'
+
+/**
+ * Adds the mark to the options of a TypeBox field. A configuration with any value but `safe` is stored only for the local
+ * host and holders of `admin:*` (ADR 0022). Without `safe`, that is every value.
+ */
+export function guardedField<T extends object>(options: T, safe?: string | boolean) {
+  return { ...options, [GUARDED_MARK]: safe === undefined ? {} : { safe } }
 }

@@ -1,7 +1,7 @@
 import { nameKey } from '../domain/agent.ts'
 import type { StoredBackend } from '../domain/backend.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
-import type { Backend, Host, Kind } from './kind.ts'
+import { type Backend, BackendError, type Host, type Kind } from './kind.ts'
 
 /** A stored backend with its configuration opened. */
 export interface BackendDefinition
@@ -17,7 +17,8 @@ export interface BackendDefinition
     | 'createdAt'
     | 'endedAt'
   > {
-  readonly config: Record<string, unknown>
+  /** Undefined: it is stored and cannot be opened, so that the backend is broken until it is configured again. */
+  readonly config: Record<string, unknown> | undefined
   /** Undefined permits every scope. */
   readonly allowedScopes: readonly string[] | undefined
   readonly rate: { readonly count: number; readonly perMs: number } | undefined
@@ -27,7 +28,8 @@ export interface BackendDefinition
 /** A backend ready for use. Its upstream connection is made when it is first needed. */
 export interface OpenBackend extends BackendDefinition {
   readonly kind: Kind
-  readonly breaker: Breaker
+  /** One for each direction, so that failed issues, which agents can cause, hold back no revocation. */
+  readonly breakers: { readonly issuing: Breaker; readonly revoking: Breaker }
   connect(): Promise<Backend>
 }
 
@@ -63,6 +65,9 @@ interface Live {
   readonly dispose: () => Promise<void>
 }
 
+const UNREADABLE =
+  'The stored configuration of this backend cannot be opened; enter it again, or delete the backend.'
+
 /** How long a replaced instance stays open for calls under way, in ms. */
 const LINGER_MS = 30_000
 
@@ -70,19 +75,25 @@ export function createRegistry(parts: RegistryParts): Registry {
   const kinds = new Map(parts.kinds.map((kind) => [kind.type, kind]))
   const live = new Map<string, Live>()
 
+  async function openInstance(kind: Kind, { name, config }: BackendDefinition): Promise<Backend> {
+    if (config === undefined) throw new BackendError('misconfigured', UNREADABLE)
+    return kind.open(config, parts.host(name))
+  }
+
   function ready(definition: BackendDefinition): OpenBackend {
     const key = `${definition.uid}@${definition.version}`
     const known = live.get(key)
     if (known !== undefined) return known.open
     const kind = kinds.get(definition.type)
     if (kind === undefined) throw new Error(`no kind "${definition.type}" for the backend ${definition.name}`)
+    if (definition.config === undefined) parts.onError(definition.name, new Error(UNREADABLE))
     let instance: Promise<Backend> | undefined
     const open: OpenBackend = {
       ...definition,
       kind,
-      breaker: createBreaker(parts.now),
+      breakers: { issuing: createBreaker(parts.now), revoking: createBreaker(parts.now) },
       connect: () => {
-        instance ??= kind.open(definition.config, parts.host(definition.name)).catch((error: unknown) => {
+        instance ??= openInstance(kind, definition).catch((error: unknown) => {
           instance = undefined
           throw error
         })

@@ -19,7 +19,7 @@ export interface ForceOptions extends CallOptions {
 
 type Page = wire.PageOptions
 
-/** `/v1/admin`: needs the admin scope of each route, the local host, or the admin token. */
+/** `/v1/admin`: needs the admin scope of each route, or the local host. */
 export function createAdmin(authorizer: Authorizer) {
   const request = requestThrough(authorizer)
   const list = <T>(path: string, filter: object, page: Page) =>

@@ -21,7 +21,7 @@ export function createAuthorizer(
 ): Authorizer {
   const requestToken = (request: TokenRequest, options: CallOptions = {}) =>
     logIn(sender, auth, now, request, options)
-  if (auth.kind === 'bearer' || auth.kind === 'admin_token' || auth.kind === 'none') {
+  if (auth.kind === 'bearer' || auth.kind === 'none') {
     const authorization = auth.kind === 'none' ? undefined : `Bearer ${headerToken(auth.token)}`
     return { call: (call) => send(sender, call, authorization), watchRequest: async () => {}, requestToken }
   }

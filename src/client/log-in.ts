@@ -16,7 +16,6 @@ export type Auth =
       /** The issuer of the server. If absent, the client asks the server. */
       readonly issuer?: string | undefined
     }
-  | { readonly kind: 'admin_token'; readonly token: string }
   | { readonly kind: 'none' }
 
 /** What to ask the token endpoint for; by default all scopes, for this server. */

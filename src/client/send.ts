@@ -56,7 +56,7 @@ export async function send<T>(sender: Sender, call: Call, authorization?: string
     let wait: number | undefined
     try {
       const reply = await sendOnce(sender, call, authorization, signal)
-      if (reply.status < 300) return { ...reply, body: parse<T>(reply) }
+      if (reply.status >= 200 && reply.status < 300) return { ...reply, body: parse<T>(reply) }
       throw errorOf(reply)
     } catch (error) {
       wait = attempt < sender.retries ? waitBefore(error, attempt, always) : undefined

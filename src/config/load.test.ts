@@ -8,8 +8,7 @@ test('returns the defaults when no source has a value', async () => {
   const { config, origins } = await load()
   expect(config).toEqual({
     listen: { host: '127.0.0.1', port: 8620 },
-    unixSocket: undefined,
-    issuer: 'http://localhost:8620',
+    issuer: 'http://127.0.0.1:8620',
     tls: undefined,
     localAdmin: 'auto',
     trustedProxies: [],
@@ -63,7 +62,6 @@ test('prefers flag over environment over file over default, and names the origin
 test('reads every setting from the environment that allows it', async () => {
   const values: Record<string, string> = {
     listen: '[::1]:9000',
-    unix_socket: '/run/m.sock',
     issuer: 'https://mayfly.example.com/x',
     tls_cert_file: 'c.pem',
     tls_key_file: 'k.pem',
@@ -102,7 +100,6 @@ test('reads every setting from the environment that allows it', async () => {
   expect(config.databaseUrl?.reveal()).toBe('postgres://u:p@h/d')
   expect(config).toMatchObject({
     listen: { host: '::1', port: 9_000 },
-    unixSocket: '/run/m.sock',
     issuer: 'https://mayfly.example.com/x',
     tls: { certFile: 'c.pem', keyFile: 'k.pem' },
     localAdmin: 'off',
@@ -142,9 +139,10 @@ test('reads flags in the form of commander', async () => {
 })
 
 test('derives issuer, signing domain and master key file', async () => {
-  expect((await load({ argv: { listen: '0.0.0.0:99' } })).config.issuer).toBe('http://localhost:99')
+  expect((await load({ argv: { listen: '0.0.0.0:99' } })).config.issuer).toBe('http://127.0.0.1:99')
+  expect((await load({ argv: { listen: '[::1]:99' } })).config.issuer).toBe('http://[::1]:99')
   const tls = { tlsCertFile: 'c', tlsKeyFile: 'k' }
-  expect((await load({ argv: tls })).config.issuer).toBe('https://localhost:8620')
+  expect((await load({ argv: tls })).config.issuer).toBe('https://127.0.0.1:8620')
   expect((await load({ argv: { issuer: 'https://m.example.com' } })).config.signingDomain).toBe(
     'm.example.com',
   )
@@ -292,9 +290,9 @@ describe('the configuration file', () => {
 })
 
 test('the settings and policies say how exact the number of active credentials is', () => {
-  const described = [
-    SETTINGS['limits.max_active_per_agent'].schema.description,
-    PolicySchema.properties.max_active.description,
-  ]
-  for (const text of described) expect(text).toContain('n nodes may together admit up to n times as many')
+  const described = [SETTINGS['limits.max_active_per_agent'].schema, PolicySchema.properties.max_active] as {
+    description?: string
+  }[]
+  for (const { description } of described)
+    expect(description).toContain('n nodes may together admit up to n times as many')
 })

@@ -114,7 +114,9 @@ async function buildConfig(reader: Reader, readFile: ReadFile): Promise<Config> 
   const values = Object.fromEntries(FIELDS.map((field) => [field.name, reader.value(field)])) as Values
   const { tlsCertFile, tlsKeyFile, databaseUrlFile, masterKeyFile, masterKeyCommand, ...others } = values
   const tls = combineTls(reader, tlsCertFile, tlsKeyFile)
-  const issuer = values.issuer ?? `${tls === undefined ? 'http' : 'https'}://localhost:${values.listen.port}`
+  // Not `localhost`, which another user's listener on ::1 may answer.
+  const own = values.listen.host === '::1' ? '[::1]' : '127.0.0.1'
+  const issuer = values.issuer ?? `${tls === undefined ? 'http' : 'https'}://${own}:${values.listen.port}`
   return {
     ...others,
     tls,

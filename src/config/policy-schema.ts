@@ -15,11 +15,20 @@ export const PolicySchema = Type.Object(
       Type.Boolean({ default: false, description: 'Approve at once; otherwise an administrator decides.' }),
     ),
     max_agent_lifetime: Type.Optional(
-      Type.String({ description: 'Longest lifetime of an admitted agent, such as `24h`.' }),
+      Type.String({ description: 'Longest lifetime of an agent, whoever approves it, such as `24h`.' }),
     ),
-    max_ttl: Type.Optional(Type.String({ description: 'Longest ttl of credentials issued to its agents.' })),
+    max_ttl: Type.Optional(
+      Type.String({
+        description:
+          'Longest ttl of credentials issued to its agents. They keep it if the policy is renamed or loosened, and so do agents that they create.',
+      }),
+    ),
     max_agents: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Live agents admitted by this policy.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        description: 'Live agents under this policy; no more are approved at once.',
+      }),
     ),
     rate: Type.Optional(
       Type.String({ description: 'Approvals per second, minute, hour or day, such as `10/hour`.' }),

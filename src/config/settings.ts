@@ -24,7 +24,6 @@ import {
   parseListen,
   parsePath,
   parseRetention,
-  parseSocketPath,
   parseTokenTtl,
 } from './values.ts'
 
@@ -39,20 +38,11 @@ const network = {
     },
     parseListen,
   ),
-  unix_socket: text(
-    {
-      description:
-        'Path of a unix socket to listen on as well. Anyone who can open it is the local administrator.',
-      'x-default': 'none',
-      'x-argument': '<path>',
-    },
-    parseSocketPath,
-  ),
   issuer: text(
     {
       description:
         'Public URL of this server, used in tokens and for discovery: https unless loopback, without a trailing slash, query or fragment.',
-      'x-default': '`http://localhost:<port>` (https with `tls_cert_file`)',
+      'x-default': '`http://127.0.0.1:<port>` (https with `tls_cert_file`)',
       'x-argument': '<url>',
     },
     parseIssuer,
@@ -74,7 +64,8 @@ const network = {
     parsePath,
   ),
   local_admin: oneOf(['auto', 'off'], {
-    description: '`auto`: requests from this host may administer without credentials; `off`: never.',
+    description:
+      '`auto`: requests from this host may administer without credentials; `off`: only through `admin.sock` in `data_dir`.',
     default: 'auto',
     'x-argument': '<auto|off>',
   }),
@@ -93,7 +84,7 @@ const network = {
 const storage = {
   data_dir: text(
     {
-      description: 'Directory of the database, the master key and the admin token.',
+      description: 'Directory of the database, the master key and the socket of its administrators.',
       default: './mayfly-data',
       'x-argument': '<path>',
     },

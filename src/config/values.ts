@@ -161,12 +161,6 @@ export function defaultSigningDomain(issuer: string): string {
   return isHostName(host) && host.includes('.') ? host : 'mayfly.local'
 }
 
-/** `sun_path` holds 104 bytes on the BSDs and macOS and 108 on Linux, with the final NUL. */
-export function parseSocketPath(text: string): string {
-  if (Buffer.byteLength(text) > 103) throw new InvalidValue('is longer than a socket path may be (103 bytes)')
-  return parsePath(text)
-}
-
 export function parsePath(text: string): string {
   if (text.includes('\0')) throw new InvalidValue('contains a NUL byte')
   return text

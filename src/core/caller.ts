@@ -1,3 +1,4 @@
+import type { AgentBounds } from '../domain/agent.ts'
 import type { HeldScopes } from '../domain/scope.ts'
 
 /** Where a request came from, for the audit. */
@@ -22,6 +23,8 @@ export interface AgentCaller {
   readonly agentExpiresAt: number | null
   readonly createdAt: number
   readonly policy: string | null
+  /** Those recorded with the agent and those of its policy now, whichever are tighter. */
+  readonly bounds: AgentBounds
   readonly clientId: string
   /** How the agent authenticated; the client methods only at the token endpoint. */
   readonly method: 'opaque' | 'jwt' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
@@ -32,7 +35,7 @@ export interface AgentCaller {
 /** The local host (decisions.md §2.3): no agent, every admin permission, nothing else. */
 export interface LocalCaller {
   readonly kind: 'local'
-  readonly method: 'loopback' | 'admin_token' | 'unix_socket'
+  readonly method: 'loopback' | 'unix_socket' | 'quickstart'
   readonly generation: number
 }
 

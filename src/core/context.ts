@@ -10,6 +10,7 @@ import type * as publicJwk from '../keys/public-jwk.ts'
 import type { Sealer } from '../keys/seal.ts'
 import type { Log } from '../log/log.ts'
 import type { Store } from '../store/open.ts'
+import type { Overdue } from './overdue.ts'
 import type { Callers, Denials, IssuerKeys, LastUse } from './parts.ts'
 import type { Quotas } from './quotas.ts'
 import type { Rates } from './rates.ts'
@@ -33,6 +34,7 @@ export interface Core {
   readonly rates: Rates
   readonly serialize: Serialize
   readonly quotas: Quotas
+  readonly overdue: Overdue
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log

@@ -18,6 +18,15 @@ export function nameKey(name: string): string {
   return name.toLowerCase()
 }
 
+/** Limits on what an agent is issued. What is missing is not limited. */
+export interface AgentBounds {
+  readonly maxTtlMs?: number
+  /** Active credentials. */
+  readonly maxActive?: number
+  /** Of all agents under the same policy together. */
+  readonly issueRate?: { readonly count: number; readonly perMs: number }
+}
+
 /** Who asks for credentials. Times in epoch ms. */
 export interface Agent {
   readonly id: string
@@ -34,8 +43,10 @@ export interface Agent {
   readonly publicJwk: Readonly<Record<string, unknown>> | null
   readonly signingKeyId: string
   readonly signingEmail: string
-  /** The policy that admitted it, with the bounds it sets. */
+  /** The policy that it came under, whoever approved it, or that the agent that created it came under. */
   readonly policy: string | null
+  /** The bounds of that policy then; null: none are recorded. */
+  readonly bounds: AgentBounds | null
   readonly createdBy: string
   readonly createdAt: number
   readonly expiresAt: number | null

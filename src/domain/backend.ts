@@ -1,3 +1,5 @@
+import type { AuditTrace } from './audit-entry.ts'
+
 /** A configured backend as it is stored. Times in epoch ms. */
 export interface StoredBackend {
   readonly uid: string
@@ -20,4 +22,13 @@ export interface StoredBackend {
   readonly changedAt: number
   /** When it was deleted. */
   readonly endedAt: number | null
+  /** While it is being deleted, and many of its credentials have not ended yet. */
+  readonly ending: BackendEnding | null
+}
+
+export interface BackendEnding {
+  /** Epoch ms. */
+  readonly since: number
+  /** Who deletes it, for the audit entries of its credentials. */
+  readonly by: AuditTrace
 }

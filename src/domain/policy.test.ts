@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { admissionBounds, type CompiledPolicy, decideAdmission, parseRate } from './policy.ts'
+import { admissionBounds, type CompiledPolicy, decideAdmission, parseRate, tightest } from './policy.ts'
 import { coversAny, isAdminScope, overlaps } from './scope.ts'
 
 function policy(change: Partial<CompiledPolicy> = {}): CompiledPolicy {
@@ -98,10 +98,10 @@ describe('admission', () => {
 
 test('bounds for the caller to hold against facts', () => {
   const rate = { count: 10, perMs: 3_600_000 }
-  expect(admissionBounds(policy({ maxAgents: 3, rate, maxTtlMs: 7, maxAgentLifetimeMs: 9 }))).toEqual({
+  expect(admissionBounds(policy({ maxAgents: 3, rate, maxAgentLifetimeMs: 9 }))).toEqual({
     maxAgents: 3,
     rate,
-    maxTtlMs: 7,
+
     maxAgentLifetimeMs: 9,
   })
   expect(admissionBounds(policy())).toEqual({})
@@ -136,4 +136,14 @@ describe('rates', () => {
     'x/hour',
     '１/hour',
   ])('refuses %j', (text) => expect(parseRate(text)).toBeUndefined())
+})
+
+test('the tighter of two bounds wins, whichever comes first', () => {
+  const slow = { count: 60, perMs: 3_600_000 }
+  const fast = { count: 2, perMs: 1_000 }
+  const one = { maxTtlMs: 5, maxActive: 9, issueRate: slow }
+  const other = { maxTtlMs: 7, maxActive: 2, issueRate: fast }
+  const both = { maxTtlMs: 5, maxActive: 2, issueRate: slow }
+  expect([tightest(one, other), tightest(other, one)]).toEqual([both, both])
+  expect([tightest(one, {}), tightest({}, one)]).toEqual([one, one])
 })

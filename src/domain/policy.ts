@@ -1,3 +1,4 @@
+import type { AgentBounds } from './agent.ts'
 import { coversAny, isAdminScope, overlaps } from './scope.ts'
 
 export interface Rate {
@@ -82,21 +83,45 @@ function reasonToWait(policy: CompiledPolicy, asked: readonly string[] | undefin
 
 export interface AdmissionBounds {
   readonly maxAgentLifetimeMs: number | undefined
-  readonly maxTtlMs: number | undefined
-  /** Live agents admitted by this policy. */
+  /** Live agents under this policy. */
   readonly maxAgents: number | undefined
   /** Approvals by this policy. */
   readonly rate: Rate | undefined
 }
 
-/** The bounds that the caller checks, and that are recorded with the agent. */
+/** The bounds of admission, which the caller checks. */
 export function admissionBounds(policy: CompiledPolicy): AdmissionBounds {
   return {
     maxAgentLifetimeMs: policy.maxAgentLifetimeMs,
-    maxTtlMs: policy.maxTtlMs,
     maxAgents: policy.maxAgents,
     rate: policy.rate,
   }
+}
+
+/** The bounds that its agents keep, even if the policy is renamed or removed. */
+export function policyBounds({ maxTtlMs, maxActive, issueRate }: CompiledPolicy): AgentBounds {
+  return {
+    ...(maxTtlMs === undefined ? {} : { maxTtlMs }),
+    ...(maxActive === undefined ? {} : { maxActive }),
+    ...(issueRate === undefined ? {} : { issueRate }),
+  }
+}
+
+/** The tighter of each bound. */
+export function tightest(one: AgentBounds, other: AgentBounds): AgentBounds {
+  const merged = { ...one, ...other }
+  const speed = ({ count, perMs }: Rate) => count / perMs
+  if (one.maxTtlMs !== undefined && other.maxTtlMs !== undefined)
+    Object.assign(merged, { maxTtlMs: Math.min(one.maxTtlMs, other.maxTtlMs) })
+  if (one.maxActive !== undefined && other.maxActive !== undefined)
+    Object.assign(merged, { maxActive: Math.min(one.maxActive, other.maxActive) })
+  if (
+    one.issueRate !== undefined &&
+    other.issueRate !== undefined &&
+    speed(one.issueRate) < speed(other.issueRate)
+  )
+    Object.assign(merged, { issueRate: one.issueRate })
+  return merged
 }
 
 /** The decision on a request, and how it was reached. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { invalid, PROBLEMS, Problem, type ProblemCode } from './problems.ts'
 
-/** The six of the specification, decisions §1.5 and ADR 0013, written out a second time on purpose. */
+/** The six codes of the specification, those of decisions §1.5, and `not_allowed` of ADR 0013, independent of the table. */
 const EXPECTED: Record<string, number> = {
   invalid_request: 400,
   ttl_exceeded: 400,
@@ -31,7 +31,7 @@ const EXPECTED: Record<string, number> = {
   backend_timeout: 504,
 }
 
-test('the table is the agreed one, in both directions', () => {
+test('has exactly the codes and statuses of the specification and the decisions', () => {
   const table = Object.fromEntries(Object.entries(PROBLEMS).map(([code, { status }]) => [code, status]))
   expect(table).toEqual(EXPECTED)
 })

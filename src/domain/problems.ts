@@ -80,7 +80,7 @@ export const PROBLEMS = {
   misdirected_request: {
     status: 421,
     message: 'This server does not answer for that host name.',
-    advice: 'On the host itself use `localhost`, `127.0.0.1` or `[::1]` with the port of the server.',
+    advice: 'On the host itself use `127.0.0.1` with the port of the server.',
   },
   rate_limited: {
     status: 429,

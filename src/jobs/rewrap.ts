@@ -17,6 +17,26 @@ export function createRewrap(core: Parts & Pick<Core, 'log'>): (signal: AbortSig
   let columns: SealedColumn[] = []
   let after = ''
   let seen: string | undefined | null = null
+  let isComplete = true
+  const reported = new Set<string>()
+
+  /** A value that no key opens must not keep the others under an old key. Undefined for it. */
+  function reseal(at: SealedColumn, id: string, sealed: string): string | undefined {
+    try {
+      return sealer.seal(at.table, id, at.column, sealer.open(at.table, id, at.column, sealed))
+    } catch (error) {
+      isComplete = false
+      const place = { table: at.table, id, column: at.column }
+      if (!reported.has(JSON.stringify(place)))
+        log.error(
+          { err: error, ...place },
+          'a sealed value cannot be opened; older master keys must stay until it is gone',
+        )
+      reported.add(JSON.stringify(place))
+      return undefined
+    }
+  }
+
   return async (signal) => {
     const noted = await store.meta.get(DONE_KEY)
     if (noted !== seen) {
@@ -24,10 +44,16 @@ export function createRewrap(core: Parts & Pick<Core, 'log'>): (signal: AbortSig
       columns = [...store.sealed.columns]
       after = ''
       seen = noted
+      isComplete = true
     }
     if (noted === String(newest)) return false
     const [at] = columns
     if (at === undefined) {
+      if (!isComplete) {
+        // The next run looks at everything again.
+        seen = null
+        return false
+      }
       if (await store.sealed.hasOtherReply([newest])) return false
       if (!(await note(store, noted, String(newest)))) return false
       seen = String(newest)
@@ -41,7 +67,8 @@ export function createRewrap(core: Parts & Pick<Core, 'log'>): (signal: AbortSig
     const { others, last } = await store.sealed.slice(at, after, [newest])
     for (const { id, sealed } of others) {
       if (signal.aborted) return false
-      const fresh = sealer.seal(at.table, id, at.column, sealer.open(at.table, id, at.column, sealed))
+      const fresh = reseal(at, id, sealed)
+      if (fresh === undefined) continue
       await store.commit([store.sealed.replace(at, id, sealed, fresh)])
     }
     after = last ?? ''

@@ -41,7 +41,7 @@ export function createSweeper(core: Parts) {
   }
 
   async function sweepUpstream(backend: OpenBackend, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && backend.breaker.wait() <= 0) {
+    while (!signal.aborted && backend.breakers.revoking.wait() <= 0) {
       const now = core.store.now()
       const due = await core.store.credentials.takeDue(backend.uid, now, claimedUntil(core, now), BATCH)
       await settleAll(core, backend, due, signal)

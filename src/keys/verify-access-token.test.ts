@@ -30,7 +30,7 @@ function b64(value: unknown): string {
   return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 }
 
-/** Signs whatever it is given with the issuer's real key: only the checks stand in the way. */
+/** Signs any header and claims with the issuer's real key, so that only the checks can refuse the token. */
 function forge(head: unknown, body: unknown, pem = issuerKey.privateKey): string {
   const input = `${b64(head)}.${b64(body)}`
   return `${input}.${sign('sha256', Buffer.from(input), createPrivateKey(pem)).toString('base64url')}`
@@ -95,6 +95,17 @@ describe('verifyAccessToken', () => {
     ['an HMAC under alg RS256', hmac(spki, header)],
     ['PS256 in name', forge({ ...header, alg: 'PS256' }, claims)],
     ['RS512 in name', forge({ ...header, alg: 'RS512' }, claims)],
+    ['RS384 in name', forge({ ...header, alg: 'RS384' }, claims)],
+    ['ES256 in name', forge({ ...header, alg: 'ES256' }, claims)],
+    ['HS256 with no secret', hmac('', { ...header, alg: 'HS256' })],
+    ['HS256 with the key id as secret', hmac(key.kid, { ...header, alg: 'HS256' })],
+    ['compression', forge({ ...header, zip: 'DEF' }, claims)],
+    ['typ secevent+jwt', forge({ ...header, typ: 'secevent+jwt' }, claims)],
+    ['an empty typ', forge({ ...header, typ: '' }, claims)],
+    ['a kid that is a path', forge({ ...header, kid: '../../../../dev/null' }, claims)],
+    ['a kid that is SQL', forge({ ...header, kid: "' OR 1=1 --" }, claims)],
+    ['a padded header', `${goodHead}=.${goodBody}.${goodSignature}`],
+    ['a lengthened signature', `${good}AAAA`],
     ['no typ', forge({ alg: 'RS256', kid: key.kid }, claims)],
     ['typ JWT, as an id token has', forge({ ...header, typ: 'JWT' }, claims)],
     ['typ application/at+jwt', forge({ ...header, typ: 'application/at+jwt' }, claims)],
@@ -187,6 +198,8 @@ describe('verifyAccessToken', () => {
     ['an empty audience array', forge(header, { ...claims, aud: [] })],
     ['an audience that holds ours as a part', forge(header, { ...claims, aud: `${ISSUER} x` })],
     ['an audience object', forge(header, { ...claims, aud: { 0: ISSUER } })],
+    ['an audience that only begins with ours', forge(header, { ...claims, aud: `${ISSUER}.evil.test` })],
+    ['agent_id as an object', forge(header, { ...claims, agent_id: { $ne: null } })],
     ['sub as a number', forge(header, { ...claims, sub: 1 })],
     ['an empty sub', forge(header, { ...claims, sub: '' })],
     ['an empty jti', forge(header, { ...claims, jti: '' })],

@@ -34,6 +34,15 @@ describe('the audiences of one agent', () => {
     expect((await ask(cloud, `${STS}/`)).body['error']).toBe('invalid_target')
   })
 
+  test('include none of the server, so that an agent loses these with the server', async () => {
+    const scopes = ['admin:agents:*']
+    const parent = (await create({ name: 'parent', scopes, audiences: ['https://all.example', STS] })).body
+    const wish = { name: 'child', audiences: [STS, 'https://all.example'] }
+    expect((await app.as(parent.token).post('/v1/admin/agents', wish)).status).toBe(200)
+    for (const name of ['parent', 'child'])
+      expect((await app.admin('GET', `/v1/admin/agents/${name}`)).body.audiences).toEqual([STS])
+  })
+
   test('are shown and recorded', async () => {
     await create({ name: 'shown', audiences: [STS] })
     expect((await app.admin('GET', '/v1/admin/agents/shown')).body.audiences).toEqual([STS])

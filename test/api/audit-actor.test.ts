@@ -21,7 +21,7 @@ describe.each(DIALECTS)('the audit by actor on %s', (dialect) => {
 
   const entries = async (client: { get: NewAgent['client']['get'] }, query: string): Promise<Entry[]> =>
     (await client.get(`/api/v1/audit${query}`)).body.entries
-  const local = () => app.as(app.adminToken)
+  const local = () => app.local
 
   test('finds what an administrator, an agent, the local host and the system did', async () => {
     const boss = await app.newAgent({ name: 'boss', scopes: ['orders', 'admin:agents', 'admin:tokens'] })

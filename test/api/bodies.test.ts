@@ -13,30 +13,19 @@ afterAll(() => app.close())
 const deep = (depth: number) =>
   `{"backend":"orders","metadata":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`
 
-/** Text, or bytes as latin1. */
+/** Text, or bytes as latin1. `src/http/server/strict-json.test.ts` has every fault of the syntax. */
 const HOSTILE: [string, string][] = [
   ['no JSON', 'backend=orders'],
-  ['two values', '{"backend":"orders"}{}'],
   ['null', 'null'],
   ['a list', '[]'],
   ['text', '"orders"'],
   ['an unknown field', '{"backend":"orders","x":1}'],
   ['a field of another case', '{"backend":"orders","TTL":"5m"}'],
-  ['a duplicate key', '{"backend":"orders","backend":"orders"}'],
   ['a duplicate key in metadata', '{"backend":"orders","metadata":{"a":1,"a":2}}'],
-  ['a duplicate key, escaped', '{"backend":"orders","metadata":{"a":1,"\\u0061":2}}'],
-  ['__proto__', '{"backend":"orders","__proto__":{}}'],
   ['__proto__ in metadata', '{"backend":"orders","metadata":{"__proto__":{"x":1}}}'],
-  ['constructor in metadata', '{"backend":"orders","metadata":{"constructor":1}}'],
-  ['NUL', '{"backend":"orders","metadata":{"a":"\\u0000"}}'],
-  ['a lone surrogate', '{"backend":"orders","metadata":{"a":"\\ud800"}}'],
   ['bad UTF-8', '{"backend":"orders","metadata":{"a":"\xff\xfe"}}'],
-  ['a byte order mark', '\xef\xbb\xbf{"backend":"orders"}'],
   ['depth 9', deep(8)],
   ['depth 5000', deep(5_000)],
-  ['a number that is infinite', '{"backend":"orders","metadata":{"a":1e999}}'],
-  ['a comment', '{"backend":"orders"/**/}'],
-  ['a trailing comma', '{"backend":"orders",}'],
   ['a boolean for text', '{"backend":"orders","ttl":true}'],
   ['null for text', '{"backend":"orders","ttl":null}'],
   ['a number for text', '{"backend":5}'],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createAgent } from '../../src/core/agents/create-agent.ts'
 import { DAY_MS, HOUR_MS } from '../../src/domain/limits.ts'
-import { ADMIN_TOKEN, LOCAL, ORIGIN } from '../support/core.ts'
+import { AS_LOCAL, LOCAL, ORIGIN } from '../support/core.ts'
 import { newEnrollee } from '../support/enrollee.ts'
 import { call, code, decide, enroll, now, poll, test, useFreshCore } from '../support/enrollment.ts'
 
@@ -86,13 +86,13 @@ describe('deciding', () => {
     const seen: string[] = []
     let url: string | undefined = '/v1/admin/pending?limit=2&status=pending'
     for (let page = 0; url !== undefined && page < 9; page += 1) {
-      const reply = await call('GET', url, { token: ADMIN_TOKEN })
+      const reply = await call('GET', url, { headers: AS_LOCAL })
       seen.push(...reply.json.map((one: { name: string }) => one.name))
       url = /^<([^>]+)>; rel="next"$/.exec(String(reply.headers['link'] ?? ''))?.[1]
     }
     expect(seen).toEqual(names)
     for (const query of ['status=all', 'limit=0', 'limit=1001', 'page=2', 'cursor='])
-      expect((await call('GET', `/v1/admin/pending?${query}`, { token: ADMIN_TOKEN })).status).toBe(400)
+      expect((await call('GET', `/v1/admin/pending?${query}`, { headers: AS_LOCAL })).status).toBe(400)
   })
 })
 
@@ -110,7 +110,7 @@ describe('an agent that asks for more', () => {
       expires_in: '2h',
     })
     const scopes = async () => (await call('GET', '/v1/status', { token })).json.scopes
-    const pending = await call('GET', '/v1/admin/pending', { token: ADMIN_TOKEN })
+    const pending = await call('GET', '/v1/admin/pending', { headers: AS_LOCAL })
     expect(pending.json).toMatchObject([
       {
         id: asked.json.id,
@@ -153,6 +153,7 @@ describe('an agent that asks for more', () => {
 
   it('must be authenticated', async () => {
     expect((await call('POST', '/v1/request', { body: { scopes: ['a:b'] } })).status).toBe(401)
-    expect((await ask(ADMIN_TOKEN, { scopes: ['a:b'] })).status).toBe(401)
+    const local = { headers: AS_LOCAL, body: { scopes: ['a:b'] } }
+    expect((await call('POST', '/v1/request', local)).status).toBe(401)
   })
 })

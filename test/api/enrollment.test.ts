@@ -4,7 +4,7 @@ import { createAgent } from '../../src/core/agents/create-agent.ts'
 import { deleteAgent } from '../../src/core/agents/end-agent.ts'
 import { expireEnrollments } from '../../src/core/enrollments/expire-enrollments.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
-import { ADMIN_TOKEN, LOCAL, ORIGIN } from '../support/core.ts'
+import { AS_LOCAL, LOCAL, ORIGIN } from '../support/core.ts'
 import { newEnrollee } from '../support/enrollee.ts'
 import {
   call,
@@ -39,7 +39,7 @@ describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve
     const waiting = await poll(id, await me.prove(id, now()))
     expect([waiting.status, waiting.json.status, waiting.json.sealed]).toEqual([200, 'pending', undefined])
 
-    const listed = await call('GET', '/v1/admin/pending', { token: ADMIN_TOKEN })
+    const listed = await call('GET', '/v1/admin/pending', { headers: AS_LOCAL })
     expect(listed.json).toEqual([
       {
         id,
@@ -144,7 +144,7 @@ describe('asking', () => {
       const seen = await poll(json.id, await me.prove(json.id, now()))
       expect(Object.keys(seen.json)).toEqual(['id', 'status', 'poll_interval_ms', 'expires_at'])
     }
-    const pending = await call('GET', '/v1/admin/pending', { token: ADMIN_TOKEN })
+    const pending = await call('GET', '/v1/admin/pending', { headers: AS_LOCAL })
     expect(pending.json.map((one: { note: string }) => one.note)).toEqual([
       expect.not.stringMatching(/exists|reserved/),
       expect.stringContaining('already exists'),
@@ -257,7 +257,7 @@ describe('a policy', () => {
     expect(answer.scopes).toEqual(['db:read'])
     const self = (await call('GET', '/v1/status', { token: answer.token })).json
     expect(Date.parse(self.expires_at) - Date.parse(self.created_at)).toBe(1.5 * HOUR_MS)
-    const approved = await call('GET', '/v1/admin/pending?status=approved', { token: ADMIN_TOKEN })
+    const approved = await call('GET', '/v1/admin/pending?status=approved', { headers: AS_LOCAL })
     expect(approved.json).toMatchObject([
       { name: 'ci-1', decided_by: 'system', agent_id: answer.agent_id, expires_in: '1h30m' },
     ])
@@ -270,7 +270,7 @@ describe('a policy', () => {
   })
 
   it('is listed as it is configured', async () => {
-    const reply = await call('GET', '/v1/admin/policies', { token: ADMIN_TOKEN })
+    const reply = await call('GET', '/v1/admin/policies', { headers: AS_LOCAL })
     expect(reply.json).toEqual([
       { ...POLICIES[0], max_agent_lifetime: '1h30m' },
       { ...POLICIES[1], auto_approve: false, deny: [] },

@@ -1,4 +1,4 @@
-import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto'
+import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
 
@@ -35,105 +35,38 @@ async function ours(change: Record<string, unknown>, typ = 'at+jwt'): Promise<st
   return signing.sign({ typ }, changed)
 }
 
-function theirs(change: Record<string, unknown>, of: Record<string, unknown> = claims): string {
-  const input = `${encode({ ...header, ...change })}.${encode(of)}`
+function theirs(change: Record<string, unknown>): string {
+  const input = `${encode({ ...header, ...change })}.${encode(claims)}`
   return `${input}.${sign('sha256', Buffer.from(input), foreign.privateKey).toString('base64url')}`
 }
 
-function mac(alg: string, key: string | Buffer, change: Record<string, unknown> = {}): string {
-  const input = `${encode({ ...header, alg, ...change })}.${encode(claims)}`
+function mac(alg: string, key: string): string {
+  const input = `${encode({ ...header, alg })}.${encode(claims)}`
   return `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`
 }
 
-async function issuerJwk(): Promise<JsonWebKey> {
-  return (await app.as(undefined).get('/.well-known/jwks.json')).body.keys[0]
-}
-
 async function issuerPem(): Promise<string> {
-  const key = createPublicKey({ key: await issuerJwk(), format: 'jwk' })
-  return key.export({ type: 'spki', format: 'pem' }).toString()
+  const [jwk] = (await app.as(undefined).get('/.well-known/jwks.json')).body.keys
+  return createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' }).toString()
 }
 
 const seconds = (ms: number) => Math.floor((app.core.store.now() + ms) / 1_000)
 
+/** One forgery of each family. `src/keys/verify-access-token.test.ts` has all that the check of a token alone can refuse. */
 const HOSTILE: [string, () => string | Promise<string>][] = [
-  ['alg none, without a signature', () => `${encode({ ...header, alg: 'none' })}.${parts[1]}.`],
-  ['alg none, with the old signature', () => `${encode({ ...header, alg: 'none' })}.${parts[1]}.${parts[2]}`],
-  ['alg NONE', () => `${encode({ ...header, alg: 'NONE' })}.${parts[1]}.`],
+  ['alg none', () => `${encode({ ...header, alg: 'none' })}.${parts[1]}.`],
   ['HS256 with the public key as PEM', async () => mac('HS256', await issuerPem())],
-  [
-    'HS256 with the modulus',
-    async () => mac('HS256', Buffer.from(String((await issuerJwk()).n), 'base64url')),
-  ],
-  ['HS256 with nothing', () => mac('HS256', '')],
-  ['HS256 with the key id', () => mac('HS256', String(header['kid']))],
-  ['RS384 in the header', () => theirs({ alg: 'RS384' })],
-  ['PS256 in the header', () => theirs({ alg: 'PS256' })],
-  ['ES256 in the header', () => theirs({ alg: 'ES256' })],
   ['another key under our key id', () => theirs({})],
-  ['another key with its own key id', () => theirs({ kid: 'theirs' })],
-  ['another key without a key id', () => theirs({ kid: undefined })],
   ['a key in the header', () => theirs({ jwk: foreignJwk })],
-  ['the address of a key', () => theirs({ jku: 'https://evil.test/jwks.json' })],
-  ['a certificate in the header', () => theirs({ x5c: ['AAAA'] })],
-  ['the address of a certificate', () => theirs({ x5u: 'https://evil.test/x.pem' })],
-  ['a key id that is a path', () => theirs({ kid: '../../../../dev/null' })],
-  ['a key id that is SQL', () => theirs({ kid: "' OR 1=1 --" })],
-  ['a key id of an object’s', () => theirs({ kid: '__proto__' })],
-  ['a critical extension', () => theirs({ crit: ['b64'], b64: false })],
-  ['compression', () => theirs({ zip: 'DEF' })],
   ['the typ of an id token', () => ours({}, 'JWT')],
-  ['no typ', () => ours({}, '')],
-  ['the typ of an event', () => ours({}, 'secevent+jwt')],
-  ['another issuer', () => ours({ iss: 'https://evil.test' })],
-  ['the issuer with a slash', () => ours({ iss: 'https://mayfly.test/' })],
   ['the issuer of a backend', () => ours({ iss: 'https://mayfly.test/backends/orders' })],
-  ['no issuer', () => ours({ iss: undefined })],
   ['another audience', () => ours({ aud: 'https://other.test' })],
-  ['no audience', () => ours({ aud: undefined })],
-  ['an empty list of audiences', () => ours({ aud: [] })],
-  ['an audience that is ours in part', () => ours({ aud: 'https://mayfly.test.evil.test' })],
   ['an expiry in the past', () => ours({ exp: seconds(-60_000) })],
-  ['no expiry', () => ours({ exp: undefined })],
-  ['an expiry as text', () => ours({ exp: '9999999999' })],
-  ['an expiry of null', () => ours({ exp: null })],
-  ['an endless expiry', () => ours({ exp: 1e308 })],
-  ['a start in the future', () => ours({ nbf: seconds(60_000) })],
-  ['an issue in the future', () => ours({ iat: seconds(60_000) })],
-  ['no time of issue', () => ours({ iat: undefined })],
-  ['no jti', () => ours({ jti: undefined })],
-  ['no subject', () => ours({ sub: undefined })],
   ['another subject', () => ours({ sub: 'ag_00000000000000000000000000' })],
   ['the agent’s name as subject', () => ours({ sub: agent.name })],
   ['another client', () => ours({ client_id: 'agent_00000000000000000000000000' })],
   ['another agent', () => ours({ agent_id: 'ag_00000000000000000000000000' })],
-  ['an agent that is an object', () => ours({ agent_id: { $ne: null } })],
-  ['scopes as text', () => ours({ scopes: 'admin:*' })],
-  ['scopes with a number', () => ours({ scopes: ['orders', 1] })],
-  ['no scopes', () => ours({ scopes: undefined })],
   ['a changed claim', () => `${parts[0]}.${encode({ ...claims, scopes: ['admin:*'] })}.${parts[2]}`],
-  ['a changed header', () => `${encode({ ...header, x: 1 })}.${parts[1]}.${parts[2]}`],
-  ['a shortened signature', () => good.slice(0, -4)],
-  ['a lengthened signature', () => `${good}AAAA`],
-  ['no signature', () => `${parts[0]}.${parts[1]}.`],
-  ['two parts', () => `${parts[0]}.${parts[1]}`],
-  ['four parts', () => `${good}.${parts[2]}`],
-  ['five parts, as if encrypted', () => `${good}.a.b`],
-  ['padding', () => `${parts[0]}=.${parts[1]}.${parts[2]}`],
-  [
-    'base64 instead of base64url',
-    () => `${parts[0]}.${parts[1]}.${Buffer.from(parts[2], 'base64url').toString('base64')}`,
-  ],
-  [
-    'a header that is a list',
-    () => `${Buffer.from('["eyJ"]').toString('base64url')}.${parts[1]}.${parts[2]}`,
-  ],
-  [
-    'a header with a key twice',
-    () => `${Buffer.from('{"alg":"none","alg":"RS256"}').toString('base64url')}.${parts[1]}.${parts[2]}`,
-  ],
-  ['claims that are null', () => theirs({}, null as never)],
-  ['claims that are no JSON', () => `${parts[0]}.${Buffer.from('nope').toString('base64url')}.${parts[2]}`],
   ['more than 4096 bytes', () => ours({ pad: 'x'.repeat(4_096) })],
   ['the prefix alone', () => 'eyJ'],
 ]

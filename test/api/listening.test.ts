@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ test('localhost is one listener, however many addresses it has', async () => {
   await app.close()
 })
 
-test('a second start on the same port leaves the admin token of the first', async () => {
+test('a second start on the same port leaves the socket of the first', async () => {
   const postgres = await startPostgres()
   const database = await postgres.createDatabase()
   const dataDir = join(directory, 'data')
@@ -32,9 +32,8 @@ test('a second start on the same port leaves the admin token of the first', asyn
   const first = await startApp({ databaseUrl: database.url, argv })
   try {
     await expect(startApp({ databaseUrl: database.url, argv })).rejects.toThrow('is in use')
-    expect(await readdir(dataDir)).toEqual(['admin.token', 'master.key'])
-    const token = await readFile(join(dataDir, 'admin.token'), 'utf8')
-    expect((await first.as(token).get('/v1/admin/agents')).status).toBe(200)
+    expect(await readdir(dataDir)).toEqual(['admin.sock', 'master.key'])
+    expect((await first.local.get('/v1/admin/agents')).status).toBe(200)
   } finally {
     await first.close()
     await database.drop()

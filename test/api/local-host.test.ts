@@ -1,6 +1,3 @@
-import { readFile, stat } from 'node:fs/promises'
-import { request } from 'node:http'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../support/app.ts'
 
@@ -74,54 +71,17 @@ describe('the local host', () => {
       expect((await nobody.get(path)).status).toBe(401)
     expect((await nobody.post('/api/v1/credentials', { backend: 'x' })).status).toBe(401)
   })
-
-  test('the admin token: 256 bits in a file of mode 0600, without a newline, new at each start', async () => {
-    const file = join(app.directory, 'admin.token')
-    expect((await stat(file)).mode & 0o777).toBe(0o600)
-    const text = await readFile(file, 'utf8')
-    expect(text).toMatch(/^[0-9a-f]{64}$/)
-    expect((await app.as(text).get(ADMIN)).status).toBe(200)
-    const other = await startApp()
-    try {
-      expect(other.adminToken).not.toBe(text)
-      expect((await other.as(text).get(ADMIN)).status).toBe(401)
-    } finally {
-      await other.close()
-    }
-  })
 })
 
 describe('local_admin', () => {
   test.each([
     ['off', { localAdmin: 'off' }],
     ['auto with trusted_proxies', { trustedProxy: ['10.0.0.0/8'] }],
-  ])('%s: only the token file and the scope', async (_what, argv) => {
+  ])('%s: only `admin.sock` and the scope', async (_what, argv) => {
     const other = await startApp({ argv })
     try {
       expect((await other.as(undefined).get(ADMIN)).status).toBe(401)
-      expect((await other.admin('GET', ADMIN)).status).toBe(200)
-    } finally {
-      await other.close()
-    }
-  })
-
-  test('a unix socket is the administrator’s, and private to the account', async () => {
-    const path = `/tmp/mayfly-test-${process.pid}.sock`
-    const other = await startApp({ argv: { unixSocket: path, localAdmin: 'off' } })
-    try {
-      expect((await stat(path)).mode & 0o777).toBe(0o600)
-      const status = await new Promise((resolve, reject) => {
-        const call = request(
-          { socketPath: path, path: ADMIN, headers: { host: 'localhost' } },
-          (response) => {
-            response.resume()
-            resolve(response.statusCode)
-          },
-        )
-        call.on('error', reject)
-        call.end()
-      })
-      expect(status).toBe(200)
+      expect((await other.local.get(ADMIN)).status).toBe(200)
     } finally {
       await other.close()
     }

@@ -80,7 +80,7 @@ describe.each(DIALECTS)('credentials for the administrator on %s', (dialect) => 
     expect((await ada.client.get(`/api/v1/credentials/${id}`)).body.revoked).toBe(true)
     const { body } = await app.admin('GET', `/v1/admin/audit?credential=${id}&action=credential.revoked`)
     expect(body).toHaveLength(1)
-    expect(body[0]).toMatchObject({ actor: 'local', agent_id: ada.id, auth_method: 'admin_token' })
+    expect(body[0]).toMatchObject({ actor: 'local', agent_id: ada.id, auth_method: 'unix_socket' })
     const none = await app.admin('DELETE', `/v1/admin/tokens/cred_${'0'.repeat(26)}`)
     expect([none.status, none.body.error.code]).toEqual([404, 'credential_not_found'])
   })

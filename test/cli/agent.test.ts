@@ -140,14 +140,13 @@ test('agent ls and rm', async () => {
 
 describe('callers that may create agents', () => {
   const cameBy = async (app: World['app']) =>
-    (await app.as(app.adminToken).get('/api/v1/audit?action=admin.local_access&limit=2')).body.entries[1]
-      .auth_method
+    (await app.local.get('/api/v1/audit?action=admin.local_access&limit=2')).body.entries[1].auth_method
 
-  test('the admin token of the data directory', async () => {
+  test('the socket in the data directory', async () => {
     expect((await mayfly('agent', 'ls')).code).toBe(0)
-    expect(await cameBy(world.app)).toBe('admin_token')
+    expect(await cameBy(world.app)).toBe('unix_socket')
   })
-  test('the local rule, without any token', async () => {
+  test('the local rule, without the data directory', async () => {
     const { env: bare } = await newHome()
     expect((await runCli(['agent', 'ls', '--server', world.url], { env: bare })).code).toBe(0)
     expect(await cameBy(world.app)).toBe('loopback')

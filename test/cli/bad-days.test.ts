@@ -35,7 +35,7 @@ describe('addresses', () => {
       /^mayfly: Cannot reach unix:\/nowhere\/mayfly\.sock: the socket file does not exist/,
     ],
   ])('%s: %i', async (server, code, line) => {
-    const ended = await runCli(['status', '--server', server], { env: world.env })
+    const ended = await runCli(['status'], { env: { ...world.env, MAYFLY_SERVER: server } })
     expect({ code: ended.code, stdout: ended.stdout }).toEqual({ code, stdout: '' })
     expect(ended.stderr).toMatch(line)
     expect(ended.stderr.split('\n')).toHaveLength(2)
@@ -43,8 +43,8 @@ describe('addresses', () => {
   })
 
   test('http to elsewhere is possible where it is wanted', async () => {
-    const env = { ...world.env, MAYFLY_ALLOW_HTTP: '1' }
-    expect(await runCli(['status', '--server', 'http://nowhere.invalid'], { env })).toMatchObject({ code: 3 })
+    const env = { ...world.env, MAYFLY_SERVER: 'http://nowhere.invalid', MAYFLY_ALLOW_HTTP: '1' }
+    expect(await runCli(['status'], { env })).toMatchObject({ code: 3 })
   })
 
   test('a server that does not speak HTTP', async () => {
@@ -135,7 +135,7 @@ describe('TLS', () => {
     const { nodeTransport } = await import('../../src/cli/frame/transport.ts')
     const client = createClient({
       server: app.url.replace('http:', 'https:'),
-      auth: { kind: 'admin_token', token: app.adminToken },
+      auth: { kind: 'none' },
       transport: nodeTransport({ ca: await readFile(caFile, 'utf8') }),
     })
     return (await client.admin.agents.create({ name: 'over-tls' })).token

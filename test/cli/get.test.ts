@@ -79,7 +79,7 @@ describe('forms', () => {
   })
 
   test('-o dotenv and -o field', async () => {
-    expect((await get('demo', '-o', 'dotenv')).stdout).toMatch(/^DEMO_TOKEN="ey[^"]+"\n$/)
+    expect((await get('demo', '-o', 'dotenv')).stdout).toMatch(/^DEMO_TOKEN='ey[^']+'\n$/)
     expect((await get('demo', '-o', 'field=expires_at')).stdout).toMatch(/^2\d{3}-.*Z\n$/)
   })
 

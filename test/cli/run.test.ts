@@ -1,8 +1,8 @@
-import { chmod, chown, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gone, newRunner, type RunMore, recordsOf, runTo } from './run-support.ts'
-import { expectNoSecret, spawnCli, startWorld, type World } from './support.ts'
+import { expectNoSecret, runCli, spawnCli, startWorld, type World } from './support.ts'
 
 let world: World
 beforeAll(async () => {
@@ -16,12 +16,13 @@ const JWT = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
 
 const run = (argv: readonly string[], more: RunMore = {}) => runTo(world, argv, more)
 
-/** A directory of its own with a mayfly.yaml. */
+/** A directory of its own with a mayfly.yaml, which is allowed. */
 async function project(name: string, yaml: string): Promise<string> {
-  const directory = join(world.home, name)
-  await mkdir(directory, { recursive: true })
-  await writeFile(join(directory, 'mayfly.yaml'), yaml)
-  return directory
+  const cwd = join(world.home, name)
+  await mkdir(cwd, { recursive: true })
+  await writeFile(join(cwd, 'mayfly.yaml'), yaml)
+  expect(await runCli(['allow', '--yes'], { cwd, env: world.bareEnv })).toMatchObject({ code: 0 })
+  return cwd
 }
 
 describe('the command receives', () => {
@@ -143,29 +144,14 @@ describe('mayfly.yaml', () => {
     })
   })
 
-  test.skipIf(process.getuid?.() !== 0)(
-    'of another user is refused in a world-writable directory',
-    async () => {
-      const yaml = 'credentials:\n  demo:\n    env: { TOKEN: token }\n'
-      const cwd = await project('shared', yaml)
-      await chown(join(cwd, 'mayfly.yaml'), 12345, 12345)
-      expect((await run(['true'], { cwd })).code).toBe(0)
-      await chmod(cwd, 0o1777)
-      const end = await run(['true'], { cwd })
-      expect([end.code, end.records]).toEqual([2, []])
-      expect(end.stderr).toBe(
-        'mayfly: The mayfly.yaml in this directory belongs to another user, and everyone may write to the directory. Read it, then accept it with --config mayfly.yaml or ignore it with --no-config.\n',
-      )
-      expect((await run(['--config', 'mayfly.yaml', 'true'], { cwd })).code).toBe(0)
-    },
-  )
-
   test('with a mistake is refused with the line', async () => {
-    const cwd = await project('bad', 'credentials:\n  demo:\n    ttls: 5m\n    env: { LD_PRELOAD: token }\n')
-    const { code, stderr, records } = await run(['true'], { cwd })
+    const yaml = 'credentials:\n  demo:\n    ttls: 5m\n    env: { LD_PRELOAD: token }\n'
+    await writeFile(join(world.home, 'bad.yaml'), yaml)
+    const argv = ['--trust-project', '--config', 'bad.yaml', 'true']
+    const { code, stderr, records } = await run(argv)
     expect([code, records]).toEqual([2, []])
     expect(stderr).toBe(
-      'mayfly: mayfly.yaml:3:5: "ttls" is not a field (did you mean "ttl"?); mayfly.yaml:4:12: "LD_PRELOAD" is a variable that mayfly does not set. Correct the file, choose another with --config, or ignore it with --no-config.\n',
+      'mayfly: bad.yaml:3:5: "ttls" is not a field (did you mean "ttl"?); bad.yaml:4:12: "LD_PRELOAD" is a variable that mayfly does not set. Correct the file, choose another with --config, or ignore it with --no-config.\n',
     )
   })
 })

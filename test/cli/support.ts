@@ -7,6 +7,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { type Host, run } from '../../src/cli/frame/program.ts'
 import { type AppOptions, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { COMPILE_CACHE } from '../support/compile-cache.ts'
 
 export const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
@@ -137,7 +138,7 @@ export function spawnCli(
     ...argv,
   ]
   const child = spawn(program, words, {
-    env: wish.env as Record<string, string>,
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...wish.env } as Record<string, string>,
     cwd: wish.cwd ?? wish.env['HOME'],
     stdio: ['pipe', 'pipe', 'pipe'],
   })

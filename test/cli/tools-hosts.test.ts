@@ -159,7 +159,8 @@ describe('docker-credential', () => {
       json(403, { error: { code: 'not_allowed', message: 'No\x1b]0;evil\x07\nnow.' } }),
     )
     env['MAYFLY_SERVER'] = evil.url
-    const end = await docker('get', 'r.example:5000')
+    const argv = ['docker-credential', 'get', '--server', evil.url]
+    const end = await runCli(argv, { env, stdin: 'r.example:5000' })
     expect(end).toMatchObject({ code: 5, stdout: 'No\ufffd]0;evil\ufffd now.\n' })
     await evil.close()
   })
@@ -212,9 +213,10 @@ describe('docker-credential', () => {
     expect(miss).toEqual({ code: 1, stdout: `${MISS}\n`, stderr: '' })
   })
 
-  test('a server named for the call takes precedence', async () => {
+  test('--server takes precedence over the server of the set-up', async () => {
+    const argv = ['docker-credential', 'get', '--server', 'http://127.0.0.1:1']
     env['MAYFLY_SERVER'] = 'http://127.0.0.1:1'
-    expect((await docker('get', 'r.example:5000')).code).toBe(3)
+    expect((await runCli(argv, { env, stdin: 'r.example:5000' })).code).toBe(3)
   })
 })
 

@@ -28,7 +28,7 @@ const parts: Kind<typeof config> = {
   upstream: false,
   scopes: { valid: () => true, examples: ['read'], help: 'Any.' },
   open: async ({ fields, secret, early }) => ({
-    check: async () => {},
+    check: async () => [],
     issue: async ({ credentialId, expiresAt }) => {
       const fill = (text: string) => text.replaceAll('{id}', credentialId)
       return {

@@ -82,6 +82,29 @@ describe.each(DIALECTS)('another master key on %s', (dialect) => {
     await requireNothingLeftBehind({ store, sealer: second })
   })
 
+  test('passes over a value that no key opens, names it once, and keeps asking for the old key', async () => {
+    const backend = backendRow()
+    const torn = `${first.seal('backends', 'another', 'config', '{}')}`
+    const intact = backendRow()
+    const config = first.seal('backends', intact.uid, 'config', '{}')
+    await insert([
+      { op: 'insert', table: 'backends', row: { ...backend, config: torn } },
+      { op: 'insert', table: 'backends', row: { ...intact, config } },
+      store.meta.replace('sealed_under', '2', ''),
+    ])
+    logged.length = 0
+    const turn = createRewrap({ store, sealer: both, log })
+    for (let runs = 0; runs < 2; runs += 1) while (await turn(NEVER));
+    expect(logged).toEqual([expect.stringContaining(backend.uid)])
+    const stored = await store.backends.find(intact.uid)
+    expect(second.open('backends', intact.uid, 'config', stored?.sealedConfig ?? '')).toBe('{}')
+    await store.commit([
+      { op: 'run', sql: `DELETE FROM backends WHERE uid = '${backend.uid}'`, params: [], rows: 1 },
+    ])
+    while (await turn(NEVER));
+    expect(logged.at(-1)).toContain('older ones may be removed')
+  })
+
   test('refuses to start without a key that another node has sealed under', async () => {
     await insert([credential(first, 'late')])
     await expect(requireNothingLeftBehind({ store, sealer: second })).rejects.toThrow(/put its line back/)

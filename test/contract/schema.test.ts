@@ -109,7 +109,7 @@ describe.each([
 test.each(DIALECTS)('keeps the data of a database of the first version on %s', async (dialect) => {
   const [directory, server] = [await mkdtemp(join(tmpdir(), 'mayfly-schema-')), await startPostgres()]
   const database = await server.createDatabase()
-  const { audiences: _, ...row } = agentRow({ scopes: '["db:read"]' })
+  const { audiences: _, bounds: __, ...row } = agentRow({ scopes: '["db:read"]' })
   const cells = Object.values(row).map((value) => (value === null ? 'NULL' : `'${value}'`))
   const insert = `INSERT INTO agents (${Object.keys(row).join(', ')}) VALUES (${cells.join(', ')})`
   const first = MIGRATIONS[0]?.statements(dialect) ?? []

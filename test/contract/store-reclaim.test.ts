@@ -16,7 +16,7 @@ describe.each(DIALECTS)('reclaiming on %s', (dialect) => {
       const hasEnded = state !== 'pending' && state !== 'active'
       const before = someCredential({ state, sealedHandle: null, attempts: 3, ...(hasEnded ? end : {}) })
       await store.commit([store.credentials.insert(before)])
-      const reclaim = store.credentials.reclaim(before.id, T0 + 5, T0 + 9, 'handle')
+      const reclaim = store.credentials.reclaim(before, T0 + 5, T0 + 9, 'handle')
       expect(await store.commit([reclaim])).toEqual({ done: true })
       const set = { state: 'revoking', dueAt: T0 + 9, sealedHandle: 'handle', attempts: 0, settledAt: null }
       const first = hasEnded ? {} : { endedAt: T0 + 5, endReason: 'interrupted' }
@@ -26,4 +26,19 @@ describe.each(DIALECTS)('reclaiming on %s', (dialect) => {
       )
     },
   )
+
+  test('writes a credential again whose row is gone', async () => {
+    const { store } = opened
+    const lost = someCredential({ state: 'pending', sealedHandle: null })
+    expect(await store.commit([store.credentials.reclaim(lost, T0 + 5, T0 + 9, 'handle')])).toEqual({
+      done: true,
+    })
+    const end = { state: 'revoking', endedAt: T0 + 5, endReason: 'interrupted', attempts: 0 }
+    expect(await store.credentials.find(lost.id)).toEqual({
+      ...lost,
+      ...end,
+      dueAt: T0 + 9,
+      sealedHandle: 'handle',
+    })
+  })
 })

@@ -68,7 +68,6 @@ test.each(runnable.map(([title, code], index) => [title, code, index] as const))
       MAYFLY_CLIENT_ID: client_id,
       MAYFLY_CLIENT_SECRET: client_secret,
       AGENT_NAME: world.agent.name,
-      ADMIN_TOKEN: world.app.adminToken,
     }
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [join(folder, `${index}.mts`)], {
       env,

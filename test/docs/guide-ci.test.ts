@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { openProjectFile } from '../../src/cli/project-file/open.ts'
 import { readProjectFile } from '../../src/cli/project-file/read.ts'
 import { recordsOf } from '../cli/run-support.ts'
 import { startWorld, type World } from '../cli/support.ts'
@@ -105,9 +106,8 @@ async function bash(script: string, env: Record<string, string>): Promise<{ code
 
 test('the example in docs/reference/mayfly-yaml.md is one', async () => {
   const text = await readFile(join(DOCS, 'reference/mayfly-yaml.md'), 'utf8')
-  const path = join(world.home, 'example.yaml')
-  await writeFile(path, /^```yaml\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '')
-  const [orders, reports] = await readProjectFile(path, 'example.yaml')
+  await writeFile(join(world.home, 'example.yaml'), /^```yaml\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '')
+  const [orders, reports] = await readProjectFile(await openProjectFile({ cwd: world.home }, 'example.yaml'))
   expect(orders?.env.map(({ variable }) => variable)).toContain('PGPASSWORD')
   expect(reports?.files.map(({ fileName }) => fileName)).toEqual(['REPORTS_TOKEN_FILE', 'reports.json'])
 })

@@ -1,6 +1,7 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { COMPILE_CACHE } from '../support/compile-cache.ts'
 import { isAsShown, Known } from './masks.ts'
 import { type GuideStep, type RunStep, readGuide, type Shown } from './read-guide.ts'
 import { type GuideShell, quoted, startShell } from './shell.ts'
@@ -113,9 +114,6 @@ function edited(page: string, edits: readonly { shown: Shown; text: string }[]):
     return text.slice(0, from) + lines + text.slice(to)
   }, page)
 }
-
-/** Node keeps compiled sources here: a command then starts in less than half the time. */
-const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/mayfly-compiled')
 
 /** Puts a `mayfly` of this checkout into `directory`, which goes first in PATH. */
 export async function installMayfly(directory: string): Promise<void> {

@@ -51,6 +51,47 @@ test('the guard of a killed run revokes its credentials and removes its files', 
   await eventually(async () => expect(await guards(agent.token)).toEqual([]))
 })
 
+/** A guarded run whose request was carried out, and whose reply is on its way. */
+async function asking() {
+  const { agent, env } = await newRunner(world)
+  const gate = await openGate(world.url)
+  onTestFinished(() => gate.close())
+  gate.on('POST', 'hold')
+  const run = spawnCli(['run', '--guard', '--backend', 'demo', '--', 'echo', 'it ran'], {
+    env: { ...env, MAYFLY_SERVER: gate.url },
+  })
+  onTestFinished(() => void run.child.kill('SIGKILL'))
+  await gate.held('POST')
+  expect(await recordsOf(world, agent)).toMatchObject([{ status: 'active' }])
+  return { agent, gate, run }
+}
+
+test('the guard of a run that was killed before it read the reply revokes what was issued', async () => {
+  const { agent, gate, run } = await asking()
+  gate.on('POST', 'pass')
+  run.child.kill('SIGKILL')
+  expect(await run.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' })
+  await eventually(async () => {
+    expect(await recordsOf(world, agent)).toMatchObject([
+      { status: 'revoked', actions: ['credential.revoked', 'credential.repeated', 'credential.issued'] },
+    ])
+  })
+  await eventually(async () => expect(await guards(agent.token)).toEqual([]))
+})
+
+test('the guard goes on asking while the server is away, and revokes what was issued', async () => {
+  const { agent, gate, run } = await asking()
+  gate.on('POST', 'drop')
+  run.child.kill('SIGKILL')
+  await gate.dropped('POST')
+  expect(await recordsOf(world, agent)).toMatchObject([{ status: 'active' }])
+  gate.on('POST', 'pass')
+  await eventually(async () => {
+    expect(await recordsOf(world, agent)).toMatchObject([{ status: 'revoked' }])
+  }, 25_000)
+  await eventually(async () => expect(await guards(agent.token)).toEqual([]))
+})
+
 test('the guard of a run that ended normally exits and revokes nothing', async () => {
   const { agent, env } = await newRunner(world)
   const run = spawnCli(['run', '--guard', ...ARGV, '--', 'sh', '-c', 'echo ready; cat'], {

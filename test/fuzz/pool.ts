@@ -1,8 +1,9 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildApp } from '../../src/app/app.ts'
 import { createLogger } from '../../src/log/log.ts'
+import { askAdminSocket } from '../support/admin-socket.ts'
 import { loadGiven } from '../support/config.ts'
 import { newEnrollee } from '../support/enrollee.ts'
 
@@ -51,21 +52,19 @@ export async function openPool() {
   })
   const app = await buildApp(config, log)
   const port = Number(new URL(await app.http.listen()).port)
-  const admin = await readFile(join(directory, 'admin.token'), 'utf8')
   const known = new Map<string, Known>()
   const rings: Record<string, string[]> = { issuer: [ISSUER], kind: ['jwt', 'postgres', 'JWT', 'none'] }
   const enrollees: { id: string; prove: ReturnType<typeof newEnrollee>['prove'] }[] = []
 
-  async function call(
-    method: 'GET' | 'POST',
-    url: string,
-    payload?: object,
-    authorization = `Bearer ${admin}`,
-  ) {
-    const headers = { authorization }
-    const reply = await app.http.server.inject({ method, url, headers, ...(payload && { payload }) })
-    if (reply.statusCode >= 300) throw new Error(`${method} ${url}: ${reply.statusCode} ${reply.body}`)
-    return reply.json()
+  /** As the local administrator. */
+  async function call(method: 'GET' | 'POST', url: string, payload?: object) {
+    const content = payload && {
+      body: JSON.stringify(payload),
+      headers: { 'content-type': 'application/json' },
+    }
+    const reply = await askAdminSocket(directory, { method, path: url, ...content })
+    if (reply.status >= 300) throw new Error(`${method} ${url}: ${reply.status} ${reply.text}`)
+    return JSON.parse(reply.text)
   }
 
   async function login(clientId: string, clientSecret: string, scope?: string): Promise<string> {
@@ -129,7 +128,7 @@ export async function openPool() {
     if (enrollees.length < 6) {
       const enrollee = newEnrollee(enrollees.length % 2 === 0 ? 'Ed25519' : 'P-256', ISSUER)
       const name = `enrollee-${enrollees.length}`
-      const { id } = await call('POST', '/v1/enroll', { name, public_key: enrollee.publicKey }, '')
+      const { id } = await call('POST', '/v1/enroll', { name, public_key: enrollee.publicKey })
       if (enrollees.length === 0) await call('POST', `/v1/admin/pending/${id}/approve`)
       enrollees.push({ id, prove: enrollee.prove })
       keep('enrollment', id)
@@ -178,7 +177,6 @@ export async function openPool() {
     /** The `Authorization` header of this caller; undefined for none. */
     bearer(kind: string): string | undefined {
       const wide = known.get('wide')
-      if (kind === 'admin') return `Bearer ${admin}`
       if (kind === 'wideJwt') return `Bearer ${wide?.jwt}`
       if (kind === 'narrowedJwt') return `Bearer ${wide?.narrowed}`
       const token = ended[kind] ?? known.get(kind)?.token

@@ -42,8 +42,7 @@ const JSON_MEDIA = 'application/json'
 const FORM_MEDIA = 'application/x-www-form-urlencoded'
 
 const CALLERS: [number, string][] = [
-  [4, 'admin'],
-  [2, 'loopback'],
+  [6, 'loopback'],
   [6, 'wide'],
   [5, 'wideJwt'],
   [1, 'narrow'],

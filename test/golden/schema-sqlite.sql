@@ -28,7 +28,7 @@ CREATE TABLE agents (
     created_at integer NOT NULL,
     expires_at integer,
     ended_at integer,
-    end_reason text, audiences text,
+    end_reason text, audiences text, bounds text,
     PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE audit (
@@ -66,7 +66,7 @@ CREATE TABLE backends (
     version integer NOT NULL,
     created_at integer NOT NULL,
     changed_at integer NOT NULL,
-    ended_at integer,
+    ended_at integer, ending text,
     PRIMARY KEY (uid)
   ) STRICT;
 CREATE TABLE credentials (
@@ -125,7 +125,7 @@ CREATE TABLE idempotency (
     credential_id text NOT NULL,
     reply text,
     erase_at integer NOT NULL,
-    expires_at integer NOT NULL,
+    expires_at integer NOT NULL, repeated_at integer,
     PRIMARY KEY (agent_id, key_hash)
   ) STRICT;
 CREATE TABLE issuer_keys (

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -11,6 +11,7 @@ import { createLogger } from '../../src/log/log.ts'
 import { createStore } from '../../src/store/open.ts'
 import { openPostgres } from '../../src/store/postgres/engine.ts'
 import { openSqlite } from '../../src/store/sqlite/engine.ts'
+import { askAdminSocket } from '../support/admin-socket.ts'
 import { loadGiven } from '../support/config.ts'
 import type { TestDatabase, TestPostgres } from '../support/postgres.ts'
 
@@ -35,7 +36,6 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
   let offset = 0
   let now = 0
   let app: App
-  let admin = ''
 
   async function start(): Promise<void> {
     const { config } = await loadGiven({
@@ -50,8 +50,6 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
       return createStore({ ...engine, now: () => engine.now() + offset })
     })
     await app.http.listen()
-    admin = await readFile(join(directory, 'admin.token'), 'utf8')
-    secrets.add(admin)
   }
 
   async function send(
@@ -68,10 +66,23 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
       headers,
       ...(payload === undefined ? {} : { payload }),
     })
-    if (reply.statusCode >= 400) errors.push(reply.body)
-    if (reply.statusCode >= 500)
-      throw new Error(`${method} ${url}: ${reply.statusCode} ${reply.body}\n${lines.slice(-5).join('')}`)
-    return { status: reply.statusCode, body: reply.body === '' ? undefined : reply.json() }
+    return checked(`${method} ${url}`, reply.statusCode, reply.body)
+  }
+
+  /** As the local administrator. */
+  async function admin(method: Method, url: string, payload?: object): Promise<Reply> {
+    const content: object =
+      payload === undefined
+        ? {}
+        : { body: JSON.stringify(payload), headers: { 'content-type': 'application/json' } }
+    const reply = await askAdminSocket(directory, { method, path: url, ...content })
+    return checked(`${method} ${url}`, reply.status, reply.text)
+  }
+
+  function checked(what: string, status: number, body: string): Reply {
+    if (status >= 400) errors.push(body)
+    if (status >= 500) throw new Error(`${what}: ${status} ${body}\n${lines.slice(-5).join('')}`)
+    return { status, body: body === '' ? undefined : JSON.parse(body) }
   }
 
   await start()
@@ -81,7 +92,7 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
     get core() {
       return app.core
     },
-    admin: (method: Method, url: string, payload?: object) => send(method, url, admin, payload),
+    admin,
     async login(clientId: string, clientSecret: string, scope: string | undefined): Promise<Reply> {
       const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }
       const payload = new URLSearchParams({ ...form, ...(scope !== undefined && { scope }) }).toString()
@@ -173,6 +184,6 @@ async function dump(database: TestDatabase): Promise<Record<string, string>> {
 
 /** All files in the data directory except the keys themselves. */
 function readFiles(directory: string): Record<string, string> {
-  const names = readdirSync(directory).filter((name) => name !== 'master.key' && name !== 'admin.token')
+  const names = readdirSync(directory).filter((name) => name !== 'master.key' && name !== 'admin.sock')
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name), 'latin1')]))
 }

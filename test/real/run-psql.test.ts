@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newRunner, recordsOf } from '../cli/run-support.ts'
-import { spawnCli, startWorld, type World } from '../cli/support.ts'
+import { runCli, spawnCli, startWorld, type World } from '../cli/support.ts'
 import { addOrdersDatabase, type OrdersDatabase } from '../support/postgres-backend.ts'
 
 let world: World
@@ -31,10 +31,11 @@ const FILES = `credentials:
 `
 
 async function project(name: string, yaml: string): Promise<string> {
-  const directory = join(world.home, name)
-  await mkdir(directory, { recursive: true })
-  await writeFile(join(directory, 'mayfly.yaml'), yaml)
-  return directory
+  const cwd = join(world.home, name)
+  await mkdir(cwd, { recursive: true })
+  await writeFile(join(cwd, 'mayfly.yaml'), yaml)
+  expect(await runCli(['allow', '--yes'], { cwd, env: world.bareEnv })).toMatchObject({ code: 0 })
+  return cwd
 }
 
 test.each([

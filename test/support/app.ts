@@ -9,6 +9,7 @@ import type { Core } from '../../src/core/context.ts'
 import type { Jobs } from '../../src/jobs/start.ts'
 import { createSweeper } from '../../src/jobs/sweep.ts'
 import { createLogger } from '../../src/log/log.ts'
+import { callAdminSocket, parsed, type Reply } from './admin-socket.ts'
 import { startPostgres, type TestDatabase } from './postgres.ts'
 
 export interface AppOptions {
@@ -28,14 +29,7 @@ export interface AppOptions {
   ownIssuer?: boolean
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: each test checks the replies that it reads
-export interface Reply<T = any> {
-  status: number
-  headers: Headers
-  text: string
-  /** The parsed body; undefined when it is missing or not JSON. */
-  body: T
-}
+export type { Reply }
 
 type Send = (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>
 export interface Client {
@@ -63,8 +57,9 @@ export interface TestApp {
   readonly app: App
   readonly core: Core
   readonly directory: string
-  readonly adminToken: string
-  /** Sends the admin token. */
+  /** As the local administrator, through `admin.sock`. */
+  readonly local: Client
+  /** As `local`, with any method. */
   admin(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
   /** Sends this bearer token, or none. */
   as(token: string | undefined): Client
@@ -131,18 +126,18 @@ export async function startApp(options: AppOptions = {}): Promise<TestApp> {
     throw error
   })
   let jobs: Jobs | undefined = options.jobs === true ? app.startJobs() : undefined
-  const adminToken = await readFile(join(config.dataDir, 'admin.token'), 'utf8')
-  const as = (token: string | undefined) => clientOf(url, token)
+  const as = (token: string | undefined) =>
+    clientOf((method, path, body, headers) => call(url, method, path, token, body, headers))
   const admin: TestApp['admin'] = (method, path, body, headers) =>
-    call(url, method, path, adminToken, body, headers)
+    callAdminSocket(config.dataDir, method, path, body, headers)
   const sweeper = createSweeper(core)
   return {
     url,
     app,
     core,
     directory,
-    adminToken,
     admin,
+    local: clientOf(admin),
     as,
     async newAgent(agent = {}) {
       count += 1
@@ -205,12 +200,12 @@ async function freshDatabase(): Promise<TestDatabase> {
   }
 }
 
-function clientOf(url: string, token: string | undefined): Client {
+function clientOf(send: TestApp['admin']): Client {
   return {
-    get: (path, headers) => call(url, 'GET', path, token, undefined, headers),
-    post: (path, body, headers) => call(url, 'POST', path, token, body, headers),
-    put: (path, body, headers) => call(url, 'PUT', path, token, body, headers),
-    delete: (path, headers) => call(url, 'DELETE', path, token, undefined, headers),
+    get: (path, headers) => send('GET', path, undefined, headers),
+    post: (path, body, headers) => send('POST', path, body, headers),
+    put: (path, body, headers) => send('PUT', path, body, headers),
+    delete: (path, headers) => send('DELETE', path, undefined, headers),
   }
 }
 
@@ -234,14 +229,6 @@ async function call(
   })
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, body: parsed(text) }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function rawRequest(

@@ -10,6 +10,7 @@ import { definitionOf } from '../../src/core/backends/definition.ts'
 import type { AgentCaller, LocalCaller, Origin } from '../../src/core/caller.ts'
 import type { Core, Settings } from '../../src/core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
+import { createOverdue } from '../../src/core/overdue.ts'
 import { createQuotas } from '../../src/core/quotas.ts'
 import { createRates } from '../../src/core/rates.ts'
 import { createSerialize } from '../../src/core/serialize.ts'
@@ -32,8 +33,9 @@ import { openStore, type Store } from '../../src/store/open.ts'
 import { createTestHost } from './host.ts'
 import { newMasterKey } from './master-key.ts'
 
-export const ADMIN_TOKEN = 'ab'.repeat(32)
-export const LOCAL: LocalCaller = { kind: 'local', method: 'admin_token', generation: 0 }
+/** Makes an injected request one of the local host. */
+export const AS_LOCAL = { 'x-test-local': 'yes' }
+export const LOCAL: LocalCaller = { kind: 'local', method: 'unix_socket', generation: 0 }
 export const ORIGIN: Origin = { requestId: 'req_test', ipAddress: '192.0.2.1', userAgent: 'test' }
 
 const keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
@@ -124,14 +126,14 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     rates: createRates(),
     serialize: createSerialize(),
     quotas: createQuotas(store.now),
+    overdue: createOverdue({ ...base, random: Math.random }),
     meter: { issued: none, revoked: none, expired: none, authenticated: none },
     random: Math.random,
   }
   const server = createHttpServer({ log, newRequestId: () => core.ids.id('request') })
   const gate = createGate({
     core,
-    localHost: () => 'not_local',
-    adminToken: ADMIN_TOKEN,
+    localHost: ({ headers }) => (headers['x-test-local'] === 'yes' ? 'local' : 'not_local'),
     isUnixSocket: () => false,
   })
   return {
@@ -158,6 +160,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     logged: () => lines.join(''),
     async close() {
       await server.close()
+      await core.overdue.close()
       await backends.close()
       await opened.close()
       await rm(directory, { recursive: true, force: true })

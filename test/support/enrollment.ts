@@ -5,7 +5,7 @@ import { adminPolicyRoutes } from '../../src/http/routes/v1/admin-policies.ts'
 import { enrollRoutes } from '../../src/http/routes/v1/enroll.ts'
 import { requestRoutes } from '../../src/http/routes/v1/request.ts'
 import { statusRoutes } from '../../src/http/routes/v1/status.ts'
-import { ADMIN_TOKEN, type TestCore, testCore } from './core.ts'
+import { AS_LOCAL, type TestCore, testCore } from './core.ts'
 import type { newEnrollee } from './enrollee.ts'
 
 export const POLICIES: PolicyEntry[] = [
@@ -82,8 +82,11 @@ export const poll = (id: string, proof?: string) =>
     `/v1/enroll/${id}/status`,
     proof === undefined ? {} : { headers: { 'enrollment-proof': proof } },
   )
-export const decide = (id: string, verb: 'approve' | 'reject', body?: object, token = ADMIN_TOKEN) =>
-  call('POST', `/v1/admin/pending/${id}/${verb}`, { token, ...(body === undefined ? {} : { body }) })
+export const decide = (id: string, verb: 'approve' | 'reject', body?: object, token?: string) =>
+  call('POST', `/v1/admin/pending/${id}/${verb}`, {
+    ...(token === undefined ? { headers: AS_LOCAL } : { token }),
+    ...(body === undefined ? {} : { body }),
+  })
 export const now = () => test.core.store.now()
 export const code = (reply: { json: { error?: { code?: string } } }) => reply.json.error?.code
 export const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/

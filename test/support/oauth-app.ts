@@ -12,7 +12,7 @@ import type { Core } from '../../src/core/context.ts'
 import { createLogger } from '../../src/log/log.ts'
 
 export const ORIGIN = { requestId: 'req_test', ipAddress: '127.0.0.1', userAgent: 'vitest' }
-export const LOCAL: LocalCaller = { kind: 'local', method: 'admin_token', generation: 0 }
+export const LOCAL: LocalCaller = { kind: 'local', method: 'unix_socket', generation: 0 }
 
 export interface RequestedAgent {
   name: string

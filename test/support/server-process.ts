@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { askAdminSocket } from './admin-socket.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const START_MS = 60_000
@@ -18,6 +17,8 @@ export interface ServerGiven {
   /** Modules that are loaded before the server. */
   readonly preload?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
+  /** A program, with its arguments, that starts the server: as another user, or in namespaces. */
+  readonly by?: readonly string[]
 }
 
 export interface Reply<T> {
@@ -44,6 +45,7 @@ export interface ServerProcess {
   ): Promise<Reply<T>>
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<Ended>
+  signal(name: NodeJS.Signals): void
   /** SIGTERM; resolves when the process is gone. */
   terminate(): Promise<Ended>
   readonly ended: Promise<Ended>
@@ -65,7 +67,8 @@ process.once('exit', () => {
 function spawnServer(given: ServerGiven): ChildProcess {
   const preload = (given.preload ?? []).flatMap((module) => ['--import', module])
   const argv = ['server', '--data-dir', given.dataDir, '--listen', '127.0.0.1:0', ...(given.flags ?? [])]
-  const child = spawn(process.execPath, [...preload, MAIN, ...argv], {
+  const [program, ...args] = [...(given.by ?? []), process.execPath, ...preload, MAIN, ...argv]
+  const child = spawn(program ?? '', args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'] ?? '',
@@ -96,7 +99,6 @@ export async function startServerProcess(given: ServerGiven): Promise<ServerProc
   const lines: string[] = []
   const ended = once(child, 'exit').then(([code, signal]): Ended => ({ code, signal }))
   const address = await untilListening(child, lines, ended)
-  const adminToken = await readFile(join(given.dataDir, 'admin.token'), 'utf8')
   const end = (signal: NodeJS.Signals) => () => {
     child.kill(signal)
     return ended
@@ -104,8 +106,9 @@ export async function startServerProcess(given: ServerGiven): Promise<ServerProc
   return {
     address,
     call: (token, method, path, body, headers = {}) =>
-      request(address + path, method, token ?? adminToken, body, headers),
+      request({ address, dataDir: given.dataDir }, method, path, token, body, headers),
     kill: end('SIGKILL'),
+    signal: (name) => void child.kill(name),
     terminate: end('SIGTERM'),
     ended,
     hasEnded: () => child.exitCode !== null || child.signalCode !== null,
@@ -139,34 +142,44 @@ async function untilListening(child: ChildProcess, lines: string[], ended: Promi
 }
 
 async function request<T>(
-  url: string,
+  { address, dataDir }: { address: string; dataDir: string },
   method: string,
-  token: string,
+  path: string,
+  token: string | undefined,
   body: unknown,
   more: Record<string, string>,
 ): Promise<Reply<T>> {
   const headers = {
-    authorization: `Bearer ${token}`,
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     ...more,
   }
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  const signal = AbortSignal.timeout(ANSWER_MS)
   try {
-    const response = await fetch(url, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(ANSWER_MS),
-    })
-    const text = await response.text()
-    const isJson = response.headers.get('content-type')?.includes('json') === true
+    const reply =
+      token === undefined
+        ? await askAdminSocket(dataDir, { method, path, headers, body: text, signal })
+        : await fetched(address + path, {
+            method,
+            headers,
+            signal,
+            ...(text === undefined ? {} : { body: text }),
+          })
+    const isJson = reply.headers.get('content-type')?.includes('json') === true
     return {
-      status: response.status,
-      body: (isJson ? JSON.parse(text) : text) as T,
-      headers: response.headers,
+      status: reply.status,
+      body: (isJson ? JSON.parse(reply.text) : reply.text) as T,
+      headers: reply.headers,
     }
   } catch (cause) {
-    throw new NoAnswer(`${method} ${url}`, { cause })
+    throw new NoAnswer(`${method} ${address}${path}`, { cause })
   }
+}
+
+async function fetched(url: string, init: RequestInit) {
+  const response = await fetch(url, init)
+  return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
 /** Asks again and again until the answer is other than undefined or false; throws with `what` after a long while. */

@@ -97,6 +97,7 @@ export function agentRow(set: Partial<AgentRow> = {}): AgentRow {
     ended_at: null,
     end_reason: null,
     audiences: null,
+    bounds: null,
     ...set,
   }
 }
@@ -109,6 +110,7 @@ export function newAgent(set: Partial<Agent> = {}): Agent {
     name: id,
     scopes: [],
     audiences: [],
+    bounds: null,
     version: 1,
     bearerHash: `bearer ${id}`,
     clientId: `agent_${id}`,
@@ -157,6 +159,7 @@ export function backendRow(set: Partial<BackendRow> = {}): BackendRow {
     created_at: T0,
     changed_at: T0,
     ended_at: null,
+    ending: null,
     ...set,
   }
 }
@@ -267,6 +270,7 @@ export function idempotencyRow(set: Partial<IdempotencyRow> = {}): IdempotencyRo
     reply: null,
     erase_at: T0 + 300_000,
     expires_at: T0 + 86_400_000,
+    repeated_at: null,
     ...set,
   }
 }

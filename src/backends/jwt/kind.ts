@@ -91,6 +91,7 @@ async function openJwt(settings: Config, host: Host): Promise<Backend<Params>> {
   return {
     async check() {
       await signer.sign('{}')
+      return []
     },
     async issue(request): Promise<Issued> {
       const exp = Math.floor(request.expiresAt / 1000)

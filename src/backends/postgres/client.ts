@@ -7,12 +7,13 @@ import { type Config, tlsOf } from './config.ts'
 import { toBackendError } from './faults.ts'
 import type { Connections, Row, Session } from './session.ts'
 
-const MAIN_POOL = 6
+const MAIN_POOL = 4
 const OTHER_POOL = 2
 const IDLE_MS = 30_000
 /** `privilege_not_granted`: a GRANT that granted nothing is only a warning to PostgreSQL. */
 const NOT_GRANTED = '01007'
 
+/** Connections of one purpose: issuing and revoking have their own, so that blocked issues hold back no revocation. */
 export async function connect(settings: Config, host: Host): Promise<Connections> {
   const { default: pg } = await import('pg')
   class BoundedClient extends pg.Client {
@@ -70,6 +71,10 @@ export async function connect(settings: Config, host: Host): Promise<Connections
   return {
     timeoutMs: host.timeoutMs,
     use,
+    keepOne: async (signal) => {
+      if (poolOf(settings.database).totalCount === 0)
+        await use(settings.database, signal, async () => undefined)
+    },
     apart: within((session) => session.run([begin(host.timeoutMs)]), 'COMMIT'),
     change: within((session) => beginLocked(session, host.timeoutMs), 'COMMIT'),
     rehearse: within((session) => beginLocked(session, host.timeoutMs), 'ROLLBACK'),

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { BackendError, protectionField, secretField, upstreamField } from '../kind.ts'
+import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 import { findStatementFaults } from './statements.ts'
 
 /** A name inside the database: any characters but NUL, which PostgreSQL's protocol cannot carry. */
@@ -33,10 +33,13 @@ export const config = Type.Object(
     tls: Type.Optional(
       Type.Union(
         [Type.Literal('disable'), Type.Literal('require'), Type.Literal('verify-full')],
-        protectionField({
-          description:
-            'disable, require (encrypted, certificate not checked) or verify-full. Default: verify-full; disable when local.',
-        }),
+        guardedField(
+          protectionField({
+            description:
+              'disable, require (encrypted, certificate not checked) or verify-full. Default: verify-full; disable when local.',
+          }),
+          'verify-full',
+        ),
       ),
     ),
     ca: Type.Optional(
@@ -48,10 +51,13 @@ export const config = Type.Object(
       ),
     ),
     local: Type.Boolean(
-      protectionField({
-        default: false,
-        description: 'The server is on this machine or in its own network: permits loopback addresses.',
-      }),
+      guardedField(
+        protectionField({
+          default: false,
+          description: 'The server is on this machine or in its own network: permits loopback addresses.',
+        }),
+        false,
+      ),
     ),
     grant: Type.Union([Type.Literal('read-only'), Type.Literal('read-write'), Type.Literal('statements')], {
       default: 'read-only',
@@ -71,19 +77,28 @@ export const config = Type.Object(
       description: 'Schemas that are granted, in every database.',
     }),
     statements: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 8192 }), {
-        minItems: 1,
-        maxItems: 32,
-        description: 'Own SQL with {{name}} {{password}} {{expiration}} {{scopes}}, run in `database`.',
-      }),
+      Type.Array(
+        Type.String({ minLength: 1, maxLength: 8192 }),
+        // They run as Mayfly's own role, with all that it may do.
+        guardedField(
+          protectionField({
+            minItems: 1,
+            maxItems: 32,
+            description: 'Own SQL with {{name}} {{password}} {{expiration}} {{scopes}}, run in `database`.',
+          }),
+        ),
+      ),
     ),
     reassign_owned_to: Type.Optional(
       name(
         'Role, without rights of its own, that receives what a credential leaves behind. Without it, that is dropped.',
       ),
     ),
-    connect_host: Type.Optional(Type.String(hostOf('Host for agents, where it differs.'))),
-    connect_port: Type.Optional(Type.Integer({ ...portNumber, description: 'Port for agents.' })),
+    // Agents send their passwords there.
+    connect_host: Type.Optional(Type.String(protectionField(hostOf('Host for agents, where it differs.')))),
+    connect_port: Type.Optional(
+      Type.Integer(protectionField({ ...portNumber, description: 'Port for agents.' })),
+    ),
   },
   { additionalProperties: false },
 )

@@ -19,7 +19,10 @@ const BY_STATE: readonly [RegExp, Fault, string][] = [
   [/^42704$/, 'misconfigured', 'A statement names a role or an object that does not exist.'],
   [/^(42|22|26|34|0A)/, 'misconfigured', 'A grant statement is not valid.'],
   [/^25006$/, 'unavailable', 'PostgreSQL only reads: it is a standby, or was made read-only.'],
-  [/^(57014|55P03)$/, 'timeout', 'PostgreSQL did not finish in time.'],
+  // Answers of a server that works. The transaction was rolled back, so nothing exists.
+  [/^55P03$/, 'denied', 'PostgreSQL refused: another transaction holds a lock that is needed.'],
+  [/^57014$/, 'denied', 'PostgreSQL canceled the statement.'],
+  [/^54/, 'denied', 'PostgreSQL refused: the request exceeds one of its limits.'],
   [/^(08|53|57P|58|40|XX)/, 'unavailable', 'PostgreSQL cannot take the request at this time.'],
   [/^2BP01$/, 'denied', 'The role still owns something, or holds a privilege that another role granted.'],
 ]

@@ -158,7 +158,7 @@ describe.each(sampleOf([admins[1], admins[0]]))(
       while ((await bench.sql(waits)).length === 0);
       // Less than one wait for the advisory lock, by PostgreSQL's clock.
       const fresh = await backend.issue(request([]), AbortSignal.timeout(4_000))
-      for (const outcome of await Promise.all(refused)) expect(outcome).toMatchObject({ fault: 'timeout' })
+      for (const outcome of await Promise.all(refused)) expect(outcome).toMatchObject({ fault: 'denied' })
       await reader.end()
       for (const issued of [one, two, other, fresh]) await revoke(backend, issued)
     })

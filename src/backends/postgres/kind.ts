@@ -51,13 +51,22 @@ export const postgres: Kind<typeof config, typeof params> = {
 
 async function openPostgres(settings: Config, host: Host): Promise<Backend<Params>> {
   requireConsistent(settings)
-  const connections = await connect(settings, host)
+  const issuing = await connect(settings, host)
+  const revoking = await connect(settings, host)
   return {
-    check: (signal) => preflight(connections, settings, host.now(), signal),
-    issue: (request, signal) => issue(connections, settings, request, signal),
-    revoke: async (handle, signal) => revokeRole(connections, settings, roleOf(handle), signal),
+    check: (signal) => preflight(issuing, settings, host.now(), signal),
+    issue: async (request, signal) => {
+      // Without it the issue succeeds, too, but a holder who takes every connection could only be ended later.
+      const kept = revoking.keepOne(signal).catch(() => undefined)
+      const issued = await issue({ issuing, revoking }, settings, request, signal)
+      await kept
+      return issued
+    },
+    revoke: async (handle, signal) => revokeRole(revoking, settings, roleOf(handle), signal),
     recover: (credentialId) => ({ username: roleName(credentialId) }),
-    [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([issuing, revoking].map((connections) => connections[Symbol.asyncDispose]()))
+    },
   }
 }
 
@@ -80,7 +89,7 @@ function roleOf(handle: Handle): string {
 }
 
 async function issue(
-  connections: Connections,
+  { issuing, revoking }: { readonly issuing: Connections; readonly revoking: Connections },
   settings: Config,
   request: IssueRequest<Params>,
   signal: AbortSignal,
@@ -94,7 +103,7 @@ async function issue(
     settings.grant === 'statements' ? new Map<string, Access>() : planAccess(settings, request.scopes)
   const values = { role, verifier, expiresAt: request.expiresAt, scopes: request.scopes }
 
-  await connections.change(settings.database, signal, async (session) => {
+  await issuing.change(settings.database, signal, async (session) => {
     await session.run([createRole(values)])
     if (plan.size > 0) await grantConnect(session, role, [...plan.keys()])
     const access = plan.get(settings.database)
@@ -106,12 +115,12 @@ async function issue(
   try {
     for (const [database, access] of plan) {
       if (database === settings.database) continue
-      await connections.change(database, signal, (session) =>
+      await issuing.change(database, signal, (session) =>
         grantSchemas(session, role, settings.schemas, access),
       )
     }
   } catch (error) {
-    await undo(connections, settings, role)
+    await undo(revoking, settings, role)
     throw error
   }
   return {

@@ -32,6 +32,16 @@ describe('the check of a configuration', () => {
     expect(await look()).toEqual(before)
   })
 
+  it('warns of a superuser, and of no other role', async () => {
+    const plain = await bench.createRole('CREATEROLE')
+    await bench.sql(`GRANT USAGE ON SCHEMA public TO "${plain.username}" WITH GRANT OPTION`)
+    expect(await (await bench.open({ ...plain, schemas: ['public'] })).check(signal())).toEqual([])
+    const mighty = await bench.createRole('SUPERUSER')
+    expect(await (await bench.open(mighty)).check(signal())).toEqual([
+      expect.stringContaining('Mayfly logs in as a superuser'),
+    ])
+  })
+
   it('names CREATEROLE where it is missing', async () => {
     const plain = await bench.createRole('NOCREATEROLE')
     const error = await refusal(plain)

@@ -20,14 +20,16 @@ const REHEARSED_MS = 60_000
 
 /**
  * Finds out whether our own role can issue and revoke, by doing both in transactions that are rolled back, one in
- * each granted database. Throws `BackendError` whose message is the statement that an administrator must run.
+ * each granted database. Returns warnings. Throws `BackendError` whose message is the statement that an administrator must
+ * run.
  */
 export async function preflight(
   connections: Connections,
   settings: Config,
   now: number,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly string[]> {
+  const warnings = new Set<string>()
   const values = {
     // Not of the form of a credential's role.
     role: `mf_check_${randomBytes(8).toString('hex')}`,
@@ -36,13 +38,20 @@ export async function preflight(
     scopes: ['*'],
   }
   for (const database of new Set([settings.database, ...databasesOf(settings)])) {
-    await connections.rehearse(database, signal, (session) => rehearse(session, settings, database, values))
+    const self = await connections.rehearse(database, signal, (session) =>
+      rehearse(session, settings, database, values),
+    )
+    if (self.superuser) warnings.add(SUPERUSER)
   }
+  return [...warnings]
 }
+
+const SUPERUSER =
+  'Mayfly logs in as a superuser, who can run programs on the server of the database. Use a role that has CREATEROLE and grants only what credentials need.'
 
 type Values = Parameters<typeof runStatements>[2]
 
-async function rehearse(session: Session, settings: Config, database: string, values: Values): Promise<void> {
+async function rehearse(session: Session, settings: Config, database: string, values: Values): Promise<Self> {
   const self = await requireCreateRole(session)
   await step(`ALTER ROLE ${self.name} CREATEROLE`, () => session.run([createRole(values)]))
   await step(adviceToJoin(self), () => joinRole(session, values.role))
@@ -62,6 +71,7 @@ async function rehearse(session: Session, settings: Config, database: string, va
   await step(`ALTER ROLE ${self.name} CREATEROLE`, () =>
     session.run([`DROP ROLE ${quoteIdentifier(values.role)}`]),
   )
+  return self
 }
 
 async function requireCreateRole(session: Session): Promise<Self> {

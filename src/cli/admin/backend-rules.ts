@@ -126,6 +126,8 @@ export function describeBackend(backend: Backend): string {
     'max active': backend.max_active === undefined ? undefined : String(backend.max_active),
     revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
     created: backend.created_at,
+    warning: backend.warnings?.join(' '),
+    broken: backend.broken === true ? 'its stored configuration cannot be opened; enter it again' : undefined,
     ...Object.fromEntries(config),
   })
 }

@@ -1,8 +1,8 @@
 import type { CreatedAgent } from '../../client/wire.ts'
-import { dotenvQuote } from '../frame/credential-variables.ts'
+import { dotenvLine } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
 import { listing } from '../frame/output.ts'
-import { shellQuote } from '../frame/shell.ts'
+import { exportLine } from '../frame/shell.ts'
 
 export type Form = (agent: CreatedAgent) => string
 
@@ -10,8 +10,8 @@ export type Form = (agent: CreatedAgent) => string
 export function createdForm(name: string): Form {
   if (name === 'text') return (agent) => listing(factsOf(agent))
   if (name === 'json') return (agent) => JSON.stringify(agent, null, 2)
-  if (name === 'env') return (agent) => lines(agent, 'export ', shellQuote)
-  if (name === 'dotenv') return (agent) => lines(agent, '', dotenvQuote)
+  if (name === 'env') return (agent) => lines(agent, exportLine)
+  if (name === 'dotenv') return (agent) => lines(agent, dotenvLine)
   const field = /^field=([a-z_]+)$/.exec(name)?.[1]
   if (field !== undefined && (FIELDS as readonly string[]).includes(field))
     return (agent) => String(factsOf(agent)[field])
@@ -48,13 +48,13 @@ function factsOf(agent: CreatedAgent): Record<string, string> {
 }
 
 /** The token alone is a login, and takes precedence. */
-function lines(agent: CreatedAgent, before: string, quoted: (text: string) => string): string {
+function lines(agent: CreatedAgent, lineOf: (name: string, value: string) => string): string {
   const variables = {
     MAYFLY_TOKEN: agent.token,
     MAYFLY_CLIENT_ID: agent.oidc.client_id,
     MAYFLY_CLIENT_SECRET: agent.oidc.client_secret,
   }
   return Object.entries(variables)
-    .map(([name, value]) => `${before}${name}=${quoted(value)}`)
+    .map(([name, value]) => lineOf(name, value))
     .join('\n')
 }

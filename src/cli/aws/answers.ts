@@ -1,6 +1,6 @@
 import { CliError } from '../frame/failure.ts'
-import type { HeldCredential } from '../session/held-credential.ts'
-import { endOf, toTimestamp } from '../tools/held.ts'
+import { endOf, type HeldCredential } from '../session/held-credential.ts'
+import { toTimestamp } from '../tools/held.ts'
 import { needOneLine, needPart, partOf } from '../tools/parts.ts'
 
 const TOOL = 'AWS'

@@ -153,7 +153,7 @@ export const show = defineVerb<object, [name: string]>({
         expires: agent.expires_at ?? 'never',
         'last used': agent.last_used ?? 'never',
         audiences: agent.audiences?.join(' '),
-        'admitted by': agent.policy === null ? undefined : `policy ${agent.policy}`,
+        policy: agent.policy ?? undefined,
       }),
     )
   },

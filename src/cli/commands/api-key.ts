@@ -30,7 +30,7 @@ export const verb = defineVerb<Options>({
     const request = requestOf(options)
     const session = await openAgentSession(context)
     if (options.printSettings === true) {
-      const helper = callLine(context, session.target, ['api-key', ...requestFlags(options)])
+      const helper = callLine(context, session, ['api-key', ...requestFlags(options)])
       const ttl = String(RENEW_BEFORE_MS.apiKey)
       await context.out.json({ apiKeyHelper: helper, env: { CLAUDE_CODE_API_KEY_HELPER_TTL_MS: ttl } })
       return

@@ -30,7 +30,7 @@ export const credentialProcess = defineVerb<ProcessOptions>({
     const session = await openAgentSession(context)
     if (options.printConfig === true) {
       const words = ['aws', 'credential-process', ...requestFlags(options)]
-      const line = callLine(context, session.target, words)
+      const line = callLine(context, session, words)
       await context.out.result(`[profile mayfly]\ncredential_process = ${line}`)
       return
     }

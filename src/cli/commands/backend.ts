@@ -29,7 +29,7 @@ export const list = defineVerb({
           row.default_ttl,
           row.max_ttl,
           row.allowed_scopes?.join(' ') ?? 'any',
-          row.description ?? '',
+          row.broken === true ? 'broken: enter its configuration again' : (row.description ?? ''),
         ]),
       ),
     )

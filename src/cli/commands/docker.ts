@@ -5,7 +5,7 @@ import { listing, table } from '../frame/output.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { wayTo } from '../git/wrapper.ts'
 import { openAgentSession } from '../session/open.ts'
-import { hostRows, writeHost } from '../tools/host-map.ts'
+import { changeHosts, hostRows, writeHost } from '../tools/host-map.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
 
 interface SetupOptions extends RequestOptions {
@@ -39,12 +39,14 @@ export const setup = defineVerb<SetupOptions, [registry: string]>({
     const { scope, param, username } = options
     if (username !== undefined && !/^[\x21-\x39\x3b-\x7e]{1,255}$/.test(username))
       throw usage('--username is not valid.', 'Use no spaces and no colon.')
-    const { client, target } = await openAgentSession(context)
-    await client.backend(backend)
+    const session = await openAgentSession(context)
+    await session.client.backend(backend)
+    const way = wayTo(context, session)
     // Ours first: docker must not ask for a registry before we can answer.
-    const way = wayTo(context, target)
-    await writeHost(context, 'docker', host, { backend, ttl, scope, param, username, way })
-    const config = await addHelper(context, configKey(host))
+    const config = await changeHosts(context, async () => {
+      await writeHost(context, 'docker', host, { backend, ttl, scope, param, username, way })
+      return addHelper(context, configKey(host))
+    })
     await context.out.show({ registry: host, backend, config }, () =>
       listing({ [host]: `credentials of ${backend}`, config }),
     )
@@ -74,10 +76,12 @@ export const unset = defineVerb<object, [registry: string]>({
   json: '{registry, config: path of the configuration of docker}',
   run: async (context, _options, registry) => {
     const host = needRegistry(registry)
-    // Docker's first: it must not ask for a registry we no longer know.
-    await removeHelper(context, configKey(host))
-    if (!(await writeHost(context, 'docker', host, undefined)))
-      throw usage('That registry is not set up.', 'List the registries with `mayfly docker ls`.')
+    const wasSetUp = await changeHosts(context, async () => {
+      // Docker's first: it must not ask for a registry we no longer know.
+      await removeHelper(context, configKey(host))
+      return writeHost(context, 'docker', host, undefined)
+    })
+    if (!wasSetUp) throw usage('That registry is not set up.', 'List the registries with `mayfly docker ls`.')
     const config = dockerConfigPath(context)
     await context.out.show({ registry: host, config }, () => listing({ [host]: 'removed' }))
   },

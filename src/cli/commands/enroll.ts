@@ -11,8 +11,9 @@ import { listing, plain } from '../frame/output.ts'
 import { shellWord } from '../frame/shell.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { keepLogin, noteVariables } from '../session/keep-login.ts'
-import { clientFor } from '../session/open.ts'
+import { askServerKeys, clientFor } from '../session/open.ts'
 import { DEFAULT_SERVER } from '../session/server-address.ts'
+import { rememberServerKeys } from '../session/server-keys.ts'
 import type { Target } from '../session/session.ts'
 
 interface Options {
@@ -73,6 +74,10 @@ async function enroll(context: Context, options: Options, target: Target): Promi
   if (present !== undefined) {
     const { agent, scopes, place } = present
     await dropOwn(context, profileName, present)
+    if (await rememberServerKeys(context, target, await askServerKeys(context, target)))
+      context.out.note(
+        'The keys of the server are others than at your login; the new ones are now remembered.',
+      )
     const value = { status: 'approved', agent, scopes, ...placeOf(target), kept_in: place }
     return context.out.report(value, `Already enrolled as the agent ${agent.name}.`)
   }
@@ -114,7 +119,9 @@ async function keep(
 ): Promise<void> {
   const agent = { id: answer.agent_id, name: request.name }
   const secret = { kind: 'private_key_jwt', client_id: answer.oidc.client_id, private_jwk } as const
-  const kept = await keepLogin(context, { target, secret, agent, issuer }).catch((cause: unknown) => {
+  // Nothing may keep an approved login from being stored.
+  const serverKeys = await askServerKeys(context, target).catch(() => [])
+  const kept = await keepLogin(context, { target, secret, agent, issuer, serverKeys }).catch((cause) => {
     const { message } = failureOf(cause)
     const why = `${message[0]?.toLowerCase()}${message.slice(1)}`
     throw new CliError('login_not_kept', `The enrollment is approved, but ${why}`, {
@@ -135,7 +142,7 @@ async function keep(
     },
     `Enrolled as the agent ${agent.name}, with ${scopes}. Its key is stored in ${kept.title}.`,
   )
-  noteVariables(context)
+  await noteVariables(context, target)
 }
 
 /** Tells the administrator how to compare and approve the request. */

@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
 import { failureOf, usage } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
+import { endOf } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 import { givenOf } from '../session/session.ts'
-import { endOf, heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
+import { heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
 import { needJwt } from '../tools/parts.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
 

@@ -1,7 +1,8 @@
 import { readAssignments } from '../frame/assignments.ts'
-import { dotenvQuote, variablesOf } from '../frame/credential-variables.ts'
+import { variablesOf } from '../frame/credential-variables.ts'
+import { dotenvLine } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
-import { shellQuote } from '../frame/shell.ts'
+import { exportLine } from '../frame/shell.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { fieldOf } from '../project-file/credential-field.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
@@ -74,7 +75,7 @@ export const verb = defineVerb<Options, [backend: string]>({
     try {
       // An interrupt that arrived with the reply: nobody is waiting any more.
       context.signal.throwIfAborted()
-      await context.out.result(form(issued, options.prefix))
+      await context.out.result(form(issued, options.prefix ?? backend))
     } catch (error) {
       await revokeUndelivered(context, issued.id)
       throw error
@@ -82,14 +83,14 @@ export const verb = defineVerb<Options, [backend: string]>({
   },
 })
 
-type Form = (credential: HeldCredential, prefix: string | undefined) => string
+type Form = (credential: HeldCredential, prefix: string) => string
 
 /** Throws `CliError` (usage) for an unknown form, before anything is issued. */
 function formOf(name: string): Form {
   if (name === 'secret') return ({ token }) => token
   if (name === 'json') return (credential) => JSON.stringify(credential, null, 2)
-  if (name === 'env') return (credential, prefix) => lines(credential, prefix, 'export ', shellQuote)
-  if (name === 'dotenv') return (credential, prefix) => lines(credential, prefix, '', dotenvQuote)
+  if (name === 'env') return (credential, prefix) => lines(credential, prefix, exportLine)
+  if (name === 'dotenv') return (credential, prefix) => lines(credential, prefix, dotenvLine)
   if (name.startsWith('field=')) return (credential) => fieldOf(credential, name.slice('field='.length))
   throw usage(
     `Unknown output form ${JSON.stringify(name.slice(0, 40))}.`,
@@ -99,12 +100,11 @@ function formOf(name: string): Form {
 
 function lines(
   credential: HeldCredential,
-  prefix: string | undefined,
-  start: string,
-  quote: (text: string) => string,
+  prefix: string,
+  lineOf: (name: string, value: string) => string,
 ): string {
   return Object.entries(variablesOf(credential, prefix))
-    .map(([name, value]) => `${start}${name}=${quote(value)}`)
+    .map(([name, value]) => lineOf(name, value))
     .join('\n')
 }
 

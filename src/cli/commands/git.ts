@@ -4,6 +4,7 @@ import { listing } from '../frame/output.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { configFile, editConfig, type Scope } from '../git/config-file.ts'
 import { parseGitHost } from '../git/host.ts'
+import { identityOf } from '../git/identity.ts'
 import { type InForce, readInForce } from '../git/in-force.ts'
 import { ownCommand, quote } from '../git/own-command.ts'
 import {
@@ -95,10 +96,10 @@ async function prepare(context: Context, options: SetupOptions): Promise<Setup> 
   const settings: Setting[] = []
   let signing: Setup['signing']
   if (options.sign !== false) {
-    const key = await session.client.signingKey()
-    const program = await writeSigningProgram(context, wayTo(context, session.target))
-    signing = { name: key.name, email: key.email, key_id: key.key_id, program }
-    settings.push(...signingSettings({ name: key.name, email: key.email, keyId: key.key_id }, program))
+    const identity = identityOf(await session.client.signingKey())
+    const program = await writeSigningProgram(context, wayTo(context, session))
+    signing = { name: identity.name, email: identity.email, key_id: identity.keyId, program }
+    settings.push(...signingSettings(identity, program))
   }
   if (host === undefined || options.backend === undefined) return { settings, signing, hosts: [] }
   await session.client.backend(options.backend)
@@ -106,11 +107,11 @@ async function prepare(context: Context, options: SetupOptions): Promise<Setup> 
   return { settings, signing, hosts: [{ url: host.url, backend: options.backend }] }
 }
 
-function helperCommand(context: Context, { target }: Session, options: SetupOptions, url: string): string[] {
+function helperCommand(context: Context, session: Session, options: SetupOptions, url: string): string[] {
   return [
     ...ownCommand(context),
     'git-credential',
-    ...wayFlags(wayTo(context, target)),
+    ...wayFlags(wayTo(context, session)),
     ...['--host', url],
     ...requestFlags(options),
   ]

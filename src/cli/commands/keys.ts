@@ -44,7 +44,7 @@ export const list = defineVerb<{ agent?: string; armor?: boolean }>({
 
 export const rotate = defineVerb<{ grace?: string; yes?: boolean }>({
   description:
-    'Creates a new key to sign access tokens with. Without --grace, all access tokens become invalid at once; agents then log in again on their own. The keys of agents do not change.',
+    'Creates a new key to sign access tokens with. Without --grace, all access tokens become invalid at once; agents then log in again on their own, and their commands warn that the keys of the server have changed. The keys of agents do not change.',
   options: [
     { flags: '--grace <duration>', description: 'how long the old key stays valid' },
     { flags: '-y, --yes', description: 'do not ask for confirmation' },

@@ -1,10 +1,10 @@
 import { usage } from '../frame/failure.ts'
 import { defineVerb } from '../frame/verb.ts'
-import type { HeldCredential } from '../session/held-credential.ts'
+import { endOf, type HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
 import { givenOf } from '../session/session.ts'
 import { callOf } from '../tools/call-line.ts'
-import { endOf, heldAnswer, RENEW_BEFORE_MS, toTimestamp } from '../tools/held.ts'
+import { heldAnswer, RENEW_BEFORE_MS, toTimestamp } from '../tools/held.ts'
 import { needPart, partOf, singleSecret } from '../tools/parts.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
 
@@ -46,8 +46,8 @@ export const verb = defineVerb<Options>({
   run: async (context, options) => {
     const request = requestOf(options)
     if (options.printConfig === true) {
-      const { target } = await openAgentSession(context)
-      const call = callOf(context, target, ['kubectl-credential', ...requestFlags(options)])
+      const session = await openAgentSession(context)
+      const call = callOf(context, session, ['kubectl-credential', ...requestFlags(options)])
       const config = configWith(options.user, options.apiVersion, call)
       const { stringify } = await import('yaml')
       await context.out.show(config, () => stringify(config, { lineWidth: 0 }).trimEnd())

@@ -2,7 +2,7 @@ import { type CliError, usage } from '../frame/failure.ts'
 import { askSecret, readSecretFile } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { keepLogin, noteVariables } from '../session/keep-login.ts'
-import { clientFor } from '../session/open.ts'
+import { askServerKeys, clientFor } from '../session/open.ts'
 import { authOf, type StoredSecret } from '../session/secrets.ts'
 import { readTarget } from '../session/session.ts'
 
@@ -37,10 +37,12 @@ export const verb = defineVerb<Options>({
   run: async (context, options) => {
     const target = await readTarget(context)
     const secret = await readSecret(context, options)
-    const client = await clientFor(context, target, authOf(secret))
+    // A new login takes the server as it is now.
+    const client = await clientFor(context, { ...target, profile: undefined }, authOf(secret))
     const { id, name } = await client.status()
     const agent = { id, name }
-    const kept = await keepLogin(context, { target, secret, agent })
+    const serverKeys = await askServerKeys(context, target)
+    const kept = await keepLogin(context, { target, secret, agent, serverKeys })
     await context.out.report(
       {
         server: target.server.text,
@@ -52,7 +54,7 @@ export const verb = defineVerb<Options>({
       },
       `Logged in to ${target.server.text} as ${name}. The login is stored in ${kept.title}.`,
     )
-    noteVariables(context)
+    await noteVariables(context, target)
   },
 })
 

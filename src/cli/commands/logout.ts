@@ -4,7 +4,7 @@ import { type Context, defineVerb } from '../frame/verb.ts'
 import { dropCached, identityOf } from '../session/credential-cache.ts'
 import { forgetLogin } from '../session/keep-login.ts'
 import { clientFor } from '../session/open.ts'
-import { findLogin, notLoggedIn, readTarget, type Target } from '../session/session.ts'
+import { findStoredLogin, notLoggedIn, readTarget, type Target } from '../session/session.ts'
 import { cacheOf } from '../session/token-cache.ts'
 
 interface Options {
@@ -50,7 +50,7 @@ function noProfile({ server, profileName }: Target): CliError {
 }
 
 async function endAgent(context: Context, target: Target, isSure: boolean): Promise<void> {
-  const login = await findLogin({ ...context, env: withoutLogin(context.env) }, target)
+  const login = await findStoredLogin(context, target)
   if (login === undefined) throw notLoggedIn(target)
   const name = target.profile?.agent?.name ?? 'this login'
   const question = `Delete agent ${name} at ${target.server.text}, and revoke all its credentials?`
@@ -65,7 +65,7 @@ async function endAgent(context: Context, target: Target, isSure: boolean): Prom
 /** Revokes the cached credentials of this login, as far as the server can be reached. */
 async function endCached(context: Context, target: Target): Promise<void> {
   // A secret that cannot be read can still be removed.
-  const login = await findLogin({ ...context, env: withoutLogin(context.env) }, target).catch(() => undefined)
+  const login = await findStoredLogin(context, target).catch(() => undefined)
   if (login === undefined) return
   const dropped = await dropCached(context, (_, identity) => identity === identityOf(target, login.auth))
   if (dropped.length > 0) {
@@ -78,13 +78,4 @@ async function endCached(context: Context, target: Target): Promise<void> {
       )
   }
   await cacheOf(context, target.server.text, login.auth)?.save(undefined)
-}
-
-/** Hides the login in the environment, to find that of the profile. */
-function withoutLogin(env: Context['env']): Context['env'] {
-  return Object.fromEntries(
-    Object.entries(env).filter(
-      ([name]) => !/^MAYFLY_(?:TOKEN|CLIENT_ID|CLIENT_SECRET)(?:_FILE)?$/.test(name),
-    ),
-  )
 }

@@ -52,10 +52,7 @@ export const verb = defineVerb<Options>({
       const registry = registryKey(options.registry ?? '')
       // Up to pnpm 10 the helper prints the whole header; later versions accept that too.
       const words = ['npm-token', '--bearer', ...requestFlags(options)]
-      await writeProgram(
-        path,
-        scriptFor('"mayfly npm-token --install"', callOf(context, session.target, words)),
-      )
+      await writeProgram(path, scriptFor('"mayfly npm-token --install"', callOf(context, session, words)))
       const line = `${registry}:tokenHelper=${path}`
       await context.out.show({ path, registry, line }, () => line)
       if (!context.out.isJson) context.out.note('Add this line to the .npmrc in your home directory.')

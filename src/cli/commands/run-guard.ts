@@ -2,9 +2,10 @@ import { createReadStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { pause } from '../../client/abort.ts'
+import type { IssueRequest } from '../../client/wire.ts'
 import { defineVerb } from '../frame/verb.ts'
 import type { GuardMessage } from '../run/guard.ts'
-import { trackIssued } from '../run/issued-credentials.ts'
+import { type IssuedCredentials, type IssueEvent, trackIssued } from '../run/issued-credentials.ts'
 import { takeSignals } from '../run/signals.ts'
 import { openAgentSession } from '../session/open.ts'
 
@@ -15,7 +16,7 @@ const ROUND_MS = 15_000
 
 export const verb = defineVerb({
   description:
-    'Guards a `mayfly run --guard`, which starts it. If the run is killed or cannot revoke its credentials, the guard revokes them and removes the files.',
+    'Guards a `mayfly run --guard`, which starts it. If the run is killed or cannot revoke its credentials, the guard revokes them, repeats the requests whose answer was lost to revoke what they issued, and removes the files.',
   examples: [
     { command: 'mayfly run --guard --backend demo -- ./job.sh', about: 'starts a run and its guard' },
   ],
@@ -24,38 +25,60 @@ export const verb = defineVerb({
   run: async (context) => {
     // Signals must not end the guard; only the end of the run does.
     const release = takeSignals(() => {})
-    const { ids, directories, isSettled } = await listen()
+    const { left, directories, isSettled } = await listen()
     if (isSettled) return
     for (const directory of directories) await rm(directory, { recursive: true, force: true }).catch(() => {})
-    for (let round = 0; round < ROUNDS && ids.size > 0; round += 1) {
+    for (let round = 0; round < ROUNDS && !left.isEmpty(); round += 1) {
       if (round > 0) await pause(BETWEEN_MS, context.signal)
       // Log in again each round: the network may have been down.
-      const issued = await openAgentSession(context).then(
-        ({ client }) => trackIssued(client, context.now),
+      const client = await openAgentSession(context).then(
+        (session) => session.client,
         () => undefined,
       )
-      for (const id of ids) issued?.adopt(id)
-      await issued?.revokeAll(AbortSignal.timeout(ROUND_MS))
-      for (const { id, revoked } of issued?.outcomes() ?? []) if (revoked) ids.delete(id)
+      if (client === undefined) continue
+      const issued = trackIssued(client, context.now, left.hear)
+      left.handTo(issued)
+      await issued.revokeAll(AbortSignal.timeout(ROUND_MS))
     }
     release()
   },
 })
 
+/** What is still to be revoked, by all that is known. */
+function createLeft() {
+  const ids = new Set<string>()
+  const requests = new Map<string, IssueRequest>()
+  return {
+    hear: (event: IssueEvent): void => {
+      if ('asked' in event) requests.set(event.asked, event.request)
+      else if ('refused' in event) requests.delete(event.refused)
+      else if ('revoked' in event) ids.delete(event.revoked)
+      else {
+        requests.delete(event.key)
+        ids.add(event.obtained)
+      }
+    },
+    isEmpty: () => ids.size === 0 && requests.size === 0,
+    handTo: ({ adopt, adoptRequest }: IssuedCredentials): void => {
+      for (const id of ids) adopt(id)
+      for (const [key, request] of requests) adoptRequest(key, request)
+    },
+  }
+}
+
 /** Reads messages until the other end of the pipe closes. */
 async function listen() {
-  const ids = new Set<string>()
+  const left = createLeft()
   const directories: string[] = []
   let isSettled = false
   for await (const line of createInterface({ input: createReadStream('', { fd: PIPE }) })) {
     const message = parseMessage(line)
     if (message === undefined) continue
-    if ('obtained' in message) ids.add(message.obtained)
-    else if ('revoked' in message) ids.delete(message.revoked)
-    else if ('directory' in message) directories.push(message.directory)
-    else isSettled = message.settled
+    if ('directory' in message) directories.push(message.directory)
+    else if ('settled' in message) isSettled = message.settled
+    else left.hear(message)
   }
-  return { ids, directories, isSettled }
+  return { left, directories, isSettled }
 }
 
 /** Undefined for an incomplete line: the run may be killed while writing it. */

@@ -18,7 +18,7 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
     'Runs a command with credentials and revokes them when it ends, however it ends. Exits with the code of the ' +
     'command: 128 plus the signal number if a signal ended it, 127 if the command is not found, 126 if it cannot be ' +
     'executed. Without --backend, --env and --file it uses the credentials listed in the mayfly.yaml of the current ' +
-    'directory. Credentials in files are renewed while the command runs; those in variables cannot be.',
+    'directory, after `mayfly allow`. Credentials in files are renewed while the command runs; those in variables cannot be.',
   arguments: [
     { name: '<command>', description: 'the command to run, without a shell' },
     { name: '[args...]', description: 'its arguments, unchanged' },
@@ -53,6 +53,10 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
     },
     { flags: '--config <file>', description: 'also read this file, in the format of mayfly.yaml' },
     { flags: '--no-config', description: 'ignore the mayfly.yaml in the current directory' },
+    {
+      flags: '--trust-project',
+      description: 'use the project file without `mayfly allow`, as in CI [env: MAYFLY_TRUST_PROJECT=1]',
+    },
     { flags: '--redact', description: 'redact the secrets in the output of the command' },
     {
       flags: '--grace <duration>',

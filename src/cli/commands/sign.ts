@@ -13,8 +13,8 @@ const MAX_OBJECT_BYTES = 48_000
 export const verb = defineVerb<object, [argv: readonly string[]]>({
   description:
     'The program that git runs as gpg.program. Signs the commit or tag on standard input with the key of the agent, on the server, and passes every other call on to gpg.',
-  globals: false,
-  passThrough: 'all',
+  arguments: [{ name: '[arguments...]', description: 'arguments of gpg; git adds them' }],
+  passThrough: 'unknown',
   examples: [
     {
       command: 'mayfly sign --status-fd=2 -bsau KEYID < commit',

@@ -3,6 +3,7 @@ import type { SigningKey } from '../../client/wire.ts'
 import { usage } from '../frame/failure.ts'
 import { shellQuote } from '../frame/shell.ts'
 import { defineVerb } from '../frame/verb.ts'
+import { identityOf, identitySettings } from '../git/identity.ts'
 import { openAgentSession } from '../session/open.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 
@@ -36,22 +37,24 @@ export const verb = defineVerb<Options>({
       throw usage('--private, --export-to and --git-config are mutually exclusive.')
     const privateKey = options.private === true || options.exportTo !== undefined
     const key = await (await openAgentSession(context)).client.signingKey({ privateKey })
-    const { private_key = '', ...open } = key
+    const git_config = Object.fromEntries(identitySettings(identityOf(key)))
+    const { private_key = '', ...rest } = key
+    const open = { ...rest, git_config }
     if (options.exportTo !== undefined) {
       const file = resolve(context.cwd, options.exportTo)
       await writePrivateFile(file, private_key)
       await context.out.report({ ...open, file }, `The private key is in ${file}, which only you can read.`)
       return
     }
-    const value = options.private === true ? key : open
-    await context.out.show(value, () => textOf(key, options))
+    const value = options.private === true ? { ...open, private_key } : open
+    await context.out.show(value, () => textOf(key, git_config, options))
   },
 })
 
-function textOf(key: SigningKey, options: Options): string {
+function textOf(key: SigningKey, settings: Readonly<Record<string, string>>, options: Options): string {
   if (options.gitConfig === true)
-    return Object.entries(key.git_config ?? {})
-      .map(([name, value]) => `git config ${name} ${shellQuote(value)}`)
+    return Object.entries(settings)
+      .map(([name, value]) => `git config ${shellQuote(name)} ${shellQuote(value)}`)
       .join('\n')
   return ((options.private === true ? key.private_key : undefined) ?? key.public_key).trimEnd()
 }

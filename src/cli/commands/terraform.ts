@@ -12,7 +12,7 @@ import {
   removeHelperBlock,
   terraformConfigPath,
 } from '../terraform/config.ts'
-import { hostRows, readHosts, writeHost } from '../tools/host-map.ts'
+import { changeHosts, hostRows, readHosts, writeHost } from '../tools/host-map.ts'
 import { refuseForeign, scriptFor, writeProgram } from '../tools/program-file.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
 
@@ -35,15 +35,18 @@ export const setup = defineVerb<RequestOptions, [host: string]>({
     const host = needTerraformHost(text)
     const { backend, ttl } = requestOf(options)
     const { scope, param } = options
-    const { client, target } = await openAgentSession(context)
-    await client.backend(backend)
+    const session = await openAgentSession(context)
+    await session.client.backend(backend)
     const helper = helperPath(context)
-    await refuseForeign(helper)
-    // The block comes last: until then nothing changes for terraform.
-    await writeHost(context, 'terraform', host, { backend, ttl, scope, param, way: wayTo(context, target) })
-    const call = [...ownCommand(context), 'terraform-credentials']
-    await writeProgram(helper, scriptFor('"mayfly terraform setup"', call))
-    const config = await addHelperBlock(context)
+    const way = wayTo(context, session)
+    const config = await changeHosts(context, async () => {
+      await refuseForeign(helper)
+      // The block comes last: until then nothing changes for terraform.
+      await writeHost(context, 'terraform', host, { backend, ttl, scope, param, way })
+      const call = [...ownCommand(context), 'terraform-credentials']
+      await writeProgram(helper, scriptFor('"mayfly terraform setup"', call))
+      return addHelperBlock(context)
+    })
     await context.out.show({ host, backend, helper, config }, () =>
       listing({ [host]: `token of ${backend}`, helper, config }),
     )
@@ -73,13 +76,14 @@ export const unset = defineVerb<object, [host: string]>({
   json: '{host, config: path of the configuration}',
   run: async (context, _options, text) => {
     const host = needTerraformHost(text)
-    if (!(await writeHost(context, 'terraform', host, undefined)))
-      throw usage('That host is not set up.', 'List the hosts with `mayfly terraform ls`.')
-    if ((await readHosts(context, 'terraform')).size === 0) {
+    await changeHosts(context, async () => {
+      if (!(await writeHost(context, 'terraform', host, undefined)))
+        throw usage('That host is not set up.', 'List the hosts with `mayfly terraform ls`.')
+      if ((await readHosts(context, 'terraform')).size > 0) return
       await removeHelperBlock(context)
       const helper = helperPath(context)
       if (await refuseForeign(helper)) await removeFile(helper)
-    }
+    })
     const config = terraformConfigPath(context)
     await context.out.show({ host, config }, () => listing({ [host]: 'removed' }))
   },

@@ -34,7 +34,6 @@ const LOGINS = {
   bearer: 'token',
   client_secret: 'client secret',
   private_key_jwt: 'enrolled key',
-  admin_token: 'admin token',
   none: 'none',
 } as const
 

@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { adminSocketOf } from '../../config/admin-socket.ts'
 import type { Context } from '../frame/verb.ts'
 import { readInForce } from '../git/in-force.ts'
 import { runGit } from '../git/run-git.ts'
@@ -85,7 +86,7 @@ export async function checkDataDir({ globals, env, cwd }: Context): Promise<Find
     return named === undefined
       ? []
       : [warn('data directory', `${named} does not exist.`, 'Give the data_dir of the server.')]
-  const paths = [directory, join(directory, 'admin.token'), join(directory, 'master.key')]
+  const paths = [directory, adminSocketOf(directory), join(directory, 'master.key')]
   const open: string[] = []
   for (const path of paths) if (await isOpen(path)) open.push(path)
   if (open.length === 0) return [ok('data directory', `Only its user can read ${directory}.`)]

@@ -5,7 +5,7 @@ import { ask } from '../frame/prompt.ts'
 import type { Context } from '../frame/verb.ts'
 import { clientFor } from '../session/open.ts'
 import type { Profile } from '../session/profiles.ts'
-import { findLogin, LOGIN_VARIABLES, type Login, readTarget, type Target } from '../session/session.ts'
+import { findStoredLogin, type Login, readTarget, type Target } from '../session/session.ts'
 import {
   type AgentRequest,
   loadUnderway,
@@ -47,10 +47,12 @@ export async function findPresent(
   target: Target,
   name: string | undefined,
 ): Promise<Present | undefined> {
-  const login = await findLogin(withoutLogin(context), target)
+  const login = await findStoredLogin(context, target)
   if (login === undefined) return undefined
   try {
-    const status = await (await clientFor(context, target, login.auth)).status()
+    // The caller remembers the keys of the server as it is now.
+    const client = await clientFor(context, { ...target, profile: undefined }, login.auth)
+    const status = await client.status()
     const agent = { id: status.id, name: status.name }
     if (name === undefined || name.toLowerCase() === agent.name.toLowerCase())
       return { agent, scopes: status.scopes, login, place: target.profile?.secret_in ?? 'file' }
@@ -65,11 +67,6 @@ export async function findPresent(
       return undefined
     throw error
   }
-}
-
-function withoutLogin(context: Context): Context {
-  const none = Object.fromEntries(LOGIN_VARIABLES.map((name) => [name, undefined]))
-  return { ...context, env: { ...context.env, ...none } }
 }
 
 /** Removes the record of an enrollment that was interrupted after its login was stored. */

@@ -1,11 +1,15 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import type { NetConnectOpts, Socket } from 'node:net'
 import { UnreachableError } from '../../client/errors.ts'
 import type { Transport, TransportReply, TransportRequest } from '../../client/transport.ts'
+import { CliError } from './failure.ts'
 
 export interface TransportOptions {
   /** Certificate authorities to trust in place of the system's, PEM. */
   readonly ca?: string | undefined
   readonly socketPath?: string | undefined
+  /** Opens a connection without TLS. Rejects for one over which nothing may be sent. */
+  readonly connect?: (options: NetConnectOpts) => Promise<Socket>
 }
 
 const MAX_REPLY_BYTES = 32 * 1024 * 1024
@@ -15,6 +19,16 @@ export function nodeTransport(options: TransportOptions = {}): Transport {
   // An import would load all of node:http at once, fetch included, which takes twice as long as starting Node.
   const { Agent, request: requestHttp } = process.getBuiltinModule('node:http')
   const agent = new Agent({ keepAlive: true })
+  const { connect } = options
+  if (connect !== undefined)
+    agent.createConnection = (to, done) => {
+      connect(to as NetConnectOpts).then(
+        (socket) => done?.(null, socket),
+        // With an error the agent ignores the socket.
+        (error) => (done as ((error: Error) => void) | undefined)?.(error),
+      )
+      return undefined
+    }
   return async (request) => {
     const url = new URL(request.url)
     const target: RequestOptions = {
@@ -41,8 +55,10 @@ function exchange(
   server: string,
 ): Promise<TransportReply> {
   return new Promise((resolve, reject) => {
-    const fail = (cause: unknown) =>
-      reject(signal?.aborted === true ? signal.reason : new UnreachableError(server, cause))
+    const fail = (cause: unknown) => {
+      if (signal?.aborted === true) reject(signal.reason)
+      else reject(cause instanceof CliError ? cause : new UnreachableError(server, cause))
+    }
     const stop = () => outgoing.destroy(new Error('stopped'))
     const timer = setTimeout(
       () => outgoing.destroy(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })),
@@ -53,6 +69,11 @@ function exchange(
     outgoing.on('error', fail)
     outgoing.on('response', (incoming) => {
       read(incoming).then(resolve, fail)
+    })
+    // Nobody asked for another protocol (101). Node would close the connection, and nothing else would happen.
+    outgoing.on('upgrade', ({ statusCode = 0 }, socket) => {
+      socket.destroy()
+      resolve({ status: statusCode, header: () => undefined, text: '' })
     })
     outgoing.on('close', () => {
       clearTimeout(timer)

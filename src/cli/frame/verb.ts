@@ -11,7 +11,7 @@ export interface Globals {
   readonly json?: boolean
   /** False with `--no-keychain`. */
   readonly keychain?: boolean
-  /** The data directory of the server on this machine, which holds its admin token; for administrators' verbs only. */
+  /** The data directory of the server on this machine, which holds its socket; for administrators' verbs only. */
   readonly dataDir?: string
 }
 

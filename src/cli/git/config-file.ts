@@ -3,6 +3,8 @@ import { copyFile, open, realpath, rename, rm, stat, writeFile } from 'node:fs/p
 import { join, resolve } from 'node:path'
 import { CliError } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
+import { changeAlone } from '../session/file-lock.ts'
+import { configPath } from '../session/paths.ts'
 import { runGit } from './run-git.ts'
 
 type Where = Pick<Surroundings, 'env' | 'cwd' | 'home' | 'signal'>
@@ -35,13 +37,18 @@ export interface Draft {
   put(key: string, ...values: readonly string[]): Promise<void>
 }
 
-/** Changes the file atomically, under git's own lock. */
+/** Changes the file atomically, under git's own lock. Other mayfly processes wait; git would not. */
 export async function editConfig<T>(
   where: Where,
   file: string,
   edit: (draft: Draft) => Promise<T>,
 ): Promise<T> {
   const target = await realpath(file).catch(() => file)
+  const lock = configPath(where, 'git-config.lock')
+  return changeAlone({ file: target, lock }, where.signal, () => editLocked(where, target, edit))
+}
+
+async function editLocked<T>(where: Where, target: string, edit: (draft: Draft) => Promise<T>): Promise<T> {
   const lock = `${target}.lock`
   const draft = `${target}.${randomBytes(6).toString('hex')}`
   const held = await open(lock, 'wx').catch((cause: unknown) => {

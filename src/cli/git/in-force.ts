@@ -1,7 +1,8 @@
 import { CliError } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
+import type { Identity } from './identity.ts'
 import { runGit } from './run-git.ts'
-import { HOST_MARKS, type Identity, SIGNING_MARK, urlOf } from './settings.ts'
+import { HOST_MARKS, SIGNING_MARK, urlOf } from './settings.ts'
 
 /** The settings in force, from any file or variable. */
 export interface InForce {

@@ -1,15 +1,10 @@
 import { CliError } from '../frame/failure.ts'
 import type { Draft } from './config-file.ts'
 import type { GitHost } from './host.ts'
+import { type Identity, identitySettings } from './identity.ts'
 import { quote } from './own-command.ts'
 
 export type Setting = readonly [key: string, value: string]
-
-export interface Identity {
-  readonly name: string
-  readonly email: string
-  readonly keyId: string
-}
 
 /** Marks that we set up signing; `beforeKey` holds the previous values. */
 export const SIGNING_MARK = 'mayfly.signing'
@@ -18,16 +13,8 @@ export const HOST_MARKS = '^mayfly\\.https?://.*\\.backend$'
 const beforeKey = (key: string) => `mayfly.before.${key.replace('.', '-')}`
 
 /** `program` is the path that git runs as gpg. */
-export function signingSettings({ name, email, keyId }: Identity, program: string): Setting[] {
-  return [
-    ['user.name', name],
-    ['user.email', email],
-    ['user.signingkey', keyId],
-    ['gpg.format', 'openpgp'],
-    ['gpg.program', program],
-    ['commit.gpgsign', 'true'],
-    [SIGNING_MARK, 'true'],
-  ]
+export function signingSettings(identity: Identity, program: string): Setting[] {
+  return [...identitySettings(identity), ['gpg.program', program], [SIGNING_MARK, 'true']]
 }
 
 /** The empty value first: it removes helpers that would write our secret to disk on git's `store`. */

@@ -1,7 +1,7 @@
 import type { Context } from '../frame/verb.ts'
+import type { Session } from '../session/open.ts'
 import { dataPath } from '../session/paths.ts'
 import { writePrivateFile } from '../session/private-file.ts'
-import type { Target } from '../session/session.ts'
 import { digest } from '../session/token-cache.ts'
 import { ownCommand, quote } from './own-command.ts'
 
@@ -13,11 +13,12 @@ interface Way {
   readonly keychain: boolean
 }
 
-export function wayTo({ globals }: Context, target: Target): Way {
-  const { server, profile, profileName, profileFrom, caFile } = target
+export function wayTo({ globals }: Context, { target, login }: Session): Way {
+  const { server, profileName, caFile } = target
   return {
     server: server.text,
-    profile: profile !== undefined || profileFrom !== 'default' ? profileName : undefined,
+    // --profile would keep the later call from the login in the environment.
+    profile: login?.from === 'environment' ? undefined : profileName,
     caFile,
     keychain: globals.keychain !== false,
   }
@@ -38,17 +39,10 @@ export function wayFlags({ server, profile, caFile, keychain }: Way): string[] {
  * always the same for the same way.
  */
 export async function writeSigningProgram(context: Context, way: Way): Promise<string> {
-  const variables = [
-    `MAYFLY_SERVER=${quote(way.server)}`,
-    ...(way.profile === undefined ? [] : [`MAYFLY_PROFILE=${quote(way.profile)}`]),
-    ...(way.caFile === undefined ? [] : [`MAYFLY_CA_FILE=${quote(way.caFile)}`]),
-    ...(way.keychain ? [] : ['MAYFLY_KEYCHAIN=off']),
-  ]
   const text = [
     '#!/bin/sh',
     '# git runs this to sign; made by "mayfly git setup".',
-    `export ${variables.join(' ')}`,
-    `exec ${[...ownCommand(context), 'sign'].map(quote).join(' ')} "$@"`,
+    `exec ${[...ownCommand(context), 'sign', ...wayFlags(way)].map(quote).join(' ')} -- "$@"`,
     '',
   ].join('\n')
   const path = dataPath(context, `git-sign-${digest(text).slice(0, 8)}`)

@@ -1,5 +1,6 @@
 import type { Path } from '../../config/yaml-file.ts'
-import { faultOfVariable, type RequestedCredential, type RequestedFile } from './requested-credential.ts'
+import { faultOfVariable } from '../frame/variable-names.ts'
+import type { RequestedCredential, RequestedFile } from './requested-credential.ts'
 import { type Faults, isRecord, type Shape } from './shape.ts'
 import { parseTemplate, type Template } from './template.ts'
 

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openProjectFile } from './open.ts'
 import { readProjectFile } from './read.ts'
 
 let home: string
@@ -11,9 +12,8 @@ beforeAll(async () => {
 afterAll(() => rm(home, { recursive: true, force: true }))
 
 async function read(text: string | Uint8Array) {
-  const path = join(home, 'mayfly.yaml')
-  await writeFile(path, text)
-  return readProjectFile(path, 'mayfly.yaml')
+  await writeFile(join(home, 'mayfly.yaml'), text)
+  return readProjectFile(await openProjectFile({ cwd: home }, 'mayfly.yaml'))
 }
 
 async function faultOf(text: string | Uint8Array): Promise<string> {
@@ -219,15 +219,4 @@ describe('reports a mistake with its line:', () => {
     )
     expect(await faultOf(text)).toContain('mayfly.yaml:5:10: two files are named key')
   })
-})
-
-test.each([
-  ['is not there', 'nowhere.yaml', 'the file "nowhere.yaml" does not exist'],
-  ['is a directory', '.', 'is a directory'],
-  ['never ends', '/dev/zero', 'is a directory'],
-])('a file that %s', async (_, name, message) => {
-  const error = await readProjectFile(join(name.startsWith('/') ? '' : home, name), name).catch(
-    (cause: unknown) => cause,
-  )
-  expect((error as Error).message).toContain(message)
 })

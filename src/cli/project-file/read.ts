@@ -1,33 +1,21 @@
-import { readFile, stat } from 'node:fs/promises'
 import type { ConfigFile, Path } from '../../config/yaml-file.ts'
 import { CliError } from '../frame/failure.ts'
+import type { ProjectFile } from './open.ts'
 import { readCredential } from './read-credential.ts'
 import type { RequestedCredential } from './requested-credential.ts'
 import { Faults, isRecord } from './shape.ts'
 
-/** Looked up in the current directory, never in its parents. */
-export const PROJECT_FILE = 'mayfly.yaml'
-
 const MOST_CREDENTIALS = 32
 const MOST_REPORTED = 5
 
-/**
- * Reads the credentials of a project file, in order. `shown` is the file's name in messages. Throws `CliError` (usage)
- * with every mistake and its line.
- */
-export async function readProjectFile(path: string, shown: string): Promise<RequestedCredential[]> {
+/** Reads the credentials of a project file, in order. Throws `CliError` (usage) with every mistake and its line. */
+export async function readProjectFile({ path, shown, bytes }: ProjectFile): Promise<RequestedCredential[]> {
   const { readConfigFile } = await import('../../config/yaml-file.ts')
   try {
-    return readFrom(await readConfigFile(path, shown, readPlainFile))
+    return readFrom(await readConfigFile(path, shown, () => Promise.resolve(bytes)))
   } catch (error) {
     throw inWords(error, path, shown)
   }
-}
-
-/** A pipe or a device might never end. */
-async function readPlainFile(path: string): Promise<Uint8Array> {
-  if ((await stat(path)).isFile()) return readFile(path)
-  throw Object.assign(new Error('not a regular file'), { code: 'EISDIR' })
 }
 
 function readFrom(file: ConfigFile): RequestedCredential[] {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { variablesOf } from '../frame/credential-variables.ts'
 import { CliError } from '../frame/failure.ts'
 import { isOpenField } from '../project-file/connection-fields.ts'
-import { faultOfVariable, type RequestedCredential } from '../project-file/requested-credential.ts'
+import type { RequestedCredential } from '../project-file/requested-credential.ts'
 import { fill, isLasting } from '../project-file/template.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import type { Issuance } from './issued-credentials.ts'
@@ -29,7 +29,7 @@ export function variablesFor(
   const spread = requested.isSpread ? variablesOf(credential, requested.name) : {}
   const named = requested.env.map(({ variable, value }) => [variable, fill(value, credential)] as const)
   const all = { ...spread, ...Object.fromEntries(named) }
-  for (const [name, value] of Object.entries(all)) checkVariable(requested.name, name, value)
+  for (const [name, value] of Object.entries(all)) checkText(requested.name, name, value)
   return all
 }
 
@@ -45,14 +45,8 @@ export async function writeFiles(
   return Object.fromEntries(files.map(({ variable, fileName }) => [variable, join(place, fileName)]))
 }
 
-function checkVariable(credential: string, name: string, value: string): void {
-  const fault = faultOfVariable(name)
-  if (fault !== undefined)
-    throw new CliError('no_such_variable', `${credential}: ${JSON.stringify(name)} ${fault}.`, {
-      exit: 2,
-      hint: 'Choose variable names with --env or in the project file.',
-    })
-  // Node would print the value in its own message.
+/** Node would print the value in its own message. */
+function checkText(credential: string, name: string, value: string): void {
   if (value.includes('\0'))
     throw new CliError('not_text', `${credential}: the value for ${name} contains a NUL byte.`, {
       hint: 'Pass it in a file with --file.',

@@ -2,19 +2,19 @@ import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 import type { Context, Globals } from '../frame/verb.ts'
 import { ownCommand } from '../git/own-command.ts'
+import type { IssueEvent } from './issued-credentials.ts'
 
 /**
  * Messages from a run to its guard, one JSON object per line. `settled` comes last and says whether everything was
  * revoked. If the pipe closes without it, the run was killed.
  */
-export type GuardMessage =
-  | { readonly obtained: string }
-  | { readonly revoked: string }
-  | { readonly directory: string }
-  | { readonly settled: boolean }
+export type GuardMessage = IssueEvent | { readonly directory: string } | { readonly settled: boolean }
 
-/** Starts the guard outside our process tree and process group, so it survives a kill of the whole tree. */
-export function startGuard(context: Context): (message: GuardMessage) => void {
+/**
+ * Starts the guard outside our process tree and process group, so it survives a kill of the whole tree. Returns the
+ * function that sends it a message; once that resolves, the message reaches the guard even if we are killed.
+ */
+export function startGuard(context: Context): (message: GuardMessage) => Promise<void> {
   // The shell exits at once; descriptor 3 is the pipe.
   const script = '"$@" </dev/null >/dev/null 2>&1 &'
   const words = [...ownCommand(context), 'run-guard', ...flagsOf(context.globals)]
@@ -28,8 +28,9 @@ export function startGuard(context: Context): (message: GuardMessage) => void {
   const pipe = shell.stdio[3] as Writable
   for (const source of [shell, pipe]) source.on('error', () => {})
   shell.unref()
-  return (message) => {
-    pipe.write(`${JSON.stringify(message)}\n`)
+  return async (message) => {
+    // Settles in any case: a guard that has gone must not keep the run from working.
+    await new Promise((done) => pipe.write(`${JSON.stringify(message)}\n`, done))
     if ('settled' in message) pipe.end()
   }
 }

@@ -19,10 +19,22 @@ export interface Outcome {
   readonly revoked: boolean
 }
 
+/** What happens to the credentials of a run. */
+export type IssueEvent =
+  /** About to be sent; the server may carry it out from now on. */
+  | { readonly asked: string; readonly request: IssueRequest }
+  /** The answer to the request with this key. */
+  | { readonly obtained: string; readonly key: string }
+  /** Nothing was issued for this key. */
+  | { readonly refused: string }
+  | { readonly revoked: string }
+
 /** Every credential of one run, so that none is forgotten. */
 export interface IssuedCredentials {
   /** Adds a credential that another process obtained. */
   adopt(id: string): void
+  /** Adds a request that another process sent under this idempotency key, and whose answer nobody knows. */
+  adoptRequest(key: string, request: IssueRequest): void
   /** Throws as `client.issue`. Records the reply before doing anything else with it. */
   obtain(request: IssueRequest): Promise<Issuance>
   /** Tries once. Returns whether it worked. */
@@ -39,18 +51,14 @@ export interface IssuedCredentials {
   unknown(): string[]
 }
 
-export interface IssuedCredentialsEvents {
-  obtained(id: string): void
-  revoked(id: string): void
-}
-
 const TRY_MS = 4_000
 const WAITS_MS = [300, 1_000, 2_000]
 
+/** `tell` hears of each event; a request is sent only once `tell` has settled. */
 export function trackIssued(
   client: Pick<Client, 'issue' | 'revoke'>,
   now: () => number,
-  events?: IssuedCredentialsEvents,
+  tell: (event: IssueEvent) => unknown = () => {},
 ): IssuedCredentials {
   const entries = new Map<string, Outcome>()
   const open = new Set<Promise<unknown>>()
@@ -61,17 +69,22 @@ export function trackIssued(
   /** Reuses the key of an unanswered request: the server replays what it issued then, or issues now. */
   const ask = async (request: IssueRequest, signal: AbortSignal) => {
     signal.throwIfAborted()
-    const first = unanswered.get(request) ?? { key: crypto.randomUUID(), askedAt: now() }
-    unanswered.set(request, first)
+    const before = unanswered.get(request)
+    const { key, askedAt } = before ?? { key: crypto.randomUUID(), askedAt: now() }
+    unanswered.set(request, { key, askedAt })
+    await tell({ asked: key, request })
     try {
-      const issued = await client.issue(request, { signal, idempotencyKey: first.key })
+      const issued = await client.issue(request, { signal, idempotencyKey: key })
       unanswered.delete(request)
       const { id, backend, expires_at } = issued
       entries.set(id, { id, backend, expires_at, revoked: false })
-      events?.obtained(id)
-      return { issued, askedAt: first.askedAt }
+      void tell({ obtained: id, key })
+      return { issued, askedAt }
     } catch (error) {
-      if (isAnswer(error)) unanswered.delete(request)
+      if (before === undefined ? isAnswer(error) : isFinalAnswer(error)) {
+        unanswered.delete(request)
+        void tell({ refused: key })
+      }
       throw error
     }
   }
@@ -89,7 +102,7 @@ export function trackIssued(
     await client.revoke(id, { signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]) })
     const entry = entries.get(id)
     if (entry !== undefined) entries.set(id, { ...entry, revoked: true })
-    events?.revoked(id)
+    void tell({ revoked: id })
   }
 
   const tryAll = async (signal: AbortSignal): Promise<unknown> => {
@@ -102,6 +115,7 @@ export function trackIssued(
 
   return {
     adopt: (id) => void entries.set(id, { id, backend: '', expires_at: '', revoked: false }),
+    adoptRequest: (key, request) => void unanswered.set(request, { key, askedAt: now() }),
     obtain: (request) => {
       const under = obtain(request)
       open.add(under)
@@ -118,22 +132,34 @@ export function trackIssued(
       await Promise.allSettled(open)
       clearTimeout(timer)
     },
-    revokeAll: async (signal) => {
-      let failure = await tryAll(signal)
-      for (const wait of WAITS_MS) {
-        if (failure === undefined || signal.aborted) break
-        await pause(wait, signal).catch(() => {})
-        if (!signal.aborted) failure = await tryAll(signal)
-      }
-      return failure
-    },
+    revokeAll: (signal) => withRetries(tryAll, signal),
     outcomes: () => [...entries.values()],
     unknown: () => [...unanswered.keys()].map(({ backend }) => backend),
   }
+}
+
+/** Returns the failure of the last try, if any. */
+async function withRetries(
+  work: (signal: AbortSignal) => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<unknown> {
+  let failure = await work(signal)
+  for (const wait of WAITS_MS) {
+    if (failure === undefined || signal.aborted) break
+    await pause(wait, signal).catch(() => {})
+    if (!signal.aborted) failure = await work(signal)
+  }
+  return failure
 }
 
 /** Whether the error says that nothing was issued. A 409 does not: the first request is still under way. */
 function isAnswer(error: unknown): boolean {
   if (error instanceof UnreachableError) return !error.mayHaveArrived
   return error instanceof MayflyError && error.code !== 'unexpected_reply' && error.status !== 409
+}
+
+/** For a repeated request, of which the first may have been carried out: the error must be about the request itself. */
+function isFinalAnswer(error: unknown): boolean {
+  if (!(error instanceof MayflyError) || !isAnswer(error)) return false
+  return error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 429
 }

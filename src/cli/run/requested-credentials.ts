@@ -1,14 +1,12 @@
-import { lstat, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { readAssignments } from '../frame/assignments.ts'
 import { usage } from '../frame/failure.ts'
+import { faultOfVariable } from '../frame/variable-names.ts'
 import type { Context } from '../frame/verb.ts'
-import { PROJECT_FILE, readProjectFile } from '../project-file/read.ts'
-import {
-  faultOfVariable,
-  type RequestedCredential,
-  type RequestedFile,
-} from '../project-file/requested-credential.ts'
+import { requireAllowed } from '../project-file/allowed.ts'
+import { openProjectFile, PROJECT_FILE } from '../project-file/open.ts'
+import { readProjectFile } from '../project-file/read.ts'
+import type { RequestedCredential, RequestedFile } from '../project-file/requested-credential.ts'
 import { parseTemplate, type Template } from '../project-file/template.ts'
 import { isPresent } from '../session/private-file.ts'
 
@@ -22,6 +20,7 @@ export interface CredentialOptions {
   readonly param?: readonly string[]
   /** False with `--no-config`. */
   readonly config?: string | boolean
+  readonly trustProject?: boolean
 }
 
 /**
@@ -34,7 +33,7 @@ export async function readRequestedCredentials(
 ): Promise<RequestedCredential[]> {
   const byFlags = requestedByFlags(options)
   const file = await projectFile(context, options, byFlags.length > 0)
-  const byFile = file === undefined ? [] : await readProjectFile(resolve(context.cwd, file), file)
+  const byFile = file === undefined ? [] : await requestedByFile(context, file, options)
   const all = [...byFile, ...byFlags]
   checkOnce(all)
   if (all.length > 0) return all
@@ -51,20 +50,19 @@ async function projectFile(
 ): Promise<string | undefined> {
   if (typeof config === 'string') return config
   if (config === false || hasFlags) return undefined
-  if (!(await isPresent(resolve(cwd, PROJECT_FILE)))) return undefined
-  if (await isPlanted(resolve(cwd, PROJECT_FILE), cwd))
-    throw usage(
-      `The ${PROJECT_FILE} in this directory belongs to another user, and everyone may write to the directory.`,
-      `Read it, then accept it with --config ${PROJECT_FILE} or ignore it with --no-config.`,
-    )
-  return PROJECT_FILE
+  return (await isPresent(resolve(cwd, PROJECT_FILE))) ? PROJECT_FILE : undefined
 }
 
-/** Only in a world-writable place such as /tmp: a private directory may hold files of others, as in a container. */
-async function isPlanted(path: string, directory: string): Promise<boolean> {
-  const own = process.getuid?.()
-  const [file, { mode }] = await Promise.all([lstat(path), stat(directory)])
-  return own !== undefined && (mode & 0o002) !== 0 && file.uid !== own && file.uid !== 0
+/** The file may come with somebody else's repository: it is not even parsed before a person has allowed it. */
+async function requestedByFile(
+  context: Context,
+  name: string,
+  { trustProject }: CredentialOptions,
+): Promise<RequestedCredential[]> {
+  const isTrusted = trustProject === true || /^(?:1|true)$/.test(context.env['MAYFLY_TRUST_PROJECT'] ?? '')
+  const file = await openProjectFile(context, name, { isTrusted })
+  if (!isTrusted) await requireAllowed(context, file)
+  return readProjectFile(file)
 }
 
 interface FlagRequest {

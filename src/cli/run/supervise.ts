@@ -68,15 +68,12 @@ async function runAndRevoke(
 ): Promise<number> {
   const session = await openAgentSession(context)
   const guard = command.isGuarded === true ? startGuard(context) : undefined
-  const issued = trackIssued(session.client, context.now, {
-    obtained: (id) => guard?.({ obtained: id }),
-    revoked: (id) => guard?.({ revoked: id }),
-  })
+  const issued = trackIssued(session.client, context.now, guard)
   signals.onHangUp(issued.hangUp)
   let directory: Promise<PrivateDirectory> | undefined
   const openDirectory = () => {
-    directory ??= openPrivateDirectory(context).then((opened) => {
-      guard?.({ directory: opened.path })
+    directory ??= openPrivateDirectory(context).then(async (opened) => {
+      await guard?.({ directory: opened.path })
       return opened
     })
     return directory
@@ -96,7 +93,7 @@ async function runAndRevoke(
   await opened?.remove().catch(() => note(`mayfly: Cannot remove ${opened.path}.`))
   // 3. Revoke, then leave the rest to the guard.
   const isSettled = await settleAll(context, issued, signals.hardStop, end)
-  guard?.({ settled: isSettled })
+  await guard?.({ settled: isSettled && issued.unknown().length === 0 })
 
   if (outcome.status === 'fulfilled') return isSettled ? outcome.value.code : outcome.value.code || 1
   // It may have failed because a signal made us hang up.

@@ -68,16 +68,19 @@ describe('the same request', () => {
     expect(await readFile(join(folder, name), 'utf8')).not.toContain(world.agent.token)
   })
 
-  test('of another scope, ttl, login or with `refresh` gets its own', async () => {
+  test('of another scope, ttl or login, or instead of one that is of no more use, gets its own', async () => {
     const other = await world.app.newAgent({ scopes: ['demo:*'] })
     const theirs = await contextFor(other.token, home, env)
+    const first = await cachedCredential(session, context, { backend: 'demo' })
     const ids = [
-      await cachedCredential(session, context, { backend: 'demo' }),
-      await cachedCredential(session, context, { backend: 'demo', scopes: ['a'] }),
-      await cachedCredential(session, context, { backend: 'demo', ttl: '5m' }),
-      await cachedCredential(await openAgentSession(theirs), theirs, { backend: 'demo' }),
-      await cachedCredential(session, context, { backend: 'demo' }, { refresh: true }),
-    ].map(({ id }) => id)
+      first.id,
+      ...[
+        await cachedCredential(session, context, { backend: 'demo', scopes: ['a'] }),
+        await cachedCredential(session, context, { backend: 'demo', ttl: '5m' }),
+        await cachedCredential(await openAgentSession(theirs), theirs, { backend: 'demo' }),
+        await cachedCredential(session, context, { backend: 'demo' }, { insteadOf: first.id }),
+      ].map(({ id }) => id),
+    ]
     expect(new Set(ids).size).toBe(5)
   })
 

@@ -3,7 +3,7 @@ import type { Auth } from '../../client/log-in.ts'
 import type { IssueRequest } from '../../client/wire.ts'
 import type { Context } from '../frame/verb.ts'
 import { waitForLock } from './file-lock.ts'
-import { type HeldCredential, requireToken } from './held-credential.ts'
+import { type HeldCredential, isFresh, requireToken } from './held-credential.ts'
 import type { Session } from './open.ts'
 import { cachePath } from './paths.ts'
 import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
@@ -13,8 +13,8 @@ import { digest } from './token-cache.ts'
 export interface CacheOptions {
   /** Reuse a credential only if it lives this long; a minute by default, at most a quarter of its life. */
   readonly minRemainingMs?: number
-  /** Get a new credential in any case. */
-  readonly refresh?: boolean
+  /** The id of a cached credential that is of no more use. */
+  readonly insteadOf?: string
 }
 
 /**
@@ -28,11 +28,11 @@ export async function cachedCredential(
   options: CacheOptions = {},
 ): Promise<HeldCredential> {
   const { identity, path } = placeOf(session, context, request)
+  const { minRemainingMs = 60_000, insteadOf } = options
   const fresh = async () => {
-    const known = options.refresh === true ? undefined : (await readEntry(path))?.credential
-    return known !== undefined && isFresh(known, context.now(), options.minRemainingMs ?? 60_000)
-      ? known
-      : undefined
+    const known = (await readEntry(path))?.credential
+    if (known === undefined || known.id === insteadOf) return undefined
+    return isFresh(known, context.now(), minRemainingMs) ? known : undefined
   }
   const known = await fresh()
   if (known !== undefined) return known
@@ -99,17 +99,10 @@ async function readEntry(path: string): Promise<CacheEntry | undefined> {
   }
 }
 
-function isFresh(credential: HeldCredential, now: number, minRemainingMs: number): boolean {
-  const end = Date.parse(credential.expires_at)
-  const life = end - Date.parse(credential.created_at)
-  return end - now > Math.min(minRemainingMs, life / 4)
-}
-
 /** Identifies a login at a server. Two logins never share a credential. */
 export function identityOf({ server }: Pick<Target, 'server'>, auth: Auth): string {
   switch (auth.kind) {
     case 'bearer':
-    case 'admin_token':
       return digest(server.text, auth.kind, auth.token)
     case 'client_secret':
     case 'private_key_jwt':

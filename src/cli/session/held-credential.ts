@@ -12,3 +12,16 @@ export function requireToken(issued: IssuedCredential): HeldCredential {
     hint: 'Try again.',
   })
 }
+
+/** When it ends here or upstream, whichever is first; epoch ms. */
+export function endOf({ expires_at, upstream_expires_at }: IssuedCredential): number {
+  const end = Date.parse(expires_at)
+  return upstream_expires_at === undefined ? end : Math.min(end, Date.parse(upstream_expires_at))
+}
+
+/** Whether it lives longer than this, or than a quarter of its life: demanding more would mean a new one each time. */
+export function isFresh(credential: IssuedCredential, now: number, minRemainingMs: number): boolean {
+  const end = endOf(credential)
+  const life = end - Date.parse(credential.created_at)
+  return end - now > Math.min(minRemainingMs, life / 4)
+}

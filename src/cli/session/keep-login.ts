@@ -1,6 +1,5 @@
-import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
-import { waitForLock } from './file-lock.ts'
+import { changeAlone } from './file-lock.ts'
 import { type Profile, profilesPath, readProfiles, writeProfiles } from './profiles.ts'
 import {
   type KeptAt,
@@ -11,13 +10,14 @@ import {
   type StoredSecret,
   saveSecret,
 } from './secrets.ts'
-import { givenOf, LOGIN_VARIABLES, type Target } from './session.ts'
+import { readTarget, type Target } from './session.ts'
 
 export interface NewLogin {
   readonly target: Target
   readonly secret: StoredSecret
   readonly agent?: { readonly id: string; readonly name: string } | undefined
   readonly issuer?: string | undefined
+  readonly serverKeys: readonly string[]
 }
 
 /** Stores a login as the profile of the target; it becomes current if none is. If it throws, the old login is unchanged. */
@@ -25,7 +25,8 @@ export function keepLogin(context: Context, login: NewLogin): Promise<KeptAt> {
   return alone(context, () => keep(context, login))
 }
 
-async function keep(context: Context, { target, secret, agent, issuer }: NewLogin): Promise<KeptAt> {
+async function keep(context: Context, login: NewLogin): Promise<KeptAt> {
+  const { target, secret, agent, issuer, serverKeys } = login
   const { profileName } = target
   const name: SecretName = `${profileName}/login`
   const known = await readProfiles(context)
@@ -41,6 +42,7 @@ async function keep(context: Context, { target, secret, agent, issuer }: NewLogi
     ...(agent === undefined ? {} : { agent }),
     ...(secret.kind === 'bearer' ? {} : { client_id: secret.client_id }),
     ...(target.caFile === undefined ? {} : { ca_file: target.caFile }),
+    ...(serverKeys.length === 0 ? {} : { server_keys: serverKeys }),
   }
   try {
     await writeProfiles(context, {
@@ -59,26 +61,16 @@ async function keep(context: Context, { target, secret, agent, issuer }: NewLogi
   return kept
 }
 
-/** Warns after a login that one in the environment takes precedence. */
-export function noteVariables({ env, out }: Context): void {
-  const variable = LOGIN_VARIABLES.find((name) => givenOf(env[name]) !== undefined)
-  if (variable !== undefined) out.note(`${variable} is set and takes precedence over this login. Unset it.`)
+/** Warns after a login at this server that one in the environment takes precedence in commands without flags. */
+export async function noteVariables(context: Context, { server }: Target): Promise<void> {
+  const next = await readTarget({ ...context, globals: {} })
+  if (next.variable?.isUsed === true && next.server.text === server.text)
+    context.out.note(`${next.variable.name} is set and takes precedence over this login. Unset it.`)
 }
 
 /** All profiles are in one file, which only one process at a time may read and change. */
-async function alone<T>(context: Context, change: () => Promise<T>): Promise<T> {
-  const path = profilesPath(context)
-  const release = await waitForLock(`${path}.lock`, context.signal)
-  if (release === undefined)
-    throw new CliError('login_busy', `Another mayfly process is changing ${path} and does not finish.`, {
-      hint: 'Answer its question or stop it, then try again.',
-    })
-  try {
-    return await change()
-  } finally {
-    release()
-  }
-}
+const alone = <T>(context: Context, change: () => Promise<T>) =>
+  changeAlone({ file: profilesPath(context) }, context.signal, change)
 
 /** The secret to restore if the new one cannot be stored; undefined if it cannot be read. */
 async function oldSecret(

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { type Client, createClient } from '../../client/client.ts'
 import type { Auth } from '../../client/log-in.ts'
+import type { Transport } from '../../client/transport.ts'
 import { CliError } from '../frame/failure.ts'
 import { readVersion } from '../frame/read-version.ts'
 import { nodeTransport } from '../frame/transport.ts'
 import type { Context } from '../frame/verb.ts'
+import { connectorOf } from './local-server.ts'
 import { findLogin, type Login, notLoggedIn, readTarget, type Target } from './session.ts'
 import { cacheOf } from './token-cache.ts'
 
@@ -31,17 +33,35 @@ export async function openPublicClient(context: Context): Promise<Session> {
 
 /** Creates a client over the transport of the command line. */
 export async function clientFor(context: Context, target: Target, auth: Auth): Promise<Client> {
-  const { server } = target
+  const { server, profile } = target
+  const transport = await transportTo(context, target)
+  const isWatched = auth.kind !== 'none' && profile?.server_keys !== undefined
   return createClient({
     server: server.url,
     auth,
-    transport: nodeTransport({ ca: await readAuthorities(target), socketPath: server.socketPath }),
+    transport: isWatched
+      ? (await import('./server-keys.ts')).watchServerKeys(context, target, transport)
+      : transport,
     retries: 2,
     signal: context.signal,
     now: context.now,
     userAgent: `mayfly-cli/${readVersion()}`,
     tokens: cacheOf(context, server.text, auth),
   })
+}
+
+async function transportTo(context: Context, target: Target): Promise<Transport> {
+  return nodeTransport({
+    ca: await readAuthorities(target),
+    socketPath: target.server.socketPath,
+    connect: connectorOf(context),
+  })
+}
+
+/** The keys of the server, for a login to remember. Throws `UnreachableError`. */
+export async function askServerKeys(context: Context, target: Target): Promise<string[]> {
+  const { readServerKeys } = await import('./server-keys.ts')
+  return readServerKeys(context, target.server, await transportTo(context, target))
 }
 
 async function readAuthorities({ caFile }: Target): Promise<string | undefined> {

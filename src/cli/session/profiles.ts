@@ -2,6 +2,7 @@ import { CliError } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import { configPath } from './paths.ts'
 import { readPrivateFile, writePrivateFile } from './private-file.ts'
+import { digest } from './token-cache.ts'
 
 type Where = Pick<Surroundings, 'env' | 'home'>
 
@@ -15,6 +16,8 @@ export interface Profile {
   readonly client_id?: string | undefined
   readonly ca_file?: string | undefined
   readonly secret_in: 'keychain' | 'file'
+  /** Thumbprints of the keys of the server. */
+  readonly server_keys?: readonly string[] | undefined
 }
 
 export interface Profiles {
@@ -33,6 +36,17 @@ export function checkProfileName(name: string): string {
     exit: 2,
     hint: 'Use at most 64 letters, digits, dots, hyphens and underscores.',
   })
+}
+
+/**
+ * A name for the profile of this server. It is the host where that says it all, and otherwise carries a digest of the
+ * address: `/team/a` and `/team-a` must not share a profile, nor may a name that another profile has be taken.
+ */
+export function newProfileName(server: string, known: Profiles): string {
+  const host = /^https:\/\/([a-z0-9][a-z0-9.-]{0,63})$/.exec(server)?.[1]
+  if (host !== undefined && !Object.hasOwn(known.profiles, host)) return host
+  const readable = server.replace(/^\w+:[^a-z0-9]*/i, '').replace(/[^A-Za-z0-9._-]+/g, '-')
+  return `${readable.slice(0, 55)}-${digest(server).slice(0, 8)}`.replace(/^-+/, '')
 }
 
 export function profilesPath(where: Where): string {

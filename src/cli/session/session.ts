@@ -2,15 +2,23 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Auth } from '../../client/log-in.ts'
 import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
+import { shellWord } from '../frame/shell.ts'
 import type { Context } from '../frame/verb.ts'
-import { checkProfileName, DEFAULT_PROFILE, type Profile, readProfiles } from './profiles.ts'
+import {
+  checkProfileName,
+  DEFAULT_PROFILE,
+  newProfileName,
+  type Profile,
+  type Profiles,
+  readProfiles,
+} from './profiles.ts'
 import { authOf, type KeptSecret, loadSecret } from './secrets.ts'
 import { DEFAULT_SERVER, type ServerAddress, serverOf } from './server-address.ts'
 
 /** Where a setting comes from. */
 export type Origin = 'flag' | 'environment' | 'profile' | 'default'
 
-/** The server and the profile to use. */
+/** The server, the profile and the login to use. */
 export interface Target {
   readonly server: ServerAddress
   readonly serverFrom: Origin
@@ -20,16 +28,30 @@ export interface Target {
   /** The entry of the profile, if it exists and is for this server. */
   readonly profile: Profile | undefined
   readonly caFile: string | undefined
+  /** The first variable that holds a login, and whether this target uses that login. */
+  readonly variable: { readonly name: string; readonly isUsed: boolean } | undefined
 }
 
 /**
- * Reads flags, then the environment, the profile and the defaults. A profile is used only for the server it was made
- * for. Throws `CliError` (usage) for invalid addresses and names.
+ * Decides on the server, the profile and the login, in the order that docs/reference/cli.md states. A profile is used
+ * only for the server it was made for. Throws `CliError` (usage) for invalid addresses and names.
  */
 export async function readTarget(context: Context): Promise<Target> {
+  const known = await readProfiles(context)
+  const chosen = choose(context, known)
+  const name = LOGIN_VARIABLES.find((one) => givenOf(context.env[one]) !== undefined)
+  if (name === undefined) return { ...chosen, variable: undefined }
+  // A login from the environment is for the server of the environment: the one without flags. --profile names another.
+  const { server, profile } = context.globals
+  const isUsed =
+    profile === undefined &&
+    (server === undefined || choose({ ...context, globals: {} }, known).server.text === chosen.server.text)
+  return { ...chosen, variable: { name, isUsed } }
+}
+
+function choose(context: Context, known: Profiles): Omit<Target, 'variable'> {
   const { globals, env } = context
   const named = globals.profile ?? givenOf(env['MAYFLY_PROFILE'])
-  const known = await readProfiles(context)
   const given = globals.server ?? givenOf(env['MAYFLY_SERVER'])
   const asked = given === undefined ? undefined : serverOf(given, env)
   const profileName = checkProfileName(named ?? matching(known, asked))
@@ -47,18 +69,12 @@ export async function readTarget(context: Context): Promise<Target> {
 }
 
 /** The profile for this server, or a new name, so that a login overwrites no other. */
-function matching(known: Awaited<ReturnType<typeof readProfiles>>, asked: ServerAddress | undefined): string {
+function matching(known: Profiles, asked: ServerAddress | undefined): string {
   const usual = known.current ?? DEFAULT_PROFILE
   const holder = known.profiles[usual]
   if (asked === undefined || holder === undefined || holder.server === asked.text) return usual
   const other = Object.entries(known.profiles).find(([, one]) => one.server === asked.text)?.[0]
-  return (
-    other ??
-    asked.text
-      .replace(/^\w+:[/[]*/, '')
-      .replace(/[^A-Za-z0-9._-]+/g, '-')
-      .slice(0, 64)
-  )
+  return other ?? newProfileName(asked.text, known)
 }
 
 function caFileOf({ globals, env, cwd }: Context, profile: Profile | undefined): string | undefined {
@@ -77,7 +93,7 @@ export interface Login {
   readonly from: 'environment' | 'keychain' | 'file'
 }
 
-/** The variables that `findLogin` reads. */
+/** The variables that hold a login. */
 export const LOGIN_VARIABLES = [
   'MAYFLY_TOKEN',
   'MAYFLY_TOKEN_FILE',
@@ -86,17 +102,27 @@ export const LOGIN_VARIABLES = [
   'MAYFLY_CLIENT_SECRET_FILE',
 ] as const
 
-/** MAYFLY_TOKEN, else MAYFLY_CLIENT_ID with MAYFLY_CLIENT_SECRET, else the profile; undefined if there is none. */
+/** The login from the environment, if the target uses that, else the one of the profile; undefined if there is none. */
 export async function findLogin(context: Context, target: Target): Promise<Login | undefined> {
+  return target.variable?.isUsed === true ? environmentLogin(context) : findStoredLogin(context, target)
+}
+
+/** MAYFLY_TOKEN, else MAYFLY_CLIENT_ID with MAYFLY_CLIENT_SECRET. */
+async function environmentLogin(context: Context): Promise<Login> {
   const token = await variable(context, 'MAYFLY_TOKEN')
   if (token !== undefined) return { auth: { kind: 'bearer', token }, from: 'environment' }
   const clientId = givenOf(context.env['MAYFLY_CLIENT_ID'])
   const clientSecret = await variable(context, 'MAYFLY_CLIENT_SECRET')
-  if ((clientId === undefined) !== (clientSecret === undefined))
+  if (clientId === undefined || clientSecret === undefined)
     throw usage('MAYFLY_CLIENT_ID and MAYFLY_CLIENT_SECRET must be set together.', 'Set both, or neither.')
-  if (clientId !== undefined && clientSecret !== undefined)
-    return { auth: { kind: 'client_secret', clientId, clientSecret }, from: 'environment' }
-  const { profile, profileName } = target
+  return { auth: { kind: 'client_secret', clientId, clientSecret }, from: 'environment' }
+}
+
+/** The login of the profile, whatever the environment holds. */
+export async function findStoredLogin(
+  context: Context,
+  { profile, profileName }: Target,
+): Promise<Login | undefined> {
   if (profile === undefined) return undefined
   const secret = await loadSecret<KeptSecret>(context, `${profileName}/login`, profile.secret_in)
   // A secret goes only to the server it was stored for, even if the profile has changed.
@@ -105,12 +131,20 @@ export async function findLogin(context: Context, target: Target): Promise<Login
 }
 
 /** The error of a command that needs a login. */
-export function notLoggedIn({ server, profileName, profileFrom }: Target): CliError {
+export function notLoggedIn(target: Target): CliError {
+  const { server, profileName, profileFrom } = target
   const which = profileFrom === 'default' ? '' : ` with profile ${profileName}`
   return new CliError('not_logged_in', `You are not logged in to ${server.text}${which}.`, {
     exit: EXIT.unauthenticated,
-    hint: 'Run `mayfly enroll` or `mayfly login`, or set MAYFLY_TOKEN.',
+    hint: hintFor(target),
   })
+}
+
+function hintFor({ server, profileFrom, variable }: Target): string {
+  if (variable === undefined) return 'Run `mayfly enroll` or `mayfly login`, or set MAYFLY_TOKEN.'
+  if (profileFrom === 'flag')
+    return `${variable.name} is not used with --profile: leave it out, or run \`mayfly login\`.`
+  return `${variable.name} is used only for the server of the environment: set MAYFLY_SERVER=${shellWord(server.text)}, or run \`mayfly login\`.`
 }
 
 /** The value of `NAME`, or the content of the file that `NAME_FILE` names. */

@@ -15,7 +15,6 @@ export function cacheOf(context: Context, server: string, auth: Auth): TokenCach
     case 'private_key_jwt':
       return tokenCache(context, [server, auth.clientId, auth.privateJwk.x])
     case 'bearer':
-    case 'admin_token':
     case 'none':
       return undefined
   }

@@ -1,14 +1,14 @@
 import type { Context } from '../frame/verb.ts'
 import { ownCommand, quote } from '../git/own-command.ts'
 import { wayFlags, wayTo } from '../git/wrapper.ts'
-import type { Target } from '../session/session.ts'
+import type { Session } from '../session/open.ts'
 
 /** The command line with which another program calls this verb, for the same server and login. */
-export function callOf(context: Context, target: Target, words: readonly string[]): string[] {
-  return [...ownCommand(context), ...words, ...wayFlags(wayTo(context, target))]
+export function callOf(context: Context, session: Session, words: readonly string[]): string[] {
+  return [...ownCommand(context), ...words, ...wayFlags(wayTo(context, session))]
 }
 
 /** For `sh`. */
-export function callLine(context: Context, target: Target, words: readonly string[]): string {
-  return callOf(context, target, words).map(quote).join(' ')
+export function callLine(context: Context, session: Session, words: readonly string[]): string {
+  return callOf(context, session, words).map(quote).join(' ')
 }

@@ -1,9 +1,8 @@
 import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
-import type { HeldCredential } from '../session/held-credential.ts'
+import { endOf, type HeldCredential } from '../session/held-credential.ts'
 import { removeFile, writePrivateFile } from '../session/private-file.ts'
 import type { Supply } from './fresh-supply.ts'
-import { endOf } from './held.ts'
 
 /** `setTimeout` fires at once for more than this. */
 const MAX_WAIT_MS = 2 ** 31 - 1

@@ -1,7 +1,6 @@
 import type { IssueRequest } from '../../client/wire.ts'
 import type { IssuedCredentials } from '../run/issued-credentials.ts'
-import type { HeldCredential } from '../session/held-credential.ts'
-import { endOf, isFresh } from './held.ts'
+import { endOf, type HeldCredential, isFresh } from '../session/held-credential.ts'
 
 /** Returns a credential with enough life left, or the old one while no new one can be had. Throws as `client.issue`. */
 export type Supply = () => Promise<HeldCredential>

@@ -1,8 +1,8 @@
 import { MayflyError } from '../../client/errors.ts'
-import type { IssuedCredential, IssueRequest } from '../../client/wire.ts'
+import type { IssueRequest } from '../../client/wire.ts'
 import type { Context } from '../frame/verb.ts'
 import { cachedCredential, dropCached, peekCached } from '../session/credential-cache.ts'
-import type { HeldCredential } from '../session/held-credential.ts'
+import { type HeldCredential, isFresh } from '../session/held-credential.ts'
 import type { Session } from '../session/open.ts'
 
 const MINUTE_MS = 60_000
@@ -37,7 +37,12 @@ export async function heldAnswer<T>(
     known !== undefined &&
     isFresh(known, context.now(), minRemainingMs) &&
     !(await hasEnded(context, session, known.id))
-  const held = isGood ? known : await cachedCredential(session, context, request, { refresh: true })
+  const held = isGood
+    ? known
+    : await cachedCredential(session, context, request, {
+        minRemainingMs,
+        ...(known === undefined ? {} : { insteadOf: known.id }),
+      })
   try {
     return toAnswer(held)
   } catch (error) {
@@ -45,13 +50,6 @@ export async function heldAnswer<T>(
     await end(context, session, held).catch(() => {})
     throw error
   }
-}
-
-/** Whether it has enough life left. */
-export function isFresh(credential: IssuedCredential, now: number, minRemainingMs: number): boolean {
-  const end = endOf(credential)
-  const life = end - Date.parse(credential.created_at)
-  return end - now > Math.min(minRemainingMs, life / 4)
 }
 
 /** Drops the cached credential, if there is one, and revokes it. */
@@ -75,12 +73,6 @@ async function hasEnded(context: Context, { client }: Session, id: string): Prom
     // The agent or the credential is gone; requesting another one tells which.
     return error instanceof MayflyError && [401, 403, 404].includes(error.status)
   }
-}
-
-/** When it ends here or upstream, whichever is first; epoch ms. */
-export function endOf({ expires_at, upstream_expires_at }: IssuedCredential): number {
-  const end = Date.parse(expires_at)
-  return upstream_expires_at === undefined ? end : Math.min(end, Date.parse(upstream_expires_at))
 }
 
 /** RFC 3339 in whole seconds, rounded down, as AWS and Kubernetes write it. */

@@ -2,9 +2,9 @@ import { CliError } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'
 import type { wayTo } from '../git/wrapper.ts'
+import { changeAlone } from '../session/file-lock.ts'
 import { configPath } from '../session/paths.ts'
 import { readPrivateFile, writePrivateFile } from '../session/private-file.ts'
-import { givenOf } from '../session/session.ts'
 
 /** Tools that ask for a credential by host alone. */
 export type HostTool = 'docker' | 'terraform'
@@ -30,7 +30,15 @@ export async function readHosts(context: Context, tool: HostTool): Promise<Reado
   return new Map(Object.entries((await readAll(context))[tool] ?? {}))
 }
 
-/** Sets an entry, or removes it if `entry` is undefined. Returns whether there was one. */
+/**
+ * Runs a set-up, or what undoes one, alone: it reads and replaces our map, and then the configuration of the tool. Two at
+ * one moment would each lose the other's entry.
+ */
+export function changeHosts<T>(context: Context, change: () => Promise<T>): Promise<T> {
+  return changeAlone({ file: pathOf(context) }, context.signal, change)
+}
+
+/** Within `changeHosts`: sets an entry, or removes it if `entry` is undefined. Returns whether there was one. */
 export async function writeHost(
   context: Context,
   tool: HostTool,
@@ -83,12 +91,12 @@ function isMap(value: unknown): boolean {
   )
 }
 
-/** The context for a host's server; flags and variables of this call take precedence. */
+/** The context for a host's server. Only the flags of this call take precedence, not the environment. */
 export function contextFor(context: Context, { way }: HostEntry): Context {
-  const { globals, env } = context
-  if (globals.server !== undefined || givenOf(env['MAYFLY_SERVER']) !== undefined) return context
-  const profile = globals.profile ?? givenOf(env['MAYFLY_PROFILE']) ?? way.profile
-  const ca = globals.ca ?? givenOf(env['MAYFLY_CA_FILE']) ?? way.caFile
+  const { globals } = context
+  if (globals.server !== undefined) return context
+  const profile = globals.profile ?? way.profile
+  const ca = globals.ca ?? way.caFile
   const merged = {
     ...globals,
     server: way.server,

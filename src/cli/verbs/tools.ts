@@ -8,6 +8,11 @@ export const TOOL_VERBS: readonly Entry[] = [
     load: async () => (await import('../commands/run.ts')).verb,
   },
   {
+    name: 'allow',
+    summary: 'allow the mayfly.yaml of a directory',
+    load: async () => (await import('../commands/allow.ts')).verb,
+  },
+  {
     name: 'run-guard',
     summary: 'revoke the credentials of a killed run',
     hidden: true,

@@ -1,4 +1,4 @@
-import { type Agent, requireName } from '../../domain/agent.ts'
+import { type Agent, type AgentBounds, requireName } from '../../domain/agent.ts'
 import { isAudience } from '../../domain/audience.ts'
 import { requireLifetime } from '../../domain/duration.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
@@ -9,6 +9,7 @@ import { requireWhole } from '../authentication/authenticate.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { createdUnder } from './agent-bounds.ts'
 
 export interface AgentCommand {
   readonly name: string
@@ -40,13 +41,13 @@ export async function createAgent(
   const lifetimeMs =
     command.expires_in === undefined ? undefined : requireLifetime(command.expires_in, 'expires_in')
   requireHeld(core, caller, { scopes, lifetimeMs }, origin)
-  const audiences = [...new Set(command.audiences)]
-  await requireAudiences(core, caller, audiences, origin)
+  const audiences = await requireAudiences(core, caller, [...new Set(command.audiences)], origin)
   const made = await prepareAgent(core, {
     name: command.name,
     scopes,
     lifetimeMs,
     audiences,
+    ...createdUnder(caller, undefined),
     createdBy: actorOf(caller),
   })
   const entry = audit(core, caller, origin, {
@@ -94,19 +95,22 @@ export function requireHeld(
   }
 }
 
-/** As with scopes: a caller can allow only audiences that it may request tokens for. */
+/**
+ * As with scopes: a caller can allow only audiences that it may request tokens for. Returns those to store: the server's
+ * own are not stored, so that an agent loses them with their removal from its list.
+ */
 async function requireAudiences(
   core: Parts,
   caller: Caller,
   audiences: readonly string[],
   origin: Origin,
-): Promise<void> {
+): Promise<readonly string[]> {
   if (!audiences.every(isAudience)) throw invalid('An audience must be a name without spaces, or a URI.')
   const beyond = audiences.filter((one) => !core.settings.audiences.includes(one))
-  if (caller.kind === 'local' || beyond.length === 0) return
+  if (caller.kind === 'local' || beyond.length === 0) return beyond
   requireWhole(core, caller, origin)
   const own = (await core.store.agents.findLiving(caller.agentId))?.audiences ?? []
-  if (beyond.every((one) => own.includes(one))) return
+  if (beyond.every((one) => own.includes(one))) return beyond
   core.denials.record(caller, origin, { action: 'auth.failed', details: { reason: 'audience_not_held' } })
   throw new Problem('insufficient_scope', {
     message: 'You can allow only audiences that you may request tokens for.',
@@ -119,6 +123,7 @@ export interface AgentPlan {
   readonly audiences?: readonly string[] | undefined
   readonly lifetimeMs?: number | undefined
   readonly policy?: string | undefined
+  readonly bounds?: AgentBounds | undefined
   /** Enrolled public key, for `private_key_jwt`. */
   readonly publicJwk?: Agent['publicJwk'] | undefined
   readonly createdBy: string
@@ -149,6 +154,7 @@ export async function prepareAgent(core: Parts, plan: AgentPlan): Promise<Prepar
     signingKeyId: pgp.keyId,
     signingEmail: email,
     policy: plan.policy ?? null,
+    bounds: plan.bounds ?? null,
     createdBy: plan.createdBy,
     createdAt: now,
     expiresAt: plan.lifetimeMs === undefined ? null : now + plan.lifetimeMs,

@@ -1,5 +1,6 @@
-import type { Agent, AgentGrant } from '../../domain/agent.ts'
+import type { Agent, AgentBounds, AgentGrant } from '../../domain/agent.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
+import { policyBounds, tightest } from '../../domain/policy.ts'
 import { coversAny, type HeldScopes, intersectScopes } from '../../domain/scope.ts'
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
@@ -139,11 +140,17 @@ function build(
     agentExpiresAt: agent.expiresAt,
     createdAt: agent.createdAt,
     policy: agent.policy,
+    bounds: boundsOf(core, agent),
     clientId: agent.clientId,
     method: token.method,
     generation,
   }
   return { caller, validUntil: Math.min(token.expiresAt, agent.expiresAt ?? NEVER, grantsEndAt), grantsEndAt }
+}
+
+function boundsOf({ settings }: Parts, agent: Agent): AgentBounds {
+  const policy = settings.policies.find(({ name }) => name === agent.policy)
+  return tightest(agent.bounds ?? {}, policy === undefined ? {} : policyBounds(policy))
 }
 
 function timedParts(agent: Agent, grants: readonly AgentGrant[]): HeldScopes[] {

@@ -19,7 +19,7 @@ function answered(issued: Issued, upstream: boolean) {
     name: 'db',
     type: 'fake',
     kind: { upstream } as Kind,
-    breaker: createBreaker(() => NOW),
+    breakers: { issuing: createBreaker(() => NOW), revoking: createBreaker(() => NOW) },
     connect: async () => ({ issue: async () => issued }),
   } as unknown as OpenBackend
   const caller = { agentId: 'ag_1', agentName: 'one' }

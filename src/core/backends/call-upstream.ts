@@ -1,3 +1,4 @@
+import type { Breaker } from '../../backends/breaker.ts'
 import { type Backend, BackendError, type Fault } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
 import { Problem, type ProblemCode } from '../../domain/problems.ts'
@@ -5,40 +6,31 @@ import type { Core } from '../context.ts'
 
 type Work<T> = (instance: Backend, signal: AbortSignal) => Promise<T>
 
-/** Enters the breaker and calls. Throws `BreakerOpen`, and as `callEntered`. */
-export async function callUpstream<T>(
-  core: Pick<Core, 'settings'>,
-  backend: OpenBackend,
-  work: Work<T>,
-): Promise<T> {
-  enterBreaker(backend)
-  return callEntered(core, backend, work)
-}
-
 /** Throws `BreakerOpen`; otherwise the caller must call the upstream, or cancel. */
-export function enterBreaker({ breaker }: OpenBackend): void {
+export function enterBreaker(breaker: Breaker): void {
   const wait = breaker.enter()
   if (wait > 0) throw new BreakerOpen(wait)
 }
 
 /**
- * One call to a backend whose breaker was entered, within the server's own deadline, even if the caller's
+ * One call to a backend whose `breaker` was entered, within the server's own deadline, even if the caller's
  * connection is lost. Throws what `work` throws, or `DeadlineError`.
  */
 export async function callEntered<T>(
   core: Pick<Core, 'settings'>,
   backend: OpenBackend,
+  breaker: Breaker,
   work: Work<T>,
 ): Promise<T> {
   try {
     const result = await withDeadline(core.settings.upstreamTimeoutMs, async (signal) =>
       work(await backend.connect(), signal),
     )
-    backend.breaker.succeeded()
+    breaker.succeeded()
     return result
   } catch (error) {
-    if (isOutage(error)) backend.breaker.failed()
-    else backend.breaker.succeeded()
+    if (isOutage(error)) breaker.failed()
+    else breaker.succeeded()
     throw error
   }
 }

@@ -1,14 +1,16 @@
-import { findExposed, findMove, keepSecrets, readConfig } from '../../backends/config-fields.ts'
+import { findExposed, findMove, isAnother, keepSecrets, readConfig } from '../../backends/config-fields.ts'
 import { BackendError, type Kind } from '../../backends/kind.ts'
 import { requireName } from '../../domain/agent.ts'
 import type { StoredBackend } from '../../domain/backend.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
+import { coversAny } from '../../domain/scope.ts'
 import { audit } from '../audit/entry.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { isFullAdministrator, requireTrial, requireUnguarded, requireWholeBackend } from './backend-power.ts'
 import { type BackendRules, readRules } from './backend-rules.ts'
-import { asProblem, withDeadline } from './call-upstream.ts'
+import { asProblem, describe, withDeadline } from './call-upstream.ts'
 import { type ConfiguredBackend, definitionOf, sealConfig } from './definition.ts'
 
 export interface BackendCommand extends BackendRules {
@@ -26,12 +28,16 @@ export interface ChangeOptions {
   readonly force: boolean
 }
 
+/** What was stored, and what the trial warned of. */
+export type StoredNow = ConfiguredBackend & { readonly warnings: readonly string[] }
+
 type Fields = Record<string, unknown>
-type Parts = Pick<Core, 'store' | 'ids' | 'sealer' | 'backends' | 'settings' | 'log'>
+type Parts = Pick<Core, 'store' | 'ids' | 'sealer' | 'backends' | 'settings' | 'log' | 'denials'>
 
 /**
  * Checks the configuration against the kind's schema and, unless `check` is false, tries it at the upstream. Returns
- * what it stored. Throws `invalid_request` with what to fix, `conflict` for a taken name, and the `backend_*` problems.
+ * what it stored. Throws `invalid_request` with what to fix, `conflict` for a taken name, the `backend_*` problems, and
+ * `insufficient_scope` as ADR 0022 says.
  */
 export async function createBackend(
   core: Parts,
@@ -39,13 +45,17 @@ export async function createBackend(
   command: BackendCommand,
   check: boolean,
   origin: Origin,
-): Promise<ConfiguredBackend> {
+): Promise<StoredNow> {
   const kind = core.backends.kinds.get(command.type)
   if (kind === undefined) throw invalid(`"type" is one of: ${[...core.backends.kinds.keys()].join(', ')}.`)
   const name = command.name ?? command.type
   requireName(name)
+  // Agents and relying parties may still trust a deleted backend by its name.
+  if (await core.store.backends.isNameUsed(name)) requireWholeBackend(core, caller, name, origin)
+  requireTrial(core, caller, check, origin)
   const config = await requireConfig(kind, command.config ?? {})
-  if (check) await tryOut(core, kind, name, config)
+  requireUnguarded(core, caller, kind, config, origin)
+  const warnings = check ? await tryOut(core, caller, kind, name, config) : []
   const now = core.store.now()
   const uid = core.ids.id('backend')
   const stored: StoredBackend = {
@@ -58,6 +68,7 @@ export async function createBackend(
     createdAt: now,
     changedAt: now,
     endedAt: null,
+    ending: null,
   }
   const entry = audit(core, caller, origin, {
     action: 'backend.created',
@@ -68,7 +79,7 @@ export async function createBackend(
   const outcome = await commit(core, change)
   requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'A backend of this name exists already.' })
-  return { ...definitionOf(core, stored), kind }
+  return { ...definitionOf(core, stored), kind, warnings }
 }
 
 /**
@@ -84,17 +95,21 @@ export async function changeBackend(
   command: BackendChange,
   options: ChangeOptions,
   origin: Origin,
-): Promise<ConfiguredBackend> {
+): Promise<StoredNow> {
   const before = await core.store.backends.findByName(name)
   if (before === undefined) throw new Problem('backend_not_found')
   const kind = core.backends.kinds.get(before.type)
   if (kind === undefined || (command.type !== undefined && command.type !== before.type))
     throw invalid('"type" cannot be changed; create another backend.')
   const rules = readRules(kind, command, before)
-  const { config, moved } = await changeConfig(core, kind, before, command.config)
+  if (isWidened(before.allowedScopes, rules.allowedScopes))
+    requireWholeBackend(core, caller, before.name, origin)
+  const by = { caller, origin, check: options.check }
+  const { config, moved } = await changeConfig(core, kind, before, command.config, by)
   const mustBeIdle = moved !== undefined && !options.force
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
-  if (config !== undefined && options.check) await tryOut(core, kind, before.name, config)
+  const isTried = config !== undefined && options.check
+  const warnings = isTried ? await tryOut(core, caller, kind, before.name, config) : []
   const after: StoredBackend = {
     ...before,
     ...rules,
@@ -117,7 +132,7 @@ export async function changeBackend(
     entry,
   ])
   requireUnchanged(outcome)
-  if (outcome.done) return { ...definitionOf(core, after), kind }
+  if (outcome.done) return { ...definitionOf(core, after), kind, warnings }
   // A credential may have been issued while the new upstream was tried.
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
   throw new Problem('conflict', { message: 'The backend was changed in the meantime; read it again.' })
@@ -130,20 +145,40 @@ interface ConfigChange {
   readonly moved?: string | undefined
 }
 
+/** Who changes it, and whether it is tried. */
+interface ChangeBy {
+  readonly caller: Caller
+  readonly origin: Origin
+  readonly check: boolean
+}
+
 async function changeConfig(
   core: Parts,
   kind: Kind,
   stored: StoredBackend,
   given: Fields | undefined,
+  { caller, origin, check }: ChangeBy,
 ): Promise<ConfigChange> {
   if (given === undefined) return {}
-  const before = definitionOf(core, stored).config
+  // Of one that cannot be opened nothing is kept: every secret must be entered.
+  const before = definitionOf(core, stored).config ?? {}
   const config = await requireConfig(kind, keepSecrets(kind.config, before, given))
+  if (isAnother(kind.config, before, given, config)) {
+    requireWholeBackend(core, caller, stored.name, origin)
+    requireTrial(core, caller, check, origin)
+    requireUnguarded(core, caller, kind, config, origin)
+  }
   // An administrator may change a backend but not read its secrets: a kept one could be sent to a server of theirs.
   const exposed = findExposed(kind.config, before, given, config)
   if (exposed !== undefined)
     throw invalid(`Changing "${exposed.by}" requires re-entering "${exposed.secret}".`)
   return { config, moved: findMove(kind.config, before, config) }
+}
+
+/** Null permits every scope. To narrow them is a limit, which every administrator of backends may set. */
+function isWidened(before: readonly string[] | null, after: readonly string[] | null): boolean {
+  if (before === null) return false
+  return after === null || !after.every((scope) => coversAny(before, scope))
 }
 
 async function requireIdle(core: Parts, uid: string, moved: string): Promise<void> {
@@ -164,15 +199,27 @@ async function requireConfig(kind: Kind, given: Fields): Promise<Fields> {
   }
 }
 
-/** Opens the configuration, asks its upstream, and closes it again. */
-async function tryOut(core: Parts, kind: Kind, name: string, config: Fields): Promise<void> {
+/** Opens the configuration, asks its upstream, and closes it again. Returns the kind's warnings. */
+async function tryOut(
+  core: Parts,
+  caller: Caller,
+  kind: Kind,
+  name: string,
+  config: Fields,
+): Promise<readonly string[]> {
   try {
     await using instance = await core.backends.openTrial(kind, name, config)
-    await withDeadline(core.settings.upstreamTimeoutMs, (signal) => instance.check(signal))
+    return await withDeadline(core.settings.upstreamTimeoutMs, (signal) => instance.check(signal))
   } catch (error) {
-    throw shownToAdministrator(error)
+    if (isFullAdministrator(caller)) throw shownToAdministrator(error)
+    core.log.warn({ backend: name, detail: describe(error) }, 'the trial of a backend failed')
+    throw new Problem('invalid_request', { message: UNTOLD, cause: error })
   }
 }
+
+/** Every failure looks like this to others: differences would show which addresses and ports answer. */
+const UNTOLD =
+  'The backend was not stored: its upstream could not be used with this configuration. The log of the server says why; the local host and holders of admin:* are told.'
 
 /** An administrator sees the kind's own words; upstream text stays in the log. */
 function shownToAdministrator(error: unknown): Problem {

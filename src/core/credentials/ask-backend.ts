@@ -34,10 +34,12 @@ export async function askBackend(
   if (backend.kind.upstream) {
     if (core.store.now() - plan.now > core.settings.upstreamTimeoutMs) {
       // This node stood still since the commit: others may already have looked for what it left behind.
-      backend.breaker.cancel()
+      backend.breakers.issuing.cancel()
       throw new DeadlineError()
     }
-    issued = await callEntered(core, backend, (instance, signal) => instance.issue(request, signal))
+    issued = await callEntered(core, backend, backend.breakers.issuing, (instance, signal) =>
+      instance.issue(request, signal),
+    )
   } else {
     try {
       issued = await (await backend.connect()).issue(request, NEVER)

@@ -13,14 +13,14 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
  * The same key and request from the same agent within a day: the same credential, with its secret while that is kept.
- * Throws `conflict` for another request under the same key. Otherwise the claim to record.
+ * Throws `conflict` for another request under the same key. Also the claim, to record or to repeat.
  */
 export async function findReplay(
-  core: Pick<Core, 'store' | 'hasher' | 'sealer'>,
+  core: Pick<Core, 'store' | 'hasher' | 'sealer' | 'overdue'>,
   caller: AgentCaller,
   backend: OpenBackend,
   command: IssueCommand,
-): Promise<{ reply?: IssuedCredential; claim?: IdempotencyClaim }> {
+): Promise<{ reply?: IssuedCredential; claim: IdempotencyClaim }> {
   const claim = claimOf(core, backend, command)
   const { idempotency, credentials } = core.store
   const known = await idempotency.find(caller.agentId, claim.keyHash)
@@ -34,12 +34,12 @@ export async function findReplay(
     throw new Problem('conflict', { message: 'This Idempotency-Key was used for another request.' })
   const credential = await credentials.find(known.credentialId)
   if (credential === undefined) return { claim }
-  if (isUnderWay(credential, known, core.store.now()))
+  if (isUnderWay(credential, known, core.store.now()) || core.overdue.has(credential.id))
     throw new Problem('conflict', {
       message: 'The first request with this Idempotency-Key is still under way.',
       retryAfterSeconds: 1,
     })
-  return { reply: repeated(core, credential, known) }
+  return { reply: repeated(core, credential, known), claim }
 }
 
 function claimOf(

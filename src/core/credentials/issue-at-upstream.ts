@@ -1,5 +1,5 @@
 import { Problem } from '../../domain/problems.ts'
-import type { Step } from '../../store/engine/change.ts'
+import type { Change, Step } from '../../store/engine/change.ts'
 import {
   asProblem,
   certainAt,
@@ -25,7 +25,7 @@ import { settleUpstream } from './settle-upstream.ts'
 
 type Parts = Pick<
   Core,
-  'store' | 'sealer' | 'hasher' | 'ids' | 'quotas' | 'settings' | 'meter' | 'log' | 'random'
+  'store' | 'sealer' | 'hasher' | 'ids' | 'quotas' | 'settings' | 'meter' | 'log' | 'random' | 'overdue'
 >
 
 /**
@@ -40,10 +40,14 @@ export async function issueAtUpstream(core: Parts, attempt: Granted): Promise<Is
     case 'issued':
       return activateOrWithdraw(core, attempt, asked.answer)
     case 'refused':
-      await recordFailure(core, attempt, asked.problem, credentials.fail(attempt.plan.id, now()))
+      await recordFailure(
+        core,
+        attempt,
+        failureOf(core, attempt, asked.problem, credentials.fail(attempt.plan.id, now())),
+      )
       throw asked.problem
     case 'unknown':
-      await recordFailure(core, attempt, asked.problem, reclaimUnseen(core, attempt))
+      await recordReclaim(core, attempt, asked.problem, reclaimUnseen(core, attempt))
       throw asked.problem
     default: {
       const never: never = asked
@@ -54,7 +58,7 @@ export async function issueAtUpstream(core: Parts, attempt: Granted): Promise<Is
 
 /** Commits the pending credential with its entry. The breaker is entered first: an upstream known to be down costs no commit. */
 async function recordRequest(core: Parts, attempt: Granted): Promise<void> {
-  enterBreaker(attempt.backend)
+  enterBreaker(attempt.backend.breakers.issuing)
   try {
     const change = [
       ...whileGranted(attempt),
@@ -65,7 +69,7 @@ async function recordRequest(core: Parts, attempt: Granted): Promise<void> {
     const outcome = await commit(core, change, { code: 'audit_unavailable' })
     if (!outcome.done) throw new StalePlan()
   } catch (error) {
-    attempt.backend.breaker.cancel()
+    attempt.backend.breakers.issuing.cancel()
     throw error
   }
 }
@@ -145,9 +149,9 @@ async function withdraw(
       'an issued credential could not be withdrawn at once; the sweeper will do it',
     )
   const now = core.store.now()
-  const reclaim = core.store.credentials.reclaim(plan.id, now, claimedUntil(core, now), sealedHandle)
-  await recordFailure(core, attempt, asProblem(problem), reclaim).catch(leave)
   const credential = pendingCredential(core, attempt)
+  const reclaim = core.store.credentials.reclaim(credential, now, claimedUntil(core, now), sealedHandle)
+  await recordReclaim(core, attempt, asProblem(problem), reclaim).catch(leave)
   await settleUpstream(core, backend, {
     ...credential,
     state: 'revoking',
@@ -160,20 +164,39 @@ async function withdraw(
  * Due at once; where this node stood still, only when the call can no longer be under way, because others may have
  * settled the credential before the upstream acted.
  */
-function reclaimUnseen(core: Parts, { plan }: Granted): Step {
+function reclaimUnseen(core: Parts, attempt: Granted): Step {
   const now = core.store.now()
+  const { plan } = attempt
   const dueAt = now < certainAt(core, plan.now) ? now : certainAt(core, now)
-  return core.store.credentials.reclaim(plan.id, now, dueAt, null)
+  return core.store.credentials.reclaim(pendingCredential(core, attempt), now, dueAt, null)
 }
 
-/** Commits the end of the credential with its entry; the same `Idempotency-Key` may try again. */
-async function recordFailure(core: Parts, attempt: Granted, { code }: Problem, end: Step): Promise<void> {
+/** The end of the credential with its entry; the same `Idempotency-Key` may try again. */
+function failureOf(core: Parts, attempt: Granted, { code }: Problem, end: Step): Change {
   const entry = auditAttempt(core, attempt, {
     action: 'credential.issue_failed',
     outcome: 'failed',
     details: { code },
   })
-  const change = [end, ...releaseClaim(core, attempt), entry]
-  await commit(core, change, { urgent: true, code: 'audit_unavailable' })
+  return [end, ...releaseClaim(core, attempt), entry]
+}
+
+async function recordFailure(core: Parts, attempt: Granted, failure: Change): Promise<void> {
+  await commit(core, failure, { urgent: true, code: 'audit_unavailable' })
   attempt.isRecorded = true
+}
+
+/**
+ * Something may exist upstream, or has just been revoked there, so the store must know in the end: after a lost COMMIT
+ * the record may say `active`, and after a failover there may be none.
+ */
+async function recordReclaim(core: Parts, attempt: Granted, problem: Problem, reclaim: Step): Promise<void> {
+  const failure = failureOf(core, attempt, problem, reclaim)
+  try {
+    await recordFailure(core, attempt, failure)
+  } catch (error) {
+    core.overdue.add(attempt.plan.id, failure)
+    attempt.isRecorded = true
+    throw error
+  }
 }

@@ -8,10 +8,19 @@ import { commit, whileUnchanged } from '../commit.ts'
 import { type Core, UNKNOWN_BACKEND } from '../context.ts'
 import { findReplay } from './idempotency.ts'
 import { issueAtUpstream } from './issue-at-upstream.ts'
-import { type Attempt, type IssueCommand, type IssuedCredential, StalePlan } from './issue-attempt.ts'
+import {
+  type Attempt,
+  type IdempotencyClaim,
+  type IssueCommand,
+  type IssuedCredential,
+  StalePlan,
+} from './issue-attempt.ts'
 import { issueLocally } from './issue-locally.ts'
 import { takeRates } from './limits.ts'
 import { planIssue, requireGrant } from './plan-issue.ts'
+
+const UNREADABLE =
+  'The stored configuration of this backend cannot be opened. An administrator must enter it again.'
 
 /** How often a request is decided before it is given up as a conflict. */
 const TRIES = 3
@@ -27,6 +36,7 @@ type Parts = Pick<
   | 'denials'
   | 'rates'
   | 'quotas'
+  | 'overdue'
   | 'settings'
   | 'meter'
   | 'log'
@@ -87,8 +97,10 @@ async function issueOnce(core: Parts, attempt: Attempt): Promise<IssuedCredentia
   if (backend === undefined) throw new Problem('backend_not_found')
   const known =
     command.idempotencyKey === undefined ? undefined : await findReplay(core, caller, backend, command)
-  if (known?.reply !== undefined) return replay(core, attempt, known.reply)
+  if (known?.reply !== undefined) return replay(core, attempt, known.reply, known.claim)
   const plan = planIssue(core, attempt, backend, known?.claim)
+  if (backend.config === undefined)
+    throw new Problem('backend_unavailable', { message: UNREADABLE, retryAfterSeconds: 60 })
   const granted = Object.assign(attempt, { backend, plan })
   takeRates(core, granted)
   return backend.kind.upstream ? issueAtUpstream(core, granted) : issueLocally(core, granted)
@@ -96,12 +108,13 @@ async function issueOnce(core: Parts, attempt: Attempt): Promise<IssuedCredentia
 
 /**
  * Repeats a secret only to a caller who could be issued it now (a narrowed token could not), while the agent lives,
- * and with an entry of its own. Without the secret it is no more than reading the credential.
+ * and with an entry of its own. The first request cannot take the credential back from then on. Without the secret it is no more than reading the credential.
  */
 async function replay(
   core: Pick<Core, 'store' | 'ids'>,
   attempt: Attempt,
   reply: IssuedCredential,
+  { keyHash }: IdempotencyClaim,
 ): Promise<IssuedCredential> {
   const { caller, origin, command, backend } = attempt
   if (backend !== undefined) requireGrant(caller, backend, undefined, reply.scopes)
@@ -114,7 +127,9 @@ async function replay(
     ttlMs: reply.ttlMs,
     metadata: command.metadata,
   })
-  const outcome = await commit(core, [...whileUnchanged(caller), entry], { code: 'audit_unavailable' })
+  const mark = core.store.idempotency.markRepeated(caller.agentId, keyHash, reply.id, core.store.now())
+  const change = [...whileUnchanged(caller), mark, entry]
+  const outcome = await commit(core, change, { code: 'audit_unavailable' })
   if (!outcome.done) throw new StalePlan()
   return reply
 }

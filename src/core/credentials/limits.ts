@@ -6,7 +6,7 @@ import type { Granted } from './issue-attempt.ts'
 export function takeRates(core: Pick<Core, 'rates' | 'settings'>, { caller, backend, plan }: Granted): void {
   const limits = [
     [`issue|agent|${caller.agentId}`, core.settings.issueRate],
-    [`issue|policy|${caller.policy}`, policyOf(core, caller)?.issueRate],
+    [`issue|policy|${caller.policy}`, caller.bounds.issueRate],
     [`issue|backend|${backend.uid}`, backend.rate],
   ] as const
   for (const [key, rate] of limits) {
@@ -28,7 +28,7 @@ export function withPlaces<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const { credentials } = core.store
-  const maxActive = policyOf(core, caller)?.maxActive ?? Number.POSITIVE_INFINITY
+  const maxActive = caller.bounds.maxActive ?? Number.POSITIVE_INFINITY
   const perAgent = Math.min(core.settings.maxActivePerAgent, maxActive)
   const ofAgent = {
     key: `agent|${caller.agentId}`,
@@ -43,8 +43,4 @@ export function withPlaces<T>(
     count: () => credentials.countOpenOfBackend(backend.uid, perBackend),
   }
   return core.quotas.withPlace(ofAgent, () => core.quotas.withPlace(ofBackend, work))
-}
-
-function policyOf({ settings }: Pick<Core, 'settings'>, { policy }: Granted['caller']) {
-  return policy === null ? undefined : settings.policies.find((one) => one.name === policy)
 }

@@ -9,7 +9,7 @@ import type { Attempt, IdempotencyClaim, Plan } from './issue-attempt.ts'
 
 /** Decides on a request and does nothing. Throws `scope_not_allowed`, `ttl_exceeded` and `invalid_request`. */
 export function planIssue(
-  core: Pick<Core, 'store' | 'settings' | 'ids'>,
+  core: Pick<Core, 'store' | 'ids'>,
   { caller, command }: Attempt,
   backend: OpenBackend,
   claim: IdempotencyClaim | undefined,
@@ -19,12 +19,11 @@ export function planIssue(
   const scopes = requireGrant(caller, backend, backend.allowedScopes, command.scopes)
   if (!scopes.every((scope) => backend.kind.scopes.valid(scopeHere(backend.name, scope))))
     throw invalid(`A scope is not one of this backend. ${backend.kind.scopes.help}`)
-  const policy = core.settings.policies.find((one) => one.name === caller.policy)
   const rule = {
     defaultTtlMs: backend.defaultTtlMs,
     maxTtlMs: Math.min(backend.maxTtlMs, backend.kind.limits.maxTtlMs ?? Number.POSITIVE_INFINITY),
     minTtlMs: backend.kind.limits.minTtlMs,
-    agentMaxTtlMs: policy?.maxTtlMs,
+    agentMaxTtlMs: caller.bounds.maxTtlMs,
   }
   const lifetime = decideLifetime(command.ttl, rule, caller.agentExpiresAt, now)
   const params = command.params ?? {}

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { LOCAL, ORIGIN, testCore } from '../../../test/support/core.ts'
 import { someCredential } from '../../../test/support/store.ts'
+import type { Change } from '../../store/engine/change.ts'
 import { createAgent } from '../agents/create-agent.ts'
 import { createBackend } from '../backends/configure-backend.ts'
 import { issueCredential } from './issue-credential.ts'
@@ -37,11 +38,40 @@ it('issues another credential under the same Idempotency-Key when the first was 
   const caller = await test.caller(token)
   const issue = () => issueCredential(core, caller, { backend: 'tok', idempotencyKey: 'k' }, ORIGIN)
   const lost = await issue()
-  await revokeUndelivered(core, caller, lost, ORIGIN)
+  await revokeUndelivered(core, caller, { ...lost, isClaimed: true }, ORIGIN)
   expect(await core.store.credentials.find(lost.id)).toMatchObject({ state: 'revoked' })
   const again = await issue()
   expect(again.id).not.toBe(lost.id)
   expect(again.token).toBeTypeOf('string')
   expect(await core.store.credentials.find(again.id)).toMatchObject({ state: 'active' })
   await test.close()
+})
+
+/** The end of a credential whose first request was not delivered, while a second request repeats it. */
+async function takenBack(when: 'before' | 'while' | 'after'): Promise<Record<string, unknown>> {
+  const test = await testCore()
+  const { core } = test
+  await createBackend(core, LOCAL, { type: 'jwt', name: 'tok', config: { audience: 'x' } }, false, ORIGIN)
+  const { token } = await createAgent(core, LOCAL, { name: 'one', scopes: ['tok'] }, ORIGIN)
+  const caller = await test.caller(token)
+  const issue = () => issueCredential(core, caller, { backend: 'tok', idempotencyKey: 'k' }, ORIGIN)
+  const first = await issue()
+  const takeBack = () => revokeUndelivered(core, caller, { ...first, isClaimed: true }, ORIGIN)
+  const isRepetition = (change: Change) =>
+    change.some((s) => s.op === 'insert' && s.table === 'audit' && s.row.action === 'credential.repeated')
+  if (when === 'before') await takeBack()
+  if (when === 'while') test.before(isRepetition, takeBack)
+  const told = await issue()
+  if (when === 'after') await takeBack()
+  const state = (await core.store.credentials.find(told.id))?.state
+  await test.close()
+  return { isSame: told.id === first.id, hasToken: told.token !== undefined, state }
+}
+
+it.each([
+  ['before', false],
+  ['while', false],
+  ['after', true],
+] as const)('tells a repeated request a secret that stays valid (%s)', async (when, isSame) => {
+  expect(await takenBack(when)).toEqual({ isSame, hasToken: true, state: 'active' })
 })

@@ -7,7 +7,6 @@ import { claimedUntil } from '../backends/call-upstream.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import type { IssuedCredential } from './issue-attempt.ts'
 import { about, settleUpstream } from './settle-upstream.ts'
 
 /** `revoked`: gone upstream too. `pending`: still being tried. `expires`: it lasts until the upstream's own expiry. */
@@ -67,13 +66,13 @@ async function endNow(
   credential: Credential,
   reason: EndReason,
   origin: Origin,
+  release: readonly Step[] = [],
 ): Promise<boolean> {
   const { id, agentId, state, scopes, ttlMs } = credential
   // The caller heard nothing and may try again with the same Idempotency-Key.
-  const isUndelivered = state === 'pending' || reason === 'undelivered'
   const steps: Step[] = [
     endStep(core, credential, reason),
-    ...(isUndelivered ? [core.store.idempotency.releaseOf(agentId, id)] : []),
+    ...(state === 'pending' ? [core.store.idempotency.releaseOf(agentId, id)] : release),
     audit(core, caller, origin, {
       action: reason === 'expired' ? 'credential.expired' : 'credential.revoked',
       ...about(credential),
@@ -129,21 +128,30 @@ function present(credential: Credential): Revoked {
   return { id, revokedAt: endedAt ?? expiresAt, upstream: upstreamEnd(credential) }
 }
 
+export interface Undelivered {
+  readonly id: string
+  /** The request repeated an earlier one. */
+  readonly isRepeated?: true
+  /** The request carried an `Idempotency-Key`. */
+  readonly isClaimed: boolean
+}
+
 /**
  * The caller hung up before the answer was written: nobody has the secret, so the credential ends (security rules).
- * A repeated one stays: the earlier request was given it, and it may be in use.
+ * It stays where the request was repeated: the other one was given the secret, and it may be in use.
  */
 export async function revokeUndelivered(
   core: Parts,
   caller: Caller,
-  { id, isRepeated }: Pick<IssuedCredential, 'id' | 'isRepeated'>,
+  { id, isRepeated, isClaimed }: Undelivered,
   origin: Origin,
 ): Promise<void> {
   if (!core.settings.revokeUndelivered || isRepeated === true) return
   try {
     const credential = await core.store.credentials.find(id)
-    if (credential?.state === 'active' && (await endNow(core, caller, credential, 'undelivered', origin)))
-      await trySettling(core, id)
+    if (credential?.state !== 'active') return
+    const release = isClaimed ? [core.store.idempotency.releaseUnrepeated(credential.agentId, id)] : []
+    if (await endNow(core, caller, credential, 'undelivered', origin, release)) await trySettling(core, id)
   } catch (error) {
     core.log.error(
       { err: error, credential: id },

@@ -17,7 +17,7 @@ function upstream(revoke: () => Promise<void>): OpenBackend {
     name: 'db',
     type: 'fake',
     kind: { revocation: 'exact' } as Kind,
-    breaker: createBreaker(test.core.store.now),
+    breakers: { issuing: createBreaker(test.core.store.now), revoking: createBreaker(test.core.store.now) },
     connect: async () => ({ recover: () => ({ name: 'x' }), revoke }) as unknown as Backend,
   } as OpenBackend
 }
@@ -44,10 +44,20 @@ it('counts calls to the upstream, but not those that its breaker held back', asy
   const backend = upstream(down)
   expect(await settleUpstream(core, backend, row)).toBe(false)
   expect(counted).toEqual(['failed'])
-  for (let failure = 0; failure < 5; failure += 1) backend.breaker.failed()
+  for (let failure = 0; failure < 5; failure += 1) backend.breakers.revoking.failed()
   expect(await settleUpstream(core, backend, { ...row, attempts: 1 })).toBe(false)
   expect(counted).toEqual(['failed'])
   expect(await found(row.id)).toMatchObject({ attempts: 1, state: 'revoking' })
+})
+
+it('revokes although the upstream has failed every issue', async () => {
+  const row = await revoking(test.core.store.now() - 60_000)
+  const revoked: string[] = []
+  const backend = upstream(async () => void revoked.push(row.id))
+  for (let failure = 0; failure < 20; failure += 1) backend.breakers.issuing.failed()
+  expect(backend.breakers.issuing.wait()).toBeGreaterThan(0)
+  expect(await settleUpstream(test.core, backend, row)).toBe(true)
+  expect(revoked).toEqual([row.id])
 })
 
 it('looks for an unseen account once more when the issue can no longer be under way', async () => {

@@ -4,7 +4,14 @@ import { type Credential, endState, retryDelay } from '../../domain/credential.t
 import { RETRY_BASE_MS, RETRY_CAP_MS, STUCK_AFTER } from '../../domain/limits.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
-import { asProblem, BreakerOpen, callUpstream, certainAt, describe } from '../backends/call-upstream.ts'
+import {
+  asProblem,
+  BreakerOpen,
+  callEntered,
+  certainAt,
+  describe,
+  enterBreaker,
+} from '../backends/call-upstream.ts'
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 
@@ -56,7 +63,9 @@ export async function settleUpstream(
 
 async function revokeAt(core: Parts, backend: OpenBackend, { id, sealedHandle }: Credential): Promise<void> {
   if (backend.kind.revocation !== 'exact') return
-  await callUpstream(core, backend, async (instance, signal) => {
+  const breaker = backend.breakers.revoking
+  enterBreaker(breaker)
+  await callEntered(core, backend, breaker, async (instance, signal) => {
     const handle = sealedHandle === null ? instance.recover?.(id) : openHandle(core, id, sealedHandle)
     if (handle !== undefined) await instance.revoke?.(handle, signal)
   })

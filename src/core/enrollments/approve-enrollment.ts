@@ -1,16 +1,18 @@
 import type { AgentGrant } from '../../domain/agent.ts'
-import { requireLifetime } from '../../domain/duration.ts'
+import { formatDuration, requireLifetime } from '../../domain/duration.ts'
 import type { Enrollment } from '../../domain/enrollment.ts'
 import { COLLECT_MS } from '../../domain/limits.ts'
-import { Problem } from '../../domain/problems.ts'
+import type { CompiledPolicy } from '../../domain/policy.ts'
+import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
+import { createdUnder } from '../agents/agent-bounds.ts'
 import { prepareAgent, requireHeld } from '../agents/create-agent.ts'
 import { actorOf, audit } from '../audit/entry.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { TAKEN } from './judge-enrollment.ts'
+import { policyFor, TAKEN } from './judge-enrollment.ts'
 import { answerOf, decisionRefused, findPending } from './pending-enrollment.ts'
 
 export interface ApproveCommand {
@@ -27,6 +29,8 @@ interface Approval {
   readonly caller: Caller
   readonly origin: Origin
   readonly enrollment: Enrollment
+  /** Of a new agent: the policy that decides about its name, which bounds it as if it had approved it. */
+  readonly policy: CompiledPolicy | undefined
   readonly scopes: readonly string[]
   readonly lifetimeMs: number | undefined
   readonly note: string | null
@@ -47,12 +51,22 @@ export async function approveEnrollment(
   const scopes = [...new Set(command.scopes ?? enrollment.scopes)]
   requireScopes(scopes)
   const asked = enrollment.lifetimeMs ?? undefined
-  const lifetimeMs =
-    command.expires_in === undefined ? asked : requireLifetime(command.expires_in, 'expires_in')
+  const chosen = command.expires_in === undefined ? asked : requireLifetime(command.expires_in, 'expires_in')
+  const policy = enrollment.agentId === null ? policyFor(core, enrollment.name) : undefined
+  const lifetimeMs = withinPolicy(policy, chosen)
   requireHeld(core, caller, { scopes, lifetimeMs }, origin)
-  const approval = { caller, origin, enrollment, scopes, lifetimeMs, note: command.note ?? null }
+  const approval = { caller, origin, enrollment, policy, scopes, lifetimeMs, note: command.note ?? null }
   const { agentId } = enrollment
   return agentId === null ? approveAgent(core, approval) : approveAmendment(core, approval, agentId)
+}
+
+/** An administrator may shorten the lifetime that the policy sets, not extend it. Throws `invalid_request`. */
+function withinPolicy(policy: CompiledPolicy | undefined, chosen: number | undefined): number | undefined {
+  const longest = policy?.maxAgentLifetimeMs
+  if (policy === undefined || longest === undefined) return chosen
+  if (chosen !== undefined && chosen > longest)
+    throw invalid(`The policy "${policy.name}" allows at most ${formatDuration(longest)} for "expires_in".`)
+  return chosen ?? longest
 }
 
 function decisionOf(core: Parts, { caller, scopes, lifetimeMs, note }: Approval) {
@@ -67,12 +81,13 @@ function decisionOf(core: Parts, { caller, scopes, lifetimeMs, note }: Approval)
 }
 
 async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment> {
-  const { caller, origin, enrollment, scopes, lifetimeMs } = approval
+  const { caller, origin, enrollment, policy, scopes, lifetimeMs } = approval
   const { id, name, publicJwk } = enrollment
   const taken = new Problem('conflict', { message: TAKEN })
   if ((await core.store.agents.findByName(name)) !== undefined) throw taken
   const createdBy = actorOf(caller)
-  const made = await prepareAgent(core, { name, scopes, lifetimeMs, publicJwk, createdBy })
+  const under = createdUnder(caller, policy)
+  const made = await prepareAgent(core, { name, scopes, lifetimeMs, publicJwk, createdBy, ...under })
   const { agent } = made
   const base = decisionOf(core, approval)
   const decision = {
@@ -81,7 +96,11 @@ async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment
     sealedAnswer: core.sealer.seal('enrollments', id, 'answer', answerOf(made)),
     collectUntil: base.decidedAt + COLLECT_MS,
   }
-  const details = { enrollment_id: id, expires_at: agent.expiresAt }
+  const details = {
+    enrollment_id: id,
+    expires_at: agent.expiresAt,
+    ...(policy === undefined ? {} : { policy: policy.name }),
+  }
   const outcome = await commit(core, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(caller),

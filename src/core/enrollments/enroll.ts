@@ -1,7 +1,7 @@
 import { nameKey } from '../../domain/agent.ts'
 import { type Enrollment, enrollmentStatusAt, UNDECIDED } from '../../domain/enrollment.ts'
 import { COLLECT_MS, ENROLLMENT_MS, MINUTE_MS } from '../../domain/limits.ts'
-import type { Admission } from '../../domain/policy.ts'
+import { type Admission, policyBounds } from '../../domain/policy.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
@@ -244,6 +244,7 @@ async function prepareAdmitted(
       scopes,
       lifetimeMs,
       policy: policy.name,
+      bounds: policyBounds(policy),
       publicJwk: enrollment.publicJwk,
       createdBy: 'system',
     })

@@ -37,6 +37,11 @@ export async function judgeEnrollment(
   }
 }
 
+/** The policy that decides about this name. */
+export function policyFor({ settings }: Pick<Core, 'settings'>, name: string): CompiledPolicy | undefined {
+  return settings.policies.find((policy) => policy.matches(name))
+}
+
 /** Why the policy cannot admit another agent now. `take` counts this one; `wait` only asks. */
 export async function boundsNote(
   core: Pick<Core, 'store' | 'rates'>,

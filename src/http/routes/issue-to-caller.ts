@@ -26,7 +26,8 @@ export async function issueToCaller(
   requireMetadata(asked.metadata)
   const idempotencyKey = request.headers['idempotency-key'] as string | undefined
   const issued = await issueCredential(core, caller, { ...asked, idempotencyKey }, origin)
-  const takeBack = () => void revokeUndelivered(core, caller, issued, origin)
+  const undelivered = { ...issued, isClaimed: idempotencyKey !== undefined }
+  const takeBack = () => void revokeUndelivered(core, caller, undelivered, origin)
   if (request.raw.socket.destroyed) takeBack()
   else {
     // The reply has not finished while bytes wait for a client that does not read.

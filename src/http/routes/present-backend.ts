@@ -12,5 +12,6 @@ export function presentBackend(backend: ConfiguredBackend) {
     ...optional('allowed_scopes', backend.allowedScopes),
     ...optional('description', backend.description),
     revocation: backend.kind.revocation,
+    ...optional('broken', backend.config === undefined ? true : undefined),
   }
 }

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import { audit } from '../../core/audit/entry.ts'
@@ -25,10 +24,8 @@ declare module 'fastify' {
 export interface GateParts {
   readonly core: Core
   readonly localHost: (request: IncomingMessage) => LocalVerdict | Promise<LocalVerdict>
-  /** Whether our own unix socket accepted the connection; the listener knows, a missing address proves nothing. */
+  /** Whether `admin.sock` accepted the connection; the listener knows, a missing address proves nothing. */
   readonly isUnixSocket: (socket: object) => boolean
-  /** Hex of 256 bits, from the file `admin.token`; new at each start. */
-  readonly adminToken: string
 }
 
 export type GateHook = (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void
@@ -98,18 +95,13 @@ function admitAgain(
   else generation.then(compare, () => before(request, reply, done))
 }
 
-/** The caller by local host, admin token or unix socket; undefined for any other. */
+/** The caller by local host or the administrators' socket; undefined for one that sends a bearer. */
 function localCaller(
   parts: GateParts,
   rule: RouteRule,
   request: FastifyRequest,
 ): Promise<Caller> | undefined {
-  const { authorization } = request.headers
-  if (authorization !== undefined) {
-    return isAdminToken(parts.adminToken, authorization)
-      ? enter(parts, rule, 'admin_token', request)
-      : undefined
-  }
+  if (request.headers.authorization !== undefined) return undefined
   if (parts.isUnixSocket(request.raw.socket)) return enter(parts, rule, 'unix_socket', request)
   return askLocalHost(parts, rule, request)
 }
@@ -139,10 +131,4 @@ async function enter(
     urgent: rule.ends === true,
   })
   return caller
-}
-
-function isAdminToken(token: string, authorization: string): boolean {
-  const sent = Buffer.from(/^[Bb]earer ([0-9a-f]{64})$/.exec(authorization)?.[1] ?? '')
-  const expected = Buffer.from(token)
-  return sent.length === expected.length && timingSafeEqual(sent, expected)
 }

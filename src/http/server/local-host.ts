@@ -12,15 +12,15 @@ export interface LocalHostOptions {
   /** With trusted proxies no request is known to be local. */
   trustedProxies: boolean
   platform: NodeJS.Platform
-  /** See `readPeerUid`; used on Linux only. */
+  /** See `createPeerUids`; used on Linux only. */
   peerUid(socket: Socket): number | undefined | Promise<number | undefined>
   serverUid: number
   tls: boolean
 }
 
 /**
- * Decides whether a request may use `/v1/admin/*` without credentials: only a process of root or of our own user on
- * this host may. Every condition must hold. A request that a proxy marked or that carries `Authorization` is
+ * Decides whether a request may use `/v1/admin/*` without credentials: only a process of our own user on this host may,
+ * and one of root if the issuer is a loopback address. Every condition must hold. A request that a proxy marked or that carries `Authorization` is
  * `not_local` with any `Host`: it may be meant for a public name.
  */
 export function createLocalHostRule(
@@ -40,13 +40,14 @@ export function createLocalHostRule(
       return 'not_local'
     if (!looksUpUid) return 'local'
     const uid = options.peerUid(socket)
-    if (uid instanceof Promise) return uid.then((found) => decideUid(found, options.serverUid))
-    return decideUid(uid, options.serverUid)
+    if (uid instanceof Promise) return uid.then((found) => decideUid(found, options))
+    return decideUid(uid, options)
   }
 }
 
-function decideUid(uid: number | undefined, serverUid: number): LocalVerdict {
-  return uid === 0 || (uid !== undefined && uid === serverUid) ? 'local' : 'not_local'
+/** Where clients come through a proxy, a request of root may be from a proxy that runs as root. */
+function decideUid(uid: number | undefined, { serverUid, issuerIsLoopback }: LocalHostOptions): LocalVerdict {
+  return uid === serverUid || (uid === 0 && issuerIsLoopback) ? 'local' : 'not_local'
 }
 
 /** `127.0.0.0/8`, also mapped into IPv6, and `::1`. The kernel writes the text in one fixed form. */

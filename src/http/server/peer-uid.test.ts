@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { endianness } from 'node:os'
 import { afterEach, describe, expect, it } from 'vitest'
-import { findPeerUid, readPeerUid } from './peer-uid.ts'
+import type { Ends } from '../../domain/socket-table.ts'
+import { createPeerUids } from './peer-uid.ts'
 
 const NOBODY = 65_534
 const linux = process.platform === 'linux'
@@ -44,7 +46,9 @@ async function connectAs(
   return { socket, go: () => void child.stdin.write('go') }
 }
 
-describe.runIf(linux)('readPeerUid', () => {
+const readPeerUid = (ends: Ends) => createPeerUids()(ends)
+
+describe.runIf(linux)('the uid of a peer', () => {
   it('names our own user', async () => {
     const { socket } = await connectAs(undefined, '127.0.0.1')
     expect(await readPeerUid(socket)).toBe(process.getuid?.())
@@ -84,43 +88,52 @@ describe.runIf(linux)('readPeerUid', () => {
   })
 })
 
-describe.runIf(endianness() === 'LE')('findPeerUid', () => {
-  const HEAD =
-    '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode'
-  const row = (state = '01', uid = '1000', inode = '31337') =>
-    `   1: 0100007F:BC8C 0100007F:2120 ${state} 00000000:00000000 00:00000000 00000000 ${uid} 0 ${inode} 1 0 20 4 30 10 -1`
-  const ours = {
-    localAddress: '127.0.0.1',
-    localPort: 0x2120,
-    remoteAddress: '127.0.0.1',
-    remotePort: 0xbc8c,
+describe('createPeerUids', () => {
+  const rowOf = (ends: Ends) => {
+    const end = (port: number | undefined) => `0100007F:${port?.toString(16).toUpperCase().padStart(4, '0')}`
+    return `\n   1: ${end(ends.remotePort)} ${end(ends.localPort)} 01 00000000:00000000 00:00000000 00000000 1000 0 31337 1\n`
   }
-  const find = (...rows: string[]) => findPeerUid(ours, [[HEAD, ...rows].join('\n'), ''])
+  const ends = {
+    localAddress: '127.0.0.1',
+    localPort: 8620,
+    remoteAddress: '127.0.0.1',
+    remotePort: 50_000,
+  }
 
-  it('reads the row of the other end', () => {
-    expect(find(row())).toBe(1000)
-    expect(
-      findPeerUid({ ...ours, remoteAddress: '::ffff:127.0.0.1', localAddress: '::ffff:127.0.0.1' }, [
-        `${HEAD}\n${row()}`,
-      ]),
-    ).toBe(1000)
+  it.runIf(linux)('reads the tables once for each connection', async () => {
+    const { socket } = await connectAs(undefined, '127.0.0.1')
+    const read: string[] = []
+    const peerUid = createPeerUids((path) => {
+      read.push(path)
+      return readFile(path, 'latin1')
+    })
+    expect(await peerUid(socket)).toBe(process.getuid?.())
+    const before = read.length
+    expect(peerUid(socket)).toBe(process.getuid?.())
+    expect(read).toHaveLength(before)
+    const other = await connectAs(undefined, '127.0.0.1')
+    expect(await peerUid(other.socket)).toBe(process.getuid?.())
+    expect(read.length).toBeGreaterThan(before)
   })
 
-  it.each([
-    ['TIME_WAIT', row('06', '0', '0')],
-    ['FIN_WAIT2 of a closed end', row('05', '0', '0')],
-    ['SYN_SENT', row('02', '0', '7')],
-    ['an orphan shown as established', row('01', '0', '0')],
-    ['a row without numbers', row('01', 'root', '7')],
-    ['a cut row', row().slice(0, 50)],
-  ])('does not trust %s', (_name, text) => {
-    expect(find(text)).toBeUndefined()
-  })
+  it.runIf(endianness() === 'LE')(
+    'reads the tables again if the connection was missing in them',
+    async () => {
+      const texts = ['', '', rowOf(ends), '']
+      const peerUid = createPeerUids(async () => texts.shift() ?? '')
+      expect(await peerUid(ends)).toBe(1000)
+    },
+  )
 
-  it('does not choose between two rows, nor take our own end', () => {
-    expect(find(row(), row('01', '0'))).toBeUndefined()
-    expect(
-      findPeerUid({ ...ours, localPort: ours.remotePort, remotePort: ours.localPort }, [`${HEAD}\n${row()}`]),
-    ).toBeUndefined()
+  it('does not remember a connection that it did not find', async () => {
+    let reads = 0
+    const peerUid = createPeerUids(async () => {
+      reads += 1
+      return ''
+    })
+    expect(await peerUid(ends)).toBeUndefined()
+    const first = reads
+    expect(await peerUid(ends)).toBeUndefined()
+    expect(reads).toBe(2 * first)
   })
 })

@@ -38,7 +38,7 @@ export const COLUMNS = {
     public_jwk: nullable(text),
     signing_key_id: text,
     signing_email: text,
-    /** The policy that admitted the agent, with the bounds it sets. */
+    /** The policy that the agent came under, or the agent that created it. */
     policy: nullable(text),
     created_by: text,
     created_at: bigint,
@@ -48,6 +48,8 @@ export const COLUMNS = {
     end_reason: nullable(text),
     /** JSON array of the audiences this agent may request besides the issuer and the server's own; null for none. */
     audiences: nullable(text),
+    /** JSON object; null: none, or recorded by an earlier build. */
+    bounds: nullable(text),
   },
   /** Extra scopes from an approved amendment. */
   agent_grants: {
@@ -90,6 +92,8 @@ export const COLUMNS = {
     created_at: bigint,
     changed_at: bigint,
     ended_at: nullable(bigint),
+    /** JSON, while it is being deleted: since when, and who deletes it, for the entries of its credentials. */
+    ending: nullable(text),
   },
   credentials: {
     id: text,
@@ -128,6 +132,8 @@ export const COLUMNS = {
     reply: nullable(text),
     erase_at: bigint,
     expires_at: bigint,
+    /** When a repetition of the request was last told the secret. */
+    repeated_at: nullable(bigint),
   },
   enrollments: {
     id: text,

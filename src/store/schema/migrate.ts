@@ -1,6 +1,8 @@
 import { StoreRefused } from '../errors.ts'
 import * as initial from './migrations/0001-initial.ts'
 import * as agentAudiences from './migrations/0002-agent-audiences.ts'
+import * as agentBounds from './migrations/0003-agent-bounds.ts'
+import * as repeatedAndEnding from './migrations/0004-repeated-and-ending.ts'
 
 export interface Migration {
   readonly version: number
@@ -12,6 +14,8 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'initial', statements: initial.statements },
   { version: 2, name: 'agent-audiences', statements: agentAudiences.statements },
+  { version: 3, name: 'agent-bounds', statements: agentBounds.statements },
+  { version: 4, name: 'repeated-and-ending', statements: repeatedAndEnding.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -23,6 +23,7 @@ export function encodeAgent(agent: Agent): AgentRow {
     ended_at: agent.endedAt,
     end_reason: agent.endReason,
     audiences: agent.audiences.length === 0 ? null : JSON.stringify(agent.audiences),
+    bounds: encodeJson(agent.bounds),
   }
 }
 
@@ -40,6 +41,7 @@ export function decodeAgent(row: AgentRow): Agent {
     signingKeyId: row.signing_key_id,
     signingEmail: row.signing_email,
     policy: row.policy,
+    bounds: decodeJson(row.bounds),
     createdBy: row.created_by,
     createdAt: row.created_at,
     expiresAt: row.expires_at,

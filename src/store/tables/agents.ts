@@ -1,5 +1,5 @@
 import type { Compilable } from 'kysely'
-import { type Agent, type AgentGrant, nameKey } from '../../domain/agent.ts'
+import { type Agent, type AgentBounds, type AgentGrant, nameKey } from '../../domain/agent.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
@@ -25,6 +25,7 @@ export function createAgents(engine: Engine) {
     ...agentReads(engine),
     ...grantReads(engine),
     ...signingKeyReads(engine),
+    ...boundsOfPolicies(engine),
     ...agentSteps(engine),
     ...agentEnds(engine),
   }
@@ -105,6 +106,28 @@ function signingKeyReads({ build, read }: Engine) {
       if (cursor !== undefined) query = query.where('agent_id', '>', cursor)
       return (await read<SigningKeyRow>(query.orderBy('agent_id').limit(limit))).map(decodeSigningKey)
     },
+  }
+}
+
+function boundsOfPolicies({ build, read }: Engine) {
+  return {
+    /** The policies of living agents whose bounds are not recorded. */
+    policiesWithoutBounds: async (): Promise<string[]> => {
+      const named = build.selectFrom('agents').select('policy').distinct().where('policy', 'is not', null)
+      const open = named.where('bounds', 'is', null).where('ended_at', 'is', null)
+      return (await read<{ policy: string }>(open)).map(({ policy }) => policy)
+    },
+    /** For all agents of this policy whose bounds are not recorded. */
+    setBounds: (policy: string, bounds: AgentBounds): Step =>
+      run(
+        build
+          .updateTable('agents')
+          .set({ bounds: JSON.stringify(bounds) })
+          .where('policy', '=', policy)
+          .where('bounds', 'is', null)
+          .where('ended_at', 'is', null),
+        'any',
+      ),
   }
 }
 

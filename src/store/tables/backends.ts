@@ -1,12 +1,12 @@
 import { nameKey } from '../../domain/agent.ts'
-import type { StoredBackend } from '../../domain/backend.ts'
+import type { BackendEnding, StoredBackend } from '../../domain/backend.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { BackendRow } from '../schema/rows.ts'
 
 export function createBackends(engine: Engine) {
-  return { ...backendReads(engine), ...backendSteps(engine) }
+  return { ...backendReads(engine), ...backendSteps(engine), ...endSteps(engine) }
 }
 
 function backendReads({ build, read }: Engine) {
@@ -16,6 +16,11 @@ function backendReads({ build, read }: Engine) {
     findByName: async (name: string): Promise<StoredBackend | undefined> => {
       const living = all().where('ended_at', 'is', null)
       return (await read<BackendRow>(living.where('name_key', '=', nameKey(name)))).map(toBackend)[0]
+    },
+    /** Whether any backend, deleted or not, has this name. */
+    isNameUsed: async (name: string): Promise<boolean> => {
+      const named = build.selectFrom('backends').select('uid').where('name_key', '=', nameKey(name)).limit(1)
+      return (await read<{ uid: string }>(named)).length > 0
     },
     find: async (uid: string): Promise<StoredBackend | undefined> =>
       (await read<BackendRow>(all().where('uid', '=', uid))).map(toBackend)[0],
@@ -71,11 +76,33 @@ function backendSteps({ build }: Engine) {
           ),
         1,
       ),
+  }
+}
+
+function endSteps({ build }: Engine) {
+  return {
+    /** Refuses every further issue, and keeps the name taken until `end`. */
+    beginEnding: (uid: string, ending: BackendEnding): Step[] => [
+      run(
+        build
+          .updateTable('backends')
+          .set((e) => ({
+            ending: JSON.stringify(ending),
+            changed_at: ending.since,
+            version: e('version', '+', 1),
+          }))
+          .where('uid', '=', uid)
+          .where('ended_at', 'is', null)
+          .where('ending', 'is', null),
+        1,
+      ),
+      { op: 'invalidate' },
+    ],
     end: (uid: string, now: number): Step[] => [
       run(
         build
           .updateTable('backends')
-          .set((e) => ({ ended_at: now, changed_at: now, version: e('version', '+', 1) }))
+          .set((e) => ({ ended_at: now, ending: null, changed_at: now, version: e('version', '+', 1) }))
           .where('uid', '=', uid)
           .where('ended_at', 'is', null),
         1,
@@ -114,6 +141,7 @@ function toBackend(row: BackendRow): StoredBackend {
     createdAt: row.created_at,
     changedAt: row.changed_at,
     endedAt: row.ended_at,
+    ending: row.ending === null ? null : (JSON.parse(row.ending) as BackendEnding),
   }
 }
 
@@ -134,5 +162,6 @@ function toRow(backend: StoredBackend): BackendRow {
     created_at: backend.createdAt,
     changed_at: backend.changedAt,
     ended_at: backend.endedAt,
+    ending: backend.ending === null ? null : JSON.stringify(backend.ending),
   }
 }

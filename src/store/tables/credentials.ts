@@ -139,21 +139,28 @@ function issueSteps(engine: Engine) {
       ),
     /**
      * The issue failed after its upstream was called: an account there must go, in every state of the record. Does
-     * nothing to a credential that is being revoked already. The first end and its reason stay.
+     * nothing to a credential that is being revoked already. The first end and its reason stay. A row that is gone,
+     * because a replica that lagged took over, is written again.
      */
-    reclaim: (id: string, now: number, dueAt: number, sealedHandle: string | null): Step =>
-      run(
-        updateFrom(engine, id, 'pending', 'active', 'revoked').set({
-          state: 'revoking',
-          end_reason: sql`coalesce(end_reason, 'interrupted')`,
-          ended_at: sql`coalesce(ended_at, cast(${now} as bigint))`,
-          settled_at: null,
-          due_at: dueAt,
-          handle: sealedHandle,
-          attempts: 0,
-        }),
+    reclaim: (credential: Credential, now: number, dueAt: number, sealedHandle: string | null): Step => {
+      const ended = { state: 'revoking', due_at: dueAt, handle: sealedHandle, attempts: 0 } as const
+      const row = { ...toCredentialRow(credential), ...ended, end_reason: 'interrupted', ended_at: now }
+      const insert = engine.build.insertInto('credentials').values(row)
+      return run(
+        insert.onConflict((conflict) =>
+          conflict
+            .column('id')
+            .doUpdateSet({
+              ...ended,
+              end_reason: sql`coalesce(credentials.end_reason, 'interrupted')`,
+              ended_at: sql`coalesce(credentials.ended_at, cast(${now} as bigint))`,
+              settled_at: null,
+            })
+            .where('credentials.state', 'in', ['pending', 'active', 'revoked']),
+        ),
         'any',
-      ),
+      )
+    },
   }
 }
 

@@ -31,6 +31,7 @@ export function createIdempotency({ build, read }: Engine) {
         reply: record.sealedReply,
         erase_at: record.eraseAt,
         expires_at: record.expiresAt,
+        repeated_at: null,
       },
     }),
     keepReply: (agentId: string, keyHash: string, sealedReply: string, eraseAt: number): Step =>
@@ -45,6 +46,20 @@ export function createIdempotency({ build, read }: Engine) {
     /** The record of this credential, and no later one under the same key. */
     release: (agentId: string, keyHash: string, credentialId: string): Step =>
       run(ofCredential(agentId, credentialId).where('key_hash', '=', keyHash), 'any'),
+    /** A repetition is told the secret. Refused where the first request has taken the credential back. */
+    markRepeated: (agentId: string, keyHash: string, credentialId: string, now: number): Step =>
+      run(
+        build
+          .updateTable('idempotency')
+          .set({ repeated_at: now })
+          .where('agent_id', '=', agentId)
+          .where('key_hash', '=', keyHash)
+          .where('credential_id', '=', credentialId),
+        1,
+      ),
+    /** As `releaseOf`. Refused where a repetition was told the secret. */
+    releaseUnrepeated: (agentId: string, credentialId: string): Step =>
+      run(ofCredential(agentId, credentialId).where('repeated_at', 'is', null), 1),
     /** As `release`, where the key is not known. */
     releaseOf: (agentId: string, credentialId: string): Step =>
       run(ofCredential(agentId, credentialId), 'any'),

@@ -110,7 +110,7 @@ function kindRoute(http: Http): void {
   })
 }
 
-function present(backend: ConfiguredBackend) {
+function present(backend: ConfiguredBackend & { readonly warnings?: readonly string[] }) {
   return {
     ...presentBackend(backend),
     name: backend.name,
@@ -118,5 +118,6 @@ function present(backend: ConfiguredBackend) {
     ...optional('rate', backend.rate === undefined ? undefined : formatRate(backend.rate)),
     ...optional('max_active', backend.maxActive),
     config: shownConfig(backend),
+    ...optional('warnings', backend.warnings?.length === 0 ? undefined : backend.warnings),
   }
 }

@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { withSocketPath } from '../../src/config/admin-socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 
 let app: TestApp
@@ -13,19 +14,19 @@ let directory: string
 let socketPath: string
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'mayfly-socket-'))
+  app = await startApp({ argv: { localAdmin: 'off' } })
+  directory = app.directory
   socketPath = join(directory, 'admin.sock')
-  app = await startApp({ argv: { unixSocket: socketPath, localAdmin: 'off' } })
 })
+afterAll(() => app.close())
 
-afterAll(async () => {
-  await app.close()
-  await rm(directory, { recursive: true, force: true })
-})
-
-function ask(path: string, headers: Record<string, string> = {}): Promise<{ status: number; body: string }> {
+function ask(
+  path: string,
+  headers: Record<string, string> = {},
+  at = socketPath,
+): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    request({ socketPath, path, headers: { host: 'localhost', ...headers } }, (response) => {
+    request({ socketPath: at, path, headers: { host: 'localhost', ...headers } }, (response) => {
       let body = ''
       response.setEncoding('utf8')
       response.on('data', (chunk: string) => {
@@ -90,8 +91,8 @@ test.each([
 })
 
 test('a silent connection does not delay the shutdown', async () => {
-  const path = join(directory, 'silent.sock')
-  const other = await startApp({ argv: { unixSocket: path } })
+  const other = await startApp()
+  const path = join(other.directory, 'admin.sock')
   const silent = connect(path)
   await once(silent, 'connect')
   const gone = once(silent, 'close')
@@ -100,22 +101,47 @@ test('a silent connection does not delay the shutdown', async () => {
   await expect(stat(path)).rejects.toThrow('ENOENT')
 })
 
-test('removes only the socket that a killed server left behind', async () => {
-  const file = join(directory, 'precious')
-  await writeFile(file, 'precious')
-  await expect(startApp({ argv: { unixSocket: file } })).rejects.toThrow('exists and is not a socket')
-  expect(await readFile(file, 'utf8')).toBe('precious')
-
-  await expect(startApp({ argv: { unixSocket: socketPath } })).rejects.toThrow('is in use')
-  expect((await ask('/v1/admin/agents')).status).toBe(200)
-
-  const nowhere = join(directory, 'none', 'x.sock')
-  await expect(startApp({ argv: { unixSocket: nowhere } })).rejects.toThrow('its directory must exist')
-
-  const stale = join(directory, 'stale.sock')
-  const script = `require('net').createServer().listen(${JSON.stringify(stale)}, () => process.kill(process.pid, 'SIGKILL'))`
+test('replaces the socket that a killed server left behind, and removes its own at the end', async () => {
+  const data = await mkdtemp(join(tmpdir(), 'mayfly-socket-'))
+  const path = join(data, 'admin.sock')
+  const script = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
   spawnSync(process.execPath, ['-e', script])
-  expect((await stat(stale)).isSocket()).toBe(true)
-  const app = await startApp({ argv: { unixSocket: stale } })
-  await app.close()
+  expect((await stat(path)).isSocket()).toBe(true)
+  const other = await startApp({ argv: { dataDir: data } })
+  expect((await other.local.get('/v1/admin/agents')).status).toBe(200)
+  expect((await readdir(data)).filter((name) => name.startsWith('admin.sock'))).toEqual(['admin.sock'])
+  await other.close()
+  await expect(stat(path)).rejects.toThrow('ENOENT')
+  await rm(data, { recursive: true })
+})
+
+test('refuses to start where the socket of another process or another file is', async () => {
+  const data = await mkdtemp(join(tmpdir(), 'mayfly-socket-'))
+  const path = join(data, 'admin.sock')
+  await writeFile(path, 'precious')
+  await expect(startApp({ argv: { dataDir: data } })).rejects.toThrow('exists and is not a socket')
+  expect(await readFile(path, 'utf8')).toBe('precious')
+
+  await rm(path)
+  const busy = createServer().listen(path)
+  await once(busy, 'listening')
+  await expect(startApp({ argv: { dataDir: data } })).rejects.toThrow('is in use, perhaps by another Mayfly')
+  expect((await stat(path)).isSocket()).toBe(true)
+  busy.close()
+  await once(busy, 'close')
+  await rm(data, { recursive: true })
+})
+
+test.runIf(process.platform === 'linux')('works in a data directory with a long path', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'mayfly-socket-'))
+  const data = join(folder, 'a'.repeat(120), 'data')
+  const other = await startApp({ argv: { dataDir: data } })
+  try {
+    expect((await stat(join(data, 'admin.sock'))).mode & 0o777).toBe(0o600)
+    const agents = await withSocketPath(join(data, 'admin.sock'), (path) => ask('/v1/admin/agents', {}, path))
+    expect(agents.status).toBe(200)
+  } finally {
+    await other.close()
+    await rm(folder, { recursive: true })
+  }
 })

@@ -1,0 +1,48 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Bench, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
+
+let bench: Bench
+beforeAll(async () => {
+  bench = await openBench()
+})
+afterAll(() => bench?.close())
+
+/** Keeps every other grant on a new table waiting, until the result is called. */
+async function block(): Promise<() => Promise<void>> {
+  const other = new pg.Client({ connectionString: bench.database.url })
+  await other.connect()
+  await other.query('CREATE TABLE IF NOT EXISTS blocked ()')
+  await other.query('BEGIN; GRANT SELECT ON blocked TO pg_monitor')
+  return () => other.end()
+}
+
+const refusal = (detail: string) => ({
+  fault: 'denied',
+  message: expect.stringMatching(/^PostgreSQL (refused|canceled)/),
+  detail: expect.stringContaining(detail),
+})
+
+it('says "denied", which is no outage, of a lock that another transaction holds', async () => {
+  const backend = await bench.open()
+  const unblock = await block()
+  await expect(backend.issue(request(['*']), signal())).rejects.toMatchObject(refusal('55P03'))
+  await unblock()
+})
+
+it('says "denied" of a statement that was canceled', async () => {
+  const backend = await bench.open()
+  const unblock = await block()
+  const issued = backend.issue(request(['*']), signal()).catch((error: unknown) => error)
+  const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
+    AND application_name = 'mayfly' AND wait_event_type = 'Lock'`
+  while ((await bench.sql(cancel)).length === 0);
+  expect(await issued).toMatchObject(refusal('57014'))
+  await unblock()
+})
+
+it('says "denied" of a statement that exceeds a limit of PostgreSQL', async () => {
+  const statements = ["SELECT repeat('a', 2000000000)"]
+  const backend = await bench.open({ grant: 'statements', statements })
+  await expect(backend.issue(request(['any']), signal())).rejects.toMatchObject(refusal('54000'))
+})

@@ -1,0 +1,77 @@
+import { realpath } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { CliError } from '../frame/failure.ts'
+import { confirm } from '../frame/prompt.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
+import { isAllowed, readAllowed, recordAllowed, revokeAllowed } from '../project-file/allowed.ts'
+import { describeChange, describeProject } from '../project-file/describe.ts'
+import { openProjectFile, PROJECT_FILE, type ProjectFile } from '../project-file/open.ts'
+import { readProjectFile } from '../project-file/read.ts'
+import type { RequestedCredential } from '../project-file/requested-credential.ts'
+
+interface Options {
+  readonly yes?: boolean
+  readonly revoke?: boolean
+}
+
+export const verb = defineVerb<Options, [file?: string]>({
+  description:
+    'Shows what a mayfly.yaml asks for, asks for confirmation, and lets `mayfly run` use it. A file that has changed is used only after you allow it again; the difference is shown.',
+  arguments: [{ name: '[file]', description: 'by default the mayfly.yaml in the current directory' }],
+  options: [
+    { flags: '-y, --yes', description: 'do not ask for confirmation' },
+    { flags: '--revoke', description: 'take back the permission for this file' },
+  ],
+  examples: [
+    { command: 'mayfly allow', about: 'the mayfly.yaml of a repository that you cloned' },
+    {
+      command: 'mayfly allow --yes ci/credentials.yaml',
+      about: 'in a script, for a file that you have read',
+    },
+    { command: 'mayfly allow --revoke', about: 'until you allow it again' },
+  ],
+  json: '{path, allowed: boolean}',
+  run: async (context, { yes, revoke }, given = PROJECT_FILE) => {
+    if (revoke === true) return takeBack(context, given)
+    const file = await openProjectFile(context, given)
+    const requested = await readProjectFile(file)
+    const before = await readAllowed(context, file.path)
+    const done = { path: file.path, allowed: true }
+    if (isAllowed(before, file)) return context.out.report(done, `${given} is already allowed.`)
+    context.out.note(await describe(file, requested, before?.text))
+    const otherwise = 'Read what it asks for, then use --yes.'
+    if (yes !== true && !(await confirm(context, `Allow ${given}?`, { otherwise })))
+      throw new CliError('not_confirmed', `${given} is not allowed.`, {
+        hint: 'Ignore it with `mayfly run --no-config`.',
+      })
+    await recordAllowed(context, file)
+    return context.out.report(done, `Allowed ${given}.`)
+  },
+})
+
+async function describe(
+  file: ProjectFile,
+  requested: readonly RequestedCredential[],
+  before: string | undefined,
+): Promise<string> {
+  if (before === undefined) return `${file.shown} asks for:\n${describeProject(requested)}`
+  const change = describeChange(await readOld(file, before), requested)
+  const what = /^[+-]/m.test(change) ? 'has changed' : 'has changed only in layout or comments'
+  return `${file.shown} ${what}. It asks for:\n${change}`
+}
+
+/** No credentials where another version of Mayfly allowed what this one refuses: all is new then. */
+async function readOld(file: ProjectFile, text: string): Promise<readonly RequestedCredential[]> {
+  return readProjectFile({ ...file, bytes: Buffer.from(text) }).catch(() => [])
+}
+
+/** The file itself may be gone. */
+async function takeBack(context: Context, given: string): Promise<void> {
+  const named = resolve(context.cwd, given)
+  const path = await realpath(named).catch(() => named)
+  const was = await revokeAllowed(context, path)
+  await context.out.report(
+    { path, allowed: false },
+    was ? `${given} is not allowed any more.` : `${given} was not allowed.`,
+  )
+}

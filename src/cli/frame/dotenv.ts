@@ -1,0 +1,14 @@
+import { CliError } from './failure.ts'
+
+/**
+ * One line of a dotenv file for `name`, which Node, python-dotenv and a shell read alike. They differ in what a
+ * backslash and a dollar sign mean in double quotes, and python-dotenv fills in `${…}` in single quotes, too. Throws
+ * `CliError` for a value that no notation carries to all three.
+ */
+export function dotenvLine(name: string, value: string): string {
+  if (!/['\r\0]|\\\\|\\$|\$\{/.test(value)) return `${name}='${value}'`
+  if (!/["\\$`\r\0]/.test(value)) return `${name}="${value}"`
+  throw new CliError('not_dotenv', `Programs that read dotenv files would misread the value of ${name}.`, {
+    hint: 'Use `-o env` or `-o json`.',
+  })
+}

@@ -1,0 +1,73 @@
+import { CliError } from '../frame/failure.ts'
+import { shellWord } from '../frame/shell.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
+import { configPath } from '../session/paths.ts'
+import { isPresent, readPrivateFile, removeFile, writePrivateFile } from '../session/private-file.ts'
+import { digest } from '../session/token-cache.ts'
+import { PROJECT_FILE, type ProjectFile } from './open.ts'
+
+type Where = Pick<Surroundings, 'env' | 'home'>
+
+/** What a person allowed. */
+export interface Allowed {
+  readonly path: string
+  /** Of the allowed bytes, in hex. */
+  readonly sha256: string
+  /** The allowed content, to show what has changed since. */
+  readonly text: string
+}
+
+/** Undefined if no content was ever allowed at this path. */
+export async function readAllowed(where: Where, path: string): Promise<Allowed | undefined> {
+  const text = await readPrivateFile(recordOf(where, path))
+  if (text === undefined) return undefined
+  try {
+    const { sha256, text: content } = JSON.parse(text) as Partial<Allowed>
+    return { path, sha256: String(sha256), text: String(content) }
+  } catch {
+    // Half a file is no permission.
+    return undefined
+  }
+}
+
+export async function recordAllowed(where: Where, { path, bytes }: ProjectFile): Promise<void> {
+  const allowed: Allowed = { path, sha256: sha256Of(bytes), text: Buffer.from(bytes).toString('utf8') }
+  await writePrivateFile(recordOf(where, path), `${JSON.stringify(allowed, null, 2)}\n`)
+}
+
+/** Returns false if there was nothing to take back. */
+export async function revokeAllowed(where: Where, path: string): Promise<boolean> {
+  const record = recordOf(where, path)
+  const was = await isPresent(record)
+  await removeFile(record)
+  return was
+}
+
+export function isAllowed(allowed: Allowed | undefined, { bytes }: ProjectFile): boolean {
+  return allowed?.sha256 === sha256Of(bytes)
+}
+
+/** Throws `CliError` unless exactly this content was allowed at this path. */
+export async function requireAllowed(where: Where, file: ProjectFile): Promise<void> {
+  const allowed = await readAllowed(where, file.path)
+  if (isAllowed(allowed, file)) return
+  const command = file.shown === PROJECT_FILE ? 'mayfly allow' : `mayfly allow ${shellWord(file.shown)}`
+  throw allowed === undefined
+    ? new CliError('project_not_allowed', `${file.shown} is not allowed.`, {
+        exit: 2,
+        hint: `Run \`${command}\` to see what it asks for and allow it, or trust the directory with --trust-project.`,
+      })
+    : new CliError('project_changed', `${file.shown} has changed since it was allowed.`, {
+        exit: 2,
+        hint: `Run \`${command}\` to see the difference and allow it.`,
+      })
+}
+
+function recordOf(where: Where, path: string): string {
+  return configPath(where, 'allowed', `${digest(path)}.json`)
+}
+
+function sha256Of(bytes: Uint8Array): string {
+  // Loaded here, because most runs do not need it.
+  return process.getBuiltinModule('node:crypto').createHash('sha256').update(bytes).digest('hex')
+}

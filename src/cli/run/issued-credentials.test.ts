@@ -1,0 +1,54 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { cut, json, problem, scripted } from '../../../test/support/scripted-server.ts'
+import { createClient } from '../../client/client.ts'
+import { type IssueEvent, trackIssued } from './issued-credentials.ts'
+
+const ISSUED = {
+  id: 'cred_1',
+  token: 'x',
+  backend: 'demo',
+  scopes: [],
+  created_at: '2026-01-01T00:00:00.000Z',
+  expires_at: '2026-01-01T00:10:00.000Z',
+}
+
+async function tracking(...answers: Parameters<typeof scripted>) {
+  const server = await scripted(...answers)
+  onTestFinished(async () => void (await server.close()))
+  const auth = { kind: 'bearer', token: 'ckr_x' } as const
+  const client = createClient({ server: server.url, auth, retries: 0 })
+  const events: (IssueEvent & { readonly sent: number })[] = []
+  const issued = trackIssued(client, Date.now, (event) => events.push({ ...event, sent: server.seen.length }))
+  return { server, events, issued }
+}
+
+test('tells of a request and its key before it is sent, and how it ended', async () => {
+  const { server, events, issued } = await tracking(
+    json(201, ISSUED),
+    json(200, {}),
+    problem(403, 'not_allowed'),
+  )
+  const request = { backend: 'demo' }
+  await issued.obtain(request)
+  await issued.revoke('cred_1')
+  await expect(issued.obtain(request)).rejects.toThrow('Says not_allowed.')
+  const [first, , second] = server.seen.map(({ headers }) => headers['idempotency-key'])
+  expect(events).toEqual([
+    { asked: first, request, sent: 0 },
+    { obtained: 'cred_1', key: first, sent: 1 },
+    { revoked: 'cred_1', sent: 2 },
+    { asked: second, request, sent: 2 },
+    { refused: second, sent: 3 },
+  ])
+})
+
+test('repeats a request whose reply was lost until a reply says what became of it', async () => {
+  const away = [problem(503, 'store_unavailable'), problem(401, 'unauthorized')] as const
+  const { server, issued } = await tracking(cut, ...away, json(201, ISSUED), json(200, {}))
+  await expect(issued.obtain({ backend: 'demo' })).rejects.toThrow('Cannot reach')
+  expect(await issued.revokeAll(AbortSignal.timeout(10_000))).toBeUndefined()
+  expect(issued.outcomes()).toMatchObject([{ id: 'cred_1', revoked: true }])
+  expect(issued.unknown()).toEqual([])
+  const keys = server.seen.slice(0, 4).map(({ headers }) => headers['idempotency-key'])
+  expect([keys.length, new Set(keys).size]).toEqual([4, 1])
+})

@@ -1,0 +1,115 @@
+import { createClient, MayflyError } from '../../client/client.ts'
+import type { Transport, TransportReply, TransportRequest } from '../../client/transport.ts'
+import type { Context } from '../frame/verb.ts'
+import type { ServerAddress } from './server-address.ts'
+import type { Target } from './session.ts'
+
+/** A server names its keys by their RFC 7638 thumbprints (docs/explanation/decisions.md §6.3). */
+const THUMBPRINT = /^[\w-]{43}$/
+/** Two, while the keys are rotated; a file of profiles must not grow by what a server says. */
+const MAX_KEYS = 16
+const TIMEOUT_MS = 10_000
+
+/** The thumbprints of the keys that the server publishes; none if it publishes no keys. Throws `UnreachableError`. */
+export async function readServerKeys(
+  { signal, now }: Pick<Context, 'signal' | 'now'>,
+  { url }: ServerAddress,
+  transport: Transport,
+): Promise<string[]> {
+  const client = createClient({
+    server: url,
+    auth: { kind: 'none' },
+    transport,
+    retries: 2,
+    timeoutMs: TIMEOUT_MS,
+    signal,
+    now,
+  })
+  try {
+    const { body } = await client.call<unknown>({ method: 'GET', path: '/.well-known/jwks.json' })
+    const { keys } = (body ?? {}) as { keys?: unknown }
+    return Array.isArray(keys) ? keys.map(nameOf).filter(isThumbprint).slice(0, MAX_KEYS) : []
+  } catch (error) {
+    if (error instanceof MayflyError) return []
+    throw error
+  }
+}
+
+const nameOf = (key: unknown) => (key as { kid?: unknown } | null)?.kid
+const isThumbprint = (name: unknown): name is string => typeof name === 'string' && THUMBPRINT.test(name)
+
+/**
+ * Warns once if the server at this address publishes none of the keys that it had at the login: another server may have
+ * answered. It asks for the keys only when there is a reason, which is a refused login or an access token by an unknown
+ * key. Keys are rotated one after the other, so a set that overlaps replaces the remembered one.
+ */
+export function watchServerKeys(context: Context, target: Target, transport: Transport): Transport {
+  let known = target.profile?.server_keys
+  return async (request) => {
+    const reply = await transport(request)
+    if (known === undefined || !isSuspicious(request, reply, known)) return reply
+    const remembered = known
+    known = undefined
+    const published = await readServerKeys(context, target.server, transport).catch(() => undefined)
+    if (published === undefined) return reply
+    if (published.some((key) => remembered.includes(key))) {
+      known = published
+      await rememberServerKeys(context, target, published)
+    } else warn(context, target)
+    return reply
+  }
+}
+
+function isSuspicious(request: TransportRequest, reply: TransportReply, known: readonly string[]): boolean {
+  if (reply.status === 401) return true
+  return reply.status === 200 && request.url.endsWith('/oauth/token') && !known.includes(keyOf(reply.text))
+}
+
+/** The key that signed the access token in this reply; empty if there is none. */
+function keyOf(text: string): string {
+  try {
+    const { access_token } = JSON.parse(text) as { access_token?: unknown }
+    const header = String(access_token).split('.')[0] ?? ''
+    return String(nameOf(JSON.parse(Buffer.from(header, 'base64url').toString())))
+  } catch {
+    return ''
+  }
+}
+
+function warn({ out }: Context, { server, profile }: Target): void {
+  const again = profile?.login === 'private_key_jwt' ? 'mayfly enroll' : 'mayfly login'
+  out.note(
+    `mayfly: warning: ${server.text} has none of the keys that it had at your login, so another server may be answering there. Check the address. If an administrator rotated the keys, run \`${again}\` again.`,
+  )
+}
+
+/**
+ * Remembers these keys with the login, unless there are none or the file cannot be changed now. Returns whether they
+ * replace others.
+ */
+export async function rememberServerKeys(
+  context: Context,
+  { profileName, server }: Target,
+  keys: readonly string[],
+): Promise<boolean> {
+  if (keys.length === 0) return false
+  const [{ tryLock }, { profilesPath, readProfiles, writeProfiles }] = await Promise.all([
+    import('./file-lock.ts'),
+    import('./profiles.ts'),
+  ])
+  const release = await tryLock(`${profilesPath(context)}.lock`).catch(() => undefined)
+  if (release === undefined) return false
+  try {
+    const known = await readProfiles(context)
+    const profile = known.profiles[profileName]
+    if (profile?.server !== server.text || profile.server_keys?.join() === keys.join()) return false
+    const profiles = { ...known.profiles, [profileName]: { ...profile, server_keys: keys } }
+    await writeProfiles(context, { ...known, profiles })
+    return profile.server_keys !== undefined
+  } catch {
+    // For instance on a full disk: the next change of keys is noticed all the same.
+    return false
+  } finally {
+    release()
+  }
+}

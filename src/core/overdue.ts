@@ -1,0 +1,57 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { retryDelay } from '../domain/credential.ts'
+import { Problem } from '../domain/problems.ts'
+import type { Change } from '../store/engine/change.ts'
+import type { Core } from './context.ts'
+
+/** Changes that end a credential whose upstream account is gone or must go. The store takes them in the end. */
+export interface Overdue {
+  /** Commits the change in the background, until the store has taken it. It inserts an audit entry. */
+  add(credentialId: string, change: Change): void
+  /** Whether the record of this credential is still wrong. */
+  has(credentialId: string): boolean
+  /** Tries each a last time. */
+  close(): Promise<void>
+}
+
+const FIRST_WAIT_MS = 250
+const LONGEST_WAIT_MS = 5_000
+
+export function createOverdue(core: Pick<Core, 'store' | 'log' | 'random'>): Overdue {
+  const waiting = new Map<string, Promise<void>>()
+  const closing = new AbortController()
+
+  async function insist(credential: string, change: Change): Promise<void> {
+    for (let attempts = 1; ; attempts += 1) {
+      const ms = retryDelay(attempts, core.random(), FIRST_WAIT_MS, LONGEST_WAIT_MS)
+      await wait(ms, undefined, { signal: closing.signal }).catch(() => undefined)
+      const isLast = closing.signal.aborted
+      try {
+        // Refused as not unique: an earlier try was kept although its reply was lost.
+        await core.store.commit(change, { urgent: true })
+        return
+      } catch (error) {
+        const isPassing = error instanceof Problem && error.code === 'store_unavailable'
+        if (!isPassing || isLast) {
+          core.log.error(
+            { err: error, credential },
+            'the store did not take the end of a credential; its record may call it active until it expires',
+          )
+          return
+        }
+      }
+    }
+  }
+
+  return {
+    add(credential, change) {
+      const done = insist(credential, change).finally(() => waiting.delete(credential))
+      waiting.set(credential, done)
+    },
+    has: (credential) => waiting.has(credential),
+    async close() {
+      closing.abort()
+      await Promise.all(waiting.values())
+    },
+  }
+}
