@@ -51,6 +51,7 @@ export function pathPart(part: string): string {
 export async function send<T>(sender: Sender, call: Call, authorization?: string): Promise<Reply<T>> {
   const signal = joined(sender.signal, call.signal)
   const always = (call.retry ?? (call.method === 'POST' ? 'unsent' : 'always')) === 'always'
+  let lost: UnreachableError | undefined
   for (let attempt = 0; ; attempt += 1) {
     signal?.throwIfAborted()
     let wait: number | undefined
@@ -59,8 +60,10 @@ export async function send<T>(sender: Sender, call: Call, authorization?: string
       if (reply.status >= 200 && reply.status < 300) return { ...reply, body: parse<T>(reply) }
       throw errorOf(reply)
     } catch (error) {
+      if (error instanceof UnreachableError && error.mayHaveArrived) lost = error
       wait = attempt < sender.retries ? waitBefore(error, attempt, always) : undefined
-      if (wait === undefined) throw error
+      // That nothing listens now does not mean that an earlier try had no effect.
+      if (wait === undefined) throw error instanceof UnreachableError ? (lost ?? error) : error
     }
     await pause(wait, signal)
   }
