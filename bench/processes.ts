@@ -60,10 +60,13 @@ export function forkHere(file: string): ChildProcess {
   )
 }
 
-export function spawnNode(args: readonly string[]): ChildProcess {
+export function spawnNode(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): ChildProcess {
   // In its own process group, so that Ctrl-C reaches it only once, through us.
   const child = spawn(process.execPath, args, {
-    env: plainEnvironment(),
+    env: { ...plainEnvironment(), ...environment },
     stdio: ['ignore', 'pipe', 2],
     detached: true,
   })

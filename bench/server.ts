@@ -55,7 +55,7 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
   const args = ['server', '--data-dir', options.dataDir, '--listen', `127.0.0.1:${port}`]
   if (options.databaseUrl !== undefined) args.push('--database-url', options.databaseUrl)
   const { checkout, heapFlags = HEAP_FLAGS, nodeArgs = [] } = options
-  const child = spawnNode([...heapFlags, ...nodeArgs, mainOf(checkout), ...args])
+  const child = spawnNode([...heapFlags, ...nodeArgs, mainOf(checkout), ...args], limitsOf(checkout))
   await Promise.all([isListening(child), options.onPort?.(port)])
   return {
     pid: child.pid!,
@@ -63,6 +63,11 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
     admin: (method, path, json) => fetchJson({ method, path, ...(json === undefined ? {} : { json }) }, port),
     stop: () => stop(child),
   }
+}
+
+/** A few agents make all the load. Another checkout may not know the setting, and would not start with it. */
+function limitsOf({ directory }: Checkout): Record<string, string> {
+  return directory === OWN_CHECKOUT ? { MAYFLY_LIMITS_TOKENS_PER_MINUTE: '1000000' } : {}
 }
 
 /** Resolves at the log line that says so. Copies errors in the log to standard error. */

@@ -69,7 +69,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
     const backends = createRegistry({
       kinds,
       load: async () => (await store.backends.listOpen()).map((stored) => definitionOf(base, stored)),
-      snapshot: createSnapshot,
+      snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
       host: (name) => hostOf(name, config, store, log),
       now: () => store.now(),
       onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
@@ -185,7 +185,7 @@ async function ensureIssuerKey(core: Core): Promise<void> {
   const known = await core.store.tokens.issuerKeys(core.store.now())
   if (known.some((key) => key.retiresAt === null)) return
   const { step } = await newIssuerKey(core)
-  await core.store.commit([step, { op: 'invalidate' }])
+  await core.store.commit([step, { op: 'invalidate', topic: 'keys' }])
 }
 
 /** What use cases may know of the configuration: everything but its secrets. */

@@ -53,7 +53,7 @@ export interface Registry {
 export interface RegistryParts {
   readonly kinds: readonly Kind[]
   load(): Promise<BackendDefinition[]>
-  /** A value that is kept for each generation of the store. */
+  /** A value that is kept until the stored backends change. */
   snapshot<T>(load: () => Promise<T>): { at(generation: number): T | Promise<T> }
   host(name: string): Host
   now(): number

@@ -7,6 +7,7 @@ import {
   MAX_PENDING_ENROLLMENTS,
   MINUTE_MS,
   TOKEN_FAILURES_PER_MINUTE,
+  TOKENS_PER_MINUTE,
   UPSTREAM_TIMEOUT_MS,
 } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
@@ -221,15 +222,20 @@ const behaviour = {
 
 const limits = {
   'limits.token_failures_per_minute': count({
-    description: 'Failed logins at `/oauth/token` per minute, client and address.',
+    description: 'Failed logins at `/oauth/*` per minute, client and address; ten times as many per address.',
     default: TOKEN_FAILURES_PER_MINUTE,
+  }),
+  'limits.tokens_per_minute': count({
+    description: 'Access tokens that one agent may get per minute, and that it may revoke.',
+    default: TOKENS_PER_MINUTE,
   }),
   'limits.enrollments_per_minute': count({
     description: 'Enrollment requests per minute and address.',
     default: ENROLLMENTS_PER_MINUTE,
   }),
   'limits.max_pending_enrollments': count({
-    description: 'Enrollments that may wait for a decision at once.',
+    description:
+      'Enrollments that may wait for a decision at once, a quarter of them from one network; and, apart from these, requests of agents for more scopes.',
     default: MAX_PENDING_ENROLLMENTS,
   }),
   'limits.max_active_per_agent': count({

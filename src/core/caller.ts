@@ -8,6 +8,14 @@ export interface Origin {
   readonly userAgent: string | null
 }
 
+export interface AccessToken {
+  readonly jti: string
+  /** The key that signed it. */
+  readonly kid: string
+  /** Epoch ms; a clock may differ by `JWT_TOLERANCE_MS`. */
+  readonly expiresAt: number
+}
+
 export interface AgentCaller {
   readonly kind: 'agent'
   readonly agentId: string
@@ -26,6 +34,10 @@ export interface AgentCaller {
   /** Those recorded with the agent and those of its policy now, whichever are tighter. */
   readonly bounds: AgentBounds
   readonly clientId: string
+  /** The access token behind a JWT: every commit requires that it has not ended. */
+  readonly accessToken: AccessToken | undefined
+  /** Epoch ms at which the first part of this ends: the token, the agent, or an extra grant. */
+  readonly validUntil: number
   /** How the agent authenticated; the client methods only at the token endpoint. */
   readonly method: 'opaque' | 'jwt' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
   /** The generation of the store at which this was read. */

@@ -1,3 +1,4 @@
+import { JWT_TOLERANCE_MS } from '../domain/limits.ts'
 import { Problem } from '../domain/problems.ts'
 import type { Change, Outcome, Step } from '../store/engine/change.ts'
 import type { CommitOptions } from '../store/engine/engine.ts'
@@ -5,16 +6,22 @@ import type { Caller } from './caller.ts'
 import type { Core } from './context.ts'
 
 /**
- * Commits. Throws `store_unavailable` when the store cannot be written, or the `code` given instead. The caller
- * interprets a refused change.
+ * Commits what `caller` wants; undefined for what the server does by itself. A caller with an access token succeeds only
+ * while the token is valid, at the moment of the commit: otherwise throws `unauthorized`. Throws `store_unavailable` when
+ * the store cannot be written, or the `code` given instead. The use case interprets a refused change.
  */
 export async function commit(
   core: Pick<Core, 'store'>,
+  caller: Caller | undefined,
   change: Change,
   options: CommitOptions & { code?: 'audit_unavailable' } = {},
 ): Promise<Outcome> {
+  const token = whileTokenValid(caller)
   try {
-    return await core.store.commit(change, options)
+    const outcome = await core.store.commit([...token, ...change], options)
+    if (outcome.done || token.length === 0) return outcome
+    if (outcome.step === 0) throw tokenEnded()
+    return { ...outcome, step: outcome.step - 1 }
   } catch (error) {
     const { code } = options
     if (code === undefined || !(error instanceof Problem) || error.code !== 'store_unavailable') throw error
@@ -26,13 +33,24 @@ export async function commit(
 /** As `commit`, for a change that only a race can refuse: throws `conflict`, so that the client tries again. */
 export async function commitOrConflict(
   core: Pick<Core, 'store'>,
+  caller: Caller | undefined,
   change: Change,
   message: string,
   options: CommitOptions = {},
 ): Promise<void> {
-  const outcome = await commit(core, change, options)
+  const outcome = await commit(core, caller, change, options)
   if (!outcome.done)
     throw new Problem('conflict', { message, detail: `step ${outcome.step}: ${outcome.reason}` })
+}
+
+function whileTokenValid(caller: Caller | undefined): Step[] {
+  if (caller?.kind !== 'agent' || caller.accessToken === undefined) return []
+  const { jti, kid, expiresAt } = caller.accessToken
+  return [{ op: 'token', jti, kid, agentId: caller.agentId, expiresAt: expiresAt + JWT_TOLERANCE_MS }]
+}
+
+function tokenEnded(): Problem {
+  return new Problem('unauthorized', { message: 'The token has expired or was revoked.', invalidToken: true })
 }
 
 /**

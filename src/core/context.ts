@@ -60,6 +60,7 @@ export interface Settings {
   readonly maxPendingEnrollments: number
   readonly enrollmentsPerMinute: number
   readonly tokenFailuresPerMinute: number
+  readonly tokensPerMinute: number
   readonly upstreamTimeoutMs: number
   readonly revokeUndelivered: boolean
 }

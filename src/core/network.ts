@@ -13,3 +13,8 @@ export function networkOf(address: string | null): string {
   const groups = (parsed as ipaddr.IPv6).parts.slice(0, 4)
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`
 }
+
+/** The network of an address as its owner has it: the /24 of an IPv4 address, or the /64 of an IPv6 address. */
+export function siteOf(address: string | null): string {
+  return networkOf(address).replace(/^(\d+\.\d+\.\d+)\.\d+$/, '$1.0/24')
+}

@@ -25,16 +25,18 @@ export interface Denials {
 }
 
 /**
- * Callers by the bearer they present and clients by their id, cached for one generation of the store: every change to an
- * agent, on any node, raises the generation.
+ * Callers by the bearer they present and clients by their id, cached until their agent changes on any node, and those
+ * with an access token also until the issuer's keys change.
  */
 export interface Callers {
   /** Undefined when the bearer is not, or no longer, valid. */
   find(bearer: string, generation: number): AgentCaller | undefined | Promise<AgentCaller | undefined>
+  /** Whether nothing has changed about the caller since it was read, as far as this node has heard, and nothing has ended. */
+  isCurrent(caller: AgentCaller): boolean
   /** The same caller with its current rights; undefined when the agent has ended. */
   refresh(caller: AgentCaller, generation: number): Promise<AgentCaller | undefined>
-  /** From memory alone; undefined when it has to be read. */
-  knownClient(clientId: string, generation: number): Client | undefined
+  /** From memory alone; undefined when it has to be read. Await the generation of the store first. */
+  knownClient(clientId: string): Client | undefined
   /** From the store: as many queries for an unknown client as for a living one. */
   readClient(clientId: string, generation: number): Promise<Client | undefined>
 }
@@ -65,8 +67,6 @@ export interface IssuerKeySet {
     readonly publicJwk: PublicJwk
     readonly retiresAt: number | null
   }[]
-  /** Access tokens revoked before they expire (RFC 7009): the time until which each is remembered, in epoch ms. */
-  readonly revoked: ReadonlyMap<string, number>
 }
 
 export interface IssuerKeys {

@@ -5,13 +5,16 @@ import { createSnapshot } from './snapshot.ts'
 function store() {
   const readings: ((value?: unknown) => void)[] = []
   let content = 'first'
-  const snapshot = createSnapshot(async () => {
+  let changedAt = 1
+  const load = async () => {
     const read = content
     await new Promise((resolve) => readings.push(resolve))
     return read
-  })
+  }
+  const snapshot = createSnapshot(load, () => changedAt)
   const change = (value: string) => {
     content = value
+    changedAt += 1
   }
   return { snapshot, readings, change }
 }
@@ -23,6 +26,17 @@ it('reads once for all callers of one generation, and keeps the value for it', a
   readings[0]?.()
   expect(await Promise.all(asked)).toEqual(['first', 'first'])
   expect(snapshot.at(1)).toBe('first')
+})
+
+it('keeps a value while the generation rises for other reasons', async () => {
+  const { snapshot, readings, change } = store()
+  const first = snapshot.at(1)
+  readings[0]?.()
+  await first
+  expect(snapshot.at(9)).toBe('first')
+  change('second')
+  void snapshot.at(10)
+  expect(readings).toHaveLength(2)
 })
 
 it('gives no reading that began before the generation that the caller has seen', async () => {
@@ -49,10 +63,11 @@ it('keeps the newer of two readings, whichever ends last', async () => {
 
 it('reads again after a failed reading', async () => {
   let fails = true
-  const snapshot = createSnapshot(async () => {
+  const load = async () => {
     if (fails) throw new Error('away')
     return 'there'
-  })
+  }
+  const snapshot = createSnapshot(load, () => 1)
   await expect(snapshot.at(1)).rejects.toThrow('away')
   fails = false
   expect(await snapshot.at(1)).toBe('there')

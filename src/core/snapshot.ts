@@ -1,12 +1,13 @@
 /**
- * A value read from the store and cached until the generation of the store rises. Concurrent callers share one reading.
- * A caller that has seen generation `g` never gets a value read before `g`.
+ * A value read from the store and cached until it changes there. Concurrent callers share one reading. A caller that has
+ * seen a generation never gets a value that had changed by then.
  */
 export interface Snapshot<T> {
   at(generation: number): T | Promise<T>
 }
 
-export function createSnapshot<T>(load: () => Promise<T>): Snapshot<T> {
+/** `changedAt`: the generation at which the value last changed, as far as this node has heard. */
+export function createSnapshot<T>(load: () => Promise<T>, changedAt: () => number): Snapshot<T> {
   let value: T | undefined
   let loadedAt = -1
   let loading: { generation: number; promise: Promise<T> } | undefined
@@ -22,12 +23,14 @@ export function createSnapshot<T>(load: () => Promise<T>): Snapshot<T> {
 
   return {
     at(generation) {
-      if (value !== undefined && loadedAt >= generation) return value
-      if (loading !== undefined && loading.generation >= generation) return loading.promise
-      const promise = reload(generation).finally(() => {
+      const changed = changedAt()
+      if (value !== undefined && loadedAt >= changed) return value
+      if (loading !== undefined && loading.generation >= changed) return loading.promise
+      const seen = Math.max(generation, changed)
+      const promise = reload(seen).finally(() => {
         if (loading?.promise === promise) loading = undefined
       })
-      loading = { generation, promise }
+      loading = { generation: seen, promise }
       return promise
     },
   }

@@ -51,6 +51,8 @@ export const PROOF_AGE_MS = MINUTE_MS
 
 /** Failed logins at the token endpoint, per client and address. */
 export const TOKEN_FAILURES_PER_MINUTE = 10
+/** Access tokens that one agent gets, and that it revokes. */
+export const TOKENS_PER_MINUTE = 600
 
 /** One call to an upstream, and its largest reply. */
 export const UPSTREAM_TIMEOUT_MS = 10_000

@@ -37,6 +37,7 @@ export interface VerifiedToken {
   readonly agentId: string
   readonly agentName: string
   readonly scopes: string[]
+  readonly audience: string | string[]
   /** Epoch ms. */
   readonly issuedAt: number
   /** Epoch ms. */
@@ -133,10 +134,10 @@ function signOnPool(alg: SigningKey['alg'], key: KeyObject, input: Buffer): Prom
   })
 }
 
-/** Imported keys; jose in turn caches its form of each `KeyObject`. */
 const imported = new WeakMap<PublicJwk, KeyObject>()
 
-function importKey(jwk: PublicJwk): KeyObject {
+/** Throws if the key is not valid. Imports each object once; jose in turn caches its form of each `KeyObject`. */
+export function importKey(jwk: PublicJwk): KeyObject {
   let key = imported.get(jwk)
   if (key === undefined) {
     key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })
@@ -146,14 +147,15 @@ function importKey(jwk: PublicJwk): KeyObject {
 }
 
 /**
- * Verifies one of our access tokens (RFC 9068) against the given keys alone. `now` is epoch ms. Returns `undefined` for
+ * Verifies one of our access tokens (RFC 9068) against the given keys alone. `now` is epoch ms. Without
+ * `audience`, accepts any. Returns `undefined` for
  * an invalid token and never throws. Pass the same `publicJwk` objects each time: their imported form is cached. Use
  * `jti` to identify a token, not its text: a signature has several valid encodings.
  */
 export async function verifyAccessToken(
   token: string,
   keys: readonly { readonly kid: string; readonly publicJwk: PublicJwk }[],
-  expect: { readonly issuer: string; readonly audience: string; readonly now: number },
+  expect: { readonly issuer: string; readonly audience?: string; readonly now: number },
 ): Promise<VerifiedToken | undefined> {
   const header = readStrictHeader(token)
   if (header === undefined || header.alg !== 'RS256' || header.typ !== 'at+jwt') return undefined
@@ -165,8 +167,8 @@ export async function verifyAccessToken(
       algorithms: ['RS256'],
       typ: 'at+jwt',
       issuer: expect.issuer,
-      audience: expect.audience,
-      requiredClaims: ['exp', 'iat', 'sub', 'jti', 'client_id'],
+      ...(expect.audience === undefined ? {} : { audience: expect.audience }),
+      requiredClaims: ['exp', 'iat', 'sub', 'aud', 'jti', 'client_id'],
       clockTolerance: JWT_TOLERANCE_MS / 1000,
       currentDate: new Date(expect.now),
     })
@@ -197,6 +199,7 @@ function readClaims(
     agentId: agent_id,
     agentName: agent_name,
     scopes,
+    audience: aud,
     issuedAt,
     expiresAt: exp * 1000,
     kid,

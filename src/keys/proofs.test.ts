@@ -8,9 +8,13 @@ import {
 } from 'node:crypto'
 import { compactDecrypt } from 'jose'
 import * as oauth from 'oauth4webapi'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { isEd25519Point } from './curve25519-point.ts'
+import type { PublicJwk } from './jwt-keys.ts'
 import { sealAnswer, verifyAssertion, verifyEnrollmentProof } from './proofs.ts'
 import { checkEncryptionJwk } from './public-jwk.ts'
+
+vi.mock('./curve25519-point.ts', { spy: true })
 
 const ISSUER = 'https://mayfly.example.com'
 const ENDPOINT = `${ISSUER}/oauth/token`
@@ -95,7 +99,7 @@ describe('verifyAssertion', () => {
     jti: 'j-1',
   }
   const expected = { clientId: 'agent_1', audiences: [ISSUER, ENDPOINT], now: NOW }
-  const verify = (token: unknown, jwk: unknown = jwkOf(ed), now = NOW) =>
+  const verify = (token: unknown, jwk: PublicJwk = jwkOf(ed), now = NOW) =>
     verifyAssertion(token as string, jwk, { ...expected, now })
 
   test.each([
@@ -126,6 +130,14 @@ describe('verifyAssertion', () => {
     const { kty, crv, x, y } = jwk
     const plain = y === undefined ? { kty, crv, x } : { kty, crv, x, y }
     expect(await verify(body.get('client_assertion'), plain, Date.now())).toBeDefined()
+  })
+
+  test('checks the point of the enrolled key neither for a good nor for a bad assertion', async () => {
+    vi.mocked(isEd25519Point).mockClear()
+    const good = forge(header, claims)
+    expect(await verify(good)).toBeDefined()
+    expect(await verify(`${good.slice(0, -4)}AAAA`)).toBeUndefined()
+    expect(isEd25519Point).not.toHaveBeenCalled()
   })
 
   test('keeps the bounds of time to the ms', async () => {
@@ -161,7 +173,7 @@ describe('verifyAssertion', () => {
     expect(await verify(token)).toBeUndefined()
   })
 
-  test.each([null, undefined, 'x', {}, { kty: 'oct', k: 'AAAA' }])(
+  test.each([{}, { kty: 'oct', k: 'AAAA' }, { ...jwkOf(ed), x: 'AA' }])(
     'refuses the stored key %j',
     async (jwk) => {
       expect(await verifyAssertion(forge(header, claims), jwk, expected)).toBeUndefined()
@@ -173,7 +185,7 @@ describe('verifyEnrollmentProof', () => {
   const header = { alg: 'EdDSA' }
   const claims = { aud: ISSUER, enr: 'enr_1', iat: SECONDS, jti: 'jjjjjjjj', enc: jwkOf(x25519) }
   const expected = { issuer: ISSUER, enrollmentId: 'enr_1', now: NOW }
-  const verify = (token: unknown, now = NOW, jwk: unknown = jwkOf(ed)) =>
+  const verify = (token: unknown, now = NOW, jwk: PublicJwk = jwkOf(ed)) =>
     verifyEnrollmentProof(token as string, jwk, { ...expected, now })
 
   test('takes Ed25519 and ES256, with X25519 and P-256 for the answer', async () => {

@@ -2,7 +2,8 @@ import { createPublicKey } from 'node:crypto'
 import { CompactEncrypt, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { JWT_TOLERANCE_MS, MINUTE_MS, PROOF_AGE_MS } from '../domain/limits.ts'
 import { isAudience, isNumericDate, readStrictHeader } from './compact-jws.ts'
-import { checkEncryptionJwk, checkPublicJwk, type EncryptionJwk } from './public-jwk.ts'
+import { importKey, type PublicJwk } from './jwt-keys.ts'
+import { checkEncryptionJwk, type EncryptionJwk } from './public-jwk.ts'
 
 export interface VerifiedAssertion {
   /** Single use: remember it until `rememberUntil`. The token's text identifies nothing. */
@@ -33,12 +34,13 @@ const ASSERTION_TYPES = ['jwt', 'client-authentication+jwt']
 const PROOF_TYPES = ['jwt', 'enrollment-proof+jwt']
 
 /**
- * Verifies a `private_key_jwt` client assertion (RFC 7523 §3) by the enrolled key. `audiences` are the issuer and the
+ * Verifies a `private_key_jwt` client assertion (RFC 7523 §3) by the enrolled key, which `checkPublicJwk` accepted when it
+ * was enrolled. `audiences` are the issuer and the
  * token endpoint, `now` is epoch ms. Returns `undefined` for an invalid assertion; never throws.
  */
 export async function verifyAssertion(
   token: string,
-  publicJwk: unknown,
+  publicJwk: PublicJwk,
   expect: { readonly clientId: string; readonly audiences: readonly string[]; readonly now: number },
 ): Promise<VerifiedAssertion | undefined> {
   const { clientId, audiences, now } = expect
@@ -64,7 +66,7 @@ export async function verifyAssertion(
  */
 export async function verifyEnrollmentProof(
   token: string,
-  publicJwk: unknown,
+  publicJwk: PublicJwk,
   expect: { readonly issuer: string; readonly enrollmentId: string; readonly now: number },
 ): Promise<VerifiedProof | undefined> {
   const { issuer, enrollmentId, now } = expect
@@ -86,18 +88,17 @@ export async function verifyEnrollmentProof(
 
 async function verifyByEnrolledKey(
   token: string,
-  publicJwk: unknown,
+  publicJwk: PublicJwk,
   types: readonly string[],
   options: JWTVerifyOptions,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   const header = readStrictHeader(token)
-  const enrolled = header === undefined ? undefined : checkPublicJwk(publicJwk)
-  if (header === undefined || enrolled === undefined) return undefined
+  if (header === undefined) return undefined
   // `typ` is compared without case (RFC 7515 §4.1.9). RFC 9864 renames EdDSA over this curve to Ed25519.
   if (header.typ !== undefined && !types.includes(header.typ.toLowerCase())) return undefined
-  const algorithms = enrolled.jwk.kty === 'EC' ? ['ES256'] : ['EdDSA', 'Ed25519']
+  const algorithms = publicJwk['kty'] === 'EC' ? ['ES256'] : ['EdDSA', 'Ed25519']
   try {
-    const key = createPublicKey({ key: { ...enrolled.jwk }, format: 'jwk' })
+    const key = importKey(publicJwk)
     const checks = { ...options, algorithms, clockTolerance: JWT_TOLERANCE_MS / 1000 }
     return (await jwtVerify(token, key, checks)).payload
   } catch {

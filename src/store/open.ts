@@ -28,6 +28,7 @@ export function createStore(engine: Engine) {
     stats: engine.stats,
     commit: engine.commit,
     generation: engine.generation,
+    changedAt: engine.changedAt,
     now: engine.now,
     trouble: engine.trouble,
     close: engine.close,

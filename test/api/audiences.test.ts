@@ -34,6 +34,19 @@ describe('the audiences of one agent', () => {
     expect((await ask(cloud, `${STS}/`)).body['error']).toBe('invalid_target')
   })
 
+  test('get tokens that can be introspected and revoked like any other', async () => {
+    const cloud = (await create({ name: 'revoking', audiences: [STS] })).body
+    const post = async (path: string, token: string) => {
+      const body = new URLSearchParams({ ...cloud.oidc, token })
+      return (await fetch(`${app.url}${path}`, { method: 'POST', body })).json()
+    }
+    const text = (await ask(cloud, STS)).body['access_token'] ?? ''
+    expect(await post('/oauth/introspect', text)).toMatchObject({ active: true, aud: STS })
+    expect((await app.as(text).get('/v1/status')).status).toBe(401)
+    await post('/oauth/revoke', text)
+    expect(await post('/oauth/introspect', text)).toEqual({ active: false })
+  })
+
   test('include none of the server, so that an agent loses these with the server', async () => {
     const scopes = ['admin:agents:*']
     const parent = (await create({ name: 'parent', scopes, audiences: ['https://all.example', STS] })).body

@@ -173,7 +173,9 @@ describe('asking', () => {
   })
 
   it('is refused while 1,000 enrollments are pending', async () => {
-    const rows = Array.from({ length: 999 }, () => newEnrollment({ expiresAt: now() + DAY_MS }))
+    const rows = Array.from({ length: 999 }, (_, n) =>
+      newEnrollment({ expiresAt: now() + DAY_MS, ipAddress: `10.0.${n % 250}.1` }),
+    )
     await test.core.store.commit(rows.map((row) => test.core.store.enrollments.insert(row)))
     expect((await enroll(me)).status).toBe(200)
     const refused = await enroll(newEnrollee())

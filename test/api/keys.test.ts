@@ -1,6 +1,6 @@
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { HOUR_MS } from '../../src/domain/limits.ts'
+import { HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 
 let app: TestApp
@@ -48,6 +48,20 @@ describe('rotating the keys', () => {
     app.advance(HOUR_MS / 2 + 1_000)
     expect(await works(old)).toBe(false)
     expect((await jwks()).keys).toHaveLength(1)
+  })
+
+  test('shortens the grace period of an earlier rotation, and never extends it', async () => {
+    const agent = await app.newAgent()
+    const old = await app.accessToken(agent)
+    await app.admin('POST', '/v1/admin/keys/rotate', { grace: '2h' })
+    const middle = await app.accessToken(agent)
+    await app.admin('POST', '/v1/admin/keys/rotate', { grace: '5m' })
+    app.advance(4 * MINUTE_MS)
+    for (const token of [old, middle]) expect(await works(token)).toBe(true)
+    await app.admin('POST', '/v1/admin/keys/rotate', { grace: '2h' })
+    app.advance(MINUTE_MS + 1_000)
+    for (const token of [old, middle]) expect(await works(token)).toBe(false)
+    expect((await jwks()).keys).toHaveLength(2)
   })
 
   test.each([{ grace: 'soon' }, { grace: 5 }, { grace: '0s' }, { other: 1 }, []])(

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { HOUR_MS } from '../../src/domain/limits.ts'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { DIALECTS } from '../support/store.ts'
 
@@ -59,6 +60,16 @@ describe.each(DIALECTS)('a body that comes after its headers, on %s', (dialect) 
     const token = await app.accessToken(agent)
     const rotate = () => app.admin('POST', '/v1/admin/keys/rotate')
     expect(await post(agent, token, '/v1/credentials/orders', { ttl: '10m' }, rotate)).toMatch(
+      /^HTTP\/1\.1 401 /,
+    )
+    expect((await agent.client.get('/v1/active')).body).toEqual([])
+  })
+
+  test('issues nothing for a token that has expired in the meantime', async () => {
+    const agent = await app.newAgent({ scopes: ['orders'] })
+    const token = await app.accessToken(agent)
+    const expire = async () => app.advance(HOUR_MS + 6_000)
+    expect(await post(agent, token, '/v1/credentials/orders', { ttl: '10m' }, expire)).toMatch(
       /^HTTP\/1\.1 401 /,
     )
     expect((await agent.client.get('/v1/active')).body).toEqual([])

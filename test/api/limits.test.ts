@@ -132,6 +132,7 @@ describe('limits', () => {
     await start({})
     expect(app.core.settings).toMatchObject({
       tokenFailuresPerMinute: 10,
+      tokensPerMinute: 600,
       enrollmentsPerMinute: 10,
       maxPendingEnrollments: 1_000,
       maxActivePerAgent: 10_000,

@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { type Client, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { newEnrollee } from '../support/enrollee.ts'
 
 let app: TestApp
 let agent: NewAgent
@@ -38,10 +39,46 @@ describe('a JWT with a narrower scope', () => {
     expect((await narrow.delete(`/v1/active/${id}`)).status).toBe(204)
   })
 
+  test('makes nothing that outlives it: no agent, no approval, no backend', async () => {
+    const boss = await app.newAgent({ scopes: ['admin:*', 'orders', 'made'] })
+    const asking = await app.newAgent()
+    const { id: more } = (await asking.client.post('/v1/request', { scopes: ['orders'] })).body
+    const enroll = { name: 'n-enrolled', scopes: ['orders'], public_key: newEnrollee().publicKey }
+    const { enrollment_id: enrolled } = (await app.as(undefined).post('/v1/enroll', enroll)).body
+    const made = { type: 'jwt', name: 'made', config: { audience: 'x' } }
+    const WISHES = [
+      ['post', '/v1/admin/agents', { name: 'n-1', scopes: ['orders:read'], expires_in: '1m' }],
+      ['post', `/v1/admin/pending/${more}/approve`, { expires_in: '1m' }],
+      ['post', `/v1/admin/pending/${enrolled}/approve`, { expires_in: '1m' }],
+      ['post', '/v1/admin/backends', made],
+      ['put', '/v1/admin/backends/made', { description: 'changed' }],
+    ] as const
+    const narrow = app.as(await app.accessToken(boss, 'admin:* orders:read'))
+    for (const [method, path, body] of WISHES) {
+      const refused = await narrow[method](path, body)
+      expect([path, refused.status, refused.body.error.code]).toEqual([path, 403, 'insufficient_scope'])
+    }
+    const whole = app.as(await app.accessToken(boss))
+    for (const [method, path, body] of WISHES)
+      expect([path, (await whole[method](path, body)).status]).toEqual([path, 200])
+  })
+
+  test('is issued nothing that outlives it', async () => {
+    const token = await app.accessToken(agent, 'orders:read')
+    const ends = (decodeJwt(token).exp ?? 0) * 1_000
+    const issue = async (client: Client, ttl: string) => {
+      const { expires_at } = (await client.post('/v1/credentials/orders', { ttl })).body
+      return Date.parse(expires_at)
+    }
+    expect(await issue(app.as(token), '2h')).toBe(ends)
+    expect(await issue(app.as(token), '10m')).toBeLessThan(ends)
+    expect(await issue(app.as(await app.accessToken(agent)), '2h')).toBeGreaterThan(ends)
+  })
+
   test('grants no scope beyond its own', async () => {
-    const narrow = app.as(await app.accessToken(agent, 'admin:agents:write orders:read'))
-    expect((await narrow.post('/v1/admin/agents', { name: 'n-1', scopes: ['orders:read'] })).status).toBe(200)
-    const reply = await narrow.post('/v1/admin/agents', { name: 'n-2', scopes: ['stock:read'] })
+    const whole = app.as(await app.accessToken(agent))
+    expect((await whole.post('/v1/admin/agents', { name: 'n-2', scopes: ['stock:read'] })).status).toBe(200)
+    const reply = await whole.post('/v1/admin/agents', { name: 'n-3', scopes: ['stock:write'] })
     expect([reply.status, reply.body.error.code]).toEqual([403, 'insufficient_scope'])
   })
 

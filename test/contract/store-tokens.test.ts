@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Change, Step } from '../../src/store/engine/change.ts'
-import { DIALECTS, newBody, newEnrollment, openTestStore, T0, type TestStore } from '../support/store.ts'
+import {
+  agentRow,
+  auditRow,
+  DIALECTS,
+  newBody,
+  newEnrollment,
+  openTestStore,
+  T0,
+  type TestStore,
+} from '../support/store.ts'
 
 describe.each(DIALECTS)('enrollments and tokens on %s', (dialect) => {
   let opened: TestStore
@@ -17,7 +26,8 @@ describe.each(DIALECTS)('enrollments and tokens on %s', (dialect) => {
     const { store } = opened
     const row = newEnrollment({ scopes: ['a:b'], metadata: { run: 7 }, publicJwk: { kty: 'OKP' } })
     await done(store.enrollments.insert(row))
-    expect(await store.enrollments.countPending(9)).toBe(1)
+    expect(await store.enrollments.pendingAddresses(9)).toEqual([row.ipAddress])
+    expect(await store.enrollments.countAmendments(9)).toBe(0)
     expect(await store.enrollments.expired(T0 + 999, 9)).toEqual([])
     expect(await store.enrollments.expired(T0 + 1_000, 9)).toEqual([row])
     const by = { decidedAt: T0, decidedBy: 'local' }
@@ -60,9 +70,8 @@ describe.each(DIALECTS)('enrollments and tokens on %s', (dialect) => {
     expect(await commit([store.tokens.useProof('proof', T0 + 5)])).toMatchObject({
       reason: 'unique',
     })
-    await done(...store.tokens.revoke('j', T0 + 5))
+    await done(store.tokens.revoke('j', T0 + 5))
     expect(await store.tokens.isRevoked('j')).toBe(true)
-    expect(await store.tokens.revokedAfter(T0 + 4)).toEqual(new Map([['j', T0 + 5]]))
     const expires = { eraseAt: T0 + 300_000, expiresAt: T0 + 86_400_000 }
     const request = { agentId: 'ag_1', keyHash: 'key', bodyHash: 'body', credentialId: 'cred_1' }
     const record = { ...request, ...expires, sealedReply: null }
@@ -77,5 +86,56 @@ describe.each(DIALECTS)('enrollments and tokens on %s', (dialect) => {
     expect(await store.tokens.isRevoked('j')).toBe(false)
     await done(...store.tokens.tidy(record.expiresAt))
     expect(await store.idempotency.find('ag_1', 'key')).toBeUndefined()
+  })
+  describe('a change by an access token', () => {
+    const agent = agentRow()
+    const kid = newBody()
+    const far = Date.now() + 3_600_000
+    const token: Step = { op: 'token', jti: 'good', kid, agentId: agent.id, expiresAt: far }
+    const entry = (): Step => ({ op: 'insert', table: 'audit', row: auditRow() })
+    const key = (id: string, retiresAt: number | null) =>
+      opened.store.tokens.insertIssuerKey({
+        kid: id,
+        publicJwk: {},
+        sealedPrivateKey: 's',
+        createdAt: T0,
+        retiresAt,
+      })
+    beforeAll(async () => {
+      const retired = [key('retired', Date.now() - 1_000), key('retiring', far)]
+      await done({ op: 'insert', table: 'agents', row: agent }, key(kid, null), ...retired)
+      await done(opened.store.tokens.revoke('bad', far))
+    })
+
+    // What only guards and inserts is merged on PostgreSQL; the other has its own transaction.
+    const SHAPES: [string, () => Step[]][] = [
+      ['inserts', () => [entry()]],
+      ['updates', () => [...opened.store.tokens.tidy(0), entry()]],
+    ]
+    describe.each(SHAPES)('that %s', (_, steps) => {
+      test('is committed while the token is valid', async () => {
+        await done(token, ...steps())
+        await done({ ...token, kid: 'retiring' }, ...steps())
+        const guard: Step = { op: 'guard', table: 'agents', id: agent.id, version: 1 }
+        await done(token, guard, ...steps())
+        expect(await commit([token, { ...guard, version: 2 }, ...steps()])).toMatchObject({ step: 1 })
+      })
+
+      test.each([
+        ['is revoked', { jti: 'bad' }],
+        ['has expired', { expiresAt: Date.now() - 1 }],
+        ['has a key that is unknown', { kid: 'unknown' }],
+        ['has a key that is retired', { kid: 'retired' }],
+        ['has an agent that is unknown', { agentId: 'ag_none' }],
+      ])('is refused once the token %s, and spoils no other', async (__, change) => {
+        const outcomes = await Promise.all([
+          commit([token, ...steps()]),
+          commit([{ ...token, ...change }, ...steps()]),
+          commit([token, ...steps()]),
+        ])
+        const refused = { done: false, step: 0, reason: 'guard' }
+        expect(outcomes).toEqual([{ done: true }, refused, { done: true }])
+      })
+    })
   })
 })

@@ -58,6 +58,7 @@ const SETTINGS: Settings = {
   maxPendingEnrollments: 1_000,
   enrollmentsPerMinute: 10,
   tokenFailuresPerMinute: 10,
+  tokensPerMinute: 600,
   upstreamTimeoutMs: 10_000,
   revokeUndelivered: true,
 }
@@ -110,7 +111,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
   const backends = createRegistry({
     kinds,
     load: async () => (await store.backends.listOpen()).map((row) => definitionOf({ sealer }, row)),
-    snapshot: createSnapshot,
+    snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
     host: (name) => createTestHost(name).host,
     now: store.now,
     onError: (name, error) => log.error({ err: error, name }, 'backend'),

@@ -26,6 +26,8 @@ export const DIALECTS = ['sqlite', 'postgres'] as const
 export interface TestStore {
   readonly engine: Engine
   readonly store: Store
+  /** PostgreSQL only. */
+  readonly url?: string
   /** Another node on the same database; PostgreSQL only. */
   another(): Promise<TestStore>
   close(): Promise<void>
@@ -52,6 +54,7 @@ export async function openTestStore(dialect: (typeof DIALECTS)[number]): Promise
     const engine = await openPostgres({ url: database.url })
     return {
       engine,
+      url: database.url,
       store: createStore(engine),
       another: () => node(async () => {}),
       async close() {

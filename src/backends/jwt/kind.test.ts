@@ -74,6 +74,18 @@ describe('a token', () => {
     }
   })
 
+  it('is refused if it would be too long for revoking and introspection', async () => {
+    const { backend } = await open()
+    const scopes = Array.from({ length: 40 }, (_, n) => `orders:${'x'.repeat(60)}-${n}`)
+    const issue = (count: number) =>
+      backend.issue({ ...newRequest(scopes.slice(0, count)), params: {} }, signal)
+    expect((await issue(30)).secret?.length).toBeLessThan(4_096)
+    await expect(issue(40)).rejects.toMatchObject({
+      fault: 'unsupported',
+      message: expect.stringContaining('4096 bytes'),
+    })
+  })
+
   it('carries no scope for no scopes', async () => {
     const { backend, verify } = await open()
     const { secret } = await backend.issue({ ...ask(), scopes: [] }, signal)

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { isScope } from '../../domain/scope.ts'
 import {
   type Backend,
@@ -104,6 +105,11 @@ async function openJwt(settings: Config, host: Host): Promise<Backend<Params>> {
       const secret = await signer.sign(
         startOf(request.params.audience) + varyingClaims(settings, request, exp),
       )
+      if (secret.length > MAX_JWT_BYTES)
+        throw new BackendError(
+          'unsupported',
+          `The token would be longer than ${MAX_JWT_BYTES} bytes; request fewer scopes.`,
+        )
       // `exp` is whole seconds, rounded down, so that the token never outlives the request.
       return exp * 1000 === request.expiresAt
         ? { secret, facts }

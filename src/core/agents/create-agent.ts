@@ -28,13 +28,17 @@ export interface CreatedAgent {
 
 type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials'>
 
-/** Throws `conflict` for a taken or reserved name, `invalid_request`, and `insufficient_scope` for scopes that the caller does not hold, or not for that long. */
+/**
+ * Throws `conflict` for a taken or reserved name, `invalid_request`, and `insufficient_scope` for a narrowed token and for
+ * scopes that the caller does not hold, or not for that long.
+ */
 export async function createAgent(
   core: Parts,
   caller: Caller,
   command: AgentCommand,
   origin: Origin,
 ): Promise<CreatedAgent> {
+  requireWhole(core, caller, origin)
   requireName(command.name)
   const scopes = command.scopes ?? []
   requireScopes(scopes)
@@ -56,7 +60,7 @@ export async function createAgent(
     scopes,
     details: { expires_at: made.agent.expiresAt, ...(audiences.length === 0 ? {} : { audiences }) },
   })
-  const outcome = await commit(core, [...whileUnchanged(caller), ...made.steps, entry])
+  const outcome = await commit(core, caller, [...whileUnchanged(caller), ...made.steps, entry])
   requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'An agent with this name already exists.' })
   return made
@@ -108,7 +112,6 @@ async function requireAudiences(
   if (!audiences.every(isAudience)) throw invalid('An audience must be a name without spaces, or a URI.')
   const beyond = audiences.filter((one) => !core.settings.audiences.includes(one))
   if (caller.kind === 'local' || beyond.length === 0) return beyond
-  requireWhole(core, caller, origin)
   const own = (await core.store.agents.findLiving(caller.agentId))?.audiences ?? []
   if (beyond.every((one) => own.includes(one))) return beyond
   core.denials.record(caller, origin, { action: 'auth.failed', details: { reason: 'audience_not_held' } })

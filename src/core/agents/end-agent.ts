@@ -61,5 +61,5 @@ export async function endAgent(
       ...(how === 'uncollected' ? { details: { reason: how } } : {}),
     }),
   ]
-  await commit(core, change, { urgent: true })
+  await commit(core, caller, change, { urgent: true })
 }

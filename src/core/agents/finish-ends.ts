@@ -27,7 +27,7 @@ async function finishEnd(
       ...(ids.length === 0 ? [] : credentials.endLate(ids, { reason, endedAt, now: now(), by })),
       ...(isLast ? [agents.finishEnd(agentId)] : []),
     ]
-    const { done } = await commit(core, change, { urgent: true, bulk: true })
+    const { done } = await commit(core, undefined, change, { urgent: true, bulk: true })
     // Refused when one of them was ended otherwise in the meantime, perhaps by another node: look again.
     if (done && isLast) return
   }

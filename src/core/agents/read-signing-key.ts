@@ -32,7 +32,9 @@ export async function readSigningKey(
   if (!core.settings.signingKeyExport) throw refuseExport(core, caller, origin)
   const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', key.sealedPrivateKey)
   const entry = audit(core, caller, origin, { action: 'signing_key.read', details: { key_id: key.keyId } })
-  requireUnchanged(await commit(core, [...whileUnchanged(caller), entry], { code: 'audit_unavailable' }))
+  requireUnchanged(
+    await commit(core, caller, [...whileUnchanged(caller), entry], { code: 'audit_unavailable' }),
+  )
   return { ...view, privateKey }
 }
 

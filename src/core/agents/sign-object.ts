@@ -54,6 +54,7 @@ export async function signObject(
     }
     const outcome = await commit(
       core,
+      caller,
       [
         { op: 'guard', table: 'agents', id: caller.agentId, version },
         audit(core, caller, origin, { action: 'signing_key.used', details }),

@@ -49,3 +49,23 @@ it('records the count of a flood when its network makes room for others', async 
   const first = told.filter((entry) => entry.ipAddress === '192.0.2.1')
   expect(first.map((entry) => entry.details)).toEqual([{ repeated: 2 }, null])
 })
+
+it('keeps the agents apart whose clients fail from one network', async () => {
+  const fail = (agent?: { id: string; name: string }) =>
+    test.core.denials.record(undefined, ORIGIN, { action: 'token.refused', ...(agent && { agent }) })
+  const [ada, bob] = [
+    { id: 'ag_ada', name: 'ada' },
+    { id: 'ag_bob', name: 'bob' },
+  ]
+  for (const who of [ada, bob, bob, undefined, bob, ada]) fail(who)
+  test.advance(MINUTE_MS)
+  await test.core.denials.flush(test.core.store.now())
+  const told = (await test.audit('token.refused')).map((entry) => [entry.agentName, entry.facts['repeated']])
+  expect(told).toEqual([
+    ['ada', undefined],
+    ['bob', undefined],
+    [null, undefined],
+    ['ada', 1],
+    ['bob', 2],
+  ])
+})

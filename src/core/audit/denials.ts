@@ -73,8 +73,16 @@ function isWithinWindow({ since }: Seen, now: number): boolean {
   return now >= since && now - since < WINDOW_MS
 }
 
-/** Different refusals have different keys. Nothing the client sends, and not the host part of its address, makes a new key. */
-function keyOf({ action, backend, details }: Entry, caller: Caller | undefined, origin: Origin): string {
+/**
+ * Different refusals have different keys, and so do different agents, which are known ones. Nothing else that the client
+ * sends, and not the host part of its address, makes a new key.
+ */
+function keyOf(
+  { action, agent, backend, details }: Entry,
+  caller: Caller | undefined,
+  origin: Origin,
+): string {
   const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${backend ?? ''}`
-  return `${action}|${caller?.kind === 'agent' ? caller.agentId : ''}|${networkOf(origin.ipAddress)}|${why}`
+  const who = `${caller?.kind === 'agent' ? caller.agentId : ''}|${agent?.id ?? ''}`
+  return `${action}|${who}|${networkOf(origin.ipAddress)}|${why}`
 }

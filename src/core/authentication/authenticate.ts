@@ -60,11 +60,11 @@ export function requireScope(
 }
 
 /**
- * For requests whose effect would outlive a narrowed token, or that would end the agent with everything it has (ADR
- * 0019). Throws `insufficient_scope`, without the other scopes of the agent: a narrowed token must not reveal them.
+ * For requests whose effect would outlive a narrowed token, or that would end the agent with everything it has (ADR 0019,
+ * 0021). Throws `insufficient_scope`, without the other scopes of the agent: a narrowed token must not reveal them.
  */
-export function requireWhole(core: Pick<Core, 'denials'>, caller: AgentCaller, origin: Origin): void {
-  if (!caller.isNarrowed) return
+export function requireWhole(core: Pick<Core, 'denials'>, caller: Caller, origin: Origin): void {
+  if (caller.kind === 'local' || !caller.isNarrowed) return
   core.denials.record(caller, origin, { action: 'auth.failed', details: { reason: 'narrowed_token' } })
   throw new Problem('insufficient_scope', {
     message: 'This requires a token with all scopes of its agent; log in without naming scopes.',

@@ -2,7 +2,7 @@ import type { Agent, AgentBounds, AgentGrant } from '../../domain/agent.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { policyBounds, tightest } from '../../domain/policy.ts'
 import { coversAny, type HeldScopes, intersectScopes } from '../../domain/scope.ts'
-import type { AgentCaller } from '../caller.ts'
+import type { AccessToken, AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { heldScopes, livingGrants } from '../held-scopes.ts'
 import type { Callers, Client } from '../parts.ts'
@@ -10,8 +10,6 @@ import type { Callers, Client } from '../parts.ts'
 /** The agent and scopes behind a bearer or a client id. */
 interface Known {
   readonly caller: AgentCaller
-  /** Epoch ms at which the first part of it ends: the token, the agent, or an extra grant. */
-  readonly validUntil: number
   /** For a client id only. */
   readonly client?: Client
 }
@@ -21,6 +19,7 @@ interface TokenPart {
   /** Undefined: all scopes that the agent holds. */
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: number
+  readonly accessToken?: AccessToken | undefined
 }
 
 const MAX_KNOWN = 20_000
@@ -35,16 +34,24 @@ export function createCallers(core: Parts): Callers {
   /** By the fingerprint of a bearer or by a client id, which never look alike. */
   const all = new Map<string, Known>()
 
-  function recall(key: string, generation: number): Known | undefined {
+  function isCurrent({ agentId, generation, method, validUntil }: AgentCaller): boolean {
+    const { changedAt, now } = core.store
+    if (generation < changedAt(agentId) || validUntil <= now()) return false
+    return method !== 'jwt' || generation >= changedAt('keys')
+  }
+
+  function recall(key: string): Known | undefined {
     const known = all.get(key)
     if (known === undefined) return undefined
-    if (known.caller.generation >= generation && known.validUntil > core.store.now()) return known
+    if (isCurrent(known.caller)) return known
     all.delete(key)
     return undefined
   }
 
+  /** When it is full, the oldest make room: an agent with very many tokens does not empty it. */
   function remember(key: string, known: Known): void {
-    if (all.size >= MAX_KNOWN) all.clear()
+    if (all.size >= MAX_KNOWN)
+      for (const oldest of [...all.keys()].slice(0, MAX_KNOWN / 10)) all.delete(oldest)
     all.set(key, known)
   }
 
@@ -60,27 +67,29 @@ export function createCallers(core: Parts): Callers {
     find(bearer, generation) {
       if (bearer.length > MAX_JWT_BYTES) return undefined
       const key = core.keys.fingerprint(bearer)
-      const known = recall(key, generation)
+      const known = recall(key)
       if (known !== undefined) return known.caller
       if (!core.keys.isBearerForm(bearer) && !bearer.startsWith('eyJ')) return undefined
       return load(bearer, key, generation)
     },
-    async refresh({ agentId, method, scopes }, generation) {
+    isCurrent,
+    async refresh({ agentId, method, scopes, accessToken }, generation) {
       const agent = await core.store.agents.findLiving(agentId)
       if (!isAlive(core, agent)) return undefined
-      const token = { method, scopes: method === 'opaque' ? undefined : scopes, expiresAt: NEVER }
+      const narrowed = method === 'opaque' ? undefined : scopes
+      const token = { method, scopes: narrowed, expiresAt: accessToken?.expiresAt ?? NEVER, accessToken }
       const grants = await core.store.agents.grantsOf(agentId)
       return build(core, { agent, grants, token, generation }).caller
     },
-    knownClient: (clientId, generation) => recall(clientId, generation)?.client,
+    knownClient: (clientId) => recall(clientId)?.client,
     async readClient(clientId, generation) {
       const agent = await core.store.agents.findByClient(clientId)
       // Also for an unknown client, so that the time of the answer does not tell it from a known one.
       const grants = await core.store.agents.grantsOf(agent?.id ?? '')
       if (!isAlive(core, agent)) return undefined
-      const { caller, validUntil, grantsEndAt } = build(core, { agent, grants, token: CLIENT, generation })
+      const { caller, grantsEndAt } = build(core, { agent, grants, token: CLIENT, generation })
       const client = { agent, caller, grantsEndAt }
-      remember(clientId, { caller, validUntil, client })
+      remember(clientId, { caller, client })
       return client
     },
   }
@@ -99,7 +108,7 @@ async function fromJwt(core: Parts, bearer: string, generation: number): Promise
   const usable = keySet.verifying.filter((key) => key.retiresAt === null || key.retiresAt > now)
   const { issuer } = core.settings
   const verified = await core.keys.verifyAccessToken(bearer, usable, { issuer, audience: issuer, now })
-  if (verified === undefined || keySet.revoked.has(verified.jti)) return undefined
+  if (verified === undefined || (await core.store.tokens.isRevoked(verified.jti))) return undefined
   const agent = await core.store.agents.findLiving(verified.agentId)
   if (!isAlive(core, agent) || agent.clientId !== verified.clientId || agent.id !== verified.subject)
     return undefined
@@ -108,6 +117,7 @@ async function fromJwt(core: Parts, bearer: string, generation: number): Promise
     method: 'jwt',
     scopes: verified.scopes,
     expiresAt: Math.min(verified.expiresAt, retires),
+    accessToken: { jti: verified.jti, kid: verified.kid, expiresAt: verified.expiresAt },
   } as const
   const grants = await core.store.agents.grantsOf(agent.id)
   return build(core, { agent, grants, token, generation })
@@ -142,10 +152,12 @@ function build(
     policy: agent.policy,
     bounds: boundsOf(core, agent),
     clientId: agent.clientId,
+    accessToken: token.accessToken,
+    validUntil: Math.min(token.expiresAt, agent.expiresAt ?? NEVER, grantsEndAt),
     method: token.method,
     generation,
   }
-  return { caller, validUntil: Math.min(token.expiresAt, agent.expiresAt ?? NEVER, grantsEndAt), grantsEndAt }
+  return { caller, grantsEndAt }
 }
 
 function boundsOf({ settings }: Parts, agent: Agent): AgentBounds {

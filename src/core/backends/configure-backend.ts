@@ -5,6 +5,7 @@ import type { StoredBackend } from '../../domain/backend.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
 import { audit } from '../audit/entry.ts'
+import { requireWhole } from '../authentication/authenticate.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
@@ -37,7 +38,7 @@ type Parts = Pick<Core, 'store' | 'ids' | 'sealer' | 'backends' | 'settings' | '
 /**
  * Checks the configuration against the kind's schema and, unless `check` is false, tries it at the upstream. Returns
  * what it stored. Throws `invalid_request` with what to fix, `conflict` for a taken name, the `backend_*` problems, and
- * `insufficient_scope` as ADR 0022 says.
+ * `insufficient_scope` for a narrowed token and as ADR 0022 says.
  */
 export async function createBackend(
   core: Parts,
@@ -46,6 +47,7 @@ export async function createBackend(
   check: boolean,
   origin: Origin,
 ): Promise<StoredNow> {
+  requireWhole(core, caller, origin)
   const kind = core.backends.kinds.get(command.type)
   if (kind === undefined) throw invalid(`"type" is one of: ${[...core.backends.kinds.keys()].join(', ')}.`)
   const name = command.name ?? command.type
@@ -76,7 +78,7 @@ export async function createBackend(
     details: { type: kind.type },
   })
   const change = [...whileUnchanged(caller), ...core.store.backends.insert(stored), entry]
-  const outcome = await commit(core, change)
+  const outcome = await commit(core, caller, change)
   requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'A backend of this name exists already.' })
   return { ...definitionOf(core, stored), kind, warnings }
@@ -96,6 +98,7 @@ export async function changeBackend(
   options: ChangeOptions,
   origin: Origin,
 ): Promise<StoredNow> {
+  requireWhole(core, caller, origin)
   const before = await core.store.backends.findByName(name)
   if (before === undefined) throw new Problem('backend_not_found')
   const kind = core.backends.kinds.get(before.type)
@@ -125,7 +128,7 @@ export async function changeBackend(
       ...(moved === undefined ? {} : { moved, force: options.force }),
     },
   })
-  const outcome = await commit(core, [
+  const outcome = await commit(core, caller, [
     ...whileUnchanged(caller),
     ...core.store.backends.change(before, after),
     ...(mustBeIdle ? [core.store.backends.requireIdle(before.uid)] : []),

@@ -20,10 +20,11 @@ export async function deleteBackend(
   if (backend === undefined) throw new Problem('backend_not_found')
   const { credentials } = core.store
   const by = traceOf(caller, origin)
-  if (force) await endMost(core, backend.uid, by)
+  if (force) await endMost(core, caller, backend.uid, by)
   const now = core.store.now()
   const outcome = await commit(
     core,
+    caller,
     [
       ...core.store.backends.end(backend.uid, now),
       ...(force
@@ -50,6 +51,7 @@ export async function deleteBackend(
  */
 async function endMost(
   core: Pick<Core, 'store'>,
+  caller: Caller,
   uid: string,
   by: ReturnType<typeof traceOf>,
 ): Promise<void> {
@@ -59,6 +61,9 @@ async function endMost(
     const now = core.store.now()
     const ids = await credentials.activeOfBackend(uid, now, limit)
     if (ids.length < limit) return
-    await commit(core, credentials.endSome(ids, 'backend_deleted', now, by), { urgent: true, bulk: true })
+    await commit(core, caller, credentials.endSome(ids, 'backend_deleted', now, by), {
+      urgent: true,
+      bulk: true,
+    })
   }
 }

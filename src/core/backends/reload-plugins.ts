@@ -43,8 +43,8 @@ async function reload(core: Parts, caller: Caller, origin: Origin, kind: string 
   const details = { plugin: kind ?? 'all' }
   // Before the generation rises, so that every reader of the new generation opens new instances.
   core.backends.reload(kind)
-  await commit(core, [
-    { op: 'invalidate' },
+  await commit(core, caller, [
+    { op: 'invalidate', topic: 'backends' },
     audit(core, caller, origin, { action: 'plugin.reloaded', details }),
   ])
 }

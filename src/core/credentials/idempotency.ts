@@ -27,7 +27,7 @@ export async function findReplay(
   if (known === undefined) return { claim }
   if (known.expiresAt <= core.store.now()) {
     // Not cleared away yet: the key is free again. Release this record only: another request may have made the next one.
-    await commit(core, [idempotency.release(caller.agentId, claim.keyHash, known.credentialId)])
+    await commit(core, caller, [idempotency.release(caller.agentId, claim.keyHash, known.credentialId)])
     return { claim }
   }
   if (known.bodyHash !== claim.bodyHash)

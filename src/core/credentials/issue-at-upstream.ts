@@ -66,7 +66,7 @@ async function recordRequest(core: Parts, attempt: Granted): Promise<void> {
       ...claimSteps(core, attempt, undefined),
       auditAttempt(core, attempt, { action: 'credential.requested' }),
     ]
-    const outcome = await commit(core, change, { code: 'audit_unavailable' })
+    const outcome = await commit(core, attempt.caller, change, { code: 'audit_unavailable' })
     if (!outcome.done) throw new StalePlan()
   } catch (error) {
     attempt.backend.breakers.issuing.cancel()
@@ -121,7 +121,7 @@ async function activateOrWithdraw(
   ]
   let problem: unknown
   try {
-    if ((await commit(core, change, { code: 'audit_unavailable' })).done) return reply
+    if ((await commit(core, attempt.caller, change, { code: 'audit_unavailable' })).done) return reply
     problem = new Problem('conflict', {
       message: 'The agent or the backend ended, or the credential was revoked, while it was being issued.',
     })
@@ -181,8 +181,9 @@ function failureOf(core: Parts, attempt: Granted, { code }: Problem, end: Step):
   return [end, ...releaseClaim(core, attempt), entry]
 }
 
+/** Also if the caller has ended. */
 async function recordFailure(core: Parts, attempt: Granted, failure: Change): Promise<void> {
-  await commit(core, failure, { urgent: true, code: 'audit_unavailable' })
+  await commit(core, undefined, failure, { urgent: true, code: 'audit_unavailable' })
   attempt.isRecorded = true
 }
 

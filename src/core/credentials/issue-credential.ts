@@ -129,7 +129,7 @@ async function replay(
   })
   const mark = core.store.idempotency.markRepeated(caller.agentId, keyHash, reply.id, core.store.now())
   const change = [...whileUnchanged(caller), mark, entry]
-  const outcome = await commit(core, change, { code: 'audit_unavailable' })
+  const outcome = await commit(core, caller, change, { code: 'audit_unavailable' })
   if (!outcome.done) throw new StalePlan()
   return reply
 }

@@ -58,11 +58,14 @@ export function requireGrant(
   return grant.granted
 }
 
-/** Extra scopes run out by themselves (decisions.md §5.5), and so do the credentials that they allowed. */
+/**
+ * Extra scopes run out by themselves (decisions.md §5.5), and so do the credentials that they allowed. What a narrowed
+ * token is issued ends with it (ADR 0021).
+ */
 function endOfGrant(caller: AgentCaller, backend: string, granted: readonly string[]): number {
-  if (caller.timed.length === 0) return Number.POSITIVE_INFINITY
-  return heldUntil(
-    caller.timed,
-    granted.map((scope) => absoluteScope(backend, scope)),
-  )
+  const tokenEnds =
+    (caller.isNarrowed ? caller.accessToken?.expiresAt : undefined) ?? Number.POSITIVE_INFINITY
+  if (caller.timed.length === 0) return tokenEnds
+  const absolute = granted.map((scope) => absoluteScope(backend, scope))
+  return Math.min(tokenEnds, heldUntil(caller.timed, absolute))
 }

@@ -81,7 +81,9 @@ async function endNow(
       ...(reason === 'undelivered' ? { details: { reason } } : {}),
     }),
   ]
-  return (await commit(core, steps, { urgent: true })).done
+  // Undelivered: the server ends it by itself, whatever has become of the caller's token.
+  const by = reason === 'undelivered' ? undefined : caller
+  return (await commit(core, by, steps, { urgent: true })).done
 }
 
 function endStep(core: Parts, { id, state, revocation, expiresAt }: Credential, reason: EndReason): Step {

@@ -9,6 +9,7 @@ import type { Step } from '../../store/engine/change.ts'
 import { createdUnder } from '../agents/agent-bounds.ts'
 import { prepareAgent, requireHeld } from '../agents/create-agent.ts'
 import { actorOf, audit } from '../audit/entry.ts'
+import { requireWhole } from '../authentication/authenticate.ts'
 import type { Caller, Origin } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
@@ -38,7 +39,8 @@ interface Approval {
 
 /**
  * Throws `enrollment_not_found`, `gone` when it has expired, `conflict` when it is decided or its name is
- * taken, `invalid_request`, and `insufficient_scope` for scopes that the caller does not hold, or not for that long.
+ * taken, `invalid_request`, and `insufficient_scope` for a narrowed token and for scopes that the caller does not hold, or
+ * not for that long.
  */
 export async function approveEnrollment(
   core: Parts,
@@ -47,6 +49,7 @@ export async function approveEnrollment(
   command: ApproveCommand,
   origin: Origin,
 ): Promise<Enrollment> {
+  requireWhole(core, caller, origin)
   const enrollment = await findPending(core, id)
   const scopes = [...new Set(command.scopes ?? enrollment.scopes)]
   requireScopes(scopes)
@@ -101,7 +104,7 @@ async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment
     expires_at: agent.expiresAt,
     ...(policy === undefined ? {} : { policy: policy.name }),
   }
-  const outcome = await commit(core, [
+  const outcome = await commit(core, caller, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(caller),
     ...made.steps,
@@ -127,7 +130,7 @@ async function approveAmendment(core: Parts, approval: Approval, agentId: string
   }
   const agent = { id: agentId, name }
   const details = { enrollment_id: id, expires_at: grant.expiresAt }
-  const outcome = await commit(core, [
+  const outcome = await commit(core, caller, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(caller),
     ...core.store.agents.touch(agentId),

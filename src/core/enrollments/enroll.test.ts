@@ -17,13 +17,13 @@ async function start(entries: PolicyEntry[] = [], settings = {}): Promise<void> 
   test = await testCore({ policies, ...settings })
 }
 
-/** Each from its own address, so that only the policies limit them. */
+/** Each from its own network, so that only the policies limit them. */
 function ask(name: string, more: Partial<EnrollCommand> = {}) {
   addresses += 1
   return enroll(
     test.core,
     { name, public_key: publicKey, ...more },
-    { ...ORIGIN, ipAddress: `10.0.0.${addresses}` },
+    { ...ORIGIN, ipAddress: `10.0.${addresses}.1` },
   )
 }
 

@@ -10,7 +10,7 @@ import { audit } from '../audit/entry.ts'
 import type { Origin } from '../caller.ts'
 import { commit, commitOrConflict } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { networkOf } from '../network.ts'
+import { networkOf, siteOf } from '../network.ts'
 import { takeOrRefuse } from '../rates.ts'
 import {
   boundsNote,
@@ -120,10 +120,16 @@ function draft(core: Parts, command: EnrollCommand, origin: Origin, now: number)
   }
 }
 
-/** Throws `rate_limited` when the maximum number of enrollments is already waiting for a decision. */
-export async function requireRoom(core: Pick<Core, 'store' | 'settings'>): Promise<void> {
+/** Of the enrollments that may wait, a quarter may come from one network, so that it cannot keep out all others. */
+const SHARE = 4
+
+/** Throws `rate_limited` when as many enrollments as may, of all or of this network, are waiting for a decision. */
+async function requireRoom(core: Parts, { ipAddress }: Origin): Promise<void> {
   const most = core.settings.maxPendingEnrollments
-  if ((await core.store.enrollments.countPending(most)) < most) return
+  const sites = (await core.store.enrollments.pendingAddresses(most)).map(siteOf)
+  const site = siteOf(ipAddress)
+  const ours = sites.filter((one) => one === site).length
+  if (sites.length < most && ours < Math.ceil(most / SHARE)) return
   throw new Problem('rate_limited', {
     message: 'Too many enrollments are waiting for a decision; try again later.',
     retryAfterSeconds: 60,
@@ -135,13 +141,13 @@ async function leavePending(
   attempt: Attempt,
   { note, policy }: { note: string; policy: string | undefined },
 ): Promise<Enrollment> {
-  await requireRoom(core)
+  await requireRoom(core, attempt.origin)
   const pending = { ...attempt.enrollment, note }
   const change = [
     core.store.enrollments.insert(pending),
     requested(core, attempt, { note, ...(policy === undefined ? {} : { policy }) }),
   ]
-  await commitOrConflict(core, change, 'The enrollment could not be stored; try again.')
+  await commitOrConflict(core, undefined, change, 'The enrollment could not be stored; try again.')
   return pending
 }
 
@@ -178,7 +184,7 @@ async function admit(core: Parts, attempt: Attempt, approval: Approval): Promise
   for (let tries = 1; ; tries += 1) {
     const approved = approvedBy(core, attempt.enrollment, made, approval)
     const steps = admissionSteps(core, { ...attempt, enrollment: approved }, made, policy.name)
-    const outcome = await commit(core, [...count, ...steps])
+    const outcome = await commit(core, undefined, [...count, ...steps])
     if (outcome.done) return approved
     if (outcome.step >= count.length) return TAKEN
     if (tries === TRIES) return BUSY

@@ -25,7 +25,7 @@ export async function expireEnrollments(core: Parts, now: number): Promise<numbe
     ...pending.map((one) => expirePending(core, one, now)),
     ...uncollected.map((one) => dropUncollected(core, one)),
     ...grants.map((grant) => dropGrant(core, grant)),
-    commit(core, [enrollments.eraseAnswers(now)], { urgent: true }),
+    commit(core, undefined, [enrollments.eraseAnswers(now)], { urgent: true }),
   ])
   return pending.length + uncollected.length + grants.length
 }
@@ -36,14 +36,14 @@ async function expirePending(core: Parts, enrollment: Enrollment, now: number): 
     core.store.enrollments.decide(enrollment.id, decision),
     expiredEntry(core, enrollment, 'undecided'),
   ]
-  await commit(core, change, { urgent: true })
+  await commit(core, undefined, change, { urgent: true })
 }
 
 async function dropUncollected(core: Parts, enrollment: Enrollment): Promise<void> {
   const { id, agentId } = enrollment
   const steps = [core.store.enrollments.abandon(id), expiredEntry(core, enrollment, 'uncollected')]
   const agent = agentId === null ? undefined : await core.store.agents.findLiving(agentId)
-  if (agent === undefined) await commit(core, steps, { urgent: true })
+  if (agent === undefined) await commit(core, undefined, steps, { urgent: true })
   else await endAgent(core, agent, 'uncollected', undefined, SYSTEM, steps)
 }
 
@@ -70,5 +70,5 @@ async function dropGrant(core: Parts, grant: AgentGrant): Promise<void> {
     details: { change: 'expired', expires_at: grant.expiresAt },
   })
   const touched = agent === undefined ? [] : core.store.agents.touch(agent.id)
-  await commit(core, [core.store.agents.dropGrant(grant.id), ...touched, entry], { urgent: true })
+  await commit(core, undefined, [core.store.agents.dropGrant(grant.id), ...touched, entry], { urgent: true })
 }

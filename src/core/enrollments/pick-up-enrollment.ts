@@ -81,7 +81,12 @@ async function pickUpOnce(
   // Sealed before it counts as collected: if sealing fails, the ten minutes have not started.
   const sealed = answer === undefined ? undefined : await core.keys.sealAnswer(answer, proof.enc)
   const change = [used, ...(sealed === undefined ? [] : collected(core, enrollment, now, origin))]
-  const outcome = await commit(core, change, sealed === undefined ? {} : { code: 'audit_unavailable' })
+  const outcome = await commit(
+    core,
+    undefined,
+    change,
+    sealed === undefined ? {} : { code: 'audit_unavailable' },
+  )
   if (outcome.done) return { enrollment, status, sealed }
   if (outcome.step === 0) throw refuse(core, origin)
   return undefined

@@ -39,7 +39,7 @@ export async function rejectEnrollment(
       },
     }),
   ]
-  const outcome = await commit(core, change, { urgent: true })
+  const outcome = await commit(core, caller, change, { urgent: true })
   if (!outcome.done) throw await decisionRefused(core, id, outcome)
   return { ...enrollment, ...decision }
 }

@@ -8,7 +8,6 @@ import type { AgentCaller, Origin } from '../caller.ts'
 import { commitOrConflict, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { takeOrRefuse } from '../rates.ts'
-import { requireRoom } from './enroll.ts'
 
 export interface ScopesCommand {
   readonly scopes: readonly string[]
@@ -40,7 +39,13 @@ export async function requestScopes(
       retryAfterSeconds: 60,
     })
   }
-  await requireRoom(core)
+  const most = core.settings.maxPendingEnrollments
+  if ((await core.store.enrollments.countAmendments(most)) >= most) {
+    throw new Problem('rate_limited', {
+      message: 'Too many requests for scopes are waiting for a decision; try again later.',
+      retryAfterSeconds: 60,
+    })
+  }
   const amendment: Enrollment = {
     id: core.ids.id('enrollment'),
     type: 'amendment',
@@ -69,6 +74,7 @@ export async function requestScopes(
   })
   await commitOrConflict(
     core,
+    caller,
     [...whileUnchanged(caller), core.store.enrollments.insert(amendment), entry],
     'The agent was changed at the same time; try again.',
   )

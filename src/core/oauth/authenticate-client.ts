@@ -28,8 +28,12 @@ export interface AuthenticatedClient {
   /** Makes the assertion single-use: goes into the commit of the request. */
   readonly proof: readonly Step[]
   readonly attempt: ClientAttempt
+  /** The generation of the store that this request has seen. */
+  readonly generation: number
 }
 
+/** A network may fail as often as this many clients. */
+const CLIENTS_OF_A_NETWORK = 10
 /** Stands in for an unknown client, so that it takes as long as a wrong secret. No secret has this hash. */
 const NO_HASH = '-'.repeat(43)
 /** Stand-ins for the keys of an unknown client. Anybody can sign with them (RFC 8037 A.1; the generator of P-256), so they never count. */
@@ -45,8 +49,8 @@ const STAND_IN = {
 
 /**
  * Authenticates a client. An unknown client, a wrong secret and an agent that has ended all get the same
- * `invalid_client`, after the same work. Failures, not successes, are limited per client and network, so that they lock
- * out nobody else. Throws `OAuthProblem`, `invalid_request`, `rate_limited`.
+ * `invalid_client`, after the same work. Only failures are limited, per client and network and per network, so that they
+ * lock out nobody: the secrets have 256 bits. Throws `OAuthProblem`, `invalid_request`, `rate_limited`.
  */
 export async function authenticateClient(
   core: Parts,
@@ -54,29 +58,29 @@ export async function authenticateClient(
   origin: Origin,
 ): Promise<AuthenticatedClient> {
   const attempt = readClientAttempt(presented)
-  const wait = core.rates.wait(rateKey(attempt, origin), rateOf(core), core.store.now())
-  if (wait > 0) throw tooMany(wait)
   const generation = await core.store.generation()
-  const known = core.callers.knownClient(attempt.clientId, generation)
-  const proven = (await prove(core, attempt, known)) ?? (await readAndProve(core, attempt, generation))
-  if ('refused' in proven) throw refuseClient(core, attempt, proven.refused, origin)
+  const { client, proof } = await identify(core, attempt, generation)
+  if (client === undefined || proof === undefined) throw refuseClient(core, attempt, client, origin)
   core.meter.authenticated(attempt.method, 'ok')
-  core.lastUse.touch(proven.client.agent.id, core.store.now())
-  return { ...proven, method: attempt.method, attempt }
+  core.lastUse.touch(client.agent.id, core.store.now())
+  return { client, proof, method: attempt.method, attempt, generation }
 }
 
-interface Proven {
-  readonly client: Client
-  readonly proof: readonly Step[]
+interface Identified {
+  readonly client: Client | undefined
+  /** Undefined: the evidence is not that of the client. */
+  readonly proof: readonly Step[] | undefined
 }
 
-async function readAndProve(
-  core: Parts,
-  attempt: ClientAttempt,
-  generation: number,
-): Promise<Proven | { refused: Client | undefined }> {
+/** A refusal takes one check of the evidence and the same queries, whether or not the client is known. */
+async function identify(core: Parts, attempt: ClientAttempt, generation: number): Promise<Identified> {
+  const known = core.callers.knownClient(attempt.clientId)
+  if (known !== undefined) {
+    const proof = await prove(core, attempt, known)
+    if (proof !== undefined) return { client: known, proof }
+  }
   const client = await core.callers.readClient(attempt.clientId, generation)
-  return (await prove(core, attempt, client)) ?? { refused: client }
+  return { client, proof: known === undefined ? await prove(core, attempt, client) : undefined }
 }
 
 /** Checks the evidence of this client; does the same work without a client. */
@@ -84,17 +88,17 @@ function prove(
   core: Parts,
   attempt: ClientAttempt,
   client: Client | undefined,
-): Proven | undefined | Promise<Proven | undefined> {
+): Identified['proof'] | Promise<Identified['proof']> {
   if (attempt.method === 'private_key_jwt') return proveByKey(core, attempt, client)
   const matches = core.hasher.matches(attempt.evidence, client?.agent.clientSecretHash ?? NO_HASH)
-  return matches && client !== undefined ? { client, proof: [] } : undefined
+  return matches && client !== undefined ? [] : undefined
 }
 
 async function proveByKey(
   core: Parts,
   attempt: ClientAttempt,
   client: Client | undefined,
-): Promise<Proven | undefined> {
+): Promise<Identified['proof']> {
   const { issuer } = core.settings
   const kty = unverifiedPart(attempt.evidence, 0)?.['alg'] === 'ES256' ? 'EC' : 'OKP'
   const enrolled = client?.agent.publicJwk
@@ -106,7 +110,7 @@ async function proveByKey(
   })
   if (verified === undefined || client === undefined || own === undefined) return undefined
   const id = `assertion:${client.agent.clientId}:${verified.jti}`
-  return { client, proof: [core.store.tokens.useProof(id, verified.rememberUntil)] }
+  return [core.store.tokens.useProof(id, verified.rememberUntil)]
 }
 
 /** Records the failure and returns the answer. `client`: the client that the request named, if there is one. */
@@ -123,10 +127,11 @@ export function refuseClient(
     details: {
       code: 'invalid_client',
       method: attempt.method,
-      ...(isId('client', attempt.clientId) ? { client_id: attempt.clientId } : {}),
+      // Unknown clients of one network are summarised together, so no id stands for them all.
+      ...(client === undefined ? {} : { client_id: client.agent.clientId }),
     },
   })
-  const wait = core.rates.take(rateKey(attempt, origin), rateOf(core), core.store.now())
+  const wait = countFailure(core, attempt, origin)
   return wait > 0 ? tooMany(wait) : new OAuthProblem('invalid_client', 'Client authentication failed.')
 }
 
@@ -138,8 +143,23 @@ export async function useProof(
   options: CommitOptions = {},
 ): Promise<void> {
   if (who.proof.length === 0) return
-  const outcome = await commit(core, who.proof, options)
+  const outcome = await commit(core, callerOf(who), who.proof, options)
   if (!outcome.done) throw refuseClient(core, who.attempt, who.client, origin)
+}
+
+/** Limits the tokens that one agent gets or revokes, each of which is a commit. Throws `rate_limited`. */
+export function requireRate(
+  core: Pick<Parts, 'rates' | 'denials' | 'store' | 'settings'>,
+  who: AuthenticatedClient,
+  what: 'mint' | 'revoke',
+  origin: Origin,
+): void {
+  const rate = { count: core.settings.tokensPerMinute, perMs: MINUTE_MS }
+  const wait = core.rates.take(`${what}|${who.client.agent.id}`, rate, core.store.now())
+  if (wait === 0) return
+  core.denials.record(callerOf(who), origin, { action: 'token.refused', details: { code: 'rate_limited' } })
+  const message = 'This agent gets or revokes access tokens too often; use each one until it expires.'
+  throw new Problem('rate_limited', { message, retryAfterSeconds: wait })
 }
 
 /** The client as the caller of a use case: with all scopes that its agent holds. */
@@ -147,19 +167,27 @@ export function callerOf({ client, method }: AuthenticatedClient): AgentCaller {
   return { ...client.caller, method }
 }
 
-function rateOf(core: Pick<Parts, 'settings'>): { count: number; perMs: number } {
-  return { count: core.settings.tokenFailuresPerMinute, perMs: MINUTE_MS }
-}
-
-/** Malformed client ids share one key, so that they cannot fill the memory. */
-function rateKey(attempt: ClientAttempt, origin: Origin): string {
-  const clientId = isId('client', attempt.clientId) ? attempt.clientId : ''
-  return `token|${clientId}|${networkOf(origin.ipAddress)}`
+/**
+ * Returns the seconds to wait when there were too many. Known and unknown clients count alike, so that the answer does not
+ * tell them apart. The network counts first, so that it cannot fill the memory with client ids.
+ */
+function countFailure(
+  core: Pick<Parts, 'rates' | 'store' | 'settings'>,
+  { clientId }: ClientAttempt,
+  origin: Origin,
+): number {
+  const now = core.store.now()
+  const network = networkOf(origin.ipAddress)
+  const rate = { count: core.settings.tokenFailuresPerMinute, perMs: MINUTE_MS }
+  const ofNetwork = { ...rate, count: rate.count * CLIENTS_OF_A_NETWORK }
+  const wait = core.rates.take(`login|${network}`, ofNetwork, now)
+  if (wait > 0) return wait
+  return core.rates.take(`token|${isId('client', clientId) ? clientId : ''}|${network}`, rate, now)
 }
 
 function tooMany(wait: number): Problem {
   return new Problem('rate_limited', {
-    message: 'Too many failed attempts for this client from this address.',
+    message: 'Too many failed attempts from this address.',
     retryAfterSeconds: wait,
   })
 }

@@ -8,12 +8,12 @@ type Claims = Readonly<Record<string, unknown>>
 
 /** A text that is proven to be a token of ours, though perhaps one that has ended. */
 export type IdentifiedToken =
-  | { readonly kind: 'access'; readonly token: VerifiedToken; readonly audience: string }
+  | { readonly kind: 'access'; readonly token: VerifiedToken }
   | { readonly kind: 'credential'; readonly credential: Credential; readonly claims: Claims }
 
 type Parts = Pick<Core, 'store' | 'hasher' | 'keys' | 'issuerKeys' | 'settings'>
 
-/** An access token that verifies and is not revoked, or the token of a `jwt` backend as it was issued. */
+/** An access token for any audience that verifies and is not revoked, or the token of a `jwt` backend as it was issued. */
 export async function identifyToken(
   core: Parts,
   text: string,
@@ -22,7 +22,7 @@ export async function identifyToken(
   const claims = unverifiedPart(text, 1)
   const jti = claims?.['jti']
   if (claims === undefined || typeof jti !== 'string') return undefined
-  if (!isId('credential', jti)) return identifyAccessToken(core, text, claims, generation)
+  if (!isId('credential', jti)) return identifyAccessToken(core, text, generation)
   const credential = await core.store.credentials.find(jti)
   // The hash is over the whole text, so that what the claims say is what was signed.
   if (credential?.secretHash == null || !core.hasher.matches(text, credential.secretHash)) return undefined
@@ -32,16 +32,13 @@ export async function identifyToken(
 async function identifyAccessToken(
   core: Parts,
   text: string,
-  claims: Claims,
   generation: number,
 ): Promise<IdentifiedToken | undefined> {
-  const { issuer, audiences } = core.settings
-  const audience = [issuer, ...audiences].find((one) => one === claims['aud'])
-  if (audience === undefined) return undefined
+  const { issuer } = core.settings
   const keySet = await core.issuerKeys.at(generation)
   const now = core.store.now()
   const usable = keySet.verifying.filter((key) => key.retiresAt === null || key.retiresAt > now)
-  const token = await core.keys.verifyAccessToken(text, usable, { issuer, audience, now })
-  if (token === undefined || keySet.revoked.has(token.jti)) return undefined
-  return { kind: 'access', token, audience }
+  const token = await core.keys.verifyAccessToken(text, usable, { issuer, now })
+  if (token === undefined || (await core.store.tokens.isRevoked(token.jti))) return undefined
+  return { kind: 'access', token }
 }

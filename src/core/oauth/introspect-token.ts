@@ -52,8 +52,7 @@ export async function introspectToken(
   origin: Origin,
 ): Promise<Introspection> {
   await useProof(core, who, origin)
-  const { client } = who
-  const { generation } = client.caller
+  const { client, generation } = who
   const found = core.keys.isBearerForm(text)
     ? await describeBearer(core, text, generation)
     : await describeJwt(core, await identifyToken(core, text, generation), generation)
@@ -115,16 +114,15 @@ async function describeJwt(
 
 async function describeAccess(
   core: Parts,
-  { token, audience }: Extract<IdentifiedToken, { kind: 'access' }>,
+  { token }: Extract<IdentifiedToken, { kind: 'access' }>,
   generation: number,
 ): Promise<ActiveToken | undefined> {
   const owner =
-    core.callers.knownClient(token.clientId, generation) ??
-    (await core.callers.readClient(token.clientId, generation))
+    core.callers.knownClient(token.clientId) ?? (await core.callers.readClient(token.clientId, generation))
   if (owner === undefined || owner.agent.id !== token.agentId) return undefined
   return {
     ...common(core, owner.agent, owner.agent.clientId),
-    aud: audience,
+    aud: token.audience,
     // The scopes that the agent still holds, not those at the time of issue.
     scope: intersectScopes(token.scopes, owner.caller.scopes).join(' '),
     iat: Math.floor(token.issuedAt / 1000),

@@ -8,7 +8,7 @@ import type { Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import type { Client } from '../parts.ts'
-import { type AuthenticatedClient, callerOf, refuseClient } from './authenticate-client.ts'
+import { type AuthenticatedClient, callerOf, refuseClient, requireRate } from './authenticate-client.ts'
 
 /** The fields of the form. */
 export interface TokenCommand {
@@ -43,7 +43,7 @@ const TRIES = 3
 
 /**
  * The `client_credentials` grant (RFC 6749 §4.4). The entry and the use of the assertion are durable, in one commit,
- * before the token leaves. Throws `OAuthProblem`, `invalid_request`, `conflict`, `audit_unavailable`.
+ * before the token leaves. Throws `OAuthProblem`, `invalid_request`, `rate_limited`, `conflict`, `audit_unavailable`.
  */
 export async function issueToken(
   core: Parts,
@@ -51,6 +51,7 @@ export async function issueToken(
   command: TokenCommand,
   origin: Origin,
 ): Promise<IssuedToken> {
+  requireRate(core, who, 'mint', origin)
   let current = who
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const plan = decide(core, current, command, origin)
@@ -67,7 +68,9 @@ export async function issueToken(
       id: current.client.agent.id,
       version: current.client.agent.version,
     }
-    const outcome = await commit(core, [guard, ...current.proof, entry], { code: 'audit_unavailable' })
+    const outcome = await commit(core, callerOf(current), [guard, ...current.proof, entry], {
+      code: 'audit_unavailable',
+    })
     if (outcome.done) return made
     if (outcome.reason === 'unique') throw refuseClient(core, who.attempt, current.client, origin)
     current = { ...current, client: await readAgain(core, who, origin) }

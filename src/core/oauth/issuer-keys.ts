@@ -6,7 +6,7 @@ import { createSnapshot } from '../snapshot.ts'
 type Parts = Pick<Core, 'store' | 'sealer' | 'keys' | 'settings'>
 
 export function createIssuerKeys(core: Parts): IssuerKeys {
-  return createSnapshot(async () => {
+  const load = async () => {
     const verifying = await core.store.tokens.issuerKeys(core.store.now())
     const signing = verifying.find((key) => key.retiresAt === null && key.sealedPrivateKey !== null)
     if (signing === undefined || signing.sealedPrivateKey === null)
@@ -16,9 +16,9 @@ export function createIssuerKeys(core: Parts): IssuerKeys {
     return {
       signing: core.keys.loadSigningKey(privateKey, publicJwk),
       verifying,
-      revoked: await core.store.tokens.revokedAfter(core.store.now()),
     }
-  })
+  }
+  return createSnapshot(load, () => core.store.changedAt('keys'))
 }
 
 /** A new key that signs, as a step. */

@@ -14,7 +14,7 @@ export interface RotatedKeys {
 
 /**
  * Replaces the key that signs, in one commit that every node notices. Without `grace` all issued tokens are invalid at
- * once; with it the old key verifies that long. Throws `invalid_request`, `store_unavailable`.
+ * once; with it the old keys verify that long at most. Throws `invalid_request`, `store_unavailable`.
  */
 export async function rotateKeys(
   core: Pick<Core, 'store' | 'ids' | 'sealer' | 'keys' | 'settings'>,
@@ -28,7 +28,7 @@ export async function rotateKeys(
   const change: Step[] = [
     ...whileUnchanged(caller),
     // First: on PostgreSQL this step waits for the rotation of another node, and only later steps see its key.
-    { op: 'invalidate' },
+    { op: 'invalidate', topic: 'keys' },
     core.store.tokens.retireIssuerKeys(previousUntil ?? undefined),
     made.step,
     audit(core, caller, origin, {
@@ -37,6 +37,6 @@ export async function rotateKeys(
     }),
   ]
   const message = 'The keys were rotated at the same time; try again.'
-  await commitOrConflict(core, change, message, { urgent: true })
+  await commitOrConflict(core, caller, change, message, { urgent: true })
   return { kid: made.kid, previousUntil }
 }

@@ -72,7 +72,7 @@ function admit(core: Core, rule: RouteRule, caller: Caller, request: FastifyRequ
   request.admittedWhole = request.raw.complete
 }
 
-/** Authenticates again only if the body came later and the generation has risen since, which is rare. */
+/** Authenticates again only if the body came later and the caller has changed or ended since, which is rare. */
 function admitAgain(
   core: Core,
   before: GateHook,
@@ -85,12 +85,12 @@ function admitAgain(
     done()
     return
   }
-  const compare = (generation: number) => {
-    if (caller.generation >= generation) done()
+  const compare = () => {
+    if (core.callers.isCurrent(caller)) done()
     else before(request, reply, done)
   }
   const generation = core.store.generation()
-  if (typeof generation === 'number') compare(generation)
+  if (typeof generation === 'number') compare()
   // If the store cannot be read, `before` answers with the right error.
   else generation.then(compare, () => before(request, reply, done))
 }
@@ -126,9 +126,14 @@ async function enter(
     route: `${request.method} ${request.routeOptions.url ?? ''}`,
     ...(rule.scope === undefined ? {} : { scope: rule.scope }),
   }
-  await commit(core, [audit(core, caller, originOf(request), { action: 'admin.local_access', details })], {
-    code: 'audit_unavailable',
-    urgent: rule.ends === true,
-  })
+  await commit(
+    core,
+    caller,
+    [audit(core, caller, originOf(request), { action: 'admin.local_access', details })],
+    {
+      code: 'audit_unavailable',
+      urgent: rule.ends === true,
+    },
+  )
   return caller
 }

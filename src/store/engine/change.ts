@@ -2,12 +2,18 @@ import type { Table, Tables } from '../schema/rows.ts'
 
 export type Value = string | number | null
 
+/** What nodes keep in memory: `backends`, `keys` (the issuer's), or what is known of one agent, by its id. */
+export type Topic = string
+
 /**
  * One step of a change. Steps run in order; the change happens whole or not at all.
  * - `guard`: the row is alive (`ended_at` null) and still has this version; it stays so until the commit.
+ * - `token`: the access token has not expired and is not revoked, its key verifies, and its agent is alive; all but the
+ *   expiry stays so until the commit.
  * - `insert`: one row.
  * - `run`: a compiled statement that must touch exactly `rows` rows (`'any'`: any number).
- * - `invalidate`: cached callers and backends of every node are stale from the moment of the commit.
+ * - `invalidate`: what every node has cached of `topic` is stale from the moment of the commit; without a topic,
+ *   everything is.
  */
 export type Step =
   | {
@@ -16,6 +22,13 @@ export type Step =
       readonly id: string
       readonly version: number
     }
+  | {
+      readonly op: 'token'
+      readonly jti: string
+      readonly kid: string
+      readonly agentId: string
+      readonly expiresAt: number
+    }
   | { [T in Table]: { readonly op: 'insert'; readonly table: T; readonly row: Tables[T] } }[Table]
   | {
       readonly op: 'run'
@@ -23,7 +36,7 @@ export type Step =
       readonly params: readonly Value[]
       readonly rows: number | 'any'
     }
-  | { readonly op: 'invalidate' }
+  | { readonly op: 'invalidate'; readonly topic?: Topic }
 
 export type Change = readonly Step[]
 

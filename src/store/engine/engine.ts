@@ -1,6 +1,6 @@
 import type { Compilable, Kysely } from 'kysely'
 import type { Tables } from '../schema/rows.ts'
-import type { Change, Outcome } from './change.ts'
+import type { Change, Outcome, Topic } from './change.ts'
 
 export type Dialect = 'sqlite' | 'postgres'
 
@@ -31,6 +31,8 @@ export interface Engine {
   commit(change: Change, options?: CommitOptions): Promise<Outcome>
   /** Rises with every `invalidate` on any node. The value was current at some moment after the call. */
   generation(): number | Promise<number>
+  /** The generation at which `topic` last changed; as new as the latest answer of `generation`. */
+  changedAt(topic: Topic): number
   /** Epoch ms on the store's one clock. */
   now(): number
   /** Undefined when the store can write; otherwise the reason why not. */

@@ -27,5 +27,6 @@ export function requireStorable(change: Change): void {
     if (step.op === 'insert') for (const cell of Object.values(step.row)) asValue(cell)
     else if (step.op === 'run') step.params.forEach(asValue)
     else if (step.op === 'guard') asValue(step.version)
+    else if (step.op === 'token') asValue(step.expiresAt)
   }
 }

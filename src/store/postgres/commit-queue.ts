@@ -160,6 +160,7 @@ export class CommitQueue {
       for (const [n, one] of batch.entries()) {
         const refusal = refused.get(n)
         if (refusal === undefined) one.resolve({ done: true })
+        else if (one.change[refusal.step]?.op === 'token') this.#single.push(one)
         else if (refusal.locked && !waits) this.#locked.push(one)
         else one.resolve({ done: false, step: refusal.step, reason: 'guard' })
       }

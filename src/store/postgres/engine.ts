@@ -56,6 +56,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Engine> {
       },
       commit: queue.commit,
       generation: poll.generation,
+      changedAt: poll.changedAt,
       now: poll.now,
       trouble: () => queue.trouble() ?? poll.trouble(),
       close: async () => {

@@ -1,4 +1,6 @@
 import type pg from 'pg'
+import type { Topic } from '../engine/change.ts'
+import { createChanges } from '../engine/changes.ts'
 import { StoreError, StoreRefused } from '../errors.ts'
 import { createDatabaseClock } from './clock.ts'
 import { toStoreError } from './errors.ts'
@@ -6,13 +8,32 @@ import { toStoreError } from './errors.ts'
 const POLL_EVERY_MS = 1_000
 /** Answers within which two must agree on the time when a node starts. */
 const CLOCK_TRIES = 10
+/** The database's clock as SQL: epoch ms. */
+export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+const EVERYTHING = '*'
+/** Topics that the row keeps. A node that has missed more of them takes everything for changed. */
+const KEPT = 48
+/** The row holds the generation and the topics of the latest raises, newest first, separated by spaces. */
 const QUERY = {
   name: 'generation',
-  text: "SELECT value::bigint AS generation, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at FROM meta WHERE key = 'generation'",
+  text: `SELECT split_part(value, ' ', 1)::bigint AS generation,
+    CASE WHEN split_part(value, ' ', 1)::bigint > $1 THEN value END AS changes,
+    ${NOW_MS} AS at
+    FROM meta WHERE key = 'generation'`,
+}
+const RAISE = `UPDATE meta SET value = array_to_string(
+  ARRAY[(split_part(value, ' ', 1)::bigint + 1)::text, $1] || (string_to_array(value, ' '))[2:${KEPT}], ' ')
+  WHERE key = 'generation'`
+
+/** The statement that raises the generation. It locks the row until its transaction ends, so raises have one order. */
+export function raiseGeneration(topic: Topic | undefined): pg.QueryConfig {
+  return { text: RAISE, values: [topic ?? EVERYTHING] }
 }
 
 export interface GenerationPoll {
   generation(): Promise<number>
+  /** As `Engine.changedAt`. */
+  changedAt(topic: Topic): number
   /** The database's clock, in epoch ms. */
   now(): number
   trouble(): string | undefined
@@ -37,12 +58,28 @@ export async function pollGeneration(
   let stored = 0
   let added = 0
   let failed: string | undefined
+  const changes = createChanges()
+
+  /** `row`: the whole row, if the generation has risen since the last answer. */
+  function learn(generation: number, row: string | null): void {
+    const topics = row?.split(' ').slice(1) ?? []
+    const missed = generation - stored
+    // A lagging replica took over, or a backup was restored: our caches hold changes that were lost. Go on upwards.
+    if (missed < 0) added += 1 - missed
+    stored = generation
+    if (missed < 0 || missed > topics.length) changes.record(stored + added, undefined)
+    else
+      for (let age = missed - 1; age >= 0; age -= 1) {
+        const topic = topics[age]
+        changes.record(stored + added - age, topic === EVERYTHING ? undefined : topic)
+      }
+  }
 
   async function ask(): Promise<number> {
     try {
       const client = await pool.connect()
       const sent = performance.now()
-      const answer = await client.query(QUERY).then(
+      const answer = await client.query({ ...QUERY, values: [stored] }).then(
         (result) => {
           client.release()
           return result
@@ -53,12 +90,10 @@ export async function pollGeneration(
         },
       )
       const received = performance.now()
-      const row = answer.rows[0] as { generation: number; at: number }
+      const row = answer.rows[0] as { generation: number; changes: string | null; at: number }
       clock.learn({ at: row.at, sent, received })
       failed = undefined
-      // A lagging replica took over, or a backup was restored: our caches hold changes that were lost. Go on upwards.
-      if (row.generation < stored) added += stored - row.generation + 1
-      stored = row.generation
+      learn(row.generation, row.changes)
       return stored + added
     } catch (cause) {
       const error = toStoreError(cause, 'read')
@@ -89,6 +124,7 @@ export async function pollGeneration(
   const timer = setInterval(() => void generation().then(onAnswer, () => undefined), POLL_EVERY_MS).unref()
   return {
     generation,
+    changedAt: changes.changedAt,
     now: clock.now,
     trouble: () => failed,
     stop: () => clearInterval(timer),

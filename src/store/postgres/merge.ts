@@ -1,12 +1,14 @@
 import type { Change, Step, Value } from '../engine/change.ts'
 import { columnNames, columnTypes, type Table } from '../schema/columns.ts'
+import { NOW_MS } from './generation.ts'
 
 type Insert = Extract<Step, { op: 'insert' }>
 type Guard = Extract<Step, { op: 'guard' }>
+type Token = Extract<Step, { op: 'token' }>
 
 /** Whether `change` only guards and inserts, guards first: the merged statement checks every guard before it inserts. */
 export function isMergeable(change: Change): boolean {
-  const inserts = change.findIndex((step) => step.op !== 'guard')
+  const inserts = change.findIndex((step) => step.op !== 'guard' && step.op !== 'token')
   return inserts === -1 || change.slice(inserts).every((step) => step.op === 'insert')
 }
 
@@ -41,14 +43,17 @@ export class Merger {
 
   /**
    * The statement returns `MergedRefusal`s. With `waits` it waits for guarded rows that another transaction has locked;
-   * otherwise it leaves out their changes.
+   * otherwise it leaves out their changes. A failed `token` proves nothing yet: its agent may only have changed meanwhile, so the
+   * change needs its own transaction.
    */
   merge(changes: readonly Change[], waits = false): MergedStatement {
     const guards: { n: number; step: number; guard: Guard }[] = []
+    const tokens: { n: number; step: number; token: Token }[] = []
     const inserts = new Map<Table, TableRows>()
     for (const [n, change] of changes.entries()) {
       for (const [index, step] of change.entries()) {
         if (step.op === 'guard') guards.push({ n, step: index, guard: step })
+        else if (step.op === 'token') tokens.push({ n, step: index, token: step })
         else if (step.op === 'insert') addRow(inserts, n, step)
       }
     }
@@ -65,10 +70,19 @@ export class Merger {
       values.push(n)
       for (const column of columnNames(table)) values.push(rows.map((row) => row[column] ?? null))
     }
-    const name = `merge${waits ? ' and wait' : ''}:${tables.join(',')}`
+    if (tokens.length > 0)
+      values.push(
+        tokens.map(({ n }) => n),
+        tokens.map(({ step }) => step),
+        tokens.map(({ token }) => token.jti),
+        tokens.map(({ token }) => token.kid),
+        tokens.map(({ token }) => token.agentId),
+        tokens.map(({ token }) => token.expiresAt),
+      )
+    const name = `merge${waits ? ' and wait' : ''}:${tables.join(',')}${tokens.length > 0 ? ',by token' : ''}`
     let text = this.#texts.get(name)
     if (text === undefined) {
-      text = textFor(tables, waits)
+      text = textFor(tables, tokens.length > 0, waits)
       this.#texts.set(name, text)
     }
     return { name, text, values }
@@ -89,33 +103,59 @@ function addRow(inserts: Map<Table, TableRows>, n: number, { table, row }: Inser
  * Guarded rows are locked FOR SHARE. With `waits` the lock waits for a transaction that is ending the row and then sees it
  * ended (PostgreSQL manual, 13.2.1: the condition is evaluated again on the updated row).
  */
-function textFor(tables: readonly Table[], waits: boolean): string {
-  const parts = [
-    'g AS MATERIALIZED (SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS g (n, step, t, id, version))',
-    liveRows('agents', 'id', waits),
-    liveRows('backends', 'uid', waits),
-    `refused AS MATERIALIZED (SELECT * FROM g
-      WHERE NOT EXISTS (SELECT 1 FROM live_agents l WHERE g.t = 'agents' AND l.id = g.id AND l.version = g.version)
-        AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version))`,
-  ]
+function textFor(tables: readonly Table[], byToken: boolean, waits: boolean): string {
   let next = 6
+  const inserts: string[] = []
   for (const table of tables) {
     const columns = columnTypes(table)
     const arrays = ['int', ...columns.map(([, type]) => type)].map((type) => `$${next++}::${type}[]`)
     const names = columns.map(([name]) => name)
-    parts.push(`insert_${table} AS (INSERT INTO ${table} (${names.join(', ')})
+    inserts.push(`insert_${table} AS (INSERT INTO ${table} (${names.join(', ')})
       SELECT ${names.map((name) => `r.${name}`).join(', ')} FROM unnest(${arrays.join(', ')}) AS r (n, ${names.join(', ')})
       WHERE r.n NOT IN (SELECT refused.n FROM refused))`)
   }
-  // Read without a lock, a row that was skipped is still as the guard requires it.
-  return `WITH ${parts.join(',\n')}
-    SELECT r.n, min(r.step) AS step, bool_and(
-      EXISTS (SELECT 1 FROM agents a WHERE r.t = 'agents' AND a.id = r.id AND a.version = r.version AND a.ended_at IS NULL)
-      OR EXISTS (SELECT 1 FROM backends b WHERE r.t = 'backends' AND b.uid = r.id AND b.version = r.version AND b.ended_at IS NULL)
-    ) AS locked FROM refused r GROUP BY r.n`
+  const lock = waits ? 'FOR SHARE' : 'FOR SHARE SKIP LOCKED'
+  const parts = [
+    'g AS MATERIALIZED (SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS g (n, step, t, id, version))',
+    ...(byToken ? tokenRows(next, lock) : []),
+    liveRows('agents', 'id', byToken ? ' UNION SELECT t.agent FROM t' : '', lock),
+    liveRows('backends', 'uid', '', lock),
+    `refused AS MATERIALIZED (SELECT n, min(step) AS step, bool_and(locked) AS locked FROM (SELECT g.n, g.step, ${IS_UNCHANGED} AS locked FROM g
+      WHERE NOT EXISTS (SELECT 1 FROM live_agents l WHERE g.t = 'agents' AND l.id = g.id AND l.version = g.version)
+        AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version)
+      ${byToken ? REFUSED_TOKENS : ''}) AS r GROUP BY n)`,
+    ...inserts,
+  ]
+  return `WITH ${parts.join(',\n')}\nSELECT n, step, locked FROM refused`
 }
 
-function liveRows(table: 'agents' | 'backends', key: string, waits: boolean): string {
+/** Read without a lock, a row that was skipped is still as the guard requires it. */
+const IS_UNCHANGED = `(
+      EXISTS (SELECT 1 FROM agents a WHERE g.t = 'agents' AND a.id = g.id AND a.version = g.version AND a.ended_at IS NULL)
+      OR EXISTS (SELECT 1 FROM backends b WHERE g.t = 'backends' AND b.uid = g.id AND b.version = g.version AND b.ended_at IS NULL))`
+
+function liveRows(table: 'agents' | 'backends', key: string, more: string, lock: string): string {
   return `live_${table} AS MATERIALIZED (SELECT ${key} AS id, version FROM ${table}
-      WHERE ${key} = ANY (SELECT g.id FROM g WHERE g.t = '${table}') AND ended_at IS NULL FOR SHARE${waits ? '' : ' SKIP LOCKED'})`
+      WHERE ${key} = ANY (SELECT g.id FROM g WHERE g.t = '${table}'${more}) AND ended_at IS NULL ${lock})`
 }
+
+/**
+ * The whole statement sees `revoked_tokens` as it was when the statement began, however long it then waits for a lock.
+ * But revoking a token changes the row of its agent first, so `seen`, which is as old, then differs from `live_agents`,
+ * which is as new as the lock.
+ */
+function tokenRows(first: number, lock: string): string[] {
+  const arrays = ['int', 'int', 'text', 'text', 'text', 'bigint'].map((type, n) => `$${first + n}::${type}[]`)
+  return [
+    `t AS MATERIALIZED (SELECT * FROM unnest(${arrays.join(', ')}) AS t (n, step, jti, kid, agent, expires_at))`,
+    'seen AS MATERIALIZED (SELECT id, version FROM agents WHERE id = ANY (SELECT t.agent FROM t))',
+    `live_keys AS MATERIALIZED (SELECT kid FROM issuer_keys
+      WHERE kid = ANY (SELECT t.kid FROM t) AND (retires_at IS NULL OR retires_at > ${NOW_MS}) ${lock})`,
+  ]
+}
+
+const REFUSED_TOKENS = `UNION ALL SELECT t.n, t.step, true FROM t
+      WHERE t.expires_at <= ${NOW_MS}
+        OR NOT EXISTS (SELECT 1 FROM live_keys k WHERE k.kid = t.kid)
+        OR NOT EXISTS (SELECT 1 FROM live_agents l JOIN seen s ON s.id = l.id AND s.version = l.version WHERE l.id = t.agent)
+        OR EXISTS (SELECT 1 FROM revoked_tokens r WHERE r.jti = t.jti)`

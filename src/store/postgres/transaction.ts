@@ -2,8 +2,10 @@ import type pg from 'pg'
 import type { Change, Outcome, Step, Value } from '../engine/change.ts'
 import { columnTypes } from '../schema/columns.ts'
 import { isUniqueViolation } from './errors.ts'
+import { NOW_MS, raiseGeneration } from './generation.ts'
 
 type Insert = Extract<Step, { op: 'insert' }>
+type TokenStep = Extract<Step, { op: 'token' }>
 type Refusal = Extract<Outcome, { done: false }>
 
 /** `committing`: COMMIT had been sent, so after a lost connection the outcome is unknown. */
@@ -105,6 +107,8 @@ async function runStep(
       const found = await client.query(text, [step.id, step.version])
       return found.rowCount === 1 ? undefined : 'guard'
     }
+    case 'token':
+      return (await isValid(client, step)) ? undefined : 'guard'
     case 'run':
       try {
         const { rowCount } = await client.query(step.sql, [...step.params])
@@ -114,11 +118,23 @@ async function runStep(
         throw error
       }
     case 'invalidate':
-      await client.query("UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'generation'")
+      await client.query(raiseGeneration(step.topic))
       return undefined
     default: {
       const never: never = step
       return never
     }
   }
+}
+
+/**
+ * Revoking a token changes the row of its agent first. So once that row is locked, no revocation is under way, and the
+ * second statement, which sees all that was committed before it began, sees every earlier one.
+ */
+async function isValid(client: pg.PoolClient, { jti, kid, agentId, expiresAt }: TokenStep): Promise<boolean> {
+  const agent = 'SELECT 1 FROM agents WHERE id = $1 AND ended_at IS NULL FOR SHARE'
+  if ((await client.query(agent, [agentId])).rowCount !== 1) return false
+  const key = `SELECT 1 FROM issuer_keys WHERE kid = $1 AND (retires_at IS NULL OR retires_at > ${NOW_MS})
+    AND $2::bigint > ${NOW_MS} AND NOT EXISTS (SELECT 1 FROM revoked_tokens WHERE jti = $3) FOR SHARE`
+  return (await client.query(key, [kid, expiresAt, jti])).rowCount === 1
 }

@@ -1,16 +1,24 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Change, Outcome, Step } from '../engine/change.ts'
+import { createClock } from '../engine/clock.ts'
 import { columnNames, type Table } from '../schema/columns.ts'
 import { isFaultOfStatement, isUniqueViolation } from './errors.ts'
 
 type Cell = string | number | null
 type Insert = Extract<Step, { op: 'insert' }>
 type Guard = Extract<Step, { op: 'guard' }>
+type Token = Extract<Step, { op: 'token' }>
+
+const now = createClock()
 
 const LOOK_UP = {
   agents: 'SELECT 1 FROM agents WHERE id = ? AND version = ? AND ended_at IS NULL',
   backends: 'SELECT 1 FROM backends WHERE uid = ? AND version = ? AND ended_at IS NULL',
 }
+
+const TOKEN = `SELECT 1 FROM issuer_keys WHERE kid = ? AND (retires_at IS NULL OR retires_at > ?)
+  AND EXISTS (SELECT 1 FROM agents WHERE id = ? AND ended_at IS NULL)
+  AND NOT EXISTS (SELECT 1 FROM revoked_tokens WHERE jti = ?)`
 
 /** An `Error`: the database can never execute this change, whatever rows it holds. */
 export type Attempt = Outcome | Error
@@ -85,6 +93,8 @@ export class BatchApplier {
     switch (step.op) {
       case 'guard':
         return this.#holds(step) ? undefined : 'guard'
+      case 'token':
+        return this.#isValid(step) ? undefined : 'guard'
       case 'insert':
         return this.#insert(step)
       case 'run': {
@@ -108,6 +118,11 @@ export class BatchApplier {
     if (this.#statement(LOOK_UP[table]).get(id, version) === undefined) return false
     this.#held.add(key)
     return true
+  }
+
+  #isValid({ jti, kid, agentId, expiresAt }: Token): boolean {
+    const at = now()
+    return expiresAt > at && this.#statement(TOKEN).get(kid, at, agentId, jti) !== undefined
   }
 
   #insert({ table, row }: Insert): undefined {

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Change, Outcome } from '../engine/change.ts'
+import { createChanges } from '../engine/changes.ts'
 import type { CommitOptions, CommitStats } from '../engine/engine.ts'
 import { requireStorable } from '../engine/run.ts'
 import { StoreError, StoreRefused } from '../errors.ts'
@@ -43,6 +44,7 @@ export class CommitQueue {
   /** Resolves with the time of the newest audit entry, in ms. */
   readonly opened: Promise<number>
   generation = 0
+  readonly changes = createChanges()
   trouble: string | undefined
   /** Called before anything in the file may change. */
   onBeforeChange: () => void = () => undefined
@@ -174,10 +176,18 @@ export class CommitQueue {
     this.stats.largestBatch = Math.max(this.stats.largestBatch, changes.length)
     // Raise the generation before resolving, so that no caller reads stale data.
     for (const [index, { change }] of changes.entries()) {
-      if (isKept(results[index]) && change.some((step) => step.op === 'invalidate')) this.generation += 1
+      if (isKept(results[index])) this.#raiseGeneration(change)
     }
     if (this.#waiting.length + this.#waitingBulk.length > 0 || this.#isClosing) this.#sendBatch()
     for (const [index, one] of changes.entries()) settle(one, results[index])
+  }
+
+  #raiseGeneration(change: Change): void {
+    for (const step of change) {
+      if (step.op !== 'invalidate') continue
+      this.generation += 1
+      this.changes.record(this.generation, step.topic)
+    }
   }
 
   /** Without its thread the store cannot write: fails every change that was sent or waits. */

@@ -37,6 +37,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
         reader.read<R>(sql, params),
     commit: (change, commitOptions) => queue.commit(change, commitOptions),
     generation: () => queue.generation,
+    changedAt: queue.changes.changedAt,
     now: createClock(newestAt, undefined, undefined, (ms) => onTrouble(SET_BACK, behindBy(ms))),
     trouble: () => queue.trouble,
     close: async () => {

@@ -52,7 +52,7 @@ export function agentEnds({ build, read }: Engine) {
           ),
         'any',
       ),
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: id },
     ],
     /** For an agent with very many credentials, which are ended in slices afterwards (ADR 0023). */
     beginEnd: ({ agentId, ...end }: UnfinishedEnd): Step => ({

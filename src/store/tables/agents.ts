@@ -137,7 +137,7 @@ function agentSteps({ build }: Engine) {
       { op: 'insert', table: 'agents', row: encodeAgent(agent) },
       { op: 'insert', table: 'signing_keys', row: encodeSigningKey(key) },
     ],
-    /** A changed grant: raises the version, so that callers are read again. */
+    /** A changed grant or a revoked token: raises the version, so that callers are read again. */
     touch: (id: string): Step[] => [
       run(
         build
@@ -147,7 +147,7 @@ function agentSteps({ build }: Engine) {
           .where('ended_at', 'is', null),
         1,
       ),
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: id },
     ],
     setScopes: (id: string, scopes: readonly string[]): Step =>
       run(

@@ -35,7 +35,7 @@ function backendSteps({ build }: Engine) {
     /** Refused as not unique when the name is taken. */
     insert: (backend: StoredBackend): Step[] => [
       { op: 'insert', table: 'backends', row: toRow(backend) },
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: 'backends' },
     ],
     /** Writes what differs. Refused when the backend has changed since it was read, or was deleted. */
     change: (before: StoredBackend, after: StoredBackend): Step[] => {
@@ -51,7 +51,7 @@ function backendSteps({ build }: Engine) {
             .where('ended_at', 'is', null),
           1,
         ),
-        { op: 'invalidate' },
+        { op: 'invalidate', topic: 'backends' },
       ]
     },
     /**
@@ -96,7 +96,7 @@ function endSteps({ build }: Engine) {
           .where('ending', 'is', null),
         1,
       ),
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: 'backends' },
     ],
     end: (uid: string, now: number): Step[] => [
       run(
@@ -107,7 +107,7 @@ function endSteps({ build }: Engine) {
           .where('ended_at', 'is', null),
         1,
       ),
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: 'backends' },
     ],
     /** Erases the configuration of a deleted backend whose last credential is settled. */
     erase: (uid: string): Step[] => [
@@ -120,7 +120,7 @@ function endSteps({ build }: Engine) {
           .where('config', 'is not', null),
         1,
       ),
-      { op: 'invalidate' },
+      { op: 'invalidate', topic: 'backends' },
     ],
   }
 }

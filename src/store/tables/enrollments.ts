@@ -24,6 +24,8 @@ function enrollmentReads(engine: Engine) {
     ].join(' UNION ALL '),
   )
   const all = () => build.selectFrom('enrollments').selectAll()
+  const pendingOfType = (type: Enrollment['type']) =>
+    build.selectFrom('enrollments').where('status', '=', 'pending').where('type', '=', type)
   const decoded = async (rows: Promise<EnrollmentRow[]>): Promise<Enrollment[]> =>
     (await rows).map(decodeEnrollment)
   return {
@@ -44,11 +46,14 @@ function enrollmentReads(engine: Engine) {
     openOf: (fingerprint: string): Promise<Enrollment[]> =>
       decoded(openOf([fingerprint, fingerprint, fingerprint])),
     pendingOf: (agentId: string): Promise<Enrollment[]> => decoded(pendingOf([agentId])),
-    countPending: (atMost: number): Promise<number> =>
-      countRows(
-        engine,
-        build.selectFrom('enrollments').select('id').where('status', '=', 'pending').limit(atMost),
-      ),
+    /** Agents' pending requests for more scopes. */
+    countAmendments: (atMost: number): Promise<number> =>
+      countRows(engine, pendingOfType('amendment').select('id').limit(atMost)),
+    /** Where the pending enrollments came from. */
+    pendingAddresses: async (atMost: number): Promise<(string | null)[]> =>
+      (
+        await read<{ ip_address: string | null }>(pendingOfType('enroll').select('ip_address').limit(atMost))
+      ).map((row) => row.ip_address),
     expired: (now: number, limit: number): Promise<Enrollment[]> =>
       decoded(
         read<EnrollmentRow>(

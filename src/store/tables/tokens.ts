@@ -3,7 +3,7 @@ import type { IssuerKey } from '../../domain/issuer-key.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
-import type { IssuerKeyRow, RevokedTokenRow } from '../schema/rows.ts'
+import type { IssuerKeyRow } from '../schema/rows.ts'
 
 /** Tables of the token endpoint: issuer keys, revoked tokens and used proofs. Also deletes expired rows. */
 export function createTokens(engine: Engine) {
@@ -28,7 +28,7 @@ function issuerKeys({ build, read }: Engine) {
         retiresAt: row.retires_at,
       }))
     },
-    /** Without `until` all keys are deleted; otherwise they verify until then, and their private keys are erased. */
+    /** Without `until` all keys are deleted; otherwise they verify until then at most, and their private keys are erased. */
     retireIssuerKeys: (until: number | undefined): Step =>
       until === undefined
         ? run(build.deleteFrom('issuer_keys'), 'any')
@@ -36,7 +36,7 @@ function issuerKeys({ build, read }: Engine) {
             build
               .updateTable('issuer_keys')
               .set({ retires_at: until, private_key: null })
-              .where('retires_at', 'is', null),
+              .where((e) => e.or([e('retires_at', 'is', null), e('retires_at', '>', until)])),
             'any',
           ),
     insertIssuerKey: (key: IssuerKey): Step => ({
@@ -61,20 +61,18 @@ function usedUp({ build, read }: Engine) {
       table: 'used_proofs',
       row: { id, expires_at: rememberUntil },
     }),
-    /** Refused as not unique when the token is already revoked. Issuer keys are cached with the revoked tokens. */
-    revoke: (jti: string, rememberUntil: number): Step[] => [
-      { op: 'insert', table: 'revoked_tokens', row: { jti, expires_at: rememberUntil } },
-      { op: 'invalidate' },
-    ],
+    /**
+     * Refused as not unique when the token is already revoked. Place it AFTER `agents.touch` of its agent: on PostgreSQL
+     * that waits for the commits under way by the token, and makes those that wait for it look again.
+     */
+    revoke: (jti: string, rememberUntil: number): Step => ({
+      op: 'insert',
+      table: 'revoked_tokens',
+      row: { jti, expires_at: rememberUntil },
+    }),
     isRevoked: async (jti: string): Promise<boolean> =>
       (await read<{ jti: string }>(build.selectFrom('revoked_tokens').select('jti').where('jti', '=', jti)))
         .length > 0,
-    /** The time until which each revoked token is remembered, by its id. */
-    revokedAfter: async (now: number): Promise<Map<string, number>> => {
-      const revoked = build.selectFrom('revoked_tokens').selectAll().where('expires_at', '>', now)
-      const rows = await read<RevokedTokenRow>(revoked)
-      return new Map(rows.map((row) => [row.jti, row.expires_at]))
-    },
   }
 }
 

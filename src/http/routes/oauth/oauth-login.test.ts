@@ -50,7 +50,7 @@ describe('a client with a wrong identity', () => {
     )
   })
 
-  it('is stopped after ten failures, for its address and this client alone', async () => {
+  it('is stopped after ten failures of a client from an address, and the right secret still logs in', async () => {
     const target = await app.createAgent({ name: 'target' })
     const bad = { client_secret: 'guess' }
     for (let index = 0; index < 10; index += 1)
@@ -59,24 +59,37 @@ describe('a client with a wrong identity', () => {
     expect(stopped.status).toBe(429)
     expect(stopped.body).toMatchObject({ error: 'temporarily_unavailable' })
     expect(Number(stopped.headers['retry-after'])).toBeGreaterThan(0)
-    expect((await calls.token(target, {}, '192.0.2.1')).status).toBe(429)
-    expect((await calls.token(target, {}, '192.0.2.2')).status).toBe(200)
-    expect((await calls.token(ada, {}, '192.0.2.1')).status).toBe(200)
-    const elsewhere = { ...secretOf(target), token: 'x' }
+    expect((await calls.token(target, {}, '192.0.2.1')).status).toBe(200)
+    expect((await calls.token(target, bad, '192.0.2.2')).status).toBe(401)
+    expect((await calls.token(ada, bad, '192.0.2.1')).status).toBe(401)
+    const elsewhere = { ...secretOf(target), ...bad, token: 'x' }
     expect((await calls.post('/oauth/introspect', elsewhere, {}, '192.0.2.1')).status).toBe(429)
     expect((await calls.post('/oauth/revoke', elsewhere, {}, '192.0.2.1')).status).toBe(429)
     app.advance(MINUTE_MS)
-    expect((await calls.token(target, {}, '192.0.2.1')).status).toBe(200)
+    expect((await calls.token(target, bad, '192.0.2.1')).status).toBe(401)
     const refused = (await app.audited('token.refused')).filter((row) => row.agentId === target.agent.id)
-    expect(refused[0]).toMatchObject({ outcome: 'denied', ipAddress: '192.0.2.1' })
+    expect(refused.at(-1)).toMatchObject({ outcome: 'denied', ipAddress: '192.0.2.1' })
   })
 
   it('is stopped for all addresses of one subscriber', async () => {
     const target = await app.createAgent({ name: 'target-6' })
     for (let host = 1; host <= 10; host += 1)
       expect((await calls.token(target, { client_secret: 'guess' }, `2001:db8::${host}`)).status).toBe(401)
-    expect((await calls.token(target, {}, '2001:db8::ffff')).status).toBe(429)
-    expect((await calls.token(target, {}, '2001:db8:0:1::1')).status).toBe(200)
+    expect((await calls.token(target, { client_secret: 'guess' }, '2001:db8::ffff')).status).toBe(429)
+    expect((await calls.token(target, { client_secret: 'guess' }, '2001:db8:0:1::1')).status).toBe(401)
+  })
+
+  it('is stopped after a hundred failures of an address, whatever clients it names, known or not', async () => {
+    const target = await app.createAgent({ name: 'target-ids' })
+    const guess = async (client_id: string, address = '192.0.2.7') => {
+      const fields = { grant_type: 'client_credentials', client_id, client_secret: 'guess' }
+      return (await calls.post('/oauth/token', fields, {}, address)).status
+    }
+    for (let index = 0; index < 100; index += 1) expect(await guess(app.core.ids.id('client'))).toBe(401)
+    expect(await guess(app.core.ids.id('client'))).toBe(429)
+    expect(await guess(target.agent.clientId)).toBe(429)
+    expect(await guess(target.agent.clientId, '192.0.2.8')).toBe(401)
+    expect((await calls.token(target, {}, '192.0.2.7')).status).toBe(200)
   })
 
   it('is stopped in a burst too, and successes do not count', async () => {
