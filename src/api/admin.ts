@@ -66,7 +66,15 @@ const rules = {
   allowed_scopes: Type.Optional(nullable(Scopes)),
   description: Type.Optional(Type.String({ maxLength: MAX_TEXT_LENGTH })),
   rate: Type.Optional(nullable(Type.String({ maxLength: 32, examples: ['10/hour'] }))),
-  max_active: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000 }))),
+  max_active: Type.Optional(
+    nullable(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000_000,
+        description: 'active credentials; n nodes may together admit up to n times as many',
+      }),
+    ),
+  ),
 }
 
 export const CreateBackend = Type.Object(

@@ -24,6 +24,13 @@ describe('the breaker', () => {
     expect(waits).toEqual([5, 10, 20, 40, 60, 60])
   })
 
+  it('does not stay open after the clock was set back', () => {
+    const { clock, breaker } = broken()
+    clock.now -= 3_600_000
+    expect([breaker.wait(), breaker.enter()]).toEqual([0, 0])
+    expect(breaker.wait()).toBe(5)
+  })
+
   it('lets one call through after the pause; the others wait for its outcome', () => {
     const { clock, breaker } = broken()
     clock.now += 5_000

@@ -20,7 +20,8 @@ export function createBreaker(now: () => number): Breaker {
   let openUntil = 0
   function wait(): number {
     const left = openUntil - now()
-    if (failures < FAILURES || left <= 0) return 0
+    // Further ahead than any pause: the clock was set back.
+    if (failures < FAILURES || left <= 0 || left > LONGEST_PAUSE_MS) return 0
     return Math.ceil(left / 1_000)
   }
   return {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { faultsOf, type ConfigGiven as Given, loadGiven as load } from '../../test/support/config.ts'
+import { PolicySchema } from './policy-schema.ts'
 import { FIELDS } from './schema.ts'
+import { SETTINGS } from './settings.ts'
 
 test('returns the defaults when no source has a value', async () => {
   const { config, origins } = await load()
@@ -294,4 +296,12 @@ describe('the configuration file', () => {
     ])
     expect(await faultsOf({ argv: { config: '' } })).toMatchObject([{ message: 'does not name a file' }])
   })
+})
+
+test('the settings and policies say how exact the number of active credentials is', () => {
+  const described = [SETTINGS['limits.max_active_per_agent'].schema, PolicySchema.properties.max_active] as {
+    description?: string
+  }[]
+  for (const { description } of described)
+    expect(description).toContain('n nodes may together admit up to n times as many')
 })

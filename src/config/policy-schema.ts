@@ -42,7 +42,8 @@ export const PolicySchema = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 1_000_000,
-        description: 'Active credentials per agent.',
+        description:
+          'Active credentials per agent. Nodes count at least every ten seconds, so n nodes may together admit up to n times as many.',
       }),
     ),
     deny: Type.Optional(

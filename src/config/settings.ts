@@ -240,7 +240,8 @@ const limits = {
     default: MAX_PENDING_ENROLLMENTS,
   }),
   'limits.max_active_per_agent': count({
-    description: 'Active credentials per agent.',
+    description:
+      'Active credentials per agent. Nodes count at least every ten seconds, so n nodes may together admit up to n times as many.',
     default: MAX_ACTIVE_PER_AGENT,
   }),
   'limits.issue_rate': text(

@@ -66,3 +66,35 @@ it('gives the place back when the work fails', async () => {
   for (let time = 0; time < 3; time += 1) await expect(failing()).rejects.toThrow('no')
   expect(await many(3)).toBe(2)
 })
+
+it('admits at most the limit on each of several nodes, and nothing after they have counted again', async () => {
+  const clock = { now: 1_000_000 }
+  let rows = 0
+  const quota = { key: 'agent|ag_1', limit: 50, count: async () => rows }
+  const nodes = Array.from({ length: 3 }, () => createQuotas(() => clock.now))
+  const admitted = async () => {
+    const before = rows
+    await Promise.allSettled(
+      Array.from({ length: 600 }, (_, n) =>
+        nodes[n % 3]?.withPlace(quota, async () => {
+          await new Promise((resolve) => setImmediate(resolve))
+          rows += 1
+        }),
+      ),
+    )
+    return rows - before
+  }
+  const first = await admitted()
+  expect(first).toBeGreaterThan(50)
+  expect(first).toBeLessThanOrEqual(150)
+  clock.now += 10_001
+  expect(await admitted()).toBe(0)
+})
+
+it('counts again after the clock was set back', async () => {
+  const { clock, stored, issue } = recorder(100)
+  await issue()
+  clock.now -= 3_600_000
+  await issue()
+  expect(stored.counts).toBe(2)
+})

@@ -57,7 +57,7 @@ export function createQuotas(now: () => number): Quotas {
     async withPlace(quota, work) {
       const figure = figureOf(quota.key)
       const isFull = () => figure.seen + figure.inFlight >= quota.limit
-      if (figure.counting !== undefined || now() - figure.at > TRUST_MS || isFull()) {
+      if (figure.counting !== undefined || Math.abs(now() - figure.at) > TRUST_MS || isFull()) {
         figure.counting ??= count(figure, quota).finally(() => {
           figure.counting = undefined
         })

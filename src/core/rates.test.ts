@@ -15,6 +15,13 @@ describe('a rate', () => {
     expect(rates.wait('admit|other', TEN_AN_HOUR, 0)).toBe(0)
   })
 
+  it('refills at the same pace after the clock was set back', () => {
+    const rates = createRates()
+    for (let count = 0; count < 10; count += 1) rates.take('admit|ci', TEN_AN_HOUR, 7_200_000)
+    expect(rates.take('admit|ci', TEN_AN_HOUR, 0)).toBe(360)
+    expect(rates.take('admit|ci', TEN_AN_HOUR, 360_000)).toBe(0)
+  })
+
   it('survives a flood of keys of another limit', () => {
     const rates = createRates()
     for (let count = 0; count < 10; count += 1) rates.take('admit|ci', TEN_AN_HOUR, 0)

@@ -38,7 +38,9 @@ export function createRates(): Rates {
 
   function refilled(known: Bucket | undefined, rate: Rate, now: number): Bucket {
     if (known === undefined) return { left: rate.count, at: now }
-    const left = Math.min(rate.count, known.left + ((now - known.at) * rate.count) / rate.perMs)
+    // A clock that was set back refills nothing, and takes nothing away.
+    const passed = Math.max(0, now - known.at)
+    const left = Math.min(rate.count, known.left + (passed * rate.count) / rate.perMs)
     return { left, at: now }
   }
 

@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { backup, DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/store/engine/engine.ts'
 import { openSqlite } from '../../src/store/sqlite/engine.ts'
-import { agentRow, auditRow } from '../support/store.ts'
+import { agentRow, auditRow, idempotencyRow } from '../support/store.ts'
 
 describe('the SQLite file', () => {
   let directory: string
@@ -49,6 +49,34 @@ describe('the SQLite file', () => {
     expect(told).toEqual([expect.stringMatching(/^the system clock is behind .*: behind by 3[56]\d\d s$/)])
     expect(second.now()).toBeGreaterThanOrEqual(at)
     expect(second.trouble()).toBeUndefined()
+  })
+
+  test('an erased value is neither in a backup of the running store nor in the files after a start', async () => {
+    const engine = await start()
+    const marker = 'SEALED-VALUE'
+    // Some fill a part of a page, and some are so long that erasing them frees whole pages.
+    const rows = Array.from({ length: 200 }, (_, n) =>
+      idempotencyRow({ key_hash: `key ${n}`, reply: marker.repeat(n % 2 === 0 ? 20 : 2_000) }),
+    )
+    for (const row of rows) await engine.commit([{ op: 'insert', table: 'idempotency', row }])
+    const file = join(directory, 'mayfly.db')
+    const traces = async (path: string) => (await readFile(path)).toString('latin1').split(marker).length - 1
+    const copy = async (name: string) => {
+      const reader = new DatabaseSync(file, { readOnly: true })
+      await backup(reader, join(directory, name))
+      reader.close()
+      return traces(join(directory, name))
+    }
+    expect(await copy('before')).toBeGreaterThan(1_000)
+    const erase = (sql: string) => engine.commit([{ op: 'run', sql, params: [], rows: 'any' }])
+    await erase("UPDATE idempotency SET reply = NULL WHERE key_hash < 'key 5'")
+    await erase('DELETE FROM idempotency WHERE reply IS NOT NULL')
+    expect(await copy('after')).toBe(0)
+    // The journal holds old pages until a start empties it into the file.
+    await engine.close()
+    open.length = 0
+    await start()
+    for (const name of ['mayfly.db', 'mayfly.db-wal']) expect(await traces(join(directory, name))).toBe(0)
   })
 
   test('keeps committed changes across a reopen, and the clock continues from them', async () => {

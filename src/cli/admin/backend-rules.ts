@@ -30,7 +30,7 @@ export const RULE_OPTIONS: readonly OptionSpec[] = [
   { flags: '--allow-scope <scope>', description: 'allow only this scope; may be repeated', repeatable: true },
   { flags: '--description <text>', description: 'shown to agents that may use it' },
   { flags: '--rate <rate>', description: 'limit on requests for credentials, such as 10/hour' },
-  { flags: '--max-active <number>', description: 'limit on active credentials' },
+  { flags: '--max-active <number>', description: 'limit on active credentials, exact on one node' },
   { flags: '--no-check', description: 'store it without connecting to the upstream' },
 ]
 

@@ -31,6 +31,13 @@ it('records a flood from one subscriber network once, and its count a minute lat
   ])
 })
 
+it('records the count of a flood at once after the clock was set back', async () => {
+  for (let time = 0; time < 3; time += 1) refuse('192.0.2.1')
+  test.advance(-60 * MINUTE_MS)
+  await test.core.denials.flush(test.core.store.now())
+  expect((await entries()).map(([, repeated]) => repeated)).toContain(2)
+})
+
 it('records the count of a flood when its network makes room for others', async () => {
   for (let time = 0; time < 3; time += 1) refuse('192.0.2.1')
   for (let network = 0; network < 10_000; network += 1) {

@@ -46,7 +46,7 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
       const now = core.store.now()
       const key = keyOf(entry, caller, origin)
       const known = seen.get(key)
-      if (known !== undefined && now - known.since < WINDOW_MS) {
+      if (known !== undefined && isWithinWindow(known, now)) {
         known.count += 1
         return
       }
@@ -60,12 +60,17 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
     },
     async flush(now) {
       for (const [key, one] of seen) {
-        if (now - one.since < WINDOW_MS) continue
+        if (isWithinWindow(one, now)) continue
         seen.delete(key)
         await summarise(one)
       }
     },
   }
+}
+
+/** Not so after the clock was set back: the summary would wait for the old time to return. */
+function isWithinWindow({ since }: Seen, now: number): boolean {
+  return now >= since && now - since < WINDOW_MS
 }
 
 /**

@@ -33,6 +33,26 @@ test('starts no earlier than its floor', () => {
   expect(now()).toBe(5_000)
 })
 
+test('reports once that the wall clock was set back, and again after that clock has caught up', () => {
+  let wall = 1_000_000
+  let mono = 0
+  const told: number[] = []
+  const now = createClock(
+    0,
+    () => wall,
+    () => mono,
+    (ms) => told.push(ms),
+  )
+  for (const jump of [-59_000, -2_000, -5_000, 100_000, -3_600_000]) {
+    wall += jump
+    now()
+    mono += 1
+    wall += 1
+    now()
+  }
+  expect(told).toEqual([61_000, 3_600_000])
+})
+
 test('never goes back and never stands still, for any steps of the wall clock', () => {
   const steps = fc.array(fc.record({ jump: fc.integer({ min: -1e9, max: 1e9 }), pass: fc.nat(5_000) }))
   fc.assert(

@@ -3,9 +3,9 @@ import type { Change, Outcome } from '../engine/change.ts'
 import type { CommitStats } from '../engine/engine.ts'
 import { requireStorable } from '../engine/run.ts'
 import { StoreError } from '../errors.ts'
-import { asError, isRetryable, isSpent, isUnreachable, toStoreError } from './errors.ts'
+import { asError, isLockTimeout, isRetryable, isSpent, isUnreachable, toStoreError } from './errors.ts'
 import { findCommitted, TRIAL } from './lost-commit.ts'
-import { isMergeable, Merger } from './merge.ts'
+import { isMergeable, type MergedRefusal, Merger } from './merge.ts'
 import { pidOf } from './requirements.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -13,7 +13,7 @@ const MAX_BATCH = 512
 const MAX_QUEUE = 4_096
 /** Merged statements at once: while one syncs, the next fills. */
 const MAX_MERGED = 2
-/** Changes with a transaction of their own at once. */
+/** Changes with a transaction of their own at once; one of these lanes may wait for locked rows. */
 const MAX_SINGLE = 4
 /** Connections that the queue can use at once. */
 export const COMMIT_CONNECTIONS = MAX_MERGED + MAX_SINGLE
@@ -34,7 +34,8 @@ export interface CommitQueueOptions {
 
 /**
  * The changes of one node that wait to be committed. Changes that only guard and insert are merged, a batch into one
- * statement; every other change has a transaction of its own.
+ * statement; every other change has a transaction of its own. Another node may stop in the middle of a transaction and keep its
+ * rows locked until PostgreSQL ends its session, so changes that meet a locked row wait in one lane, and hold up no other.
  */
 export class CommitQueue {
   readonly stats: CommitStats = { commits: 0, changes: 0, largestBatch: 0 }
@@ -43,9 +44,11 @@ export class CommitQueue {
   readonly #merger = new Merger()
   readonly #mergeable: Waiting[] = []
   readonly #single: Waiting[] = []
+  readonly #locked: Waiting[] = []
   readonly #running = new Set<Promise<void>>()
   #mergedRunning = 0
   #singleRunning = 0
+  #isLockedRunning = false
   #isScheduled = false
   #isClosed = false
   #isProbing = false
@@ -78,7 +81,7 @@ export class CommitQueue {
   commit = async (change: Change): Promise<Outcome> => {
     requireStorable(change)
     if (this.#isClosed) throw new StoreError('the store is closed')
-    if (this.#mergeable.length + this.#single.length >= MAX_QUEUE)
+    if (this.#mergeable.length + this.#single.length + this.#locked.length >= MAX_QUEUE)
       throw new StoreError('too many changes are waiting')
     return new Promise((resolve, reject) => {
       const queue = isMergeable(change) ? this.#mergeable : this.#single
@@ -107,6 +110,14 @@ export class CommitQueue {
         this.#mergedRunning -= 1
       })
     }
+    if (this.#locked.length > 0 && !this.#isLockedRunning && this.#singleRunning < MAX_SINGLE) {
+      this.#isLockedRunning = true
+      this.#singleRunning += 1
+      this.#track(this.#runLocked(this.#locked.splice(0, MAX_BATCH)), () => {
+        this.#isLockedRunning = false
+        this.#singleRunning -= 1
+      })
+    }
     while (this.#singleRunning < MAX_SINGLE) {
       const one = this.#single.shift()
       if (one === undefined) break
@@ -126,33 +137,57 @@ export class CommitQueue {
     this.#running.add(tracked)
   }
 
-  async #runMerged(batch: readonly Waiting[]): Promise<void> {
+  /** The merged ones first: the rest may end what they guard. */
+  async #runLocked(batch: readonly Waiting[]): Promise<void> {
+    const merged = batch.filter(({ change }) => isMergeable(change))
+    if (merged.length > 0) await this.#runMerged(merged, true)
+    for (const one of batch) if (!merged.includes(one)) await this.#runSingle(one, true)
+  }
+
+  async #runMerged(batch: readonly Waiting[], waits = false): Promise<void> {
     const client = await this.#connect(batch)
     if (client === undefined) return
     try {
-      const answer = await client.query(this.#merger.merge(batch.map((one) => one.change)))
+      const answer = await client.query(
+        this.#merger.merge(
+          batch.map((one) => one.change),
+          waits,
+        ),
+      )
       client.release()
-      const refused = new Map((answer.rows as { n: number; step: number }[]).map((row) => [row.n, row.step]))
+      const refused = new Map((answer.rows as MergedRefusal[]).map((row) => [row.n, row]))
       this.#count(batch.length)
       for (const [n, one] of batch.entries()) {
-        const step = refused.get(n)
-        if (step === undefined) one.resolve({ done: true })
-        else if (one.change[step]?.op === 'token') this.#single.push(one)
-        else one.resolve({ done: false, step, reason: 'guard' })
+        const refusal = refused.get(n)
+        if (refusal === undefined) one.resolve({ done: true })
+        else if (one.change[refusal.step]?.op === 'token') this.#single.push(one)
+        else if (refusal.locked && !waits) this.#locked.push(one)
+        else one.resolve({ done: false, step: refusal.step, reason: 'guard' })
       }
     } catch (error) {
       client.release(isSpent(error) ? asError(error) : undefined)
       if (isUnreachable(error)) await this.#resolveLost(client, batch, error)
+      else if (waits && isLockTimeout(error)) this.#waitAgain(batch, error)
       // One of them spoilt the statement: each has a transaction of its own now.
       else this.#single.push(...batch)
     }
   }
 
-  async #runSingle(one: Waiting): Promise<void> {
+  #waitAgain(batch: readonly Waiting[], error: unknown): void {
+    for (const one of batch) {
+      if (one.retries === MAX_RETRIES) this.#fail([one], error)
+      else {
+        one.retries += 1
+        this.#locked.push(one)
+      }
+    }
+  }
+
+  async #runSingle(one: Waiting, waits = false): Promise<void> {
     for (;;) {
       const client = await this.#connect([one])
       if (client === undefined) return
-      const ended = await runTransaction(client, one.change)
+      const ended = await runTransaction(client, one.change, waits)
       if ('outcome' in ended) {
         client.release()
         this.#count(1)
@@ -161,6 +196,10 @@ export class CommitQueue {
       }
       const { failed, committing } = ended
       await giveBack(client, failed)
+      if (!waits && isLockTimeout(failed)) {
+        this.#locked.push(one)
+        return
+      }
       const isLost = isUnreachable(failed)
       if (isLost && committing) return this.#resolveLost(client, [one], failed)
       if (one.retries === MAX_RETRIES || !(isLost || isRetryable(failed))) return this.#fail([one], failed)

@@ -34,7 +34,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Engine> {
     await requireUsableServer(writePool)
     await migrate(migratable(writePool))
     const queue = new CommitQueue(writePool, { application, onTrouble: options.onTrouble })
-    const poll = await pollGeneration(pollPool, () => void queue.probe())
+    const poll = await pollGeneration(
+      pollPool,
+      () => void queue.probe(),
+      (ms) => options.onTrouble?.(clockStep(ms), new Error(`by ${Math.round(ms / 1_000)} s`)),
+    )
     let prepared = 0
     return {
       dialect: 'postgres',
@@ -65,6 +69,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Engine> {
     await endPools()
     throw error
   }
+}
+
+/** Says what a step does to the times that were stored before it. */
+function clockStep(ms: number): string {
+  return ms < 0
+    ? "the database's clock was set back, and Mayfly follows it. What was issued before ends later by the difference"
+    : "the database's clock was set forward, and Mayfly follows it. What was issued before ends earlier by the difference"
 }
 
 function createPool(options: PostgresOptions, application: string, max: number): pg.Pool {

@@ -18,6 +18,11 @@ export function isUniqueViolation(error: unknown): boolean {
   return codeOf(error) === UNIQUE
 }
 
+/** Another transaction held a row for longer than this one was to wait. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === LOCK_NOT_AVAILABLE
+}
+
 /** The same change may succeed on the next try. */
 export function isRetryable(error: unknown): boolean {
   return RETRYABLE.has(codeOf(error) ?? '')
@@ -25,7 +30,7 @@ export function isRetryable(error: unknown): boolean {
 
 /** The server or the driver waited too long: for a lock, or for a standby to confirm a commit. */
 export function isTimeout(error: unknown): boolean {
-  return codeOf(error) === LOCK_NOT_AVAILABLE || (error instanceof Error && error.message === READ_TIMEOUT)
+  return isLockTimeout(error) || (error instanceof Error && error.message === READ_TIMEOUT)
 }
 
 /** A bug of ours: the server can never execute this statement. */

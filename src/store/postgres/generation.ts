@@ -1,10 +1,13 @@
 import type pg from 'pg'
 import type { Topic } from '../engine/change.ts'
 import { createChanges } from '../engine/changes.ts'
-import { StoreError } from '../errors.ts'
+import { StoreError, StoreRefused } from '../errors.ts'
+import { createDatabaseClock } from './clock.ts'
 import { toStoreError } from './errors.ts'
 
 const POLL_EVERY_MS = 1_000
+/** Answers within which two must agree on the time when a node starts. */
+const CLOCK_TRIES = 10
 /** The database's clock as SQL: epoch ms. */
 export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 const EVERYTHING = '*'
@@ -40,14 +43,17 @@ export interface GenerationPoll {
 /**
  * Reads the generation and the clock in one small query on a connection of its own. Callers that ask at the same
  * moment share a query, but only one that starts after they asked, so that they see what another node committed
- * before. Polls once a second by itself and calls `onAnswer` after each such answer.
+ * before. Polls once a second by itself and calls `onAnswer` after each such answer. `onClockStep` gets the size of each step
+ * of the database's clock, in ms. Throws `StoreRefused` if no two answers agree on the time.
  */
-export async function pollGeneration(pool: pg.Pool, onAnswer: () => void): Promise<GenerationPoll> {
+export async function pollGeneration(
+  pool: pg.Pool,
+  onAnswer: () => void,
+  onClockStep: (ms: number) => void = () => undefined,
+): Promise<GenerationPoll> {
+  const clock = createDatabaseClock(onClockStep)
   let next: Promise<number> | undefined
   let running: Promise<unknown> = Promise.resolve()
-  /** The database's clock when our monotonic clock read zero, so that setting our wall clock changes nothing. */
-  let origin = 0
-  let latest = 0
   /** The generation as last read, and how much we add to it. */
   let stored = 0
   let added = 0
@@ -87,8 +93,9 @@ export async function pollGeneration(pool: pg.Pool, onAnswer: () => void): Promi
           throw error
         },
       )
+      const received = performance.now()
       const row = answer.rows[0] as { generation: number; changes: string | null; at: number }
-      origin = row.at - (sent + performance.now()) / 2
+      clock.learn({ at: row.at, sent, received })
       failed = undefined
       learn(row.generation, row.changes, client !== connection)
       connection = client
@@ -112,15 +119,18 @@ export async function pollGeneration(pool: pg.Pool, onAnswer: () => void): Promi
     return next
   }
 
-  await generation()
+  for (let tries = 0; !clock.isSet(); tries += 1) {
+    if (tries === CLOCK_TRIES)
+      throw new StoreRefused(
+        "no two answers agree on the database's time. Give the address of one PostgreSQL server, and set its clock",
+      )
+    await generation()
+  }
   const timer = setInterval(() => void generation().then(onAnswer, () => undefined), POLL_EVERY_MS).unref()
   return {
     generation,
     changedAt: changes.changedAt,
-    now: () => {
-      latest = Math.max(latest, Math.round(performance.now() + origin))
-      return latest
-    },
+    now: clock.now,
     trouble: () => failed,
     stop: () => clearInterval(timer),
   }

@@ -19,6 +19,15 @@ export interface MergedStatement {
   readonly values: unknown[][]
 }
 
+/** A change that was left out, by its position `n`. */
+export interface MergedRefusal {
+  readonly n: number
+  /** The guard that failed. */
+  readonly step: number
+  /** Its guards may hold: their rows are locked by another transaction. */
+  readonly locked: boolean
+}
+
 /** The rows that the changes at positions `n` insert into one table. */
 interface TableRows {
   readonly n: number[]
@@ -33,10 +42,11 @@ export class Merger {
   readonly #texts = new Map<string, string>()
 
   /**
-   * The statement returns `{ n, step }`: the positions in `changes` of those left out, and the guard that failed. A failed
-   * `token` proves nothing yet: its agent may only have changed meanwhile, so the change needs its own transaction.
+   * The statement returns `MergedRefusal`s. With `waits` it waits for guarded rows that another transaction has locked;
+   * otherwise it leaves out their changes. A failed `token` proves nothing yet: its agent may only have changed meanwhile, so the
+   * change needs its own transaction.
    */
-  merge(changes: readonly Change[]): MergedStatement {
+  merge(changes: readonly Change[], waits = false): MergedStatement {
     const guards: { n: number; step: number; guard: Guard }[] = []
     const tokens: { n: number; step: number; token: Token }[] = []
     const inserts = new Map<Table, TableRows>()
@@ -69,10 +79,10 @@ export class Merger {
         tokens.map(({ token }) => token.agentId),
         tokens.map(({ token }) => token.expiresAt),
       )
-    const name = `merge:${tables.join(',')}${tokens.length > 0 ? ',by token' : ''}`
+    const name = `merge${waits ? ' and wait' : ''}:${tables.join(',')}${tokens.length > 0 ? ',by token' : ''}`
     let text = this.#texts.get(name)
     if (text === undefined) {
-      text = textFor(tables, tokens.length > 0)
+      text = textFor(tables, tokens.length > 0, waits)
       this.#texts.set(name, text)
     }
     return { name, text, values }
@@ -90,10 +100,10 @@ function addRow(inserts: Map<Table, TableRows>, n: number, { table, row }: Inser
 }
 
 /**
- * Guarded rows are locked FOR SHARE. The lock waits for a transaction that is ending the row and then sees it ended
- * (PostgreSQL manual, 13.2.1: the condition is evaluated again on the updated row).
+ * Guarded rows are locked FOR SHARE. With `waits` the lock waits for a transaction that is ending the row and then sees it
+ * ended (PostgreSQL manual, 13.2.1: the condition is evaluated again on the updated row).
  */
-function textFor(tables: readonly Table[], byToken: boolean): string {
+function textFor(tables: readonly Table[], byToken: boolean, waits: boolean): string {
   let next = 6
   const inserts: string[] = []
   for (const table of tables) {
@@ -104,23 +114,29 @@ function textFor(tables: readonly Table[], byToken: boolean): string {
       SELECT ${names.map((name) => `r.${name}`).join(', ')} FROM unnest(${arrays.join(', ')}) AS r (n, ${names.join(', ')})
       WHERE r.n NOT IN (SELECT refused.n FROM refused))`)
   }
+  const lock = waits ? 'FOR SHARE' : 'FOR SHARE SKIP LOCKED'
   const parts = [
     'g AS MATERIALIZED (SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS g (n, step, t, id, version))',
-    ...(byToken ? tokenRows(next) : []),
-    liveRows('agents', 'id', byToken ? ' UNION SELECT t.agent FROM t' : ''),
-    liveRows('backends', 'uid', ''),
-    `refused AS MATERIALIZED (SELECT n, min(step) AS step FROM (SELECT g.n, g.step FROM g
+    ...(byToken ? tokenRows(next, lock) : []),
+    liveRows('agents', 'id', byToken ? ' UNION SELECT t.agent FROM t' : '', lock),
+    liveRows('backends', 'uid', '', lock),
+    `refused AS MATERIALIZED (SELECT n, min(step) AS step, bool_and(locked) AS locked FROM (SELECT g.n, g.step, ${IS_UNCHANGED} AS locked FROM g
       WHERE NOT EXISTS (SELECT 1 FROM live_agents l WHERE g.t = 'agents' AND l.id = g.id AND l.version = g.version)
         AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version)
       ${byToken ? REFUSED_TOKENS : ''}) AS r GROUP BY n)`,
     ...inserts,
   ]
-  return `WITH ${parts.join(',\n')}\nSELECT n, step FROM refused`
+  return `WITH ${parts.join(',\n')}\nSELECT n, step, locked FROM refused`
 }
 
-function liveRows(table: 'agents' | 'backends', key: string, more: string): string {
+/** Read without a lock, a row that was skipped is still as the guard requires it. */
+const IS_UNCHANGED = `(
+      EXISTS (SELECT 1 FROM agents a WHERE g.t = 'agents' AND a.id = g.id AND a.version = g.version AND a.ended_at IS NULL)
+      OR EXISTS (SELECT 1 FROM backends b WHERE g.t = 'backends' AND b.uid = g.id AND b.version = g.version AND b.ended_at IS NULL))`
+
+function liveRows(table: 'agents' | 'backends', key: string, more: string, lock: string): string {
   return `live_${table} AS MATERIALIZED (SELECT ${key} AS id, version FROM ${table}
-      WHERE ${key} = ANY (SELECT g.id FROM g WHERE g.t = '${table}'${more}) AND ended_at IS NULL FOR SHARE)`
+      WHERE ${key} = ANY (SELECT g.id FROM g WHERE g.t = '${table}'${more}) AND ended_at IS NULL ${lock})`
 }
 
 /**
@@ -128,17 +144,17 @@ function liveRows(table: 'agents' | 'backends', key: string, more: string): stri
  * But revoking a token changes the row of its agent first, so `seen`, which is as old, then differs from `live_agents`,
  * which is as new as the lock.
  */
-function tokenRows(first: number): string[] {
+function tokenRows(first: number, lock: string): string[] {
   const arrays = ['int', 'int', 'text', 'text', 'text', 'bigint'].map((type, n) => `$${first + n}::${type}[]`)
   return [
     `t AS MATERIALIZED (SELECT * FROM unnest(${arrays.join(', ')}) AS t (n, step, jti, kid, agent, expires_at))`,
     'seen AS MATERIALIZED (SELECT id, version FROM agents WHERE id = ANY (SELECT t.agent FROM t))',
     `live_keys AS MATERIALIZED (SELECT kid FROM issuer_keys
-      WHERE kid = ANY (SELECT t.kid FROM t) AND (retires_at IS NULL OR retires_at > ${NOW_MS}) FOR SHARE)`,
+      WHERE kid = ANY (SELECT t.kid FROM t) AND (retires_at IS NULL OR retires_at > ${NOW_MS}) ${lock})`,
   ]
 }
 
-const REFUSED_TOKENS = `UNION ALL SELECT t.n, t.step FROM t
+const REFUSED_TOKENS = `UNION ALL SELECT t.n, t.step, true FROM t
       WHERE t.expires_at <= ${NOW_MS}
         OR NOT EXISTS (SELECT 1 FROM live_keys k WHERE k.kid = t.kid)
         OR NOT EXISTS (SELECT 1 FROM live_agents l JOIN seen s ON s.id = l.id AND s.version = l.version WHERE l.id = t.agent)

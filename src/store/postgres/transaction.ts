@@ -11,11 +11,18 @@ type Refusal = Extract<Outcome, { done: false }>
 /** `committing`: COMMIT had been sent, so after a lost connection the outcome is unknown. */
 export type Ended = { readonly outcome: Outcome } | { readonly failed: unknown; readonly committing: boolean }
 
-/** Runs one change in a transaction of its own. Never throws; after `failed` the transaction may still be open. */
-export async function runTransaction(client: pg.PoolClient, change: Change): Promise<Ended> {
+/** How long a change waits for a lock before it goes to the lane that waits, in ms. */
+const SHORT_LOCK_MS = 100
+
+/**
+ * Runs one change in a transaction of its own; unless it `waits`, it gives up soon on a row that another transaction has
+ * locked. Never throws; after `failed` the transaction may still be open.
+ */
+export async function runTransaction(client: pg.PoolClient, change: Change, waits: boolean): Promise<Ended> {
   let committing = false
   try {
-    await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
+    const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+    await client.query(waits ? begin : `${begin}; SET LOCAL lock_timeout = ${SHORT_LOCK_MS}`)
     const refusal = await runSteps(client, change)
     if (refusal !== undefined) {
       await client.query('ROLLBACK')

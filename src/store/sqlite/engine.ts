@@ -1,14 +1,11 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { createClock } from '../engine/clock.ts'
+import { CLOCK_SLACK_MS, createClock } from '../engine/clock.ts'
 import { createBuilder } from '../engine/compile.ts'
 import type { Engine } from '../engine/engine.ts'
 import { asValue } from '../engine/run.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { Reader } from './reader.ts'
-
-/** A clock that is behind the newest audit entry by less than this is only being adjusted, in ms. */
-const CLOCK_SLACK_MS = 60_000
 
 export interface SqliteOptions {
   /** Holds `mayfly.db`. Created with mode 0700 if it does not exist. */
@@ -41,7 +38,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
     commit: (change, commitOptions) => queue.commit(change, commitOptions),
     generation: () => queue.generation,
     changedAt: queue.changes.changedAt,
-    now: createClock(newestAt),
+    now: createClock(newestAt, undefined, undefined, (ms) => onTrouble(SET_BACK, behindBy(ms))),
     trouble: () => queue.trouble,
     close: async () => {
       await queue.close()
@@ -50,11 +47,18 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
   }
 }
 
+const SET_BACK =
+  'the system clock was set back. Mayfly keeps its own time, so credentials end when they should, but times in tokens and in the audit are ahead of the system clock. Set the clock; if the earlier time was wrong, restore a backup from before it'
+
+function behindBy(ms: number): Error {
+  return new Error(`behind by ${Math.round(ms / 1_000)} s`)
+}
+
 /** Our clock never goes back, so if it starts ahead of everybody else's, credentials live longer than they say. */
 function warnOfClock(behindMs: number, onTrouble: (what: string, error: unknown) => void): void {
   if (behindMs < CLOCK_SLACK_MS) return
   onTrouble(
     'the system clock is behind the newest audit entry. Mayfly continues from that entry, so credentials end later by the difference. Set the clock; if the entry is wrong, restore a backup from before it',
-    new Error(`behind by ${Math.round(behindMs / 1_000)} s`),
+    behindBy(behindMs),
   )
 }

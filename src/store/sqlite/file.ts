@@ -70,6 +70,8 @@ export function connect(file: string): OpenFile {
 function configure(db: DatabaseSync): void {
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY')
+  // Erased values must not stay in free pages, which backups copy. FAST would leave them in pages that are freed whole.
+  db.exec('PRAGMA secure_delete = ON')
   const mode = db.prepare('PRAGMA synchronous').get()?.['synchronous']
   const journal = db.prepare('PRAGMA journal_mode').get()?.['journal_mode']
   if (mode === 2 && journal === 'wal') return

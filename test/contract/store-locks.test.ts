@@ -1,0 +1,72 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Change, Outcome } from '../../src/store/engine/change.ts'
+import { createStore, type Store } from '../../src/store/open.ts'
+import { openPostgres } from '../../src/store/postgres/engine.ts'
+import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
+import { agentRow, auditRow, credentialRow, T0 } from '../support/store.ts'
+
+let server: TestPostgres
+let database: TestDatabase
+let holder: pg.Client
+let nodes: Store[]
+beforeAll(async () => {
+  server = await startPostgres()
+  database = await server.createDatabase()
+  const open = async () => createStore(await openPostgres({ url: database.url }))
+  nodes = [await open(), await open()]
+  holder = new pg.Client(database.url)
+  await holder.connect()
+})
+afterAll(async () => {
+  await holder.end()
+  for (const node of nodes) await node.close()
+  await database.drop()
+  await server.stop()
+})
+
+function issue(agentId: string): Change {
+  const row = credentialRow({ agent_id: agentId })
+  return [
+    { op: 'guard', table: 'agents', id: agentId, version: 1 },
+    { op: 'insert', table: 'credentials', row },
+    { op: 'insert', table: 'audit', row: auditRow({ credential_id: row.id, agent_id: agentId }) },
+  ]
+}
+
+test.each(['COMMIT', 'ROLLBACK'])(
+  'a node that stops while it ends an agent holds up only changes to that agent, until its %s',
+  async (how) => {
+    const [locked, other] = [agentRow(), agentRow()]
+    const rows = [locked, other].map((row) => ({ op: 'insert', table: 'agents', row }) as const)
+    expect(await nodes[0]?.commit(rows)).toEqual({ done: true })
+    await holder.query('BEGIN')
+    await holder.query('UPDATE agents SET ended_at = $2, version = 2 WHERE id = $1', [locked.id, T0])
+    const pending: Promise<Outcome>[] = []
+    let settled = 0
+    const done: Promise<Outcome>[] = []
+    for (const node of nodes) {
+      // More than there are lanes of either sort, in front of everything else.
+      const blocked = [
+        ...Array.from({ length: 12 }, () => issue(locked.id)),
+        ...Array.from({ length: 12 }, () => node.agents.touch(locked.id)),
+      ]
+      pending.push(...blocked.map((change) => node.commit(change)))
+      done.push(...Array.from({ length: 50 }, () => node.commit(issue(other.id))))
+      done.push(...Array.from({ length: 10 }, () => node.commit([{ op: 'invalidate' }])))
+    }
+    for (const one of pending) one.finally(() => (settled += 1)).catch(() => undefined)
+    for (const outcome of await Promise.all(done)) expect(outcome).toEqual({ done: true })
+    // Later ones do not wait either.
+    for (const node of nodes) expect(await node.commit(issue(other.id))).toEqual({ done: true })
+    expect(settled).toBe(0)
+    await holder.query(how)
+    const outcomes = await Promise.all(pending)
+    expect(settled).toBe(pending.length)
+    if (how === 'COMMIT')
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ done: false, step: 0 })
+    // Each touch raises the version, and only issues that were committed before the first one hold their guard.
+    else expect(outcomes.filter((outcome) => outcome.done).length).toBeGreaterThanOrEqual(24)
+    expect(nodes.map((node) => node.trouble())).toEqual([undefined, undefined])
+  },
+)
