@@ -53,7 +53,8 @@ const INTRODUCTION = [
     ],
   ),
   'A login from the environment is sent only to the server of the environment, which is the one that a command without `--server` and `--profile` uses. With another `--server`, a command uses the login that is stored for that server. What `git setup`, `docker setup`, `terraform setup`, `npm-token --install` and the like write names its server, and its profile if the login is a stored one, and the environment of a later call changes neither.',
-  '`MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. Without a login, commands for administrators on the server’s machine use its unix socket, the token file in its data directory, or the rule for local callers. With a login, they need the admin scope.',
+  'A login remembers the keys that its server publishes. If the server refuses the login, or issues an access token by a key that is not among them, the command compares the keys again. It warns if none of them is known, because another server may be answering at the address.',
+  '`MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. Without a login, commands for administrators on the server’s machine use `admin.sock` in its data directory, or the rule for local callers. With a login, they need the admin scope.',
 ]
 
 async function verbSection(words: string, verb: AnyVerb): Promise<string> {

@@ -107,6 +107,15 @@ export const ForceQuery = Type.Object(
   { additionalProperties: false },
 )
 
+const deletion = {
+  since: Timestamp,
+  remaining: Type.Integer({ description: 'credentials that have not ended yet' }),
+}
+export const BackendDeletion = Type.Object({
+  name: Type.String(),
+  ...deletion,
+  poll_url: Type.String({ description: 'shows the progress; 404 when the backend is deleted' }),
+})
 export const Backend = Type.Object({
   ...BackendInfo.properties,
   name: Type.String(),
@@ -114,6 +123,7 @@ export const Backend = Type.Object({
   rate: Type.Optional(Type.String()),
   max_active: Type.Optional(Type.Integer()),
   config: Type.Record(Type.String(), Type.Unknown(), { description: 'every secret reads [redacted]' }),
+  deletion: Type.Optional(Type.Object(deletion, { description: 'while it is being deleted' })),
   warnings: Type.Optional(
     Type.Array(Type.String(), { description: 'of the trial when it was stored; absent: none' }),
   ),

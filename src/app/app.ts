@@ -71,6 +71,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       load: async () => (await store.backends.listOpen()).map((stored) => definitionOf(base, stored)),
       snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
       host: (name) => hostOf(name, config, store, log),
+      lingerMs: 3 * config.upstreamTimeoutMs,
       now: () => store.now(),
       onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
     })

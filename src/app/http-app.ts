@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { Config } from '../config/config.ts'
 import type { Core } from '../core/context.ts'
+import { longestRequest } from '../domain/limits.ts'
 import { addAllRoutes } from '../http/routes/add-all-routes.ts'
 import { createGate } from '../http/routing/gate.ts'
 import { installOpenApi } from '../http/routing/openapi.ts'
@@ -36,6 +37,8 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
     newRequestId: () => core.ids.id('request'),
     trustedProxies: config.trustedProxies,
     maxConnections: config.maxConnections,
+    // A shorter one would cut the connection of a request that waits for its upstream.
+    timeouts: { connection: longestRequest(config.upstreamTimeoutMs) },
     ...(config.tls === undefined ? {} : { tls: readTls(config.tls) }),
   }
   const server = createHttpServer(options)

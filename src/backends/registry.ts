@@ -16,6 +16,7 @@ export interface BackendDefinition
     | 'description'
     | 'createdAt'
     | 'endedAt'
+    | 'ending'
   > {
   /** Undefined: it is stored and cannot be opened, so that the backend is broken until it is configured again. */
   readonly config: Record<string, unknown> | undefined
@@ -34,7 +35,7 @@ export interface OpenBackend extends BackendDefinition {
 }
 
 export interface BackendSet {
-  /** Those that are not deleted, by name key. */
+  /** Those that are neither deleted nor being deleted, by name key. */
   readonly byName: ReadonlyMap<string, OpenBackend>
   /** Including deleted ones that still have credentials. */
   readonly byUid: ReadonlyMap<string, OpenBackend>
@@ -56,6 +57,8 @@ export interface RegistryParts {
   /** A value that is kept until the stored backends change. */
   snapshot<T>(load: () => Promise<T>): { at(generation: number): T | Promise<T> }
   host(name: string): Host
+  /** How long a replaced instance stays open for calls under way. */
+  readonly lingerMs: number
   now(): number
   onError(name: string, error: unknown): void
 }
@@ -67,9 +70,6 @@ interface Live {
 
 const UNREADABLE =
   'The stored configuration of this backend cannot be opened; enter it again, or delete the backend.'
-
-/** How long a replaced instance stays open for calls under way, in ms. */
-const LINGER_MS = 30_000
 
 export function createRegistry(parts: RegistryParts): Registry {
   const kinds = new Map(parts.kinds.map((kind) => [kind.type, kind]))
@@ -119,7 +119,7 @@ export function createRegistry(parts: RegistryParts): Registry {
   function linger(key: string, one: Live): void {
     live.delete(key)
     const dispose = () => void one.dispose().catch((error: unknown) => parts.onError(one.open.name, error))
-    setTimeout(dispose, LINGER_MS).unref()
+    setTimeout(dispose, parts.lingerMs).unref()
   }
 
   const current = parts.snapshot<BackendSet>(async () => {
@@ -132,7 +132,8 @@ export function createRegistry(parts: RegistryParts): Registry {
       }
       const open = ready(definition)
       byUid.set(definition.uid, open)
-      if (definition.endedAt === null) byName.set(nameKey(definition.name), open)
+      if (definition.endedAt === null && definition.ending === null)
+        byName.set(nameKey(definition.name), open)
     }
     retire(new Set([...byUid.values()].map((one) => `${one.uid}@${one.version}`)))
     return { byName, byUid }

@@ -41,7 +41,7 @@ export interface ClientOptions {
   readonly transport?: Transport | undefined
   /** How often to retry a request if that is safe; 3 by default. */
   readonly retries?: number | undefined
-  /** For one try; 30 seconds by default. */
+  /** For one try. By default as long as the server works on it: after each 30 seconds it must answer `GET /health`. */
   readonly timeoutMs?: number | undefined
   /** Keeps access tokens between processes. */
   readonly tokens?: TokenCache | undefined
@@ -64,7 +64,7 @@ export function createClient(options: ClientOptions) {
     transport: options.transport ?? fetchTransport,
     userAgent: options.userAgent ?? 'mayfly-client',
     retries: options.retries ?? 3,
-    timeoutMs: options.timeoutMs ?? 30_000,
+    timeoutMs: options.timeoutMs,
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   }
   const authorizer = createAuthorizer(sender, options.auth, options.now ?? Date.now, options.tokens)

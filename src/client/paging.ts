@@ -3,6 +3,10 @@ import { MayflyError } from './errors.ts'
 import type { Reply } from './send.ts'
 import type { PageOptions } from './wire.ts'
 
+/** Ten million audit entries; a server that has more is asked with `since` and `until`. */
+const MAX_PAGES = 10_000
+const MAX_PAGE_ITEMS = 1_000
+
 type Query = Readonly<Record<string, unknown>>
 
 interface Page<T> {
@@ -35,6 +39,7 @@ async function* walk<B, T>(
   { limit, signal }: PageOptions,
   read: (reply: Reply<B>) => Page<T>,
 ): AsyncGenerator<T, void, undefined> {
+  const cursors = new Set<string>()
   let cursor: string | undefined
   do {
     const reply = await authorizer.call<B>({
@@ -46,7 +51,14 @@ async function* walk<B, T>(
     const page = read(reply)
     yield* listOf(page.items)
     cursor = page.cursor
-  } while (cursor !== undefined)
+    if (cursor === undefined) return
+    if (cursors.has(cursor) || cursors.size >= MAX_PAGES) throw endless()
+    cursors.add(cursor)
+  } while (true)
+}
+
+function endless(): MayflyError {
+  return new MayflyError({ code: 'unexpected_reply', status: 200, message: 'The listing does not end.' })
 }
 
 /** Reads the cursor alone: the client never follows an address that it was sent. */
@@ -57,7 +69,7 @@ function nextCursor(link: string | undefined): string | undefined {
 }
 
 function listOf<T>(value: readonly T[] | undefined): readonly T[] {
-  if (Array.isArray(value)) return value
+  if (Array.isArray(value) && value.length <= MAX_PAGE_ITEMS) return value
   throw new MayflyError({
     code: 'unexpected_reply',
     status: 200,

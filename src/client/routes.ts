@@ -25,7 +25,7 @@ interface Routes {
   'POST /v1/admin/backends': [body: wire.CreateBackend, answer: wire.Backend]
   'GET /v1/admin/backends/:id': [body: undefined, answer: wire.Backend]
   'PUT /v1/admin/backends/:id': [body: wire.ChangeBackend, answer: wire.Backend]
-  'DELETE /v1/admin/backends/:id': [body: undefined, answer: undefined]
+  'DELETE /v1/admin/backends/:id': [body: undefined, answer: wire.BackendDeletion | undefined]
   'DELETE /v1/admin/tokens/:id': [body: undefined, answer: undefined]
   'POST /v1/admin/pending/:id/approve': [body: wire.Approval, answer: wire.PendingEnrollment]
   'POST /v1/admin/pending/:id/reject': [body: wire.Rejection, answer: wire.PendingEnrollment]

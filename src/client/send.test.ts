@@ -5,7 +5,9 @@ import { newAuthority } from '../../test/cli/certificates.ts'
 import { newHome } from '../../test/cli/support.ts'
 import { startApp } from '../../test/support/app.ts'
 import { cut, json, problem, scripted, thrown } from '../../test/support/scripted-server.ts'
-import { type Auth, createClient, MayflyError, UnreachableError } from './client.ts'
+import { nodeTransport } from '../cli/frame/transport.ts'
+import { type Auth, createClient, MayflyError, type Transport, UnreachableError } from './client.ts'
+import { fetchTransport } from './transport.ts'
 
 const bearer = (token: string): Auth => ({ kind: 'bearer', token })
 
@@ -42,6 +44,16 @@ describe('trying again', () => {
     expect(error).toMatchObject({ reason: 'reset', mayHaveArrived: true })
     expect(server.seen).toHaveLength(1)
     await server.close()
+  })
+
+  test('a request that may have taken effect is reported as such, even if the server is gone then', async () => {
+    const server = await scripted((request) => {
+      cut(request)
+      void server.close()
+    })
+    const error = await thrown(client(server.url).issue({ backend: 'demo' }))
+    expect(error).toMatchObject({ reason: 'reset', mayHaveArrived: true })
+    expect(server.seen).toHaveLength(1)
   })
 
   test('503 is not repeated for what may have been done, 429 is', async () => {
@@ -123,6 +135,64 @@ describe('another service than Mayfly', () => {
       for await (const one of client(server.url).active()) expect(one).toBeUndefined()
     }
     expect(await thrown(read())).toMatchObject({ code: 'unexpected_reply' })
+    await server.close()
+  })
+
+  test.each([
+    ['a next page that is the same again', () => 'a', 2],
+    ['next pages in a circle', (page: number) => 'abc'[page % 3], 4],
+    ['always another next page', (page: number) => String(page), 10_001],
+  ])('%s ends the listing', async (_, cursorOf, pages) => {
+    let page = 0
+    const transport: Transport = async () => {
+      const link = `</v1/active?cursor=${cursorOf(page)}>; rel="next"`
+      page += 1
+      return { status: 200, header: (name) => (name === 'link' ? link : undefined), text: '[{}]' }
+    }
+    const endless = createClient({ server: 'http://127.0.0.1:9', auth: bearer('x'), transport })
+    const read = async () => {
+      for await (const one of endless.active()) expect(one).toEqual({})
+    }
+    expect(await thrown(read())).toMatchObject({
+      code: 'unexpected_reply',
+      message: 'The listing does not end.',
+    })
+    expect(page).toBe(pages)
+  })
+
+  test('a page with more than it may have', async () => {
+    const server = await scripted(json(200, Array(1_001).fill({})))
+    const read = async () => {
+      for await (const one of client(server.url).active()) expect(one).toBeUndefined()
+    }
+    expect(await thrown(read())).toMatchObject({ code: 'unexpected_reply' })
+    await server.close()
+  })
+
+  test.each([
+    ['fetch', fetchTransport],
+    ['node:http', nodeTransport()],
+  ])('an endless answer is cut after 32 MiB, and not asked for again: %s', async (_, transport) => {
+    const piece = Buffer.alloc(1024 * 1024, ' ')
+    let sent = 0
+    const closed = Promise.withResolvers<void>()
+    const server = await scripted((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      const write = () => {
+        sent += 1
+        if (!response.destroyed) response.write(piece, write)
+      }
+      response.on('close', closed.resolve)
+      write()
+    })
+    const endless = createClient({ server: server.url, auth: bearer('x'), transport, retries: 3 })
+    expect(await thrown(endless.status())).toMatchObject({
+      code: 'unexpected_reply',
+      message: 'The answer is larger than 32 MiB.',
+    })
+    await closed.promise
+    expect(server.seen).toHaveLength(1)
+    expect(sent).toBeLessThan(100)
     await server.close()
   })
 

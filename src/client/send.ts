@@ -1,6 +1,6 @@
 import { pause } from './abort.ts'
 import { MayflyError, type MayflyErrorCode, UnreachableError } from './errors.ts'
-import type { Transport, TransportReply } from './transport.ts'
+import type { Transport, TransportReply, TransportRequest } from './transport.ts'
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
@@ -32,12 +32,17 @@ export interface Sender {
   readonly userAgent: string
   /** How often to retry. */
   readonly retries: number
-  readonly timeoutMs: number
+  /** Undefined: as long as the server shows that it works. */
+  readonly timeoutMs: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 const FIRST_WAIT_MS = 200
 const LONGEST_WAIT_MS = 10_000
+/** After this time without an answer, the server must show that it works. */
+const CHECK_MS = 30_000
+/** More than the longest `upstream_timeout` lets a request take. */
+const LONGEST_ANSWER_MS = 660_000
 
 /** Encodes a name or id as one part of a path. Throws `MayflyError` for one that would change the path. */
 export function pathPart(part: string): string {
@@ -51,6 +56,7 @@ export function pathPart(part: string): string {
 export async function send<T>(sender: Sender, call: Call, authorization?: string): Promise<Reply<T>> {
   const signal = joined(sender.signal, call.signal)
   const always = (call.retry ?? (call.method === 'POST' ? 'unsent' : 'always')) === 'always'
+  let lost: UnreachableError | undefined
   for (let attempt = 0; ; attempt += 1) {
     signal?.throwIfAborted()
     let wait: number | undefined
@@ -59,8 +65,10 @@ export async function send<T>(sender: Sender, call: Call, authorization?: string
       if (reply.status >= 200 && reply.status < 300) return { ...reply, body: parse<T>(reply) }
       throw errorOf(reply)
     } catch (error) {
+      if (error instanceof UnreachableError && error.mayHaveArrived) lost = error
       wait = attempt < sender.retries ? waitBefore(error, attempt, always) : undefined
-      if (wait === undefined) throw error
+      // That nothing listens now does not mean that an earlier try had no effect.
+      if (wait === undefined) throw error instanceof UnreachableError ? (lost ?? error) : error
     }
     await pause(wait, signal)
   }
@@ -76,7 +84,7 @@ async function sendOnce(
   const json = call.body === undefined ? undefined : JSON.stringify(call.body)
   const contentType = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded'
   const body = form ?? json
-  return sender.transport({
+  const request = {
     method: call.method,
     url: sender.server + call.path + queryText(call.query),
     headers: {
@@ -88,8 +96,28 @@ async function sendOnce(
     },
     body,
     signal,
-    timeoutMs: sender.timeoutMs,
-  })
+  }
+  const { timeoutMs } = sender
+  return timeoutMs === undefined ? waitFor(sender, request) : sender.transport({ ...request, timeoutMs })
+}
+
+/** Waits for the answer while the server answers others: only the server knows how long its upstream may take. */
+async function waitFor(
+  { server, transport }: Sender,
+  request: Omit<TransportRequest, 'timeoutMs'>,
+): Promise<TransportReply> {
+  const silent = new AbortController()
+  const check = setInterval(() => {
+    transport({ method: 'GET', url: `${server}/health`, headers: {}, timeoutMs: CHECK_MS }).catch((error) =>
+      silent.abort(new UnreachableError(server, error, 'timeout')),
+    )
+  }, CHECK_MS)
+  try {
+    const signal = joined(request.signal, silent.signal)
+    return await transport({ ...request, signal, timeoutMs: LONGEST_ANSWER_MS })
+  } finally {
+    clearInterval(check)
+  }
 }
 
 function queryText(query: Call['query']): string {

@@ -33,6 +33,7 @@ export type Agent = Static<typeof admin.Agent>
 export type CreateAgent = Static<typeof admin.CreateAgent>
 export type CreatedAgent = Static<typeof admin.CreatedAgent>
 export type Backend = Static<typeof admin.Backend>
+export type BackendDeletion = Static<typeof admin.BackendDeletion>
 export type CreateBackend = Static<typeof admin.CreateBackend>
 export type ChangeBackend = Static<typeof admin.ChangeBackend>
 export type Kind = Static<typeof admin.Kind>

@@ -30,12 +30,14 @@ type Combined =
   | 'masterKey'
   | 'masterKeyFile'
   | 'masterKeyCommand'
+  | 'shutdownTimeoutMs'
 
 /** The configuration, checked. `…Ms` is milliseconds; a retention of 0 keeps everything. */
 export interface Config extends Omit<Values, Combined> {
   /** No trailing slash. */
   readonly issuer: string
   readonly signingDomain: string
+  readonly shutdownTimeoutMs: number
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
   /** Undefined: SQLite in `dataDir`. */
   readonly databaseUrl: Secret | undefined

@@ -32,7 +32,7 @@ test('returns the defaults when no source has a value', async () => {
     logLevel: 'info',
     logFormat: 'json',
     accessLog: false,
-    shutdownTimeoutMs: 30_000,
+    shutdownTimeoutMs: 35_000,
     upstreamTimeoutMs: 10_000,
     quickstart: false,
   })
@@ -157,6 +157,12 @@ test('derives issuer, signing domain and master key file', async () => {
     from: 'file',
     file: '//master.key',
   })
+})
+
+test('derives the time to shut down from the time that a call upstream may take', async () => {
+  const shutdownOf = async (yaml: string) => (await load({ yaml })).config.shutdownTimeoutMs
+  expect(await shutdownOf('upstream_timeout: 1m\n')).toBe(135_000)
+  expect(await shutdownOf('upstream_timeout: 1m\nshutdown_timeout: 5s\n')).toBe(5_000)
 })
 
 test('reads the master key from a file or a command', async () => {

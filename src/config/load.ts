@@ -1,3 +1,4 @@
+import { longestRequest } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
 import type { Config, MasterKeySource, Values } from './config.ts'
 import { ConfigError, type Fault, InvalidValue } from './fault.ts'
@@ -122,6 +123,7 @@ async function buildConfig(reader: Reader, readFile: ReadFile): Promise<Config> 
     tls,
     issuer,
     signingDomain: values.signingDomain ?? defaultSigningDomain(issuer),
+    shutdownTimeoutMs: values.shutdownTimeoutMs ?? longestRequest(values.upstreamTimeoutMs),
     databaseUrl: await readDatabaseUrl(reader, values, readFile),
     masterKey: chooseMasterKey(reader, values),
   }

@@ -198,15 +198,16 @@ const behaviour = {
   access_log: flag({ description: 'Log every request.', default: false, 'x-argument': '[true|false]' }),
   shutdown_timeout: duration(
     {
-      description: 'Time that open requests have to finish after SIGTERM, at most 10m.',
-      default: '30s',
+      description: 'Time that open requests have to finish after SIGTERM, at most 11m.',
+      'x-default': 'twice `upstream_timeout`, and 15s',
       'x-argument': '<duration>',
     },
-    between(1, 10 * MINUTE_MS),
+    between(1, 11 * MINUTE_MS),
   ),
   upstream_timeout: duration(
     {
-      description: 'Time limit of one call to an upstream, 100ms to 5m.',
+      description:
+        'Time limit of one call to an upstream, 100ms to 5m. A reply may take twice as long and 15s: a proxy must wait for it.',
       default: formatDuration(UPSTREAM_TIMEOUT_MS),
       'x-argument': '<duration>',
     },

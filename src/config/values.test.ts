@@ -133,7 +133,7 @@ describe('invalid values', () => {
     ],
     ['access_token_ttl', ['0s', '1ms', '1500ms', '25h', 'forever', '3600', '1y', '']],
     ['retention', ['0', 'never', '1h', '0d', 'Forever', '99999999w']],
-    ['shutdown_timeout', ['11m', '25d', '0s', 'none']],
+    ['shutdown_timeout', ['12m', '25d', '0s', 'none']],
     ['upstream_timeout', ['99ms', '6m', '10']],
     ['signing_identity', ['Strict', 'none', 'author']],
     ['signing_key_export', ['no', '1']],

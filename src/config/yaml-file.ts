@@ -1,4 +1,16 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type ParsedNode, parseDocument } from 'yaml'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type ParsedNode,
+  parseDocument,
+  visit,
+  type YAMLMap,
+} from 'yaml'
 import { ConfigError, type Fault, quote } from './fault.ts'
 import { fileFault, type ReadFile } from './read-secret.ts'
 
@@ -16,7 +28,6 @@ const MAX_FILE_BYTES = 1_048_576
 const REASONS: Record<string, string> = {
   BAD_INDENT: 'the indentation is wrong, or a bracket is not closed',
   BLOCK_AS_IMPLICIT_KEY: 'the line contains a second "key: value"; quote the value',
-  DUPLICATE_KEY: 'this key appears twice',
   MISSING_CHAR: 'a quote, bracket, colon or comma is missing',
   MULTIPLE_DOCS: 'the file contains more than one document',
   TAB_AS_INDENT: 'indentation must not use tabs',
@@ -42,15 +53,27 @@ export async function readConfigFile(file: string, origin: string, readFile: Rea
 
 export function parseConfigText(file: string, text: string): ConfigFile {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true })
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    stringKeys: true,
+    // The parser would compare each key with all others, which takes minutes for a large file.
+    uniqueKeys: false,
+  })
   const place = (offset: number): string => {
     const { line, col } = lines.linePos(offset)
     return `${file}:${Math.max(line, 1)}:${Math.max(col, 1)}`
   }
-  const faults: Fault[] = [...document.errors, ...document.warnings].map((error) => ({
-    source: place(error.pos[0]),
-    message: `not valid YAML: ${REASONS[error.code] ?? error.code.toLowerCase().replaceAll('_', ' ')}`,
-  }))
+  const faults: Fault[] = [
+    ...[...document.errors, ...document.warnings].map((error) => ({
+      source: place(error.pos[0]),
+      message: `not valid YAML: ${REASONS[error.code] ?? error.code.toLowerCase().replaceAll('_', ' ')}`,
+    })),
+    ...repeatedKeys(document).map((offset) => ({
+      source: place(offset),
+      message: 'not valid YAML: this key appears twice',
+    })),
+  ]
   if (faults.length > 0) throw new ConfigError(faults)
   const root: ParsedNode | null = document.contents
   if (root === null || (isScalar(root) && root.value === null)) return { value: {}, locate: () => file }
@@ -67,6 +90,7 @@ export function parseConfigText(file: string, text: string): ConfigFile {
       { source: start, message: 'not valid YAML: an alias is unknown or used too often' },
     ])
   }
+  const childOf = indexChildren()
   const locate: ConfigFile['locate'] = (path, what = 'value') => {
     let node: unknown = root
     let offset = root.range[0]
@@ -83,12 +107,40 @@ export function parseConfigText(file: string, text: string): ConfigFile {
   return { value, locate }
 }
 
-function childOf(node: unknown, step: string | number): { key?: unknown; value: unknown } | undefined {
-  if (isSeq(node) && typeof step === 'number') return { value: node.items[step] }
-  if (!isMap(node)) return undefined
-  const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === step)
-  return pair === undefined ? undefined : { key: pair.key, value: pair.value }
+/** Where each key stands that its mapping already has. */
+function repeatedKeys(document: Document.Parsed): number[] {
+  const offsets: number[] = []
+  visit(document, {
+    Map: (_, map) => {
+      const seen = new Set<unknown>()
+      for (const { key } of map.items) {
+        const name = isScalar(key) ? key.value : key
+        if (seen.has(name)) offsets.push(rangeStart(key) ?? 0)
+        seen.add(name)
+      }
+    },
+  })
+  return offsets
 }
+
+interface Child {
+  readonly key?: unknown
+  readonly value: unknown
+}
+
+/** Finds the child of a node at a step of a path; goes through each mapping once, however often it is asked. */
+function indexChildren(): (node: unknown, step: string | number) => Child | undefined {
+  const known = new Map<YAMLMap, ReadonlyMap<string, Child>>()
+  return (node, step) => {
+    if (isSeq(node) && typeof step === 'number') return { value: node.items[step] }
+    if (!isMap(node)) return undefined
+    const children = known.get(node) ?? new Map(node.items.map((pair) => [keyOf(pair.key), pair]))
+    known.set(node, children)
+    return children.get(String(step))
+  }
+}
+
+const keyOf = (key: unknown) => (isScalar(key) ? String(key.value) : '')
 
 function rangeStart(node: unknown): number | undefined {
   return (node as Node | null | undefined)?.range?.[0]

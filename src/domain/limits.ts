@@ -58,6 +58,14 @@ export const TOKENS_PER_MINUTE = 600
 export const UPSTREAM_TIMEOUT_MS = 10_000
 export const MAX_UPSTREAM_BYTES = 262_144
 
+/** What a request may wait for the store besides. */
+const STORE_MS = 15_000
+
+/** The longest that a request may take, in ms: an issue that is withdrawn calls its upstream twice. */
+export function longestRequest(upstreamTimeoutMs: number): number {
+  return 2 * upstreamTimeoutMs + STORE_MS
+}
+
 /** Retries of a revocation: 1 s × 2^n with full jitter, capped; stuck after this many failures. */
 export const RETRY_BASE_MS = 1_000
 export const RETRY_CAP_MS = 15 * MINUTE_MS

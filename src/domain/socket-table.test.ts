@@ -56,7 +56,7 @@ describe.runIf(endianness() === 'LE')('listenerUids', () => {
     ['::ffff:127.0.0.1', listener('0100007F:21AC', '7')],
     ['::1', listener(`${V6_ALL}:21AC`, '7')],
     ['::1', listener('00000000000000000000000001000000:21AC', '7')],
-  ])('finds who listens for a connection to %s', (address, text) => {
+  ])('finds the listener of a connection to %s', (address, text) => {
     expect(find(address, text)).toEqual([7])
   })
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { LOCAL, ORIGIN, testCore } from '../../test/support/core.ts'
+import { addCredentials } from '../../test/support/many-credentials.ts'
 import { someCredential } from '../../test/support/store.ts'
 import { createBackend } from '../core/backends/configure-backend.ts'
 import { deleteBackend } from '../core/backends/delete-backend.ts'
@@ -23,5 +24,27 @@ it('erases the configuration of a deleted backend once its last credential is se
   expect(await kept()).toBeTypeOf('string')
   await core.store.commit([core.store.credentials.settle(credential.id, 'revoked', core.store.now())])
   expect(await kept()).toBeNull()
+  await test.close()
+})
+
+it('goes on with a deletion that was interrupted between two slices', async () => {
+  const test = await testCore()
+  const { core } = test
+  await createBackend(core, LOCAL, { type: 'jwt', name: 'tok', config: { audience: 'x' } }, false, ORIGIN)
+  await addCredentials(core, 'tok', { id: 'ag_1', name: 'one' }, 250)
+  expect(await deleteBackend(core, LOCAL, 'tok', true, ORIGIN)).toMatchObject({ remaining: 250 })
+  const stopping = new AbortController()
+  test.before(
+    (change) => change.some((step) => step.op === 'run' && step.params.includes('backend_deleted')),
+    async () => stopping.abort(),
+  )
+  const sweeper = createSweeper(core)
+  await sweeper.sweep(stopping.signal)
+  await sweeper.idle()
+  expect(await deleteBackend(core, LOCAL, 'tok', true, ORIGIN)).toMatchObject({ remaining: 150 })
+  await sweeper.sweep(new AbortController().signal)
+  await sweeper.idle()
+  expect(await core.store.backends.findByName('tok')).toBeUndefined()
+  expect(await test.audit('credential.revoked')).toHaveLength(250)
   await test.close()
 })

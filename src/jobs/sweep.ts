@@ -1,5 +1,6 @@
 import type { OpenBackend } from '../backends/registry.ts'
 import { claimedUntil } from '../core/backends/call-upstream.ts'
+import { continueDeletion } from '../core/backends/delete-backend.ts'
 import type { Core } from '../core/context.ts'
 import { expireLocal, takeOver } from '../core/credentials/expire-credentials.ts'
 import { settleUpstream } from '../core/credentials/settle-upstream.ts'
@@ -19,13 +20,14 @@ const BATCH = 32
 const TRIES = 8
 
 /**
- * Ends what is due: expired credentials, revocations to retry, interrupted issues. Each backend is swept on its own, with
+ * Ends what is due: expired credentials, revocations to retry, interrupted issues, and backends that are being deleted. Each backend is swept on its own, with
  * its own connections, so that a broken one delays no other.
  */
 export function createSweeper(core: Parts) {
   const busy = new Map<string, Promise<void>>()
 
   async function sweepBackend(backend: OpenBackend, signal: AbortSignal): Promise<void> {
+    if (backend.ending !== null) await continueDeletion(core, { ...backend, ending: backend.ending }, signal)
     if (backend.kind.upstream) await sweepUpstream(backend, signal)
     else await sweepLocal(backend, signal)
     if (backend.endedAt !== null) await eraseEnded(core, backend)

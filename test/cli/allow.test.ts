@@ -1,6 +1,7 @@
 import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { NO_HOME } from '../../src/cli/frame/surroundings.ts'
 import { newRunner, recordsOf } from './run-support.ts'
 import { runCli, startWorld, type World } from './support.ts'
 import { runTyping } from './typing.ts'
@@ -12,8 +13,8 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const YAML = 'credentials:\n  demo:\n    env: { TOKEN: token }\n'
-/** psql would run the program. */
-const HOSTILE = `${YAML}    files: { PSQLRC: "\\\\! touch owned {{ttl}}" }\n`
+/** kubectl would run the program. */
+const HOSTILE = `${YAML}    files: { KUBECONFIG: "exec: { command: ./evil } # {{ttl}}" }\n`
 
 let count = 0
 async function project(yaml = YAML): Promise<string> {
@@ -69,7 +70,7 @@ describe('mayfly run', () => {
     await writeFile(join(cwd, 'mayfly.yaml'), HOSTILE)
     expect((await allow(cwd, '--yes')).stderr).toBe(
       'mayfly.yaml has changed. It asks for:\n  demo\n    backend: demo\n    env TOKEN: token\n' +
-        '+   file PSQLRC: PSQLRC with "\\\\! touch owned {{ttl}}"\nAllowed mayfly.yaml.\n',
+        '+   file KUBECONFIG: KUBECONFIG with "exec: { command: ./evil } # {{ttl}}"\nAllowed mayfly.yaml.\n',
     )
     expect(await run(cwd)).toEqual(used)
     await writeFile(join(cwd, 'mayfly.yaml'), YAML)
@@ -144,7 +145,7 @@ describe('mayfly allow', () => {
     const no = await runTyping(['allow', file], world.bareEnv, [[`Allow ${file}? [y/N] `, 'n']])
     expect(no).toMatchObject({ code: 1, stdout: '' })
     expect(no.stderr).toContain(
-      `${file} asks for:\ndemo\n  backend: demo\n  env TOKEN: token\n  file PSQLRC: PSQLRC with "\\\\! touch owned {{ttl}}"\n`,
+      `${file} asks for:\ndemo\n  backend: demo\n  env TOKEN: token\n  file KUBECONFIG: KUBECONFIG with "exec: { command: ./evil } # {{ttl}}"\n`,
     )
     expect(no.stderr).toContain(`mayfly: ${file} is not allowed. Ignore it with`)
     expect(await run(cwd)).toEqual(NOT_ALLOWED)
@@ -193,6 +194,13 @@ describe('mayfly allow', () => {
     if (yaml === undefined) await rm(join(cwd, 'mayfly.yaml'))
     const { code, stderr } = await allow(cwd, '--yes')
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+  })
+
+  test('says so if there is no home directory', async () => {
+    const cwd = await project()
+    const { code, stderr } = await runCli(['allow', '--yes'], { cwd, env: { HOME: NO_HOME } })
+    expect(code).toBe(1)
+    expect(stderr).toContain('mayfly: There is no home directory to remember this in. Set HOME, or trust')
   })
 
   test('shows no control character of the file', async () => {

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addCredentials } from '../support/many-credentials.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 import { runCli, startWorld, type World } from './support.ts'
 import { runTyping } from './typing.ts'
@@ -250,6 +251,17 @@ describe('backend ls, show, update, rm, kinds', () => {
     expect([yes.code, yes.stdout]).toEqual([0, 'Deleted busy.\n'])
     const gone = await mayfly('backend', 'rm', 'busy', '--yes', '--json')
     expect([gone.code, JSON.parse(gone.stderr).error.code]).toEqual([1, 'backend_not_found'])
+  })
+
+  test('rm waits while the server ends very many credentials', async () => {
+    await mayfly('backend', 'add', 'jwt', 'crowded', '--audience', 'a')
+    await addCredentials(world.app.core, 'crowded', world.agent, 250)
+    const jobs = world.app.app.startJobs()
+    const ended = await mayfly('backend', 'rm', 'crowded', '--force', '--yes', '--json')
+    await jobs.stop()
+    expect([ended.code, JSON.parse(ended.stdout)]).toEqual([0, { deleted: 'crowded' }])
+    expect(ended.stderr).toContain('even if you interrupt')
+    expect((await mayfly('backend', 'show', 'crowded')).code).toBe(1)
   })
 
   test('ls, show and kinds', async () => {

@@ -73,7 +73,7 @@ describe('of the server', () => {
     expect(shown.of('log_level')).toMatchObject({ value: 'warn', origin: 'environment MAYFLY_LOG_LEVEL' })
     expect(shown.of('retention')).toMatchObject({ value: '30d', origin: 'm.yaml:3:12' })
     expect(shown.of('log_format')).toMatchObject({ value: 'json', origin: 'default' })
-    expect(shown.of('issuer')).toMatchObject({ value: 'http://localhost:2', origin: 'derived' })
+    expect(shown.of('issuer')).toMatchObject({ value: 'http://127.0.0.1:2', origin: 'derived' })
     expect(shown.of('database_url')).toMatchObject({ value: '[redacted]' })
     const text = (await runCli(['config', 'show', '--server-config', 'm.yaml'], { env })).stdout
     expect(text).not.toContain('hunter2')

@@ -106,6 +106,20 @@ const credential = {
   ttl: '10m',
 }
 
+test('sign writes no status line of a hostile server', async () => {
+  const signed = {
+    signature: 'x',
+    key_id: key.key_id,
+    name: 'ci',
+    email: 'ci@agents.example',
+    created_at: '',
+  }
+  const fingerprint = `${'A'.repeat(40)}\n[GNUPG:] GOODSIG x`
+  const end = await ask({ ...signed, fingerprint }, 'sign', '--status-fd=2', '-bsa')
+  expect(end).toMatchObject({ code: 3, stdout: '' })
+  expect(end.stderr).not.toContain('GNUPG')
+})
+
 describe('variables', () => {
   test.each(['env', 'dotenv'])('-o %s names them after the requested credential', async (form) => {
     const hostile = { ...credential, backend: 'LD', fields: { preload: '/tmp/owned.so', command: 'x' } }
@@ -127,5 +141,59 @@ describe('variables', () => {
     expect(end).toMatchObject({ code: 2, stdout: '' })
     expect(end.stderr).toContain('"PROMPT_COMMAND" is a variable that mayfly does not set.')
     expect(await readdir(cwd)).toEqual([])
+  })
+})
+
+describe('a terminal', () => {
+  const steering = '\x1b]0;owned\x07\x1b[8m\x9b2J\x7f\u202e'
+  const hostile = `secret${steering}end`
+  const bad = ['\x1b', '\x07', '\x9b', '\x7f', '\u202e']
+
+  test.each([
+    ['get', ['get', 'demo'], { ...credential, token: hostile }],
+    ['get -o field', ['get', 'demo', '-o', 'field=x'], { ...credential, fields: { x: hostile } }],
+    ['get -o env', ['get', 'demo', '-o', 'env'], { ...credential, fields: { x: hostile } }],
+    ['signing-key', ['signing-key'], { ...key, public_key: hostile }],
+    ['signing-key --private', ['signing-key', '--private'], { ...key, private_key: hostile }],
+    [
+      'audit',
+      ['audit', '--limit', '1'],
+      [{ timestamp: hostile, action: hostile, outcome: hostile, actor: '' }],
+    ],
+    [
+      'pending',
+      ['pending'],
+      [{ id: hostile, name: hostile, scopes: [], created_at: hostile, status: hostile }],
+    ],
+    [
+      'status',
+      ['status'],
+      { name: hostile, id: hostile, scopes: [], active_credentials: [], pending_requests: [] },
+    ],
+  ])('%s does not obey the server', async (_, argv, reply) => {
+    const server = await scripted(json(200, reply))
+    close = server.close
+    const given = { ...env, MAYFLY_SERVER: server.url, MAYFLY_TOKEN: 'ckr_hostile' }
+    const { stdout, stderr } = await runCli(argv, { env: { ...given, NO_COLOR: '1' }, tty: true })
+    expect(stdout).toContain('\ufffd')
+    for (const one of bad) expect(stdout + stderr).not.toContain(one)
+  })
+
+  test('get gives a program the bytes of the secret as they are', async () => {
+    expect((await ask({ ...credential, token: hostile }, 'get', 'demo')).stdout).toBe(`${hostile}\n`)
+  })
+
+  test.each([
+    ['get -o json', ['get', 'demo', '-o', 'json'], { ...credential, token: hostile }],
+    ['pending --json', ['pending', '--json'], [{ id: hostile }]],
+    ['audit --json', ['audit', '--json', '--limit', '1'], [{ action: hostile }]],
+    ['an error', ['status', '--json'], { error: { code: 'not_allowed', message: hostile } }, 403],
+  ])('%s is JSON with the same value and without the characters', async (_, argv, reply, status = 200) => {
+    const server = await scripted(json(status, reply))
+    close = server.close
+    const given = { ...env, MAYFLY_SERVER: server.url, MAYFLY_TOKEN: 'ckr_hostile' }
+    const { stdout, stderr } = await runCli(argv, { env: given })
+    for (const one of bad) expect(stdout + stderr).not.toContain(one)
+    expect(JSON.stringify(JSON.parse(stdout + stderr))).toContain(JSON.stringify(hostile))
   })
 })

@@ -181,3 +181,11 @@ test('servers whose addresses look alike get profiles of their own', async () =>
   proxy.closeAllConnections()
   proxy.close()
 })
+
+test('two first logins at one moment, at two servers, are both kept', async () => {
+  await Promise.all([logIn(a), logIn(b)])
+  const { profiles } = await configOf({ home, env: bare })
+  const kept = Object.values(profiles as Record<string, { server: string }>).map(({ server }) => server)
+  expect(kept.sort()).toEqual([a.url, b.url].sort())
+  for (const world of [a, b]) expect(await whoIs(bare, '--server', world.url)).toBe(world.agent.name)
+})

@@ -85,7 +85,7 @@ describe.runIf(isRootOnLinux)('a listener of another user of this machine', () =
     expect(await end()).toBe('')
   })
 
-  test('is told from nobody who listens', async () => {
+  test('is distinguished from a port on which nothing listens', async () => {
     const { port, end } = await eavesdrop({ host: '127.0.0.1' })
     await end()
     const done = await runCli(['whoami'], {

@@ -25,7 +25,7 @@ test('docs/guides/http.md works as shown', async () => {
   await runGuide('docs/guides/http.md', {
     env: { ...env, ...asAdmin },
     cwd: world.home,
-    replace: [['http://localhost:8620', world.url]],
+    replace: [['http://127.0.0.1:8620', world.url]],
   })
   const { body } = await world.app.admin('GET', '/v1/admin/audit?backend=orders-db&action=credential.issued')
   expect(body).toHaveLength(2)

@@ -131,7 +131,7 @@ describe.runIf(isRootOnLinux).each(Object.entries(PROXIES))('%s that runs as roo
     expect(await throughSocket(server)).toBe(200)
   })
 
-  test('is, if the server is root as well and does not trust it as a proxy', async () => {
+  test('is the local administrator of a server that is root, too, and does not trust it as a proxy', async () => {
     const server = await start([], await directory(), ...PUBLIC)
     expect(await askAs(STRANGER, (await startProxy(proxy, server)) + ADMIN)).toBe(200)
     const told = await start([], await directory(), ...PUBLIC, '--trusted-proxy', '127.0.0.1/32')

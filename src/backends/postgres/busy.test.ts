@@ -1,6 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestHost } from '../../../test/support/host.ts'
 import { type Bench, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
+import { postgres } from './kind.ts'
 
 let bench: Bench
 beforeAll(async () => {
@@ -45,4 +47,14 @@ it('says "denied" of a statement that exceeds a limit of PostgreSQL', async () =
   const statements = ["SELECT repeat('a', 2000000000)"]
   const backend = await bench.open({ grant: 'statements', statements })
   await expect(backend.issue(request(['any']), signal())).rejects.toMatchObject(refusal('54000'))
+})
+
+it('gives the session upstream the time of the setting', async () => {
+  const { host } = createTestHost('db')
+  const statements = ["DO $$ BEGIN ASSERT current_setting('statement_timeout') = '40s'; END $$"]
+  const settings = bench.settings({ grant: 'statements', statements })
+  const backend = await postgres.open(settings, { ...host, timeoutMs: 40_000 })
+  const issued = await backend.issue({ ...request(['any']), params: {} }, signal())
+  await backend.revoke?.(issued.handle ?? {}, signal())
+  await backend[Symbol.asyncDispose]()
 })

@@ -3,13 +3,14 @@ import { dotenvLine } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
 import { listing } from '../frame/output.ts'
 import { exportLine } from '../frame/shell.ts'
+import { jsonText } from '../frame/terminal-text.ts'
 
 export type Form = (agent: CreatedAgent) => string
 
 /** How to print a new agent. Throws `CliError` (usage) for an unknown form. */
 export function createdForm(name: string): Form {
   if (name === 'text') return (agent) => listing(factsOf(agent))
-  if (name === 'json') return (agent) => JSON.stringify(agent, null, 2)
+  if (name === 'json') return (agent) => jsonText(agent, 2)
   if (name === 'env') return (agent) => lines(agent, exportLine)
   if (name === 'dotenv') return (agent) => lines(agent, dotenvLine)
   const field = /^field=([a-z_]+)$/.exec(name)?.[1]

@@ -1,6 +1,5 @@
 import { describePending, findUndecided } from '../admin/pending.ts'
 import { CliError, EXIT, usage } from '../frame/failure.ts'
-import { plain } from '../frame/output.ts'
 import { confirm } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
@@ -48,7 +47,7 @@ export const verb = defineVerb<Options, [id: string]>({
     if (options.fingerprint !== undefined) checkFingerprint(request, options.fingerprint)
     const { scope, expiresIn, note } = options
     if (options.yes !== true) {
-      context.out.note(plain(describePending(request)))
+      context.out.note(describePending(request))
       const otherwise = 'Look at it with `mayfly pending ID`, then use --yes.'
       if (!(await confirm(context, question(request, scope, expiresIn), { otherwise })))
         throw new CliError('not_confirmed', 'Nothing was approved.', {
@@ -89,5 +88,5 @@ function question(
 ): string {
   const scopes = scope === undefined ? '' : ` with ${scope.join(', ')} instead`
   const time = expiresIn === undefined ? '' : ` for ${expiresIn}`
-  return `Approve ${plain(request.name)}${plain(scopes)}${plain(time)}?`
+  return `Approve ${request.name}${scopes}${time}?`
 }

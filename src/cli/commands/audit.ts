@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../client/wire.ts'
 import { followEntries, readEntries } from '../admin/audit-entries.ts'
 import { usage } from '../frame/failure.ts'
-import { oneLine } from '../frame/output.ts'
+import { oneLine } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
@@ -115,5 +115,5 @@ function lineOf({ out }: Context, entry: AuditEntry): string {
   ]
   const text = oneLine(words.filter((word) => word !== '').join('  '))
   const mark = outcome === 'ok' ? '' : `  ${out.paint('red', oneLine(outcome))}`
-  return `${timestamp}  ${oneLine(action).padEnd(ACTION_WIDTH)}  ${text}${mark}`.trimEnd()
+  return `${oneLine(timestamp)}  ${oneLine(action).padEnd(ACTION_WIDTH)}  ${text}${mark}`.trimEnd()
 }

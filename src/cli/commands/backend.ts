@@ -1,4 +1,5 @@
 import { describeBackend, findKind } from '../admin/backend-rules.ts'
+import { watchDeletion } from '../admin/watch-deletion.ts'
 import { collect } from '../frame/collect.ts'
 import { CliError } from '../frame/failure.ts'
 import { listing, table } from '../frame/output.ts'
@@ -53,7 +54,7 @@ export const show = defineVerb<object, [name: string]>({
 
 export const remove = defineVerb<{ yes?: boolean; force?: boolean }, [name: string]>({
   description:
-    'Deletes a backend. Refused while it has active credentials, unless --force revokes them first.',
+    'Deletes a backend. Refused while it has active credentials, unless --force revokes them first. Waits until all of them have ended, and shows how many remain if there are very many.',
   arguments: [{ name: '<name>', description: 'the backend' }],
   options: [
     { flags: '--force', description: 'revoke its active credentials first' },
@@ -76,7 +77,7 @@ export const remove = defineVerb<{ yes?: boolean; force?: boolean }, [name: stri
     const otherwise = 'Use --yes to delete without confirmation.'
     if (options.yes !== true && !(await confirm(context, `Delete the backend ${what}?`, { otherwise })))
       throw new CliError('not_confirmed', 'Nothing was deleted.')
-    await client.admin.backends
+    const deletion = await client.admin.backends
       .delete(exact, { force: options.force === true ? true : undefined })
       .catch((error: unknown) => {
         if ((error as { code?: unknown }).code !== 'conflict' || options.force === true) throw error
@@ -85,6 +86,7 @@ export const remove = defineVerb<{ yes?: boolean; force?: boolean }, [name: stri
           cause: error,
         })
       })
+    if (deletion !== undefined) await watchDeletion(context, client, deletion)
     await context.out.show({ deleted: exact }, () => `Deleted ${exact}.`)
   },
 })

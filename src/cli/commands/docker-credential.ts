@@ -1,7 +1,7 @@
 import { registryOf } from '../docker/host.ts'
 import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
-import { oneLine } from '../frame/output.ts'
 import { readStdin } from '../frame/prompt.ts'
+import { oneLine } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { peekCached } from '../session/credential-cache.ts'
 import type { HeldCredential } from '../session/held-credential.ts'

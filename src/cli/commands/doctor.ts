@@ -2,7 +2,7 @@ import type { Finding } from '../doctor/finding.ts'
 import { checkDataDir, checkFiles, checkGit, checkKeychain, checkNode } from '../doctor/local.ts'
 import { checkAdmin, checkLogin, checkServer } from '../doctor/server.ts'
 import { EXIT } from '../frame/failure.ts'
-import { oneLine } from '../frame/output.ts'
+import { oneLine } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { readTarget } from '../session/session.ts'
 

@@ -7,7 +7,7 @@ import { removeUnderway } from '../enroll/underway.ts'
 import { EnrollmentEnded, explained, look, wait } from '../enroll/wait.ts'
 import { readAssignments } from '../frame/assignments.ts'
 import { CliError, failureOf } from '../frame/failure.ts'
-import { listing, plain } from '../frame/output.ts'
+import { listing } from '../frame/output.ts'
 import { shellWord } from '../frame/shell.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { keepLogin, noteVariables } from '../session/keep-login.ts'
@@ -136,7 +136,7 @@ async function keep(
       status: 'approved',
       agent,
       scopes: answer.scopes,
-      ...placeOf(target),
+      ...placeOf({ ...target, profileName: kept.profileName }),
       kept_in: kept.place,
       place: kept.title,
     },
@@ -147,7 +147,7 @@ async function keep(
 
 /** Tells the administrator how to compare and approve the request. */
 function announce(context: Context, target: Target, { enrollment, fingerprint, request }: Submitted): void {
-  context.out.note(`Waiting for an administrator to approve the agent ${plain(request.name)}.`)
+  context.out.note(`Waiting for an administrator to approve the agent ${request.name}.`)
   context.out.note(
     listing({
       enrollment: enrollment.id,

@@ -3,6 +3,7 @@ import { variablesOf } from '../frame/credential-variables.ts'
 import { dotenvLine } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
 import { exportLine } from '../frame/shell.ts'
+import { jsonText } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { fieldOf } from '../project-file/credential-field.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
@@ -88,7 +89,7 @@ type Form = (credential: HeldCredential, prefix: string) => string
 /** Throws `CliError` (usage) for an unknown form, before anything is issued. */
 function formOf(name: string): Form {
   if (name === 'secret') return ({ token }) => token
-  if (name === 'json') return (credential) => JSON.stringify(credential, null, 2)
+  if (name === 'json') return (credential) => jsonText(credential, 2)
   if (name === 'env') return (credential, prefix) => lines(credential, prefix, exportLine)
   if (name === 'dotenv') return (credential, prefix) => lines(credential, prefix, dotenvLine)
   if (name.startsWith('field=')) return (credential) => fieldOf(credential, name.slice('field='.length))

@@ -120,7 +120,8 @@ function helperCommand(context: Context, session: Session, options: SetupOptions
 async function printVariables(context: Context, { settings, signing, hosts }: Setup): Promise<void> {
   const env = processSettings(settings, context.env['GIT_CONFIG_COUNT'])
   const lines = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`)
-  await context.out.show({ scope: 'process', signing: signing ?? null, hosts, env }, () => lines.join('\n'))
+  if (context.out.isJson) await context.out.json({ scope: 'process', signing: signing ?? null, hosts, env })
+  else await context.out.result(lines.join('\n'))
 }
 
 function describe({ signing, hosts }: Pick<Setup, 'signing' | 'hosts'>): string {

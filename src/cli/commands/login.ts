@@ -46,7 +46,7 @@ export const verb = defineVerb<Options>({
     await context.out.report(
       {
         server: target.server.text,
-        profile: target.profileName,
+        profile: kept.profileName,
         agent,
         login: secret.kind,
         kept_in: kept.place,

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import type { Signed } from '../../client/client.ts'
-import { CliError } from '../frame/failure.ts'
+import { CliError, EXIT } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { type GpgCall, isKey, readGpgArguments, sigCreatedLine } from '../git/gpg-arguments.ts'
 import { tellOldGit } from '../git/tell-git.ts'
@@ -76,6 +76,12 @@ async function readAll({ stdin }: Context): Promise<Buffer> {
 
 /** Otherwise git would record a signature by a key it did not ask for. */
 function requireKey(asked: string | undefined, { fingerprint, key_id, name, email }: Signed): void {
+  // git reads it in our status lines, where a line break would begin another.
+  if (!/^[0-9A-F]{40}$/i.test(fingerprint))
+    throw new CliError('unexpected_reply', 'The server sent a malformed fingerprint.', {
+      exit: EXIT.unreachable,
+      hint: 'Check the address in --server, MAYFLY_SERVER or the profile.',
+    })
   if (asked === undefined || asked === `${name} <${email}>` || isKey(asked, fingerprint)) return
   throw new CliError('other_key', `git asks for a key other than ${key_id}, the key of this agent.`, {
     hint: 'Run `mayfly git setup` again, or check user.signingkey.',

@@ -1,6 +1,5 @@
 import { MayflyError } from '../../client/errors.ts'
 import { CliError } from '../frame/failure.ts'
-import { plain } from '../frame/output.ts'
 import { ask } from '../frame/prompt.ts'
 import type { Context } from '../frame/verb.ts'
 import { clientFor } from '../session/open.ts'
@@ -58,7 +57,7 @@ export async function findPresent(
       return { agent, scopes: status.scopes, login, place: target.profile?.secret_in ?? 'file' }
     throw new CliError(
       'profile_in_use',
-      `The profile ${target.profileName} is already logged in as ${plain(agent.name)}.`,
+      `The profile ${target.profileName} is already logged in as ${agent.name}.`,
       { hint: 'Choose another with --profile, or run `mayfly logout` first.' },
     )
   } catch (error) {
@@ -117,7 +116,7 @@ const isEqual = (one: object, other: object | undefined) => JSON.stringify(one) 
 function isInTheWay({ server, request }: Underway, target: Target): CliError {
   const isHere = server === target.server.text
   const at = isHere ? '' : ` at ${server}`
-  return new CliError('enrollment_differs', `The enrollment of ${plain(request.name)}${at} is under way.`, {
+  return new CliError('enrollment_differs', `The enrollment of ${request.name}${at} is under way.`, {
     hint: `Continue it with \`mayfly enroll${isHere ? '' : ` --server ${server}`}\`, drop it with --restart, or choose another --profile.`,
   })
 }

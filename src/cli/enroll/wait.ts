@@ -3,7 +3,6 @@ import { signCompact } from '../../client/assertion.ts'
 import { type Client, MayflyError, UnreachableError } from '../../client/client.ts'
 import type { EnrollmentPoll } from '../../client/wire.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
-import { plain } from '../frame/output.ts'
 import type { Context } from '../frame/verb.ts'
 import { type EnrollmentAnswer, newAnswerKey } from './sealed-answer.ts'
 import type { Submitted } from './submit.ts'
@@ -43,7 +42,7 @@ export class EnrollmentEnded extends CliError {}
 
 function ended({ status, reason }: EnrollmentPoll, name: string): CliError {
   if (status === 'rejected') {
-    const words = reason === undefined || reason === '' ? '.' : `: ${plain(reason)}`
+    const words = reason === undefined || reason === '' ? '.' : `: ${reason}`
     return new EnrollmentEnded('enrollment_rejected', `The administrator rejected the enrollment${words}`, {
       exit: EXIT.refused,
       hint: 'Talk to the administrator, then run `mayfly enroll` to ask again.',
@@ -61,7 +60,7 @@ function ended({ status, reason }: EnrollmentPoll, name: string): CliError {
   return new EnrollmentEnded(
     'enrollment_collected',
     'The enrollment was approved, but its answer was delivered more than ten minutes ago.',
-    { hint: `Have the administrator delete the agent ${plain(name)}, then run \`mayfly enroll\` again.` },
+    { hint: `Have the administrator delete the agent ${name}, then run \`mayfly enroll\` again.` },
   )
 }
 

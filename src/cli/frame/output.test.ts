@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { createOutput, listing, oneLine, plain, table } from './output.ts'
+import { createOutput, listing, table } from './output.ts'
 
 function streams(isTTY: boolean) {
   const texts = { out: '', err: '' }
@@ -17,10 +17,13 @@ function streams(isTTY: boolean) {
   return { texts, stdout: to('out'), stderr: to('err') }
 }
 
-test('writes a result unchanged', async () => {
-  const { texts, ...io } = streams(true)
-  await createOutput({ ...io, env: {} }, false).result('\x1b[31m\x07secret')
-  expect(texts).toEqual({ out: '\x1b[31m\x07secret\n', err: '' })
+test.each([
+  ['unchanged for a program', false, '\x1b[31m\x07secret\r\n\u202e\n'],
+  ['safe for a terminal', true, '\x1b[31m\ufffdsecret\n\ufffd\n'],
+])('writes a result %s', async (_, isTTY, written) => {
+  const { texts, ...io } = streams(isTTY)
+  await createOutput({ ...io, env: {} }, false).result('\x1b[31m\x07secret\r\n\u202e')
+  expect(texts).toEqual({ out: written, err: '' })
 })
 
 test('reports a failed write as an error', async () => {
@@ -82,20 +85,23 @@ test('show and report: JSON or words', async () => {
   expect(json.texts).toEqual({ out: '{\n  "a": 1\n}\n{\n  "b": 1\n}\n{"c":1}\n', err: '' })
 })
 
-test.each([
-  ['a\x1b]0;title\x07b', 'a\ufffd]0;title\ufffdb'],
-  ['a\x1b[2Jb', 'a\ufffd[2Jb'],
-  ['\x1b[31mred\x1b[0m', '\x1b[31mred\x1b[0m'],
-  ['a\rb', 'a\ufffdb'],
-  ['a\u202eb\u2066', 'a\ufffdb\ufffd'],
-  ['a\x9bb', 'a\ufffdb'],
-  ['two\nlines\t', 'two\nlines\t'],
-])('escapes outside text that could steer the terminal: %j', (text, shown) => {
-  expect(plain(text)).toBe(shown)
+test('what others wrote steers no terminal, in words, notes and JSON', async () => {
+  const hostile = 'a\x1b[8mb\x9b2Jc\u202ed\x7f\x1b[31m'
+  const { texts, ...io } = streams(false)
+  const out = createOutput({ ...io, env: {} }, false)
+  await out.show({}, () => hostile)
+  out.note(hostile)
+  await out.json({ [hostile]: hostile })
+  for (const steering of ['\x1b[8', '\x9b', '\u202e', '\x7f'])
+    expect(texts.out + texts.err).not.toContain(steering)
+  expect(texts.err).not.toContain('\x1b')
+  expect(JSON.parse(texts.out.slice(texts.out.indexOf('{')))).toEqual({ [hostile]: hostile })
 })
 
-test('a cell is one line without colours', () => {
-  expect(oneLine('a\n\tb\x1b[31mc')).toBe('a b\ufffd[31mc')
+test('a note is coloured after it was made safe', () => {
+  const { texts, ...io } = streams(true)
+  createOutput({ ...io, env: {} }, false).note('a\x1b[0mb', 'dim')
+  expect(texts.err).toBe('\x1b[2ma\ufffd[0mb\x1b[0m\n')
 })
 
 test('tables and listings', () => {

@@ -1,4 +1,5 @@
 import type { Surroundings, TerminalOutput } from './surroundings.ts'
+import { jsonText, oneLine, painted, plain } from './terminal-text.ts'
 
 export type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 const CODES: Readonly<Record<Colour, number>> = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 }
@@ -7,7 +8,10 @@ const CODES: Readonly<Record<Colour, number>> = { bold: 1, dim: 2, red: 31, gree
 export interface Output {
   /** True with `--json`. */
   readonly isJson: boolean
-  /** Writes the text unchanged, with a newline, to standard output. Rejects if the write fails. */
+  /**
+   * Writes the text, with a newline, to standard output: unchanged for a program, safe for a terminal. Rejects if the
+   * write fails.
+   */
   result(text: string): Promise<void>
   /** Writes a value as JSON, even without `--json`; `line` puts it on one line, for streams. */
   json(value: unknown, layout?: 'line'): Promise<void>
@@ -16,13 +20,13 @@ export interface Output {
   /** Reports a completed action: the value with `--json`, otherwise a line on standard error. */
   report(value: unknown, text: string): Promise<void>
   /** Writes a line to standard error, even with `--json`. */
-  note(text: string): void
+  note(text: string, colour?: Colour): void
   /** Writes a line that the next one replaces; nothing if standard error is not a terminal. */
   progress(text: string): void
   /** Clears the progress line. */
   clearProgress(): void
-  /** Adds colour if standard output (or standard error: `where`) is a terminal and NO_COLOR is not set. */
-  paint(colour: Colour, text: string, where?: 'stderr'): string
+  /** Adds colour if standard output is a terminal and NO_COLOR is not set. */
+  paint(colour: Colour, text: string): string
 }
 
 export function createOutput(io: Pick<Surroundings, 'stdout' | 'stderr' | 'env'>, isJson: boolean): Output {
@@ -32,15 +36,17 @@ export function createOutput(io: Pick<Surroundings, 'stdout' | 'stderr' | 'env'>
     if (hasProgress) io.stderr.write('\r\x1b[2K')
     hasProgress = false
   }
+  const inColour = (colour: Colour, text: string, { isTTY }: TerminalOutput) =>
+    noColour || isTTY !== true ? text : `\x1b[${CODES[colour]}m${text}\x1b[0m`
   const result = (text: string) => {
     clearProgress()
-    return write(io.stdout, `${text}\n`)
+    return write(io.stdout, `${io.stdout.isTTY === true ? painted(text) : text}\n`)
   }
-  const json = (value: unknown, layout?: 'line') =>
-    result(JSON.stringify(value, null, layout === 'line' ? undefined : 2))
-  const note = (text: string) => {
+  const json = (value: unknown, layout?: 'line') => result(jsonText(value, layout === 'line' ? undefined : 2))
+  const note = (text: string, colour?: Colour) => {
     clearProgress()
-    io.stderr.write(`${plain(text)}\n`)
+    const safe = plain(text)
+    io.stderr.write(`${colour === undefined ? safe : inColour(colour, safe, io.stderr)}\n`)
   }
   return {
     isJson,
@@ -49,21 +55,18 @@ export function createOutput(io: Pick<Surroundings, 'stdout' | 'stderr' | 'env'>
     report: async (value, text) => (isJson ? json(value) : note(text)),
     show: async (value, human) => {
       if (isJson) return json(value)
-      const text = human()
+      const text = painted(human())
       if (text !== '') await result(text)
     },
     note,
     progress: (text) => {
       if (io.stderr.isTTY !== true || isJson) return
-      const line = plain(text).slice(0, (io.stderr.columns ?? 80) - 1)
+      const line = oneLine(text).slice(0, (io.stderr.columns ?? 80) - 1)
       io.stderr.write(`\r\x1b[2K${line}`)
       hasProgress = true
     },
     clearProgress,
-    paint: (colour, text, where) =>
-      noColour || (where === 'stderr' ? io.stderr : io.stdout).isTTY !== true
-        ? text
-        : `\x1b[${CODES[colour]}m${text}\x1b[0m`,
+    paint: (colour, text) => inColour(colour, text, io.stdout),
   }
 }
 
@@ -71,15 +74,6 @@ function write(stream: TerminalOutput, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error == null ? resolve() : reject(error)))
   })
-}
-
-const CONTROLS = /\p{Cc}\[\d{1,2}m|\p{Cc}|\p{Bidi_Control}/gu
-
-/** Removes terminal control sequences, since names and reasons come from others. Keeps line breaks and our own colours. */
-export function plain(text: string): string {
-  return text.replace(CONTROLS, (found) =>
-    found === '\n' || found === '\t' || found.startsWith('\x1b[') ? found : '\ufffd',
-  )
 }
 
 /** Aligned columns, two spaces apart, under a heading. */
@@ -98,12 +92,9 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
 
 /** Lines of `name: value`, aligned. Leaves out undefined values. */
 export function listing(facts: Readonly<Record<string, string | undefined>>): string {
-  const lines = Object.entries(facts).filter((fact): fact is [string, string] => fact[1] !== undefined)
+  const lines = Object.entries(facts)
+    .filter((fact): fact is [string, string] => fact[1] !== undefined)
+    .map(([name, value]) => [oneLine(name), oneLine(value)] as const)
   const width = Math.max(...lines.map(([name]) => name.length))
-  return lines.map(([name, value]) => `${`${name}:`.padEnd(width + 1)} ${oneLine(value)}`).join('\n')
-}
-
-/** Text for a cell or a line: without control characters, colours and line breaks. */
-export function oneLine(text: string): string {
-  return plain(text.replaceAll('\x1b', '\ufffd')).replace(/[\t\n]+/g, ' ')
+  return lines.map(([name, value]) => `${`${name}:`.padEnd(width + 1)} ${value}`).join('\n')
 }

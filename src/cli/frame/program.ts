@@ -1,8 +1,9 @@
 import { GROUPS, VERBS } from '../verbs.ts'
 import { EXIT, type Failure, failureOf } from './failure.ts'
 import { findVerb } from './find-verb.ts'
-import { createOutput, plain } from './output.ts'
+import { createOutput } from './output.ts'
 import type { Surroundings } from './surroundings.ts'
+import { jsonText, plain } from './terminal-text.ts'
 import type { AnyVerb, Context, Globals } from './verb.ts'
 
 /** The surroundings of a verb, before the frame knows whether the verb handles signals itself. */
@@ -82,7 +83,7 @@ function fail(host: Host, error: unknown, isJson: boolean): number {
   if (failure.exitCode > 128) return failure.exitCode
   const { code, message, hint } = failure
   const text = isJson
-    ? JSON.stringify({ error: { code, message, ...(hint === undefined ? {} : { hint }) } })
+    ? jsonText({ error: { code, message, ...(hint === undefined ? {} : { hint }) } })
     : inWords(failure)
   host.stderr.write(`${text}\n`)
   return failure.exitCode

@@ -28,6 +28,18 @@ test('returns the answer, or the default for an empty one', async () => {
   expect(await ask(two, 'Port: ', { default: '5432' })).toBe('5432')
 })
 
+test('a question from outside steers no terminal', async () => {
+  const one = terminal(true)
+  one.stdin.write('1\n')
+  await ask(one, 'a\x1b[2J\x9b\u202eb\nc ')
+  one.stdin.write('2\r')
+  await askSecret(one, 'd\x1b]0;x\x07 ')
+  expect(one.shown()).toContain('a\ufffd[2J\ufffd\ufffdb c ')
+  expect(one.shown()).toContain('d\ufffd]0;x\ufffd ')
+  for (const steering of ['\x1b[2J', '\x1b]', '\x9b', '\u202e', '\x07'])
+    expect(one.shown()).not.toContain(steering)
+})
+
 test('several questions in a row, typed ahead or not', async () => {
   const one = terminal(true)
   const first = ask(one, 'a ')

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { CliError, usage } from './failure.ts'
 import { Interrupted } from './surroundings.ts'
+import { oneLine } from './terminal-text.ts'
 import type { Context } from './verb.ts'
 
 type Terminal = Pick<Context, 'stdin' | 'stderr' | 'signal' | 'out'>
@@ -28,7 +29,9 @@ export async function ask(terminal: Terminal, question: string, options: AskOpti
   try {
     return await new Promise<string>((done, reject) => {
       lines.on('line', (line) => ahead.push(line))
-      lines.question(question, { signal }, (answer) => done(answer.trim() || (options.default ?? '')))
+      lines.question(oneLine(question), { signal }, (answer) =>
+        done(answer.trim() || (options.default ?? '')),
+      )
       lines.on('SIGINT', () => reject(new Interrupted(SIGINT)))
       lines.on('close', () => reject(noAnswer(options)))
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
@@ -54,7 +57,7 @@ export async function askSecret(
   // Before the question, or the terminal would echo a secret that is pasted at once.
   stdin.setRawMode?.(true)
   try {
-    stderr.write(question)
+    stderr.write(oneLine(question))
     return (await readKeys(terminal, options)).trim()
   } finally {
     stdin.setRawMode?.(false)

@@ -1,7 +1,13 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { NetConnectOpts, Socket } from 'node:net'
-import { UnreachableError } from '../../client/errors.ts'
-import type { Transport, TransportReply, TransportRequest } from '../../client/transport.ts'
+import { MayflyError, UnreachableError } from '../../client/errors.ts'
+import {
+  MAX_REPLY_BYTES,
+  replyTooLarge,
+  type Transport,
+  type TransportReply,
+  type TransportRequest,
+} from '../../client/transport.ts'
 import { CliError } from './failure.ts'
 
 export interface TransportOptions {
@@ -11,8 +17,6 @@ export interface TransportOptions {
   /** Opens a connection without TLS. Rejects for one over which nothing may be sent. */
   readonly connect?: (options: NetConnectOpts) => Promise<Socket>
 }
-
-const MAX_REPLY_BYTES = 32 * 1024 * 1024
 
 /** A transport over `node:http`, which starts faster than `fetch` and supports unix sockets and private authorities. */
 export function nodeTransport(options: TransportOptions = {}): Transport {
@@ -57,7 +61,8 @@ function exchange(
   return new Promise((resolve, reject) => {
     const fail = (cause: unknown) => {
       if (signal?.aborted === true) reject(signal.reason)
-      else reject(cause instanceof CliError ? cause : new UnreachableError(server, cause))
+      else if (cause instanceof MayflyError || cause instanceof CliError) reject(cause)
+      else reject(new UnreachableError(server, cause))
     }
     const stop = () => outgoing.destroy(new Error('stopped'))
     const timer = setTimeout(
@@ -84,14 +89,14 @@ function exchange(
 }
 
 async function read(incoming: IncomingMessage): Promise<TransportReply> {
+  const { statusCode = 0, headers } = incoming
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > MAX_REPLY_BYTES) throw new Error('the answer is too large')
+    if (size > MAX_REPLY_BYTES) throw replyTooLarge(statusCode)
     chunks.push(chunk)
   }
-  const { statusCode = 0, headers } = incoming
   const header = (name: string) => {
     const value = headers[name.toLowerCase()]
     return Array.isArray(value) ? value.join(', ') : value

@@ -13,7 +13,7 @@ test.each([
     'LD_LIBRARY_PATH',
   ],
   ...['GIT_COMMON_DIR', 'GIT_SSH_COMMAND', 'GIT_CONFIG_COUNT', 'GIT_PAGER', 'PYTHONUSERBASE', 'MAKEFLAGS'],
-  ...['OPENSSL_CONF', 'PSQLRC', 'PSQL_PAGER', 'NODE_OPTIONS', 'BROWSER', '_JAVA_OPTIONS', 'MAYFLY_SERVER'],
+  ...['OPENSSL_CONF', 'PSQL_PAGER', 'NODE_OPTIONS', 'BROWSER', '_JAVA_OPTIONS', 'MAYFLY_SERVER'],
 ])('%s decides what runs, and is not set', (name) => {
   expect(faultOfVariable(name)).toBe('is a variable that mayfly does not set')
 })

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { type Failure, failureOf } from '../frame/failure.ts'
-import { oneLine } from '../frame/output.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
+import { oneLine } from '../frame/terminal-text.ts'
 import { runGit } from './run-git.ts'
 
 type Where = Pick<Surroundings, 'env' | 'cwd' | 'signal' | 'platform'>

@@ -41,7 +41,7 @@ export async function askFields(
 }
 
 async function askUntilValid(context: Context, field: KindField): Promise<unknown> {
-  if (field.description !== '') context.out.note(context.out.paint('dim', field.description, 'stderr'))
+  if (field.description !== '') context.out.note(field.description, 'dim')
   for (;;) {
     const text = await askOnce(context, field)
     if (text === '' && (field.default !== undefined || !field.needed)) return undefined

@@ -1,6 +1,6 @@
 import { CliError } from '../frame/failure.ts'
 import { shellWord } from '../frame/shell.ts'
-import type { Surroundings } from '../frame/surroundings.ts'
+import { NO_HOME, type Surroundings } from '../frame/surroundings.ts'
 import { configPath } from '../session/paths.ts'
 import { isPresent, readPrivateFile, removeFile, writePrivateFile } from '../session/private-file.ts'
 import { digest } from '../session/token-cache.ts'
@@ -32,7 +32,12 @@ export async function readAllowed(where: Where, path: string): Promise<Allowed |
 
 export async function recordAllowed(where: Where, { path, bytes }: ProjectFile): Promise<void> {
   const allowed: Allowed = { path, sha256: sha256Of(bytes), text: Buffer.from(bytes).toString('utf8') }
-  await writePrivateFile(recordOf(where, path), `${JSON.stringify(allowed, null, 2)}\n`)
+  const record = recordOf(where, path)
+  if (record.startsWith(`${NO_HOME}/`))
+    throw new CliError('no_home', 'There is no home directory to remember this in.', {
+      hint: 'Set HOME, or trust the directory with `mayfly run --trust-project`.',
+    })
+  await writePrivateFile(record, `${JSON.stringify(allowed, null, 2)}\n`)
 }
 
 /** Returns false if there was nothing to take back. */

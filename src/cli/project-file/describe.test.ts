@@ -19,7 +19,7 @@ credentials:
 
 test('says everything that a file asks for, each on one line', async () => {
   const text = `${BEFORE}    files:
-      PSQLRC: "\\n  reports\\n\\\\! echo {{token}}"
+      KUBECONFIG: "\\n  reports\\n\\\\$ echo {{token}}"
       KEY: { name: key.pem, content: private_key }
 `
   expect(describeProject(await read(text))).toBe(
@@ -34,7 +34,7 @@ test('says everything that a file asks for, each on one line', async () => {
       '  env PGURL: "{{host}}:{{port}}"',
       'reports',
       '  backend: reports',
-      String.raw`  file PSQLRC: PSQLRC with "\n  reports\n\\! echo {{token}}"`,
+      String.raw`  file KUBECONFIG: KUBECONFIG with "\n  reports\n\\$ echo {{token}}"`,
       '  file KEY: key.pem with private_key',
     ].join('\n'),
   )

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -30,6 +30,30 @@ test.each([
   ['is a pipe that nobody writes to', 'pipe', 'pipe is not a regular file.'],
 ])('refuses a file that %s', async (_, name, message) => {
   expect(await faultOf(name)).toBe(message)
+})
+
+test('refuses a file that is too large, also one that does not tell its size', async () => {
+  const message = 'is larger than 65536 bytes.'
+  await writeFile(join(home, 'large.yaml'), `${YAML}#${'x'.repeat(65_536)}`)
+  await writeFile(join(home, 'full.yaml'), YAML.padEnd(65_536))
+  await writeFile(join(home, 'empty.yaml'), '')
+  expect(await faultOf('large.yaml')).toBe(`large.yaml ${message}`)
+  expect(await faultOf('full.yaml')).toBeUndefined()
+  expect((await openProjectFile({ cwd: home }, 'empty.yaml')).bytes).toHaveLength(0)
+  if (process.platform === 'linux') expect(await faultOf('/proc/kallsyms')).toBe(`/proc/kallsyms ${message}`)
+})
+
+test('repeats no line of the file that a link leads to', async () => {
+  const secret = 'hunter2-hunter2'
+  await writeFile(join(home, 'secrets'), `${secret}: ${secret}\n? ${secret} ${secret}\n: ${secret}\n`)
+  await symlink('secrets', join(home, 'link.yaml'))
+  const file = await openProjectFile({ cwd: home }, 'link.yaml')
+  const error = await readProjectFile(file).catch((cause: Error) => cause)
+  expect(error).toMatchObject({
+    name: 'CliError',
+    message: expect.stringContaining('link.yaml:1:1: this key'),
+  })
+  expect(JSON.stringify([error, (error as Error).message])).not.toContain('hunter2')
 })
 
 test.runIf(process.getuid?.() === 0)(

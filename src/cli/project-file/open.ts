@@ -1,8 +1,10 @@
-import { constants, open, realpath } from 'node:fs/promises'
+import { constants, type FileHandle, open, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { CliError, usage } from '../frame/failure.ts'
 import { shellWord } from '../frame/shell.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
+
+const MAX_BYTES = 65_536
 
 /** Looked up in the current directory, never in its parents. */
 export const PROJECT_FILE = 'mayfly.yaml'
@@ -34,7 +36,7 @@ export async function openProjectFile(
       // A pipe or a device might never end.
       if (!facts.isFile()) throw invalid(`${shown} is not a regular file.`)
       if (!isTrusted) checkOwner(shown, facts)
-      return { shown, path, bytes: await file.readFile() }
+      return { shown, path, bytes: await readBounded(file, shown) }
     } finally {
       await file.close()
     }
@@ -46,6 +48,16 @@ export async function openProjectFile(
     ])
     throw invalid(`The file ${quote(shown)} ${fileFault(error)}.`, error)
   }
+}
+
+/** Parsing takes quadratic time in the number of keys, and a file in /proc has no size to look at first. */
+async function readBounded(file: FileHandle, shown: string): Promise<Uint8Array> {
+  const bytes = new Uint8Array(MAX_BYTES + 1)
+  let size = 0
+  for (let read = 1; read > 0 && size < bytes.length; size += read)
+    read = (await file.read(bytes, size, bytes.length - size)).bytesRead
+  if (size > MAX_BYTES) throw invalid(`${shown} is larger than ${MAX_BYTES} bytes.`)
+  return bytes.subarray(0, size)
 }
 
 /**

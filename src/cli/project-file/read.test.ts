@@ -85,6 +85,11 @@ describe('reports a mistake with its line:', () => {
   test.each([
     ['nothing', '', 'mayfly.yaml: credentials must hold'],
     ['no credentials', 'credentials: {}\n', 'mayfly.yaml:1:14: credentials must hold'],
+    [
+      'keys that resemble none of ours, which it does not repeat',
+      'password-of-ada: x\n',
+      'mayfly.yaml:1:1: this key is not a field',
+    ],
     ['a list', 'credentials: [a]\n', 'mayfly.yaml:1:14: credentials must hold'],
     ['a text', 'just words\n', 'mayfly.yaml:1:1: must contain'],
     ['no YAML', 'credentials: [\n', 'not valid YAML'],
@@ -103,11 +108,11 @@ describe('reports a mistake with its line:', () => {
         .join('\n')}\n`,
       'not valid YAML',
     ],
-    ['the configuration of a server', 'listen: 127.0.0.1:8620\n', 'mayfly.yaml:1:1: "listen" is not a field'],
+    ['the configuration of a server', 'listen: 127.0.0.1:8620\n', 'mayfly.yaml:1:1: this key is not a field'],
     [
       'a server to be sent to',
       'server: https://evil.example\ncredentials: { demo: }\n',
-      'mayfly.yaml:1:1: "server" is not a field',
+      'mayfly.yaml:1:1: this key is not a field',
     ],
     [
       'an unknown key',
@@ -144,6 +149,11 @@ describe('reports a mistake with its line:', () => {
       'the search path for programs',
       one('    files: { PATH: token }\n'),
       '"PATH" is a variable that mayfly does not set',
+    ],
+    [
+      'a home of its own',
+      one('    env: { HOME: "./.h/{{ttl}}" }\n'),
+      '"HOME" is a variable that mayfly does not set',
     ],
     [
       'a program run by git',
@@ -188,7 +198,7 @@ describe('reports a mistake with its line:', () => {
     [
       'an unknown key in a file',
       one('    files: { A: { content: token, mode: 777 } }\n'),
-      '"mode" is not a field',
+      'mayfly.yaml:3:35: this key is not a field',
     ],
     [
       'a variable set twice',

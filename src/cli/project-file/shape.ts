@@ -21,11 +21,13 @@ export class Faults {
     this.#found.push({ source: this.#file.locate(path, what), message })
   }
 
+  /** Shows a key only if it resembles a known one: the file may be a link to one that holds secrets. */
   unknownKeys(path: Path, value: Shape, known: readonly string[]): void {
     for (const key of Object.keys(value)) {
       if (known.includes(key)) continue
-      const shown = JSON.stringify(key.slice(0, 60))
-      this.add([...path, key], `${shown} is not a field${didYouMean(key, known)}`, 'key')
+      const meant = didYouMean(key, known)
+      const shown = meant === '' ? 'this key' : JSON.stringify(key)
+      this.add([...path, key], `${shown} is not a field${meant}`, 'key')
     }
   }
 

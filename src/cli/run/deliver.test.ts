@@ -5,7 +5,11 @@ import { isRenewable, secretsOf } from './deliver.ts'
 
 test('takes every field for a secret except those that say where to connect, and as whom', () => {
   const fields = { host: 'db', port: 5432, username: 'u1', password: 'p1', certificate: 'c1' }
-  expect(secretsOf({ token: 't1', fields } as unknown as HeldCredential)).toEqual(['t1', 'p1', 'c1'])
+  expect(secretsOf({ token: 't1', fields } as unknown as HeldCredential)).toEqual([
+    ['token', 't1'],
+    ['password', 'p1'],
+    ['certificate', 'c1'],
+  ])
 })
 
 test.each([

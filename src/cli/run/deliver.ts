@@ -53,8 +53,8 @@ function checkText(credential: string, name: string, value: string): void {
     })
 }
 
-/** Every value of a credential that must not appear in the output. */
-export function secretsOf({ token, fields = {} }: HeldCredential): string[] {
+/** Every value of a credential that must not appear in the output, with the name of its field. */
+export function secretsOf({ token, fields = {} }: HeldCredential): [name: string, secret: string][] {
   const parts = Object.entries(fields).filter(([name]) => !isOpenField(name))
-  return [token, ...parts.map(([, value]) => String(value))]
+  return [['token', token], ...parts.map(([name, value]): [string, string] => [name, String(value)])]
 }

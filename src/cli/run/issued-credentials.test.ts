@@ -52,3 +52,16 @@ test('repeats a request whose reply was lost until a reply says what became of i
   const keys = server.seen.slice(0, 4).map(({ headers }) => headers['idempotency-key'])
   expect([keys.length, new Set(keys).size]).toEqual([4, 1])
 })
+
+test.each([
+  ['no life', ISSUED.created_at],
+  ['an end before its beginning', '2025-12-31T00:00:00.000Z'],
+  ['an end that is no time', 'never'],
+])('refuses and revokes a credential with %s', async (_, expires_at) => {
+  const { server, issued } = await tracking(json(201, { ...ISSUED, expires_at }), json(200, {}))
+  await expect(issued.obtain({ backend: 'demo' })).rejects.toThrow(
+    'The server sent a credential of demo that has expired.',
+  )
+  expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'DELETE'])
+  expect(issued.outcomes()).toMatchObject([{ id: 'cred_1', revoked: true }])
+})

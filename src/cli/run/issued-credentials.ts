@@ -2,6 +2,7 @@ import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
 import { MayflyError, UnreachableError } from '../../client/errors.ts'
 import type { IssueRequest } from '../../client/wire.ts'
+import { CliError } from '../frame/failure.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
 
 /** An issued credential and its lifetime by this machine's clock. */
@@ -94,6 +95,7 @@ export function trackIssued(
     // A replay of a credential that has ended comes without its secret: request a new one.
     const { issued, askedAt } = first.issued.token === undefined ? await ask(request, line.signal) : first
     const life = Date.parse(issued.expires_at) - Date.parse(issued.created_at)
+    if (!(life > 0)) throw await expired(request, revokeOne(issued.id))
     return { credential: requireToken(issued), askedAt, endsAt: askedAt + life }
   }
 
@@ -136,6 +138,14 @@ export function trackIssued(
     outcomes: () => [...entries.values()],
     unknown: () => [...unanswered.keys()].map(({ backend }) => backend),
   }
+}
+
+/** Renewing such a credential would never end. */
+async function expired({ backend }: IssueRequest, revoking: Promise<void>): Promise<CliError> {
+  await revoking.catch(() => {})
+  return new CliError('expired', `The server sent a credential of ${backend} that has expired.`, {
+    hint: 'Tell the administrator of the server.',
+  })
 }
 
 /** Returns the failure of the last try, if any. */

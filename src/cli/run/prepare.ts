@@ -1,9 +1,10 @@
 import { Interrupted } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
+import type { HeldCredential } from '../session/held-credential.ts'
 import { type Delivery, secretsOf, variablesFor, writeFiles } from './deliver.ts'
 import type { Issuance, IssuedCredentials } from './issued-credentials.ts'
-import type { Redaction } from './redact.ts'
+import { type Redaction, SHORTEST_SECRET } from './redact.ts'
 import { keepAlive } from './renew.ts'
 import type { Run } from './supervise.ts'
 
@@ -23,8 +24,9 @@ export async function deliverAll(
   { issued, openDirectory, onEnd, note }: Run,
   { requested, env, redaction }: Delivered,
 ): Promise<Context['env']> {
+  const hide = redaction === undefined ? () => {} : hideFrom(redaction, note)
   const place = async (delivery: Pick<Delivery, 'requested' | 'set'>, { credential }: Issuance) => {
-    for (const secret of secretsOf(credential)) redaction?.add(secret)
+    hide(delivery.requested.name, credential)
     return writeFiles(openDirectory, delivery, credential)
   }
   const deliveries = await obtainAll(issued, requested)
@@ -40,6 +42,20 @@ export async function deliverAll(
     return kept
   })
   return variables
+}
+
+/** Adds the secrets of a credential to the redaction, and reports once which of them cannot be redacted. */
+function hideFrom(redaction: Redaction, note: Run['note']) {
+  const reported = new Set<string>()
+  return (name: string, credential: HeldCredential): void => {
+    const short = secretsOf(credential).filter(([, secret]) => secret !== '' && !redaction.add(secret))
+    for (const [field] of short) {
+      const what = `${JSON.stringify(field.slice(0, 40))} of ${name}`
+      if (!reported.has(what))
+        note(`mayfly: --redact does not hide ${what}: it has fewer than ${SHORTEST_SECRET} characters.`)
+      reported.add(what)
+    }
+  }
 }
 
 /** All of them, or the first error; credentials issued despite it are in `issued`. */

@@ -12,6 +12,8 @@ export interface RenewOptions {
 }
 
 const RENEW_AT = 2 / 3
+/** However short the lives are that the server gives. */
+const LEAST_INTERVAL_MS = 1_000
 /** The old credential stays valid for a moment: the command may just have read it. */
 const OVERLAP_MS = 5_000
 const OVERLAP_SHARE = 1 / 12
@@ -50,7 +52,7 @@ async function renew(delivery: Delivery, options: RenewOptions, signal: AbortSig
   let current = delivery.issuance
   while (!signal.aborted) {
     const life = current.endsAt - current.askedAt
-    await until(current.askedAt + life * RENEW_AT, now, signal)
+    await until(current.askedAt + Math.max(life * RENEW_AT, LEAST_INTERVAL_MS), now, signal)
     const next = await obtainInTime(delivery, current, options, signal)
     await pause(Math.min(OVERLAP_MS, life * OVERLAP_SHARE), signal)
     // On failure the end of the run tries again, and the credential expires soon anyway.

@@ -1,5 +1,5 @@
 import { failureOf } from '../frame/failure.ts'
-import { oneLine } from '../frame/output.ts'
+import { jsonText, oneLine } from '../frame/terminal-text.ts'
 import type { Context } from '../frame/verb.ts'
 import type { IssuedCredentials, Outcome } from './issued-credentials.ts'
 
@@ -35,7 +35,7 @@ export async function settleAll(
     )
   if (context.out.isJson && end !== undefined) {
     const report = { credentials: outcomes, exit_code: left.length > 0 ? end.code || 1 : end.code }
-    context.stderr.write(`${JSON.stringify(report)}\n`)
+    context.stderr.write(`${jsonText(report)}\n`)
   }
   return left.length === 0
 }

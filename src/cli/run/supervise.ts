@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { CliError, failureOf, usage } from '../frame/failure.ts'
-import { oneLine } from '../frame/output.ts'
+import { jsonText, oneLine } from '../frame/terminal-text.ts'
 import type { Context } from '../frame/verb.ts'
 import { openAgentSession, type Session } from '../session/open.ts'
 import { startChild } from './child.ts'
@@ -130,7 +130,7 @@ const notFound = (command: string, code: number) =>
 
 /** Reports like the frame, but with a shell's exit code. */
 function report({ out, stderr }: Context, { code, message, hint }: CliError, exitCode: number): number {
-  if (out.isJson) stderr.write(`${JSON.stringify({ error: { code, message, hint } })}\n`)
+  if (out.isJson) stderr.write(`${jsonText({ error: { code, message, hint } })}\n`)
   else out.note(oneLine(`mayfly: ${message} ${hint ?? ''}`.trim()))
   return exitCode
 }

@@ -7,7 +7,7 @@ import type { Context } from '../frame/verb.ts'
 import { isAnswered, isOwnOrRoots, namedDataDir } from './local-server.ts'
 import { clientFor } from './open.ts'
 import { serverOf } from './server-address.ts'
-import { givenOf, notLoggedIn, readTarget, type Target } from './session.ts'
+import { findLogin, notLoggedIn, readTarget, type Target } from './session.ts'
 
 /** The server's own default. */
 const DATA_DIR = './mayfly-data'

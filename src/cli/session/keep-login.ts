@@ -10,7 +10,7 @@ import {
   type StoredSecret,
   saveSecret,
 } from './secrets.ts'
-import { readTarget, type Target } from './session.ts'
+import { profileFor, readTarget, type Target } from './session.ts'
 
 export interface NewLogin {
   readonly target: Target
@@ -20,16 +20,20 @@ export interface NewLogin {
   readonly serverKeys: readonly string[]
 }
 
+/** Where a login is stored, and under which name. */
+export type KeptLogin = KeptAt & { readonly profileName: string }
+
 /** Stores a login as the profile of the target; it becomes current if none is. If it throws, the old login is unchanged. */
-export function keepLogin(context: Context, login: NewLogin): Promise<KeptAt> {
+export function keepLogin(context: Context, login: NewLogin): Promise<KeptLogin> {
   return alone(context, () => keep(context, login))
 }
 
-async function keep(context: Context, login: NewLogin): Promise<KeptAt> {
+async function keep(context: Context, login: NewLogin): Promise<KeptLogin> {
   const { target, secret, agent, issuer, serverKeys } = login
-  const { profileName } = target
-  const name: SecretName = `${profileName}/login`
   const known = await readProfiles(context)
+  // A login at another server may have taken the name since.
+  const profileName = target.profileFrom === 'default' ? profileFor(known, target.server) : target.profileName
+  const name: SecretName = `${profileName}/login`
   const before = known.profiles[profileName]
   const old = await oldSecret(context, name, before)
   const value: KeptSecret = { ...secret, server: target.server.text }
@@ -58,7 +62,7 @@ async function keep(context: Context, login: NewLogin): Promise<KeptAt> {
   }
   if (before !== undefined && before.secret_in !== kept.place)
     await removeSecret(context, name, before.secret_in).catch(() => {})
-  return kept
+  return { ...kept, profileName }
 }
 
 /** Warns after a login at this server that one in the environment takes precedence in commands without flags. */

@@ -54,7 +54,7 @@ function choose(context: Context, known: Profiles): Omit<Target, 'variable'> {
   const named = globals.profile ?? givenOf(env['MAYFLY_PROFILE'])
   const given = globals.server ?? givenOf(env['MAYFLY_SERVER'])
   const asked = given === undefined ? undefined : serverOf(given, env)
-  const profileName = checkProfileName(named ?? matching(known, asked))
+  const profileName = checkProfileName(named ?? profileFor(known, asked))
   const entry = known.profiles[profileName]
   const profile = asked === undefined || entry?.server === asked.text ? entry : undefined
   const serverFrom = globals.server !== undefined ? 'flag' : given !== undefined ? 'environment' : undefined
@@ -69,7 +69,7 @@ function choose(context: Context, known: Profiles): Omit<Target, 'variable'> {
 }
 
 /** The profile for this server, or a new name, so that a login overwrites no other. */
-function matching(known: Profiles, asked: ServerAddress | undefined): string {
+export function profileFor(known: Profiles, asked: ServerAddress | undefined): string {
   const usual = known.current ?? DEFAULT_PROFILE
   const holder = known.profiles[usual]
   if (asked === undefined || holder === undefined || holder.server === asked.text) return usual

@@ -101,6 +101,7 @@ export async function changeBackend(
   requireWhole(core, caller, origin)
   const before = await core.store.backends.findByName(name)
   if (before === undefined) throw new Problem('backend_not_found')
+  if (before.ending !== null) throw new Problem('conflict', { message: 'This backend is being deleted.' })
   const kind = core.backends.kinds.get(before.type)
   if (kind === undefined || (command.type !== undefined && command.type !== before.type))
     throw invalid('"type" cannot be changed; create another backend.')

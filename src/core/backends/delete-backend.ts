@@ -1,3 +1,4 @@
+import type { BackendEnding, StoredBackend } from '../../domain/backend.ts'
 import { Problem } from '../../domain/problems.ts'
 import { audit, traceOf } from '../audit/entry.ts'
 import type { Caller, Origin } from '../caller.ts'
@@ -5,9 +6,19 @@ import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { END_SLICE } from '../end-slice.ts'
 
+/** A backend that is being deleted, because it has too many credentials to end in one change (ADR 0024). */
+export interface Deletion {
+  readonly name: string
+  /** Epoch ms. */
+  readonly since: number
+  /** Credentials that have not ended yet. */
+  readonly remaining: number
+}
+
 /**
- * Throws `conflict` while credentials of the backend live. With `force` they are ended, the last of them in the same
- * commit, and the backend stays open internally until the last one is gone upstream. Throws `backend_not_found`.
+ * Throws `conflict` while credentials of the backend live. With `force` they are ended in the same commit, and the backend
+ * stays open internally until the last one is gone upstream. If they are more than one slice, only the decision is
+ * committed, nothing is issued from then on, and the sweeper ends them: returns how far it is. Throws `backend_not_found`.
  */
 export async function deleteBackend(
   core: Pick<Core, 'store' | 'ids'>,
@@ -15,53 +26,98 @@ export async function deleteBackend(
   name: string,
   force: boolean,
   origin: Origin,
-): Promise<void> {
-  const backend = await core.store.backends.findByName(name)
+): Promise<Deletion | undefined> {
+  const { backends, credentials, dialect } = core.store
+  const backend = await backends.findByName(name)
   if (backend === undefined) throw new Problem('backend_not_found')
-  const { credentials } = core.store
-  const by = traceOf(caller, origin)
-  if (force) await endMost(core, caller, backend.uid, by)
+  if (backend.ending !== null) return readDeletion(core, { ...backend, ending: backend.ending })
+  const limit = END_SLICE[dialect]
+  const isLarge =
+    force && (await credentials.activeOfBackend(backend.uid, core.store.now(), limit)).length >= limit
+  if (isLarge) return beginDeletion(core, caller, backend, origin)
   const now = core.store.now()
   const outcome = await commit(
     core,
     caller,
     [
-      ...core.store.backends.end(backend.uid, now),
+      ...backends.end(backend.uid, now),
       ...(force
-        ? credentials.endAll({ backendUid: backend.uid }, 'backend_deleted', now, by)
-        : [core.store.backends.requireIdle(backend.uid)]),
-      audit(core, caller, origin, {
-        action: 'backend.deleted',
-        backend: backend.name,
-        details: { type: backend.type, force },
-      }),
+        ? credentials.endAll({ backendUid: backend.uid }, 'backend_deleted', now, traceOf(caller, origin))
+        : [backends.requireIdle(backend.uid)]),
+      entryOf(core, caller, backend, origin, { force }),
     ],
     { urgent: true },
   )
-  if (outcome.done) return
+  if (outcome.done) return undefined
   if (outcome.step === 0) throw new Problem('backend_not_found')
   throw new Problem('conflict', {
     message: 'This backend has living credentials: revoke them, or add ?force=true.',
   })
 }
 
-/**
- * Ends all but the last few before the change that deletes the backend. There may be hundreds of thousands: in one change
- * they would exceed the statement time-out and hold up every other writer.
- */
-async function endMost(
-  core: Pick<Core, 'store'>,
+async function beginDeletion(
+  core: Pick<Core, 'store' | 'ids'>,
   caller: Caller,
-  uid: string,
-  by: ReturnType<typeof traceOf>,
+  backend: StoredBackend,
+  origin: Origin,
+): Promise<Deletion> {
+  const ending = { since: core.store.now(), by: traceOf(caller, origin) }
+  const deletion = await readDeletion(core, { ...backend, ending })
+  const { remaining } = deletion
+  const change = [
+    ...core.store.backends.beginEnding(backend.uid, ending),
+    entryOf(core, caller, backend, origin, { force: true, remaining }),
+  ]
+  const outcome = await commit(core, caller, change, { urgent: true })
+  if (!outcome.done)
+    throw new Problem('conflict', { message: 'Another request deletes this backend at the moment.' })
+  return deletion
+}
+
+function entryOf(
+  core: Pick<Core, 'store' | 'ids'>,
+  caller: Caller,
+  { name, type }: StoredBackend,
+  origin: Origin,
+  details: Record<string, unknown>,
+) {
+  return audit(core, caller, origin, {
+    action: 'backend.deleted',
+    backend: name,
+    details: { type, ...details },
+  })
+}
+
+type Ending = Pick<StoredBackend, 'uid' | 'name'> & { readonly ending: BackendEnding }
+
+export async function readDeletion(
+  core: Pick<Core, 'store'>,
+  { uid, name, ending: { since } }: Ending,
+): Promise<Deletion> {
+  const { open, unsettled } = await core.store.credentials.backlog(uid)
+  return { name, since, remaining: open - unsettled }
+}
+
+/**
+ * Ends the credentials of a backend that is being deleted, in slices, and then the backend with the rest: in one change they
+ * would exceed the statement time-out and hold up every other writer. May be interrupted, and run by several nodes.
+ */
+export async function continueDeletion(
+  core: Pick<Core, 'store'>,
+  { uid, ending: { by } }: Ending,
+  signal: AbortSignal,
 ): Promise<void> {
-  const { credentials, dialect } = core.store
+  const { backends, credentials, dialect } = core.store
   const limit = END_SLICE[dialect]
-  for (;;) {
+  while (!signal.aborted) {
     const now = core.store.now()
     const ids = await credentials.activeOfBackend(uid, now, limit)
-    if (ids.length < limit) return
-    await commit(core, caller, credentials.endSome(ids, 'backend_deleted', now, by), {
+    if (ids.length < limit) {
+      const rest = credentials.endAll({ backendUid: uid }, 'backend_deleted', now, by)
+      await commit(core, undefined, [...backends.end(uid, now), ...rest], { urgent: true })
+      return
+    }
+    await commit(core, undefined, credentials.endSome(ids, 'backend_deleted', now, by), {
       urgent: true,
       bulk: true,
     })

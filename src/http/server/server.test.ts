@@ -236,7 +236,7 @@ describe('listening', () => {
       headersTimeout: 5_000,
       requestTimeout: 10_000,
       keepAliveTimeout: 10_000,
-      timeout: 15_000,
+      timeout: 35_000,
       maxHeadersCount: 101,
       maxRequestsPerSocket: 10_000,
       maxConnections: 4_096,

@@ -18,7 +18,13 @@ import {
   LogController,
   type RouteOptions,
 } from 'fastify'
-import { MAX_BODY_BYTES, MAX_HEADER_BYTES, MAX_HEADERS } from '../../domain/limits.ts'
+import {
+  longestRequest,
+  MAX_BODY_BYTES,
+  MAX_HEADER_BYTES,
+  MAX_HEADERS,
+  UPSTREAM_TIMEOUT_MS,
+} from '../../domain/limits.ts'
 import { Problem } from '../../domain/problems.ts'
 import { installJsonBodies } from './bodies.ts'
 import { createClientErrorHandler } from './client-errors.ts'
@@ -33,12 +39,12 @@ declare module 'fastify' {
   }
 }
 
-/** Milliseconds. Only tests shorten them. */
+/** Milliseconds. Only `connection` depends on a setting; tests shorten the others. */
 export interface HttpTimeouts {
   /** The whole request, body included. */
   request: number
   headers: number
-  /** An idle connection. */
+  /** A connection without traffic, also while its request is being carried out. */
   connection: number
   keepAlive: number
   /** Interval at which the first two are checked. */
@@ -48,7 +54,7 @@ export interface HttpTimeouts {
 const TIMEOUTS: HttpTimeouts = {
   request: 10_000,
   headers: 5_000,
-  connection: 15_000,
+  connection: longestRequest(UPSTREAM_TIMEOUT_MS),
   keepAlive: 10_000,
   check: 1_000,
 }

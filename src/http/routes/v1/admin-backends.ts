@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import {
   Backend,
+  BackendDeletion,
   ChangeBackend,
   ChangeQuery,
   CheckQuery,
@@ -12,8 +13,8 @@ import {
 } from '../../../api/admin.ts'
 import { changeBackend, createBackend } from '../../../core/backends/configure-backend.ts'
 import { type ConfiguredBackend, shownConfig } from '../../../core/backends/definition.ts'
-import { deleteBackend } from '../../../core/backends/delete-backend.ts'
-import { listBackends, readBackend } from '../../../core/backends/list-backends.ts'
+import { deleteBackend, readDeletion } from '../../../core/backends/delete-backend.ts'
+import { listAllBackends, readAnyBackend } from '../../../core/backends/list-backends.ts'
 import { formatRate } from '../../../domain/policy.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { firstPage, isAfter, pageLimit, sortedAfter } from '../paging.ts'
@@ -34,8 +35,9 @@ export function adminBackendRoutes(http: Http): void {
     },
     handle: async (call) => {
       const { cursor, limit } = call.query
-      const rest = (await listBackends(core, call.caller)).filter((one) => isAfter(one.name, cursor))
-      return firstPage(call, rest, pageLimit(limit), ({ name }) => name).map(present)
+      const rest = (await listAllBackends(core, call.caller)).filter((one) => isAfter(one.name, cursor))
+      const page = firstPage(call, rest, pageLimit(limit), ({ name }) => name)
+      return Promise.all(page.map((one) => presentOpen(core, one)))
     },
   })
 
@@ -53,7 +55,7 @@ export function adminBackendRoutes(http: Http): void {
 
   addRoute(http, 'GET /v1/admin/backends/:name', {
     schema: { summary: 'One backend', tags, params: NameParam, response: { 200: Backend } },
-    handle: async ({ caller, params }) => present(await readBackend(core, caller, params.name)),
+    handle: async ({ caller, params }) => presentOpen(core, await readAnyBackend(core, caller, params.name)),
   })
 
   addRoute(http, 'PUT /v1/admin/backends/:name', {
@@ -74,15 +76,19 @@ export function adminBackendRoutes(http: Http): void {
 
   addRoute(http, 'DELETE /v1/admin/backends/:name', {
     schema: {
-      summary: 'Delete a backend',
+      summary: 'Delete a backend; with very many credentials it answers 202, and the deletion goes on',
       tags,
       params: NameParam,
       querystring: ForceQuery,
-      response: { 204: Type.Null() },
+      response: { 202: BackendDeletion, 204: Type.Null() },
     },
     handle: async ({ caller, params, query, origin, reply }) => {
-      await deleteBackend(core, caller, params.name, query.force ?? false, origin)
-      return reply.code(204).send()
+      const deletion = await deleteBackend(core, caller, params.name, query.force ?? false, origin)
+      if (deletion === undefined) return reply.code(204).send()
+      const { name, since, remaining } = deletion
+      const path = `/v1/admin/backends/${encodeURIComponent(name)}`
+      reply.code(202).header('location', path)
+      return { name, since: timestamp(since), remaining, poll_url: path }
     },
   })
   kindRoute(http)
@@ -108,6 +114,12 @@ function kindRoute(http: Http): void {
       }))
     },
   })
+}
+
+async function presentOpen(core: Http['core'], backend: ConfiguredBackend) {
+  if (backend.ending === null) return present(backend)
+  const { since, remaining } = await readDeletion(core, { ...backend, ending: backend.ending })
+  return { ...present(backend), deletion: { since: timestamp(since), remaining } }
 }
 
 function present(backend: ConfiguredBackend & { readonly warnings?: readonly string[] }) {

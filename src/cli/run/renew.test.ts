@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { HeldCredential } from '../session/held-credential.ts'
+import { freshSupply } from '../tools/fresh-supply.ts'
+import type { Issuance } from './issued-credentials.ts'
+import { keepAlive } from './renew.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** Issues credentials that live for a millisecond. */
+function shortLived() {
+  let issued = 0
+  const obtain = async (): Promise<Issuance> => {
+    issued += 1
+    const now = Date.now()
+    const times = {
+      created_at: new Date(now).toISOString(),
+      expires_at: new Date(now + 1).toISOString(),
+    }
+    const fields = { id: `cred_${issued}`, token: 'x', backend: 'demo', scopes: [], ttl: '1ms' }
+    return { credential: { ...fields, ...times } as HeldCredential, askedAt: now, endsAt: now + 1 }
+  }
+  return { obtain, revoke: async () => true, count: () => issued }
+}
+
+test('renews at most once a second, however short the lives of the credentials are', async () => {
+  const issued = shortLived()
+  const file = { variable: 'F', fileName: 'F', content: { parts: [{ field: 'token' }] } }
+  const requested = { name: 'demo', request: { backend: 'demo' }, isSpread: false, env: [], files: [file] }
+  const over = new AbortController()
+  const delivery = { requested, set: '0', issuance: await issued.obtain() }
+  const options = { issued, now: Date.now, note: () => {}, place: async () => {} }
+  const kept = keepAlive([delivery], options, over.signal)
+  await vi.advanceTimersByTimeAsync(10_000)
+  over.abort()
+  await kept
+  expect(issued.count()).toBe(11)
+})
+
+test('a supply asks at most once a second, however often a program asks it', async () => {
+  const issued = shortLived()
+  const supply = freshSupply(issued, { backend: 'demo' }, 60_000, Date.now)
+  for (let asked = 0; asked < 1_000; asked += 1) {
+    await supply()
+    await vi.advanceTimersByTimeAsync(10)
+  }
+  expect(issued.count()).toBe(10)
+})

@@ -1,0 +1,49 @@
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { json, scripted } from '../support/scripted-server.ts'
+import { newHome, spawnCli } from './support.ts'
+
+const ISSUED = {
+  id: 'cred_1',
+  token: 'a-long-token',
+  backend: 'demo',
+  scopes: [],
+  created_at: '2026-01-01T00:00:00.000Z',
+  expires_at: '2026-01-01T00:10:00.000Z',
+}
+const PARTS = 'echo "$DEMO_PIN $DEMO_PASSWORD $DEMO_USERNAME"'
+
+let env: Record<string, string>
+beforeAll(async () => {
+  env = (await newHome()).env
+})
+
+/** `mayfly run` against a server whose credential has these parts. */
+async function run(fields: Record<string, string | number>, argv: readonly string[]) {
+  const server = await scripted(json(201, { ...ISSUED, fields }), json(200, {}))
+  onTestFinished(async () => void (await server.close()))
+  const login = { MAYFLY_SERVER: server.url, MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` }
+  return spawnCli(['run', '--backend', 'demo', ...argv, '--', 'sh', '-c', PARTS], {
+    env: { ...env, ...login },
+  }).ended
+}
+
+test('--redact warns about each secret that is too short to be redacted', async () => {
+  const fields = { username: 'u1', pin: 1234, empty: '', password: 'long-enough' }
+  expect(await run(fields, ['--redact'])).toEqual({
+    code: 0,
+    signal: null,
+    stdout: '1234 [redacted] u1\n',
+    stderr: 'mayfly: --redact does not hide "pin" of demo: it has fewer than 8 characters.\n',
+  })
+})
+
+test('without --redact, or with secrets that are long enough, there is no warning', async () => {
+  expect(await run({ username: 'u1', pin: 1234, password: 'short' }, [])).toMatchObject({
+    code: 0,
+    stderr: '',
+  })
+  expect(await run({ username: 'u1', password: '12345678' }, ['--redact'])).toMatchObject({
+    stdout: ' [redacted] u1\n',
+    stderr: '',
+  })
+})
