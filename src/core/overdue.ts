@@ -3,16 +3,7 @@ import { retryDelay } from '../domain/credential.ts'
 import { Problem } from '../domain/problems.ts'
 import type { Change } from '../store/engine/change.ts'
 import type { Core } from './context.ts'
-
-/** Changes that end a credential whose upstream account is gone or must go. The store takes them in the end. */
-export interface Overdue {
-  /** Commits the change in the background, until the store has taken it. It inserts an audit entry. */
-  add(credentialId: string, change: Change): void
-  /** Whether the record of this credential is still wrong. */
-  has(credentialId: string): boolean
-  /** Tries each a last time. */
-  close(): Promise<void>
-}
+import type { Overdue } from './parts.ts'
 
 const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 5_000

@@ -2,6 +2,7 @@ import type { Action } from '../domain/actions.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { AuditOutcome } from '../domain/audit-entry.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
+import type { Change } from '../store/engine/change.ts'
 import type { AgentCaller, Caller, Origin } from './caller.ts'
 
 /** The content of an audit entry; who did it, from where and when is added when it is recorded. */
@@ -71,4 +72,14 @@ export interface IssuerKeySet {
 
 export interface IssuerKeys {
   at(generation: number): IssuerKeySet | Promise<IssuerKeySet>
+}
+
+/** Changes that end a credential whose upstream account is gone or must go. The store takes them in the end. */
+export interface Overdue {
+  /** Commits the change in the background, until the store has taken it. It inserts an audit entry. */
+  add(credentialId: string, change: Change): void
+  /** Whether the record of this credential is still wrong. */
+  has(credentialId: string): boolean
+  /** Tries each a last time. */
+  close(): Promise<void>
 }

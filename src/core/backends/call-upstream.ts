@@ -1,9 +1,9 @@
-import type { Breaker } from '../../backends/breaker.ts'
 import { type Backend, BackendError, type Fault } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
 import { Problem, type ProblemCode } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
 
+type Breaker = OpenBackend['breakers']['issuing']
 type Work<T> = (instance: Backend, signal: AbortSignal) => Promise<T>
 
 /** Throws `BreakerOpen`; otherwise the caller must call the upstream, or cancel. */
