@@ -81,8 +81,8 @@ test('every decision is listed under its own heading, in order', async () => {
   )
 })
 
-test('every sentence has a test', () => {
-  expect(sentences.filter((one) => one.tests.length === 0).map(({ id }) => id)).toEqual([])
+test('every sentence and every finding has a test', () => {
+  expect(all.filter((one) => one.tests.length === 0).map(({ id }) => id)).toEqual([])
 })
 
 describe('every test that is named exists under exactly that name', () => {

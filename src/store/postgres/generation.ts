@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Topic } from '../engine/change.ts'
 import { createChanges } from '../engine/changes.ts'
 import { StoreError, StoreRefused } from '../errors.ts'
-import { createDatabaseClock } from './clock.ts'
+import { createDatabaseClock, type DatabaseClock } from './clock.ts'
 import { toStoreError } from './errors.ts'
 
 const POLL_EVERY_MS = 1_000
@@ -119,13 +119,7 @@ export async function pollGeneration(
     return next
   }
 
-  for (let tries = 0; !clock.isSet(); tries += 1) {
-    if (tries === CLOCK_TRIES)
-      throw new StoreRefused(
-        "no two answers agree on the database's time. Give the address of one PostgreSQL server, and set its clock",
-      )
-    await generation()
-  }
+  await untilSet(clock, generation)
   const timer = setInterval(() => void generation().then(onAnswer, () => undefined), POLL_EVERY_MS).unref()
   return {
     generation,
@@ -133,5 +127,16 @@ export async function pollGeneration(
     now: clock.now,
     trouble: () => failed,
     stop: () => clearInterval(timer),
+  }
+}
+
+/** Throws `StoreRefused` if no two answers agree on the time. */
+async function untilSet(clock: DatabaseClock, ask: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; !clock.isSet(); tries += 1) {
+    if (tries === CLOCK_TRIES)
+      throw new StoreRefused(
+        "no two answers agree on the database's time. Give the address of one PostgreSQL server, and set its clock",
+      )
+    await ask()
   }
 }
