@@ -255,7 +255,7 @@ describe('backend ls, show, update, rm, kinds', () => {
 
   test('rm waits while the server ends very many credentials', async () => {
     await mayfly('backend', 'add', 'jwt', 'crowded', '--audience', 'a')
-    await addCredentials(world.app.core, 'crowded', world.agent, 250)
+    await addCredentials(world.app.core, 'crowded', world.agent, 10_100)
     const jobs = world.app.app.startJobs()
     const ended = await mayfly('backend', 'rm', 'crowded', '--force', '--yes', '--json')
     await jobs.stop()

@@ -6,6 +6,10 @@ import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { END_SLICE } from '../end-slice.ts'
 
+/** So many credentials end in about a second; the request for more answers 202. */
+const ENDED_AT_ONCE = 10_000
+const NEVER = new AbortController().signal
+
 /** A backend that is being deleted, because it has too many credentials to end in one change (ADR 0024). */
 export interface Deletion {
   readonly name: string
@@ -17,8 +21,9 @@ export interface Deletion {
 
 /**
  * Throws `conflict` while credentials of the backend live. With `force` they are ended in the same commit, and the backend
- * stays open internally until the last one is gone upstream. If they are more than one slice, only the decision is
- * committed, nothing is issued from then on, and the sweeper ends them: returns how far it is. Throws `backend_not_found`.
+ * stays open internally until the last one is gone upstream. If they are more than one slice, the decision is committed
+ * first, so that nothing is issued from then on. Of very many, the sweeper ends them: returns how far it is. Throws
+ * `backend_not_found`.
  */
 export async function deleteBackend(
   core: Pick<Core, 'store' | 'ids'>,
@@ -31,10 +36,10 @@ export async function deleteBackend(
   const backend = await backends.findByName(name)
   if (backend === undefined) throw new Problem('backend_not_found')
   if (backend.ending !== null) return readDeletion(core, { ...backend, ending: backend.ending })
-  const limit = END_SLICE[dialect]
-  const isLarge =
-    force && (await credentials.activeOfBackend(backend.uid, core.store.now(), limit)).length >= limit
-  if (isLarge) return beginDeletion(core, caller, backend, origin)
+  const active = force
+    ? (await credentials.activeOfBackend(backend.uid, core.store.now(), ENDED_AT_ONCE)).length
+    : 0
+  if (active >= END_SLICE[dialect]) return deleteInSlices(core, caller, backend, active, origin)
   const now = core.store.now()
   const outcome = await commit(
     core,
@@ -55,12 +60,13 @@ export async function deleteBackend(
   })
 }
 
-async function beginDeletion(
+async function deleteInSlices(
   core: Pick<Core, 'store' | 'ids'>,
   caller: Caller,
   backend: StoredBackend,
+  active: number,
   origin: Origin,
-): Promise<Deletion> {
+): Promise<Deletion | undefined> {
   const ending = { since: core.store.now(), by: traceOf(caller, origin) }
   const deletion = await readDeletion(core, { ...backend, ending })
   const { remaining } = deletion
@@ -71,7 +77,9 @@ async function beginDeletion(
   const outcome = await commit(core, caller, change, { urgent: true })
   if (!outcome.done)
     throw new Problem('conflict', { message: 'Another request deletes this backend at the moment.' })
-  return deletion
+  if (active >= ENDED_AT_ONCE) return deletion
+  await continueDeletion(core, { ...backend, ending }, NEVER)
+  return undefined
 }
 
 function entryOf(
