@@ -88,3 +88,20 @@ describe.each(DIALECTS)('an agent that ends with very many credentials, on %s', 
     if (other !== opened) await other.close()
   })
 })
+
+test.each([
+  ['an agent', { agentId: 'ag_1' }, 'credentials_living'],
+  ['a backend', { backendUid: 'be_1' }, 'credentials_due'],
+])('the end of %s reads none but its own living credentials', async (_, owner, index) => {
+  const { store, engine, close } = await openTestStore('sqlite')
+  const plans = store.credentials.endAll(owner, 'agent_deleted', store.now(), by).map(async (step) => {
+    if (step.op !== 'run') throw new Error('not a statement')
+    const explain = { sql: `EXPLAIN QUERY PLAN ${step.sql}`, parameters: step.params }
+    return (await engine.read<{ detail: string }>({ compile: () => explain as never })).map(
+      ({ detail }) => detail,
+    )
+  })
+  const searched = [expect.stringMatching(new RegExp(`^SEARCH credentials USING INDEX ${index} `))]
+  expect(await Promise.all(plans)).toEqual([searched, searched])
+  await close()
+})

@@ -23,7 +23,7 @@ export function createCredentials(engine: Engine) {
     ...dueReads(engine),
     ...backlogReads(engine),
     endAll: (owner: Owner, reason: EndReason, now: number, by: EndedBy): Step[] =>
-      endAll(engine.build, owner, reason, now, by),
+      endAll(engine, owner, reason, now, by),
     endSome: (ids: readonly string[], reason: EndReason, now: number, by: EndedBy): Step[] =>
       endSome(engine, ids, reason, now, by),
     endLate: (ids: readonly string[], ending: Parameters<typeof endLate>[2]): Step[] =>

@@ -27,18 +27,21 @@ const GIVEN_COLUMNS = Object.keys(GIVEN) as (keyof typeof GIVEN)[]
 /**
  * Ends all unexpired credentials of an agent or a backend, each with its audit entry. Place it AFTER the step that ends
  * the owner: on PostgreSQL that step waits for the issues that hold a guard on the owner, and only a later step sees
- * their rows. An owner ends once, so the rows that carry the reason and the time are the ones just changed.
+ * their rows.
  */
 export function endAll(
-  build: Kysely<Tables>,
+  engine: Pick<Engine, 'build' | 'dialect'>,
   owner: Owner,
   reason: EndReason,
   now: number,
   by: EndedBy,
 ): Step[] {
-  const [column, id] =
-    'agentId' in owner ? (['agent_id', owner.agentId] as const) : (['backend_uid', owner.backendUid] as const)
-  return endThose(build, sql<boolean>`${sql.ref(column)} = ${id}`, { reason, endedAt: now, now, by }, 'any')
+  // A living credential is always due at some time, and `credentials_due` has those of a backend.
+  const owned =
+    'agentId' in owner
+      ? sql<boolean>`agent_id = ${owner.agentId}`
+      : sql<boolean>`backend_uid = ${owner.backendUid} AND due_at IS NOT NULL`
+  return endThose(engine, owned, { reason, endedAt: now, now, by }, 'any')
 }
 
 /**
@@ -52,7 +55,7 @@ export function endSome(
   now: number,
   by: EndedBy,
 ): Step[] {
-  return endThose(engine.build, among(engine, ids), { reason, endedAt: now, now, by }, 'any')
+  return endThose(engine, among(engine, ids), { reason, endedAt: now, now, by }, 'any')
 }
 
 /** When and why a set of credentials ended: `now` is the time of the entries, which may come later. */
@@ -72,15 +75,21 @@ export function endLate(
   ids: readonly string[],
   ending: Ending,
 ): Step[] {
-  return endThose(engine.build, among(engine, ids), ending, ids.length)
+  return endThose(engine, among(engine, ids), ending, ids.length)
 }
 
+/** The entries come first: the index of living credentials finds the rows before they change, and none does afterwards. */
 function endThose(
-  build: Kysely<Tables>,
+  { build, dialect }: Pick<Engine, 'build' | 'dialect'>,
   which: RawBuilder<boolean>,
   { reason, endedAt, now, by }: Ending,
   rows: number | 'any',
 ): Step[] {
+  // An expired credential stays expired, as the sweeper is about to record.
+  const living = sql<boolean>`${which} AND ended_at IS NULL AND NOT (state = 'active' AND expires_at <= ${endedAt})`
+  const recorded = record(build, { action: 'credential.revoked', reason, now, by }, living, {
+    isLocked: dialect === 'postgres',
+  })
   /** An active credential with nothing to undo upstream is done; a pending one may still appear there. */
   const done = sql`state = 'active' AND revocation <> 'exact'`
   const ended = build
@@ -94,15 +103,8 @@ function endThose(
       ended_at: endedAt,
       attempts: 0,
     })
-    .where(which)
-    .where('ended_at', 'is', null)
-    // An expired credential stays expired, as the sweeper is about to record.
-    .where(sql<boolean>`NOT (state = 'active' AND expires_at <= ${endedAt})`)
-  const theirs = sql<boolean>`${which} AND end_reason = ${reason} AND ended_at = ${endedAt}`
-  return [
-    run(ended, rows),
-    run(record(build, { action: 'credential.revoked', reason, now, by }, theirs), rows),
-  ]
+    .where(living)
+  return [run(recorded, rows), run(ended, rows)]
 }
 
 /**
@@ -146,8 +148,16 @@ interface Entries {
   readonly by: EndedBy
 }
 
-/** One entry each. Its id is its time followed by the tail of the credential's id (from the 16th character of `cred_…`). */
-function record(build: Kysely<Tables>, { action, reason, now, by }: Entries, which: Expression<SqlBool>) {
+/**
+ * One entry each. Its id is its time followed by the tail of the credential's id (from the 16th character of `cred_…`).
+ * `isLocked` keeps the rows as they were recorded until the transaction ends; SQLite has one writer and needs no lock.
+ */
+function record(
+  build: Kysely<Tables>,
+  { action, reason, now, by }: Entries,
+  which: Expression<SqlBool>,
+  { isLocked = false } = {},
+) {
   const text = (value: string | null) => sql<string>`cast(${value} as text)`
   const entries = build
     .selectFrom('credentials')
@@ -165,5 +175,5 @@ function record(build: Kysely<Tables>, { action, reason, now, by }: Entries, whi
   return build
     .insertInto('audit')
     .columns(['id', 'at', 'action', 'outcome', 'credential_id', 'details', ...COPIED, ...GIVEN_COLUMNS])
-    .expression(entries)
+    .expression(isLocked ? entries.forUpdate() : entries)
 }
