@@ -42,7 +42,8 @@ describe('two nodes on one PostgreSQL', () => {
     const blocked = a.engine.prepare(
       "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
     )
-    await expect.poll(async () => (await blocked([])).length, { timeout: 10_000 }).toBe(3)
+    // One lane waits for the row; the other changes wait behind it.
+    await expect.poll(async () => (await blocked([])).length).toBeGreaterThan(0)
     await admin.query('COMMIT')
     const refused = { done: false, step: 0, reason: 'guard' }
     expect(await Promise.all(waiting)).toEqual([refused, refused, { done: true }, { done: true }])
