@@ -18,13 +18,18 @@ describe.each(DIALECTS)('what is cached, on %s', (dialect) => {
   /** Whether each can be answered from memory: then there is no promise. */
   async function inMemory() {
     const generation = await app.core.store.generation()
-    return {
-      bearer: !(app.core.callers.find(agent.token, generation) instanceof Promise),
-      token: !(app.core.callers.find(token, generation) instanceof Promise),
+    const found = [agent.token, token].map((one) => app.core.callers.find(one, generation))
+    const [bearer, jwt] = found.map((one) => !(one instanceof Promise))
+    const memory = {
+      bearer,
+      token: jwt,
       client: app.core.callers.knownClient(agent.oidc.client_id) !== undefined,
       keys: !(app.core.issuerKeys.at(generation) instanceof Promise),
       backends: !(app.core.backends.at(generation) instanceof Promise),
     }
+    // A look-up that goes on would meet a closed store.
+    await Promise.all(found)
+    return memory
   }
 
   async function warm() {
