@@ -6,10 +6,11 @@ import { createBackend } from '../core/backends/configure-backend.ts'
 import { deleteBackend } from '../core/backends/delete-backend.ts'
 import { createSweeper } from './sweep.ts'
 
-it('erases the configuration of a deleted backend once its last credential is settled', async () => {
+it('erases the configuration of a deleted backend once its last credential is settled and nothing is kept upstream', async () => {
   const test = await testCore()
   const { core } = test
-  const config = { host: '127.0.0.1', database: 'app', username: 'mayfly', local: true }
+  // Nothing listens there, so that what it keeps upstream cannot be removed.
+  const config = { host: '127.0.0.1', port: 1, database: 'app', username: 'mayfly', local: true }
   const { uid } = await createBackend(core, LOCAL, { type: 'postgres', name: 'db', config }, false, ORIGIN)
   const dueAt = core.store.now() + 3_600_000
   const credential = someCredential({ backendUid: uid, state: 'revoking', dueAt })
@@ -23,7 +24,11 @@ it('erases the configuration of a deleted backend once its last credential is se
   }
   expect(await kept()).toBeTypeOf('string')
   await core.store.commit([core.store.credentials.settle(credential.id, 'revoked', core.store.now())])
+  expect(await kept()).toBeTypeOf('string')
+  expect(test.logged()).toContain('"gaveUp":false')
+  test.advance(600_001)
   expect(await kept()).toBeNull()
+  expect(test.logged()).toContain('"gaveUp":true')
   await test.close()
 })
 

@@ -23,6 +23,8 @@ beforeAll(async () => {
     username: server.username,
     ...(server.password === undefined ? {} : { password: server.password }),
     local: true,
+    grant: 'statements',
+    statements: ['GRANT SELECT ON public.orders TO {{name}}'],
   }
   const reply = await app.admin('POST', '/v1/admin/backends', { type: 'postgres', name: 'db', config })
   expect(reply.status).toBe(200)
@@ -35,7 +37,7 @@ afterAll(async () => {
 })
 
 test('a revocation is tried at once while an agent polls a blocked backend', async () => {
-  const agent = await app.newAgent({ scopes: ['db'] })
+  const agent = await app.newAgent({ scopes: ['db:orders'] })
   const { id, fields } = (await agent.client.post('/v1/credentials/db')).body
   const holder = new pg.Client({ connectionString: fields.url })
   await holder.connect()

@@ -112,7 +112,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     kinds,
     load: async () => (await store.backends.listOpen()).map((row) => definitionOf({ sealer }, row)),
     snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-    host: (name) => createTestHost(name).host,
+    host: ({ name }) => createTestHost(name).host,
     lingerMs: 3 * settings.upstreamTimeoutMs,
     now: store.now,
     onError: (name, error) => log.error({ err: error, name }, 'backend'),

@@ -57,9 +57,9 @@ export async function createBackend(
   requireTrial(core, caller, check, origin)
   const config = await requireConfig(kind, command.config ?? {})
   requireUnguarded(core, caller, kind, config, origin)
-  const warnings = check ? await tryOut(core, caller, kind, name, config) : []
-  const now = core.store.now()
   const uid = core.ids.id('backend')
+  const warnings = check ? await tryOut(core, caller, kind, { uid, name }, config) : []
+  const now = core.store.now()
   const stored: StoredBackend = {
     uid,
     name,
@@ -113,7 +113,7 @@ export async function changeBackend(
   const mustBeIdle = moved !== undefined && !options.force
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
   const isTried = config !== undefined && options.check
-  const warnings = isTried ? await tryOut(core, caller, kind, before.name, config) : []
+  const warnings = isTried ? await tryOut(core, caller, kind, before, config) : []
   const after: StoredBackend = {
     ...before,
     ...rules,
@@ -208,15 +208,15 @@ async function tryOut(
   core: Parts,
   caller: Caller,
   kind: Kind,
-  name: string,
+  of: Pick<StoredBackend, 'uid' | 'name'>,
   config: Fields,
 ): Promise<readonly string[]> {
   try {
-    await using instance = await core.backends.openTrial(kind, name, config)
+    await using instance = await core.backends.openTrial(kind, of, config)
     return await withDeadline(core.settings.upstreamTimeoutMs, (signal) => instance.check(signal))
   } catch (error) {
     if (isFullAdministrator(caller)) throw shownToAdministrator(error)
-    core.log.warn({ backend: name, detail: describe(error) }, 'the trial of a backend failed')
+    core.log.warn({ backend: of.name, detail: describe(error) }, 'the trial of a backend failed')
     throw new Problem('invalid_request', { message: UNTOLD, cause: error })
   }
 }
