@@ -44,8 +44,7 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
   const server = createHttpServer(options)
   const adminSocket = createSecondListener(server, options)
   adminSocket.on('connection', (connection) => fromUnix.add(connection))
-  server.decorateRequest('caller', undefined)
-  server.decorateRequest('origin', undefined)
+  server.decorateRequest('actor', undefined)
   server.decorateRequest('admittedWhole', false)
   const registered = new Set<string>()
   server.addHook('onRoute', ({ method, url }) => {
