@@ -1,4 +1,5 @@
 import type { OpenBackend } from '../../backends/registry.ts'
+import { canonicalJson } from '../../domain/canonical-json.ts'
 import type { Credential } from '../../domain/credential.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import { IDEMPOTENCY_MS, IDEMPOTENT_SECRET_MS } from '../../domain/limits.ts'
@@ -52,7 +53,7 @@ function claimOf(
   if (!KEY.test(key)) throw invalid('"Idempotency-Key" is 1 to 255 visible ASCII characters.')
   return {
     keyHash: hasher.hash(`idempotency|${key}`),
-    bodyHash: hasher.hash(canonical({ ...asked, backend: backend.uid })),
+    bodyHash: hasher.hash(canonicalJson({ ...asked, backend: backend.uid })),
   }
 }
 
@@ -135,13 +136,4 @@ function openReply(
   sealed: string,
 ): { token: string; fields?: Record<string, string | number> } {
   return JSON.parse(core.sealer.open('idempotency', credentialId, 'reply', sealed))
-}
-
-/** JSON with sorted keys, so that the same request has the same hash. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  )
 }
