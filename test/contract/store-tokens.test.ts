@@ -1,28 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Change, Step } from '../../src/store/engine/change.ts'
-import {
-  agentRow,
-  auditRow,
-  DIALECTS,
-  issuerKey,
-  newBody,
-  newEnrollment,
-  openTestStore,
-  T0,
-  type TestStore,
-} from '../support/store.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Step } from '../../src/store/engine/change.ts'
+import { agentRow, auditRow, DIALECTS, issuerKey, newBody, newEnrollment, T0 } from '../support/store.ts'
+import { useStore } from '../support/use-store.ts'
 
 describe.each(DIALECTS)('enrollments and tokens on %s', (dialect) => {
-  let opened: TestStore
-  beforeAll(async () => {
-    opened = await openTestStore(dialect)
-  })
-  afterAll(() => opened.close())
-
-  const commit = (change: Change) => opened.store.commit(change)
-  async function done(...change: Step[]) {
-    expect(await commit(change)).toEqual({ done: true })
-  }
+  const opened = useStore(dialect)
+  const { commit, done } = opened
   test('decides and collects an enrollment once', async () => {
     const { store } = opened
     const row = newEnrollment({ scopes: ['a:b'], metadata: { run: 7 }, publicJwk: { kty: 'OKP' } })

@@ -128,7 +128,8 @@ test('revokes and records again a credential whose row a failover lost during th
   )
 })
 
-test('records a lost row again although the store cannot be written at first', async () => {
+/** A failover loses the row of a credential during its issue, and then the store cannot be written. */
+async function loseRecord(): Promise<{ id: string; restore: () => void }> {
   let id = ''
   let restore = () => {}
   intercept(async (issued, commit) => {
@@ -140,6 +141,11 @@ test('records a lost row again although the store cannot be written at first', a
     return outcome
   })
   expect((await issue()).status).toBe(409)
+  return { id, restore }
+}
+
+test('records a lost row again although the store cannot be written at first', async () => {
+  const { id, restore } = await loseRecord()
   expect(await recordOf(id)).toBeUndefined()
   restore()
   await login.letIn()
@@ -148,17 +154,7 @@ test('records a lost row again although the store cannot be written at first', a
 })
 
 test('records a lost row again before the server stops', async () => {
-  let id = ''
-  let restore = () => {}
-  intercept(async (issued, commit) => {
-    id = issued
-    await forget(issued)
-    await login.shutOut()
-    const outcome = await commit()
-    restore = breakStore()
-    return outcome
-  })
-  expect((await issue()).status).toBe(409)
+  const { id, restore } = await loseRecord()
   restore()
   isRunning = false
   await app.close()
