@@ -56,11 +56,6 @@ describe('approving', () => {
     expect((made?.expiresAt ?? 0) - (made?.createdAt ?? 0)).toBe(1.5 * HOUR_MS)
   })
 
-  it.each([['0s'], ['-1h'], ['1.5h'], ['soon'], ['']])('refuses the lifetime %j', async (expires_in) => {
-    const { id } = await ask()
-    await expect(approve(id, { expires_in })).rejects.toMatchObject({ code: 'invalid_request' })
-  })
-
   it('grants no scope that the approver does not hold', async () => {
     const admin = await agent('boss', ['admin:enrollments:*', 'db:read'])
     const actor = await admin.actor()
@@ -136,13 +131,13 @@ describe('approving', () => {
     await expect(approve(id)).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it.each(['enr_', '', 'enr_00000000000000000000000000', 'cred_00000000000000000000000000', '../x'])(
-    'does not know the id %j',
-    async (id) => {
+  it('does not know other ids', async () => {
+    const ids = ['enr_', '', 'enr_00000000000000000000000000', 'cred_00000000000000000000000000', '../x']
+    for (const id of ids) {
       await expect(approve(id)).rejects.toMatchObject({ code: 'enrollment_not_found' })
       await expect(reject(id)).rejects.toMatchObject({ code: 'enrollment_not_found' })
-    },
-  )
+    }
+  })
 
   it('is refused after a day, before and after the job has run', async () => {
     const { id } = await ask()
@@ -219,17 +214,6 @@ describe('asking for more', () => {
     await expect(approve(row.id)).rejects.toMatchObject({ code: 'gone' })
     await expect(requestScopes(test.core, actor, { scopes: ['a:b'] })).rejects.toMatchObject({
       code: 'conflict',
-    })
-  })
-
-  it.each([
-    ['no scopes', { scopes: [] }],
-    ['a malformed scope', { scopes: ['a::b'] }],
-    ['no duration', { scopes: ['a:b'], expires_in: '1y' }],
-  ])('refuses %s', async (_what, command) => {
-    const bot = await agent('bot', [])
-    await expect(requestScopes(test.core, await bot.actor(), command)).rejects.toMatchObject({
-      code: 'invalid_request',
     })
   })
 
