@@ -34,6 +34,15 @@ test('prints only the secret on standard output', async () => {
   expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
 })
 
+test('at a terminal, says on standard error what to revoke and when it ends', async () => {
+  const { code, stdout, stderr } = await runCli(['get', 'demo', '--ttl', '9m'], { env: world.env, tty: true })
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)])
+  const { credential_id: id } = await newest('credential.issued')
+  expect(stderr).toBe(`${id} expires in 9 min.\n`)
+  const json = await runCli(['get', 'demo', '--json'], { env: world.env, tty: true })
+  expect([json.code, json.stderr]).toEqual([0, ''])
+})
+
 test('TOKEN=$(mayfly get …) in a real shell', async () => {
   const script = `TOKEN=$("$0" "$1" get demo); printf '%s' "$TOKEN"`
   const argv = ['-c', script, process.execPath, MAIN]
@@ -110,7 +119,7 @@ describe('refusals', () => {
       'ttl too long',
       ['demo', '--ttl', '9h'],
       5,
-      /longer than the maximum of 1h.* `mayfly backends` lists the longest lifetime of each backend\.$/,
+      /longer than the maximum of 1h.* `mayfly backends` lists the max ttl of each backend\.$/,
     ],
     ['no such backend', ['nowhere'], 1, /no such backend.*mayfly backends/],
     ['ttl that is none', ['demo', '--ttl', 'soon'], 2, /duration/],
@@ -139,7 +148,7 @@ describe('refusals', () => {
       error: {
         code: 'ttl_exceeded',
         message: expect.any(String),
-        hint: '`mayfly backends` lists the longest lifetime of each backend.',
+        hint: '`mayfly backends` lists the max ttl of each backend.',
       },
     })
   })
@@ -151,7 +160,9 @@ describe('refusals', () => {
       env: { ...world.env, MAYFLY_TOKEN: gone.token },
     })
     expect(code).toBe(4)
-    expect(stderr).toMatch(/wrong, expired or deleted\. Run `mayfly login` or `mayfly enroll`\.\n$/)
+    expect(stderr).toMatch(
+      / MAYFLY_TOKEN is set and takes precedence over a stored login\. Correct it, or unset it\.\n$/,
+    )
     expect(stderr).not.toContain(gone.token)
   })
 })
