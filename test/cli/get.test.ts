@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Interrupted } from '../../src/cli/frame/surroundings.ts'
+import { openGate, openTerminal } from './run-support.ts'
 import { runCli, spawnCli, startWorld, type World } from './support.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -41,6 +42,17 @@ test('at a terminal, says on standard error what to revoke and when it ends', as
   expect(stderr).toBe(`${id} expires in 9 min.\n`)
   const json = await runCli(['get', 'demo', '--json'], { env: world.env, tty: true })
   expect([json.code, json.stderr]).toEqual([0, ''])
+})
+
+test('at a terminal, says that it waits for a slow upstream', async () => {
+  const gate = await openGate(world.url)
+  gate.on('POST', 'hold')
+  const terminal = await openTerminal(['get', 'demo'], { ...world.env, MAYFLY_SERVER: gate.url })
+  await gate.held('POST')
+  await terminal.said(/Waiting for demo: \d+ s/)
+  gate.release('POST')
+  expect(await terminal.said(/cred_\w+ expires in 10 min\./)).toContain('eyJ')
+  await gate.close()
 })
 
 test('TOKEN=$(mayfly get …) in a real shell', async () => {

@@ -15,6 +15,9 @@ export const verb = defineVerb({
   },
 })
 
+/** Enough for a person to see what the agent does. */
+const MOST_HELD = 20
+
 function inWords(status: AgentStatus, now: number): string {
   const parts = [
     listing({
@@ -25,13 +28,16 @@ function inWords(status: AgentStatus, now: number): string {
       Expires: relative(status.expires_at ?? 'never', now),
     }),
   ]
-  if (status.active_credentials.length > 0)
+  const held = status.active_credentials.slice(0, MOST_HELD)
+  if (held.length > 0)
     parts.push(
       table(
         ['CREDENTIAL', 'BACKEND', 'EXPIRES'],
-        status.active_credentials.map((one) => [one.id, one.backend, relative(one.expires_at, now)]),
+        held.map((one) => [one.id, one.backend, relative(one.expires_at, now)]),
       ),
     )
+  if (held.length < status.active_credentials.length)
+    parts.push('There are more active credentials: `mayfly credentials ls` lists them.')
   if (status.pending_requests.length > 0)
     parts.push(
       table(
