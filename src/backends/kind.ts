@@ -32,6 +32,7 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
      * `domain/scope.ts`): this must refuse hostile text by itself.
      */
     valid(scope: string): boolean
+    /** `<field>` stands for the text of that field of the configuration: `<database>:read`. */
     readonly examples: readonly string[]
     readonly help: string
   }

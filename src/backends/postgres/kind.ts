@@ -27,7 +27,7 @@ export const postgres: Kind<typeof config, typeof params> = {
   upstream: true,
   scopes: {
     valid: isScope,
-    examples: ['app', 'app:read', 'app:write', '*'],
+    examples: ['<database>:read', '<database>:write', '<database>', '*'],
     help:
       '<database>, <database>:read or <database>:write of the databases that the backend grants; * is all of them. ' +
       'Without :read or :write it is all that the backend grants. A read-only backend refuses :write. ' +

@@ -6,7 +6,7 @@ import type { Surroundings } from '../frame/surroundings.ts'
 
 const MAX_BYTES = 65_536
 
-/** Looked up in the current directory, never in its parents. */
+/** `findProjectFile` says where it is looked up. */
 export const PROJECT_FILE = 'mayfly.yaml'
 
 /** A project file, read once: the bytes that are compared with the allowed ones are the bytes that are parsed. */
