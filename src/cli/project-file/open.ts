@@ -1,7 +1,7 @@
 import { constants, type FileHandle, open, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { shellWord } from '../../domain/shell-word.ts'
 import { CliError, usage } from '../frame/failure.ts'
-import { shellWord } from '../frame/shell.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 
 const MAX_BYTES = 65_536

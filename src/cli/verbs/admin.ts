@@ -58,6 +58,11 @@ export const ADMIN_VERBS: readonly Entry[] = [
         load: async () => (await import('../commands/backend.ts')).remove,
       },
       {
+        name: 'setup-sql',
+        summary: 'print the script that a database needs',
+        load: async () => (await import('../commands/backend-setup.ts')).verb,
+      },
+      {
         name: 'kinds',
         summary: 'the old name of `kind ls`',
         hidden: true,
