@@ -1,7 +1,7 @@
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { shellQuote } from '../../domain/shell-word.ts'
 import { CliError } from '../frame/failure.ts'
-import { shellQuote } from '../frame/shell.ts'
 import { NO_HOME } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'
 import { dataPath } from '../session/paths.ts'

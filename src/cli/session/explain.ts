@@ -1,7 +1,7 @@
 import { adminSocketOf } from '../../config/admin-socket.ts'
+import { shellWord } from '../../domain/shell-word.ts'
 import { type Failure, failureOf } from '../frame/failure.ts'
 import { inOwnWords } from '../frame/own-words.ts'
-import { shellWord } from '../frame/shell.ts'
 import type { AnyVerb, Context } from '../frame/verb.ts'
 import { type LastServer, readLastServer } from './last-server.ts'
 import { DEFAULT_SERVER } from './server-address.ts'
