@@ -82,7 +82,7 @@ function keyOf(
   caller: Caller | undefined,
   origin: Origin,
 ): string {
-  const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${backend ?? ''}`
+  const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${details?.['route'] ?? ''}|${backend ?? ''}`
   const who = `${caller?.kind === 'agent' ? caller.agentId : ''}|${agent?.id ?? ''}`
   return `${action}|${who}|${networkOf(origin.ipAddress)}|${why}`
 }

@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
-import { audit } from '../../core/audit/entry.ts'
 import { authenticate, requireScope } from '../../core/authentication/authenticate.ts'
 import type { Caller, LocalCaller, Origin } from '../../core/caller.ts'
-import { commit } from '../../core/commit.ts'
 import type { Core } from '../../core/context.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { LocalVerdict } from '../server/local-host.ts'
@@ -39,6 +37,8 @@ export interface RuleGate {
    * meanwhile is refused.
    */
   readonly after: GateHook
+  /** Runs before the reply is sent; undefined where it has nothing to do. */
+  readonly answered: ((request: FastifyRequest, reply: FastifyReply) => void) | undefined
 }
 
 export type Gate = (rule: RouteRule) => RuleGate
@@ -61,7 +61,14 @@ export function createGate(parts: GateParts): Gate {
         done(error as Error)
       }
     }
-    return { before, after: (request, reply, done) => admitAgain(core, before, request, reply, done) }
+    return {
+      before,
+      after: (request, reply, done) => admitAgain(core, before, request, reply, done),
+      answered:
+        admits && rule.audit !== undefined
+          ? (request, reply) => recordFailedAct(core, rule, request, reply.statusCode)
+          : undefined,
+    }
   }
 }
 
@@ -113,7 +120,10 @@ async function askLocalHost(parts: GateParts, rule: RouteRule, request: FastifyR
   return enter(parts, rule, 'loopback', request)
 }
 
-/** Records each use before it takes effect (decisions.md §2.3, §7.1). */
+/**
+ * A change records itself, in its own transaction (decisions.md §7.1). A read that needs an admin scope is recorded before
+ * it takes effect; what every agent may read needs no record (ADR 0032).
+ */
 async function enter(
   parts: GateParts,
   rule: RouteRule,
@@ -122,18 +132,23 @@ async function enter(
 ): Promise<Caller> {
   const { core } = parts
   const caller: LocalCaller = { kind: 'local', method, generation: await core.store.generation() }
-  const details = {
-    route: `${request.method} ${request.routeOptions.url ?? ''}`,
-    ...(rule.scope === undefined ? {} : { scope: rule.scope }),
-  }
-  await commit(
-    core,
-    caller,
-    [audit(core, caller, originOf(request), { action: 'admin.local_access', details })],
-    {
-      code: 'audit_unavailable',
-      urgent: rule.ends === true,
-    },
-  )
+  if (rule.audit === undefined && rule.scope !== undefined)
+    await core.localReads.record(caller, originOf(request), accessOf(rule, request))
   return caller
+}
+
+/** A change by the local host that was refused, or that failed, and so has no entry of its own. */
+function recordFailedAct(core: Core, rule: RouteRule, request: FastifyRequest, status: number): void {
+  const { caller } = request
+  if (caller?.kind !== 'local' || status < 400) return
+  core.denials.record(caller, originOf(request), {
+    action: 'admin.local_access',
+    outcome: status < 500 ? 'denied' : 'failed',
+    details: { ...accessOf(rule, request), code: status },
+  })
+}
+
+function accessOf(rule: RouteRule, request: FastifyRequest) {
+  const route = `${request.method} ${request.routeOptions.url ?? ''}`
+  return rule.scope === undefined ? { route } : { route, scope: rule.scope }
 }
