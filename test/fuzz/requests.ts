@@ -18,10 +18,15 @@ interface Parameter {
   schema: Schema
 }
 
+interface Media {
+  schema?: Schema
+  examples?: Record<string, { value: { error: string & { code?: string } } }>
+}
+
 export interface Operation {
   parameters?: Parameter[]
   requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> }
-  responses: Record<string, { content?: Record<string, { schema?: Schema }> }>
+  responses: Record<string, { content?: Record<string, Media> }>
 }
 
 /** A request as text, with placeholders for resources of the pool. */
@@ -149,6 +154,7 @@ function queryOf(parameters: readonly Parameter[]): fc.Arbitrary<[string, string
 }
 
 function jsonBody(schema: Schema): fc.Arbitrary<Drawn['body']> {
+  if (schema.oneOf !== undefined) return fc.oneof(...schema.oneOf.map(jsonBody))
   const json = (value: unknown) => ({ type: JSON_MEDIA, text: JSON.stringify(value) })
   const spoiled = fc
     .tuple(fittingObject(schema), fc.nat({ max: 11 }))
@@ -270,8 +276,16 @@ function requestOf(path: string, method: string, operation: Operation): fc.Arbit
       // The server refuses a request that authenticates in two ways.
       caller: path.startsWith('/oauth/') ? mostlyNone : caller,
       body: bodyOf(operation),
+      // A route that takes either a body or a query refuses both.
+      keepsBoth: fc.nat({ max: 9 }).map((n) => n === 0),
+      prefersQuery: fc.boolean(),
     })
-    .map((drawn) => ({ operation: `${method.toUpperCase()} ${path}`, ...drawn }))
+    .map(({ keepsBoth, prefersQuery, ...drawn }) => {
+      const whole = { operation: `${method.toUpperCase()} ${path}`, ...drawn }
+      const takesEither = operation.requestBody?.required === false && drawn.query.length > 0
+      if (!takesEither || keepsBoth) return whole
+      return prefersQuery ? { ...whole, body: undefined } : { ...whole, query: [] }
+    })
 }
 
 /** Keeps one header of each name; raw-socket.test.ts sends repeated ones. */
@@ -279,9 +293,28 @@ function unique(headers: (readonly [string, string])[]): (readonly [string, stri
   return [...new Map(headers).entries()]
 }
 
-/** Draws operations less often if they are slow or end the callers of concurrent requests. */
+/**
+ * Draws operations less often if they are slow, end the callers of concurrent requests or take no input, and more often if
+ * few requests succeed.
+ */
 const WEIGHTS: Record<string, number> = {
+  'post /v1/credentials/{backend}': 24,
+  'get /v1/credentials/{backend}': 24,
+  'put /v1/admin/backends/{name}': 24,
+  'delete /v1/active/{id}': 24,
+  'get /api/v1/credentials/{id}': 16,
+  'get /v1/enroll/{id}/status': 24,
+  'get /': 2,
+  'get /health': 2,
+  'get /readyz': 2,
+  'get /docs': 2,
+  'get /openapi.json': 2,
+  'get /.well-known/jwks.json': 2,
+  'get /.well-known/openid-configuration': 2,
+  'get /.well-known/oauth-authorization-server': 2,
   'post /v1/admin/keys/rotate': 1,
+  // Five megabytes.
+  'get /docs/scalar.js': 1,
   'delete /v1/self': 1,
   'delete /v1/admin/agents/{name}': 2,
   'delete /v1/admin/backends/{name}': 4,

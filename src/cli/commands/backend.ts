@@ -14,7 +14,10 @@ export const list = defineVerb({
   description: 'Lists the backends.',
   examples: [{ command: 'mayfly backend ls', about: 'list all backends' }],
   json: async () => {
-    const [{ Type }, { Backend }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
+    const [{ Type }, { Backend }] = await Promise.all([
+      import('typebox'),
+      import('../../api/admin-backends.ts'),
+    ])
     return Type.Array(Backend)
   },
   exits: [3, 4, 5],
@@ -43,7 +46,7 @@ export const show = defineVerb<object, [name: string]>({
   description: 'Shows a backend with its configuration. Secrets read [redacted].',
   arguments: [{ name: '<name>', description: 'the backend' }],
   examples: [{ command: 'mayfly backend show orders', about: 'show its configuration' }],
-  json: async () => (await import('../../api/admin.ts')).Backend,
+  json: async () => (await import('../../api/admin-backends.ts')).Backend,
   exits: [3, 4, 5],
   admin: true,
   run: async (context, _options, name) => {
@@ -99,7 +102,7 @@ export const kinds = defineVerb<object, [type?: string]>({
     { command: 'mayfly backend kinds postgres', about: 'show the flags of `mayfly backend add postgres`' },
   ],
   json: async () => {
-    const [{ Type }, { Kind }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
+    const [{ Type }, { Kind }] = await Promise.all([import('typebox'), import('../../api/admin-backends.ts')])
     return Type.Array(Kind, { description: 'one object when a type is named' })
   },
   exits: [3, 4, 5],

@@ -24,11 +24,13 @@ const admin = (scope: string, audit?: Action) =>
   ({ access: 'admin', scope, owner: 'all', ...(audit && { audit }) }) as const
 
 export const ROUTES = {
+  'GET /': open(),
   'GET /health': open(),
   'GET /readyz': open(),
   'GET /metrics': { access: 'admin', scope: 'admin:metrics:read', owner: 'all' },
   'GET /openapi.json': open(),
   'GET /docs': open(),
+  'GET /docs/scalar.js': open(),
   'GET /.well-known/openid-configuration': open(),
   'GET /.well-known/oauth-authorization-server': open(),
   'GET /.well-known/jwks.json': open(),

@@ -5,6 +5,7 @@ import type { AgentCaller, Caller, Origin } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
 import type { HttpServer } from '../server/server.ts'
 import type { Gate } from './gate.ts'
+import { OPERATIONS } from './operations.ts'
 import { originOf } from './origin.ts'
 import type { ReplyBatch } from './reply-batch.ts'
 import { ROUTES, type RouteName, type RouteRule } from './route-table.ts'
@@ -82,7 +83,8 @@ export function addRoute<N extends RouteName, const S extends RouteSchema>(
     schema: {
       ...(method === 'GET' ? {} : { querystring: NO_QUERY }),
       ...rest,
-      security: securityOf(rule),
+      operationId: OPERATIONS[name].id,
+      security: url.startsWith('/oauth/') ? [{ client: [] }, {}] : securityOf(rule),
       response: { ...response, ...errorResponses(url) },
     } as never,
     // HEAD must not run recorded actions, such as issuing by GET.
