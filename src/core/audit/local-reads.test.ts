@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
 import { Problem } from '../../domain/problems.ts'
 
 const ROUTE = { route: 'GET /v1/admin/agents' }
@@ -11,7 +11,7 @@ beforeEach(async () => {
 })
 afterEach(() => test.close())
 
-const record = (route = ROUTE) => test.core.localReads.record(LOCAL, ORIGIN, route)
+const record = (route = ROUTE) => test.core.localReads.record(LOCAL, route)
 const facts = async () => (await test.audit('admin.local_access')).map((entry) => entry.facts)
 
 /** Makes the store refuse every commit until the function that it returns is called. */

@@ -1,4 +1,4 @@
-import type { LocalCaller, Origin } from '../caller.ts'
+import type { Actor, LocalCaller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import type { LocalReads } from '../parts.ts'
@@ -8,8 +8,7 @@ const WINDOW_MS = 60_000
 
 interface Seen {
   readonly since: number
-  readonly caller: LocalCaller
-  readonly origin: Origin
+  readonly actor: Actor<LocalCaller>
   readonly details: { readonly route: string }
   /** The entry of the first read. */
   readonly written: Promise<void>
@@ -21,24 +20,24 @@ export function createLocalReads(core: Pick<Core, 'store' | 'ids' | 'log'>): Loc
   /** By route and way in, so there are never many. */
   const seen = new Map<string, Seen>()
 
-  async function write(one: Pick<Seen, 'caller' | 'origin' | 'details'>, repeated: number): Promise<void> {
+  async function write(one: Pick<Seen, 'actor' | 'details'>, repeated: number): Promise<void> {
     const details = repeated === 0 ? one.details : { ...one.details, repeated }
-    const entry = audit(core, one.caller, one.origin, { action: 'admin.local_access', details })
-    await commit(core, one.caller, [entry], { code: 'audit_unavailable' })
+    const entry = audit(core, one.actor, { action: 'admin.local_access', details })
+    await commit(core, one.actor, [entry], { code: 'audit_unavailable' })
   }
 
   return {
-    async record(caller, origin, details) {
+    async record(actor, details) {
       const now = core.store.now()
-      const key = `${caller.method} ${details.route}`
+      const key = `${actor.caller.method} ${details.route}`
       const known = seen.get(key)
       if (known !== undefined && isWithinWindow(known, now)) {
         known.repeated += 1
         // Reads at the same time as the first wait for its entry, too.
         return known.written
       }
-      const written = write({ caller, origin, details }, known?.repeated ?? 0)
-      seen.set(key, { since: now, caller, origin, details, written, repeated: 0 })
+      const written = write({ actor, details }, known?.repeated ?? 0)
+      seen.set(key, { since: now, actor, details, written, repeated: 0 })
       try {
         await written
       } catch (error) {

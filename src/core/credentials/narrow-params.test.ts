@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
 import type { Kind } from '../../backends/kind.ts'
 import { isScope } from '../../domain/scope.ts'
 import { createAgent } from '../agents/create-agent.ts'
@@ -42,11 +42,11 @@ afterAll(() => test.close())
 
 it('passes `repo` and `read_only` to a kind that knows them, which checks them', async () => {
   const { core } = test
-  await createBackend(core, LOCAL, { type: 'narrowing', name: 'hub', config: {} }, false, ORIGIN)
-  const { token } = await createAgent(core, LOCAL, { name: 'one', scopes: ['hub:*'] }, ORIGIN)
-  const caller = await test.caller(token)
+  await createBackend(core, LOCAL, { type: 'narrowing', name: 'hub', config: {} }, false)
+  const { token } = await createAgent(core, LOCAL, { name: 'one', scopes: ['hub:*'] })
+  const actor = await test.actor(token)
   const issue = async (narrow: Parameters<typeof paramsOf>[1]['narrow']) => {
-    const { token } = await issueCredential(core, caller, { backend: 'hub', narrow }, ORIGIN)
+    const { token } = await issueCredential(core, actor, { backend: 'hub', narrow })
     return JSON.parse(token ?? '')
   }
   expect(await issue({ repo: ['o/r', 'o/s'], read_only: true })).toEqual({

@@ -29,8 +29,8 @@ export function adminPluginRoutes(http: Http): void {
       tags,
       response: { 200: ReloadedPlugins },
     },
-    handle: async ({ caller, origin }) => {
-      const plugins = await reloadPlugins(core, caller, origin)
+    handle: async ({ actor }) => {
+      const plugins = await reloadPlugins(core, actor)
       return { loaded: plugins.length, plugins }
     },
   })
@@ -42,8 +42,8 @@ export function adminPluginRoutes(http: Http): void {
       params: Type.Object({ name: name('The kind.', 'postgres') }),
       response: { 200: ReloadedPlugin },
     },
-    handle: async ({ caller, params, origin }) => {
-      const plugin = await reloadPlugin(core, caller, params.name, origin)
+    handle: async ({ actor, params }) => {
+      const plugin = await reloadPlugin(core, actor, params.name)
       return { reloaded: plugin.name, version: plugin.version }
     },
   })
