@@ -3,9 +3,9 @@ import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { backendInfo, createdAt } from './api-v1.ts'
 import {
   accepts,
-  duration,
   flag,
   free,
+  lifetime,
   newName,
   nullable,
   scopes,
@@ -19,8 +19,10 @@ const Config = free('How to reach the upstream, by the schema of the kind; see `
   audience: 'orders-api',
 })
 export const backendRules = {
-  default_ttl: Type.Optional(duration('How long a credential lasts if no `ttl` is requested; default: 1h.')),
-  max_ttl: Type.Optional(duration('The longest `ttl` that can be requested; default: 24h.', '24h')),
+  default_ttl: Type.Optional(
+    lifetime('How long a credential lasts if no `ttl` is requested; default: 1h.', '10m'),
+  ),
+  max_ttl: Type.Optional(lifetime('The longest `ttl` that can be requested; default: 24h.', '24h')),
   allowed_scopes: Type.Optional(
     nullable(scopes('The only scopes that it issues, relative to it; null: all, which is the default.')),
   ),

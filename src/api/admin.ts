@@ -5,9 +5,9 @@ import {
   AgentRef,
   agentId,
   credentialId,
-  duration,
   EXAMPLE_ID,
   flag,
+  lifetime,
   name,
   newName,
   nullable,
@@ -48,7 +48,7 @@ export const CreateAgent = Type.Object(
   {
     name: newName('Its name; not one in use.', 'ci-build'),
     scopes: Type.Optional(scopes('What it may do: absolute scopes that the caller holds; default: nothing.')),
-    expires_in: Type.Optional(duration('How long it lives; default: without end.', '24h')),
+    expires_in: Type.Optional(lifetime('How long it lives; default: without end.', '24h')),
     audiences: Type.Optional(
       Type.Array(
         Type.String({ minLength: 1, maxLength: 1024, description: 'An audience.', examples: [AUDIENCE] }),
@@ -125,7 +125,7 @@ export const AgentKey = Type.Object(
 )
 
 export const RotateKeys = Type.Object(
-  { grace: Type.Optional(duration('How long the old key still verifies; default: not at all.', '1h')) },
+  { grace: Type.Optional(lifetime('How long the old key still verifies; default: not at all.', '1h')) },
   { additionalProperties: false, title: 'KeyRotation' },
 )
 export const RotatedKeys = Type.Object(

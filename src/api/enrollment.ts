@@ -5,10 +5,10 @@ import {
   agentId,
   count,
   documentedAs,
-  duration,
   EXAMPLE_ID,
   flag,
   lasts,
+  lifetime,
   Metadata,
   name,
   newName,
@@ -170,7 +170,7 @@ export const RequestScopes = Type.Object(
       description: 'The scopes that the agent wants beside its own.',
     }),
     reason: Type.Optional(note('Why, for the administrator.', REASON)),
-    expires_in: Type.Optional(duration('How long the agent needs them; default: for good.', '2h')),
+    expires_in: Type.Optional(lifetime('How long the agent needs them; default: for good.', '2h')),
   },
   { additionalProperties: false, title: 'ScopeRequest' },
 )
@@ -226,7 +226,7 @@ export const Approve = Type.Object(
   {
     scopes: Type.Optional(scopes('What to grant; default: what was requested.')),
     expires_in: Type.Optional(
-      duration('How long the agent, or the extra scopes, last; default: as requested.', '24h'),
+      lifetime('How long the agent, or the extra scopes, last; default: as requested.', '24h'),
     ),
     note: Type.Optional(note('For the record.', 'seen in the office')),
   },

@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
-import { accepts, agentId, count, EXAMPLE_ID, flag, text } from './shared.ts'
+import { type TProperties, Type } from 'typebox'
+import { accepts, agentId, count, documentedAs, EXAMPLE_ID, flag, text } from './shared.ts'
 
 const SECRET = `cks_${'4f'.repeat(32)}`
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -38,56 +38,75 @@ const clientFields = {
   ),
 }
 
-/** What goes together. With `Authorization: Basic` none of the fields may be sent. */
-const clientRules = {
-  dependentRequired: {
-    client_secret: ['client_id'],
-    client_assertion: ['client_assertion_type'],
-    client_assertion_type: ['client_assertion'],
-  },
+const { client_id, client_secret, client_assertion_type, client_assertion } = clientFields
+
+/**
+ * The form once for each way to authenticate, for the document: in the header, by secret, by assertion. Core answers with
+ * the error of the RFC when none of them fits.
+ */
+function formsOf(title: string, fields: TProperties, required: string[]) {
+  const form = (name: string, description: string, own: TProperties) => ({
+    title: name,
+    description,
+    type: 'object',
+    required: [
+      ...required,
+      ...Object.keys(own).filter((key) => (name.endsWith('Assertion') ? key !== 'client_id' : true)),
+    ],
+    properties: { ...fields, ...own },
+    additionalProperties: true,
+  })
+  return documentedAs({
+    title,
+    oneOf: [
+      form(`${title}ByHeader`, 'With `Authorization: Basic`.', {}),
+      form(`${title}BySecret`, 'client_secret_post.', { client_id, client_secret }),
+      form(`${title}ByAssertion`, 'private_key_jwt.', { client_id, client_assertion_type, client_assertion }),
+    ],
+  })
 }
 
 /** Unknown parameters of a form are ignored (RFC 6749 §3.2), unlike those of JSON bodies. */
 const FORM = { additionalProperties: true }
 
+const tokenFields = {
+  grant_type: Type.Optional(
+    Type.String({
+      description: 'Always client_credentials.',
+      examples: ['client_credentials'],
+      ...accepts({ enum: ['client_credentials'] }),
+    }),
+  ),
+  scope: Type.Optional(
+    Type.String({
+      description:
+        'Scopes of the agent, separated by spaces. Left out: all of them. `openid` adds an id token and grants nothing.',
+      examples: ['openid'],
+      ...accepts({
+        minLength: 1,
+        maxLength: 16_448,
+        pattern: '^[A-Za-z0-9._/@+:*-]+( [A-Za-z0-9._/@+:*-]+)*$',
+      }),
+    }),
+  ),
+  audience: Type.Optional(
+    Type.String({
+      description:
+        'Who the token is for: one of the allowed audiences of the agent or the server. Default: the issuer.',
+      examples: ['https://mayfly.example.com'],
+    }),
+  ),
+  resource: Type.Optional(
+    Type.String({
+      description: 'RFC 8707: the same as `audience`.',
+      examples: ['https://mayfly.example.com'],
+      ...accepts({ format: 'uri' }),
+    }),
+  ),
+}
 export const TokenForm = Type.Object(
-  {
-    grant_type: Type.Optional(
-      Type.String({
-        description: 'Always client_credentials.',
-        examples: ['client_credentials'],
-        ...accepts({ enum: ['client_credentials'] }),
-      }),
-    ),
-    scope: Type.Optional(
-      Type.String({
-        description:
-          'Scopes of the agent, separated by spaces. Left out: all of them. `openid` adds an id token and grants nothing.',
-        examples: ['openid'],
-        ...accepts({
-          minLength: 1,
-          maxLength: 16_448,
-          pattern: '^[A-Za-z0-9._/@+:*-]+( [A-Za-z0-9._/@+:*-]+)*$',
-        }),
-      }),
-    ),
-    audience: Type.Optional(
-      Type.String({
-        description:
-          'Who the token is for: one of the allowed audiences of the agent or the server. Default: the issuer.',
-        examples: ['https://mayfly.example.com'],
-      }),
-    ),
-    resource: Type.Optional(
-      Type.String({
-        description: 'RFC 8707: the same as `audience`.',
-        examples: ['https://mayfly.example.com'],
-        ...accepts({ format: 'uri' }),
-      }),
-    ),
-    ...clientFields,
-  },
-  { ...FORM, title: 'TokenRequest', ...accepts({ required: ['grant_type'], ...clientRules }) },
+  { ...tokenFields, ...clientFields },
+  { ...FORM, ...formsOf('TokenRequest', tokenFields, ['grant_type']) },
 )
 
 export const TokenReply = Type.Object(
@@ -101,15 +120,15 @@ export const TokenReply = Type.Object(
   { title: 'Token' },
 )
 
+const presented = {
+  token: Type.String({ description: 'An access token, or a `ckr_` token.', examples: [JWT] }),
+  token_type_hint: Type.Optional(
+    Type.String({ description: 'Ignored: a token tells its own type.', examples: ['access_token'] }),
+  ),
+}
 const PresentedToken = Type.Object(
-  {
-    token: Type.String({ description: 'An access token, or a `ckr_` token.', examples: [JWT] }),
-    token_type_hint: Type.Optional(
-      Type.String({ description: 'Ignored: a token tells its own type.', examples: ['access_token'] }),
-    ),
-    ...clientFields,
-  },
-  { ...FORM, title: 'PresentedToken', ...accepts(clientRules) },
+  { ...presented, ...clientFields },
+  { ...FORM, ...formsOf('PresentedToken', presented, ['token']) },
 )
 export const IntrospectForm = PresentedToken
 export const RevokeForm = PresentedToken

@@ -23,16 +23,24 @@ export const documentedAs = (schema: object) => ({ [DOCUMENTED_AS_MARK]: schema 
 export const timestamp = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-11-21T10:15:00.000Z'] })
 
-const PART = '[0-9]+'
+const durationPattern = (digits: string) =>
+  `^([0-9]${digits}w)?([0-9]${digits}d)?([0-9]${digits}h)?([0-9]${digits}m)?([0-9]${digits}s)?([0-9]${digits}ms)?$`
 /** `parseDuration` reads what this matches, except that a duration is longer than zero. */
-export const DURATION_PATTERN = `^(${PART}w)?(${PART}d)?(${PART}h)?(${PART}m)?(${PART}s)?(${PART}ms)?$`
-export const duration = (description: string, example = '10m') =>
+export const DURATION_PATTERN = durationPattern('+')
+/** Less than a thousand years, whatever the digits. */
+export const LIFETIME_PATTERN = durationPattern('{1,4}')
+const durationOf = (description: string, example: string, pattern: string) =>
   Type.String({
     maxLength: 256,
     description: `${description} Such as 45s, 10m, 1h30m or 7d; longer than zero.`,
     examples: [example],
-    ...accepts({ minLength: 2, pattern: DURATION_PATTERN }),
+    ...accepts({ minLength: 2, pattern }),
   })
+export const duration = (description: string, example = '10m') =>
+  durationOf(description, example, DURATION_PATTERN)
+/** A duration that is kept, which must be less than a thousand years. */
+export const lifetime = (description: string, example: string) =>
+  durationOf(description, example, LIFETIME_PATTERN)
 /** A duration in a reply. */
 export const lasts = (description: string, example = '10m') =>
   Type.String({ description, examples: [example] })

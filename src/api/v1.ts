@@ -141,14 +141,18 @@ export const SignBody = Type.Object(
       ...accepts({
         minLength: 4,
         maxLength: 64_000,
-        pattern: '^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$',
+        pattern: '^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$',
       }),
     }),
     purpose: Type.Optional(
       Type.Enum(['git-commit', 'git-tag'], { description: 'What the data is; default: `git-commit`.' }),
     ),
   },
-  { additionalProperties: false, title: 'SignRequest' },
+  {
+    additionalProperties: false,
+    title: 'SignRequest',
+    examples: [{ data: COMMIT }],
+  },
 )
 
 export const Signature = Type.Object(

@@ -16,7 +16,7 @@ interface Media {
 
 export interface Operation {
   parameters?: Parameter[]
-  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> }
+  requestBody?: { required?: boolean; content: Record<string, { schema: Schema; example?: unknown }> }
   responses: Record<string, { content?: Record<string, Media> }>
 }
 

@@ -18,10 +18,11 @@ export function addKindSchemas(components: Map<string, Json>, kinds: Iterable<Ki
     description: 'One form for each kind.',
     oneOf: all.map((kind) => refTo(`Create${nameOf(kind)}Backend`)),
   })
+  const { type: _, ...changeable } = change['properties'] as Json
   components.set('ChangeBackend', {
     ...change,
     properties: {
-      ...(change['properties'] as Json),
+      ...changeable,
       config: {
         description: 'The new configuration. Secrets that are left out, or sent as [redacted], stay.',
         anyOf: all.map((kind) => refTo(`${nameOf(kind)}Config`)),
@@ -43,6 +44,7 @@ function createOf(kind: Kind, base: Json): Json {
     ...base,
     title: `Create${nameOf(kind)}Backend`,
     description: kind.title,
+    examples: examplesOf(kind),
     required: needsConfig ? ['type', 'config'] : ['type'],
     properties: {
       ...(base['properties'] as Json),
@@ -50,6 +52,11 @@ function createOf(kind: Kind, base: Json): Json {
       config: refTo(`${nameOf(kind)}Config`),
     },
   }
+}
+
+function examplesOf(kind: Kind): Json[] {
+  const examples: unknown[] = Reflect.get(kind.config, 'examples') ?? []
+  return examples.map((config) => ({ type: kind.type, config }))
 }
 
 function configOf(kind: Kind): Json {
