@@ -89,7 +89,6 @@ export const EXAMPLE_ID = {
 }
 export const credentialId = (description: string) => text(description, EXAMPLE_ID.credential)
 export const agentId = (description: string) => text(description, EXAMPLE_ID.agent)
-export const Name = name('A name.', 'ci')
 export const AgentRef = Type.String({
   minLength: 1,
   maxLength: 128,
