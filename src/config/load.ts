@@ -2,7 +2,8 @@ import { longestRequest } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
 import type { Config, MasterKeySource, Values } from './config.ts'
 import { ConfigError, type Fault, InvalidValue } from './fault.ts'
-import { type ReadFile, readSecret } from './read-secret.ts'
+import { soundForm } from './policies.ts'
+import { type ReadFile, readSecret, shellWord } from './read-secret.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field, type FieldPath } from './schema.ts'
 import {
   checkShape,
@@ -40,10 +41,12 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   ]
   faults.push(...gathered.flatMap((one) => one.faults))
   const entries = gathered.flatMap((one) => one.entries)
-  const sound = entries.filter((entry) => {
+  const sound = entries.flatMap((entry) => {
     const found = checkShape(entry)
     faults.push(...found)
-    return found.length === 0
+    if (found.length === 0) return [entry]
+    // What is sound in the policies is checked too, so that all their faults are reported together.
+    return entry.field.path === 'policies' ? [{ ...entry, wire: soundForm(entry.wire) }] : []
   })
   const reader = createReader(sound, new Set(entries.map(({ field }) => field.path)), faults)
   const config = await buildConfig(reader, options.readFile)
