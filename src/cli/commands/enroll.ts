@@ -7,10 +7,11 @@ import { removeUnderway } from '../enroll/underway.ts'
 import { EnrollmentEnded, explained, look, wait } from '../enroll/wait.ts'
 import { readAssignments } from '../frame/assignments.ts'
 import { CliError, failureOf } from '../frame/failure.ts'
+import { globalFlags } from '../frame/global-flags.ts'
 import { listing } from '../frame/output.ts'
 import { shellWord } from '../frame/shell.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
-import { keepLogin, noteVariables } from '../session/keep-login.ts'
+import { keepLogin, noteOtherLogin } from '../session/keep-login.ts'
 import { askServerKeys, clientFor } from '../session/open.ts'
 import { DEFAULT_SERVER } from '../session/server-address.ts'
 import { rememberServerKeys } from '../session/server-keys.ts'
@@ -89,7 +90,7 @@ async function enroll(context: Context, options: Options, target: Target): Promi
     await collect(context, target, client, submitted, options.wait !== false)
   } catch (error) {
     if (error instanceof EnrollmentEnded) await removeUnderway(context, profileName)
-    if (context.signal.aborted) context.out.note(`To continue: ${again(context, target)}`)
+    if (context.signal.aborted) context.out.note(`To continue: ${again(context)}`)
     throw await explained(context, client, error)
   }
 }
@@ -142,7 +143,7 @@ async function keep(
     },
     `Enrolled as the agent ${agent.name}, with ${scopes}. Its key is stored in ${kept.title}.`,
   )
-  await noteVariables(context, target)
+  await noteOtherLogin(context, target, kept)
 }
 
 /** Tells the administrator how to compare and approve the request. */
@@ -176,15 +177,11 @@ async function leave(context: Context, target: Target, submitted: Submitted): Pr
       ...placeOf(target),
       expires_at,
     },
-    `Once it is approved, run: ${again(context, target)}`,
+    `Once it is approved, run: ${again(context)}`,
   )
 }
 
-function again({ globals }: Context, { server, serverFrom, profileName, profileFrom }: Target): string {
-  const at =
-    serverFrom === 'flag' && globals.profile === undefined ? ` --server ${shellWord(server.text)}` : ''
-  const as = profileFrom === 'flag' ? ` --profile ${profileName}` : ''
-  return `mayfly enroll${at}${as}`
-}
+/** The server and its authorities are stored with an enrollment under way; its profile leads to them. */
+const again = ({ globals }: Context) => `mayfly enroll${globalFlags(globals)}`
 
 const placeOf = ({ server, profileName }: Target) => ({ server: server.text, profile: profileName })

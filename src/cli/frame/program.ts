@@ -1,6 +1,7 @@
 import { GROUPS, VERBS } from '../verbs.ts'
 import { EXIT, type Failure, failureOf } from './failure.ts'
 import { findVerb } from './find-verb.ts'
+import { withGlobalFlags } from './global-flags.ts'
 import { createOutput } from './output.ts'
 import type { Surroundings } from './surroundings.ts'
 import { jsonText, plain } from './terminal-text.ts'
@@ -17,7 +18,7 @@ export async function run(argv: readonly string[], host: Host): Promise<number> 
   try {
     return await dispatch(argv, host)
   } catch (error) {
-    return fail(host, error, argv.includes('--json'))
+    return fail(host, failureOf(error), argv.includes('--json'))
   }
 }
 
@@ -71,15 +72,17 @@ async function invoke(
     return (await verb.run(context, options, ...args)) ?? EXIT.done
   } catch (error) {
     out.clearProgress()
-    return fail(host, signal.aborted ? signal.reason : error, globals.json === true)
+    const failure = failureOf(signal.aborted ? signal.reason : error)
+    const hint = failure.hint === undefined ? undefined : await withGlobalFlags(failure.hint, globals, VERBS)
+    const { code, message, exitCode } = failure
+    return fail(host, { code, message, hint, exitCode }, globals.json === true)
   } finally {
     out.clearProgress()
   }
 }
 
 /** Prints the error on one line, or as JSON, and returns the exit code. */
-function fail(host: Host, error: unknown, isJson: boolean): number {
-  const failure = failureOf(error)
+function fail(host: Host, failure: Failure, isJson: boolean): number {
   if (failure.exitCode > 128) return failure.exitCode
   const { code, message, hint } = failure
   const text = isJson
