@@ -67,7 +67,13 @@ async function gatherYaml(options: LoadOptions, faults: Fault[]): Promise<Gather
     return gatherFile(await readConfigFile(file, origin, options.readFile))
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    faults.push(...error.faults)
+    const next = `. Run: mayfly init --config ${shellWord(file)}`
+    faults.push(
+      ...error.faults.map(({ source, message }) => ({
+        source,
+        message: message.endsWith(' does not exist') ? message + next : message,
+      })),
+    )
     return { entries: [], faults: [] }
   }
 }

@@ -1,3 +1,6 @@
+import { stat } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { dirname } from 'node:path'
 import { Secret } from '../domain/secret.ts'
 import { InvalidValue, quote } from './fault.ts'
 
@@ -19,6 +22,32 @@ export function fileFault(error: unknown): string {
     default:
       return typeof code === 'string' ? `cannot be read (${code})` : 'cannot be read'
   }
+}
+
+/** What to run so that this user can read the file; empty if its rights are not the fault. */
+export async function readFix(file: string, error: unknown): Promise<string> {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code !== 'EACCES' && code !== 'EPERM') return ''
+  // Without the right to pass through its directory, a file has no facts.
+  const isReached = await stat(file).then(
+    () => true,
+    () => false,
+  )
+  return isReached
+    ? `. Run: sudo chown ${ownName()} ${shellWord(file)}`
+    : `. Run: sudo chmod a+x ${shellWord(dirname(file))}`
+}
+
+export function ownName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.() ?? 'mayfly')
+  }
+}
+
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /** The text of a secret's file: UTF-8, without the final newline that editors and `echo` add. */
@@ -44,7 +73,7 @@ export async function readSecret(path: string, readFile: ReadFile): Promise<Secr
   try {
     bytes = await readFile(path)
   } catch (error) {
-    throw new InvalidValue(`the file ${quote(path)} ${fileFault(error)}`)
+    throw new InvalidValue(`the file ${quote(path)} ${fileFault(error)}${await readFix(path, error)}`)
   }
   return new Secret(decodeSecret(bytes, `the file ${quote(path)}`))
 }
