@@ -1,5 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, chown, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import {
+  access,
+  chmod,
+  chown,
+  constants,
+  copyFile,
+  mkdir,
+  open,
+  readdir,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
@@ -80,7 +92,7 @@ export async function restore(config: Config, file: string, tell: Tell): Promise
 }
 
 async function requireStore(source: string): Promise<void> {
-  if (await isThere(source)) return
+  if (await isThere(source)) return access(source, constants.R_OK)
   throw new StoreRefused(
     `there is no store: ${source} does not exist. Name the data directory with --data-dir, or the configuration of the server with --config`,
   )

@@ -84,6 +84,29 @@ describe('init --yes', () => {
     )
   })
 
+  test('fills in the file of the package, and keeps its mode', async () => {
+    await mkdir(join(home, 'etc'))
+    const text = `# Where\nlisten: 127.0.0.1:8620\n#issuer: https://x\ndata_dir: ${join(home, 'data')}\n# The end\n`
+    await writeFile(join(home, 'etc/mayfly.yaml'), text, { mode: 0o640 })
+    const end = await runCli(['init', '--config', 'etc/mayfly.yaml', '--yes'], { env })
+    expect([end.code, await modeOf('etc/mayfly.yaml')]).toEqual([0, 0o640])
+    expect((await readFile(join(home, 'etc/mayfly.yaml'), 'utf8')).startsWith(text)).toBe(true)
+    expect(await settings()).toEqual({
+      listen: '127.0.0.1:8620',
+      data_dir: join(home, 'data'),
+      issuer: 'http://127.0.0.1:8620',
+      master_key_file: join(home, 'etc/master.key'),
+    })
+  })
+
+  test('after a first start, keeps the master key that the server made', async () => {
+    await mkdir(join(home, 'data'), { mode: 0o700 })
+    await writeFile(join(home, 'data/mayfly.db'), '')
+    await writeFile(join(home, 'data/master.key'), newMasterKey(), { mode: 0o400 })
+    expect((await init('--yes')).code).toBe(0)
+    expect(await settings()).toMatchObject({ master_key_file: join(home, 'data/master.key') })
+  })
+
   test('keeps a master key that is there', async () => {
     await mkdir(join(home, 'etc'))
     const key = newMasterKey()
@@ -152,6 +175,16 @@ describe('init changes nothing', () => {
       stderr: expect.stringMatching(/has settings already, and is unchanged\. Edit it/),
     })
     expect(await readFile(join(home, 'etc/mayfly.yaml'))).toEqual(before)
+  })
+
+  test('where another value is set', async () => {
+    await mkdir(join(home, 'etc'))
+    await writeFile(join(home, 'etc/mayfly.yaml'), 'listen: 127.0.0.1:8620\n')
+    expect(await init('--yes', '--listen', '127.0.0.1:1')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/sets listen to 127\.0\.0\.1:8620, and is unchanged/),
+    })
+    expect(await readdir(join(home, 'etc'))).toEqual(['mayfly.yaml'])
   })
 
   test.each([

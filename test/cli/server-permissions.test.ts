@@ -117,6 +117,27 @@ describe.runIf(isRootOnLinux)(
   },
 )
 
+test.runIf(isRootOnLinux)(
+  'backup and restore say in one line that the data belong to another user',
+  async () => {
+    await mkdir(at('data'), { mode: 0o700 })
+    await writeFile(at('data/mayfly.db'), '', { mode: 0o600 })
+    await writeFile(at('key'), newMasterKey(), { mode: 0o600 })
+    await chown(at('key'), OTHER, OTHER)
+    for (const verb of ['backup', 'restore']) {
+      const { status, stderr } = spawnSync(
+        process.execPath,
+        [MAIN, verb, '/tmp/none.db', '--data-dir', at('data'), '--master-key-file', at('key')],
+        { uid: OTHER, gid: OTHER, cwd: '/', env: { NODE_COMPILE_CACHE: COMPILE_CACHE }, encoding: 'utf8' },
+      )
+      expect([status, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^mayfly: This user may not use .*data\S*\. Run it as root, with sudo, .*\n$/),
+      ])
+    }
+  },
+)
+
 test('a configuration that does not exist is one line with the command that makes it', () => {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

@@ -5,7 +5,9 @@ import { requireName } from '../../domain/agent.ts'
 import { usage } from '../frame/failure.ts'
 import { ask, askSecret } from '../frame/prompt.ts'
 import type { Context } from '../frame/verb.ts'
+import { SYSTEM_DATA_DIR } from '../session/local-server.ts'
 import { givenOf } from '../session/session.ts'
+import { type Before, readBefore } from './before.ts'
 import { SYSTEM_CONFIG } from './installation.ts'
 
 export interface InitOptions {
@@ -24,6 +26,7 @@ export interface InitOptions {
 /** What a new installation needs. */
 export interface Answers {
   readonly configFile: string
+  readonly before: Before
   readonly settings: Settings
   /** The content of a new `database_url_file`. */
   readonly databaseUrl: string | undefined
@@ -42,7 +45,6 @@ interface Settings {
   readonly master_key_file: string
 }
 
-const SYSTEM_DATA_DIR = '/var/lib/mayfly'
 const LISTEN = '127.0.0.1:8620'
 
 /** Asks for what no option says; with --yes it takes the default instead. Throws `CliError`. */
@@ -51,21 +53,25 @@ export async function answer(context: Context, options: InitOptions): Promise<An
   const path = (given: string) => resolve(context.cwd, given)
   const configFile = path(options.config ?? givenOf(env['MAYFLY_CONFIG']) ?? SYSTEM_CONFIG)
   const beside = (name: string) => join(dirname(configFile), name)
+  const before = await readBefore(configFile)
+  const dataDir = path(
+    globals.dataDir ?? givenOf(env['MAYFLY_DATA_DIR']) ?? before.dataDir ?? SYSTEM_DATA_DIR,
+  )
   const questions = createQuestions(context, options.yes === true)
 
   const issuer = await questions.text('issuer', options.issuer, {
     question: 'Public address of the server',
-    preset: `http://${options.listen ?? LISTEN}`,
+    preset: `http://${options.listen ?? before.listen ?? LISTEN}`,
   })
   const tls = await askForTls(questions, options, issuer, path)
-  const listen = await questions.text('listen', options.listen, {
+  const listen = await questions.text('listen', options.listen ?? before.listen, {
     question: 'Address to listen on',
     preset: listenFor(issuer, tls),
   })
   const database = await askForDatabase(context, questions, options, beside('database.url'))
   const masterKeyFile = await questions.text('master_key_file', options.masterKeyFile, {
     question: 'File of the master key, apart from the data',
-    preset: beside('master.key'),
+    preset: (await isThere(join(dataDir, 'master.key'))) ? join(dataDir, 'master.key') : beside('master.key'),
   })
   const admin = await questions.checked(options.admin, requireAgentName, {
     question: 'Name of the first administrator',
@@ -73,11 +79,12 @@ export async function answer(context: Context, options: InitOptions): Promise<An
   })
   return {
     configFile,
+    before,
     settings: {
       listen,
       issuer,
       ...tls,
-      data_dir: path(globals.dataDir ?? givenOf(env['MAYFLY_DATA_DIR']) ?? SYSTEM_DATA_DIR),
+      data_dir: dataDir,
       ...(database.file === undefined ? {} : { database_url_file: path(database.file) }),
       master_key_file: path(masterKeyFile),
     },
@@ -137,11 +144,7 @@ async function askForDatabase(
     context.cwd,
     await questions.text('database_url_file', undefined, { question, preset }),
   )
-  const isThere = await stat(file).then(
-    () => true,
-    () => false,
-  )
-  if (isThere) return { file, url: undefined }
+  if (await isThere(file)) return { file, url: undefined }
   for (;;) {
     const url = await askSecret(context, 'Database URL (postgres://…, not shown): ')
     const fault = faultOf('database_url', url)
@@ -149,6 +152,12 @@ async function askForDatabase(
     context.out.note(fault)
   }
 }
+
+const isThere = (file: string) =>
+  stat(file).then(
+    () => true,
+    () => false,
+  )
 
 interface Question {
   readonly question: string

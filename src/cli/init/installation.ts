@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import type { Flags } from '../../config/sources.ts'
-import { EXIT } from '../frame/failure.ts'
+import { CliError, EXIT } from '../frame/failure.ts'
 import type { Context, OptionSpec } from '../frame/verb.ts'
 import { givenOf } from '../session/session.ts'
 
@@ -49,6 +49,12 @@ export async function reportFaults({ out }: Context, work: () => Promise<void>):
     await work()
     return EXIT.done
   } catch (error) {
+    const { code, path } = error as { code?: unknown; path?: unknown }
+    if (code === 'EACCES' || code === 'EPERM')
+      throw new CliError('not_permitted', `This user may not use ${String(path)}.`, {
+        hint: 'Run it as root, with sudo, or as the user of the server.',
+        cause: error,
+      })
     if (!(error instanceof Error) || error.name !== 'ConfigError') throw error
     const { faults } = error as Error & { faults: readonly { source: string; message: string }[] }
     for (const { source, message } of faults) out.note(`mayfly: ${source}: ${message}`)

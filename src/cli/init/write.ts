@@ -23,14 +23,12 @@ const HEADING = '# Made by `mayfly init`. All settings: mayfly server --help'
 
 /**
  * Checks the answers as a starting server would, then writes the master key, the URL of the database and the
- * configuration. Overwrites nothing. Throws `CliError` or `ConfigError`.
+ * configuration. Changes no line of the file that is there. Throws `CliError` or `ConfigError`.
  */
 export async function write(context: Context, answers: Answers): Promise<Written> {
-  const { settings, configFile, databaseUrl } = answers
-  const before = await readUnused(configFile)
+  const { settings, configFile, databaseUrl, before } = answers
   const account = await accountFor(settings.data_dir)
-  const { stringify } = await import('yaml')
-  const text = `${before}${HEADING}\n${stringify(settings)}`
+  const text = await textFor(answers)
   await check(context, answers, text)
   await writable(dirname(configFile))
   await makeDataDir(settings.data_dir, account)
@@ -42,23 +40,29 @@ export async function write(context: Context, answers: Answers): Promise<Written
     files.push(settings.database_url_file)
   }
   if (process.getuid?.() === 0) for (const file of files) await chown(file, account.uid, account.gid)
-  await writePrivateFile(configFile, text, 0o644)
+  await writePrivateFile(configFile, text, before.facts === undefined ? 0o644 : before.facts.mode & 0o777)
+  if (before.facts !== undefined && process.getuid?.() === 0)
+    await chown(configFile, before.facts.uid, before.facts.gid)
   return { account, files: [...files, configFile] }
 }
 
-/** What stands in a file without settings: its comments. Throws `CliError` for one that has settings. */
-async function readUnused(file: string): Promise<string> {
-  const bytes = await readFile(file).catch((error: { code?: string }) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
+/** Adds to the file what it does not say yet; its lines and comments stay. */
+async function textFor({ configFile, before, settings }: Answers): Promise<string> {
+  const present: Readonly<Record<string, string | undefined>> = {
+    listen: before.listen,
+    data_dir: before.dataDir,
+  }
+  const added = Object.entries(settings).filter(([name, value]) => {
+    const there = present[name]
+    if (there !== undefined && there !== value)
+      throw new CliError('configured', `${configFile} sets ${name} to ${there}, and is unchanged.`, {
+        hint: 'Remove the line, or leave out the option.',
+      })
+    return there === undefined
   })
-  if (bytes === undefined) return ''
-  const { parseConfigText } = await import('../../config/yaml-file.ts')
-  const text = bytes.toString('utf8')
-  if (Object.keys(parseConfigText(file, text).value).length === 0) return `${text.trimEnd()}\n\n`.trimStart()
-  throw new CliError('configured', `${file} has settings already, and is unchanged.`, {
-    hint: 'Edit it and restart the server, or choose another file with --config.',
-  })
+  const { stringify } = await import('yaml')
+  const start = before.text.trim() === '' ? '' : `${before.text.trimEnd()}\n\n`
+  return `${start}${HEADING}\n${stringify(Object.fromEntries(added))}`
 }
 
 async function check(context: Context, { configFile, databaseUrl, settings }: Answers, text: string) {
