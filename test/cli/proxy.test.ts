@@ -1,9 +1,10 @@
 import { createServer, type Server } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { proxyOf } from '../../src/cli/frame/proxy.ts'
 import { freePort, startApp, type TestApp } from '../support/app.ts'
 import { newAuthority } from './certificates.ts'
-import { newHome, runCli } from './support.ts'
+import { newHome, runCli, spawnCli } from './support.ts'
 
 /** A server whose name only the proxy knows. */
 const HOST = 'mayfly.internal.example'
@@ -69,11 +70,16 @@ test.each(['HTTPS_PROXY', 'https_proxy'])(
   async (name) => {
     const { HTTPS_PROXY: _, ...others } = env
     const url = proxy.url.replace('//', '//me:pass@')
-    const end = await runCli(['status'], { env: { ...others, [name]: url } })
+    const end = await spawnCli(['status'], { env: { ...others, [name]: url } }).ended
     expect([end.code, end.stderr]).toEqual([0, ''])
     expect(proxy.asked).toEqual([`${HOST}:443 Basic ${Buffer.from('me:pass').toString('base64')}`])
   },
 )
+
+test('a Node.js that knows no proxies says so, instead of going around it', () => {
+  expect(() => proxyOf({ HTTPS_PROXY: 'http://x:1' }, '24.4.1')).toThrow('HTTPS_PROXY needs Node.js 24.5')
+  expect(proxyOf({}, '24.4.1')).toBeUndefined()
+})
 
 test('doctor looks at the certificate through it, too', async () => {
   const { stdout } = await runCli(['doctor', '--json'], { env })
