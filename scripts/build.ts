@@ -17,6 +17,7 @@ const sources = ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json'].
 )
 if (existsSync(stamp) && statSync(stamp).mtimeMs > Math.max(...sources.map(newest))) process.exit(0)
 
+process.stderr.write('Compiling src into dist; this takes some seconds.\n')
 rmSync(join(root, 'dist'), { recursive: true, force: true })
 try {
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')

@@ -1,9 +1,10 @@
 import { longestRequest } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
+import { shellWord } from '../domain/shell-word.ts'
 import type { Config, MasterKeySource, Values } from './config.ts'
 import { ConfigError, type Fault, InvalidValue } from './fault.ts'
 import { soundForm } from './policies.ts'
-import { type ReadFile, readSecret, shellWord } from './read-secret.ts'
+import { type ReadFile, readSecret } from './read-secret.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field, type FieldPath } from './schema.ts'
 import {
   checkShape,

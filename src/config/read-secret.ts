@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
 import { Secret } from '../domain/secret.ts'
+import { shellWord } from '../domain/shell-word.ts'
 import { InvalidValue, quote } from './fault.ts'
 
 export type ReadFile = (path: string) => Promise<Uint8Array>
@@ -44,10 +45,6 @@ export function ownName(): string {
   } catch {
     return String(process.getuid?.() ?? 'mayfly')
   }
-}
-
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /** The text of a secret's file: UTF-8, without the final newline that editors and `echo` add. */

@@ -1,4 +1,4 @@
-import { shellWord } from './shell.ts'
+import { shellWord } from '../../domain/shell-word.ts'
 import type { Entry, Globals } from './verb.ts'
 
 /** The options of this command line that lead to a server and a login, as a later command needs them. */
@@ -7,6 +7,9 @@ export function globalFlags({ server, profile, ca, dataDir }: Globals): string {
     .flatMap(([name, value]) => (value === undefined ? [] : [` --${name} ${shellWord(value)}`]))
     .join('')
 }
+
+/** Verbs that hints name and that take no global options. */
+const WITHOUT_GLOBALS = new Set(['server', 'completion'])
 
 /** A command in a sentence for the user. */
 const COMMAND = /`mayfly ([^`]*)`/g
@@ -31,8 +34,10 @@ async function flagsFor(words: string, globals: Globals, verbs: readonly Entry[]
   const { findVerb } = await import('./find-verb.ts')
   const found = await findVerb(argv, verbs).catch(() => undefined)
   if (found?.what !== 'verb') return ''
-  const verb = await found.entry.load()
-  if (verb.globals === false) return ''
+  if (WITHOUT_GLOBALS.has(found.entry.name)) return ''
   const { dataDir, ...others } = globals
-  return globalFlags(verb.admin === true && dataDir !== undefined ? { ...others, dataDir } : others)
+  if (dataDir === undefined) return globalFlags(others)
+  // Loading a verb takes time, and few command lines have --data-dir.
+  const { admin } = await found.entry.load()
+  return globalFlags(admin === true ? globals : others)
 }

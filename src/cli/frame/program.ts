@@ -72,7 +72,9 @@ async function invoke(
     return (await verb.run(context, options, ...args)) ?? EXIT.done
   } catch (error) {
     out.clearProgress()
-    const failure = failureOf(signal.aborted ? signal.reason : error)
+    const cause: unknown = signal.aborted ? signal.reason : error
+    const { explain } = await import('../session/explain.ts')
+    const failure = await explain(context, verb, cause)
     const hint = failure.hint === undefined ? undefined : await withGlobalFlags(failure.hint, globals, VERBS)
     const { code, message, exitCode } = failure
     return fail(host, { code, message, hint, exitCode }, globals.json === true)
@@ -81,7 +83,7 @@ async function invoke(
   }
 }
 
-/** Prints the error on one line, or as JSON, and returns the exit code. */
+/** Prints the failure on one line, or as JSON, and returns the exit code. */
 function fail(host: Host, failure: Failure, isJson: boolean): number {
   if (failure.exitCode > 128) return failure.exitCode
   const { code, message, hint } = failure

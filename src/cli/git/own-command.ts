@@ -3,11 +3,6 @@ import { delimiter, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Surroundings } from '../frame/surroundings.ts'
 
-/** Quotes any text as one word for `sh`. */
-export function quote(word: string): string {
-  return /^[A-Za-z0-9_/.:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
-}
-
 /** How other programs call this command: by name if the PATH leads here, otherwise by node and file. */
 export function ownCommand({ env }: Pick<Surroundings, 'env'>): readonly string[] {
   const own = fileURLToPath(new URL(`../main${extname(import.meta.url)}`, import.meta.url))

@@ -1,7 +1,7 @@
 import { access, chown, constants, mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { shellWord } from '../../domain/shell-word.ts'
 import { CliError, systemReason } from '../frame/failure.ts'
-import { shellWord } from '../frame/shell.ts'
 import type { Context } from '../frame/verb.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 import type { Answers } from './answers.ts'
