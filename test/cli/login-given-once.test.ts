@@ -84,6 +84,17 @@ test('every hint repeats the flags of the command line, as far as the next comma
   )
 })
 
+test('what is no error repeats them, too', async () => {
+  const { home, env } = await newHome()
+  const empty = await startApp({ ownIssuer: true })
+  const argv = ['backend', 'ls', '--server', empty.url, '--data-dir', empty.directory]
+  const { stdout, stderr } = await runCli(argv, { env, cwd: home })
+  await empty.close()
+  expect(stdout + stderr).toContain(
+    `\`mayfly backend add KIND --server ${empty.url} --data-dir ${empty.directory}\``,
+  )
+})
+
 test('--data-dir is repeated for the commands of administrators alone', async () => {
   const dataDir = plain.app.directory
   const end = await cli(['agent', 'show', 'nobody', '--server', plain.url, '--data-dir', dataDir])
