@@ -1,7 +1,6 @@
 import { GROUPS, VERBS } from '../verbs.ts'
 import { EXIT, type Failure, failureOf } from './failure.ts'
 import { findVerb } from './find-verb.ts'
-import { withGlobalFlags } from './global-flags.ts'
 import { createOutput } from './output.ts'
 import type { Surroundings } from './surroundings.ts'
 import { jsonText, plain } from './terminal-text.ts'
@@ -75,6 +74,7 @@ async function invoke(
     const cause: unknown = signal.aborted ? signal.reason : error
     const { explain } = await import('../session/explain.ts')
     const failure = await explain(context, verb, cause)
+    const { withGlobalFlags } = await import('./global-flags.ts')
     const hint = failure.hint === undefined ? undefined : await withGlobalFlags(failure.hint, globals, VERBS)
     const { code, message, exitCode } = failure
     return fail(host, { code, message, hint, exitCode }, globals.json === true)
