@@ -1,24 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import {
-  access,
-  chmod,
-  chown,
-  constants,
-  copyFile,
-  mkdir,
-  open,
-  readdir,
-  rename,
-  rm,
-  stat,
-} from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { access, constants, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { Config } from '../config/config.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
-import { createSealer, parseMasterKeys } from '../keys/seal.ts'
+import { createSealer, parseMasterKeys, type Sealer } from '../keys/seal.ts'
 import { StoreRefused } from '../store/errors.ts'
 import { moveToPostgres } from '../store/move.ts'
-import { type CopyFacts, checkCopy, copyStore } from '../store/sqlite/copy.ts'
+import { type CopyFacts, checkCopy, copyStore, openForCopy } from '../store/sqlite/copy.ts'
 import { lockDirectory } from '../store/sqlite/file.ts'
 
 /** Says what is being done, for people who wait. */
@@ -43,7 +33,8 @@ export async function backUp(config: Config, file: string, tell: Tell): Promise<
   const draft = `${file}.${randomBytes(6).toString('hex')}.part`
   await (await open(draft, 'wx', 0o600)).close()
   try {
-    await copyStore(source, draft, (share) => tell(`Copying: ${Math.floor(share * 100)} %`))
+    const db = await withRightsOf(config.dataDir, async () => openForCopy(source))
+    await copyStore(db, draft, (share) => tell(`Copying: ${Math.floor(share * 100)} %`))
     tell('Checking the copy')
     const { agents } = checkCopy(draft, 'the copy')
     const { size } = await sync(draft)
@@ -60,18 +51,31 @@ export async function backUp(config: Config, file: string, tell: Tell): Promise<
  * `ConfigError`, and then has changed nothing.
  */
 export async function restore(config: Config, file: string, tell: Tell): Promise<Done> {
-  const { dataDir, databaseUrl } = config
+  const { dataDir } = config
   const sealer = createSealer(parseMasterKeys(await loadMasterKeyText(config, { createIfMissing: false })))
   await requireWhole(file)
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  const backup = await open(file, 'r')
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    return await withRightsOf(dataDir, () => place(config, sealer, { file, backup }, tell))
+  } finally {
+    await backup.close()
+  }
+}
+
+async function place(
+  { dataDir, databaseUrl }: Config,
+  sealer: Sealer,
+  { file, backup }: { readonly file: string; readonly backup: FileHandle },
+  tell: Tell,
+): Promise<Done> {
   const unlock = databaseUrl === undefined ? lockDirectory(dataDir) : () => undefined
   const draft = join(dataDir, `restore-${randomBytes(6).toString('hex')}.db`)
   try {
     if (databaseUrl === undefined) await requireEmpty(dataDir)
-    await (await open(draft, 'wx', 0o600)).close()
     tell('Copying')
-    await copyFile(file, draft)
-    await chmod(draft, 0o600)
+    const target = createWriteStream(draft, { flags: 'wx', mode: 0o600 })
+    await pipeline(backup.createReadStream({ autoClose: false }), target)
     tell('Checking the copy')
     const { agents, keyCheck } = checkCopy(draft, file)
     if (!sealer.matchesCheck(keyCheck))
@@ -79,8 +83,10 @@ export async function restore(config: Config, file: string, tell: Tell): Promise
         `${file} was sealed with another master key than the one given. Name the right key with --master-key-file`,
       )
     const { size } = await sync(draft)
-    if (databaseUrl === undefined) await putInPlace(dataDir, draft)
-    else {
+    if (databaseUrl === undefined) {
+      await rename(draft, join(dataDir, 'mayfly.db'))
+      await sync(dataDir)
+    } else {
       tell('Writing to PostgreSQL')
       await moveToPostgres(draft, databaseUrl.reveal())
     }
@@ -88,6 +94,24 @@ export async function restore(config: Config, file: string, tell: Tell): Promise
   } finally {
     for (const end of ['', '-journal', '-wal', '-shm']) await rm(`${draft}${end}`, { force: true })
     unlock()
+  }
+}
+
+/**
+ * Root works in a data directory with the rights of its owner, the user of the server. What it makes belongs to them, and
+ * a link that they may have put there leads root nowhere.
+ */
+async function withRightsOf<T>(directory: string, work: () => Promise<T>): Promise<T> {
+  const { uid, gid } = await stat(directory)
+  if (process.geteuid?.() !== 0 || uid === 0) return work()
+  const group = process.getegid?.() ?? 0
+  process.setegid?.(gid)
+  process.seteuid?.(uid)
+  try {
+    return await work()
+  } finally {
+    process.seteuid?.(0)
+    process.setegid?.(group)
   }
 }
 
@@ -118,16 +142,6 @@ async function requireEmpty(directory: string): Promise<void> {
     ? `To put its store aside, run: mkdir -m 700 ${directory}.old && mv ${data}* ${directory}.old/`
     : 'Choose another directory'
   throw new StoreRefused(`${directory} is not empty: it holds ${names.slice(0, 3).join(', ')}. ${how}`)
-}
-
-/** Root restores for the user of the server, who owns the data directory. */
-async function putInPlace(directory: string, draft: string): Promise<void> {
-  if (process.getuid?.() === 0) {
-    const { uid, gid } = await stat(directory)
-    for (const path of [draft, join(directory, 'mayfly.lock')]) await chown(path, uid, gid)
-  }
-  await rename(draft, join(directory, 'mayfly.db'))
-  await sync(directory)
 }
 
 const isThere = (path: string) =>

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -98,7 +98,7 @@ describe.runIf(isRootOnLinux)(
         },
         /^mayfly: \S+key: the master key cannot be created here: .* Run: (printf .+)\n$/,
       ],
-    ])('%s', async (_, prepare, message) => {
+    ])('%s', async (what, prepare, message) => {
       const argv = await prepare()
       const { status, stdout, stderr } = server(...argv)
       expect({ status, stdout, stderr }).toEqual({
@@ -108,8 +108,8 @@ describe.runIf(isRootOnLinux)(
       })
       const fix = message.exec(stderr)?.[1] ?? 'false'
       execFileSync('sh', ['-c', fix.replaceAll('sudo ', '')])
-      // Those without further flags start once more; for the others it is enough that the command works.
-      if (argv[0] !== '--data-dir' || argv.length > 2) return
+      // One of them starts once more; for the others it is enough that the command works.
+      if (what !== 'a database that root made') return
       const by = ['setpriv', `--reuid=${OTHER}`, `--regid=${OTHER}`, '--clear-groups']
       const running = await startServerProcess({ dataDir: argv[1] ?? '', by })
       expect((await running.terminate()).code).toBe(0)
@@ -124,10 +124,14 @@ test.runIf(isRootOnLinux)(
     await writeFile(at('data/mayfly.db'), '', { mode: 0o600 })
     await writeFile(at('key'), newMasterKey(), { mode: 0o600 })
     await chown(at('key'), OTHER, OTHER)
-    for (const verb of ['backup', 'restore']) {
+    await writeFile(at('b.db'), '', { mode: 0o644 })
+    for (const [verb, file] of [
+      ['backup', '/tmp/none.db'],
+      ['restore', at('b.db')],
+    ] as const) {
       const { status, stderr } = spawnSync(
         process.execPath,
-        [MAIN, verb, '/tmp/none.db', '--data-dir', at('data'), '--master-key-file', at('key')],
+        [MAIN, verb, file, '--data-dir', at('data'), '--master-key-file', at('key')],
         { uid: OTHER, gid: OTHER, cwd: '/', env: { NODE_COMPILE_CACHE: COMPILE_CACHE }, encoding: 'utf8' },
       )
       expect([status, stderr]).toEqual([
@@ -137,6 +141,55 @@ test.runIf(isRootOnLinux)(
     }
   },
 )
+
+describe.runIf(isRootOnLinux)('root, in the data directory of another user,', () => {
+  const mayfly = (...argv: string[]) =>
+    spawnSync(process.execPath, [MAIN, ...argv], {
+      cwd: folder,
+      env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
+      encoding: 'utf8',
+    })
+  /** A store of the other user, and a backup of it. */
+  async function backUp() {
+    await mkdir(at('data'), { mode: 0o700 })
+    await chown(at('data'), OTHER, OTHER)
+    const by = ['setpriv', `--reuid=${OTHER}`, `--regid=${OTHER}`, '--clear-groups']
+    await (await startServerProcess({ dataDir: at('data'), by })).terminate()
+    return mayfly('backup', at('b.db'), '--data-dir', at('data'))
+  }
+  const ownersIn = async (directory: string) => {
+    const names = await readdir(directory)
+    return new Set(await Promise.all(names.map(async (name) => (await stat(join(directory, name))).uid)))
+  }
+
+  test('backs up and restores for that user', async () => {
+    expect((await backUp()).status).toBe(0)
+    expect([(await stat(at('b.db'))).uid, await ownersIn(at('data'))]).toEqual([0, new Set([OTHER])])
+    await mkdir(at('new'), { mode: 0o700 })
+    await chown(at('new'), OTHER, OTHER)
+    const key = join(at('data'), 'master.key')
+    expect(mayfly('restore', at('b.db'), '--data-dir', at('new'), '--master-key-file', key).status).toBe(0)
+    expect([(await readdir(at('new'))).sort(), await ownersIn(at('new'))]).toEqual([
+      ['mayfly.db', 'mayfly.lock'],
+      new Set([OTHER]),
+    ])
+  })
+
+  test('follows no link of that user to a file of root', async () => {
+    expect((await backUp()).status).toBe(0)
+    const key = join(at('data'), 'master.key')
+    await writeFile(at('victim'), 'of root', { mode: 0o600 })
+    await mkdir(at('new'), { mode: 0o700 })
+    await symlink(at('victim'), join(at('new'), 'mayfly.lock'))
+    await chown(at('new'), OTHER, OTHER)
+    expect(mayfly('restore', at('b.db'), '--data-dir', at('new'), '--master-key-file', key).status).toBe(1)
+    await rm(join(at('data'), 'mayfly.db-wal'), { force: true })
+    await symlink(at('victim'), join(at('data'), 'mayfly.db-wal'))
+    mayfly('backup', at('c.db'), '--data-dir', at('data'))
+    const { uid, size } = await stat(at('victim'))
+    expect([uid, size]).toEqual([0, 'of root'.length])
+  })
+})
 
 test('a configuration that does not exist is one line with the command that makes it', () => {
   const { status, stdout, stderr } = spawnSync(

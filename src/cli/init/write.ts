@@ -1,4 +1,4 @@
-import { access, chown, constants, mkdir, readFile, stat } from 'node:fs/promises'
+import { access, chown, constants, lchown, mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { shellWord } from '../../domain/shell-word.ts'
 import { CliError, systemReason } from '../frame/failure.ts'
@@ -39,7 +39,7 @@ export async function write(context: Context, answers: Answers): Promise<Written
     await writePrivateFile(settings.database_url_file, `${databaseUrl}\n`, 0o400)
     files.push(settings.database_url_file)
   }
-  if (process.getuid?.() === 0) for (const file of files) await chown(file, account.uid, account.gid)
+  if (process.getuid?.() === 0) for (const file of files) await lchown(file, account.uid, account.gid)
   await writePrivateFile(configFile, text, before.facts === undefined ? 0o644 : before.facts.mode & 0o777)
   if (before.facts !== undefined && process.getuid?.() === 0)
     await chown(configFile, before.facts.uid, before.facts.gid)

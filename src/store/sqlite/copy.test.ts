@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { checkCopy, copyStore } from './copy.ts'
+import { checkCopy, copyStore, openForCopy } from './copy.ts'
 import { openFile } from './file.ts'
 
 let folder: string
@@ -30,7 +30,7 @@ test('is the state of one moment, and ends, while a server writes after each ste
   const target = join(folder, 'copy.db')
   await writeFile(target, '', { mode: 0o600 })
   const shares: number[] = []
-  await copyStore(source, target, (share) => {
+  await copyStore(openForCopy(source), target, (share) => {
     shares.push(share)
     if (shares.length > 100) throw new Error('the copy began again and again')
     db.prepare('INSERT INTO meta VALUES (?, ?)').run(`later ${shares.length}`, 'y'.repeat(5_000_000))

@@ -16,19 +16,26 @@ export interface CopyFacts {
   readonly keyCheck: string
 }
 
-/**
- * Copies the store in `source`, which a server may be using, into the empty file `target`: its state at one moment.
- * `onProgress` gets the share that is done, from 0 to 1.
- */
-export async function copyStore(
-  source: string,
-  target: string,
-  onProgress: (share: number) => void,
-): Promise<void> {
+/** Opens a store that a server may be using, for a copy of its state at this moment. */
+export function openForCopy(source: string): DatabaseSync {
   const db = new DatabaseSync(source, { readOnly: true, timeout: BUSY_MS })
   try {
     // One read transaction for all steps. Without it, SQLite begins the copy again after each change of the server.
     db.exec('BEGIN; SELECT count(*) FROM sqlite_schema')
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** Copies it into the empty file `target`, and closes it. `onProgress` gets the share that is done, from 0 to 1. */
+export async function copyStore(
+  db: DatabaseSync,
+  target: string,
+  onProgress: (share: number) => void,
+): Promise<void> {
+  try {
     await backup(db, target, {
       rate: PAGES_AT_ONCE,
       progress: ({ totalPages, remainingPages }) => onProgress(1 - remainingPages / Math.max(totalPages, 1)),
