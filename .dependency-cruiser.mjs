@@ -86,7 +86,7 @@ export default {
     allow(
       'cli-imports-client',
       '^src/cli/',
-      '^src/(cli|client|api|config|domain)/|^src/(app/app|log/log|backends/index|backends/config-fields)\\.ts$',
+      '^src/(cli|client|api|config|domain)/|^src/(app/app|app/backup|log/log|backends/index|backends/config-fields)\\.ts$',
     ),
     ...rooms('core', {
       audit: [],
@@ -106,7 +106,7 @@ export default {
         postgres: ['engine', 'schema'],
         tables: ['engine', 'schema'],
       },
-      ['^src/store/open\\.ts$'],
+      ['^src/store/(open|move)\\.ts$'],
     ),
     ...rooms('http', { server: [], routing: ['server'], routes: ['routing', 'server'] }),
   ],

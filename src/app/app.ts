@@ -158,17 +158,28 @@ async function openSealer(config: Config, store: Store, log: Log): Promise<Seale
         'created a new master key: back it up; the stored data cannot be decrypted without it',
       ),
   })
-  const sealer = createSealer(parseMasterKeys(text))
+  const sealer = sealerOf(text)
   if (stored === undefined) {
     await store.commit([store.meta.add('key_check', sealer.keyCheck())])
     return openSealerAgain(store, sealer)
   }
-  if (!sealer.matchesCheck(stored)) throw new Error('this store was sealed with another master key')
+  if (!sealer.matchesCheck(stored))
+    throw keyFault('this store was sealed with another master key. Name the right one with --master-key-file')
   if (sealer.lacksSome(stored)) await requireNothingLeftBehind({ store, sealer })
   if (stored !== sealer.keyCheck())
     await store.commit([store.meta.replace('key_check', stored, sealer.keyCheck())])
   return sealer
 }
+
+function sealerOf(text: string): Sealer {
+  try {
+    return createSealer(parseMasterKeys(text))
+  } catch (error) {
+    throw keyFault(error instanceof Error ? error.message : String(error))
+  }
+}
+
+const keyFault = (message: string) => new ConfigError([{ source: 'master key', message }])
 
 /** If two nodes start on a new store at once, the one whose key came second must stop. */
 async function openSealerAgain(store: Store, sealer: Sealer): Promise<Sealer> {

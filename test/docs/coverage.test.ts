@@ -7,7 +7,14 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const read = (path: string) => readFileSync(`${ROOT}${path}`, 'utf8')
 const list = (directory: string) => readdirSync(`${ROOT}${directory}`).map((name) => `${directory}/${name}`)
 
-const pages = ['README.md', ...list('docs/start'), ...list('docs/guides')]
+/** They describe a set-up that no test machine has: a system's services, proxies, several nodes. */
+const DESCRIBE = ['install', 'tls', 'several-nodes', 'monitoring'].map((name) => `docs/operations/${name}.md`)
+const pages = [
+  'README.md',
+  ...list('docs/start'),
+  ...list('docs/guides'),
+  ...list('docs/operations').filter((path) => !DESCRIBE.includes(path)),
+]
 const tests = list('test/docs').filter((path) => path.endsWith('.test.ts') && !path.includes('coverage'))
 
 test.each(pages)('a test runs %s', (page) => {

@@ -2,6 +2,7 @@ import type { Backend } from '../../client/wire.ts'
 import { describeBackend } from '../admin/backend-rules.ts'
 import { watchDeletion } from '../admin/watch-deletion.ts'
 import { CliError } from '../frame/failure.ts'
+import { globalFlags } from '../frame/global-flags.ts'
 import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
 import { confirm } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
@@ -24,7 +25,7 @@ export const list = defineVerb<ListOptions>({
     const { admin } = await openAdminClient(context)
     await showList<Backend>(context, options, admin.backends.list, {
       things: 'backends',
-      none: 'No backends yet. Add one with `mayfly backend add KIND`.',
+      none: `No backends yet. Add one with \`mayfly backend add KIND${globalFlags(context.globals)}\`.`,
       heading: ['NAME', 'KIND', 'DEFAULT TTL', 'MAX TTL', 'SCOPES', 'DESCRIPTION'],
       cells: (row) => [
         row.name,

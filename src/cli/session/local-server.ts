@@ -9,7 +9,7 @@ import type { Context } from '../frame/verb.ts'
 import { givenOf } from './session.ts'
 
 /** The data directory of our systemd unit. Only root can make it, so its owner is the user of the server. */
-const SYSTEM_DATA_DIR = '/var/lib/mayfly'
+export const SYSTEM_DATA_DIR = '/var/lib/mayfly'
 
 /** The data directory that the user names, as an absolute path. */
 export function namedDataDir({ globals, env, cwd }: Context): string | undefined {
