@@ -61,7 +61,7 @@ describe.each(DIALECTS)('the audit on %s', (dialect) => {
       metadata: { ticket: 'T-1' },
       details: { kid: expect.any(String) },
     })
-    expect(text).not.toMatch(/ckr_|cks_|eyJ/)
+    expect(text).not.toMatch(/ckr_|cks_|eyJ[\w-]+\./)
   })
 
   test('lists entries newest first', async () => {
@@ -284,7 +284,7 @@ describe('when the audit cannot be written', () => {
       const reply = await agent.client.post(`/v1/credentials/${backend}`)
       expect([reply.status, reply.body.error.code]).toEqual([503, 'audit_unavailable'])
       expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
-      expect(reply.text).not.toContain('eyJ')
+      expect(reply.text).not.toMatch(/eyJ[\w-]+\./)
       const key = await agent.client.get('/v1/signing-key')
       expect([key.status, key.text.includes('PRIVATE')]).toEqual([503, false])
       const admin = await app.admin('GET', '/v1/admin/agents')

@@ -86,7 +86,7 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
     try {
       const reply = await a(key)
       expect([reply.status, reply.body.error?.code]).toEqual([503, 'audit_unavailable'])
-      expect(reply.text).not.toContain('eyJ')
+      expect(reply.text).not.toMatch(/eyJ[\w-]+\./)
     } finally {
       app.core.store.commit = commit
     }

@@ -54,7 +54,7 @@ describe.each(DIALECTS)('credentials for the administrator on %s', (dialect) => 
       undefined,
       undefined,
     ])
-    expect(text).not.toContain('eyJ')
+    expect(text).not.toMatch(/eyJ[\w-]+\./)
   })
 
   test('are filtered by backend, agent and status', async () => {
