@@ -26,7 +26,9 @@ export async function renderSbom(version: string): Promise<string> {
     purl: `pkg:generic/node@${node}`,
     licenses: [{ license: { id: 'MIT' } }],
   }
-  const metadata = { ...bill.metadata, component: { ...bill.metadata.component, version } }
+  // npm names it after the directory.
+  const own = { ...bill.metadata.component, name: 'mayfly', version, purl: `pkg:generic/mayfly@${version}` }
+  const metadata = { ...bill.metadata, component: own }
   return `${JSON.stringify({ ...bill, metadata, components: [runtime, ...bill.components.map(withoutSource)] }, null, 2)}\n`
 }
 

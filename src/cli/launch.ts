@@ -35,8 +35,10 @@ function inFiles(): { chunks: Chunks; installation: Installation } {
 
 /** The build is inside the executable, and takes no code from anywhere else. */
 function inExecutable(): { chunks: Chunks; installation: Installation } {
-  const { getRawAsset, getAsset, getAssetKeys } = process.getBuiltinModule('node:sea')
+  const { getRawAsset, getAssetKeys } = process.getBuiltinModule('node:sea')
   const known = new Set(getAssetKeys())
+  // Not by getAsset, which loads a decoder.
+  const text = (name: string) => Buffer.from(getRawAsset(name)).toString()
   const compiled = (name: string) => {
     const asset = `${name}.compiled`
     return known.has(asset) ? new Uint8Array(getRawAsset(asset)) : undefined
@@ -52,11 +54,11 @@ function inExecutable(): { chunks: Chunks; installation: Installation } {
     command: [process.execPath],
     startWriter: (workerData) => {
       const { Worker } = process.getBuiltinModule('node:worker_threads')
-      return new Worker(getAsset(WRITER, 'utf8'), { eval: true, workerData })
+      return new Worker(text(WRITER), { eval: true, workerData })
     },
   }
   return {
-    chunks: { text: (name) => getAsset(name, 'utf8'), compiled, path: (name) => `mayfly:${name}`, outside },
+    chunks: { text, compiled, path: (name) => `mayfly:${name}`, outside },
     installation,
   }
 }

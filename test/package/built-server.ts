@@ -38,10 +38,14 @@ export async function startLine(
   const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   alive.add(child)
   const lines: string[] = []
-  const ended = once(child, 'exit').then(([code]): number | null => {
-    alive.delete(child)
-    return code
-  })
+  const ended = once(child, 'exit').then(
+    ([code]): number | null => {
+      alive.delete(child)
+      return code
+    },
+    // It could not be started, which is reported below.
+    () => null,
+  )
   const address = await new Promise<string>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr])
       createInterface({ input: stream }).on('line', (line) => {

@@ -41,7 +41,7 @@ describe.runIf(LONG)('the Debian package in a fresh root without Node.js', { tim
     const unit = await readFile(inRoot('usr/lib/systemd/system/mayfly.service'), 'utf8')
     const line = /^ExecStart=(.*)$/m.exec(unit)?.[1] ?? ''
     const user = /^User=(.*)$/m.exec(unit)?.[1] ?? ''
-    server = await startLine(root.words(line.split(' '), user), { PATH: '/usr/bin:/bin' })
+    server = await startLine(root.words(line.split(' '), user), { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' })
   }
 
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { lstatSync, readFileSync, statSync } from 'node:fs'
 import type { NetConnectOpts, Socket } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { withSocketPath } from '../../config/admin-socket.ts'
-import { listenerUids, unmappedUid } from '../../domain/socket-table.ts'
+import { exactListenerUids, listenerUids, unmappedUid } from '../../domain/socket-table.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { givenOf } from './session.ts'
@@ -106,8 +106,13 @@ async function checkListener(context: Context, socket: Socket): Promise<void> {
 }
 
 function listeners(address: string, port: number): (number | undefined)[] {
-  const read = () =>
-    listenerUids(address, port, ['/proc/net/tcp', '/proc/net/tcp6'].map(readOrEmpty).join('\n'))
+  const read = () => {
+    const table = readOrEmpty('/proc/net/tcp')
+    const exact = exactListenerUids(address, port, table)
+    // Most often. Reading a table takes longer than the rest of the connection.
+    if (exact.length > 0) return exact
+    return listenerUids(address, port, `${table}\n${readOrEmpty('/proc/net/tcp6')}`)
+  }
   const first = read()
   // The kernel can skip a row while others come and go.
   return first.length > 0 ? first : read()
