@@ -86,7 +86,7 @@ export default {
     allow(
       'cli-imports-client',
       '^src/cli/',
-      '^src/(cli|client|api|config|domain)/|^src/(app/app|log/log|installation)\\.ts$',
+      '^src/(cli|client|api|config|domain)/|^src/(app/app|log/log|backends/index|backends/config-fields|installation)\\.ts$',
     ),
     ...rooms('core', {
       audit: [],

@@ -100,11 +100,11 @@ export async function alternateBursts(
 }
 
 /** One measurement of each, the first one changing from pair to pair. */
-export async function alternate<T>(
+export async function alternate<T, R = T>(
   n: number,
   ours: () => Promise<T>,
-  reference: () => Promise<T>,
-): Promise<{ ours: T; reference: T }> {
+  reference: () => Promise<R>,
+): Promise<{ ours: T; reference: R }> {
   if (n % 2 === 1) return { ours: await ours(), reference: await reference() }
   const first = await reference()
   return { ours: await ours(), reference: first }

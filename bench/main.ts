@@ -4,6 +4,7 @@ import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Pace } from './bursts.ts'
+import { type KindOptions, readKindOptions } from './postgres-kind/options.ts'
 import { cleanUp, cleanUpOnSignals } from './processes.ts'
 import { type Row, toMarkdown } from './report.ts'
 import type { Bench } from './scenario.ts'
@@ -28,7 +29,13 @@ Options:
   --against <dir>      compare with the checkout in <dir>, which must be built
   --quick              short bursts, few clients, small stores: to check that the bench works
   --pairs <n>          bursts of each server at every concurrency (default 5)
-  --clients <n,n>      concurrencies (default 1,16,64,256)
+  --clients <n,n>      concurrencies (default 1,16,64,256; of postgres-kind 1,8)
+  --postgres <server>  for postgres-kind: a major version from npm (default 18), or the URL of a
+                       superuser of a server that may keep some roles of the bench
+  --way <way>          for postgres-kind: functions (default) or direct
+  --tables <n,n>       for postgres-kind: tables in the database (default 1)
+  --live <n,n>         for postgres-kind: live credentials beforehand (default 0)
+  --iterations <n,n>   for postgres-kind: SCRAM iterations (default 4096,256)
   --dir <path>         directory for temporary data, on the disk to be measured
   --source             run the server from src/ instead of dist/
   --node-arg <arg>     argument for Node when it runs the server, such as --cpu-prof; may be repeated
@@ -41,6 +48,11 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     pairs: { type: 'string' },
     clients: { type: 'string' },
+    postgres: { type: 'string' },
+    way: { type: 'string' },
+    tables: { type: 'string' },
+    live: { type: 'string' },
+    iterations: { type: 'string' },
     dir: { type: 'string' },
     source: { type: 'boolean', default: false },
     'node-arg': { type: 'string', multiple: true, default: [] },
@@ -62,6 +74,13 @@ async function main(): Promise<number> {
     console.error(`unknown scenario: ${unknown.join(', ')}\n\n${HELP}`)
     return 2
   }
+  let kind: KindOptions
+  try {
+    kind = readKindOptions(values)
+  } catch (error) {
+    console.error(`${String((error as Error).message)}\n\n${HELP}`)
+    return 2
+  }
   const checkout = (directory: string) => ({ directory, fromSource: values.source })
   const bench: Bench = {
     pace: paceOf(),
@@ -70,6 +89,7 @@ async function main(): Promise<number> {
     against: values.against === undefined ? undefined : checkout(resolve(values.against)),
     directory: values.dir,
     nodeArgs: values['node-arg'],
+    kind,
     say: (line) => console.error(`${new Date().toISOString().slice(11, 19)} ${line}`),
   }
   const rows: Row[] = []

@@ -6,12 +6,12 @@ import { onExit, temporaryDirectory } from './processes.ts'
 const DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes']
 
 /**
- * Creates an empty database and returns its URL; `cleanUp` drops it. Uses the server at PGHOST and PGPORT (default
- * 127.0.0.1:5432) if it lets us create databases, otherwise starts one from npm. Throws if the server does not wait
- * for its disk.
+ * Creates an empty database and returns its URL; `cleanUp` drops it. Without a given server, uses the one at PGHOST and
+ * PGPORT (default 127.0.0.1:5432) if it lets us create databases, otherwise starts one from npm. Throws if the server
+ * does not wait for its disk.
  */
-export async function freshDatabase(say: (line: string) => void): Promise<string> {
-  const server = (await localServer()) ?? (await embeddedServer(say))
+export async function freshDatabase(say: (line: string) => void, given?: string): Promise<string> {
+  const server = given ?? (await localServer()) ?? (await embeddedServer(say))
   const name = `mayfly_bench_${randomBytes(8).toString('hex')}`
   const version = await ask(server, async (client) => {
     for (const setting of DURABLE) {
@@ -70,7 +70,8 @@ async function embeddedServer(say: (line: string) => void): Promise<string> {
   return `postgresql://postgres:${password}@127.0.0.1:${port}/postgres`
 }
 
-async function ask<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Work on a connection that is closed afterwards. */
+export async function ask<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
   client.on('error', () => undefined)
   try {

@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http'
 import type { RecordedReply } from './baseline.ts'
 
 export interface Ask {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: string
   readonly bearer?: string
   readonly json?: object

@@ -1,4 +1,5 @@
 import type { Pace } from './bursts.ts'
+import type { KindOptions } from './postgres-kind/options.ts'
 import type { Row } from './report.ts'
 import type { Checkout } from './server.ts'
 
@@ -13,6 +14,8 @@ export interface Bench {
   readonly directory: string | undefined
   /** Arguments for Node when it runs the server. */
   readonly nodeArgs: readonly string[]
+  /** Of the scenario `postgres-kind`. */
+  readonly kind: KindOptions
   /** Prints a line of progress. */
   say(line: string): void
 }

@@ -4,6 +4,7 @@ import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
+import { postgresKind } from './scenarios/postgres-kind.ts'
 import { startUp } from './scenarios/start-up.ts'
 import { localAdmin, status } from './scenarios/status.ts'
 import { sweep } from './scenarios/sweep.ts'
@@ -20,6 +21,7 @@ export const SCENARIOS: readonly Scenario[] = [
   agentChurn,
   auditQuery,
   sweep,
+  postgresKind,
   startUp,
   commandLine,
 ]

@@ -71,7 +71,9 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
 
 /** A few agents make all the load. Another checkout may not know the setting, and would not start with it. */
 function limitsOf({ directory }: Checkout): Record<string, string> {
-  return directory === OWN_CHECKOUT ? { MAYFLY_LIMITS_TOKENS_PER_MINUTE: '1000000' } : {}
+  return directory === OWN_CHECKOUT
+    ? { MAYFLY_LIMITS_TOKENS_PER_MINUTE: '1000000', MAYFLY_LIMITS_MAX_ACTIVE_PER_AGENT: '1000000' }
+    : {}
 }
 
 /** Resolves at the log line that says so. Copies errors in the log to standard error. */

@@ -22,6 +22,7 @@ const sources = ['src', 'scripts/bundle', 'package.json', 'tsconfig.json', 'tsco
 )
 if (existsSync(stamp) && statSync(stamp).mtimeMs > Math.max(...sources.map(newest))) process.exit(0)
 
+process.stderr.write('Building dist from src; this takes some seconds.\n')
 rmSync(dist, { recursive: true, force: true })
 try {
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')

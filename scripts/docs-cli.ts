@@ -33,13 +33,10 @@ const INTRODUCTION = [
   table(['Exit code', 'Meaning'], Object.entries(EXIT_MEANINGS)),
   'Every command uses exit codes 0, 1 and 2; those that use others list them. `mayfly run` exits with the code of its command.',
   'Options of every command:',
-  table(
-    ['Option', 'Meaning'],
-    rows([
-      ...GLOBALS,
-      { ...DATA_DIR, description: `${DATA_DIR.description}; only commands for administrators` },
-    ]),
-  ),
+  table(['Option', 'Meaning'], rows(GLOBALS)),
+  'Commands that administer a server also take:',
+  table(['Option', 'Meaning'], rows([DATA_DIR])),
+  'Commands for people show times relative to now, such as `in 9 min`; the audit log and `--json` show them exactly. At a terminal, a listing shows its first 50 rows and says how many there are; `--limit` and `--all` show more. Where its output is not a terminal, it shows all.',
   'A command takes its server, its profile and its login from the first of these that there is:',
   table(
     ['What', 'From'],

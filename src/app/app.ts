@@ -70,7 +70,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       kinds,
       load: async () => (await store.backends.listOpen()).map((stored) => definitionOf(base, stored)),
       snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-      host: (name) => hostOf(name, config, store, log),
+      host: (of) => hostOf(of, config, store, log),
       lingerMs: 3 * config.upstreamTimeoutMs,
       now: () => store.now(),
       onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
@@ -194,8 +194,9 @@ function settingsOf({ databaseUrl: _, masterKey: __, ...config }: Config): Setti
   return { ...config, version: VERSION }
 }
 
-function hostOf(name: string, config: Config, store: Store, log: Log): Host {
+function hostOf({ uid, name }: Pick<Host, 'uid' | 'name'>, config: Config, store: Store, log: Log): Host {
   return {
+    uid,
     name,
     issuer: `${config.issuer}/backends/${name}`,
     now: store.now,

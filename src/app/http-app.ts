@@ -3,12 +3,13 @@ import type { Server } from 'node:http'
 import type { Config } from '../config/config.ts'
 import type { Core } from '../core/context.ts'
 import { longestRequest } from '../domain/limits.ts'
+import { isLoopbackHost } from '../domain/loopback.ts'
 import { addAllRoutes } from '../http/routes/add-all-routes.ts'
 import { createGate } from '../http/routing/gate.ts'
 import { installOpenApi } from '../http/routing/openapi.ts'
 import { createReplyBatch } from '../http/routing/reply-batch.ts'
 import { checkRoutes } from '../http/routing/route.ts'
-import { createLocalHostRule, isLoopback } from '../http/server/local-host.ts'
+import { createLocalHostRule } from '../http/server/local-host.ts'
 import { createPeerUids } from '../http/server/peer-uid.ts'
 import {
   createHttpServer,
@@ -44,8 +45,7 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
   const server = createHttpServer(options)
   const adminSocket = createSecondListener(server, options)
   adminSocket.on('connection', (connection) => fromUnix.add(connection))
-  server.decorateRequest('caller', undefined)
-  server.decorateRequest('origin', undefined)
+  server.decorateRequest('actor', undefined)
   server.decorateRequest('admittedWhole', false)
   const registered = new Set<string>()
   server.addHook('onRoute', ({ method, url }) => {
@@ -55,7 +55,7 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
   const localHost = createLocalHostRule({
     mode: config.localAdmin,
     port: () => portOf(server.server) ?? config.listen.port,
-    issuerIsLoopback: isLoopbackIssuer(config.issuer),
+    issuerIsLoopback: isLoopbackHost(new URL(config.issuer).hostname),
     trustedProxies: config.trustedProxies.length > 0,
     platform: process.platform,
     peerUid: createPeerUids(),
@@ -97,11 +97,6 @@ function listeners(config: Config, server: HttpServer, adminSocket: Server): Htt
 function portOf(server: Server): number | undefined {
   const address = server.address()
   return typeof address === 'object' && address !== null ? address.port : undefined
-}
-
-function isLoopbackIssuer(issuer: string): boolean {
-  const { hostname } = new URL(issuer)
-  return hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
 function logRequests(server: HttpServer, log: Log): void {

@@ -1,9 +1,7 @@
 import { createAgent } from '../core/agents/create-agent.ts'
 import { createBackend } from '../core/backends/configure-backend.ts'
-import type { LocalCaller } from '../core/caller.ts'
+import type { Actor, LocalCaller } from '../core/caller.ts'
 import type { Core } from '../core/context.ts'
-
-const ORIGIN = { requestId: 'quickstart', ipAddress: null, userAgent: null }
 
 /**
  * On the first start creates a backend that needs no upstream and an agent that may use it, and prints the agent's
@@ -11,10 +9,9 @@ const ORIGIN = { requestId: 'quickstart', ipAddress: null, userAgent: null }
  */
 export async function quickstart(core: Core, at: { address: string; dataDir: string }): Promise<void> {
   const base = at.address
-  const caller: LocalCaller = {
-    kind: 'local',
-    method: 'quickstart',
-    generation: await core.store.generation(),
+  const actor: Actor<LocalCaller> = {
+    caller: { kind: 'local', method: 'quickstart', generation: await core.store.generation() },
+    origin: { requestId: 'quickstart', ipAddress: null, userAgent: null },
   }
   const known = await core.store.agents.list(undefined, 1)
   if (known.length > 0) {
@@ -29,18 +26,13 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
   if ((await core.store.backends.findByName('demo')) === undefined) {
     await createBackend(
       core,
-      caller,
+      actor,
       { type: 'jwt', name: 'demo', config: { audience: 'demo' }, description: 'created by the first start' },
       true,
-      ORIGIN,
     )
   }
-  const { agent, token, clientSecret } = await createAgent(
-    core,
-    caller,
-    { name: 'first-agent', scopes: ['demo'] },
-    ORIGIN,
-  )
+  const command = { name: 'first-agent', scopes: ['demo'] }
+  const { agent, token, clientSecret } = await createAgent(core, actor, command)
   const bearer = `-H "Authorization: Bearer $TOKEN"`
   print([
     `Mayfly listens on ${base}; its data is in ${at.dataDir} (back up master.key).`,

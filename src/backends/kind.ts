@@ -32,11 +32,20 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
      * `domain/scope.ts`): this must refuse hostile text by itself.
      */
     valid(scope: string): boolean
+    /** `<field>` stands for the text of that field of the configuration: `<database>:read`. */
     readonly examples: readonly string[]
     readonly help: string
   }
   /** Fills in omitted fields (a key pair, for example). Mayfly stores the result as the configuration. */
   complete?(config: Static<C>): Promise<Static<C>>
+  /** A script for the upstream's own administrator, after which Mayfly's login needs few rights. */
+  readonly setup?: {
+    /** Fields of the configuration without a default that the script depends on. */
+    readonly needs: readonly (keyof Static<C> & string)[]
+    /** Throws `RangeError` for names that cannot be written into a script. */
+    install(config: Static<C>): string
+    uninstall(config: Static<C>): string
+  }
   open(config: Static<C>, host: Host): Promise<Backend<Static<P>>>
 }
 
@@ -51,6 +60,13 @@ interface Issuing<P> extends AsyncDisposable {
    */
   check(signal: AbortSignal): Promise<readonly string[]>
   issue(request: IssueRequest<P>, signal: AbortSignal): Promise<Issued>
+  /**
+   * Brings up to date what the backend keeps upstream beside its credentials, such as the grants of group roles. Called once
+   * a minute while credentials live.
+   */
+  keepUp?(signal: AbortSignal): Promise<void>
+  /** Removes that, once the backend was deleted and its last credential is gone. Idempotent; retried until it succeeds. */
+  retire?(signal: AbortSignal): Promise<void>
   /** Public keys of a backend that is an issuer of its own, for its JWKS (RFC 7517 §5). */
   publicKeys?(): readonly Record<string, unknown>[]
 }
@@ -94,6 +110,8 @@ export interface Issued {
 export interface Host {
   /** The backend's name. */
   readonly name: string
+  /** The backend's own id, `be_…`, which no other backend ever has. */
+  readonly uid: string
   /** `<issuer>/backends/<name>`: where this backend's own discovery document lives. */
   readonly issuer: string
   /** Epoch ms. */

@@ -45,18 +45,21 @@ export interface Registry {
   readonly kinds: ReadonlyMap<string, Kind>
   at(generation: number): BackendSet | Promise<BackendSet>
   /** Opens a configuration that is not stored, to try it. The caller disposes of it. */
-  openTrial(kind: Kind, name: string, config: Record<string, unknown>): Promise<Backend>
+  openTrial(kind: Kind, of: Named, config: Record<string, unknown>): Promise<Backend>
   /** Replaces the instances of this node, of one kind or of all, when they are next needed. */
   reload(kind: string | undefined): void
   close(): Promise<void>
 }
+
+/** Which backend it is. */
+type Named = Pick<BackendDefinition, 'uid' | 'name'>
 
 export interface RegistryParts {
   readonly kinds: readonly Kind[]
   load(): Promise<BackendDefinition[]>
   /** A value that is kept until the stored backends change. */
   snapshot<T>(load: () => Promise<T>): { at(generation: number): T | Promise<T> }
-  host(name: string): Host
+  host(of: Named): Host
   /** How long a replaced instance stays open for calls under way. */
   readonly lingerMs: number
   now(): number
@@ -75,9 +78,9 @@ export function createRegistry(parts: RegistryParts): Registry {
   const kinds = new Map(parts.kinds.map((kind) => [kind.type, kind]))
   const live = new Map<string, Live>()
 
-  async function openInstance(kind: Kind, { name, config }: BackendDefinition): Promise<Backend> {
-    if (config === undefined) throw new BackendError('misconfigured', UNREADABLE)
-    return kind.open(config, parts.host(name))
+  async function openInstance(kind: Kind, definition: BackendDefinition): Promise<Backend> {
+    if (definition.config === undefined) throw new BackendError('misconfigured', UNREADABLE)
+    return kind.open(definition.config, parts.host(definition))
   }
 
   function ready(definition: BackendDefinition): OpenBackend {
@@ -142,7 +145,7 @@ export function createRegistry(parts: RegistryParts): Registry {
   return {
     kinds,
     at: current.at,
-    openTrial: (kind, name, config) => kind.open(config, parts.host(name)),
+    openTrial: (kind, of, config) => kind.open(config, parts.host(of)),
     reload: (kind) => {
       for (const [key, one] of live) if (kind === undefined || one.open.kind.type === kind) linger(key, one)
     },

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { shellWord } from '../domain/shell-word.ts'
 import type { Config } from './config.ts'
 import { ConfigError, InvalidValue, quote } from './fault.ts'
 import { decodeSecret, fileFault } from './read-secret.ts'
@@ -85,10 +86,6 @@ async function readKeyFile(file: string): Promise<string | undefined> {
   } finally {
     await handle.close()
   }
-}
-
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /**

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { isAudience } from '../domain/audience.ts'
 import { formatDuration, parseDuration } from '../domain/duration.ts'
 import { DAY_MS, HOUR_MS } from '../domain/limits.ts'
+import { isLoopbackHost } from '../domain/loopback.ts'
 import type { Rate } from '../domain/policy.ts'
 import { parseRate } from '../domain/policy.ts'
 import { InvalidValue, quote } from './fault.ts'
@@ -23,12 +24,6 @@ export function parseListen(text: string): { host: string; port: number } {
 /** Digits and dots alone are an address, which must then be valid. */
 function isHostName(text: string): boolean {
   return HOST_NAME.test(text) && !/^[\d.]+$/.test(text)
-}
-
-export function isLoopbackHost(hostname: string): boolean {
-  return (
-    hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'))
-  )
 }
 
 /** The URL exactly as relying parties compare it (RFC 8414 §2): in normal form, without a trailing slash. */

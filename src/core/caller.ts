@@ -53,5 +53,17 @@ export interface LocalCaller {
 
 export type Caller = AgentCaller | LocalCaller
 
-/** For work without a request: the sweeper, the reaper, recovery. */
-export const SYSTEM: Origin = { requestId: '', ipAddress: null, userAgent: null }
+/**
+ * Who acts, and from where: what a use case needs to permit, to commit and to record. Made once, when a request is
+ * authenticated. Requests that nobody has to authenticate have an `Actor<undefined>`.
+ */
+export interface Actor<C extends Caller | undefined = Caller> {
+  readonly caller: C
+  readonly origin: Origin
+}
+
+/** The server itself, without a request: the jobs, recovery, what must happen whatever becomes of the caller. */
+export const SYSTEM: Actor<undefined> = {
+  caller: undefined,
+  origin: { requestId: '', ipAddress: null, userAgent: null },
+}

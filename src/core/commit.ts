@@ -2,21 +2,21 @@ import { JWT_TOLERANCE_MS } from '../domain/limits.ts'
 import { Problem } from '../domain/problems.ts'
 import type { Change, Outcome, Step } from '../store/engine/change.ts'
 import type { CommitOptions } from '../store/engine/engine.ts'
-import type { Caller } from './caller.ts'
+import type { Actor, Caller } from './caller.ts'
 import type { Core } from './context.ts'
 
 /**
- * Commits what `caller` wants; undefined for what the server does by itself. A caller with an access token succeeds only
- * while the token is valid, at the moment of the commit: otherwise throws `unauthorized`. Throws `store_unavailable` when
- * the store cannot be written, or the `code` given instead. The use case interprets a refused change.
+ * Commits what `actor` wants. A caller with an access token succeeds only while the token is valid, at the moment of the
+ * commit: otherwise throws `unauthorized`. Throws `store_unavailable` when the store cannot be written, or the `code` given
+ * instead. The use case interprets a refused change.
  */
 export async function commit(
   core: Pick<Core, 'store'>,
-  caller: Caller | undefined,
+  actor: Actor<Caller | undefined>,
   change: Change,
   options: CommitOptions & { code?: 'audit_unavailable' } = {},
 ): Promise<Outcome> {
-  const token = whileTokenValid(caller)
+  const token = whileTokenValid(actor)
   try {
     const outcome = await core.store.commit([...token, ...change], options)
     if (outcome.done || token.length === 0) return outcome
@@ -33,17 +33,17 @@ export async function commit(
 /** As `commit`, for a change that only a race can refuse: throws `conflict`, so that the client tries again. */
 export async function commitOrConflict(
   core: Pick<Core, 'store'>,
-  caller: Caller | undefined,
+  actor: Actor<Caller | undefined>,
   change: Change,
   message: string,
   options: CommitOptions = {},
 ): Promise<void> {
-  const outcome = await commit(core, caller, change, options)
+  const outcome = await commit(core, actor, change, options)
   if (!outcome.done)
     throw new Problem('conflict', { message, detail: `step ${outcome.step}: ${outcome.reason}` })
 }
 
-function whileTokenValid(caller: Caller | undefined): Step[] {
+function whileTokenValid({ caller }: Actor<Caller | undefined>): Step[] {
   if (caller?.kind !== 'agent' || caller.accessToken === undefined) return []
   const { jti, kid, expiresAt } = caller.accessToken
   return [{ op: 'token', jti, kid, agentId: caller.agentId, expiresAt: expiresAt + JWT_TOLERANCE_MS }]
@@ -57,7 +57,7 @@ function tokenEnded(): Problem {
  * For a change that grants something: it holds only if the caller still lives and is unchanged since authentication. The
  * local host does not end.
  */
-export function whileUnchanged(caller: Caller): Step[] {
+export function whileUnchanged({ caller }: Actor): Step[] {
   return caller.kind === 'agent'
     ? [{ op: 'guard', table: 'agents', id: caller.agentId, version: caller.version }]
     : []

@@ -3,7 +3,7 @@ import type { Agent } from '../domain/agent.ts'
 import type { AuditOutcome } from '../domain/audit-entry.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { Change } from '../store/engine/change.ts'
-import type { AgentCaller, Caller, Origin } from './caller.ts'
+import type { Actor, AgentCaller, Caller } from './caller.ts'
 
 /** The content of an audit entry; who did it, from where and when is added when it is recorded. */
 export interface Entry {
@@ -21,7 +21,7 @@ export interface Entry {
 
 /** Denials and failed logins. The first of a kind is recorded at once, repetitions once a minute with their count. */
 export interface Denials {
-  record(caller: Caller | undefined, origin: Origin, entry: Entry): void
+  record(actor: Actor<Caller | undefined>, entry: Entry): void
   flush(now: number): Promise<void>
 }
 

@@ -1,14 +1,15 @@
 import { Problem } from '../domain/problems.ts'
-import type { Caller, Origin } from './caller.ts'
+import type { Actor } from './caller.ts'
 import type { Core } from './context.ts'
 
 /**
  * For requests whose effect would outlive a narrowed token, or that would end the agent with everything it has (ADR 0019,
  * 0021). Throws `insufficient_scope`, without the other scopes of the agent: a narrowed token must not reveal them.
  */
-export function requireWhole(core: Pick<Core, 'denials'>, caller: Caller, origin: Origin): void {
+export function requireWhole(core: Pick<Core, 'denials'>, actor: Actor): void {
+  const { caller } = actor
   if (caller.kind === 'local' || !caller.isNarrowed) return
-  core.denials.record(caller, origin, { action: 'auth.failed', details: { reason: 'narrowed_token' } })
+  core.denials.record(actor, { action: 'auth.failed', details: { reason: 'narrowed_token' } })
   throw new Problem('insufficient_scope', {
     message: 'This requires a token with all scopes of its agent; log in without naming scopes.',
   })

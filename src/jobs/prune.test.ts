@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { LOCAL, ORIGIN, type TestCore, testCore } from '../../test/support/core.ts'
+import { ANYBODY, LOCAL, type TestCore, testCore } from '../../test/support/core.ts'
 import { newEnrollee } from '../../test/support/enrollee.ts'
 import { createAgent } from '../core/agents/create-agent.ts'
 import { deleteAgent } from '../core/agents/end-agent.ts'
@@ -16,10 +16,10 @@ beforeEach(async () => {
 })
 afterEach(() => test.close())
 
-const create = async (name: string) => (await createAgent(test.core, LOCAL, { name }, ORIGIN)).agent
-const end = (name: string) => deleteAgent(test.core, LOCAL, name, ORIGIN)
+const create = async (name: string) => (await createAgent(test.core, LOCAL, { name })).agent
+const end = (name: string) => deleteAgent(test.core, LOCAL, name)
 const ask = async (name: string) =>
-  (await enroll(test.core, { name, public_key: newEnrollee().publicKey }, ORIGIN)).id
+  (await enroll(test.core, ANYBODY, { name, public_key: newEnrollee().publicKey })).id
 const run = () => createPrune(test.core, KEPT_MS)(new AbortController().signal)
 const find = (id: string) => test.core.store.enrollments.find(id)
 

@@ -1,5 +1,6 @@
 import { finishEnds } from '../core/agents/finish-ends.ts'
 import { reapAgents } from '../core/agents/reap-agents.ts'
+import { keepUpBackends } from '../core/backends/keep-up.ts'
 import type { Core } from '../core/context.ts'
 import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
 import { startLoop } from './loop.ts'
@@ -18,6 +19,7 @@ const SWEEP_MS = 500
 const REAP_MS = 1_000
 const FLUSH_MS = 5_000
 const TIDY_MS = 30_000
+const KEEP_UP_MS = 60_000
 
 export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
   const sweeper = createSweeper(core)
@@ -43,6 +45,10 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
       return false
     }),
     startLoop('rewrap', TIDY_MS, core.log, createRewrap(core)),
+    startLoop('keep up', KEEP_UP_MS, core.log, async () => {
+      await keepUpBackends(core)
+      return false
+    }),
     startLoop('tidy', TIDY_MS, core.log, () => tidy(core)),
     ...(options.retentionMs > 0
       ? [startLoop('prune', TIDY_MS, core.log, createPrune(core, options.retentionMs))]

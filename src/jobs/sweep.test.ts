@@ -1,20 +1,21 @@
 import { expect, it } from 'vitest'
-import { LOCAL, ORIGIN, testCore } from '../../test/support/core.ts'
+import { LOCAL, testCore } from '../../test/support/core.ts'
 import { addCredentials } from '../../test/support/many-credentials.ts'
 import { someCredential } from '../../test/support/store.ts'
 import { createBackend } from '../core/backends/configure-backend.ts'
 import { deleteBackend } from '../core/backends/delete-backend.ts'
 import { createSweeper } from './sweep.ts'
 
-it('erases the configuration of a deleted backend once its last credential is settled', async () => {
+it('erases the configuration of a deleted backend once its last credential is settled and nothing is kept upstream', async () => {
   const test = await testCore()
   const { core } = test
-  const config = { host: '127.0.0.1', database: 'app', username: 'mayfly', local: true }
-  const { uid } = await createBackend(core, LOCAL, { type: 'postgres', name: 'db', config }, false, ORIGIN)
+  // Nothing listens there, so that what it keeps upstream cannot be removed.
+  const config = { host: '127.0.0.1', port: 1, database: 'app', username: 'mayfly', local: true }
+  const { uid } = await createBackend(core, LOCAL, { type: 'postgres', name: 'db', config }, false)
   const dueAt = core.store.now() + 3_600_000
   const credential = someCredential({ backendUid: uid, state: 'revoking', dueAt })
   await core.store.commit([core.store.credentials.insert(credential)])
-  await deleteBackend(core, LOCAL, 'db', true, ORIGIN)
+  await deleteBackend(core, LOCAL, 'db', true)
   const sweeper = createSweeper(core)
   const kept = async () => {
     await sweeper.sweep(new AbortController().signal)
@@ -23,16 +24,20 @@ it('erases the configuration of a deleted backend once its last credential is se
   }
   expect(await kept()).toBeTypeOf('string')
   await core.store.commit([core.store.credentials.settle(credential.id, 'revoked', core.store.now())])
+  expect(await kept()).toBeTypeOf('string')
+  expect(test.logged()).toContain('"gaveUp":false')
+  test.advance(600_001)
   expect(await kept()).toBeNull()
+  expect(test.logged()).toContain('"gaveUp":true')
   await test.close()
 })
 
 it('goes on with a deletion that was interrupted between two slices', async () => {
   const test = await testCore()
   const { core } = test
-  await createBackend(core, LOCAL, { type: 'jwt', name: 'tok', config: { audience: 'x' } }, false, ORIGIN)
+  await createBackend(core, LOCAL, { type: 'jwt', name: 'tok', config: { audience: 'x' } }, false)
   await addCredentials(core, 'tok', { id: 'ag_1', name: 'one' }, 10_100)
-  expect(await deleteBackend(core, LOCAL, 'tok', true, ORIGIN)).toMatchObject({ remaining: 10_100 })
+  expect(await deleteBackend(core, LOCAL, 'tok', true)).toMatchObject({ remaining: 10_100 })
   const stopping = new AbortController()
   test.before(
     (change) => change.some((step) => step.op === 'run' && step.params.includes('backend_deleted')),
@@ -41,7 +46,7 @@ it('goes on with a deletion that was interrupted between two slices', async () =
   const sweeper = createSweeper(core)
   await sweeper.sweep(stopping.signal)
   await sweeper.idle()
-  expect(await deleteBackend(core, LOCAL, 'tok', true, ORIGIN)).toMatchObject({ remaining: 10_000 })
+  expect(await deleteBackend(core, LOCAL, 'tok', true)).toMatchObject({ remaining: 10_000 })
   await sweeper.sweep(new AbortController().signal)
   await sweeper.idle()
   expect(await core.store.backends.findByName('tok')).toBeUndefined()

@@ -1,6 +1,7 @@
 import type { OpenBackend } from '../backends/registry.ts'
 import { claimedUntil } from '../core/backends/call-upstream.ts'
 import { continueDeletion } from '../core/backends/delete-backend.ts'
+import { retireBackend } from '../core/backends/keep-up.ts'
 import type { Core } from '../core/context.ts'
 import { expireLocal, takeOver } from '../core/credentials/expire-credentials.ts'
 import { settleUpstream } from '../core/credentials/settle-upstream.ts'
@@ -94,7 +95,8 @@ async function settleAll(
 }
 
 /** Erases the configuration of a deleted backend once its last credential is settled. */
-async function eraseEnded(core: Pick<Core, 'store'>, backend: OpenBackend): Promise<void> {
+async function eraseEnded(core: Parts, backend: OpenBackend): Promise<void> {
   if ((await core.store.credentials.countOpenOfBackend(backend.uid, 1)) > 0) return
+  if (backend.breakers.revoking.wait() > 0 || !(await retireBackend(core, backend))) return
   await core.store.commit(core.store.backends.erase(backend.uid), { urgent: true })
 }

@@ -2,12 +2,11 @@ import {
   createPrivateKey,
   createPublicKey,
   generateKeyPair,
-  type JsonWebKey,
   type KeyObject,
   sign as signBytes,
 } from 'node:crypto'
 import { promisify } from 'node:util'
-import { jwtVerify } from 'jose'
+import { type JWK, jwtVerify } from 'jose'
 import { JWT_TOLERANCE_MS } from '../domain/limits.ts'
 import { selfSignedCertificate } from './certificate.ts'
 import { isAudience, isNumericDate, isText, isTextArray, readStrictHeader } from './compact-jws.ts'
@@ -134,23 +133,11 @@ function signOnPool(alg: SigningKey['alg'], key: KeyObject, input: Buffer): Prom
   })
 }
 
-const imported = new WeakMap<PublicJwk, KeyObject>()
-
-/** Throws if the key is not valid. Imports each object once; jose in turn caches its form of each `KeyObject`. */
-export function importKey(jwk: PublicJwk): KeyObject {
-  let key = imported.get(jwk)
-  if (key === undefined) {
-    key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })
-    imported.set(jwk, key)
-  }
-  return key
-}
-
 /**
  * Verifies one of our access tokens (RFC 9068) against the given keys alone. `now` is epoch ms. Without
- * `audience`, accepts any. Returns `undefined` for
- * an invalid token and never throws. Pass the same `publicJwk` objects each time: their imported form is cached. Use
- * `jti` to identify a token, not its text: a signature has several valid encodings.
+ * `audience`, accepts any. Returns `undefined` for an invalid token and never throws. Pass the same `publicJwk` objects
+ * each time: jose keeps the imported form of each. Use `jti` to identify a token, not its text: a signature has several
+ * valid encodings.
  */
 export async function verifyAccessToken(
   token: string,
@@ -161,9 +148,8 @@ export async function verifyAccessToken(
   if (header === undefined || header.alg !== 'RS256' || header.typ !== 'at+jwt') return undefined
   const known = keys.find(({ kid }) => kid === header.kid)
   if (known === undefined || known.publicJwk['kty'] !== 'RSA') return undefined
-  const key = importKey(known.publicJwk)
   try {
-    const { payload } = await jwtVerify(token, key, {
+    const { payload } = await jwtVerify(token, known.publicJwk as JWK, {
       algorithms: ['RS256'],
       typ: 'at+jwt',
       issuer: expect.issuer,

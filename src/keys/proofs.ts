@@ -1,8 +1,8 @@
 import { createPublicKey } from 'node:crypto'
-import { CompactEncrypt, type JWTVerifyOptions, jwtVerify } from 'jose'
+import { CompactEncrypt, type JWK, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { JWT_TOLERANCE_MS, MINUTE_MS, PROOF_AGE_MS } from '../domain/limits.ts'
 import { isAudience, isNumericDate, readStrictHeader } from './compact-jws.ts'
-import { importKey, type PublicJwk } from './jwt-keys.ts'
+import type { PublicJwk } from './jwt-keys.ts'
 import { checkEncryptionJwk, type EncryptionJwk } from './public-jwk.ts'
 
 export interface VerifiedAssertion {
@@ -98,9 +98,8 @@ async function verifyByEnrolledKey(
   if (header.typ !== undefined && !types.includes(header.typ.toLowerCase())) return undefined
   const algorithms = publicJwk['kty'] === 'EC' ? ['ES256'] : ['EdDSA', 'Ed25519']
   try {
-    const key = importKey(publicJwk)
     const checks = { ...options, algorithms, clockTolerance: JWT_TOLERANCE_MS / 1000 }
-    return (await jwtVerify(token, key, checks)).payload
+    return (await jwtVerify(token, publicJwk as JWK, checks)).payload
   } catch {
     return undefined
   }

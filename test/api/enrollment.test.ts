@@ -1,10 +1,9 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createAgent } from '../../src/core/agents/create-agent.ts'
 import { deleteAgent } from '../../src/core/agents/end-agent.ts'
 import { expireEnrollments } from '../../src/core/enrollments/expire-enrollments.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/domain/limits.ts'
-import { AS_LOCAL, LOCAL, ORIGIN } from '../support/core.ts'
+import { AS_LOCAL, LOCAL } from '../support/core.ts'
 import { newEnrollee } from '../support/enrollee.ts'
 import {
   call,
@@ -102,17 +101,8 @@ describe('asking', () => {
     ['no key', { name: 'bot' }],
     ['a key as text', { ...good, public_key: JSON.stringify(me.publicKey) }],
     ['a private key', { ...good, public_key: me.privateKey.export({ format: 'jwk' }) }],
-    [
-      'an RSA key',
-      {
-        ...good,
-        public_key: generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }),
-      },
-    ],
-    ['a point off the curve', { ...good, public_key: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } }],
     ['scopes as text', { ...good, scopes: 'db:read' }],
     ['a scope with a space', { ...good, scopes: ['db read'] }],
-    ['65 scopes', { ...good, scopes: Array.from({ length: 65 }, (_, n) => `a:${n}`) }],
     ['metadata as an array', { ...good, metadata: [] }],
     [
       'metadata of 65 keys',
@@ -120,17 +110,17 @@ describe('asking', () => {
     ],
     ['metadata over 8 KiB', { ...good, metadata: { a: 'é'.repeat(4_096) } }],
     ['a duplicate key', `{"name":"a","name":"b","public_key":${JSON.stringify(me.publicKey)}}`],
-    ['__proto__', `{"name":"a","__proto__":{},"public_key":${JSON.stringify(me.publicKey)}}`],
-    ['NUL', `{"name":"a","metadata":{"a":"\\u0000"},"public_key":${JSON.stringify(me.publicKey)}}`],
   ]
-  it.each(rows)('refuses %s', async (_what, body) => {
-    const reply = await call('POST', '/v1/enroll', { body })
-    expect([reply.status, code(reply)]).toEqual([400, 'invalid_request'])
+  it('is refused in a wrong form, and nothing is stored', async () => {
+    for (const [what, body] of rows) {
+      const reply = await call('POST', '/v1/enroll', { body })
+      expect([what, reply.status, code(reply)]).toEqual([what, 400, 'invalid_request'])
+    }
     expect(await test.core.store.enrollments.list(undefined, undefined, 1)).toEqual([])
   })
 
   it('gets the same answer for a free, taken or reserved name, with a note to the administrator', async () => {
-    await createAgent(test.core, LOCAL, { name: 'taken' }, ORIGIN)
+    await createAgent(test.core, LOCAL, { name: 'taken' })
     const replies = []
     for (const name of ['free', 'Taken', 'admin']) replies.push(await enroll(me, { name }))
     const [free, ...others] = replies.map(({ status, json }) => ({
@@ -225,7 +215,7 @@ describe('a key that asks again, because the reply was lost', () => {
     const me = newEnrollee()
     const { id } = (await enroll(me, { name: 'ci-1' })).json
     if (collected) await poll(id, await me.prove(id, now()))
-    await deleteAgent(test.core, LOCAL, 'ci-1', ORIGIN)
+    await deleteAgent(test.core, LOCAL, 'ci-1')
     const again = await enroll(me, { name: 'ci-1' })
     expect(again.json).toMatchObject({ status: 'approved', id: expect.not.stringMatching(id) })
     const proof = await me.prove(again.json.id, now())

@@ -88,12 +88,14 @@ test('status', async () => {
   const { stdout } = await mayfly('status')
   expect(stdout).toMatch(/^Agent: {5}agent-/)
   expect(stdout).toContain(id)
-  expect(stdout).toMatch(/REQUEST +SCOPES +EXPIRES\n\S+ +demo:more/)
+  expect(stdout).toMatch(/REQUEST +SCOPES +EXPIRES\n\S+ +demo:more +in 24 h/)
 })
 
 test('backends', async () => {
   expect(await json('backends')).toMatchObject([{ id: 'demo', type: 'jwt', max_ttl: '1h' }])
-  expect((await mayfly('backends')).stdout).toMatch(/^BACKEND +TYPE +TTL.*\ndemo +jwt +10m +1h +by expiry\n$/)
+  expect((await mayfly('backends')).stdout).toMatch(
+    /^BACKEND +KIND +DEFAULT TTL +MAX TTL.*\ndemo +jwt +10m +1h +by expiry\n$/,
+  )
 })
 
 describe('active and revoke', () => {

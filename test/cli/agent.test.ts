@@ -106,7 +106,7 @@ describe('agent create', () => {
     ['a taken name', ['a1'], 1, /already exists/],
     ['a name of no form', ['a b'], 2, /name/],
     ['a scope of no form', ['x1', '--scope', '!'], 2, /scope/],
-    ['a time of no form', ['x1', '--expires-in', 'soon'], 2, /expires_in/],
+    ['a time of no form', ['x1', '--expires-in', 'soon'], 2, /^mayfly: --expires-in is not a duration/],
     ['no name', [], 2, /The argument "name" is missing/],
   ])('refused: %s', async (_, argv, code, message) => {
     const ended = await mayfly('agent', 'create', ...argv)

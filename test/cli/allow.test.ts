@@ -60,6 +60,34 @@ describe('mayfly run', () => {
     expect(await run(cwd, ['--config', 'mayfly.yaml'])).toEqual(used)
   })
 
+  test('uses the file of the repository from a directory below, by the same rules', async () => {
+    const root = await project()
+    const cwd = join(root, 'deep/er')
+    await mkdir(cwd, { recursive: true })
+    expect(await run(cwd)).toMatchObject({
+      code: 2,
+      issued: 0,
+      stderr: expect.stringContaining('No credentials requested'),
+    })
+    await mkdir(join(root, '.git'))
+    const refused = { ...NOT_ALLOWED, stderr: NOT_ALLOWED.stderr.replace('mayfly.yaml', '../../mayfly.yaml') }
+    expect(await run(cwd)).toEqual({
+      ...refused,
+      stderr: refused.stderr.replace('`mayfly allow`', '`mayfly allow ../../mayfly.yaml`'),
+    })
+    expect(await run(cwd, ['--trust-project'])).toEqual(used)
+    expect((await allow(cwd, '--yes')).stderr).toMatch(/Allowed \.\.\/\.\.\/mayfly\.yaml\.\n$/)
+    expect(await run(cwd)).toEqual(used)
+    expect(await run(root)).toEqual(used)
+    expect(await run(cwd, ['--no-config'])).toMatchObject({ code: 2, issued: 0 })
+    await writeFile(join(root, 'mayfly.yaml'), HOSTILE)
+    expect(await run(cwd)).toMatchObject({
+      code: 2,
+      issued: 0,
+      stderr: expect.stringContaining('has changed'),
+    })
+  })
+
   test('refuses it again after a change, until it is allowed or as it was', async () => {
     const cwd = await project()
     await allow(cwd, '--yes')

@@ -59,8 +59,8 @@ describe('audit', () => {
 
   test.each<[string, string[], RegExp]>([
     ['an action that there is not', ['--action', 'agent.cretaed'], /did you mean "agent.created"\?/],
-    ['a time', ['--since', 'yesterday'], /"since"/],
-    ['a credential', ['--credential', 'x'], /"credential" must be a credential id/],
+    ['a time', ['--since', 'yesterday'], /^mayfly: --since must be a time/],
+    ['a credential', ['--credential', 'x'], /^mayfly: --credential must be a credential id/],
     ['a number', ['--limit', '-1'], /--limit must be a whole number/],
     ['both', ['--limit', '1', '--all'], /exclude each other/],
     ['an end', ['--follow', '--until', '1h'], /--follow and --until exclude each other/],

@@ -27,13 +27,19 @@ beforeAll(async () => {
 
 /** What each shell offers for the last word. */
 const CASES: readonly (readonly [line: string, offered: readonly string[], not: readonly string[]])[] = [
-  ['mayfly ', ['get', 'agent', 'completion', 'run'], ['sign', 'create']],
+  [
+    'mayfly ',
+    ['get', 'agent', 'completion', 'run', 'credentials', 'kind'],
+    ['sign', 'create', 'active', 'tokens'],
+  ],
   ['mayfly ag', ['agent'], ['get']],
   ['mayfly agent ', ['create', 'ls', 'show', 'rm'], ['get']],
   ['mayfly agent create --', ['--scope', '--write', '--json', '--data-dir'], ['--force']],
   ['mayfly backend rm --fo', ['--force'], []],
   ['mayfly tokens ls --status ', ['active', 'expired', 'revoked'], ['ls']],
-  ['mayfly completion ', ['bash', 'zsh', 'fish'], []],
+  ['mayfly completion ', ['install', 'bash', 'zsh', 'fish'], []],
+  ['mayfly backend ', ['add', 'ls'], ['kinds']],
+  ['mayfly credentials ls --status ', ['active', 'expired', 'revoked', 'all'], ['ls']],
   ['mayfly --server agent agent r', ['rm'], ['run']],
   ['mayfly agent --json r', ['rm'], ['run']],
   ['mayfly server --lis', ['--listen'], ['--server']],

@@ -93,6 +93,29 @@ test('--no-wait exits, and the next run collects the answer', async () => {
   expect([end.code, end.stderr]).toEqual([0, expect.stringContaining('the agent later, with no scopes.')])
 })
 
+test('--timeout waits that long, and the next run collects the answer', async () => {
+  const left = await enroll(['--name', 'patient', '--timeout', '1ms'])
+  expect([left.code, left.stdout]).toEqual([1, ''])
+  expect(left.stderr).toMatch(
+    /The enrollment is still pending\. Once it is approved, run: mayfly enroll\.?\n$/,
+  )
+  const [pending] = await pendingOf(world.app)
+  expect(left.stderr).toContain(`mayfly approve ${pending?.id}`)
+  await decide(world.app, pending?.id ?? '', 'approve')
+  expect((await enroll(['--timeout', '1m'])).code).toBe(0)
+  expect(await whoami()).toMatchObject({ agent: { name: 'patient' } })
+})
+
+test.each([
+  [['--timeout', 'soon']],
+  [['--timeout', '0s']],
+  [['--timeout', '8d']],
+  [['--timeout', '5m', '--no-wait']],
+])('wrong usage: %j', async (argv) => {
+  expect((await enroll(['--name', 'x', ...argv])).code).toBe(2)
+  expect(await pendingOf(world.app)).toEqual([])
+})
+
 test('prompts for the name on a terminal', async () => {
   const end = await enroll(['--no-wait'], { tty: true, stdin: 'ci-asked\n' })
   expect([end.code, end.stderr]).toEqual([

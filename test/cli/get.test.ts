@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Interrupted } from '../../src/cli/frame/surroundings.ts'
+import { openGate, openTerminal } from './run-support.ts'
 import { runCli, spawnCli, startWorld, type World } from './support.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -32,6 +33,26 @@ test('prints only the secret on standard output', async () => {
   const { code, stdout, stderr } = await get('demo')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
+})
+
+test('at a terminal, says on standard error what to revoke and when it ends', async () => {
+  const { code, stdout, stderr } = await runCli(['get', 'demo', '--ttl', '9m'], { env: world.env, tty: true })
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)])
+  const { credential_id: id } = await newest('credential.issued')
+  expect(stderr).toBe(`${id} expires in 9 min.\n`)
+  const json = await runCli(['get', 'demo', '--json'], { env: world.env, tty: true })
+  expect([json.code, json.stderr]).toEqual([0, ''])
+})
+
+test('at a terminal, says that it waits for a slow upstream', async () => {
+  const gate = await openGate(world.url)
+  gate.on('POST', 'hold')
+  const terminal = await openTerminal(['get', 'demo'], { ...world.env, MAYFLY_SERVER: gate.url })
+  await gate.held('POST')
+  await terminal.said(/Waiting for demo: \d+ s/)
+  gate.release('POST')
+  expect(await terminal.said(/cred_\w+ expires in 10 min\./)).toContain('eyJ')
+  await gate.close()
 })
 
 test('TOKEN=$(mayfly get …) in a real shell', async () => {
@@ -110,7 +131,7 @@ describe('refusals', () => {
       'ttl too long',
       ['demo', '--ttl', '9h'],
       5,
-      /longer than the maximum of 1h.* `mayfly backends` lists the longest lifetime of each backend\.$/,
+      /longer than the maximum of 1h.* `mayfly backends` lists the max ttl of each backend\.$/,
     ],
     ['no such backend', ['nowhere'], 1, /no such backend.*mayfly backends/],
     ['ttl that is none', ['demo', '--ttl', 'soon'], 2, /duration/],
@@ -139,7 +160,7 @@ describe('refusals', () => {
       error: {
         code: 'ttl_exceeded',
         message: expect.any(String),
-        hint: '`mayfly backends` lists the longest lifetime of each backend.',
+        hint: '`mayfly backends` lists the max ttl of each backend.',
       },
     })
   })
@@ -151,7 +172,9 @@ describe('refusals', () => {
       env: { ...world.env, MAYFLY_TOKEN: gone.token },
     })
     expect(code).toBe(4)
-    expect(stderr).toMatch(/wrong, expired or deleted\. Run `mayfly login` or `mayfly enroll`\.\n$/)
+    expect(stderr).toMatch(
+      / MAYFLY_TOKEN is set and takes precedence over a stored login\. Correct it, or unset it\.\n$/,
+    )
     expect(stderr).not.toContain(gone.token)
   })
 })

@@ -82,6 +82,65 @@ describe('approve', () => {
     expect((await asking.client.get('/v1/status')).body.scopes).toEqual(['demo:x'])
   })
 
+  test('takes the name of the agent', async () => {
+    const { name, print } = await enroll()
+    const yes = await runTyping(['approve', name.toUpperCase()], env, [[`Approve ${name}? [y/N] `, 'y']])
+    expect([yes.code, yes.stdout]).toEqual([0, `Approved ${name}: demo:read.\n`])
+    expect((await mayfly('approve', name, '--yes')).stderr).toMatch(/^mayfly: No such enrollment/)
+    const { name: other, print: key } = await enroll()
+    expect(print).not.toBe(key)
+    expect((await mayfly('approve', other, '--yes', '--fingerprint', key)).code).toBe(0)
+  })
+
+  test('a name alone does not approve an enrollment unseen, since anybody may choose it', async () => {
+    const { id, name } = await enroll()
+    const ended = await mayfly('approve', name, '--yes')
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('--fingerprint')])
+    expect((await agent(name)).status).toBe(404)
+    await mayfly('reject', id)
+    // An agent that asks for more scopes has logged in.
+    const asking = await world.app.newAgent({ scopes: [] })
+    await asking.client.post('/v1/request', { scopes: ['demo:x'] })
+    expect((await mayfly('approve', asking.name, '--yes')).stdout).toBe(`Approved ${asking.name}: demo:x.\n`)
+  })
+
+  test('an id means that request, whatever others are called', async () => {
+    const unknown = `enr_${'0'.repeat(26)}`
+    const { id } = await enroll({ name: unknown })
+    expect((await mayfly('approve', unknown, '--yes')).stderr).toMatch(/^mayfly: No such enrollment/)
+    expect((await mayfly('reject', unknown)).code).toBe(1)
+    await mayfly('reject', id)
+  })
+
+  test('offers a choice at a terminal, of all or of those with one name', async () => {
+    const of = async (): Promise<string[]> =>
+      (await world.app.admin('GET', '/v1/admin/pending')).body.map((one: { id: string }) => one.id)
+    for (const id of await of()) await mayfly('reject', id)
+    const [first, second, third] = [
+      await enroll(),
+      await enroll({ name: 'twin' }),
+      await enroll({ name: 'Twin' }),
+    ]
+    expect(await of()).toEqual([first.id, second.id, third.id])
+    const chosen = await runTyping(['approve'], env, [
+      [/^ +ID +TYPE[\s\S]*Which one do you want to approve\? \[1-3\] $/, '1'],
+      [`Approve ${first.name}? [y/N] `, 'y'],
+    ])
+    expect([chosen.code, chosen.stdout]).toEqual([0, `Approved ${first.name}: demo:read.\n`])
+    const ambiguous = await mayfly('approve', 'twin', '--yes')
+    expect([ambiguous.code, ambiguous.stderr]).toEqual([
+      2,
+      expect.stringContaining('2 requests of twin are pending'),
+    ])
+    for (const wrong of ['0', '3', 'x', ''])
+      expect(await runTyping(['reject', 'twin'], env, [['[1-2] ', wrong]])).toMatchObject({ code: 2 })
+    const rejected = await runTyping(['reject', 'twin'], env, [['[1-2] ', '2']])
+    expect([rejected.code, await of()]).toEqual([0, [second.id]])
+    // The only one needs no choice.
+    expect((await runTyping(['reject'], env, [])).stdout).toBe('Rejected twin.\n')
+    expect((await runTyping(['reject'], env, [])).stderr).toMatch(/Nothing is pending/)
+  })
+
   test('without a terminal it needs --yes', async () => {
     const { id, name } = await enroll()
     const ended = await mayfly('approve', id)
@@ -128,7 +187,9 @@ test('reject passes the reason on to the requester', async () => {
 
 test('pending lists what waits, and what was decided by status', async () => {
   const { id, name } = await enroll()
-  expect((await mayfly('pending')).stdout).toMatch(new RegExp(`^${id}  enrollment +${name} +demo:read`, 'm'))
+  expect((await mayfly('pending')).stdout).toMatch(
+    new RegExp(`^${id}  enrollment +${name} +demo:read +\\S+ +\\d+ s ago +pending$`, 'm'),
+  )
   await mayfly('reject', id)
   expect((await mayfly('pending')).stdout).not.toContain(id)
   const rejected = JSON.parse((await mayfly('pending', '--status', 'rejected', '--json')).stdout)
@@ -142,7 +203,7 @@ test('names the missing scope', async () => {
   for (const [argv, scope] of [
     [['pending'], 'admin:enrollments:read'],
     [['approve', 'enr_x', '--yes'], 'admin:enrollments:read'],
-    [['reject', 'enr_x'], 'admin:enrollments:write'],
+    [['reject', `enr_${'0'.repeat(26)}`], 'admin:enrollments:write'],
   ] as const) {
     const ended = await runCli(argv, { env: plain })
     expect([ended.code, ended.stderr]).toEqual([5, expect.stringContaining(scope)])

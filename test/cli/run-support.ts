@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { shellQuote } from '../../src/domain/shell-word.ts'
 import { eventually, type NewAgent } from '../support/app.ts'
 import { MAIN, spawnCli, type World } from './support.ts'
 
@@ -78,7 +79,7 @@ export async function openTerminal(
   env: Readonly<Record<string, string>>,
   cwd?: string,
 ): Promise<Terminal> {
-  const words = [process.execPath, MAIN, ...argv].map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+  const words = [process.execPath, MAIN, ...argv].map(shellQuote)
   const holder = spawn('script', ['-qfc', `echo leader $$; exec ${words.join(' ')}`, '/dev/null'], {
     env: { ...env, SHELL: '/bin/sh' },
     cwd: cwd ?? env['HOME'],

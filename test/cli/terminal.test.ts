@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { shellQuote } from '../../src/cli/frame/shell.ts'
+import { shellQuote } from '../../src/domain/shell-word.ts'
 import { newHome } from './support.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))

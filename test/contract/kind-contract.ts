@@ -82,7 +82,11 @@ function describeShape(get: () => OpenKind): void {
     // Without it the living credentials of one upstream would be "revoked" at another, and its secrets sent there.
     const addresses = Object.values(kind.config.properties).filter((field) => UPSTREAM_MARK in field)
     if (kind.upstream) expect(addresses).not.toEqual([])
-    for (const scope of kind.scopes.examples) {
+    for (const example of kind.scopes.examples) {
+      const scope = example.replace(/<(\w+)>/g, (_, field: string) => {
+        expect(kind.config.properties).toHaveProperty(field)
+        return 'app'
+      })
       expect(isScope(scope)).toBe(true)
       expect(kind.scopes.valid(scope)).toBe(true)
     }

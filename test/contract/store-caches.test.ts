@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Step } from '../../src/store/engine/change.ts'
-import { agentRow, auditRow, openTestStore, T0, type TestStore } from '../support/store.ts'
+import { agentRow, auditRow, issuerKey, openTestStore, type TestStore } from '../support/store.ts'
 
 describe('two nodes on one PostgreSQL', () => {
   let a: TestStore
@@ -17,10 +17,9 @@ describe('two nodes on one PostgreSQL', () => {
 
   test('a change that waits for its agent sees a token revoked in the meantime, alone or merged', async () => {
     const agent = agentRow()
-    const key = { publicJwk: {}, sealedPrivateKey: 's', createdAt: T0, retiresAt: null }
     await a.store.commit([
       { op: 'insert', table: 'agents', row: agent },
-      a.store.tokens.insertIssuerKey({ ...key, kid: agent.id }),
+      a.store.tokens.insertIssuerKey(issuerKey({ kid: agent.id })),
     ])
     const token = (jti: string): Step => {
       const of = { kid: agent.id, agentId: agent.id }

@@ -1,40 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Change, Step } from '../../src/store/engine/change.ts'
-import type { Table, Tables } from '../../src/store/schema/rows.ts'
+import { describe, expect, test } from 'vitest'
 import {
-  agentRow,
   backendRow,
   DIALECTS,
   newAgent,
   newBody,
   newEntry,
   newSigningKey,
-  openTestStore,
   someCredential,
   T0,
-  type TestStore,
 } from '../support/store.ts'
+import { insert, useStore } from '../support/use-store.ts'
 
-const insert = <T extends Table>(table: T, row: Tables[T]): Step => ({ op: 'insert', table, row }) as Step
 const by = { actor: 'local', ipAddress: '::1', userAgent: null, authMethod: 'local', requestId: 'req_1' }
 
 describe.each(DIALECTS)('the tables on %s', (dialect) => {
-  let opened: TestStore
-  beforeAll(async () => {
-    opened = await openTestStore(dialect)
-  })
-  afterAll(() => opened.close())
-
-  const commit = (change: Change) => opened.store.commit(change)
-  async function done(...change: Step[]) {
-    expect(await commit(change)).toEqual({ done: true })
-  }
-  async function living() {
-    const agent = agentRow()
-    const backend = backendRow()
-    await done(insert('agents', agent), insert('backends', backend))
-    return { agent, backend }
-  }
+  const opened = useStore(dialect)
+  const { commit, done, living } = opened
 
   test('endAll ends what lives, each with its entry, and leaves the rest', async () => {
     const { store } = opened

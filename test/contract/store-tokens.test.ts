@@ -1,27 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Change, Step } from '../../src/store/engine/change.ts'
-import {
-  agentRow,
-  auditRow,
-  DIALECTS,
-  newBody,
-  newEnrollment,
-  openTestStore,
-  T0,
-  type TestStore,
-} from '../support/store.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Step } from '../../src/store/engine/change.ts'
+import { agentRow, auditRow, DIALECTS, issuerKey, newBody, newEnrollment, T0 } from '../support/store.ts'
+import { useStore } from '../support/use-store.ts'
 
 describe.each(DIALECTS)('enrollments and tokens on %s', (dialect) => {
-  let opened: TestStore
-  beforeAll(async () => {
-    opened = await openTestStore(dialect)
-  })
-  afterAll(() => opened.close())
-
-  const commit = (change: Change) => opened.store.commit(change)
-  async function done(...change: Step[]) {
-    expect(await commit(change)).toEqual({ done: true })
-  }
+  const opened = useStore(dialect)
+  const { commit, done } = opened
   test('decides and collects an enrollment once', async () => {
     const { store } = opened
     const row = newEnrollment({ scopes: ['a:b'], metadata: { run: 7 }, publicJwk: { kty: 'OKP' } })
@@ -51,14 +35,7 @@ describe.each(DIALECTS)('enrollments and tokens on %s', (dialect) => {
 
   test('keeps issuer keys, used proofs, revoked tokens and repeated requests', async () => {
     const { store } = opened
-    const kid = newBody()
-    const key = {
-      kid,
-      publicJwk: { kty: 'RSA' },
-      sealedPrivateKey: 's',
-      createdAt: T0,
-      retiresAt: null,
-    }
+    const key = issuerKey({ publicJwk: { kty: 'RSA' } })
     await done(store.tokens.insertIssuerKey(key))
     expect(await store.tokens.issuerKeys(T0)).toEqual([key])
     await done(store.tokens.retireIssuerKeys(T0 + 10))
@@ -93,14 +70,8 @@ describe.each(DIALECTS)('enrollments and tokens on %s', (dialect) => {
     const far = Date.now() + 3_600_000
     const token: Step = { op: 'token', jti: 'good', kid, agentId: agent.id, expiresAt: far }
     const entry = (): Step => ({ op: 'insert', table: 'audit', row: auditRow() })
-    const key = (id: string, retiresAt: number | null) =>
-      opened.store.tokens.insertIssuerKey({
-        kid: id,
-        publicJwk: {},
-        sealedPrivateKey: 's',
-        createdAt: T0,
-        retiresAt,
-      })
+    const key = (kid: string, retiresAt: number | null) =>
+      opened.store.tokens.insertIssuerKey(issuerKey({ kid, retiresAt }))
     beforeAll(async () => {
       const retired = [key('retired', Date.now() - 1_000), key('retiring', far)]
       await done({ op: 'insert', table: 'agents', row: agent }, key(kid, null), ...retired)

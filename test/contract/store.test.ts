@@ -1,37 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Change, Step } from '../../src/store/engine/change.ts'
-import type { Table, Tables } from '../../src/store/schema/rows.ts'
+import { describe, expect, test } from 'vitest'
+import type { Step } from '../../src/store/engine/change.ts'
 import {
   agentRow,
   auditRow,
-  backendRow,
   credentialRow,
   DIALECTS,
   openTestStore,
   someCredential,
   T0,
-  type TestStore,
 } from '../support/store.ts'
-
-const insert = <T extends Table>(table: T, row: Tables[T]): Step => ({ op: 'insert', table, row }) as Step
+import { insert, useStore } from '../support/use-store.ts'
 
 describe.each(DIALECTS)('the store on %s', (dialect) => {
-  let opened: TestStore
-  beforeAll(async () => {
-    opened = await openTestStore(dialect)
-  })
-  afterAll(() => opened.close())
-
-  const commit = (change: Change) => opened.store.commit(change)
-  async function done(...change: Step[]) {
-    expect(await commit(change)).toEqual({ done: true })
-  }
-  async function living() {
-    const agent = agentRow()
-    const backend = backendRow()
-    await done(insert('agents', agent), insert('backends', backend))
-    return { agent, backend }
-  }
+  const opened = useStore(dialect)
+  const { commit, done, living } = opened
   const guard = (table: 'agents' | 'backends', id: string, version = 1): Step => ({
     op: 'guard',
     table,

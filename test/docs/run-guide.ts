@@ -1,10 +1,11 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { shellQuote } from '../../src/domain/shell-word.ts'
 import { COMPILE_CACHE } from '../support/compile-cache.ts'
 import { isAsShown, Known } from './masks.ts'
 import { type GuideStep, type RunStep, readGuide, type Shown } from './read-guide.ts'
-import { type GuideShell, quoted, startShell } from './shell.ts'
+import { type GuideShell, startShell } from './shell.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -70,7 +71,7 @@ interface Run {
 /** Returns what the step printed. */
 async function runStep({ path, shell, replace, known, update }: Run, step: GuideStep): Promise<string> {
   if (step.kind === 'file') {
-    const write = `mkdir -p ${quoted(dirname(step.path))}\nprintf %s ${quoted(swap(step.text, replace))} > ${quoted(step.path)}`
+    const write = `mkdir -p ${shellQuote(dirname(step.path))}\nprintf %s ${shellQuote(swap(step.text, replace))} > ${shellQuote(step.path)}`
     return (await shell.run(write)).output
   }
   const command = known.translate(swap(step.command, replace))
@@ -119,7 +120,7 @@ function edited(page: string, edits: readonly { shown: Shown; text: string }[]):
 export async function installMayfly(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
   const path = join(directory, 'mayfly')
-  const start = `NODE_COMPILE_CACHE=${quoted(COMPILE_CACHE)} exec ${quoted(process.execPath)} ${quoted(MAIN)} "$@"`
+  const start = `NODE_COMPILE_CACHE=${shellQuote(COMPILE_CACHE)} exec ${shellQuote(process.execPath)} ${shellQuote(MAIN)} "$@"`
   await writeFile(path, `#!/bin/sh\n${start}\n`)
   await chmod(path, 0o755)
 }

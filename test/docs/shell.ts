@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { shellQuote } from '../../src/domain/shell-word.ts'
 
 export interface StepEnd {
   /** Both streams. */
@@ -72,7 +73,7 @@ export function startShell({ env, cwd, timeoutMs }: ShellOptions): GuideShell {
     return kind === 'end' ? { output, end: code ?? '' } : { output }
   }
   const run = async (command: string): Promise<StepEnd> => {
-    child.stdin.write(`eval ${quoted(command)} </dev/null\nprintf '%sstep\\n' '${marker}'\n`)
+    child.stdin.write(`eval ${shellQuote(command)} </dev/null\nprintf '%sstep\\n' '${marker}'\n`)
     for (;;) {
       const step = takeStep()
       if (step !== undefined) return step
@@ -82,7 +83,7 @@ export function startShell({ env, cwd, timeoutMs }: ShellOptions): GuideShell {
   const start: GuideShell['start'] = async (command, isEnough) => {
     const directory = await mkdtemp(join(tmpdir(), 'mayfly-background-'))
     const file = join(directory, 'output')
-    await run(`( eval ${quoted(command)} ) > ${quoted(file)} 2>&1 &`)
+    await run(`( eval ${shellQuote(command)} ) > ${shellQuote(file)} 2>&1 &`)
     const until = Date.now() + START_WITHIN_MS
     try {
       for (;;) {
@@ -105,5 +106,3 @@ export function startShell({ env, cwd, timeoutMs }: ShellOptions): GuideShell {
     },
   }
 }
-
-export const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`

@@ -40,7 +40,14 @@ async function startShop() {
   await query(server.url, 'CREATE DATABASE shop')
   const url = server.url.replace(/[^/]*$/, 'shop')
   await query(url, "CREATE TABLE items (id int, name text); INSERT INTO items VALUES (1, 'lamp')")
-  return { url, port: server.port, stop: () => server.stop() }
+  // For psql without a URL, as a superuser on the server's machine has it.
+  const env = {
+    PGHOST: server.host,
+    PGPORT: String(server.port),
+    PGUSER: server.username,
+    PGPASSWORD: server.password ?? '',
+  }
+  return { url, env, port: server.port, stop: () => server.stop() }
 }
 
 async function query(url: string, text: string): Promise<void> {
@@ -72,7 +79,7 @@ test('README.md works as shown', async () => {
     const port = await freePort()
     const address = `127.0.0.1:${port}`
     await runPage('README.md', {
-      env: { SUPERUSER_URL: shop.url, MAYFLY_LISTEN: address, MAYFLY_SERVER: `http://${address}` },
+      env: { ...shop.env, MAYFLY_LISTEN: address, MAYFLY_SERVER: `http://${address}` },
       ports: [
         ['8620', port],
         ['5432', shop.port],
@@ -95,7 +102,7 @@ test('docs/start/first-postgresql-credential.md works as shown', async () => {
   const shop = await startShop()
   try {
     await runPage('docs/start/first-postgresql-credential.md', {
-      env: { SUPERUSER_URL: shop.url },
+      env: shop.env,
       ports: [['5432', shop.port]],
     })
   } finally {

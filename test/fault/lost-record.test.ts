@@ -1,68 +1,55 @@
-import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Change } from '../../src/store/engine/change.ts'
 import { StoreError } from '../../src/store/errors.ts'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
-import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import {
+  createLogin,
+  openUpstreamDatabase,
+  type UpstreamDatabase,
+  type UpstreamLogin,
+} from '../support/upstream-database.ts'
 
 // The store and the upstream are both real. The test decides when the connection of a commit is lost, and when a replica
 // that has not seen the latest rows takes over.
 
-const LOGIN = `mayfly_${randomBytes(6).toString('hex')}`
-let server: TestPostgres
-let database: TestDatabase
+let upstream: UpstreamDatabase
 let storage: TestDatabase
 let root: pg.Client
+let login: UpstreamLogin
 let inStore: pg.Client
 let app: TestApp
 let agent: NewAgent
 let isRunning = false
 
 beforeAll(async () => {
-  server = await startPostgres()
-  database = await server.createDatabase()
-  root = new pg.Client({ connectionString: database.url })
-  await root.connect()
-  await root.query(`CREATE ROLE ${LOGIN} SUPERUSER LOGIN PASSWORD 'secret'`)
+  upstream = await openUpstreamDatabase()
+  root = upstream.root
+  login = await createLogin(upstream)
 })
 afterAll(async () => {
-  await root.query(`DROP ROLE ${LOGIN}`)
-  await root.end()
-  await database.drop()
-  await server.stop()
+  await login.drop()
+  await upstream.close()
 })
 
 beforeEach(async () => {
-  storage = await server.createDatabase()
+  storage = await upstream.server.createDatabase()
   app = await startApp({ databaseUrl: storage.url, jobs: true, argv: { upstreamTimeout: '2s' } })
   isRunning = true
   inStore = new pg.Client({ connectionString: storage.url })
   await inStore.connect()
-  const config = {
-    host: server.host,
-    port: server.port,
-    database: database.name,
-    username: LOGIN,
-    password: 'secret',
-    local: true,
-  }
+  const config = upstream.config(login)
   const reply = await app.admin('POST', '/v1/admin/backends', { type: 'postgres', name: 'db', config })
   expect(reply.status).toBe(200)
   agent = await app.newAgent({ scopes: ['db'] })
 })
 afterEach(async () => {
-  await root.query(`ALTER ROLE ${LOGIN} LOGIN`)
+  await login.letIn()
   if (isRunning) await app.close()
   await inStore.end()
   await storage.drop()
 })
-
-/** The upstream refuses Mayfly from now on. */
-async function shutOut(): Promise<void> {
-  await root.query(`ALTER ROLE ${LOGIN} NOLOGIN`)
-  await root.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [LOGIN])
-}
 
 const roleOf = (id: string) => `mf_${id.slice('cred_'.length)}`
 const hasRole = async (id: string) =>
@@ -127,13 +114,13 @@ test('revokes and records again a credential whose row a failover lost during th
     id = issued
     await forget(issued)
     // The role cannot be ended at once: only the record says that it must be.
-    await shutOut()
+    await login.shutOut()
     return commit()
   })
   expect((await issue()).status).toBe(409)
   expect(await hasRole(id)).toBe(true)
   expect(await recordOf(id)).toMatchObject({ state: 'revoking', end_reason: 'interrupted' })
-  await root.query(`ALTER ROLE ${LOGIN} LOGIN`)
+  await login.letIn()
   await eventually(async () => expect(await hasRole(id)).toBe(false))
   await eventually(async () => expect((await recordOf(id))?.state).toBe('revoked'))
   expect((await recordOf(id))?.actions).toEqual(
@@ -141,37 +128,33 @@ test('revokes and records again a credential whose row a failover lost during th
   )
 })
 
-test('records a lost row again although the store cannot be written at first', async () => {
+/** A failover loses the row of a credential during its issue, and then the store cannot be written. */
+async function loseRecord(): Promise<{ id: string; restore: () => void }> {
   let id = ''
   let restore = () => {}
   intercept(async (issued, commit) => {
     id = issued
     await forget(issued)
-    await shutOut()
+    await login.shutOut()
     const outcome = await commit()
     restore = breakStore()
     return outcome
   })
   expect((await issue()).status).toBe(409)
+  return { id, restore }
+}
+
+test('records a lost row again although the store cannot be written at first', async () => {
+  const { id, restore } = await loseRecord()
   expect(await recordOf(id)).toBeUndefined()
   restore()
-  await root.query(`ALTER ROLE ${LOGIN} LOGIN`)
+  await login.letIn()
   await eventually(async () => expect(await hasRole(id)).toBe(false))
   await eventually(async () => expect((await recordOf(id))?.state).toBe('revoked'))
 })
 
 test('records a lost row again before the server stops', async () => {
-  let id = ''
-  let restore = () => {}
-  intercept(async (issued, commit) => {
-    id = issued
-    await forget(issued)
-    await shutOut()
-    const outcome = await commit()
-    restore = breakStore()
-    return outcome
-  })
-  expect((await issue()).status).toBe(409)
+  const { id, restore } = await loseRecord()
   restore()
   isRunning = false
   await app.close()

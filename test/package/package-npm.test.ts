@@ -15,10 +15,10 @@ describe.runIf(LONG)('the package of npm', { timeout: 10 * MINUTES }, () => {
   let tarball: string
   /** The Node.js of this test comes first. */
   const path = `${dirname(process.execPath)}:${process.env['PATH']}`
-  const env = (more: Record<string, string> = {}) => ({
+  // npm finds its registry, and what it trusts, in the environment of this process.
+  const env = (more: Record<string, string> = {}): Record<string, string> => ({
+    ...(process.env as Record<string, string>),
     PATH: path,
-    // npm finds its registry there.
-    HOME: process.env['HOME'] ?? '',
     XDG_CONFIG_HOME: folder,
     ...more,
   })

@@ -1,41 +1,33 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, startApp, type TestApp } from '../support/app.ts'
-import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 import { ended } from '../support/postgres-kind.ts'
+import { openUpstreamDatabase, type UpstreamDatabase } from '../support/upstream-database.ts'
 
 let app: TestApp
-let server: TestPostgres
-let database: TestDatabase
+let upstream: UpstreamDatabase
 let root: pg.Client
 
 beforeAll(async () => {
-  server = await startPostgres()
-  database = await server.createDatabase()
-  root = new pg.Client({ connectionString: database.url })
-  await root.connect()
+  upstream = await openUpstreamDatabase()
+  root = upstream.root
   await root.query('CREATE TABLE orders (name text)')
   app = await startApp({ jobs: true, argv: { upstreamTimeout: '2s' } })
   const config = {
-    host: server.host,
-    port: server.port,
-    database: database.name,
-    username: server.username,
-    ...(server.password === undefined ? {} : { password: server.password }),
-    local: true,
+    ...upstream.config(),
+    grant: 'statements',
+    statements: ['GRANT SELECT ON public.orders TO {{name}}'],
   }
   const reply = await app.admin('POST', '/v1/admin/backends', { type: 'postgres', name: 'db', config })
   expect(reply.status).toBe(200)
 })
 afterAll(async () => {
   await app.close()
-  await root.end()
-  await database.drop()
-  await server.stop()
+  await upstream.close()
 })
 
 test('a revocation is tried at once while an agent polls a blocked backend', async () => {
-  const agent = await app.newAgent({ scopes: ['db'] })
+  const agent = await app.newAgent({ scopes: ['db:orders'] })
   const { id, fields } = (await agent.client.post('/v1/credentials/db')).body
   const holder = new pg.Client({ connectionString: fields.url })
   await holder.connect()

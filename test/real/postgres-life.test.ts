@@ -2,7 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { StoreError } from '../../src/store/errors.ts'
 import { eventually, type NewAgent, type Reply, startApp, type TestApp } from '../support/app.ts'
-import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
+import { openUpstreamDatabase, type UpstreamDatabase } from '../support/upstream-database.ts'
 
 interface Issued {
   id: string
@@ -12,37 +12,25 @@ interface Issued {
 
 let app: TestApp
 let agent: NewAgent
-let server: TestPostgres
-let database: TestDatabase
+let upstream: UpstreamDatabase
 let root: pg.Client
 
 beforeAll(async () => {
-  server = await startPostgres()
-  database = await server.createDatabase()
-  root = new pg.Client({ connectionString: database.url })
-  await root.connect()
+  upstream = await openUpstreamDatabase()
+  root = upstream.root
   await root.query("CREATE TABLE fruit (name text); INSERT INTO fruit VALUES ('plum')")
   app = await startApp({ jobs: true })
   const reply = await app.admin('POST', '/v1/admin/backends', {
     type: 'postgres',
     name: 'db',
-    config: {
-      host: server.host,
-      port: server.port,
-      database: database.name,
-      username: server.username,
-      ...(server.password === undefined ? {} : { password: server.password }),
-      local: true,
-    },
+    config: upstream.config(),
   })
   expect([reply.status, reply.text]).toEqual([200, expect.anything()])
   agent = await app.newAgent({ scopes: ['db'] })
 })
 afterAll(async () => {
   await app.close()
-  await root.end()
-  await database.drop()
-  await server.stop()
+  await upstream.close()
 })
 
 async function issue(ttl: string): Promise<Issued> {

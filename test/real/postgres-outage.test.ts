@@ -1,55 +1,41 @@
-import { randomBytes } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
-import { startPostgres, type TestDatabase, type TestPostgres } from '../support/postgres.ts'
 import { startPostgresProxy } from '../support/postgres-proxy.ts'
+import {
+  createLogin,
+  openUpstreamDatabase,
+  type UpstreamDatabase,
+  type UpstreamLogin,
+} from '../support/upstream-database.ts'
 
-const LOGIN = `mayfly_${randomBytes(6).toString('hex')}`
 let app: TestApp
 let agent: NewAgent
-let server: TestPostgres
-let database: TestDatabase
+let upstream: UpstreamDatabase
 let root: pg.Client
+let login: UpstreamLogin
 
 beforeAll(async () => {
-  server = await startPostgres()
-  database = await server.createDatabase()
-  root = new pg.Client({ connectionString: database.url })
-  await root.connect()
-  await root.query(`CREATE ROLE ${LOGIN} SUPERUSER LOGIN PASSWORD 'secret'`)
+  upstream = await openUpstreamDatabase()
+  root = upstream.root
+  login = await createLogin(upstream)
   app = await startApp({ jobs: true })
-  const config = {
-    host: server.host,
-    port: server.port,
-    database: database.name,
-    username: LOGIN,
-    password: 'secret',
-    local: true,
-  }
+  const config = upstream.config(login)
   const reply = await app.admin('POST', '/v1/admin/backends', { type: 'postgres', name: 'db', config })
   expect(reply.status).toBe(200)
   agent = await app.newAgent({ scopes: ['db'] })
 })
 afterAll(async () => {
   await app.close()
-  await root.query(`DROP ROLE IF EXISTS ${LOGIN}`)
-  await root.end()
-  await database.drop()
-  await server.stop()
+  await login.drop()
+  await upstream.close()
 })
-
-/** The upstream refuses Mayfly from now on. */
-async function shutOut(): Promise<void> {
-  await root.query(`ALTER ROLE ${LOGIN} NOLOGIN`)
-  await root.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [LOGIN])
-}
 
 test('a revocation that the upstream refuses is durable here, pending, and done when it can be', async () => {
   const { id, fields } = (await agent.client.post('/v1/credentials/db')).body
   const exists = async () =>
     (await root.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [fields.username])).rowCount === 1
-  await shutOut()
+  await login.shutOut()
   const reply = await agent.client.delete(`/api/v1/credentials/${id}`)
   expect([reply.status, reply.body.revoked, reply.body.upstream]).toEqual([200, true, 'pending'])
   const seen = async () => {
@@ -64,8 +50,8 @@ test('a revocation that the upstream refuses is durable here, pending, and done 
   expect(again.body).toEqual(reply.body)
   const refused = await agent.client.post('/v1/credentials/db')
   expect([502, 503]).toContain(refused.status)
-  expect(refused.text).not.toContain(LOGIN)
-  await root.query(`ALTER ROLE ${LOGIN} LOGIN`)
+  expect(refused.text).not.toContain(login.username)
+  await login.letIn()
   await eventually(async () => expect(await exists()).toBe(false))
   await eventually(async () =>
     expect((await agent.client.delete(`/api/v1/credentials/${id}`)).body).toEqual({
@@ -85,19 +71,12 @@ test('a revocation that the upstream refuses is durable here, pending, and done 
 })
 
 test('an untried revocation does not count as failed while the upstream is away, and is due when it returns', async () => {
-  const proxy = await startPostgresProxy(server)
+  const proxy = await startPostgresProxy(upstream.server)
   const quiet = await startApp({})
   const reply = await quiet.admin('POST', '/v1/admin/backends', {
     type: 'postgres',
     name: 'away',
-    config: {
-      host: '127.0.0.1',
-      port: proxy.port,
-      database: database.name,
-      username: LOGIN,
-      password: 'secret',
-      local: true,
-    },
+    config: { ...upstream.config(login), host: '127.0.0.1', port: proxy.port },
   })
   expect(reply.status).toBe(200)
   const holder = await quiet.newAgent({ scopes: ['away'] })
@@ -118,7 +97,7 @@ test('an untried revocation does not count as failed while the upstream is away,
   expect(tries).toBeGreaterThan(5)
   expect(tries).toBeLessThan(16)
   expect(rows.filter((row) => row?.stuckAt !== null)).toEqual([])
-  const back = await startPostgresProxy(server, undefined, port)
+  const back = await startPostgresProxy(upstream.server, undefined, port)
   await eventually(async () => {
     quiet.advance(5_000)
     await quiet.sweep()

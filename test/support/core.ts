@@ -7,7 +7,7 @@ import { createDenials } from '../../src/core/audit/denials.ts'
 import { createCallers } from '../../src/core/authentication/callers.ts'
 import { createLastUse } from '../../src/core/authentication/last-use.ts'
 import { definitionOf } from '../../src/core/backends/definition.ts'
-import type { AgentCaller, LocalCaller, Origin } from '../../src/core/caller.ts'
+import type { Actor, AgentCaller, LocalCaller, Origin } from '../../src/core/caller.ts'
 import type { Core, Settings } from '../../src/core/context.ts'
 import { createIssuerKeys, newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
 import { createOverdue } from '../../src/core/overdue.ts'
@@ -35,8 +35,17 @@ import { newMasterKey } from './master-key.ts'
 
 /** Makes an injected request one of the local host. */
 export const AS_LOCAL = { 'x-test-local': 'yes' }
-export const LOCAL: LocalCaller = { kind: 'local', method: 'unix_socket', generation: 0 }
 export const ORIGIN: Origin = { requestId: 'req_test', ipAddress: '192.0.2.1', userAgent: 'test' }
+export const LOCAL: Actor<LocalCaller> = {
+  caller: { kind: 'local', method: 'unix_socket', generation: 0 },
+  origin: ORIGIN,
+}
+/** Whom nothing authenticates. */
+export const ANYBODY: Actor<undefined> = { caller: undefined, origin: ORIGIN }
+export const anybodyFrom = (ipAddress: string): Actor<undefined> => ({
+  caller: undefined,
+  origin: { ...ORIGIN, ipAddress },
+})
 
 const keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
 const sealer = createSealer(parseMasterKeys(newMasterKey()))
@@ -76,7 +85,7 @@ export interface TestCore {
   /** Oldest first. */
   audit(action?: string): Promise<(AuditEntry & { facts: Readonly<Record<string, unknown>> })[]>
   /** The agent with this bearer token. */
-  caller(token: string): Promise<AgentCaller>
+  actor(token: string): Promise<Actor<AgentCaller>>
   logged(): string
   close(): Promise<void>
 }
@@ -112,7 +121,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     kinds,
     load: async () => (await store.backends.listOpen()).map((row) => definitionOf({ sealer }, row)),
     snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-    host: (name) => createTestHost(name).host,
+    host: ({ name }) => createTestHost(name).host,
     lingerMs: 3 * settings.upstreamTimeoutMs,
     now: store.now,
     onError: (name, error) => log.error({ err: error, name }, 'backend'),
@@ -154,10 +163,10 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
       const entries = await store.audit.query(action === undefined ? {} : { action }, 1_000)
       return entries.reverse().map((entry) => ({ ...entry, facts: entry.details ?? {} }))
     },
-    caller: async (token) => {
-      const found = await core.callers.find(token, await store.generation())
-      if (found === undefined) throw new Error('no such agent')
-      return found
+    actor: async (token) => {
+      const caller = await core.callers.find(token, await store.generation())
+      if (caller === undefined) throw new Error('no such agent')
+      return { caller, origin: ORIGIN }
     },
     logged: () => lines.join(''),
     async close() {

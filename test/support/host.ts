@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createEgressFetch, resolveChecked } from '../../src/backends/egress.ts'
 import type { Host } from '../../src/backends/kind.ts'
 import { UPSTREAM_TIMEOUT_MS } from '../../src/domain/limits.ts'
@@ -12,6 +13,8 @@ export function createTestHost(name: string): { host: Host; logged(): string } {
     logged: () => lines.join('\n'),
     host: {
       name,
+      // Not of the form of a real one, but as long.
+      uid: `be_${randomUUID().replaceAll('-', '').slice(0, 26)}`,
       issuer: `https://mayfly.test/backends/${name}`,
       now: () => Date.now(),
       timeoutMs: UPSTREAM_TIMEOUT_MS,

@@ -7,12 +7,14 @@ import { loadConfig } from '../../src/config/load.ts'
 import { type CreatedAgent, prepareAgent } from '../../src/core/agents/create-agent.ts'
 import { audit } from '../../src/core/audit/entry.ts'
 import { createBackend } from '../../src/core/backends/configure-backend.ts'
-import type { LocalCaller } from '../../src/core/caller.ts'
+import type { Actor, LocalCaller } from '../../src/core/caller.ts'
 import type { Core } from '../../src/core/context.ts'
 import { createLogger } from '../../src/log/log.ts'
 
-export const ORIGIN = { requestId: 'req_test', ipAddress: '127.0.0.1', userAgent: 'vitest' }
-export const LOCAL: LocalCaller = { kind: 'local', method: 'unix_socket', generation: 0 }
+export const LOCAL: Actor<LocalCaller> = {
+  caller: { kind: 'local', method: 'unix_socket', generation: 0 },
+  origin: { requestId: 'req_test', ipAddress: '127.0.0.1', userAgent: 'vitest' },
+}
 
 export interface RequestedAgent {
   name: string
@@ -29,6 +31,8 @@ export interface OAuthApp {
   listen(): Promise<void>
   /** Moves the server's clock. */
   advance(ms: number): void
+  /** Stops it, so that only `advance` moves it. */
+  freeze(): void
   createAgent(requested: RequestedAgent): Promise<CreatedAgent>
   createJwtBackend(name: string, config?: Record<string, unknown>): Promise<void>
   audited(action: string): Promise<Awaited<ReturnType<Core['store']['audit']['query']>>>
@@ -65,7 +69,8 @@ export async function startOAuthApp(argv: Record<string, unknown> = {}): Promise
   const { core } = app
   let offset = 0
   const real = core.store.now
-  core.store.now = () => real() + offset
+  let frozen: number | undefined
+  core.store.now = () => (frozen ?? real()) + offset
   return {
     core,
     server: app.http.server,
@@ -76,6 +81,9 @@ export async function startOAuthApp(argv: Record<string, unknown> = {}): Promise
     advance: (ms) => {
       offset += ms
     },
+    freeze: () => {
+      frozen ??= real()
+    },
     async createAgent(requested) {
       const made = await prepareAgent(core, {
         name: requested.name,
@@ -84,19 +92,14 @@ export async function startOAuthApp(argv: Record<string, unknown> = {}): Promise
         publicJwk: requested.publicJwk,
         createdBy: 'local',
       })
-      const entry = audit(core, LOCAL, ORIGIN, { action: 'agent.created', agent: made.agent })
+      const entry = audit(core, LOCAL, { action: 'agent.created', agent: made.agent })
       const outcome = await core.store.commit([...made.steps, entry])
       if (!outcome.done) throw new Error('the agent was not created')
       return made
     },
     async createJwtBackend(name, extra = {}) {
-      await createBackend(
-        core,
-        LOCAL,
-        { type: 'jwt', name, config: { audience: 'demo', ...extra } },
-        true,
-        ORIGIN,
-      )
+      const command = { type: 'jwt', name, config: { audience: 'demo', ...extra } }
+      await createBackend(core, LOCAL, command, true)
     },
     audited: (action) => core.store.audit.query({ action }, 1_000),
     logged: () => lines.join(''),

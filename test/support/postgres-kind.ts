@@ -10,11 +10,17 @@ import { startPostgres, type TestDatabase, type TestPostgres } from './postgres.
 export interface Bench {
   readonly server: TestPostgres
   readonly database: TestDatabase
+  /** Of every backend that `open` opens. */
+  readonly uid: string
   /** As superuser, in `database` or the one named. */
   sql(text: string, values?: unknown[], database?: string): Promise<Record<string, unknown>[]>
   createDatabase(): Promise<TestDatabase>
   /** A role with a password that is dropped at the end. */
   createRole(options: string, name?: string): Promise<{ username: string; password: string }>
+  /** A login that may only execute the functions, which are installed for this configuration. */
+  setUp(overrides?: Partial<Config>): Promise<{ username: string; password: string }>
+  /** As psql would. */
+  runScript(script: string): Promise<void>
   settings(overrides?: Partial<Config>): Config
   open(overrides?: Partial<Config>): Promise<Backend>
   logged(): string
@@ -29,6 +35,8 @@ export async function openBench(given?: TestPostgres): Promise<Bench> {
   const database = await server.createDatabase()
   const { host, logged } = createTestHost('db')
   const undo: (() => Promise<unknown>)[] = []
+  /** After all databases but the first one. */
+  const dropRoles: (() => Promise<unknown>)[] = []
   const login = { host: server.host, port: server.port, user: server.username, password: server.password }
 
   async function sql(text: string, values: unknown[] = [], name = database.name) {
@@ -58,9 +66,25 @@ export async function openBench(given?: TestPostgres): Promise<Bench> {
     }
   }
 
+  async function createRole(options: string, name = `t_${randomBytes(6).toString('hex')}`) {
+    const password = `p'"\\ %s ${randomBytes(6).toString('hex')}`
+    await sql(
+      `CREATE ROLE ${pg.escapeIdentifier(name)} LOGIN PASSWORD ${pg.escapeLiteral(password)} ${options}`,
+    )
+    dropRoles.unshift(() =>
+      sql(`DROP OWNED BY ${pg.escapeIdentifier(name)}; DROP ROLE ${pg.escapeIdentifier(name)}`),
+    )
+    return { username: name, password }
+  }
+
+  async function runScript(script: string) {
+    for (const [name, statements] of byDatabase(script, database.name)) await sql(statements, [], name)
+  }
+
   return {
     server,
     database,
+    uid: host.uid,
     sql,
     settings,
     logged,
@@ -69,32 +93,49 @@ export async function openBench(given?: TestPostgres): Promise<Bench> {
       undo.push(() => other.drop())
       return other
     },
-    async createRole(options, name = `t_${randomBytes(6).toString('hex')}`) {
-      const password = `p'"\\ %s ${randomBytes(6).toString('hex')}`
-      await sql(
-        `CREATE ROLE ${pg.escapeIdentifier(name)} LOGIN PASSWORD ${pg.escapeLiteral(password)} ${options}`,
-      )
-      // What it created and granted goes first; the databases themselves go before roles.
-      undo.unshift(() =>
-        sql(`DROP OWNED BY ${pg.escapeIdentifier(name)}; DROP ROLE ${pg.escapeIdentifier(name)}`),
-      )
-      return { username: name, password }
+    createRole,
+    runScript,
+    async setUp(overrides = {}) {
+      const role = await createRole('')
+      const given = settings({ ...overrides, ...role })
+      await runScript(postgres.setup?.install(given) ?? '')
+      undo.unshift(() => runScript(withoutCheck(postgres.setup?.uninstall(given) ?? '')))
+      return role
     },
     async open(overrides) {
       const backend = (await postgres.open(settings(overrides), host)) as Backend
-      undo.unshift(() => Promise.resolve(backend[Symbol.asyncDispose]()))
+      undo.unshift(async () => {
+        // It fails where a test has made the server unreachable, or has disposed of the backend.
+        await backend.retire?.(signal()).catch(() => undefined)
+        await backend[Symbol.asyncDispose]()
+      })
       return backend
     },
     async close() {
-      for (const step of undo) await step()
+      for (const step of [...undo, ...dropRoles]) await step()
       await database.drop()
       await server.stop()
     },
   }
 }
 
+/** The statements of a script for psql, with the database that each part connects to. */
+function byDatabase(script: string, first: string): [string, string][] {
+  const [head = '', ...parts] = script.replace(/^\\set .*$/gm, '').split(/^\\connect /m)
+  return [
+    [first, head],
+    ...parts.map((part): [string, string] => {
+      const end = part.indexOf('\n')
+      return [part.slice(1, end - 1).replaceAll('""', '"'), part.slice(end)]
+    }),
+  ]
+}
+
+/** Other tests have credentials on the same server. */
+const withoutCheck = (script: string) => script.replace(/^DO 'BEGIN IF EXISTS .*$/m, '')
+
 /** A connection as an agent would open it; the caller ends it. */
-export async function login(issued: Issued, database?: string): Promise<pg.Client> {
+export async function login(issued: Issued, database?: string, options?: string): Promise<pg.Client> {
   const fields = issued.fields ?? {}
   const client = new pg.Client({
     host: String(fields['host']),
@@ -102,6 +143,7 @@ export async function login(issued: Issued, database?: string): Promise<pg.Clien
     user: String(fields['username']),
     password: String(fields['password']),
     database: database ?? String(fields['database']),
+    ...(options === undefined ? {} : { options }),
   })
   client.on('error', () => undefined)
   await client.connect()

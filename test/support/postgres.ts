@@ -142,7 +142,8 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   return { ...(await describeServer(login, stop)), halt, resume, restart }
 }
 
-async function describeServer(login: Login, stop: () => Promise<void>): Promise<TestPostgres> {
+/** What a running server offers to tests, for a superuser's login. */
+export async function describeServer(login: Login, stop: () => Promise<void>): Promise<TestPostgres> {
   const rows = await query(login, "SELECT current_setting('server_version_num')::int AS version")
   return {
     url: urlOf(login, 'postgres'),
@@ -192,7 +193,7 @@ async function query(login: Login, text: string): Promise<Record<string, unknown
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer()
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   server.once('error', reject)

@@ -72,6 +72,8 @@ function spawnServer(given: ServerGiven): ChildProcess {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'] ?? '',
+      // As a service: it leaves nothing in the home directory.
+      INVOCATION_ID: 'test',
       ...(given.databaseUrl === undefined ? {} : { MAYFLY_DATABASE_URL: given.databaseUrl }),
       ...given.env,
     },

@@ -6,6 +6,7 @@ import type { AuditEntry } from '../../src/domain/audit-entry.ts'
 import type { Credential } from '../../src/domain/credential.ts'
 import { type Enrollment, UNDECIDED } from '../../src/domain/enrollment.ts'
 import { encodeTail, encodeTime } from '../../src/domain/ids.ts'
+import type { IssuerKey } from '../../src/domain/issuer-key.ts'
 import type { SigningKey } from '../../src/domain/signing-key.ts'
 import type { Engine } from '../../src/store/engine/engine.ts'
 import { createStore, type Store } from '../../src/store/open.ts'
@@ -242,6 +243,10 @@ export function newEntry(set: Partial<AuditEntry> = {}): AuditEntry {
     details: null,
     ...set,
   }
+}
+
+export function issuerKey(set: Partial<IssuerKey> = {}): IssuerKey {
+  return { kid: newBody(), publicJwk: {}, sealedPrivateKey: 's', createdAt: T0, retiresAt: null, ...set }
 }
 
 export function newEnrollment(set: Partial<Enrollment> = {}): Enrollment {

@@ -1,13 +1,14 @@
 import {
-  createHash,
   createPrivateKey,
   createPublicKey,
   generateKeyPair,
+  hash,
   type JsonWebKey,
   type KeyObject,
   sign as signWith,
 } from 'node:crypto'
 import { promisify } from 'node:util'
+import { requiredMembers } from '../../domain/jwk.ts'
 import { BackendError } from '../kind.ts'
 
 export type Algorithm = 'ES256' | 'EdDSA' | 'RS256'
@@ -49,8 +50,8 @@ function generatePair(algorithm: Algorithm): Promise<{ privateKey: KeyObject }> 
 /** Throws `BackendError` (`misconfigured`) when the text is not a private JWK that fits the algorithm. */
 export function prepareSigner(algorithm: Algorithm, privateJwk: string): Signer {
   const key = readKey(algorithm, privateJwk)
-  const members = thumbprintMembers(createPublicKey(key).export({ format: 'jwk' }))
-  const kid = createHash('sha256').update(JSON.stringify(members)).digest('base64url')
+  const members = requiredMembers({ ...createPublicKey(key).export({ format: 'jwk' }) })
+  const kid = hash('sha256', JSON.stringify(members), 'base64url')
   const header = encode(JSON.stringify({ alg: algorithm, typ: 'at+jwt', kid }))
   const signOnPool = createPoolSigner(algorithm === 'EdDSA' ? null : 'sha256', key)
   return {
@@ -126,16 +127,4 @@ function readKey(algorithm: Algorithm, text: string): KeyObject {
         : key.asymmetricKeyType === 'rsa' && (modulusLength ?? 0) >= RSA_BITS
   if (!fits) throw wrong
   return key
-}
-
-/** Only the required members, in lexicographic order (RFC 7638 §3.2). */
-function thumbprintMembers(jwk: JsonWebKey): Record<string, unknown> {
-  switch (jwk.kty) {
-    case 'EC':
-      return { crv: jwk.crv, kty: jwk.kty, x: jwk.x, y: jwk.y }
-    case 'OKP':
-      return { crv: jwk.crv, kty: jwk.kty, x: jwk.x }
-    default:
-      return { e: jwk.e, kty: jwk.kty, n: jwk.n }
-  }
 }

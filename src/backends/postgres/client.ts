@@ -2,7 +2,6 @@ import { Socket } from 'node:net'
 import type { ClientConfig, Connection, Pool, PoolClient, QueryResult } from 'pg'
 import { MAX_UPSTREAM_BYTES } from '../../domain/limits.ts'
 import { BackendError, type Host } from '../kind.ts'
-import { begin, beginLocked } from './advisory-lock.ts'
 import { type Config, tlsOf } from './config.ts'
 import { toBackendError } from './faults.ts'
 import type { Connections, Row, Session } from './session.ts'
@@ -16,10 +15,22 @@ const NOT_GRANTED = '01007'
 /** Connections of one purpose: issuing and revoking have their own, so that blocked issues hold back no revocation. */
 export async function connect(settings: Config, host: Host): Promise<Connections> {
   const { default: pg } = await import('pg')
+  let asked = false
   class BoundedClient extends pg.Client {
     constructor(options?: ClientConfig) {
-      super(options)
+      let inClear = false
+      // A function, so that neither PGPASSWORD nor ~/.pgpass of the server's own account is ever tried.
+      super({ ...options, password: () => passwordFor(settings, inClear) })
       boundReplies(this.connection)
+      this.connection.on('authenticationSASL', () => {
+        asked = true
+      })
+      for (const event of ['authenticationCleartextPassword', 'authenticationMD5Password']) {
+        this.connection.on(event, () => {
+          asked = true
+          inClear = true
+        })
+      }
     }
   }
   const pools = new Map<string, Pool>()
@@ -58,16 +69,6 @@ export async function connect(settings: Config, host: Host): Promise<Connections
     }
   }
 
-  const within = (begin: (session: Session) => Promise<unknown>, end: 'COMMIT' | 'ROLLBACK') =>
-    function transact<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>) {
-      return use(database, signal, async (session) => {
-        await begin(session)
-        const result = await work(session)
-        await session.run([end])
-        return result
-      })
-    }
-
   return {
     timeoutMs: host.timeoutMs,
     use,
@@ -75,9 +76,9 @@ export async function connect(settings: Config, host: Host): Promise<Connections
       if (poolOf(settings.database).totalCount === 0)
         await use(settings.database, signal, async () => undefined)
     },
-    apart: within((session) => session.run([begin(host.timeoutMs)]), 'COMMIT'),
-    change: within((session) => beginLocked(session, host.timeoutMs), 'COMMIT'),
-    rehearse: within((session) => beginLocked(session, host.timeoutMs), 'ROLLBACK'),
+    get askedPassword() {
+      return asked
+    },
     async [Symbol.asyncDispose]() {
       closed.abort()
       const ending = [...pools.values()]
@@ -87,6 +88,18 @@ export async function connect(settings: Config, host: Host): Promise<Connections
   }
 }
 
+/**
+ * SCRAM (RFC 5802) never sends the password. The older methods do, in clear or as an MD5 hash that is as good, so they are
+ * only for a server whose certificate was verified. Throws `BackendError`.
+ */
+function passwordFor(settings: Config, inClear: boolean): string {
+  if (inClear && tlsOf(settings) !== 'verify-full') throw new BackendError('misconfigured', IN_CLEAR)
+  return settings.password ?? ''
+}
+
+const IN_CLEAR =
+  'PostgreSQL asks for the password in clear or as an MD5 hash, which Mayfly sends only to a server whose certificate it has verified ("tls": "verify-full"). Set password_encryption to scram-sha-256 on the server, and set the password of the role again.'
+
 function clientOptions(settings: Config, host: Host, database: string) {
   const tls = tlsOf(settings)
   return {
@@ -94,8 +107,6 @@ function clientOptions(settings: Config, host: Host, database: string) {
     port: settings.port,
     database,
     user: settings.username,
-    // As a function, so that neither PGPASSWORD nor ~/.pgpass of the server's own account is ever tried.
-    password: () => settings.password ?? '',
     application_name: 'mayfly',
     connectionTimeoutMillis: host.timeoutMs,
     keepAlive: true,
@@ -221,7 +232,9 @@ function sessionOf(client: PoolClient, refused: readonly string[]): Session {
     async run(statements) {
       const text = statements.join(';\n')
       const results: QueryResult<Row> | QueryResult<Row>[] = await answered(client.query<Row>(text))
-      return (Array.isArray(results) ? results.at(-1) : results)?.rows ?? []
+      return (
+        (Array.isArray(results) ? results.findLast(({ fields }) => fields.length > 0) : results)?.rows ?? []
+      )
     },
   }
 }

@@ -1,14 +1,19 @@
 import { BackendError, type Fault } from '../kind.ts'
 
-/** `lock_not_available`. */
-export const LOCKED = '55P03'
-
 /** SQLSTATE (PostgreSQL, appendix A) of an error from the server, else `undefined`. */
 export function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('severity' in error) || !('code' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined
 }
 
+/** The same of an error that was already translated. */
+export function stateOf(error: unknown): string | undefined {
+  return sqlState(error instanceof BackendError ? error.cause : error)
+}
+
+export const DEPENDED_ON = 'The role still owns something, or holds a privilege that another role granted.'
+
+/** Classes (PostgreSQL, appendix A) after which the outcome of a COMMIT may be unknown, or nobody can be served. */
 const BY_STATE: readonly [RegExp, Fault, string][] = [
   [/^28/, 'denied', 'PostgreSQL refused the login.'],
   [/^42501$/, 'denied', 'PostgreSQL refused: the role that Mayfly uses lacks a privilege.'],
@@ -19,12 +24,15 @@ const BY_STATE: readonly [RegExp, Fault, string][] = [
   [/^42704$/, 'misconfigured', 'A statement names a role or an object that does not exist.'],
   [/^(42|22|26|34|0A)/, 'misconfigured', 'A grant statement is not valid.'],
   [/^25006$/, 'unavailable', 'PostgreSQL only reads: it is a standby, or was made read-only.'],
+  // The connection is lost, shutting down or refused: nobody else would be served either.
+  [/^(08|57P|53300|40003)/, 'unavailable', 'PostgreSQL cannot take the request at this time.'],
   // Answers of a server that works. The transaction was rolled back, so nothing exists.
   [/^55P03$/, 'denied', 'PostgreSQL refused: another transaction holds a lock that is needed.'],
   [/^57014$/, 'denied', 'PostgreSQL canceled the statement.'],
+  [/^53/, 'denied', 'PostgreSQL refused: it has too little memory or disk space.'],
   [/^54/, 'denied', 'PostgreSQL refused: the request exceeds one of its limits.'],
-  [/^(08|53|57P|58|40|XX)/, 'unavailable', 'PostgreSQL cannot take the request at this time.'],
-  [/^2BP01$/, 'denied', 'The role still owns something, or holds a privilege that another role granted.'],
+  [/^40/, 'denied', 'PostgreSQL rolled the transaction back because of a concurrent one.'],
+  [/^2BP01$/, 'denied', DEPENDED_ON],
 ]
 
 /** Errors that the client library finds before the server answers; they have no code. */
@@ -49,7 +57,7 @@ export function toBackendError(error: unknown, signal?: AbortSignal): BackendErr
   if (state !== undefined) {
     const found = BY_STATE.find(([pattern]) => pattern.test(state))
     return found === undefined
-      ? new BackendError('unavailable', 'PostgreSQL answered with an error.', { detail, cause: error })
+      ? new BackendError('denied', 'PostgreSQL answered with an error.', { detail, cause: error })
       : new BackendError(found[1], found[2], { detail, cause: error })
   }
   if (CERTIFICATE.test(code)) {

@@ -1,122 +1,152 @@
 import { randomBytes } from 'node:crypto'
-import { BackendError, type Fault } from '../kind.ts'
-import { type Config, databasesOf } from './config.ts'
-import { sqlState, toBackendError } from './faults.ts'
-import { createRole, grantConnect, grantSchemas, planAccess, runStatements } from './grants.ts'
-import { disown } from './leftovers.ts'
-import { joinRole } from './roles.ts'
+import { BackendError, type Host } from '../kind.ts'
+import { type Config, iterationsOf } from './config.ts'
+import { sqlState, stateOf, toBackendError } from './faults.ts'
+import { invoke, replyOf } from './invoke.ts'
+import { createStatements, type RoleValues, runStatements } from './issue.ts'
+import { allGroups, type Group } from './plan.ts'
 import { scramVerifier } from './scram.ts'
-import type { Connections, Session } from './session.ts'
+import { requireSetup, roleOfGroup, type Server } from './server.ts'
+import { type Session, within } from './session.ts'
 import { quoteIdentifier } from './statements.ts'
-
-interface Self {
-  readonly name: string
-  readonly superuser: boolean
-  readonly version: number
-}
+import { prepareStatements, type Refreshed, refreshStatements, type Upstream } from './upstream.ts'
 
 /** How long the rehearsed role would live, had it ever been committed. */
 const REHEARSED_MS = 60_000
 
 /**
- * Finds out whether our own role can issue and revoke, by doing both in transactions that are rolled back, one in
- * each granted database. Returns warnings. Throws `BackendError` whose message is the statement that an administrator must
- * run.
+ * Finds out whether our own login can issue and revoke, by doing both in transactions that are rolled back, one in each
+ * granted database. Returns warnings. Throws `BackendError` whose message says what an administrator must run.
  */
 export async function preflight(
-  connections: Connections,
-  settings: Config,
-  now: number,
+  upstream: Upstream,
+  host: Host,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const warnings = new Set<string>()
+  const { settings, issuing } = upstream
+  upstream.forget()
+  const server = await upstream.server(issuing, signal)
+  requireSetup(server, settings)
+  requireCreateRole(server)
   const values = {
-    // Not of the form of a credential's role.
-    role: `mf_check_${randomBytes(8).toString('hex')}`,
-    verifier: await scramVerifier(randomBytes(32).toString('base64url')),
-    expiresAt: now + REHEARSED_MS,
+    role: `mf_${randomBytes(16).toString('hex').slice(0, 26)}`,
+    verifier: await scramVerifier(randomBytes(32).toString('base64url'), iterationsOf(settings)),
+    expiresAt: host.now() + REHEARSED_MS,
     scopes: ['*'],
   }
-  for (const database of new Set([settings.database, ...databasesOf(settings)])) {
-    const self = await connections.rehearse(database, signal, (session) =>
-      rehearse(session, settings, database, values),
+  const groups = allGroups(settings)
+  const warnings = [...warningsOf(server, settings, issuing.askedPassword)]
+  for (const database of new Set([settings.database, ...groups.map((group) => group.database)])) {
+    const here = groups.filter((group) => group.database === database)
+    const missing = await within(issuing, database, signal, 'ROLLBACK', (session) =>
+      rehearse(session, upstream, server, here, values),
     )
-    if (self.superuser) warnings.add(SUPERUSER)
+    warnings.push(...missing)
   }
-  return [...warnings]
+  return warnings
 }
 
-const SUPERUSER =
-  'Mayfly logs in as a superuser, who can run programs on the server of the database. Use a role that has CREATEROLE and grants only what credentials need.'
+const FUNCTIONS =
+  'Mayfly creates roles with rights of its own (CREATEROLE). The functions that "mayfly backend setup-sql postgres" prints need none.'
+const SUPERUSER = `Mayfly logs in as a superuser, who can run programs on the server of the database. Use a role that may only execute the functions that "mayfly backend setup-sql postgres" prints, or one with CREATEROLE that grants only what credentials need.`
+const TRUSTING =
+  'PostgreSQL never asked for the password, so it was not checked: pg_hba.conf trusts this login, and perhaps those of credentials.'
 
-type Values = Parameters<typeof runStatements>[2]
+function* warningsOf(server: Server, settings: Config, askedPassword: boolean): Iterable<string> {
+  if (server.superuser) yield SUPERUSER
+  else if (server.way === 'direct' && settings.grant !== 'statements') yield FUNCTIONS
+  if (settings.password !== undefined && !askedPassword) yield TRUSTING
+}
 
-async function rehearse(session: Session, settings: Config, database: string, values: Values): Promise<Self> {
-  const self = await requireCreateRole(session)
-  await step(`ALTER ROLE ${self.name} CREATEROLE`, () => session.run([createRole(values)]))
-  await step(adviceToJoin(self), () => joinRole(session, values.role))
-  if (settings.grant === 'statements') {
-    await runStatements(session, settings.statements ?? [], values)
-  } else {
-    await rehearseTemplate(session, settings, database, values.role, self)
+function requireCreateRole(server: Server): void {
+  if (server.way === 'functions' || server.createRole) return
+  throw lacking(
+    `ALTER ROLE ${server.login} CREATEROLE, or, better, the script that "mayfly backend setup-sql postgres" prints`,
+  )
+}
+
+/** Returns warnings of what the groups of this database do not cover. */
+async function rehearse(
+  session: Session,
+  upstream: Upstream,
+  server: Server,
+  groups: readonly Group[],
+  values: RoleValues,
+): Promise<readonly string[]> {
+  const { settings } = upstream
+  const advice = `ALTER ROLE ${server.login} CREATEROLE${server.version < 160_000 ? ' INHERIT' : ''}`
+  const warnings: string[] = []
+  if (server.way === 'direct') {
+    await step(advice, () => session.run(prepareStatements(settings, server, groups)))
   }
-  await requireTermination(session, values.role, self)
+  for (const group of groups) {
+    const reply = await session.run(refreshStatements(settings, server, group))
+    warnings.push(...requireCovered(server, settings, group, replyOf<Refreshed>(reply)))
+  }
+  const names = groups.map((group) => roleOfGroup(server, settings, group))
+  await step(advice, () => session.run(createStatements(server, values, names)))
+  if (settings.grant === 'statements') await runStatements(session, settings, server, values)
   const reassignTo = settings.reassign_owned_to
   if (reassignTo !== undefined) await requireHarmless(session, reassignTo)
-  const advice =
-    reassignTo === undefined
-      ? adviceToJoin(self)
-      : `GRANT ${quoteIdentifier(reassignTo)} TO ${self.name} ("reassign_owned_to")`
-  await step(advice, () => disown(session, values.role, settings))
-  await step(`ALTER ROLE ${self.name} CREATEROLE`, () =>
-    session.run([`DROP ROLE ${quoteIdentifier(values.role)}`]),
-  )
-  return self
+  await rehearseEnd(session, server, settings, values.role, advice)
+  return warnings
 }
 
-async function requireCreateRole(session: Session): Promise<Self> {
-  const rows = await session.query(
-    `SELECT rolname, rolsuper, rolcreaterole, current_setting('server_version_num')::int AS version
-       FROM pg_roles WHERE rolname = current_user`,
-  )
-  const self = {
-    name: quoteIdentifier(String(rows[0]?.['rolname'])),
-    superuser: rows[0]?.['rolsuper'] === true,
-    version: Number(rows[0]?.['version']),
-  }
-  if (self.version < 130_000) {
-    throw new BackendError('unsupported', 'PostgreSQL 13 or later is needed.')
-  }
-  if (!self.superuser && rows[0]?.['rolcreaterole'] !== true) {
-    throw lacking(`ALTER ROLE ${self.name} CREATEROLE`)
-  }
-  return self
-}
-
-async function rehearseTemplate(
+async function rehearseEnd(
   session: Session,
-  settings: Config,
-  database: string,
+  { way, login }: Server,
+  { reassign_owned_to: reassignTo }: Config,
   role: string,
-  self: Self,
+  advice: string,
 ): Promise<void> {
-  const databases = databasesOf(settings)
-  if (database === settings.database) {
-    const names = databases.map(quoteIdentifier).join(', ')
-    await step(`GRANT CONNECT ON DATABASE ${names} TO ${self.name} WITH GRANT OPTION`, () =>
-      grantConnect(session, role, databases),
-    )
+  const disown = invoke(way, 'disown', {
+    p_role: role,
+    ...(way === 'functions' ? {} : { p_reassign: reassignTo }),
+  })
+  const reply = replyOf<{ state: string; code?: string; message?: string }>(
+    await step(advice, () => session.run(disown)),
+  )
+  if (reply.state === 'kept') {
+    const join =
+      reassignTo === undefined
+        ? advice
+        : `GRANT ${quoteIdentifier(reassignTo)} TO ${login} ("reassign_owned_to")`
+    throw lacking(join, `${reply.code}: ${reply.message}`)
   }
-  const access = planAccess(settings, ['*']).get(database)
-  if (access === undefined) return
-  const schemas = settings.schemas.map(quoteIdentifier).join(', ')
-  const list = access === 'write' ? 'SELECT, INSERT, UPDATE, DELETE' : 'SELECT'
+  const revoke = invoke(way, 'revoke', { p_role: role })
+  for (let state = ''; state !== 'gone'; ) {
+    const rows = await step(advice, () => session.run(revoke))
+    state = replyOf<{ state: string }>(rows).state
+  }
+}
+
+/** A schema or database that is out of reach is a mistake; of tables the administrator is warned. */
+function requireCovered(
+  { login, way }: Server,
+  { schemas }: Config,
+  { database, access }: Group,
+  { count, uncovered }: Refreshed,
+): readonly string[] {
+  if (count === 0) return []
+  const more = count > uncovered.length ? ` and ${count - uncovered.length} more` : ''
+  const what = `Credentials do not reach everything in ${quoteIdentifier(database)}: ${uncovered.join(', ')}${more}.`
+  const missing = uncovered.find((one) => one.endsWith('which does not exist'))
+  if (missing !== undefined)
+    throw new BackendError(
+      'misconfigured',
+      `In ${quoteIdentifier(database)} there is no ${missing.replace(', which does not exist', '')}.`,
+    )
+  if (way === 'functions') return [what]
+  const list = schemas.map(quoteIdentifier).join(', ')
+  const privileges = access === 'write' ? 'SELECT, INSERT, UPDATE, DELETE' : 'SELECT'
   const sequences = access === 'write' ? 'USAGE, SELECT, UPDATE' : 'SELECT'
-  const advice =
-    `in ${quoteIdentifier(database)}: GRANT USAGE ON SCHEMA ${schemas} TO ${self.name} WITH GRANT OPTION; ` +
-    `GRANT ${list} ON ALL TABLES IN SCHEMA ${schemas} TO ${self.name} WITH GRANT OPTION; ` +
-    `GRANT ${sequences} ON ALL SEQUENCES IN SCHEMA ${schemas} TO ${self.name} WITH GRANT OPTION`
-  await step(advice, () => grantSchemas(session, role, settings.schemas, access))
+  const run =
+    `in ${quoteIdentifier(database)}: GRANT CONNECT ON DATABASE ${quoteIdentifier(database)} TO ${login} WITH GRANT OPTION; ` +
+    `GRANT USAGE ON SCHEMA ${list} TO ${login} WITH GRANT OPTION; ` +
+    `GRANT ${privileges} ON ALL TABLES IN SCHEMA ${list} TO ${login} WITH GRANT OPTION; ` +
+    `GRANT ${sequences} ON ALL SEQUENCES IN SCHEMA ${list} TO ${login} WITH GRANT OPTION`
+  if (uncovered.some((one) => /^(schema|CONNECT) /.test(one))) throw lacking(run, uncovered.join(', '))
+  return [`${what} Run: ${run}`]
 }
 
 /** A reassigned function or view of a credential's role runs with the rights of its new owner. */
@@ -132,36 +162,19 @@ async function requireHarmless(session: Session, reassignTo: string): Promise<vo
   )
 }
 
-async function requireTermination(session: Session, role: string, self: Self): Promise<void> {
-  if (self.superuser) return
-  const rows = await session.query(
-    `SELECT pg_has_role($1::name, 'USAGE') OR pg_has_role('pg_signal_backend', 'USAGE') AS may`,
-    [role],
-  )
-  if (rows[0]?.['may'] !== true) {
-    throw lacking(`GRANT pg_signal_backend TO ${self.name}; ${adviceToJoin(self)}`)
-  }
-}
-
-/** Until PostgreSQL 15 a NOINHERIT role does not have the rights of the roles it joins. */
-function adviceToJoin(self: Self): string {
-  return self.version >= 160_000
-    ? `ALTER ROLE ${self.name} CREATEROLE`
-    : `ALTER ROLE ${self.name} CREATEROLE INHERIT`
-}
-
 /** A refusal becomes the statement that would lift it. */
-async function step(advice: string, action: () => Promise<unknown>): Promise<void> {
+async function step<T>(advice: string, action: () => Promise<T>): Promise<T> {
   try {
-    await action()
+    return await action()
   } catch (error) {
-    const fault: Fault = toBackendError(error).fault
-    if (fault !== 'denied' || sqlState(error)?.startsWith('28') === true) throw error
-    throw lacking(advice, error)
+    if (toBackendError(error).fault !== 'denied' || stateOf(error)?.startsWith('28') === true) throw error
+    throw lacking(advice, sqlState(error), error)
   }
 }
 
-function lacking(advice: string, cause?: unknown): BackendError {
-  const detail = cause instanceof Error ? { detail: cause.message, cause } : {}
-  return new BackendError('denied', `The role that Mayfly uses lacks a privilege. Run: ${advice}`, detail)
+function lacking(advice: string, detail?: string, cause?: unknown): BackendError {
+  return new BackendError('denied', `The role that Mayfly uses lacks a privilege. Run: ${advice}`, {
+    ...(detail === undefined ? {} : { detail }),
+    ...(cause === undefined ? {} : { cause }),
+  })
 }

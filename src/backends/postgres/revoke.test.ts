@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Bench, ended, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
 import type { Backend, Handle, Issued } from '../kind.ts'
@@ -85,25 +86,28 @@ describe('revoking', () => {
     expect(await exists(issued)).toBe(false)
   })
 
-  it('revokes more grants than one reply can name, although others have built on what the role owns', async () => {
-    await bench.sql(
-      `CREATE SCHEMA wide; GRANT CREATE, USAGE ON SCHEMA wide TO PUBLIC; DO $$ BEGIN FOR i IN 1..5000 LOOP
-         EXECUTE format('CREATE TABLE wide.%s_%s ()', repeat('x', 50), i); END LOOP; END $$`,
-    )
-    const backend = await bench.open({ schemas: ['wide'] })
-    const [mine, other] = [
-      await backend.issue(request(['*']), signal()),
-      await backend.issue(request([]), signal()),
-    ]
-    const [owner, reader] = [await login(mine), await login(other)]
-    await owner.query('CREATE TABLE wide.base (id int); GRANT SELECT ON wide.base TO PUBLIC')
-    await reader.query('CREATE VIEW wide.upon AS SELECT id FROM wide.base')
-    await expect(revoke(backend, mine)).rejects.toMatchObject({ fault: 'denied' })
-    const granted = `SELECT FROM pg_class c, aclexplode(relacl) a, pg_roles r
-       WHERE r.oid = a.grantee AND r.rolname = $1 AND c.relowner <> r.oid`
-    expect(await bench.sql(granted, [mine.handle?.['username']])).toEqual([])
-    await revoke(backend, other)
-    await revoke(backend, mine)
+  it('ends a credential of an older version, which has grants of its own in every database', async () => {
+    const other = await bench.createDatabase()
+    await bench.sql('CREATE TABLE things (id int)', [], other.name)
+    const both = [bench.database.name, other.name]
+    const admin = await bench.createRole('CREATEROLE')
+    await bench.sql(`GRANT SELECT ON orders TO "${admin.username}" WITH GRANT OPTION`)
+    await bench.sql(`GRANT SELECT ON things TO "${admin.username}" WITH GRANT OPTION`, [], other.name)
+    for (const [who, maker] of [
+      [admin, `SET ROLE "${admin.username}"`],
+      [await bench.setUp({ databases: both }), 'RESET ROLE'],
+    ] as const) {
+      const backend = await bench.open({ ...who, databases: both })
+      const old = backend.recover?.(request([]).credentialId) ?? {}
+      const name = String(old['username'])
+      // As version 0.1 made them: the login creates the role and grants it every table.
+      await bench.sql(
+        `${maker}; CREATE ROLE ${name} LOGIN VALID UNTIL 'infinity'; GRANT SELECT ON orders TO ${name}`,
+      )
+      await bench.sql(`${maker}; GRANT SELECT ON things TO ${name}`, [], other.name)
+      await revoke(backend, { handle: old })
+      expect(await bench.sql('SELECT FROM pg_roles WHERE rolname = $1', [name])).toEqual([])
+    }
   })
 
   it('treats a role that was dropped elsewhere as revoked', async () => {
@@ -114,16 +118,37 @@ describe('revoking', () => {
     await revoke(backend, issued)
   })
 
-  it('works without superuser rights, for many at the same time', async () => {
-    const admin = await bench.createRole('CREATEROLE')
-    await bench.sql(`GRANT SELECT ON orders TO "${admin.username}" WITH GRANT OPTION`)
-    const backend = await bench.open(admin)
-    await backend.check(signal())
-    const all = await Promise.all(Array.from({ length: 16 }, () => backend.issue(request(['*']), signal())))
-    const sessions = await Promise.all(all.slice(0, 8).map((issued) => login(issued)))
-    const over = Promise.all(sessions.map(ended))
-    await Promise.all(all.map((issued) => revoke(backend, issued)))
-    await over
-    expect(await Promise.all(all.map(exists))).toEqual(all.map(() => false))
+  it('waits for an issue whose reply was lost, and holds up no other', async () => {
+    const backend = await bench.open()
+    const asked = request([])
+    const handle = backend.recover?.(asked.credentialId) ?? {}
+    const late = new pg.Client({ connectionString: bench.database.url })
+    await late.connect()
+    await late.query(`BEGIN; CREATE ROLE ${handle['username']} LOGIN`)
+    const revoking = revoke(backend, { handle })
+    const waits = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+    while ((await bench.sql(waits)).length === 0);
+    const other = await backend.issue(request(['*']), signal())
+    await revoke(backend, other)
+    await late.query('COMMIT')
+    await late.end()
+    await revoking
+    expect(await bench.sql('SELECT FROM pg_roles WHERE rolname = $1', [handle['username']])).toEqual([])
   })
+
+  it.each(['functions', 'direct'])(
+    'works without superuser rights, for many at the same time, by %s',
+    async (way) => {
+      const admin = way === 'functions' ? await bench.setUp() : await bench.createRole('CREATEROLE')
+      if (way === 'direct') await bench.sql(`GRANT SELECT ON orders TO "${admin.username}" WITH GRANT OPTION`)
+      const backend = await bench.open(admin)
+      await backend.check(signal())
+      const all = await Promise.all(Array.from({ length: 16 }, () => backend.issue(request(['*']), signal())))
+      const sessions = await Promise.all(all.slice(0, 8).map((issued) => login(issued)))
+      const over = Promise.all(sessions.map(ended))
+      await Promise.all(all.map((issued) => revoke(backend, issued)))
+      await over
+      expect(await Promise.all(all.map(exists))).toEqual(all.map(() => false))
+    },
+  )
 })

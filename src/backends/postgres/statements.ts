@@ -105,6 +105,3 @@ function commentLength(text: string): number | 'open' {
   }
   return 'open'
 }
-
-/** How long the transaction waits for a lock, in ms. */
-export const setLockTimeout = (ms: number) => `SET LOCAL lock_timeout = ${ms}`

@@ -2,9 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Client } from '../../client/client.ts'
 import type { Backend, CreateBackend, Kind } from '../../client/wire.ts'
-import { CliError, failureOf, usage } from '../frame/failure.ts'
+import { usage } from '../frame/failure.ts'
 import { listing } from '../frame/output.ts'
 import { readStdin } from '../frame/prompt.ts'
+import { relative } from '../frame/times.ts'
 import type { Context, OptionSpec } from '../frame/verb.ts'
 
 /** The options of backends of every kind. */
@@ -88,29 +89,27 @@ export async function findKind(client: Client, type: string): Promise<Kind> {
   )
 }
 
-/** Replaces a query parameter in a message of the server by the flag of this command. */
-export function inFlags(error: unknown): unknown {
-  if (!(error instanceof Error) || error.name !== 'MayflyError') return error
-  const { code, message, exitCode } = failureOf(error)
-  for (const [sentence, hint] of IN_FLAGS) {
-    const at = message.search(sentence)
-    if (at >= 0)
-      return new CliError(code, message.slice(0, at), { exit: exitCode === 2 ? 2 : 1, hint, cause: error })
-  }
-  return error
+/** What the server does while a person waits for it to store a backend. */
+export const testing = ({ check }: RuleOptions) => (check === false ? 'Storing' : 'Testing the upstream')
+
+/**
+ * The first example of the kind whose `<fields>` the configuration has: `<database>:read` of the database that was given.
+ */
+export function exampleScope(
+  { scopes }: Pick<Kind, 'scopes'>,
+  config: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const filled = scopes.examples.map((example) =>
+    example.replace(/<(\w+)>/g, (whole, name: string) => {
+      const value = config[name]
+      return typeof value === 'string' && /^[\w.@+-]+$/.test(value) ? value : whole
+    }),
+  )
+  return filled.find((example) => !example.includes('<'))
 }
 
-/** The last sentence of a server's message, and its replacement. */
-const IN_FLAGS = [
-  [/ [^.]*\?check=false/, 'Fix the configuration, or store it unchecked with --no-check.'],
-  [
-    / [^.]*\?force=true/,
-    'Revoke them, create another backend, or use --force if it is the same upstream under another address.',
-  ],
-] as const
-
 /** A backend as text. */
-export function describeBackend(backend: Backend): string {
+export function describeBackend(backend: Backend, now: number): string {
   const config = Object.entries(backend.config).map(([name, value]) => [
     `config.${name}`,
     typeof value === 'string' ? value : JSON.stringify(value),
@@ -125,7 +124,7 @@ export function describeBackend(backend: Backend): string {
     rate: backend.rate,
     'max active': backend.max_active === undefined ? undefined : String(backend.max_active),
     revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
-    created: backend.created_at,
+    created: relative(backend.created_at, now),
     warning: backend.warnings?.join(' '),
     broken: backend.broken === true ? 'its stored configuration cannot be opened; enter it again' : undefined,
     ...Object.fromEntries(config),

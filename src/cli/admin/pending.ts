@@ -2,6 +2,7 @@ import type { Client } from '../../client/client.ts'
 import type { PendingEnrollment } from '../../client/wire.ts'
 import { CliError } from '../frame/failure.ts'
 import { listing } from '../frame/output.ts'
+import { relative } from '../frame/times.ts'
 
 type Status = PendingEnrollment['status']
 const STATUSES: readonly Status[] = ['pending', 'approved', 'rejected', 'expired']
@@ -15,6 +16,18 @@ export async function findRequest(client: Client, id: string, status?: Status): 
     hint: 'List what is pending with `mayfly pending`.',
   })
 }
+
+/** The columns of a listing of requests. */
+export const PENDING_HEADING = ['ID', 'TYPE', 'NAME', 'SCOPES', 'FROM', 'REQUESTED'] as const
+
+export const pendingCells = (row: PendingEnrollment, now: number): readonly string[] => [
+  row.id,
+  row.type === 'enroll' ? 'enrollment' : 'more scopes',
+  row.name,
+  row.scopes.join(' '),
+  row.ip_address ?? '',
+  relative(row.created_at, now),
+]
 
 /** Finds a request that is still pending. Throws `CliError`. */
 export async function findUndecided(client: Client, id: string): Promise<PendingEnrollment> {
@@ -36,7 +49,7 @@ export async function findUndecided(client: Client, id: string): Promise<Pending
 }
 
 /** A request as text. The administrator compares the fingerprint with the one that the agent shows. */
-export function describePending(request: PendingEnrollment): string {
+export function describePending(request: PendingEnrollment, now: number): string {
   return listing({
     id: request.id,
     type: request.type === 'enroll' ? 'enrollment of a new agent' : 'more scopes for an agent',
@@ -48,11 +61,11 @@ export function describePending(request: PendingEnrollment): string {
     'why pending': request.note,
     metadata: request.metadata === null ? undefined : JSON.stringify(request.metadata),
     from: request.ip_address ?? undefined,
-    requested: request.created_at,
-    'open until': request.status === 'pending' ? request.expires_at : undefined,
+    requested: relative(request.created_at, now),
+    expires: request.status === 'pending' ? relative(request.expires_at, now) : undefined,
     status: request.status,
     'decided by': request.decided_by,
-    'decided at': request.decided_at,
+    decided: request.decided_at === undefined ? undefined : relative(request.decided_at, now),
     note: request.decision_note,
   })
 }

@@ -1,9 +1,11 @@
 import { resolve } from 'node:path'
+import type { Agent } from '../../client/wire.ts'
 import { createdForm, type Form } from '../admin/created-agent.ts'
-import { collect } from '../frame/collect.ts'
 import { CliError, usage } from '../frame/failure.ts'
-import { listing, table } from '../frame/output.ts'
+import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
+import { listing } from '../frame/output.ts'
 import { confirm } from '../frame/prompt.ts'
+import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 import { isPresent, writePrivateFile } from '../session/private-file.ts'
@@ -109,8 +111,9 @@ async function takeBack(context: Context, name: string): Promise<void> {
   )
 }
 
-export const list = defineVerb({
-  description: 'Lists all agents, oldest first.',
+export const list = defineVerb<ListOptions>({
+  description: 'Lists the agents, oldest first.',
+  options: LIST_OPTIONS,
   examples: [{ command: 'mayfly agent ls', about: 'all of them' }],
   json: async () => {
     const [{ Type }, { Agent }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
@@ -118,26 +121,26 @@ export const list = defineVerb({
   },
   exits: [3, 4, 5],
   admin: true,
-  run: async (context) => {
-    const rows = await collect((await openAdminClient(context)).admin.agents.list())
-    await context.out.show(rows, () =>
-      table(
-        ['NAME', 'SCOPES', 'EXPIRES', 'LAST USED', 'POLICY'],
-        rows.map((row) => [
-          row.name,
-          row.scopes.join(' '),
-          row.expires_at ?? 'never',
-          row.last_used ?? 'never',
-          row.policy ?? '',
-        ]),
-      ),
-    )
+  run: async (context, options) => {
+    const { admin } = await openAdminClient(context)
+    await showList<Agent>(context, options, admin.agents.list, {
+      things: 'agents',
+      none: 'No agents yet.',
+      heading: ['NAME', 'SCOPES', 'EXPIRES', 'LAST USED', 'POLICY'],
+      cells: (row) => [
+        row.name,
+        row.scopes.join(' '),
+        relative(row.expires_at ?? 'never', context.now()),
+        relative(row.last_used ?? 'never', context.now()),
+        row.policy ?? '',
+      ],
+    })
   },
 })
 
 export const show = defineVerb<object, [name: string]>({
   description: 'Shows an agent.',
-  arguments: [{ name: '<name>', description: 'the agent' }],
+  arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
   examples: [{ command: 'mayfly agent show ci-42', about: 'its scopes, expiry and last use' }],
   json: async () => (await import('../../api/admin.ts')).Agent,
   exits: [3, 4, 5],
@@ -149,9 +152,9 @@ export const show = defineVerb<object, [name: string]>({
         name: agent.name,
         id: agent.id,
         scopes: agent.scopes.join(', ') || '(none)',
-        created: agent.created_at,
-        expires: agent.expires_at ?? 'never',
-        'last used': agent.last_used ?? 'never',
+        created: relative(agent.created_at, context.now()),
+        expires: relative(agent.expires_at ?? 'never', context.now()),
+        'last used': relative(agent.last_used ?? 'never', context.now()),
         audiences: agent.audiences?.join(' '),
         policy: agent.policy ?? undefined,
       }),
@@ -161,7 +164,7 @@ export const show = defineVerb<object, [name: string]>({
 
 export const remove = defineVerb<{ yes?: boolean }, [name: string]>({
   description: 'Deletes an agent. Its login stops working at once, and all its credentials are revoked.',
-  arguments: [{ name: '<name>', description: 'the agent' }],
+  arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
   options: [{ flags: '-y, --yes', description: 'do not ask for confirmation' }],
   examples: [
     { command: 'mayfly agent rm ci-42', about: 'ask, then delete it' },

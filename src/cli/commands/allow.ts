@@ -5,6 +5,7 @@ import { confirm } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { isAllowed, readAllowed, recordAllowed, revokeAllowed } from '../project-file/allowed.ts'
 import { describeChange, describeProject } from '../project-file/describe.ts'
+import { findProjectFile } from '../project-file/find.ts'
 import { openProjectFile, PROJECT_FILE, type ProjectFile } from '../project-file/open.ts'
 import { readProjectFile } from '../project-file/read.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
@@ -17,7 +18,7 @@ interface Options {
 export const verb = defineVerb<Options, [file?: string]>({
   description:
     'Shows what a mayfly.yaml asks for, asks for confirmation, and lets `mayfly run` use it. A file that has changed is used only after you allow it again; the difference is shown.',
-  arguments: [{ name: '[file]', description: 'by default the mayfly.yaml in the current directory' }],
+  arguments: [{ name: '[file]', description: 'by default the mayfly.yaml that `mayfly run` would use' }],
   options: [
     { flags: '-y, --yes', description: 'do not ask for confirmation' },
     { flags: '--revoke', description: 'take back the permission for this file' },
@@ -31,7 +32,8 @@ export const verb = defineVerb<Options, [file?: string]>({
     { command: 'mayfly allow --revoke', about: 'until you allow it again' },
   ],
   json: '{path, allowed: boolean}',
-  run: async (context, { yes, revoke }, given = PROJECT_FILE) => {
+  run: async (context, { yes, revoke }, named) => {
+    const given = named ?? (await findProjectFile(context)) ?? PROJECT_FILE
     if (revoke === true) return takeBack(context, given)
     const file = await openProjectFile(context, given)
     const requested = await readProjectFile(file)

@@ -1,4 +1,6 @@
-import { describePending, findUndecided } from '../admin/pending.ts'
+import type { PendingEnrollment } from '../../client/wire.ts'
+import { chooseRequest, isRequestId } from '../admin/choose-request.ts'
+import { describePending } from '../admin/pending.ts'
 import { CliError, EXIT, usage } from '../frame/failure.ts'
 import { confirm } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
@@ -12,10 +14,10 @@ interface Options {
   readonly yes?: boolean
 }
 
-export const verb = defineVerb<Options, [id: string]>({
+export const verb = defineVerb<Options, [given: string | undefined]>({
   description:
-    'Shows an enrollment or a request for more scopes, asks for confirmation, and approves it. Compare the key fingerprint with the one that the agent shows: the holder of that key becomes the agent.',
-  arguments: [{ name: '<id>', description: 'id from `mayfly pending`' }],
+    'Shows an enrollment or a request for more scopes, asks for confirmation, and approves it. At a terminal, it offers a choice if you give neither id nor name. Compare the key fingerprint with the one that the agent shows: the holder of that key becomes the agent.',
+  arguments: [{ name: '[request]', description: 'its id, or the name of its agent', values: 'requests' }],
   options: [
     {
       flags: '--scope <scope>',
@@ -28,10 +30,14 @@ export const verb = defineVerb<Options, [id: string]>({
     },
     { flags: '--note <text>', description: 'a note to record with the decision' },
     { flags: '--fingerprint <text>', description: 'approve only if the key has this fingerprint' },
-    { flags: '-y, --yes', description: 'do not ask for confirmation' },
+    {
+      flags: '-y, --yes',
+      description: 'do not ask for confirmation; needs the id or the fingerprint of an enrollment',
+    },
   ],
   examples: [
-    { command: 'mayfly approve enr_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'show it, then decide' },
+    { command: 'mayfly approve', about: 'choose among those that are pending' },
+    { command: 'mayfly approve reporter', about: 'show it, then decide' },
     {
       command:
         'mayfly approve enr_01k3vq8m5xn6w7r2t9y4u1i0pa --scope orders:read --expires-in 8h --yes --fingerprint Xyz…',
@@ -41,13 +47,14 @@ export const verb = defineVerb<Options, [id: string]>({
   json: async () => (await import('../../api/enrollment.ts')).PendingEnrollment,
   exits: [3, 4, 5],
   admin: true,
-  run: async (context, options, id) => {
+  run: async (context, options, given) => {
     const client = await openAdminClient(context)
-    const request = await findUndecided(client, id)
+    const request = await chooseRequest(context, client, given, 'approve')
     if (options.fingerprint !== undefined) checkFingerprint(request, options.fingerprint)
+    else if (options.yes === true) checkIdentified(request, given)
     const { scope, expiresIn, note } = options
     if (options.yes !== true) {
-      context.out.note(describePending(request))
+      context.out.note(describePending(request, context.now()))
       const otherwise = 'Look at it with `mayfly pending ID`, then use --yes.'
       if (!(await confirm(context, question(request, scope, expiresIn), { otherwise })))
         throw new CliError('not_confirmed', 'Nothing was approved.', {
@@ -66,9 +73,16 @@ export const verb = defineVerb<Options, [id: string]>({
   },
 })
 
-type Request = Awaited<ReturnType<typeof findUndecided>>
+/** Anybody may enroll under any name, so a name alone does not say whose key becomes the agent. */
+function checkIdentified({ type, name }: PendingEnrollment, given: string | undefined): void {
+  if (type !== 'enroll' || (given !== undefined && isRequestId(given))) return
+  throw usage(
+    `Anybody may have enrolled as ${name}.`,
+    'Give the fingerprint that the agent shows with --fingerprint, give the id, or omit --yes.',
+  )
+}
 
-function checkFingerprint({ public_key_fingerprint: actual }: Request, expected: string): void {
+function checkFingerprint({ public_key_fingerprint: actual }: PendingEnrollment, expected: string): void {
   if (actual === null) throw usage('A request for more scopes has no key.', 'Omit --fingerprint.')
   if (actual !== expected.trim())
     throw new CliError(
@@ -82,7 +96,7 @@ function checkFingerprint({ public_key_fingerprint: actual }: Request, expected:
 }
 
 function question(
-  request: Request,
+  request: PendingEnrollment,
   scope: readonly string[] | undefined,
   expiresIn: string | undefined,
 ): string {

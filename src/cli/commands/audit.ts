@@ -24,8 +24,8 @@ export const verb = defineVerb<Options>({
   description:
     'Prints the newest audit entries that match, newest last. With --json, prints one object per line.',
   options: [
-    { flags: '--backend <name>', description: 'only this backend' },
-    { flags: '--agent <name>', description: 'only this agent, by name or id' },
+    { flags: '--backend <name>', description: 'only this backend', values: 'backends' },
+    { flags: '--agent <name>', description: 'only this agent, by name or id', values: 'agents' },
     { flags: '--actor <name>', description: 'only actions of this agent, of `local` or of `system`' },
     { flags: '--action <action>', description: 'only this action, such as credential.issued' },
     { flags: '--credential <id>', description: 'only this credential' },

@@ -1,15 +1,17 @@
 import {
   describeBackend,
+  exampleScope,
   findKind,
-  inFlags,
   RULE_OPTIONS,
   type RuleOptions,
   readConfigOption,
   rulesOf,
+  testing,
 } from '../admin/backend-rules.ts'
 import { usage } from '../frame/failure.ts'
 import { ask } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
+import { whileWaiting } from '../frame/waiting.ts'
 import { asFlags } from '../kind-form/as-flags.ts'
 import { fieldsOf } from '../kind-form/fields.ts'
 import { readGiven } from '../kind-form/flags.ts'
@@ -18,12 +20,12 @@ import { openAdminClient } from '../session/admin.ts'
 
 export const verb = defineVerb<
   RuleOptions,
-  [type: string, name: string | undefined, rest: readonly string[] | undefined]
+  [kind: string, name: string | undefined, rest: readonly string[] | undefined]
 >({
   description:
-    'Adds a backend. Its flags depend on the kind (`mayfly backend kinds TYPE` lists them); on a terminal, missing ones are prompted for. Secrets come from files, standard input (-) or a prompt, never from the command line. The server tests the backend before it stores it.',
+    'Adds a backend. Its flags depend on the kind (`mayfly kind show KIND` lists them); on a terminal, missing ones are prompted for. Secrets come from files, standard input (-) or a prompt, never from the command line. The server tests the backend before it stores it.',
   arguments: [
-    { name: '<type>', description: 'the kind, such as postgres' },
+    { name: '<kind>', description: 'the kind, such as postgres', values: 'kinds' },
     { name: '[name]', description: 'name of the backend; by default the kind' },
     { name: '[flags...]', description: 'flags of the kind' },
   ],
@@ -44,10 +46,10 @@ export const verb = defineVerb<
   exits: [3, 4, 5],
   admin: true,
   passThrough: 'unknown',
-  usage: '<type> [name] [flags of the kind] [options]',
+  usage: '<kind> [name] [flags of the kind] [options]',
   run: async (context, options, type, second, more) => {
     if (type.startsWith('-'))
-      throw usage('The kind must come before its flags.', 'List the kinds with `mayfly backend kinds`.')
+      throw usage('The kind must come before its flags.', 'List the kinds with `mayfly kind ls`.')
     const rest = [...(second === undefined ? [] : [second]), ...(more ?? [])]
     const rules = rulesOf(options)
     const client = await openAdminClient(context)
@@ -63,20 +65,19 @@ export const verb = defineVerb<
       name ??= await ask(context, `name [${type}]: `, { default: type })
       Object.assign(config, await askFields(context, fields, config))
     }
-    context.out.progress(options.check === false ? 'Storing …' : 'Testing …')
+    const check = options.check === false ? false : undefined
     const body = { type, ...(name === undefined ? {} : { name }), config, ...rules }
-    const made = await client.admin.backends
-      .create(body, { check: options.check === false ? false : undefined })
-      .catch((error: unknown) => {
-        if (isAsked)
-          context.out.note(`The same as flags: backend add ${type} ${name} ${asFlags(type, fields, config)}`)
-        throw inFlags(error)
-      })
-    await context.out.show(made, () => describeBackend(made))
-    const example = kind.scopes.examples[0]
-    if (!context.out.isJson && example !== undefined)
+    const creation = client.admin.backends.create(body, { check })
+    const made = await whileWaiting(context, testing(options), creation).catch((error: unknown) => {
+      if (isAsked)
+        context.out.note(`The same as flags: backend add ${type} ${name} ${asFlags(type, fields, config)}`)
+      throw error
+    })
+    await context.out.show(made, () => describeBackend(made, context.now()))
+    const scope = exampleScope(kind, config)
+    if (!context.out.isJson && scope !== undefined)
       context.out.note(
-        `Agents with a scope such as ${made.name}:${example} get credentials: mayfly get ${made.name}`,
+        `Agents with a scope such as ${made.name}:${scope} get credentials: mayfly get ${made.name}`,
       )
   },
 })

@@ -1,14 +1,15 @@
 import {
   describeBackend,
   findKind,
-  inFlags,
   RULE_OPTIONS,
   type RuleOptions,
   readConfigOption,
   rulesOf,
+  testing,
 } from '../admin/backend-rules.ts'
 import { usage } from '../frame/failure.ts'
 import { defineVerb } from '../frame/verb.ts'
+import { whileWaiting } from '../frame/waiting.ts'
 import { fieldsOf, type KindField } from '../kind-form/fields.ts'
 import { readGiven } from '../kind-form/flags.ts'
 import { openAdminClient } from '../session/admin.ts'
@@ -23,7 +24,7 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
   description:
     'Changes a backend. Omitted settings, including secrets, stay unchanged. The flags are those of `backend add`. Active credentials keep their lifetimes. A backend with active credentials cannot change to another upstream, and changing the upstream requires re-entering its secrets.',
   arguments: [
-    { name: '<name>', description: 'the backend' },
+    { name: '<name>', description: 'the backend', values: 'backends' },
     { name: '[flags...]', description: 'flags of the kind' },
   ],
   options: [
@@ -72,19 +73,13 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
         : { config: without({ ...before.config, ...config }, unset) }),
     }
     if (Object.keys(body).length === 0)
-      throw usage(
-        'There is nothing to change.',
-        `List the flags with \`mayfly backend kinds ${before.type}\`.`,
-      )
-    const made = await client.admin.backends
-      .update(name, body, {
-        check: options.check === false ? false : undefined,
-        force: options.force === true ? true : undefined,
-      })
-      .catch((error: unknown) => {
-        throw inFlags(error)
-      })
-    await context.out.show(made, () => describeBackend(made))
+      throw usage('There is nothing to change.', `List the flags with \`mayfly kind show ${before.type}\`.`)
+    const change = client.admin.backends.update(name, body, {
+      check: options.check === false ? false : undefined,
+      force: options.force === true ? true : undefined,
+    })
+    const made = await whileWaiting(context, testing(options), change)
+    await context.out.show(made, () => describeBackend(made, context.now()))
   },
 })
 

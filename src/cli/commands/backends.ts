@@ -1,4 +1,4 @@
-import { table } from '../frame/output.ts'
+import { showRows } from '../frame/list.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 
@@ -9,18 +9,18 @@ export const verb = defineVerb({
   exits: [3, 4],
   run: async (context) => {
     const backends = await (await openAgentSession(context)).client.backends()
-    await context.out.show(backends, () =>
-      table(
-        ['BACKEND', 'TYPE', 'TTL', 'LONGEST', 'REVOCATION', 'DESCRIPTION'],
-        backends.map((one) => [
-          one.id,
-          one.type,
-          one.default_ttl,
-          one.max_ttl,
-          one.revocation === 'exact' ? 'at once' : 'by expiry',
-          one.description ?? '',
-        ]),
-      ),
-    )
+    await showRows(context, backends, {
+      things: 'backends',
+      none: 'No backends.',
+      heading: ['BACKEND', 'KIND', 'DEFAULT TTL', 'MAX TTL', 'REVOCATION', 'DESCRIPTION'],
+      cells: (one) => [
+        one.id,
+        one.type,
+        one.default_ttl,
+        one.max_ttl,
+        one.revocation === 'exact' ? 'at once' : 'by expiry',
+        one.description ?? '',
+      ],
+    })
   },
 })

@@ -1,7 +1,8 @@
 import { addHelper, dockerConfigPath, removeHelper } from '../docker/config.ts'
 import { configKey, needRegistry } from '../docker/host.ts'
 import { usage } from '../frame/failure.ts'
-import { listing, table } from '../frame/output.ts'
+import { showRows } from '../frame/list.ts'
+import { listing } from '../frame/output.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { wayTo } from '../git/wrapper.ts'
 import { openAgentSession } from '../session/open.ts'
@@ -60,12 +61,12 @@ export const list = defineVerb({
   run: async (context) => {
     const hosts = await hostRows(context, 'docker')
     const rows = hosts.map(({ host, ...rest }) => ({ registry: host, ...rest }))
-    await context.out.show(rows, () =>
-      table(
-        ['REGISTRY', 'BACKEND', 'SERVER'],
-        rows.map(({ registry, backend, server }) => [registry, backend, server]),
-      ),
-    )
+    await showRows(context, rows, {
+      things: 'registries',
+      none: 'No registries are set up.',
+      heading: ['REGISTRY', 'BACKEND', 'SERVER'],
+      cells: ({ registry, backend, server }) => [registry, backend, server],
+    })
   },
 })
 

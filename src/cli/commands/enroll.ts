@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import { shellWord } from '../../domain/shell-word.ts'
 import { lockEnrollment } from '../enroll/lock.ts'
 import type { EnrollmentAnswer } from '../enroll/sealed-answer.ts'
 import { begin, dropOwn, findPresent, findTarget } from '../enroll/start.ts'
@@ -6,9 +7,9 @@ import { isSubmitted, type Submitted, submit } from '../enroll/submit.ts'
 import { removeUnderway } from '../enroll/underway.ts'
 import { EnrollmentEnded, explained, look, wait } from '../enroll/wait.ts'
 import { readAssignments } from '../frame/assignments.ts'
-import { CliError, failureOf } from '../frame/failure.ts'
+import { readDuration } from '../frame/duration.ts'
+import { CliError, failureOf, usage } from '../frame/failure.ts'
 import { listing } from '../frame/output.ts'
-import { shellWord } from '../frame/shell.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { keepLogin, noteVariables } from '../session/keep-login.ts'
 import { askServerKeys, clientFor } from '../session/open.ts'
@@ -23,6 +24,7 @@ interface Options {
   /** False with `--no-wait`. */
   wait?: boolean
   restart?: boolean
+  timeout?: string
 }
 
 export const verb = defineVerb<Options>({
@@ -43,6 +45,10 @@ export const verb = defineVerb<Options>({
       repeatable: true,
     },
     { flags: '--no-wait', description: 'submit and exit; run the command again to collect the answer' },
+    {
+      flags: '--timeout <duration>',
+      description: 'wait no longer; the enrollment remains, as with --no-wait',
+    },
     { flags: '--restart', description: 'drop an enrollment under way and start a new one' },
   ],
   examples: [
@@ -51,22 +57,28 @@ export const verb = defineVerb<Options>({
       about: 'ask and wait for approval',
     },
     { command: 'mayfly enroll', about: 'continue after an interruption' },
+    { command: 'mayfly enroll --name ci-42 --timeout 5m', about: 'in a job that must not wait for hours' },
     { command: 'mayfly enroll --name ci-42 --json', about: 'in a script, approved by a policy' },
   ],
   json: '{status: approved, agent: {id, name}, scopes, server, profile, kept_in: keychain or file, place (for a new login)}; with --no-wait, while undecided, {status: pending, enrollment_id, fingerprint, approve, server, profile, expires_at}',
   exits: [3, 4, 5],
   run: async (context, options) => {
+    const patienceMs = await readPatience(options)
     const target = await findTarget(context)
     const unlock = await lockEnrollment(context, target.profileName)
     try {
-      await enroll(context, options, target)
+      await enroll(context, { ...options, patienceMs }, target)
     } finally {
       unlock()
     }
   },
 })
 
-async function enroll(context: Context, options: Options, target: Target): Promise<void> {
+async function enroll(
+  context: Context,
+  options: Options & { readonly patienceMs: number | undefined },
+  target: Target,
+): Promise<void> {
   const { profileName } = target
   const metadata = readAssignments(options.metadata, '--metadata')
   const asked = { name: options.name, scopes: options.scope, metadata }
@@ -86,7 +98,7 @@ async function enroll(context: Context, options: Options, target: Target): Promi
   const client = await clientFor(context, target, { kind: 'none' })
   try {
     const submitted = isSubmitted(underway) ? underway : await submit(context, client, profileName, underway)
-    await collect(context, target, client, submitted, options.wait !== false)
+    await collect(context, target, client, submitted, options.wait === false ? 0 : options.patienceMs)
   } catch (error) {
     if (error instanceof EnrollmentEnded) await removeUnderway(context, profileName)
     if (context.signal.aborted) context.out.note(`To continue: ${again(context, target)}`)
@@ -94,20 +106,33 @@ async function enroll(context: Context, options: Options, target: Target): Promi
   }
 }
 
-/** Collects the answer and stores the login. Without `isWaiting`, only if the answer is there. */
+/** Collects the answer and stores the login; with a patience of 0, only if the answer is there. */
 async function collect(
   context: Context,
   target: Target,
   client: Client,
   submitted: Submitted,
-  isWaiting: boolean,
+  patienceMs = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const { issuer } = await client.discovery()
-  const answer = isWaiting
-    ? await wait(context, client, issuer, submitted, () => announce(context, target, submitted))
-    : await look(context, client, issuer, submitted)
+  const answer =
+    patienceMs === 0
+      ? await look(context, client, issuer, submitted)
+      : await wait(context, client, issuer, submitted, {
+          announce: () => announce(context, target, submitted),
+          until: context.now() + patienceMs,
+          next: `Once it is approved, run: ${again(context, target)}`,
+        })
   if (answer === undefined) await leave(context, target, submitted)
   else await keep(context, target, submitted, { answer, issuer })
+}
+
+const LONGEST_PATIENCE_MS = 7 * 86_400_000
+
+async function readPatience({ timeout, wait: isWaiting }: Options): Promise<number | undefined> {
+  if (timeout === undefined) return undefined
+  if (isWaiting === false) throw usage('--timeout and --no-wait exclude each other.')
+  return readDuration('--timeout', timeout, LONGEST_PATIENCE_MS)
 }
 
 /** The enrolled key is all a login needs, so the token and the secret in the answer are discarded. */

@@ -5,6 +5,7 @@ import { usage } from '../frame/failure.ts'
 import { exportLine } from '../frame/shell.ts'
 import { jsonText } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
+import { whileWaiting } from '../frame/waiting.ts'
 import { fieldOf } from '../project-file/credential-field.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
@@ -20,8 +21,14 @@ interface Options {
 
 export const verb = defineVerb<Options, [backend: string]>({
   description:
-    'Gets a credential from a backend. Standard output receives only the secret; everything else goes to standard error.',
-  arguments: [{ name: '<backend>', description: 'name of the backend, as listed by `mayfly backends`' }],
+    'Gets a credential from a backend. Standard output receives only the secret; everything else goes to standard error: on a terminal also the id and the expiry.',
+  arguments: [
+    {
+      name: '<backend>',
+      description: 'name of the backend, as listed by `mayfly backends`',
+      values: 'backends',
+    },
+  ],
   options: [
     { flags: '--ttl <duration>', description: 'lifetime of the credential, such as 10m or 1h30m' },
     { flags: '--scope <scope>', description: 'request only this scope; may be repeated', repeatable: true },
@@ -64,15 +71,14 @@ export const verb = defineVerb<Options, [backend: string]>({
     const params = readAssignments(options.param, '--param')
     const metadata = readAssignments(options.metadata, '--metadata')
     const { client } = await openAgentSession(context)
-    const issued = requireToken(
-      await client.issue({
-        backend,
-        ...(options.ttl === undefined ? {} : { ttl: options.ttl }),
-        ...(options.scope === undefined ? {} : { scopes: options.scope }),
-        ...(params === undefined ? {} : { params }),
-        ...(metadata === undefined ? {} : { metadata }),
-      }),
-    )
+    const asked = client.issue({
+      backend,
+      ...(options.ttl === undefined ? {} : { ttl: options.ttl }),
+      ...(options.scope === undefined ? {} : { scopes: options.scope }),
+      ...(params === undefined ? {} : { params }),
+      ...(metadata === undefined ? {} : { metadata }),
+    })
+    const issued = requireToken(await whileWaiting(context, `Waiting for ${backend}`, asked))
     try {
       // An interrupt that arrived with the reply: nobody is waiting any more.
       context.signal.throwIfAborted()
@@ -81,6 +87,7 @@ export const verb = defineVerb<Options, [backend: string]>({
       await revokeUndelivered(context, issued.id)
       throw error
     }
+    if (context.stderr.isTTY === true && !context.out.isJson) await noteIssued(context, issued)
   },
 })
 
@@ -107,6 +114,12 @@ function lines(
   return Object.entries(variablesOf(credential, prefix))
     .map(([name, value]) => lineOf(name, value))
     .join('\n')
+}
+
+/** What a person needs to revoke it. */
+async function noteIssued({ out, now }: Context, { id, expires_at }: HeldCredential): Promise<void> {
+  const { relative } = await import('../frame/times.ts')
+  out.note(`${id} expires ${relative(expires_at, now())}.`)
 }
 
 const CLEANUP_MS = 5_000

@@ -1,4 +1,5 @@
 import { access, constants } from 'node:fs/promises'
+import { shellWord } from '../../domain/shell-word.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import { listing } from '../frame/output.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -6,7 +7,7 @@ import { configFile, editConfig, type Scope } from '../git/config-file.ts'
 import { parseGitHost } from '../git/host.ts'
 import { identityOf } from '../git/identity.ts'
 import { type InForce, readInForce } from '../git/in-force.ts'
-import { ownCommand, quote } from '../git/own-command.ts'
+import { ownCommand } from '../git/own-command.ts'
 import {
   apply,
   hostSettings,
@@ -119,7 +120,7 @@ function helperCommand(context: Context, session: Session, options: SetupOptions
 
 async function printVariables(context: Context, { settings, signing, hosts }: Setup): Promise<void> {
   const env = processSettings(settings, context.env['GIT_CONFIG_COUNT'])
-  const lines = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`)
+  const lines = Object.entries(env).map(([name, value]) => `export ${name}=${shellWord(value)}`)
   if (context.out.isJson) await context.out.json({ scope: 'process', signing: signing ?? null, hosts, env })
   else await context.out.result(lines.join('\n'))
 }

@@ -1,15 +1,22 @@
 import { collect } from '../frame/collect.ts'
 import { CliError } from '../frame/failure.ts'
-import { table } from '../frame/output.ts'
+import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
 import { confirm } from '../frame/prompt.ts'
+import { relative } from '../frame/times.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-export const list = defineVerb<{ agent?: string; armor?: boolean }>({
+interface ListFilter extends ListOptions {
+  readonly agent?: string
+  readonly armor?: boolean
+}
+
+export const list = defineVerb<ListFilter>({
   description: 'Lists the public keys that agents sign commits with.',
   options: [
-    { flags: '--agent <name>', description: 'only this agent, by name or id' },
+    { flags: '--agent <name>', description: 'only this agent, by name or id', values: 'agents' },
     { flags: '--armor', description: 'print the keys, for `gpg --import`' },
+    ...LIST_OPTIONS,
   ],
   examples: [
     { command: 'mayfly keys ls', about: 'all keys and their agents' },
@@ -21,7 +28,7 @@ export const list = defineVerb<{ agent?: string; armor?: boolean }>({
   },
   exits: [3, 4, 5],
   admin: true,
-  run: async (context, { agent, armor }) => {
+  run: async (context, { agent, armor, ...options }) => {
     const all = await collect((await openAdminClient(context)).admin.keys.list())
     const wanted = agent?.toLowerCase()
     const rows = all.filter(
@@ -31,13 +38,20 @@ export const list = defineVerb<{ agent?: string; armor?: boolean }>({
       throw new CliError('agent_not_found', 'No such agent.', {
         hint: 'List them with `mayfly agent ls`.',
       })
-    await context.out.show(rows, () =>
-      armor === true
-        ? rows.map((row) => row.public_key.trimEnd()).join('\n')
-        : table(
-            ['KEY', 'AGENT', 'E-MAIL', 'CREATED'],
-            rows.map((row) => [row.key_id, row.name, row.email, row.created_at]),
-          ),
+    if (armor === true)
+      return context.out.show(rows, () => rows.map((row) => row.public_key.trimEnd()).join('\n'))
+    return showList(
+      context,
+      options,
+      async function* () {
+        yield* rows
+      },
+      {
+        things: 'keys',
+        none: 'No keys.',
+        heading: ['KEY', 'AGENT', 'E-MAIL', 'CREATED'],
+        cells: (row) => [row.key_id, row.name, row.email, relative(row.created_at, context.now())],
+      },
     )
   },
 })
@@ -66,7 +80,7 @@ export const rotate = defineVerb<{ grace?: string; yes?: boolean }>({
     const before =
       made.previous_valid_until === null
         ? 'The old key is no longer valid.'
-        : `The old key is valid until ${made.previous_valid_until}.`
+        : `The old key ends ${relative(made.previous_valid_until, context.now())}.`
     await context.out.show(made, () => `New key ${made.key_id}. ${before}`)
   },
 })

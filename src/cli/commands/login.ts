@@ -1,4 +1,4 @@
-import { type CliError, usage } from '../frame/failure.ts'
+import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
 import { askSecret, readSecretFile } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { keepLogin, noteVariables } from '../session/keep-login.ts'
@@ -39,7 +39,7 @@ export const verb = defineVerb<Options>({
     const secret = await readSecret(context, options)
     // A new login takes the server as it is now.
     const client = await clientFor(context, { ...target, profile: undefined }, authOf(secret))
-    const { id, name } = await client.status()
+    const { id, name } = await client.status().catch(refused)
     const agent = { id, name }
     const serverKeys = await askServerKeys(context, target)
     const kept = await keepLogin(context, { target, secret, agent, serverKeys })
@@ -57,6 +57,17 @@ export const verb = defineVerb<Options>({
     await noteVariables(context, target)
   },
 })
+
+/** The hint of other commands would be to log in. */
+function refused(error: unknown): never {
+  const { code, message, exitCode } = failureOf(error)
+  if (exitCode !== EXIT.unauthenticated) throw error
+  throw new CliError(code, message, {
+    exit: EXIT.unauthenticated,
+    hint: 'Check that you copied all of the secret, and that the agent still exists.',
+    cause: error,
+  })
+}
 
 async function readSecret(context: Context, options: Options): Promise<StoredSecret> {
   const { tokenFile, clientId, clientSecretFile } = options

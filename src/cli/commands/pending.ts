@@ -1,21 +1,21 @@
-import { describePending, findRequest } from '../admin/pending.ts'
-import { collect } from '../frame/collect.ts'
-import { table } from '../frame/output.ts'
+import { describePending, findRequest, PENDING_HEADING, pendingCells } from '../admin/pending.ts'
+import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
 type Status = 'pending' | 'approved' | 'rejected' | 'expired'
 
-export const verb = defineVerb<{ status?: Status }, [id?: string]>({
+export const verb = defineVerb<ListOptions & { status?: Status }, [id?: string]>({
   description:
     'Lists pending enrollments and requests for more scopes, oldest first. With an id, shows one in full.',
-  arguments: [{ name: '[id]', description: 'an enrollment or a request' }],
+  arguments: [{ name: '[id]', description: 'an enrollment or a request', values: 'requests' }],
   options: [
     {
       flags: '--status <status>',
       description: 'list those with another status',
       choices: ['pending', 'approved', 'rejected', 'expired'],
     },
+    ...LIST_OPTIONS,
   ],
   examples: [
     { command: 'mayfly pending', about: 'what awaits a decision' },
@@ -33,30 +33,18 @@ export const verb = defineVerb<{ status?: Status }, [id?: string]>({
   },
   exits: [3, 4, 5],
   admin: true,
-  run: async (context, { status }, id) => {
+  run: async (context, { status, ...options }, id) => {
     const client = await openAdminClient(context)
     if (id !== undefined) {
       const request = await findRequest(client, id, status)
-      return context.out.show(request, () => describePending(request))
+      return context.out.show(request, () => describePending(request, context.now()))
     }
-    const rows = await collect(client.admin.pending.list(status === undefined ? {} : { status }))
-    await context.out.show(rows, () =>
-      rows.length === 0
-        ? ''
-        : table(
-            ['ID', 'TYPE', 'NAME', 'SCOPES', 'FROM', 'REQUESTED', 'STATUS'],
-            rows.map((row) => [
-              row.id,
-              row.type === 'enroll' ? 'enrollment' : 'more scopes',
-              row.name,
-              row.scopes.join(' '),
-              row.ip_address ?? '',
-              row.created_at,
-              row.status,
-            ]),
-          ),
-    )
-    if (rows.length === 0 && !context.out.isJson)
-      context.out.note(status === undefined ? 'Nothing is pending.' : `None is ${status}.`)
+    const filter = status === undefined ? {} : { status }
+    await showList(context, options, (page) => client.admin.pending.list(filter, page), {
+      things: 'requests',
+      none: status === undefined ? 'Nothing is pending.' : `None is ${status}.`,
+      heading: [...PENDING_HEADING, 'STATUS'],
+      cells: (row) => [...pendingCells(row, context.now()), row.status],
+    })
   },
 })

@@ -13,10 +13,10 @@ interface Options {
 export const verb = defineVerb<Options, [ids: string[]]>({
   description:
     'Revokes credentials before they expire. Revoking one that has ended is no error. If one fails, it still revokes the others.',
-  arguments: [{ name: '[ids...]', description: 'ids from `mayfly active`' }],
+  arguments: [{ name: '[ids...]', description: 'ids from `mayfly credentials ls`', values: 'credentials' }],
   options: [
     { flags: '--all', description: 'all your credentials' },
-    { flags: '--backend <name>', description: 'all your credentials of this backend' },
+    { flags: '--backend <name>', description: 'all your credentials of this backend', values: 'backends' },
   ],
   examples: [
     { command: 'mayfly revoke cred_01…', about: 'one credential' },
@@ -32,7 +32,8 @@ export const verb = defineVerb<Options, [ids: string[]]>({
     const wanted = ids.length > 0 ? ids : await heldIds(client, backend)
     const done: RevokedCredential[] = []
     let failure: unknown
-    for (const id of wanted) {
+    for (const [index, id] of wanted.entries()) {
+      context.out.progress(`Revoking: ${index + 1} of ${wanted.length}`)
       try {
         done.push(await client.revoke(id))
       } catch (error) {

@@ -1,4 +1,4 @@
-import { usage } from '../frame/failure.ts'
+import { readDuration } from '../frame/duration.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { withoutLogin } from '../run/child-environment.ts'
 import { deliverAll } from '../run/prepare.ts'
@@ -18,7 +18,7 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
     'Runs a command with credentials and revokes them when it ends, however it ends. Exits with the code of the ' +
     'command: 128 plus the signal number if a signal ended it, 127 if the command is not found, 126 if it cannot be ' +
     'executed. Without --backend, --env and --file it uses the credentials listed in the mayfly.yaml of the current ' +
-    'directory, after `mayfly allow`. Credentials in files are renewed while the command runs; those in variables cannot be.',
+    'directory, or of the nearest one above it in the repository, after `mayfly allow`. Credentials in files are renewed while the command runs; those in variables cannot be.',
   arguments: [
     { name: '<command>', description: 'the command to run, without a shell' },
     { name: '[args...]', description: 'its arguments, unchanged' },
@@ -26,6 +26,7 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
   options: [
     {
       flags: '--backend <name>',
+      values: 'backends',
       description:
         'set every field of a credential as a variable, named as by `mayfly get -o env`; may be repeated',
       repeatable: true,
@@ -52,7 +53,7 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
       repeatable: true,
     },
     { flags: '--config <file>', description: 'also read this file, in the format of mayfly.yaml' },
-    { flags: '--no-config', description: 'ignore the mayfly.yaml in the current directory' },
+    { flags: '--no-config', description: 'use no mayfly.yaml' },
     {
       flags: '--trust-project',
       description: 'use the project file without `mayfly allow`, as in CI [env: MAYFLY_TRUST_PROJECT=1]',
@@ -89,7 +90,7 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
   ownSignals: true,
   run: async (context, options, command, args) => {
     const requested = await readRequestedCredentials(context, options)
-    const graceMs = await readGrace(options.grace)
+    const graceMs = await readDuration('--grace', options.grace, LONGEST_GRACE_MS)
     const redaction = options.redact === true ? await newRedaction(context, options) : undefined
     const env = withoutLogin(context.env, options.keepLogin === true)
     const supervised = { name: command, args, graceMs, isGuarded: options.guard === true, redaction }
@@ -106,12 +107,3 @@ async function newRedaction({ env }: Context, { keepLogin }: Options): Promise<R
 }
 
 const LONGEST_GRACE_MS = 3_600_000
-
-async function readGrace(text: string): Promise<number> {
-  const { parseBoundedDuration } = await import('../../config/values.ts')
-  try {
-    return parseBoundedDuration(text, 1, LONGEST_GRACE_MS)
-  } catch (error) {
-    throw usage(`--grace: ${error instanceof Error ? error.message : ''}.`, 'Example: --grace 20s.')
-  }
-}

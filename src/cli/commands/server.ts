@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises'
+import type { Config } from '../../config/config.ts'
 import { ConfigError } from '../../config/fault.ts'
 import { type Loaded, loadConfig } from '../../config/load.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from '../../config/schema.ts'
 import type { Flags } from '../../config/sources.ts'
 import { keepRunning } from '../frame/keep-running.ts'
-import { defineVerb, type OptionSpec } from '../frame/verb.ts'
+import { type Context, defineVerb, type OptionSpec } from '../frame/verb.ts'
+import { whileWaiting } from '../frame/waiting.ts'
+import { rememberServer } from '../session/last-server.ts'
 
 /** The flags of `mayfly server`, one for each setting that has a flag. */
 function serverOptions(): OptionSpec[] {
@@ -36,16 +39,16 @@ export const verb = defineVerb<Flags>({
   globals: false,
   ownSignals: true,
   options: serverOptions(),
-  run: (_context, flags) => runServer(flags),
+  run: (context, flags) => runServer(context, flags),
 })
 
 /** Returns the exit code. */
-async function runServer(flags: Flags): Promise<number> {
+async function runServer(context: Context, flags: Flags): Promise<number> {
   // All files that the server creates (database, socket, keys) are for this user alone.
   process.umask(0o077)
   try {
     const loaded = await loadConfig({ argv: flags, env: process.env, readFile })
-    return await serve(loaded)
+    return await serve(context, loaded, flags)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     for (const { source, message } of error.faults) process.stderr.write(`mayfly: ${source}: ${message}\n`)
@@ -53,7 +56,18 @@ async function runServer(flags: Flags): Promise<number> {
   }
 }
 
-async function serve({ config, origins }: Loaded): Promise<number> {
+function placeOf({ dataDir, listen: { host } }: Config, address: string) {
+  const { port } = new URL(address)
+  return { dataDir, listen: `${host.includes(':') ? `[${host}]` : host}:${port}` }
+}
+
+/** The configuration file, as the user named it. */
+function fileOf({ env }: Context, flags: Flags): string | undefined {
+  const file = flags[CONFIG_FLAG] ?? env[CONFIG_ENV]
+  return typeof file === 'string' && file !== '' ? file : undefined
+}
+
+async function serve(context: Context, { config, origins }: Loaded, flags: Flags): Promise<number> {
   const { createLogger } = await import('../../log/log.ts')
   const noColor = (process.env['NO_COLOR'] ?? '') !== ''
   const log = createLogger({ level: config.logLevel, format: config.logFormat, noColor })
@@ -62,7 +76,9 @@ async function serve({ config, origins }: Loaded): Promise<number> {
     const code = await keepRunning({
       start: async () => {
         const { startServer } = await import('../../app/app.ts')
-        return await startServer(config, log)
+        const running = await whileWaiting(context, 'Starting', startServer(config, log))
+        await rememberServer(context, { ...placeOf(config, running.address), config: fileOf(context, flags) })
+        return running
       },
       log,
       shutdownTimeoutMs: config.shutdownTimeoutMs,

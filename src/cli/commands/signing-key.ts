@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { SigningKey } from '../../client/wire.ts'
+import { shellQuote } from '../../domain/shell-word.ts'
 import { usage } from '../frame/failure.ts'
-import { shellQuote } from '../frame/shell.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { identityOf, identitySettings } from '../git/identity.ts'
 import { openAgentSession } from '../session/open.ts'

@@ -1,5 +1,6 @@
 import type { AgentStatus } from '../../client/wire.ts'
 import { listing, table } from '../frame/output.ts'
+import { relative } from '../frame/times.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 
@@ -10,32 +11,38 @@ export const verb = defineVerb({
   exits: [3, 4],
   run: async (context) => {
     const status = await (await openAgentSession(context)).client.status()
-    await context.out.show(status, () => inWords(status))
+    await context.out.show(status, () => inWords(status, context.now()))
   },
 })
 
-function inWords(status: AgentStatus): string {
+/** Enough for a person to see what the agent does. */
+const MOST_HELD = 20
+
+function inWords(status: AgentStatus, now: number): string {
   const parts = [
     listing({
       Agent: `${status.name} (${status.id})`,
       Scopes: status.scopes.join(' ') || 'none',
-      Created: status.created_at,
-      'Last used': status.last_used ?? 'never',
-      Expires: status.expires_at ?? 'never',
+      Created: relative(status.created_at, now),
+      'Last used': relative(status.last_used ?? 'never', now),
+      Expires: relative(status.expires_at ?? 'never', now),
     }),
   ]
-  if (status.active_credentials.length > 0)
+  const held = status.active_credentials.slice(0, MOST_HELD)
+  if (held.length > 0)
     parts.push(
       table(
         ['CREDENTIAL', 'BACKEND', 'EXPIRES'],
-        status.active_credentials.map((one) => [one.id, one.backend, one.expires_at]),
+        held.map((one) => [one.id, one.backend, relative(one.expires_at, now)]),
       ),
     )
+  if (held.length < status.active_credentials.length)
+    parts.push('There are more active credentials: `mayfly credentials ls` lists them.')
   if (status.pending_requests.length > 0)
     parts.push(
       table(
         ['REQUEST', 'SCOPES', 'EXPIRES'],
-        status.pending_requests.map((one) => [one.id, one.scopes.join(' '), one.expires_at]),
+        status.pending_requests.map((one) => [one.id, one.scopes.join(' '), relative(one.expires_at, now)]),
       ),
     )
   return parts.join('\n\n')

@@ -1,5 +1,6 @@
 import { usage } from '../frame/failure.ts'
-import { listing, table } from '../frame/output.ts'
+import { showRows } from '../frame/list.ts'
+import { listing } from '../frame/output.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { ownCommand } from '../git/own-command.ts'
 import { wayTo } from '../git/wrapper.ts'
@@ -59,12 +60,12 @@ export const list = defineVerb({
   json: '[{host, backend, server}]',
   run: async (context) => {
     const rows = await hostRows(context, 'terraform')
-    await context.out.show(rows, () =>
-      table(
-        ['HOST', 'BACKEND', 'SERVER'],
-        rows.map(({ host, backend, server }) => [host, backend, server]),
-      ),
-    )
+    await showRows(context, rows, {
+      things: 'hosts',
+      none: 'No hosts are set up.',
+      heading: ['HOST', 'BACKEND', 'SERVER'],
+      cells: ({ host, backend, server }) => [host, backend, server],
+    })
   },
 })
 

@@ -1,6 +1,6 @@
 import { findVerb } from '../frame/find-verb.ts'
 import { DATA_DIR, flagOf, GLOBALS, globalsOf, HELP } from '../frame/parse.ts'
-import type { AnyVerb, Entry, OptionSpec } from '../frame/verb.ts'
+import type { AnyVerb, ArgumentSpec, Entry, Globals, Listed, OptionSpec } from '../frame/verb.ts'
 
 export interface Candidate {
   readonly word: string
@@ -10,12 +10,27 @@ export interface Candidate {
 /** `files`: the shell completes a path. An empty list: nothing is known. */
 export type Completion = readonly Candidate[] | 'files'
 
+/** The names of what the server has, to be read with the global options of the line. */
+export type ReadNames = (what: Listed, isAdmin: boolean, globals: Globals) => Promise<readonly Candidate[]>
+
+interface Line {
+  /** The words before the one to complete, without those that the frame takes. */
+  readonly before: readonly string[]
+  readonly current: string
+  readonly verbs: readonly Entry[]
+  readonly readNames: ReadNames
+}
+
 /** Completions of the last word. The words follow `mayfly`, as the shell has split them. */
-export async function complete(words: readonly string[], verbs: readonly Entry[]): Promise<Completion> {
+export async function complete(
+  words: readonly string[],
+  verbs: readonly Entry[],
+  readNames: ReadNames,
+): Promise<Completion> {
   const before = rejoin(words.slice(0, -1))
   const last = words.at(-1) ?? ''
   const current = last === '=' ? '' : last
-  const found = await candidates(before, current, verbs)
+  const found = await candidates({ before, current, verbs, readNames })
   return found === 'files' ? found : found.filter(({ word }) => word.startsWith(current))
 }
 
@@ -32,71 +47,102 @@ function rejoin(words: readonly string[]): string[] {
   return whole
 }
 
-async function candidates(
-  before: readonly string[],
-  current: string,
-  verbs: readonly Entry[],
-): Promise<Completion> {
+async function candidates(line: Line): Promise<Completion> {
+  const { before, verbs } = line
   if (before.includes('--')) return 'files'
-  const value = valueAfter(before.at(-1), [...GLOBALS, DATA_DIR])
-  if (value !== undefined) return value
+  const options = [...GLOBALS, DATA_DIR]
+  const valued = optionBefore(before.at(-1), options)
+  if (valued !== undefined) return valuesOf(line, valued, true)
   // A line that cannot be right has no completion.
   const found = await findVerb(before, verbs).catch(() => undefined)
   switch (found?.what) {
     case 'overview':
-      return nextVerbs(current, verbs)
+      return nextVerbs(line, verbs)
     case 'family':
-      return nextVerbs(current, found.family.verbs)
+      return nextVerbs(line, found.family.verbs)
     case 'verb':
-      return verbCandidates(await found.entry.load(), found.argv, current)
+      return verbCandidates(line, await found.entry.load(), found.argv)
     default:
       return []
   }
 }
 
-function nextVerbs(current: string, verbs: readonly Entry[]): Completion {
-  if (current.startsWith('-')) return optionsFor(current, [...GLOBALS, HELP])
-  const shown = verbs.filter((entry) => !('hidden' in entry))
+async function nextVerbs(line: Line, verbs: readonly Entry[]): Promise<Completion> {
+  if (line.current.startsWith('-')) return optionsFor(line, [...GLOBALS, HELP], false)
+  const shown = verbs.filter((entry) => entry.hidden !== true)
   return shown.map(({ name, summary }) => ({ word: name, about: summary }))
 }
 
-function verbCandidates(verb: AnyVerb, argv: readonly string[], current: string): Completion {
+async function verbCandidates(line: Line, verb: AnyVerb, argv: readonly string[]): Promise<Completion> {
   const options = [...(verb.options ?? []), HELP, ...globalsOf(verb)]
-  const value = valueAfter(argv.at(-1), options)
-  if (value !== undefined) return value
-  const hasArgument = argv.some((word, at) => !word.startsWith('-') && !takesValue(argv[at - 1], options))
-  if (verb.passThrough === 'all' || (verb.passThrough === 'options' && hasArgument)) return 'files'
-  if (current.startsWith('-')) return optionsFor(current, options)
-  const [argument] = verb.arguments ?? []
-  return argument === undefined || hasArgument ? [] : valuesOf(argument.name, argument.choices)
+  const isAdmin = verb.admin === true
+  const valued = optionBefore(argv.at(-1), options)
+  if (valued !== undefined) return valuesOf(line, valued, isAdmin)
+  const given = argv.filter(
+    (word, at) => !word.startsWith('-') && optionBefore(argv[at - 1], options) === undefined,
+  )
+  if (verb.passThrough === 'all' || (verb.passThrough === 'options' && given.length > 0)) return 'files'
+  if (line.current.startsWith('-')) return optionsFor(line, options, isAdmin)
+  const argument = argumentAt(verb.arguments ?? [], given.length)
+  if (argument === undefined) return []
+  const found = await valuesOf(line, { ...argument, value: argument.name }, isAdmin)
+  return found === 'files' ? found : found.filter(({ word }) => !given.includes(word))
+}
+
+function argumentAt(all: readonly ArgumentSpec[], at: number): ArgumentSpec | undefined {
+  const last = all.at(-1)
+  return all[at] ?? (last?.name.includes('...') === true ? last : undefined)
 }
 
 /** The options; with `--status=` the values of that one. */
-function optionsFor(current: string, options: readonly OptionSpec[]): Completion {
-  const [name = ''] = current.split('=', 1)
-  if (name !== current) {
-    const values = valueAfter(name, options) ?? []
-    return values === 'files' ? values : values.map((one) => ({ ...one, word: `${name}=${one.word}` }))
-  }
-  return options.map((spec) => ({ word: `--${flagOf(spec).name}`, about: firstClause(spec.description) }))
+async function optionsFor(line: Line, options: readonly OptionSpec[], isAdmin: boolean): Promise<Completion> {
+  const [name = ''] = line.current.split('=', 1)
+  if (name === line.current)
+    return options.map((spec) => ({ word: `--${flagOf(spec).name}`, about: firstClause(spec.description) }))
+  const valued = optionBefore(name, options)
+  const values = valued === undefined ? [] : await valuesOf(line, valued, isAdmin)
+  return values === 'files' ? values : values.map((one) => ({ ...one, word: `${name}=${one.word}` }))
 }
 
-const takesValue = (word: string | undefined, options: readonly OptionSpec[]) =>
-  valueAfter(word, options) !== undefined
+/** What may be the value of an option or an argument. */
+interface Valued {
+  /** `<file>`, `name`. */
+  readonly value: string
+  readonly choices?: readonly string[]
+  readonly values?: Listed
+}
 
-/** Completions for the value of an option; undefined if it takes none. */
-function valueAfter(word: string | undefined, options: readonly OptionSpec[]): Completion | undefined {
+/** The option that this word names, if a value follows. */
+function optionBefore(word: string | undefined, options: readonly OptionSpec[]): Valued | undefined {
   for (const spec of options) {
     const { name, short, value } = flagOf(spec)
-    if (value !== undefined && (word === `--${name}` || word === `-${short}`))
-      return valuesOf(value, spec.choices)
+    if (value !== undefined && (word === `--${name}` || word === `-${short}`)) return { ...spec, value }
   }
   return undefined
 }
 
-function valuesOf(name: string, choices: readonly string[] | undefined): Completion {
+async function valuesOf(
+  { before, readNames }: Line,
+  { value, choices, values }: Valued,
+  isAdmin: boolean,
+): Promise<Completion> {
   if (choices !== undefined) return choices.map((word) => ({ word, about: '' }))
-  return /file|path|dir|socket/i.test(name) ? 'files' : []
+  if (values !== undefined) return readNames(values, isAdmin, globalsIn(before))
+  return /file|path|dir|socket/i.test(value) ? 'files' : []
+}
+
+/** The global options that choose the server and the login. */
+function globalsIn(words: readonly string[]): Globals {
+  const globals: Record<string, string> = {}
+  for (const spec of [...GLOBALS, DATA_DIR]) {
+    const { name, key, value } = flagOf(spec)
+    if (value === undefined) continue
+    const at = words.indexOf(`--${name}`)
+    const joined = words.find((word) => word.startsWith(`--${name}=`))
+    const given = joined?.slice(name.length + 3) ?? (at < 0 ? undefined : words[at + 1])
+    if (given !== undefined) globals[key] = given
+  }
+  return globals
 }
 
 function firstClause(text: string): string {

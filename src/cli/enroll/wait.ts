@@ -64,16 +64,25 @@ function ended({ status, reason }: EnrollmentPoll, name: string): CliError {
   )
 }
 
+export interface Waiting {
+  /** Called before the first wait. */
+  announce(): void
+  /** Epoch milliseconds. */
+  readonly until: number
+  /** The hint for later if that time comes first. */
+  readonly next: string
+}
+
 /**
- * Polls until the enrollment is decided. Waits for an unreachable server until the enrollment would have expired. Calls
- * `announce` before the first wait.
+ * Polls until the enrollment is decided. Waits for an unreachable server until the enrollment would have expired. Throws
+ * `CliError` if it takes too long.
  */
 export async function wait(
   context: Context,
   client: Client,
   issuer: string,
   submitted: Submitted,
-  announce: () => void,
+  { announce, until, next: hint }: Waiting,
 ): Promise<EnrollmentAnswer> {
   const { expires_at, poll_ms } = submitted.enrollment
   const since = context.now()
@@ -96,7 +105,9 @@ export async function wait(
       next = Math.max(Math.min(every * 2 ** (failures - 1), LONGEST_MS / 2), retryAfterMs(error))
     }
     context.out.progress(`Waiting for the administrator: ${elapsed(context.now() - since)}`)
-    await pause(next, context.signal)
+    const left = until - context.now()
+    if (left <= 0) throw new CliError('enrollment_undecided', 'The enrollment is still pending.', { hint })
+    await pause(Math.min(next, left), context.signal)
   }
 }
 

@@ -149,11 +149,11 @@ function hintOf({ code, scope, retryAfterSeconds }: MayflyError): string | undef
         ? undefined
         : `It needs ${scope}. Request it with \`mayfly request ${scope}\`.`
     case 'ttl_exceeded':
-      return '`mayfly backends` lists the longest lifetime of each backend.'
+      return '`mayfly backends` lists the max ttl of each backend.'
     case 'backend_not_found':
       return 'List them with `mayfly backends`.'
     case 'credential_not_found':
-      return 'List yours with `mayfly active`.'
+      return 'List them with `mayfly credentials ls`.'
     case 'unexpected_reply':
       return 'Check the address in --server, MAYFLY_SERVER or the profile.'
     case 'rate_limited':

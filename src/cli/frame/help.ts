@@ -1,5 +1,5 @@
 import { EXIT, EXIT_MEANINGS, type ExitCode } from './failure.ts'
-import { GLOBALS, globalsOf, HELP } from './parse.ts'
+import { DATA_DIR, GLOBALS, HELP } from './parse.ts'
 import type { AnyVerb, OptionSpec, VerbFamily, VerbGroup } from './verb.ts'
 
 const WIDTH = 80
@@ -9,7 +9,7 @@ const VERSION: OptionSpec = { flags: '-V, --version', description: 'print the ve
 /** What `mayfly --help` prints; it loads no verb. */
 export function overview(groups: readonly VerbGroup[]): string {
   const sections = groups.map(({ title, verbs }) => {
-    const shown = verbs.filter((entry) => !('hidden' in entry))
+    const shown = verbs.filter((entry) => entry.hidden !== true)
     return { title, rows: shown.map(({ name, summary }): Row => [name, summary]) }
   })
   const width = widthOf(sections.flatMap(({ rows }) => rows))
@@ -26,7 +26,8 @@ export function overview(groups: readonly VerbGroup[]): string {
 
 /** What `mayfly agent --help` prints. */
 export function familyOverview({ name, summary, verbs }: VerbFamily): string {
-  const rows = verbs.map((entry): Row => [entry.name, entry.summary])
+  const shown = verbs.filter((entry) => entry.hidden !== true)
+  const rows = shown.map((entry): Row => [entry.name, entry.summary])
   return paragraphs([
     `Usage: mayfly ${name} <command>`,
     `${summary[0]?.toUpperCase()}${summary.slice(1)}.`,
@@ -40,8 +41,8 @@ export function helpText(words: readonly string[], verb: AnyVerb): string {
   const args = (verb.arguments ?? []).map((one): Row => {
     return [one.name.replace(/[<>[\].]/g, ''), withChoices(one.description, one.choices)]
   })
-  const own = [...(verb.options ?? []), HELP].map(optionRow)
-  const globals = globalsOf(verb).map(optionRow)
+  const globals = (verb.globals === false ? [] : GLOBALS).map(optionRow)
+  const own = [...(verb.options ?? []), ...(verb.admin === true ? [DATA_DIR] : []), HELP].map(optionRow)
   const width = widthOf([...args, ...own, ...globals])
   return paragraphs([
     `Usage: mayfly ${words.join(' ')} ${usageOf(verb)}`,

@@ -61,7 +61,8 @@ export function createOutput(io: Pick<Surroundings, 'stdout' | 'stderr' | 'env'>
     note,
     progress: (text) => {
       if (io.stderr.isTTY !== true || isJson) return
-      const line = oneLine(text).slice(0, (io.stderr.columns ?? 80) - 1)
+      // Some terminals say that they have none.
+      const line = oneLine(text).slice(0, (io.stderr.columns || 80) - 1)
       io.stderr.write(`\r\x1b[2K${line}`)
       hasProgress = true
     },

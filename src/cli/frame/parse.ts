@@ -3,7 +3,7 @@ import type { AnyVerb, ArgumentSpec, Globals, OptionSpec } from './verb.ts'
 
 export const GLOBALS: readonly OptionSpec[] = [
   { flags: '--server <url>', description: 'the server [env: MAYFLY_SERVER]' },
-  { flags: '--profile <name>', description: 'the profile to use [env: MAYFLY_PROFILE]' },
+  { flags: '--profile <name>', description: 'the profile to use [env: MAYFLY_PROFILE]', values: 'profiles' },
   { flags: '--ca <file>', description: 'certificate authorities to trust, PEM [env: MAYFLY_CA_FILE]' },
   { flags: '--json', description: 'print JSON' },
   { flags: '--no-keychain', description: 'keep secrets in files [env: MAYFLY_KEYCHAIN=off]' },

@@ -17,7 +17,7 @@ export async function run(argv: readonly string[], host: Host): Promise<number> 
   try {
     return await dispatch(argv, host)
   } catch (error) {
-    return fail(host, error, argv.includes('--json'))
+    return fail(host, failureOf(error), argv.includes('--json'))
   }
 }
 
@@ -71,15 +71,16 @@ async function invoke(
     return (await verb.run(context, options, ...args)) ?? EXIT.done
   } catch (error) {
     out.clearProgress()
-    return fail(host, signal.aborted ? signal.reason : error, globals.json === true)
+    const cause: unknown = signal.aborted ? signal.reason : error
+    const { explain } = await import('../session/explain.ts')
+    return fail(host, await explain(context, verb, cause), globals.json === true)
   } finally {
     out.clearProgress()
   }
 }
 
-/** Prints the error on one line, or as JSON, and returns the exit code. */
-function fail(host: Host, error: unknown, isJson: boolean): number {
-  const failure = failureOf(error)
+/** Prints the failure on one line, or as JSON, and returns the exit code. */
+function fail(host: Host, failure: Failure, isJson: boolean): number {
   if (failure.exitCode > 128) return failure.exitCode
   const { code, message, hint } = failure
   const text = isJson

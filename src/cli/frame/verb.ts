@@ -23,6 +23,9 @@ export interface Context extends Surroundings {
   readonly verbs: readonly Entry[]
 }
 
+/** What the server or this user has under names, for completion. */
+export type Listed = 'agents' | 'backends' | 'credentials' | 'kinds' | 'profiles' | 'requests'
+
 export interface OptionSpec {
   /** `-t, --ttl <duration>`; `--config [file]` where the value may be left out; `--all`; `--no-check`. */
   readonly flags: string
@@ -30,6 +33,8 @@ export interface OptionSpec {
   /** May be repeated; the value is an array. */
   readonly repeatable?: true
   readonly choices?: readonly string[]
+  /** Completes the value with the names of these. */
+  readonly values?: Listed
   readonly default?: string | number | boolean
 }
 
@@ -38,6 +43,8 @@ export interface ArgumentSpec {
   readonly name: string
   readonly description: string
   readonly choices?: readonly string[]
+  /** Completes the argument with the names of these. */
+  readonly values?: Listed
 }
 
 export interface Example {
@@ -87,7 +94,7 @@ export interface VerbEntry {
   readonly name: string
   /** A few words, without a full stop. */
   readonly summary: string
-  /** Left out of the overview: only programs call it. */
+  /** Left out of overviews and completion: only programs call it, or it is an old name. */
   readonly hidden?: true
   load(): Promise<AnyVerb>
 }
@@ -96,6 +103,8 @@ export interface VerbEntry {
 export interface VerbFamily {
   readonly name: string
   readonly summary: string
+  /** Left out of the overview and of completion: it is an old name. */
+  readonly hidden?: true
   readonly verbs: readonly VerbEntry[]
 }
 

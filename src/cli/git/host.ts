@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '../../domain/loopback.ts'
 import { usage } from '../frame/failure.ts'
 
 /** A git server, as `credential.<url>` and the credential helper protocol name it. */
@@ -10,7 +11,6 @@ export interface GitHost {
 }
 
 const HOST = /^[a-z0-9.:[\]-]+$/
-const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /**
  * Parses `git.example.com`, `git.example.com:8443` or a URL. Throws `CliError` (usage) for an invalid host, and for plain
@@ -22,7 +22,7 @@ export function parseGitHost(text: string): GitHost {
   if (!isBare || url.hash !== '' || url.pathname !== '/' || !HOST.test(url.host))
     throw usage('The git host is not valid.', 'Example: git.example.com or git.example.com:8443.')
   if (url.protocol === 'https:') return { protocol: 'https', host: url.host, url: `https://${url.host}` }
-  if (url.protocol === 'http:' && LOOPBACK.test(url.hostname))
+  if (url.protocol === 'http:' && isLoopbackHost(url.hostname))
     return { protocol: 'http', host: url.host, url: `http://${url.host}` }
   throw usage(
     'Credentials are sent over https only, except to this machine.',

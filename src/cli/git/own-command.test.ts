@@ -1,10 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ownCommand, quote } from './own-command.ts'
+import { ownCommand } from './own-command.ts'
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
 let bin: string
@@ -32,26 +31,4 @@ test('uses node and file if another command of this name comes first', () => {
   expect(ownCommand({ env })).toEqual(['mayfly'])
   writeFileSync(join(String(first), 'mayfly'), '', { mode: 0o755 })
   expect(ownCommand({ env })).toEqual([process.execPath, MAIN])
-})
-
-test.each([
-  '',
-  'plain',
-  'a b',
-  "it's",
-  '$(id)',
-  '`id`',
-  'a;b',
-  '"',
-  '\\',
-  'a\nb',
-  '*',
-  '~',
-  '-x',
-  '#',
-  '!x',
-  'é',
-])('%j is one word for sh, as it is', (word) => {
-  const said = execFileSync('sh', ['-c', `printf '%s|' ${quote(word)} end`]).toString()
-  expect(said).toBe(`${word}|end|`)
 })

@@ -3,11 +3,6 @@ import { delimiter, join } from 'node:path'
 import { installation } from '../../installation.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 
-/** Quotes any text as one word for `sh`. */
-export function quote(word: string): string {
-  return /^[A-Za-z0-9_/.:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
-}
-
 /** How other programs call this command: by name if the PATH leads here, otherwise by its file. */
 export function ownCommand({ env }: Pick<Surroundings, 'env'>): readonly string[] {
   const own = installation.command.at(-1) ?? ''

@@ -1,8 +1,8 @@
+import { shellWord } from '../../domain/shell-word.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Draft } from './config-file.ts'
 import type { GitHost } from './host.ts'
 import { type Identity, identitySettings } from './identity.ts'
-import { quote } from './own-command.ts'
 
 export type Setting = readonly [key: string, value: string]
 
@@ -22,7 +22,7 @@ export function hostSettings(host: GitHost, backend: string, command: readonly s
   const key = `credential.${host.url}.helper`
   return [
     [key, ''],
-    [key, `!${command.map(quote).join(' ')}`],
+    [key, `!${command.map(shellWord).join(' ')}`],
     [hostMark(host.url), backend],
   ]
 }
@@ -45,7 +45,7 @@ export async function apply(draft: Draft, settings: readonly Setting[]): Promise
 async function refuseForeignHelper(draft: Draft, key: string, url: string): Promise<void> {
   if ((await draft.get(hostMark(url))) !== undefined || (await draft.get(key)) === undefined) return
   throw new CliError('helper_exists', `git already has another credential helper for ${url}.`, {
-    hint: `First remove it: git config --unset-all ${quote(key)}`,
+    hint: `First remove it: git config --unset-all ${shellWord(key)}`,
   })
 }
 

@@ -1,9 +1,10 @@
+import { shellWord } from '../../domain/shell-word.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Session } from '../session/open.ts'
 import { dataPath } from '../session/paths.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 import { digest } from '../session/token-cache.ts'
-import { ownCommand, quote } from './own-command.ts'
+import { ownCommand } from './own-command.ts'
 
 /** Leads a later call, without today's flags and variables, to the same server and login. No secret. */
 interface Way {
@@ -42,7 +43,7 @@ export async function writeSigningProgram(context: Context, way: Way): Promise<s
   const text = [
     '#!/bin/sh',
     '# git runs this to sign; made by "mayfly git setup".',
-    `exec ${[...ownCommand(context), 'sign', ...wayFlags(way)].map(quote).join(' ')} -- "$@"`,
+    `exec ${[...ownCommand(context), 'sign', ...wayFlags(way)].map(shellWord).join(' ')} -- "$@"`,
     '',
   ].join('\n')
   const path = dataPath(context, `git-sign-${digest(text).slice(0, 8)}`)

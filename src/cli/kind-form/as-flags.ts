@@ -1,4 +1,4 @@
-import { shellWord } from '../frame/shell.ts'
+import { shellWord } from '../../domain/shell-word.ts'
 import type { KindField } from './fields.ts'
 import { flagsOf } from './flags.ts'
 

@@ -88,7 +88,7 @@ async function parse(type: string, flags: readonly KindFlag[], argv: readonly st
   const grammar = {
     options: flags.flatMap(optionsOf),
     arguments: [{ name: '[name]', description: '' }],
-    hint: `\`mayfly backend kinds ${type}\` lists the flags of this kind.`,
+    hint: `\`mayfly kind show ${type}\` lists the flags of this kind.`,
   }
   const { options, args } = await parseLine(grammar, argv)
   return { options, name: args[0] as string | undefined }

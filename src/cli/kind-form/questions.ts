@@ -21,7 +21,7 @@ export function missingError(type: string, fields: readonly KindField[], missing
   })
   return usage(
     `Missing: ${named.join(', ')}.`,
-    `Set ${named.length === 1 ? 'it' : 'them'} with flags or --config FILE; \`mayfly backend kinds ${type}\` describes them.`,
+    `Set ${named.length === 1 ? 'it' : 'them'} with flags or --config FILE; \`mayfly kind show ${type}\` describes them.`,
   )
 }
 

@@ -1,5 +1,5 @@
+import { shellWord } from '../../domain/shell-word.ts'
 import { CliError } from '../frame/failure.ts'
-import { shellWord } from '../frame/shell.ts'
 import { NO_HOME, type Surroundings } from '../frame/surroundings.ts'
 import { configPath } from '../session/paths.ts'
 import { isPresent, readPrivateFile, removeFile, writePrivateFile } from '../session/private-file.ts'

@@ -1,12 +1,12 @@
 import { constants, type FileHandle, open, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { shellWord } from '../../domain/shell-word.ts'
 import { CliError, usage } from '../frame/failure.ts'
-import { shellWord } from '../frame/shell.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 
 const MAX_BYTES = 65_536
 
-/** Looked up in the current directory, never in its parents. */
+/** `findProjectFile` says where it is looked up. */
 export const PROJECT_FILE = 'mayfly.yaml'
 
 /** A project file, read once: the bytes that are compared with the allowed ones are the bytes that are parsed. */

@@ -1,5 +1,6 @@
 import { Interrupted } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'
+import { whileWaiting } from '../frame/waiting.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { type Delivery, secretsOf, variablesFor, writeFiles } from './deliver.ts'
@@ -20,7 +21,7 @@ export interface Delivered {
  * the environment of the command.
  */
 export async function deliverAll(
-  { now }: Pick<Context, 'now'>,
+  context: Pick<Context, 'now' | 'out'>,
   { issued, openDirectory, onEnd, note }: Run,
   { requested, env, redaction }: Delivered,
 ): Promise<Context['env']> {
@@ -29,14 +30,14 @@ export async function deliverAll(
     hide(delivery.requested.name, credential)
     return writeFiles(openDirectory, delivery, credential)
   }
-  const deliveries = await obtainAll(issued, requested)
+  const deliveries = await whileWaiting(context, 'Waiting for credentials', obtainAll(issued, requested))
   const variables: Record<string, string | undefined> = { ...env }
   for (const delivery of deliveries) {
     const { requested: one, issuance } = delivery
     Object.assign(variables, variablesFor(one, issuance.credential), await place(delivery, issuance))
   }
   const over = new AbortController()
-  const kept = keepAlive(deliveries, { issued, now, note, place }, over.signal)
+  const kept = keepAlive(deliveries, { issued, now: context.now, note, place }, over.signal)
   onEnd(() => {
     over.abort(new Interrupted(0))
     return kept

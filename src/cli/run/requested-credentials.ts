@@ -1,14 +1,13 @@
-import { resolve } from 'node:path'
 import { readAssignments } from '../frame/assignments.ts'
 import { usage } from '../frame/failure.ts'
 import { faultOfVariable } from '../frame/variable-names.ts'
 import type { Context } from '../frame/verb.ts'
 import { requireAllowed } from '../project-file/allowed.ts'
+import { findProjectFile } from '../project-file/find.ts'
 import { openProjectFile, PROJECT_FILE } from '../project-file/open.ts'
 import { readProjectFile } from '../project-file/read.ts'
 import type { RequestedCredential, RequestedFile } from '../project-file/requested-credential.ts'
 import { parseTemplate, type Template } from '../project-file/template.ts'
-import { isPresent } from '../session/private-file.ts'
 
 /** The options of `run` that request credentials. */
 export interface CredentialOptions {
@@ -25,7 +24,7 @@ export interface CredentialOptions {
 
 /**
  * The credentials that flags request, and those of the project file: the one named by --config or, without flags, the
- * one in this directory. Throws `CliError` (usage) for mistakes and when no credential is requested.
+ * one that `findProjectFile` finds. Throws `CliError` (usage) for mistakes and when no credential is requested.
  */
 export async function readRequestedCredentials(
   context: Context,
@@ -39,18 +38,17 @@ export async function readRequestedCredentials(
   if (all.length > 0) return all
   throw usage(
     'No credentials requested.',
-    `Request them with --backend, --env or --file, or in a ${PROJECT_FILE} in this directory.`,
+    `Request them with --backend, --env or --file, or in a ${PROJECT_FILE} in this directory or its repository.`,
   )
 }
 
 async function projectFile(
-  { cwd }: Context,
+  context: Context,
   { config }: CredentialOptions,
   hasFlags: boolean,
 ): Promise<string | undefined> {
   if (typeof config === 'string') return config
-  if (config === false || hasFlags) return undefined
-  return (await isPresent(resolve(cwd, PROJECT_FILE))) ? PROJECT_FILE : undefined
+  return config === false || hasFlags ? undefined : findProjectFile(context)
 }
 
 /** The file may come with somebody else's repository: it is not even parsed before a person has allowed it. */

@@ -7,26 +7,33 @@ import type { Context } from '../frame/verb.ts'
 import { isAnswered, isOwnOrRoots, namedDataDir } from './local-server.ts'
 import { clientFor } from './open.ts'
 import { serverOf } from './server-address.ts'
-import { findLogin, notLoggedIn, readTarget, type Target } from './session.ts'
+import { findLogin, type Login, notLoggedIn, readTarget, type Target } from './session.ts'
 
 /** The server's own default. */
 const DATA_DIR = './mayfly-data'
 const NO_LOGIN: Auth = { kind: 'none' }
 
-/**
- * A client for `/v1/admin`. Uses the login that a flag or variable names; else, on the server's machine, its socket or
- * the rule for local callers; else the login of the profile. Throws `CliError`.
- */
+/** A client for `/v1/admin`, as `openAdmin` chooses it. Throws `CliError`. */
 export async function openAdminClient(context: Context): Promise<Client> {
+  return (await openAdmin(context)).client
+}
+
+/**
+ * Uses the login that a flag or variable names; else, on the server's machine, its socket or the rule for local callers;
+ * else the login of the profile. `login` is undefined for a local administrator. Throws `CliError`.
+ */
+export async function openAdmin(
+  context: Context,
+): Promise<{ readonly client: Client; readonly login: Login | undefined }> {
   const target = await readTarget(context)
   const isNamed = target.profileFrom !== 'default' || target.variable?.isUsed === true
   if (target.server.isLocal && !isNamed) {
     const local = await openLocally(context, target)
-    if (local !== undefined) return local
+    if (local !== undefined) return { client: local, login: undefined }
   }
   const login = await findLogin(context, target)
   if (login === undefined) throw target.server.isLocal && !isNamed ? notLocal() : notLoggedIn(target)
-  return clientFor(context, target, login.auth)
+  return { client: await clientFor(context, target, login.auth), login }
 }
 
 /** Undefined if the server on this machine does not accept this user as its administrator. */

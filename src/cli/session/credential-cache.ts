@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import type { Auth } from '../../client/log-in.ts'
 import type { IssueRequest } from '../../client/wire.ts'
+import { canonicalJson } from '../../domain/canonical-json.ts'
 import type { Context } from '../frame/verb.ts'
 import { waitForLock } from './file-lock.ts'
 import { type HeldCredential, isFresh, requireToken } from './held-credential.ts'
@@ -78,7 +79,7 @@ export async function dropCached(
 
 function placeOf({ target, login }: Session, context: Context, request: IssueRequest) {
   const identity = identityOf(target, login?.auth ?? { kind: 'none' })
-  return { identity, path: entryPath(context, digest(identity, canonical(request))) }
+  return { identity, path: entryPath(context, digest(identity, canonicalJson(request))) }
 }
 
 const entryPath = (context: Context, key: string) => cachePath(context, 'credentials', `${key}.json`)
@@ -110,13 +111,4 @@ export function identityOf({ server }: Pick<Target, 'server'>, auth: Auth): stri
     case 'none':
       return digest(server.text, auth.kind)
   }
-}
-
-/** JSON with sorted keys. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, one: unknown) =>
-    typeof one === 'object' && one !== null && !Array.isArray(one)
-      ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : one,
-  )
 }

@@ -2,6 +2,7 @@ import { lstatSync, readFileSync, statSync } from 'node:fs'
 import type { NetConnectOpts, Socket } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { withSocketPath } from '../../config/admin-socket.ts'
+import { isLoopbackAddress } from '../../domain/loopback.ts'
 import { exactListenerUids, listenerUids, unmappedUid } from '../../domain/socket-table.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
@@ -87,7 +88,7 @@ async function checkListener(context: Context, socket: Socket): Promise<void> {
   const { remoteAddress: address, remotePort: port } = socket
   if (address === undefined || port === undefined)
     throw Object.assign(new Error('the connection is gone'), { code: 'ECONNRESET' })
-  if (context.platform !== 'linux' || !isLoopback(address)) return
+  if (context.platform !== 'linux' || !isLoopbackAddress(address)) return
   const directory = namedDataDir(context) ?? SYSTEM_DATA_DIR
   const trusted = [0, process.getuid?.(), ownerOf(directory)]
   const unmapped = unmappedUidOf(context.platform)
@@ -138,6 +139,3 @@ function ownerOf(path: string): number | undefined {
     return undefined
   }
 }
-
-const isLoopback = (address: string) =>
-  address === '::1' || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/i.test(address)

@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '../../domain/loopback.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 
@@ -19,7 +20,7 @@ export function serverOf(text: string, env: Surroundings['env']): ServerAddress 
   if (socketPath !== undefined)
     return { text: `unix:${socketPath}`, url: 'http://localhost', socketPath, isLocal: true }
   const url = parse(text)
-  const isLocal = isLoopbackName(url.hostname)
+  const isLocal = isLoopbackHost(url.hostname)
   if (url.protocol === 'http:' && !isLocal && env['MAYFLY_ALLOW_HTTP'] !== '1')
     throw new CliError('insecure_server', `Your secrets would travel to ${url.origin} unencrypted.`, {
       exit: 2,
@@ -39,8 +40,4 @@ function parse(text: string): URL {
   if (url.search !== '' || url.hash !== '')
     throw usage('The server address contains a query or a fragment.', hint)
   return url
-}
-
-export function isLoopbackName(hostname: string): boolean {
-  return /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/i.test(hostname)
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Auth } from '../../client/log-in.ts'
+import { shellWord } from '../../domain/shell-word.ts'
 import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
-import { shellWord } from '../frame/shell.ts'
 import type { Context } from '../frame/verb.ts'
 import {
   checkProfileName,

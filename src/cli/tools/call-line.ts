@@ -1,5 +1,6 @@
+import { shellWord } from '../../domain/shell-word.ts'
 import type { Context } from '../frame/verb.ts'
-import { ownCommand, quote } from '../git/own-command.ts'
+import { ownCommand } from '../git/own-command.ts'
 import { wayFlags, wayTo } from '../git/wrapper.ts'
 import type { Session } from '../session/open.ts'
 
@@ -10,5 +11,5 @@ export function callOf(context: Context, session: Session, words: readonly strin
 
 /** For `sh`. */
 export function callLine(context: Context, session: Session, words: readonly string[]): string {
-  return callOf(context, session, words).map(quote).join(' ')
+  return callOf(context, session, words).map(shellWord).join(' ')
 }

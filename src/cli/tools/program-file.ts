@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
+import { shellWord } from '../../domain/shell-word.ts'
 import { CliError } from '../frame/failure.ts'
-import { quote } from '../git/own-command.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 
 /** Marks every script we write, so that we may replace it. */
@@ -8,7 +8,7 @@ const MARK = '# Made by mayfly'
 
 /** A script that other tools run; it holds no secret. `by` is the command that wrote it. */
 export function scriptFor(by: string, call: readonly string[]): string {
-  return `#!/bin/sh\n${MARK}: ${by}\nexec ${call.map(quote).join(' ')} "$@"\n`
+  return `#!/bin/sh\n${MARK}: ${by}\nexec ${call.map(shellWord).join(' ')} "$@"\n`
 }
 
 /** Writes an executable file. Throws `CliError` if another file is in the way. */

@@ -12,7 +12,7 @@ export interface RequestOptions {
 }
 
 export const REQUEST_OPTIONS: readonly OptionSpec[] = [
-  { flags: '--backend <name>', description: 'backend that issues the credential' },
+  { flags: '--backend <name>', description: 'backend that issues the credential', values: 'backends' },
   { flags: '--ttl <duration>', description: 'lifetime of each credential, such as 30m' },
   {
     flags: '--scope <scope>',

@@ -58,9 +58,36 @@ export const ADMIN_VERBS: readonly Entry[] = [
         load: async () => (await import('../commands/backend.ts')).remove,
       },
       {
+        name: 'setup-sql',
+        summary: 'print the script that a database needs',
+        load: async () => (await import('../commands/backend-setup.ts')).verb,
+      },
+      {
         name: 'kinds',
-        summary: 'list the kinds of backends',
-        load: async () => (await import('../commands/backend.ts')).kinds,
+        summary: 'the old name of `kind ls`',
+        hidden: true,
+        load: async () => (await import('../commands/kind.ts')).kinds,
+      },
+    ],
+  },
+  {
+    name: 'kind',
+    summary: 'list, show and reload the kinds of backends',
+    verbs: [
+      {
+        name: 'ls',
+        summary: 'list the kinds',
+        load: async () => (await import('../commands/kind.ts')).list,
+      },
+      {
+        name: 'show',
+        summary: 'show a kind and its flags',
+        load: async () => (await import('../commands/kind.ts')).show,
+      },
+      {
+        name: 'reload',
+        summary: 'reopen the backends of a kind',
+        load: async () => (await import('../commands/kind.ts')).reload,
       },
     ],
   },
@@ -78,22 +105,6 @@ export const ADMIN_VERBS: readonly Entry[] = [
     name: 'reject',
     summary: 'reject an enrollment or a request',
     load: async () => (await import('../commands/reject.ts')).verb,
-  },
-  {
-    name: 'tokens',
-    summary: 'list and revoke credentials of all agents',
-    verbs: [
-      {
-        name: 'ls',
-        summary: 'list credentials',
-        load: async () => (await import('../commands/tokens.ts')).list,
-      },
-      {
-        name: 'revoke',
-        summary: 'revoke a credential of any agent',
-        load: async () => (await import('../commands/tokens.ts')).revoke,
-      },
-    ],
   },
   {
     name: 'audit',
@@ -129,22 +140,6 @@ export const ADMIN_VERBS: readonly Entry[] = [
         name: 'explain',
         summary: 'show which policy would decide, and why',
         load: async () => (await import('../commands/policy.ts')).explain,
-      },
-    ],
-  },
-  {
-    name: 'plugin',
-    summary: 'list and reload the loaded kinds of backends',
-    verbs: [
-      {
-        name: 'ls',
-        summary: 'list the loaded kinds',
-        load: async () => (await import('../commands/plugin.ts')).list,
-      },
-      {
-        name: 'reload',
-        summary: 'reopen their backends',
-        load: async () => (await import('../commands/plugin.ts')).reload,
       },
     ],
   },

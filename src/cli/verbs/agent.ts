@@ -33,13 +33,24 @@ export const AGENT_VERBS: readonly Entry[] = [
     load: async () => (await import('../commands/get.ts')).verb,
   },
   {
-    name: 'active',
-    summary: 'list your active credentials',
-    load: async () => (await import('../commands/active.ts')).verb,
+    name: 'credentials',
+    summary: 'list and revoke credentials',
+    verbs: [
+      {
+        name: 'ls',
+        summary: 'list your active credentials, or those of all agents',
+        load: async () => (await import('../commands/credentials.ts')).list,
+      },
+      {
+        name: 'revoke',
+        summary: 'revoke credentials of yours, or of any agent',
+        load: async () => (await import('../commands/credentials.ts')).revoke,
+      },
+    ],
   },
   {
     name: 'revoke',
-    summary: 'revoke credentials before they expire',
+    summary: 'revoke your credentials before they expire',
     load: async () => (await import('../commands/revoke.ts')).verb,
   },
   {

@@ -25,8 +25,29 @@ export const OTHER_VERBS: readonly Entry[] = [
   },
   {
     name: 'completion',
-    summary: 'print a completion script for bash, zsh or fish',
-    load: async () => (await import('../commands/completion.ts')).verb,
+    summary: 'complete commands, options and names in bash, zsh or fish',
+    verbs: [
+      {
+        name: 'install',
+        summary: 'set it up for your shell',
+        load: async () => (await import('../commands/completion.ts')).install,
+      },
+      {
+        name: 'bash',
+        summary: 'print the script for bash',
+        load: async () => (await import('../commands/completion.ts')).bash,
+      },
+      {
+        name: 'zsh',
+        summary: 'print the script for zsh',
+        load: async () => (await import('../commands/completion.ts')).zsh,
+      },
+      {
+        name: 'fish',
+        summary: 'print the script for fish',
+        load: async () => (await import('../commands/completion.ts')).fish,
+      },
+    ],
   },
   {
     name: '__complete',

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { ANYBODY, LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
 import { newEnrollee } from '../../../test/support/enrollee.ts'
 import { compilePolicies, type PolicyEntry } from '../../config/policies.ts'
 import { HOUR_MS } from '../../domain/limits.ts'
 import { createBackend } from '../backends/configure-backend.ts'
-import type { AgentCaller } from '../caller.ts'
+import type { Actor, AgentCaller } from '../caller.ts'
 import { issueCredential } from '../credentials/issue-credential.ts'
 import { approveEnrollment } from '../enrollments/approve-enrollment.ts'
 import { enroll } from '../enrollments/enroll.ts'
@@ -31,13 +31,7 @@ let policies: ReturnType<typeof compile>
 async function start(...entries: PolicyEntry[]): Promise<void> {
   policies = compile(entries)
   test = await testCore({ policies, enrollmentsPerMinute: 1_000 })
-  await createBackend(
-    test.core,
-    LOCAL,
-    { type: 'jwt', name: 'api', config: { audience: 'a' } },
-    false,
-    ORIGIN,
-  )
+  await createBackend(test.core, LOCAL, { type: 'jwt', name: 'api', config: { audience: 'a' } }, false)
 }
 afterEach(() => test.close())
 
@@ -49,17 +43,17 @@ async function configure(...entries: PolicyEntry[]): Promise<void> {
 
 const { publicKey } = newEnrollee()
 const ask = (name: string, scopes = ['api']) =>
-  enroll(test.core, { name, scopes, public_key: publicKey }, ORIGIN)
+  enroll(test.core, ANYBODY, { name, scopes, public_key: publicKey })
 
 /** The agent of this name, as it is read now. */
-async function callerOf(name: string): Promise<AgentCaller> {
+async function actorOf(name: string): Promise<Actor<AgentCaller>> {
   const agent = await test.core.store.agents.findByName(name)
   const client = await test.core.callers.readClient(agent?.clientId ?? '', await test.core.store.generation())
   if (client === undefined) throw new Error('no such agent')
-  return client.caller
+  return { caller: client.caller, origin: ORIGIN }
 }
 const issue = async (name: string, ttl = '15m') =>
-  issueCredential(test.core, await callerOf(name), { backend: 'api', ttl }, ORIGIN)
+  issueCredential(test.core, await actorOf(name), { backend: 'api', ttl })
 
 /** Within the bounds of CI, and not beyond them. */
 async function expectBound(name: string): Promise<void> {
@@ -72,7 +66,7 @@ async function expectBound(name: string): Promise<void> {
 describe('the bounds of a policy', () => {
   it('bind an agent that an administrator approved by hand', async () => {
     await start({ ...CI, auto_approve: false })
-    await approveEnrollment(test.core, LOCAL, (await ask('ci-1')).id, {}, ORIGIN)
+    await approveEnrollment(test.core, LOCAL, (await ask('ci-1')).id, {})
     const agent = await test.core.store.agents.findByName('ci-1')
     expect(agent).toMatchObject({ policy: 'ci', createdBy: 'local' })
     expect((agent?.expiresAt ?? 0) - (agent?.createdAt ?? 0)).toBe(2 * HOUR_MS)
@@ -83,13 +77,11 @@ describe('the bounds of a policy', () => {
   it('include its lifetime, which an administrator may shorten, not extend', async () => {
     await start({ ...CI, auto_approve: false })
     const { id } = await ask('ci-1')
-    await expect(approveEnrollment(test.core, LOCAL, id, { expires_in: '3h' }, ORIGIN)).rejects.toMatchObject(
-      {
-        code: 'invalid_request',
-        message: expect.stringContaining('at most 2h'),
-      },
-    )
-    const { lifetimeMs } = await approveEnrollment(test.core, LOCAL, id, { expires_in: '1h' }, ORIGIN)
+    await expect(approveEnrollment(test.core, LOCAL, id, { expires_in: '3h' })).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('at most 2h'),
+    })
+    const { lifetimeMs } = await approveEnrollment(test.core, LOCAL, id, { expires_in: '1h' })
     expect(lifetimeMs).toBe(HOUR_MS)
   })
 
@@ -115,11 +107,11 @@ describe('the bounds of a policy', () => {
   it('bind the agents that its agents create and approve', async () => {
     await start({ ...CI, auto_approve: false })
     const scopes = ['api', 'admin:agents:write', 'admin:enrollments:write']
-    await approveEnrollment(test.core, LOCAL, (await ask('ci-1')).id, { scopes }, ORIGIN)
-    const parent = await callerOf('ci-1')
-    await createAgent(test.core, parent, { name: 'child', scopes: ['api'], expires_in: '1h' }, ORIGIN)
+    await approveEnrollment(test.core, LOCAL, (await ask('ci-1')).id, { scopes })
+    const parent = await actorOf('ci-1')
+    await createAgent(test.core, parent, { name: 'child', scopes: ['api'], expires_in: '1h' })
     const { id } = await ask('approved')
-    await approveEnrollment(test.core, parent, id, { expires_in: '1h' }, ORIGIN)
+    await approveEnrollment(test.core, parent, id, { expires_in: '1h' })
     await configure()
     await expectBound('child')
     await expectBound('approved')
@@ -147,10 +139,10 @@ describe('the bounds of a policy', () => {
 
   it('do not bind other agents', async () => {
     await start(CI)
-    await createAgent(test.core, LOCAL, { name: 'free', scopes: ['api'] }, ORIGIN)
-    await approveEnrollment(test.core, LOCAL, (await ask('other')).id, {}, ORIGIN)
+    await createAgent(test.core, LOCAL, { name: 'free', scopes: ['api'] })
+    await approveEnrollment(test.core, LOCAL, (await ask('other')).id, {})
     for (const name of ['free', 'other']) {
-      expect(await callerOf(name)).toMatchObject({ policy: null, bounds: {} })
+      expect((await actorOf(name)).caller).toMatchObject({ policy: null, bounds: {} })
       await issue(name, '20h')
     }
   })

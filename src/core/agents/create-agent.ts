@@ -4,8 +4,8 @@ import { requireLifetime } from '../../domain/duration.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, heldUntil, requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
-import { actorOf, audit } from '../audit/entry.ts'
-import type { Caller, Origin } from '../caller.ts'
+import { actorId, audit } from '../audit/entry.ts'
+import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
@@ -32,35 +32,30 @@ type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settin
  * Throws `conflict` for a taken or reserved name, `invalid_request`, and `insufficient_scope` for a narrowed token and for
  * scopes that the caller does not hold, or not for that long.
  */
-export async function createAgent(
-  core: Parts,
-  caller: Caller,
-  command: AgentCommand,
-  origin: Origin,
-): Promise<CreatedAgent> {
-  requireWhole(core, caller, origin)
+export async function createAgent(core: Parts, actor: Actor, command: AgentCommand): Promise<CreatedAgent> {
+  requireWhole(core, actor)
   requireName(command.name)
   const scopes = command.scopes ?? []
   requireScopes(scopes)
   const lifetimeMs =
     command.expires_in === undefined ? undefined : requireLifetime(command.expires_in, 'expires_in')
-  requireHeld(core, caller, { scopes, lifetimeMs }, origin)
-  const audiences = await requireAudiences(core, caller, [...new Set(command.audiences)], origin)
+  requireHeld(core, actor, { scopes, lifetimeMs })
+  const audiences = await requireAudiences(core, actor, [...new Set(command.audiences)])
   const made = await prepareAgent(core, {
     name: command.name,
     scopes,
     lifetimeMs,
     audiences,
-    ...createdUnder(caller, undefined),
-    createdBy: actorOf(caller),
+    ...createdUnder(actor.caller, undefined),
+    createdBy: actorId(actor),
   })
-  const entry = audit(core, caller, origin, {
+  const entry = audit(core, actor, {
     action: 'agent.created',
     agent: made.agent,
     scopes,
     details: { expires_at: made.agent.expiresAt, ...(audiences.length === 0 ? {} : { audiences }) },
   })
-  const outcome = await commit(core, caller, [...whileUnchanged(caller), ...made.steps, entry])
+  const outcome = await commit(core, actor, [...whileUnchanged(actor), ...made.steps, entry])
   requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'An agent with this name already exists.' })
   return made
@@ -72,14 +67,14 @@ export async function createAgent(
  */
 export function requireHeld(
   core: Pick<Core, 'denials' | 'store'>,
-  caller: Caller,
+  actor: Actor,
   { scopes, lifetimeMs }: { readonly scopes: readonly string[]; readonly lifetimeMs: number | undefined },
-  origin: Origin,
 ): void {
+  const { caller } = actor
   if (caller.kind === 'local') return
   const refuse = (reason: string, message: string, scope?: string): Problem => {
     const lacking = scope === undefined ? {} : { scope }
-    core.denials.record(caller, origin, { action: 'auth.failed', details: { reason, ...lacking } })
+    core.denials.record(actor, { action: 'auth.failed', details: { reason, ...lacking } })
     return new Problem('insufficient_scope', { message, ...lacking })
   }
   const until = lifetimeMs === undefined ? Number.POSITIVE_INFINITY : core.store.now() + lifetimeMs
@@ -105,16 +100,16 @@ export function requireHeld(
  */
 async function requireAudiences(
   core: Parts,
-  caller: Caller,
+  actor: Actor,
   audiences: readonly string[],
-  origin: Origin,
 ): Promise<readonly string[]> {
+  const { caller } = actor
   if (!audiences.every(isAudience)) throw invalid('An audience must be a name without spaces, or a URI.')
   const beyond = audiences.filter((one) => !core.settings.audiences.includes(one))
   if (caller.kind === 'local' || beyond.length === 0) return beyond
   const own = (await core.store.agents.findLiving(caller.agentId))?.audiences ?? []
   if (beyond.every((one) => own.includes(one))) return beyond
-  core.denials.record(caller, origin, { action: 'auth.failed', details: { reason: 'audience_not_held' } })
+  core.denials.record(actor, { action: 'auth.failed', details: { reason: 'audience_not_held' } })
   throw new Problem('insufficient_scope', {
     message: 'You can allow only audiences that you may request tokens for.',
   })

@@ -13,24 +13,24 @@ beforeEach(async () => {
 afterEach(() => test.close())
 
 it('does not end another agent that took the name while this one was deleting itself', async () => {
-  const create = () => createAgent(test.core, LOCAL, { name: 'bot' }, ORIGIN)
-  const caller = await test.caller((await create()).token)
-  await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
+  const create = () => createAgent(test.core, LOCAL, { name: 'bot' })
+  const actor = await test.actor((await create()).token)
+  await deleteAgent(test.core, LOCAL, 'bot')
   const { agent } = await create()
-  await expect(deleteSelf(test.core, caller, ORIGIN)).rejects.toMatchObject({ code: 'unauthorized' })
+  await expect(deleteSelf(test.core, actor)).rejects.toMatchObject({ code: 'unauthorized' })
   expect((await test.core.store.agents.findByName('bot'))?.id).toBe(agent.id)
 })
 
 it('ends few credentials in the change that ends the agent, and very many of them after it', async () => {
   const { store } = test.core
   for (const count of [END_SLICE.sqlite, END_SLICE.sqlite + 1]) {
-    const { agent } = await createAgent(test.core, LOCAL, { name: 'bot' }, ORIGIN)
+    const { agent } = await createAgent(test.core, LOCAL, { name: 'bot' })
     const expiresAt = store.now() + 600_000
     const credentials = Array.from({ length: count }, () =>
       someCredential({ agentId: agent.id, expiresAt, dueAt: expiresAt }),
     )
     await store.commit(credentials.map(store.credentials.insert))
-    await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
+    await deleteAgent(test.core, LOCAL, 'bot')
     const hasMany = count > END_SLICE.sqlite
     expect(await store.credentials.countLiving(agent.id, 1_000)).toBe(hasMany ? count : 0)
     expect(await store.agents.unfinishedEnds(10)).toHaveLength(hasMany ? 1 : 0)

@@ -3,7 +3,7 @@ import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit, traceOf } from '../audit/entry.ts'
 import { agentEnded } from '../authentication/authenticate.ts'
-import type { AgentCaller, Caller, Origin } from '../caller.ts'
+import type { Actor, AgentCaller, Caller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { END_SLICE } from '../end-slice.ts'
@@ -12,23 +12,22 @@ import { requireWhole } from '../require-whole.ts'
 type Parts = Pick<Core, 'store' | 'ids'>
 
 /** Deletes by name. Throws `agent_not_found`. */
-export async function deleteAgent(core: Parts, caller: Caller, name: string, origin: Origin): Promise<void> {
+export async function deleteAgent(core: Parts, actor: Actor, name: string): Promise<void> {
   const agent = await core.store.agents.findByName(name)
   if (agent === undefined) throw new Problem('agent_not_found')
-  await endAgent(core, agent, 'deleted', caller, origin)
+  await endAgent(core, actor, agent, 'deleted')
 }
 
 /** Deletes the calling agent. Throws `insufficient_scope` for a narrowed token, and `unauthorized` when the agent has already ended. */
 export async function deleteSelf(
   core: Parts & Pick<Core, 'denials'>,
-  caller: AgentCaller,
-  origin: Origin,
+  actor: Actor<AgentCaller>,
 ): Promise<void> {
-  requireWhole(core, caller, origin)
+  requireWhole(core, actor)
   // By id: another agent may have the name by now.
-  const agent = await core.store.agents.findLiving(caller.agentId)
+  const agent = await core.store.agents.findLiving(actor.caller.agentId)
   if (agent === undefined) throw agentEnded()
-  await endAgent(core, agent, 'deleted', caller, origin)
+  await endAgent(core, actor, agent, 'deleted')
 }
 
 /**
@@ -38,15 +37,14 @@ export async function deleteSelf(
  */
 export async function endAgent(
   core: Parts,
+  actor: Actor<Caller | undefined>,
   agent: Agent,
   how: AgentEndReason,
-  caller: Caller | undefined,
-  origin: Origin,
   more: Step[] = [],
 ): Promise<void> {
   const now = core.store.now()
   const reason = endOfCredentials(how)
-  const by = traceOf(caller, origin)
+  const by = traceOf(actor)
   const limit = END_SLICE[core.store.dialect]
   const hasMany = (await core.store.credentials.countLiving(agent.id, limit + 1)) > limit
   const change: Step[] = [
@@ -56,11 +54,11 @@ export async function endAgent(
       : core.store.credentials.endAll({ agentId: agent.id }, reason, now, by)),
     ...core.store.enrollments.expireOf(agent.id, now),
     ...more,
-    audit(core, caller, origin, {
+    audit(core, actor, {
       action: how === 'expired' ? 'agent.expired' : 'agent.deleted',
       agent,
       ...(how === 'uncollected' ? { details: { reason: how } } : {}),
     }),
   ]
-  await commit(core, caller, change, { urgent: true })
+  await commit(core, actor, change, { urgent: true })
 }

@@ -1,4 +1,5 @@
 import type { UnfinishedEnd } from '../../store/tables/agent-ends.ts'
+import { SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { END_SLICE } from '../end-slice.ts'
@@ -27,7 +28,7 @@ async function finishEnd(
       ...(ids.length === 0 ? [] : credentials.endLate(ids, { reason, endedAt, now: now(), by })),
       ...(isLast ? [agents.finishEnd(agentId)] : []),
     ]
-    const { done } = await commit(core, undefined, change, { urgent: true, bulk: true })
+    const { done } = await commit(core, SYSTEM, change, { urgent: true, bulk: true })
     // Refused when one of them was ended otherwise in the meantime, perhaps by another node: look again.
     if (done && isLast) return
   }

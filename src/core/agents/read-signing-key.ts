@@ -1,7 +1,7 @@
 import { Problem } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'
 import { agentEnded } from '../authentication/authenticate.ts'
-import type { AgentCaller, Origin } from '../caller.ts'
+import type { Actor, AgentCaller } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
@@ -21,28 +21,28 @@ export interface SigningKeyView {
  */
 export async function readSigningKey(
   core: Pick<Core, 'store' | 'sealer' | 'ids' | 'settings' | 'denials'>,
-  caller: AgentCaller,
-  origin: Origin,
+  actor: Actor<AgentCaller>,
   withPrivateKey: boolean,
 ): Promise<SigningKeyView> {
+  const { caller } = actor
   const key = await core.store.agents.signingKeyOf(caller.agentId)
   if (key === undefined || key.sealedPrivateKey === null) throw agentEnded()
   const view = { keyId: key.keyId, publicKey: key.publicKey, email: key.email, name: key.name }
   if (!withPrivateKey) return { ...view, privateKey: undefined }
-  requireWhole(core, caller, origin)
-  if (!core.settings.signingKeyExport) throw refuseExport(core, caller, origin)
+  requireWhole(core, actor)
+  if (!core.settings.signingKeyExport) throw refuseExport(core, actor)
   const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', key.sealedPrivateKey)
-  const entry = audit(core, caller, origin, { action: 'signing_key.read', details: { key_id: key.keyId } })
+  const entry = audit(core, actor, { action: 'signing_key.read', details: { key_id: key.keyId } })
   requireUnchanged(
-    await commit(core, caller, [...whileUnchanged(caller), entry], { code: 'audit_unavailable' }),
+    await commit(core, actor, [...whileUnchanged(actor), entry], { code: 'audit_unavailable' }),
   )
   return { ...view, privateKey }
 }
 
-function refuseExport(core: Pick<Core, 'denials'>, caller: AgentCaller, origin: Origin): Problem {
+function refuseExport(core: Pick<Core, 'denials'>, actor: Actor<AgentCaller>): Problem {
   const problem = new Problem('not_allowed', {
     message: 'Private keys do not leave this server: sign with POST /v1/sign, or set private_key=false.',
   })
-  core.denials.record(caller, origin, { action: 'signing_key.read', details: { code: problem.code } })
+  core.denials.record(actor, { action: 'signing_key.read', details: { code: problem.code } })
   return problem
 }

@@ -10,7 +10,7 @@ export async function reapAgents(core: Pick<Core, 'store' | 'ids'>, signal: Abor
     const expired = await core.store.agents.expired(core.store.now(), BATCH)
     for (const agent of expired) {
       if (signal.aborted) return
-      await endAgent(core, agent, 'expired', undefined, SYSTEM)
+      await endAgent(core, SYSTEM, agent, 'expired')
     }
     if (expired.length < BATCH) return
   }

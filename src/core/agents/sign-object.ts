@@ -4,7 +4,7 @@ import { requireIdentity } from '../../domain/signing-identity.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
 import { audit } from '../audit/entry.ts'
 import { agentEnded } from '../authentication/authenticate.ts'
-import type { AgentCaller, Origin } from '../caller.ts'
+import type { Actor, AgentCaller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 
@@ -35,16 +35,16 @@ const MAX_ATTEMPTS = 3
  */
 export async function signObject(
   core: Parts,
-  caller: AgentCaller,
+  actor: Actor<AgentCaller>,
   command: SignCommand,
-  origin: Origin,
 ): Promise<SignedObject> {
+  const { caller } = actor
   const purpose = command.purpose ?? 'git-commit'
   const bytes = decode(command.data)
   const object = readGitObject(bytes, purpose)
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const { key, privateKey, version } = await openKey(core, caller)
-    refuseForeign(core, caller, origin, () => requireIdentity(object, key, core.settings.signingIdentity))
+    refuseForeign(core, actor, () => requireIdentity(object, key, core.settings.signingIdentity))
     const signed = await core.keys.signWithPgpKey({ privateKey, bytes, now: core.store.now() })
     const details = {
       key_id: key.keyId,
@@ -54,10 +54,10 @@ export async function signObject(
     }
     const outcome = await commit(
       core,
-      caller,
+      actor,
       [
         { op: 'guard', table: 'agents', id: caller.agentId, version },
-        audit(core, caller, origin, { action: 'signing_key.used', details }),
+        audit(core, actor, { action: 'signing_key.used', details }),
       ],
       { code: 'audit_unavailable' },
     )
@@ -88,12 +88,12 @@ async function openKey(
   return { key, privateKey, version: agent.version }
 }
 
-function refuseForeign(core: Parts, caller: AgentCaller, origin: Origin, check: () => void): void {
+function refuseForeign(core: Parts, actor: Actor<AgentCaller>, check: () => void): void {
   try {
     check()
   } catch (error) {
     if (error instanceof Problem)
-      core.denials.record(caller, origin, { action: 'signing_key.used', details: { code: error.code } })
+      core.denials.record(actor, { action: 'signing_key.used', details: { code: error.code } })
     throw error
   }
 }

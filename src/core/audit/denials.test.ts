@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { ANYBODY, anybodyFrom, type TestCore, testCore } from '../../../test/support/core.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
 
 let test: TestCore
@@ -10,7 +10,7 @@ beforeEach(async () => {
 afterEach(() => test.close())
 
 const refuse = (ipAddress: string) =>
-  test.core.denials.record(undefined, { ...ORIGIN, ipAddress }, { action: 'auth.failed' })
+  test.core.denials.record(anybodyFrom(ipAddress), { action: 'auth.failed' })
 const entries = async () =>
   (await test.audit('auth.failed')).map((entry) => [entry.ipAddress, entry.facts['repeated']])
 
@@ -52,7 +52,7 @@ it('records the count of a flood when its network makes room for others', async 
 
 it('keeps the agents apart whose clients fail from one network', async () => {
   const fail = (agent?: { id: string; name: string }) =>
-    test.core.denials.record(undefined, ORIGIN, { action: 'token.refused', ...(agent && { agent }) })
+    test.core.denials.record(ANYBODY, { action: 'token.refused', ...(agent && { agent }) })
   const [ada, bob] = [
     { id: 'ag_ada', name: 'ada' },
     { id: 'ag_bob', name: 'bob' },

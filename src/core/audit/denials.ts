@@ -1,4 +1,4 @@
-import type { Caller, Origin } from '../caller.ts'
+import type { Actor, Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { networkOf } from '../network.ts'
 import type { Denials, Entry } from '../parts.ts'
@@ -10,17 +10,16 @@ const MAX_KEYS = 10_000
 interface Seen {
   since: number
   count: number
-  caller: Caller | undefined
-  origin: Origin
+  actor: Actor<Caller | undefined>
   entry: Entry
 }
 
 export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denials {
   const seen = new Map<string, Seen>()
 
-  async function write(one: Pick<Seen, 'caller' | 'origin' | 'entry'>): Promise<void> {
+  async function write(one: Pick<Seen, 'actor' | 'entry'>): Promise<void> {
     try {
-      await core.store.commit([audit(core, one.caller, one.origin, { outcome: 'denied', ...one.entry })])
+      await core.store.commit([audit(core, one.actor, { outcome: 'denied', ...one.entry })])
     } catch (error) {
       core.log.error({ err: error }, 'a denial could not be recorded')
     }
@@ -42,21 +41,21 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
   }
 
   return {
-    record(caller, origin, entry) {
+    record(actor, entry) {
       const now = core.store.now()
-      const key = keyOf(entry, caller, origin)
+      const key = keyOf(entry, actor)
       const known = seen.get(key)
       if (known !== undefined && isWithinWindow(known, now)) {
         known.count += 1
         return
       }
       if (seen.size >= MAX_KEYS && known === undefined) dropOldest()
-      seen.set(key, { since: now, count: 0, caller, origin, entry })
+      seen.set(key, { since: now, count: 0, actor, entry })
       const repeated =
         known === undefined || known.count === 0
           ? {}
           : { details: { ...entry.details, repeated: known.count } }
-      void write({ caller, origin, entry: { ...entry, ...repeated } })
+      void write({ actor, entry: { ...entry, ...repeated } })
     },
     async flush(now) {
       for (const [key, one] of seen) {
@@ -79,8 +78,7 @@ function isWithinWindow({ since }: Seen, now: number): boolean {
  */
 function keyOf(
   { action, agent, backend, details }: Entry,
-  caller: Caller | undefined,
-  origin: Origin,
+  { caller, origin }: Actor<Caller | undefined>,
 ): string {
   const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${backend ?? ''}`
   const who = `${caller?.kind === 'agent' ? caller.agentId : ''}|${agent?.id ?? ''}`

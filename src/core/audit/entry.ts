@@ -1,19 +1,19 @@
 import type { AuditTrace } from '../../domain/audit-entry.ts'
 import type { Step } from '../../store/engine/change.ts'
-import type { Caller, Origin } from '../caller.ts'
+import type { Actor, Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import type { Entry } from '../parts.ts'
 
 /** One entry, as a step of the change that it records. */
 export function audit(
   core: Pick<Core, 'ids' | 'store'>,
-  caller: Caller | undefined,
-  origin: Origin,
+  actor: Actor<Caller | undefined>,
   entry: Entry,
 ): Step {
+  const { caller } = actor
   const own = caller?.kind === 'agent' ? caller : undefined
   return core.store.audit.append({
-    ...traceOf(caller, origin),
+    ...traceOf(actor),
     id: core.ids.body(),
     at: core.store.now(),
     action: entry.action,
@@ -30,9 +30,10 @@ export function audit(
 }
 
 /** Who did it and from where: also for the entries that the store writes itself, many at once. */
-export function traceOf(caller: Caller | undefined, origin: Origin): AuditTrace {
+export function traceOf(actor: Actor<Caller | undefined>): AuditTrace {
+  const { caller, origin } = actor
   return {
-    actor: actorOf(caller),
+    actor: actorId(actor),
     ipAddress: origin.ipAddress,
     userAgent: origin.userAgent,
     authMethod: caller?.method ?? null,
@@ -40,7 +41,8 @@ export function traceOf(caller: Caller | undefined, origin: Origin): AuditTrace 
   }
 }
 
-export function actorOf(caller: Caller | undefined): string {
+/** The actor as entries and rows have it. */
+export function actorId({ caller }: Actor<Caller | undefined>): string {
   if (caller === undefined) return 'system'
   return caller.kind === 'agent' ? caller.agentId : 'local'
 }

@@ -1,6 +1,6 @@
 import { Problem } from '../../domain/problems.ts'
 import { covers } from '../../domain/scope.ts'
-import type { AgentCaller, Caller, Origin } from '../caller.ts'
+import type { Actor, AgentCaller, Origin } from '../caller.ts'
 import type { Core } from '../context.ts'
 
 type Parts = Pick<Core, 'store' | 'callers' | 'denials' | 'lastUse' | 'meter'>
@@ -8,14 +8,14 @@ type Parts = Pick<Core, 'store' | 'callers' | 'denials' | 'lastUse' | 'meter'>
 const BEARER = /^[Bb]earer ([\x21-\x7e]+)$/
 
 /**
- * The caller with this `Authorization` header (RFC 6750 §2.1). Returns without a promise when the caller is cached and
+ * The actor with this `Authorization` header (RFC 6750 §2.1). Returns without a promise when the caller is cached and
  * the generation is known. Throws `unauthorized`.
  */
 export function authenticate(
   core: Parts,
   authorization: string | undefined,
   origin: Origin,
-): AgentCaller | Promise<AgentCaller> {
+): Actor<AgentCaller> | Promise<Actor<AgentCaller>> {
   if (authorization === undefined) throw new Problem('unauthorized')
   const bearer = BEARER.exec(authorization)?.[1]
   if (bearer === undefined) throw refuse(core, origin)
@@ -29,15 +29,15 @@ export function authenticate(
     : accept(core, found, origin)
 }
 
-function accept(core: Parts, caller: AgentCaller | undefined, origin: Origin): AgentCaller {
+function accept(core: Parts, caller: AgentCaller | undefined, origin: Origin): Actor<AgentCaller> {
   if (caller === undefined) throw refuse(core, origin)
   core.lastUse.touch(caller.agentId, core.store.now())
-  return caller
+  return { caller, origin }
 }
 
 function refuse(core: Parts, origin: Origin): Problem {
   core.meter.authenticated('bearer', 'failed')
-  core.denials.record(undefined, origin, { action: 'auth.failed' })
+  core.denials.record({ caller: undefined, origin }, { action: 'auth.failed' })
   return new Problem('unauthorized', {
     message: 'The token is not valid: it is unknown, expired or revoked.',
     invalidToken: true,
@@ -45,14 +45,10 @@ function refuse(core: Parts, origin: Origin): Problem {
 }
 
 /** Throws `insufficient_scope` unless the caller is the local host or holds `scope`. */
-export function requireScope(
-  core: Pick<Core, 'denials'>,
-  caller: Caller,
-  scope: string,
-  origin: Origin,
-): void {
+export function requireScope(core: Pick<Core, 'denials'>, actor: Actor, scope: string): void {
+  const { caller } = actor
   if (caller.kind === 'local' || caller.scopes.some((held) => covers(held, scope))) return
-  core.denials.record(caller, origin, {
+  core.denials.record(actor, {
     action: 'auth.failed',
     details: { reason: 'insufficient_scope', scope },
   })

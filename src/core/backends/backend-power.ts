@@ -2,13 +2,13 @@ import { findGuarded } from '../../backends/config-fields.ts'
 import type { Kind } from '../../backends/kind.ts'
 import { Problem } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
-import type { Caller, Origin } from '../caller.ts'
+import type { Actor } from '../caller.ts'
 import type { Core } from '../context.ts'
 
 type Parts = Pick<Core, 'denials'>
 
 /** The local host, and agents that hold every admin scope: they may do what reaches beyond one backend. */
-export function isFullAdministrator(caller: Caller): boolean {
+export function isFullAdministrator({ caller }: Actor): boolean {
   return caller.kind === 'local' || coversAny(caller.scopes, 'admin:*')
 }
 
@@ -16,41 +16,39 @@ export function isFullAdministrator(caller: Caller): boolean {
  * For a change by which the caller could take what the backend gives: it requires all that the backend gives (ADR 0022).
  * Throws `insufficient_scope`.
  */
-export function requireWholeBackend(core: Parts, caller: Caller, name: string, origin: Origin): void {
-  if (isFullAdministrator(caller) || (caller.kind === 'agent' && coversAny(caller.scopes, `${name}:*`)))
-    return
+export function requireWholeBackend(core: Parts, actor: Actor, name: string): void {
+  const { caller } = actor
+  if (isFullAdministrator(actor) || (caller.kind === 'agent' && coversAny(caller.scopes, `${name}:*`))) return
   const message =
     'In addition to admin:backends:write, this requires a scope that covers the whole backend: its name.'
-  throw refuse(core, caller, origin, { reason: 'backend_not_held', scope: name, message })
+  throw refuse(core, actor, { reason: 'backend_not_held', scope: name, message })
 }
 
 /** For a configuration that reaches beyond the backend. Throws `insufficient_scope`, which names the field. */
 export function requireUnguarded(
   core: Parts,
-  caller: Caller,
+  actor: Actor,
   kind: Kind,
   config: Readonly<Record<string, unknown>>,
-  origin: Origin,
 ): void {
   const field = findGuarded(kind.config, config)
-  if (field === undefined || isFullAdministrator(caller)) return
+  if (field === undefined || isFullAdministrator(actor)) return
   const message = `A configuration that sets "${field}" this way reaches beyond its backend. Only the local host and holders of admin:* may store it.`
-  throw refuse(core, caller, origin, { reason: 'guarded_field', scope: 'admin:*', message })
+  throw refuse(core, actor, { reason: 'guarded_field', scope: 'admin:*', message })
 }
 
 /** Storing it untried would let its issues show what the trial hides. Throws `insufficient_scope`. */
-export function requireTrial(core: Parts, caller: Caller, check: boolean, origin: Origin): void {
-  if (check || isFullAdministrator(caller)) return
+export function requireTrial(core: Parts, actor: Actor, check: boolean): void {
+  if (check || isFullAdministrator(actor)) return
   const message = 'Only the local host and holders of admin:* may store a configuration untried.'
-  throw refuse(core, caller, origin, { reason: 'untried', scope: 'admin:*', message })
+  throw refuse(core, actor, { reason: 'untried', scope: 'admin:*', message })
 }
 
 function refuse(
   core: Parts,
-  caller: Caller,
-  origin: Origin,
+  actor: Actor,
   { reason, scope, message }: { readonly reason: string; readonly scope: string; readonly message: string },
 ): Problem {
-  core.denials.record(caller, origin, { action: 'auth.failed', details: { reason, scope } })
+  core.denials.record(actor, { action: 'auth.failed', details: { reason, scope } })
   return new Problem('insufficient_scope', { message, scope })
 }

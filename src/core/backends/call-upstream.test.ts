@@ -22,9 +22,9 @@ function answered(issued: Issued, upstream: boolean) {
     breakers: { issuing: createBreaker(() => NOW), revoking: createBreaker(() => NOW) },
     connect: async () => ({ issue: async () => issued }),
   } as unknown as OpenBackend
-  const caller = { agentId: 'ag_1', agentName: 'one' }
+  const actor = { caller: { agentId: 'ag_1', agentName: 'one' } }
   const plan = { id: 'cred_1', scopes: [], params: {}, now: NOW, expiresAt: NOW + 60_000 }
-  return askBackend(core, { backend, caller, plan } as unknown as Granted)
+  return askBackend(core, { backend, actor, plan } as unknown as Granted)
 }
 
 for (const upstream of [true, false]) {

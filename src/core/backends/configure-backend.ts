@@ -5,7 +5,7 @@ import type { StoredBackend } from '../../domain/backend.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
 import { audit } from '../audit/entry.ts'
-import type { Caller, Origin } from '../caller.ts'
+import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
@@ -42,24 +42,23 @@ type Parts = Pick<Core, 'store' | 'ids' | 'sealer' | 'backends' | 'settings' | '
  */
 export async function createBackend(
   core: Parts,
-  caller: Caller,
+  actor: Actor,
   command: BackendCommand,
   check: boolean,
-  origin: Origin,
 ): Promise<StoredNow> {
-  requireWhole(core, caller, origin)
+  requireWhole(core, actor)
   const kind = core.backends.kinds.get(command.type)
   if (kind === undefined) throw invalid(`"type" is one of: ${[...core.backends.kinds.keys()].join(', ')}.`)
   const name = command.name ?? command.type
   requireName(name)
   // Agents and relying parties may still trust a deleted backend by its name.
-  if (await core.store.backends.isNameUsed(name)) requireWholeBackend(core, caller, name, origin)
-  requireTrial(core, caller, check, origin)
+  if (await core.store.backends.isNameUsed(name)) requireWholeBackend(core, actor, name)
+  requireTrial(core, actor, check)
   const config = await requireConfig(kind, command.config ?? {})
-  requireUnguarded(core, caller, kind, config, origin)
-  const warnings = check ? await tryOut(core, caller, kind, name, config) : []
-  const now = core.store.now()
+  requireUnguarded(core, actor, kind, config)
   const uid = core.ids.id('backend')
+  const warnings = check ? await tryOut(core, actor, kind, { uid, name }, config) : []
+  const now = core.store.now()
   const stored: StoredBackend = {
     uid,
     name,
@@ -72,13 +71,13 @@ export async function createBackend(
     endedAt: null,
     ending: null,
   }
-  const entry = audit(core, caller, origin, {
+  const entry = audit(core, actor, {
     action: 'backend.created',
     backend: name,
     details: { type: kind.type },
   })
-  const change = [...whileUnchanged(caller), ...core.store.backends.insert(stored), entry]
-  const outcome = await commit(core, caller, change)
+  const change = [...whileUnchanged(actor), ...core.store.backends.insert(stored), entry]
+  const outcome = await commit(core, actor, change)
   requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'A backend of this name exists already.' })
   return { ...definitionOf(core, stored), kind, warnings }
@@ -92,13 +91,12 @@ export async function createBackend(
  */
 export async function changeBackend(
   core: Parts,
-  caller: Caller,
+  actor: Actor,
   name: string,
   command: BackendChange,
   options: ChangeOptions,
-  origin: Origin,
 ): Promise<StoredNow> {
-  requireWhole(core, caller, origin)
+  requireWhole(core, actor)
   const before = await core.store.backends.findByName(name)
   if (before === undefined) throw new Problem('backend_not_found')
   if (before.ending !== null) throw new Problem('conflict', { message: 'This backend is being deleted.' })
@@ -106,14 +104,13 @@ export async function changeBackend(
   if (kind === undefined || (command.type !== undefined && command.type !== before.type))
     throw invalid('"type" cannot be changed; create another backend.')
   const rules = readRules(kind, command, before)
-  if (isWidened(before.allowedScopes, rules.allowedScopes))
-    requireWholeBackend(core, caller, before.name, origin)
-  const by = { caller, origin, check: options.check }
+  if (isWidened(before.allowedScopes, rules.allowedScopes)) requireWholeBackend(core, actor, before.name)
+  const by = { actor, check: options.check }
   const { config, moved } = await changeConfig(core, kind, before, command.config, by)
   const mustBeIdle = moved !== undefined && !options.force
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
   const isTried = config !== undefined && options.check
-  const warnings = isTried ? await tryOut(core, caller, kind, before.name, config) : []
+  const warnings = isTried ? await tryOut(core, actor, kind, before, config) : []
   const after: StoredBackend = {
     ...before,
     ...rules,
@@ -121,7 +118,7 @@ export async function changeBackend(
     version: before.version + 1,
     changedAt: core.store.now(),
   }
-  const entry = audit(core, caller, origin, {
+  const entry = audit(core, actor, {
     action: 'backend.changed',
     backend: before.name,
     details: {
@@ -129,8 +126,8 @@ export async function changeBackend(
       ...(moved === undefined ? {} : { moved, force: options.force }),
     },
   })
-  const outcome = await commit(core, caller, [
-    ...whileUnchanged(caller),
+  const outcome = await commit(core, actor, [
+    ...whileUnchanged(actor),
     ...core.store.backends.change(before, after),
     ...(mustBeIdle ? [core.store.backends.requireIdle(before.uid)] : []),
     entry,
@@ -151,8 +148,7 @@ interface ConfigChange {
 
 /** Who changes it, and whether it is tried. */
 interface ChangeBy {
-  readonly caller: Caller
-  readonly origin: Origin
+  readonly actor: Actor
   readonly check: boolean
 }
 
@@ -161,16 +157,16 @@ async function changeConfig(
   kind: Kind,
   stored: StoredBackend,
   given: Fields | undefined,
-  { caller, origin, check }: ChangeBy,
+  { actor, check }: ChangeBy,
 ): Promise<ConfigChange> {
   if (given === undefined) return {}
   // Of one that cannot be opened nothing is kept: every secret must be entered.
   const before = definitionOf(core, stored).config ?? {}
   const config = await requireConfig(kind, keepSecrets(kind.config, before, given))
   if (isAnother(kind.config, before, given, config)) {
-    requireWholeBackend(core, caller, stored.name, origin)
-    requireTrial(core, caller, check, origin)
-    requireUnguarded(core, caller, kind, config, origin)
+    requireWholeBackend(core, actor, stored.name)
+    requireTrial(core, actor, check)
+    requireUnguarded(core, actor, kind, config)
   }
   // An administrator may change a backend but not read its secrets: a kept one could be sent to a server of theirs.
   const exposed = findExposed(kind.config, before, given, config)
@@ -206,17 +202,17 @@ async function requireConfig(kind: Kind, given: Fields): Promise<Fields> {
 /** Opens the configuration, asks its upstream, and closes it again. Returns the kind's warnings. */
 async function tryOut(
   core: Parts,
-  caller: Caller,
+  actor: Actor,
   kind: Kind,
-  name: string,
+  of: Pick<StoredBackend, 'uid' | 'name'>,
   config: Fields,
 ): Promise<readonly string[]> {
   try {
-    await using instance = await core.backends.openTrial(kind, name, config)
+    await using instance = await core.backends.openTrial(kind, of, config)
     return await withDeadline(core.settings.upstreamTimeoutMs, (signal) => instance.check(signal))
   } catch (error) {
-    if (isFullAdministrator(caller)) throw shownToAdministrator(error)
-    core.log.warn({ backend: name, detail: describe(error) }, 'the trial of a backend failed')
+    if (isFullAdministrator(actor)) throw shownToAdministrator(error)
+    core.log.warn({ backend: of.name, detail: describe(error) }, 'the trial of a backend failed')
     throw new Problem('invalid_request', { message: UNTOLD, cause: error })
   }
 }

@@ -1,7 +1,7 @@
 import type { BackendEnding, StoredBackend } from '../../domain/backend.ts'
 import { Problem } from '../../domain/problems.ts'
 import { audit, traceOf } from '../audit/entry.ts'
-import type { Caller, Origin } from '../caller.ts'
+import { type Actor, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { END_SLICE } from '../end-slice.ts'
@@ -27,10 +27,9 @@ export interface Deletion {
  */
 export async function deleteBackend(
   core: Pick<Core, 'store' | 'ids'>,
-  caller: Caller,
+  actor: Actor,
   name: string,
   force: boolean,
-  origin: Origin,
 ): Promise<Deletion | undefined> {
   const { backends, credentials, dialect } = core.store
   const backend = await backends.findByName(name)
@@ -39,17 +38,17 @@ export async function deleteBackend(
   const active = force
     ? (await credentials.activeOfBackend(backend.uid, core.store.now(), ENDED_AT_ONCE)).length
     : 0
-  if (active >= END_SLICE[dialect]) return deleteInSlices(core, caller, backend, active, origin)
+  if (active >= END_SLICE[dialect]) return deleteInSlices(core, actor, backend, active)
   const now = core.store.now()
   const outcome = await commit(
     core,
-    caller,
+    actor,
     [
       ...backends.end(backend.uid, now),
       ...(force
-        ? credentials.endAll({ backendUid: backend.uid }, 'backend_deleted', now, traceOf(caller, origin))
+        ? credentials.endAll({ backendUid: backend.uid }, 'backend_deleted', now, traceOf(actor))
         : [backends.requireIdle(backend.uid)]),
-      entryOf(core, caller, backend, origin, { force }),
+      entryOf(core, actor, backend, { force }),
     ],
     { urgent: true },
   )
@@ -62,19 +61,18 @@ export async function deleteBackend(
 
 async function deleteInSlices(
   core: Pick<Core, 'store' | 'ids'>,
-  caller: Caller,
+  actor: Actor,
   backend: StoredBackend,
   active: number,
-  origin: Origin,
 ): Promise<Deletion | undefined> {
-  const ending = { since: core.store.now(), by: traceOf(caller, origin) }
+  const ending = { since: core.store.now(), by: traceOf(actor) }
   const deletion = await readDeletion(core, { ...backend, ending })
   const { remaining } = deletion
   const change = [
     ...core.store.backends.beginEnding(backend.uid, ending),
-    entryOf(core, caller, backend, origin, { force: true, remaining }),
+    entryOf(core, actor, backend, { force: true, remaining }),
   ]
-  const outcome = await commit(core, caller, change, { urgent: true })
+  const outcome = await commit(core, actor, change, { urgent: true })
   if (!outcome.done)
     throw new Problem('conflict', { message: 'Another request deletes this backend at the moment.' })
   if (active >= ENDED_AT_ONCE) return deletion
@@ -84,12 +82,11 @@ async function deleteInSlices(
 
 function entryOf(
   core: Pick<Core, 'store' | 'ids'>,
-  caller: Caller,
+  actor: Actor,
   { name, type }: StoredBackend,
-  origin: Origin,
   details: Record<string, unknown>,
 ) {
-  return audit(core, caller, origin, {
+  return audit(core, actor, {
     action: 'backend.deleted',
     backend: name,
     details: { type, ...details },
@@ -122,10 +119,10 @@ export async function continueDeletion(
     const ids = await credentials.activeOfBackend(uid, now, limit)
     if (ids.length < limit) {
       const rest = credentials.endAll({ backendUid: uid }, 'backend_deleted', now, by)
-      await commit(core, undefined, [...backends.end(uid, now), ...rest], { urgent: true })
+      await commit(core, SYSTEM, [...backends.end(uid, now), ...rest], { urgent: true })
       return
     }
-    await commit(core, undefined, credentials.endSome(ids, 'backend_deleted', now, by), {
+    await commit(core, SYSTEM, credentials.endSome(ids, 'backend_deleted', now, by), {
       urgent: true,
       bulk: true,
     })

@@ -21,7 +21,8 @@ export async function askBackend(
   core: Pick<Core, 'settings' | 'store'>,
   attempt: Granted,
 ): Promise<BackendAnswer> {
-  const { backend, caller, plan } = attempt
+  const { backend, plan } = attempt
+  const { caller } = attempt.actor
   const request = {
     credentialId: plan.id,
     agent: { id: caller.agentId, name: caller.agentName },

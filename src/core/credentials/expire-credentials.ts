@@ -20,7 +20,7 @@ export async function expireLocal(
   const now = core.store.now()
   const ids = await core.store.credentials.expired(backend.uid, now, limit)
   if (ids.length === 0) return 0
-  const steps = core.store.credentials.expireAll(ids, now, traceOf(undefined, SYSTEM))
+  const steps = core.store.credentials.expireAll(ids, now, traceOf(SYSTEM))
   if (!(await core.store.commit(steps, { urgent: true, bulk: true })).done) return undefined
   core.meter.expired(backend.name, ids.length)
   return ids.length
@@ -50,7 +50,7 @@ async function expire(core: Parts, credential: Credential): Promise<Credential |
   const end = isExact
     ? core.store.credentials.beginRevoking(id, 'active', 'expired', endedAt, claimedUntil(core, now))
     : core.store.credentials.finishActive(id, 'expired', 'expired', now)
-  const entry = audit(core, undefined, SYSTEM, { action: 'credential.expired', ...about(credential) })
+  const entry = audit(core, SYSTEM, { action: 'credential.expired', ...about(credential) })
   if (!(await core.store.commit([end, entry], { urgent: true })).done) return undefined
   core.meter.expired(credential.backend, 1)
   return isExact
@@ -67,7 +67,7 @@ async function interrupt(core: Parts, credential: Credential): Promise<Credentia
     credentials.beginRevoking(id, 'pending', reason, now, claimedUntil(core, now)),
     // The caller heard nothing and may try again with the same Idempotency-Key.
     idempotency.releaseOf(agentId, id),
-    audit(core, undefined, SYSTEM, {
+    audit(core, SYSTEM, {
       action: 'credential.revoked',
       ...about(credential),
       details: { reason },

@@ -1,10 +1,11 @@
 import type { OpenBackend } from '../../backends/registry.ts'
+import { canonicalJson } from '../../domain/canonical-json.ts'
 import type { Credential } from '../../domain/credential.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import { IDEMPOTENCY_MS, IDEMPOTENT_SECRET_MS } from '../../domain/limits.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
-import type { AgentCaller } from '../caller.ts'
+import type { Actor, AgentCaller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import type { Granted, IdempotencyClaim, IssueCommand, IssuedCredential } from './issue-attempt.ts'
@@ -17,17 +18,18 @@ const KEY = /^[\x21-\x7e]{1,255}$/
  */
 export async function findReplay(
   core: Pick<Core, 'store' | 'hasher' | 'sealer' | 'overdue'>,
-  caller: AgentCaller,
+  actor: Actor<AgentCaller>,
   backend: OpenBackend,
   command: IssueCommand,
 ): Promise<{ reply?: IssuedCredential; claim: IdempotencyClaim }> {
+  const { caller } = actor
   const claim = claimOf(core, backend, command)
   const { idempotency, credentials } = core.store
   const known = await idempotency.find(caller.agentId, claim.keyHash)
   if (known === undefined) return { claim }
   if (known.expiresAt <= core.store.now()) {
     // Not cleared away yet: the key is free again. Release this record only: another request may have made the next one.
-    await commit(core, caller, [idempotency.release(caller.agentId, claim.keyHash, known.credentialId)])
+    await commit(core, actor, [idempotency.release(caller.agentId, claim.keyHash, known.credentialId)])
     return { claim }
   }
   if (known.bodyHash !== claim.bodyHash)
@@ -51,7 +53,7 @@ function claimOf(
   if (!KEY.test(key)) throw invalid('"Idempotency-Key" is 1 to 255 visible ASCII characters.')
   return {
     keyHash: hasher.hash(`idempotency|${key}`),
-    bodyHash: hasher.hash(canonical({ ...asked, backend: backend.uid })),
+    bodyHash: hasher.hash(canonicalJson({ ...asked, backend: backend.uid })),
   }
 }
 
@@ -87,7 +89,7 @@ type Parts = Pick<Core, 'store' | 'sealer'>
 /** Records the claim beside the credential, with the reply where it is known. Refused as not unique when the key is taken. */
 export function claimSteps(
   core: Parts,
-  { caller, plan }: Granted,
+  { actor: { caller }, plan }: Granted,
   reply: IssuedCredential | undefined,
 ): Step[] {
   if (plan.claim === undefined) return []
@@ -105,7 +107,11 @@ export function claimSteps(
 }
 
 /** Adds the reply to the claim that was recorded before the upstream was asked. */
-export function keepReplySteps(core: Parts, { caller, plan }: Granted, reply: IssuedCredential): Step[] {
+export function keepReplySteps(
+  core: Parts,
+  { actor: { caller }, plan }: Granted,
+  reply: IssuedCredential,
+): Step[] {
   if (plan.claim === undefined) return []
   const eraseAt = core.store.now() + IDEMPOTENT_SECRET_MS
   const sealed = sealReply(core, reply)
@@ -113,7 +119,7 @@ export function keepReplySteps(core: Parts, { caller, plan }: Granted, reply: Is
 }
 
 /** Nothing was issued: the same key may try again. */
-export function releaseClaim(core: Pick<Core, 'store'>, { caller, plan }: Granted): Step[] {
+export function releaseClaim(core: Pick<Core, 'store'>, { actor: { caller }, plan }: Granted): Step[] {
   return plan.claim === undefined
     ? []
     : [core.store.idempotency.release(caller.agentId, plan.claim.keyHash, plan.id)]
@@ -130,13 +136,4 @@ function openReply(
   sealed: string,
 ): { token: string; fields?: Record<string, string | number> } {
   return JSON.parse(core.sealer.open('idempotency', credentialId, 'reply', sealed))
-}
-
-/** JSON with sorted keys, so that the same request has the same hash. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  )
 }

@@ -8,6 +8,7 @@ import {
   enterBreaker,
   isRefusal,
 } from '../backends/call-upstream.ts'
+import { SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { askBackend, type BackendAnswer, replyOf } from './ask-backend.ts'
@@ -66,7 +67,7 @@ async function recordRequest(core: Parts, attempt: Granted): Promise<void> {
       ...claimSteps(core, attempt, undefined),
       auditAttempt(core, attempt, { action: 'credential.requested' }),
     ]
-    const outcome = await commit(core, attempt.caller, change, { code: 'audit_unavailable' })
+    const outcome = await commit(core, attempt.actor, change, { code: 'audit_unavailable' })
     if (!outcome.done) throw new StalePlan()
   } catch (error) {
     attempt.backend.breakers.issuing.cancel()
@@ -121,7 +122,7 @@ async function activateOrWithdraw(
   ]
   let problem: unknown
   try {
-    if ((await commit(core, attempt.caller, change, { code: 'audit_unavailable' })).done) return reply
+    if ((await commit(core, attempt.actor, change, { code: 'audit_unavailable' })).done) return reply
     problem = new Problem('conflict', {
       message: 'The agent or the backend ended, or the credential was revoked, while it was being issued.',
     })
@@ -183,7 +184,7 @@ function failureOf(core: Parts, attempt: Granted, { code }: Problem, end: Step):
 
 /** Also if the caller has ended. */
 async function recordFailure(core: Parts, attempt: Granted, failure: Change): Promise<void> {
-  await commit(core, undefined, failure, { urgent: true, code: 'audit_unavailable' })
+  await commit(core, SYSTEM, failure, { urgent: true, code: 'audit_unavailable' })
   attempt.isRecorded = true
 }
 

@@ -2,7 +2,7 @@ import type { OpenBackend } from '../../backends/registry.ts'
 import type { Credential } from '../../domain/credential.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
-import type { AgentCaller, Origin } from '../caller.ts'
+import type { Actor, AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import type { Entry } from '../parts.ts'
 
@@ -25,9 +25,8 @@ export interface IdempotencyClaim {
 
 /** One request for a credential. It is filled in along the way and recorded once, when it ends. */
 export interface Attempt {
-  /** Read again when the agent has changed since authentication. */
-  caller: AgentCaller
-  readonly origin: Origin
+  /** With its caller read again when the agent has changed since authentication. */
+  actor: Actor<AgentCaller>
   readonly command: IssueCommand
   /** Undefined until it is found. */
   backend: OpenBackend | undefined
@@ -74,7 +73,7 @@ export class StalePlan extends Error {
 }
 
 /** An issue commits only while the agent and the backend are unchanged since the decision. */
-export function whileGranted({ caller, backend }: Granted): Step[] {
+export function whileGranted({ actor: { caller }, backend }: Granted): Step[] {
   return [
     { op: 'guard', table: 'agents', id: caller.agentId, version: caller.version },
     { op: 'guard', table: 'backends', id: backend.uid, version: backend.version },
@@ -85,7 +84,7 @@ type Beginning = Pick<Credential, 'state' | 'revocation' | 'expiresAt' | 'dueAt'
   Partial<Pick<Credential, 'upstreamExpiresAt' | 'secretHash'>>
 
 /** The credential as it is first recorded. */
-export function newCredential({ caller, backend, plan }: Granted, set: Beginning): Credential {
+export function newCredential({ actor: { caller }, backend, plan }: Granted, set: Beginning): Credential {
   return {
     id: plan.id,
     agentId: caller.agentId,
@@ -113,10 +112,10 @@ export function newCredential({ caller, backend, plan }: Granted, set: Beginning
 /** An entry about the credential that the attempt is for. */
 export function auditAttempt(
   core: Pick<Core, 'ids' | 'store'>,
-  { caller, origin, command, backend, plan }: Granted,
+  { actor, command, backend, plan }: Granted,
   entry: Pick<Entry, 'action' | 'outcome' | 'details'>,
 ): Step {
-  return audit(core, caller, origin, {
+  return audit(core, actor, {
     ...entry,
     backend: backend.name,
     credentialId: plan.id,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
 import { createAgent } from '../agents/create-agent.ts'
 import { deleteAgent } from '../agents/end-agent.ts'
 import { changeBackend, createBackend } from '../backends/configure-backend.ts'
@@ -12,20 +12,21 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
+const UNTRIED = { check: false, force: false }
 let count = 0
 /** An agent and a backend of its own, and what issuing to it comes to while `race` goes first by a hair. */
 async function overtaken(race: (name: string) => Promise<unknown>): Promise<string> {
   const { core } = test
   count += 1
   const name = `one-${count}`
-  await createBackend(core, LOCAL, { type: 'jwt', name, config: { audience: 'x' } }, false, ORIGIN)
-  const { agent, token } = await createAgent(core, LOCAL, { name, scopes: [`${name}:read`] }, ORIGIN)
-  const caller = await test.caller(token)
+  await createBackend(core, LOCAL, { type: 'jwt', name, config: { audience: 'x' } }, false)
+  const { agent, token } = await createAgent(core, LOCAL, { name, scopes: [`${name}:read`] })
+  const actor = await test.actor(token)
   test.before(
     (change) => change.some((step) => step.op === 'insert' && step.table === 'credentials'),
     () => race(name),
   )
-  const outcome = await issueCredential(core, caller, { backend: name, ttl: '1h' }, ORIGIN).then(
+  const outcome = await issueCredential(core, actor, { backend: name, ttl: '1h' }).then(
     () => 'issued',
     (error) => error.code,
   )
@@ -34,27 +35,15 @@ async function overtaken(race: (name: string) => Promise<unknown>): Promise<stri
 }
 
 it.each<[string, (name: string) => Promise<unknown>, string]>([
-  [
-    'an agent that was deleted gets none',
-    (name) => deleteAgent(test.core, LOCAL, name, ORIGIN),
-    'unauthorized',
-  ],
+  ['an agent that was deleted gets none', (name) => deleteAgent(test.core, LOCAL, name), 'unauthorized'],
   [
     'a backend that was deleted gives none',
-    (name) => deleteBackend(test.core, LOCAL, name, false, ORIGIN),
+    (name) => deleteBackend(test.core, LOCAL, name, false),
     'backend_not_found',
   ],
   [
     'a backend that became stricter gives none',
-    (name) =>
-      changeBackend(
-        test.core,
-        LOCAL,
-        name,
-        { default_ttl: '1m', max_ttl: '1m' },
-        { check: false, force: false },
-        ORIGIN,
-      ),
+    (name) => changeBackend(test.core, LOCAL, name, { default_ttl: '1m', max_ttl: '1m' }, UNTRIED),
     'ttl_exceeded',
   ],
 ])('between decision and commit: %s', async (_, race, outcome) => {

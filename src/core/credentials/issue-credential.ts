@@ -3,7 +3,7 @@ import { parseDuration } from '../../domain/duration.ts'
 import { Problem } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'
 import { agentEnded } from '../authentication/authenticate.ts'
-import type { AgentCaller, Origin } from '../caller.ts'
+import type { Actor, AgentCaller } from '../caller.ts'
 import { commit, whileUnchanged } from '../commit.ts'
 import { type Core, UNKNOWN_BACKEND } from '../context.ts'
 import { findReplay } from './idempotency.ts'
@@ -50,14 +50,12 @@ type Parts = Pick<
  */
 export async function issueCredential(
   core: Parts,
-  caller: AgentCaller,
+  actor: Actor<AgentCaller>,
   command: IssueCommand,
-  origin: Origin,
 ): Promise<IssuedCredential> {
   const started = performance.now()
   const attempt: Attempt = {
-    caller,
-    origin,
+    actor,
     command,
     backend: undefined,
     plan: undefined,
@@ -82,13 +80,14 @@ async function issueWhileCurrent(core: Parts, attempt: Attempt): Promise<IssuedC
       if (!(error instanceof StalePlan)) throw error
       if (tries === TRIES)
         throw new Problem('conflict', { message: 'The agent or the backend is being changed; try again.' })
-      attempt.caller = await readAgain(core, attempt.caller)
+      attempt.actor = await readAgain(core, attempt.actor)
     }
   }
 }
 
 async function issueOnce(core: Parts, attempt: Attempt): Promise<IssuedCredential> {
-  const { caller, command } = attempt
+  const { command } = attempt
+  const { caller } = attempt.actor
   const set = core.backends.at(caller.generation)
   const { byName } = set instanceof Promise ? await set : set
   const backend = byName.get(nameKey(command.backend))
@@ -96,7 +95,7 @@ async function issueOnce(core: Parts, attempt: Attempt): Promise<IssuedCredentia
   attempt.plan = undefined
   if (backend === undefined) throw new Problem('backend_not_found')
   const known =
-    command.idempotencyKey === undefined ? undefined : await findReplay(core, caller, backend, command)
+    command.idempotencyKey === undefined ? undefined : await findReplay(core, attempt.actor, backend, command)
   if (known?.reply !== undefined) return replay(core, attempt, known.reply, known.claim)
   const plan = planIssue(core, attempt, backend, known?.claim)
   if (backend.config === undefined)
@@ -116,10 +115,11 @@ async function replay(
   reply: IssuedCredential,
   { keyHash }: IdempotencyClaim,
 ): Promise<IssuedCredential> {
-  const { caller, origin, command, backend } = attempt
+  const { actor, command, backend } = attempt
+  const { caller } = actor
   if (backend !== undefined) requireGrant(caller, backend, undefined, reply.scopes)
   if (reply.token === undefined) return reply
-  const entry = audit(core, caller, origin, {
+  const entry = audit(core, actor, {
     action: 'credential.repeated',
     backend: reply.backend,
     credentialId: reply.id,
@@ -128,8 +128,8 @@ async function replay(
     metadata: command.metadata,
   })
   const mark = core.store.idempotency.markRepeated(caller.agentId, keyHash, reply.id, core.store.now())
-  const change = [...whileUnchanged(caller), mark, entry]
-  const outcome = await commit(core, caller, change, { code: 'audit_unavailable' })
+  const change = [...whileUnchanged(actor), mark, entry]
+  const outcome = await commit(core, actor, change, { code: 'audit_unavailable' })
   if (!outcome.done) throw new StalePlan()
   return reply
 }
@@ -141,13 +141,13 @@ function recordRefusal(
   error: unknown,
   ms: number,
 ): void {
-  const { caller, origin, command, backend, plan } = attempt
+  const { actor, command, backend, plan } = attempt
   const outcome = error instanceof Problem && error.status < 500 ? 'denied' : 'failed'
   // Names that callers make up must not become new series.
   core.meter.issued(backend?.name ?? UNKNOWN_BACKEND, outcome, ms)
   // A store that cannot be written takes no entry either.
   if (!(error instanceof Problem) || attempt.isRecorded || error.code === 'audit_unavailable') return
-  core.denials.record(caller, origin, {
+  core.denials.record(actor, {
     action: 'credential.issue_failed',
     outcome,
     backend: backend?.name,
@@ -158,8 +158,11 @@ function recordRefusal(
   })
 }
 
-async function readAgain(core: Pick<Core, 'store' | 'callers'>, caller: AgentCaller): Promise<AgentCaller> {
+async function readAgain(
+  core: Pick<Core, 'store' | 'callers'>,
+  { caller, origin }: Actor<AgentCaller>,
+): Promise<Actor<AgentCaller>> {
   const refreshed = await core.callers.refresh(caller, await core.store.generation())
   if (refreshed === undefined) throw agentEnded()
-  return refreshed
+  return { caller: refreshed, origin }
 }

@@ -33,7 +33,7 @@ export function issueLocally(core: Parts, attempt: Granted): Promise<IssuedCrede
       ...claimSteps(core, attempt, reply),
       auditAttempt(core, attempt, { action: 'credential.issued', details: answer.facts }),
     ]
-    const outcome = await commit(core, attempt.caller, change, { code: 'audit_unavailable' })
+    const outcome = await commit(core, attempt.actor, change, { code: 'audit_unavailable' })
     if (!outcome.done) throw new StalePlan()
     return reply
   })

@@ -3,7 +3,10 @@ import { takeOrRefuse } from '../rates.ts'
 import type { Granted } from './issue-attempt.ts'
 
 /** Throws `rate_limited` where the agent, its policy or the backend issues faster than is allowed. */
-export function takeRates(core: Pick<Core, 'rates' | 'settings'>, { caller, backend, plan }: Granted): void {
+export function takeRates(
+  core: Pick<Core, 'rates' | 'settings'>,
+  { actor: { caller }, backend, plan }: Granted,
+): void {
   const limits = [
     [`issue|agent|${caller.agentId}`, core.settings.issueRate],
     [`issue|policy|${caller.policy}`, caller.bounds.issueRate],
@@ -24,7 +27,7 @@ export function takeRates(core: Pick<Core, 'rates' | 'settings'>, { caller, back
 /** Runs `work`, which records the credential, within the quotas of the agent and the backend. */
 export function withPlaces<T>(
   core: Pick<Core, 'quotas' | 'settings' | 'store'>,
-  { caller, backend }: Granted,
+  { actor: { caller }, backend }: Granted,
   work: () => Promise<T>,
 ): Promise<T> {
   const { credentials } = core.store

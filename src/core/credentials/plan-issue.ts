@@ -10,7 +10,7 @@ import type { Attempt, IdempotencyClaim, Plan } from './issue-attempt.ts'
 /** Decides on a request and does nothing. Throws `scope_not_allowed`, `ttl_exceeded` and `invalid_request`. */
 export function planIssue(
   core: Pick<Core, 'store' | 'ids'>,
-  { caller, command }: Attempt,
+  { actor: { caller }, command }: Attempt,
   backend: OpenBackend,
   claim: IdempotencyClaim | undefined,
 ): Plan {

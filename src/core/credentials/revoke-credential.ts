@@ -4,7 +4,7 @@ import { coversAny } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import { claimedUntil } from '../backends/call-upstream.ts'
-import type { Caller, Origin } from '../caller.ts'
+import { type Actor, type Caller, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { about, settleUpstream } from './settle-upstream.ts'
@@ -44,28 +44,26 @@ type Parts = Pick<Core, 'store' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log
  */
 export async function revokeCredential(
   core: Parts,
-  caller: Caller,
+  actor: Actor,
   id: string,
-  origin: Origin,
   scope?: string,
 ): Promise<Revoked> {
   for (;;) {
-    const credential = await findVisible(core, caller, id, scope)
+    const credential = await findVisible(core, actor.caller, id, scope)
     const { state, expiresAt } = credential
     if (state !== 'active' && state !== 'pending') return present(credential)
     // Expired but not swept yet: this does the sweeper's work early, and the truthful reason is `expired`.
     const reason = state === 'active' && expiresAt <= core.store.now() ? 'expired' : 'revoked'
-    if (await endNow(core, caller, credential, reason, origin)) return trySettling(core, id)
+    if (await endNow(core, actor, credential, reason)) return trySettling(core, id)
   }
 }
 
 /** False when the credential changed in the meantime. */
 async function endNow(
   core: Parts,
-  caller: Caller,
+  actor: Actor,
   credential: Credential,
   reason: EndReason,
-  origin: Origin,
   release: readonly Step[] = [],
 ): Promise<boolean> {
   const { id, agentId, state, scopes, ttlMs } = credential
@@ -73,7 +71,7 @@ async function endNow(
   const steps: Step[] = [
     endStep(core, credential, reason),
     ...(state === 'pending' ? [core.store.idempotency.releaseOf(agentId, id)] : release),
-    audit(core, caller, origin, {
+    audit(core, actor, {
       action: reason === 'expired' ? 'credential.expired' : 'credential.revoked',
       ...about(credential),
       scopes,
@@ -82,7 +80,7 @@ async function endNow(
     }),
   ]
   // Undelivered: the server ends it by itself, whatever has become of the caller's token.
-  const by = reason === 'undelivered' ? undefined : caller
+  const by = reason === 'undelivered' ? SYSTEM : actor
   return (await commit(core, by, steps, { urgent: true })).done
 }
 
@@ -144,16 +142,15 @@ export interface Undelivered {
  */
 export async function revokeUndelivered(
   core: Parts,
-  caller: Caller,
+  actor: Actor,
   { id, isRepeated, isClaimed }: Undelivered,
-  origin: Origin,
 ): Promise<void> {
   if (!core.settings.revokeUndelivered || isRepeated === true) return
   try {
     const credential = await core.store.credentials.find(id)
     if (credential?.state !== 'active') return
     const release = isClaimed ? [core.store.idempotency.releaseUnrepeated(credential.agentId, id)] : []
-    if (await endNow(core, caller, credential, 'undelivered', origin, release)) await trySettling(core, id)
+    if (await endNow(core, actor, credential, 'undelivered', release)) await trySettling(core, id)
   } catch (error) {
     core.log.error(
       { err: error, credential: id },

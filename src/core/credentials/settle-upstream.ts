@@ -49,7 +49,7 @@ export async function settleUpstream(
   const settled = await core.store.commit(
     [
       core.store.credentials.settle(credential.id, state, now),
-      audit(core, undefined, SYSTEM, {
+      audit(core, SYSTEM, {
         action: 'credential.settled',
         ...about(credential),
         details: { state },
@@ -94,7 +94,7 @@ async function recordRetry(core: Parts, credential: Credential, error: unknown):
   // One entry for the first failure and one when it is stuck: endless retries must not fill the audit.
   if (attempts === 1 || (stuckAt !== null && credential.stuckAt === null)) {
     steps.push(
-      audit(core, undefined, SYSTEM, {
+      audit(core, SYSTEM, {
         action: 'credential.revoke_failed',
         outcome: 'failed',
         ...about(credential),

@@ -8,8 +8,8 @@ import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { createdUnder } from '../agents/agent-bounds.ts'
 import { prepareAgent, requireHeld } from '../agents/create-agent.ts'
-import { actorOf, audit } from '../audit/entry.ts'
-import type { Caller, Origin } from '../caller.ts'
+import { actorId, audit } from '../audit/entry.ts'
+import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
@@ -27,8 +27,7 @@ export interface ApproveCommand {
 type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials'>
 
 interface Approval {
-  readonly caller: Caller
-  readonly origin: Origin
+  readonly actor: Actor
   readonly enrollment: Enrollment
   /** Of a new agent: the policy that decides about its name, which bounds it as if it had approved it. */
   readonly policy: CompiledPolicy | undefined
@@ -44,12 +43,11 @@ interface Approval {
  */
 export async function approveEnrollment(
   core: Parts,
-  caller: Caller,
+  actor: Actor,
   id: string,
   command: ApproveCommand,
-  origin: Origin,
 ): Promise<Enrollment> {
-  requireWhole(core, caller, origin)
+  requireWhole(core, actor)
   const enrollment = await findPending(core, id)
   const scopes = [...new Set(command.scopes ?? enrollment.scopes)]
   requireScopes(scopes)
@@ -57,8 +55,8 @@ export async function approveEnrollment(
   const chosen = command.expires_in === undefined ? asked : requireLifetime(command.expires_in, 'expires_in')
   const policy = enrollment.agentId === null ? policyFor(core, enrollment.name) : undefined
   const lifetimeMs = withinPolicy(policy, chosen)
-  requireHeld(core, caller, { scopes, lifetimeMs }, origin)
-  const approval = { caller, origin, enrollment, policy, scopes, lifetimeMs, note: command.note ?? null }
+  requireHeld(core, actor, { scopes, lifetimeMs })
+  const approval = { actor, enrollment, policy, scopes, lifetimeMs, note: command.note ?? null }
   const { agentId } = enrollment
   return agentId === null ? approveAgent(core, approval) : approveAmendment(core, approval, agentId)
 }
@@ -72,24 +70,24 @@ function withinPolicy(policy: CompiledPolicy | undefined, chosen: number | undef
   return chosen ?? longest
 }
 
-function decisionOf(core: Parts, { caller, scopes, lifetimeMs, note }: Approval) {
+function decisionOf(core: Parts, { actor, scopes, lifetimeMs, note }: Approval) {
   return {
     status: 'approved',
     scopes,
     lifetimeMs: lifetimeMs ?? null,
     decidedAt: core.store.now(),
-    decidedBy: actorOf(caller),
+    decidedBy: actorId(actor),
     decisionNote: note,
   } as const
 }
 
 async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment> {
-  const { caller, origin, enrollment, policy, scopes, lifetimeMs } = approval
+  const { actor, enrollment, policy, scopes, lifetimeMs } = approval
   const { id, name, publicJwk } = enrollment
   const taken = new Problem('conflict', { message: TAKEN })
   if ((await core.store.agents.findByName(name)) !== undefined) throw taken
-  const createdBy = actorOf(caller)
-  const under = createdUnder(caller, policy)
+  const createdBy = actorId(actor)
+  const under = createdUnder(actor.caller, policy)
   const made = await prepareAgent(core, { name, scopes, lifetimeMs, publicJwk, createdBy, ...under })
   const { agent } = made
   const base = decisionOf(core, approval)
@@ -104,12 +102,12 @@ async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment
     expires_at: agent.expiresAt,
     ...(policy === undefined ? {} : { policy: policy.name }),
   }
-  const outcome = await commit(core, caller, [
+  const outcome = await commit(core, actor, [
     core.store.enrollments.decide(id, decision),
-    ...whileUnchanged(caller),
+    ...whileUnchanged(actor),
     ...made.steps,
     approvedEntry(core, approval, agent, details),
-    audit(core, caller, origin, { action: 'agent.created', agent, scopes, details }),
+    audit(core, actor, { action: 'agent.created', agent, scopes, details }),
   ])
   requireUnchanged(outcome)
   if (!outcome.done) throw outcome.reason === 'unique' ? taken : await decisionRefused(core, id, outcome)
@@ -118,7 +116,7 @@ async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment
 
 /** The extra scopes are a grant of their own, so that they can end by themselves. */
 async function approveAmendment(core: Parts, approval: Approval, agentId: string): Promise<Enrollment> {
-  const { caller, origin, enrollment, scopes, lifetimeMs } = approval
+  const { actor, enrollment, scopes, lifetimeMs } = approval
   const { id, name } = enrollment
   const decision = decisionOf(core, approval)
   const grant: AgentGrant = {
@@ -130,13 +128,13 @@ async function approveAmendment(core: Parts, approval: Approval, agentId: string
   }
   const agent = { id: agentId, name }
   const details = { enrollment_id: id, expires_at: grant.expiresAt }
-  const outcome = await commit(core, caller, [
+  const outcome = await commit(core, actor, [
     core.store.enrollments.decide(id, decision),
-    ...whileUnchanged(caller),
+    ...whileUnchanged(actor),
     ...core.store.agents.touch(agentId),
     core.store.agents.insertGrant(grant),
     approvedEntry(core, approval, agent, details),
-    audit(core, caller, origin, {
+    audit(core, actor, {
       action: 'agent.scopes_changed',
       agent,
       scopes,
@@ -150,11 +148,11 @@ async function approveAmendment(core: Parts, approval: Approval, agentId: string
 
 function approvedEntry(
   core: Parts,
-  { caller, origin, scopes, note }: Approval,
+  { actor, scopes, note }: Approval,
   agent: { readonly id: string; readonly name: string },
   details: Record<string, unknown>,
 ): Step {
-  return audit(core, caller, origin, {
+  return audit(core, actor, {
     action: 'enrollment.approved',
     agent,
     scopes,

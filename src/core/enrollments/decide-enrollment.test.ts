@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { ANYBODY, LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
 import { newEnrollee } from '../../../test/support/enrollee.ts'
 import { DAY_MS, HOUR_MS } from '../../domain/limits.ts'
 import { createAgent } from '../agents/create-agent.ts'
@@ -19,13 +19,13 @@ afterEach(() => test.close())
 
 const { publicKey } = newEnrollee()
 const ask = (name = 'bot', scopes: string[] = ['db:read']) =>
-  enroll(test.core, { name, scopes, public_key: publicKey }, ORIGIN)
-const approve = (id: string, command = {}, caller: Parameters<typeof approveEnrollment>[1] = LOCAL) =>
-  approveEnrollment(test.core, caller, id, command, ORIGIN)
-const reject = (id: string, command = {}) => rejectEnrollment(test.core, LOCAL, id, command, ORIGIN)
+  enroll(test.core, ANYBODY, { name, scopes, public_key: publicKey })
+const approve = (id: string, command = {}, actor: Parameters<typeof approveEnrollment>[1] = LOCAL) =>
+  approveEnrollment(test.core, actor, id, command)
+const reject = (id: string, command = {}) => rejectEnrollment(test.core, LOCAL, id, command)
 const agent = async (name: string, scopes: string[]) => {
-  const { token } = await createAgent(test.core, LOCAL, { name, scopes }, ORIGIN)
-  return { token, caller: () => test.caller(token) }
+  const { token } = await createAgent(test.core, LOCAL, { name, scopes })
+  return { token, actor: () => test.actor(token) }
 }
 
 describe('approving', () => {
@@ -56,25 +56,20 @@ describe('approving', () => {
     expect((made?.expiresAt ?? 0) - (made?.createdAt ?? 0)).toBe(1.5 * HOUR_MS)
   })
 
-  it.each([['0s'], ['-1h'], ['1.5h'], ['soon'], ['']])('refuses the lifetime %j', async (expires_in) => {
-    const { id } = await ask()
-    await expect(approve(id, { expires_in })).rejects.toMatchObject({ code: 'invalid_request' })
-  })
-
   it('grants no scope that the approver does not hold', async () => {
     const admin = await agent('boss', ['admin:enrollments:*', 'db:read'])
-    const caller = await admin.caller()
+    const actor = await admin.actor()
     for (const scopes of [['db'], ['db:write'], ['*'], ['admin:*'], ['admin:agents:read']]) {
       const { id } = await ask(`bot${scopes[0]?.length}`, scopes)
-      await expect(approve(id, {}, caller)).rejects.toMatchObject({
+      await expect(approve(id, {}, actor)).rejects.toMatchObject({
         code: 'insufficient_scope',
         scope: scopes[0],
       })
-      await expect(approve(id, { scopes: ['db:read', ...scopes] }, caller)).rejects.toMatchObject({
+      await expect(approve(id, { scopes: ['db:read', ...scopes] }, actor)).rejects.toMatchObject({
         code: 'insufficient_scope',
       })
     }
-    expect((await approve((await ask()).id, {}, caller)).decidedBy).toBe(caller.agentId)
+    expect((await approve((await ask()).id, {}, actor)).decidedBy).toBe(actor.caller.agentId)
     expect((await test.audit('agent.created')).length).toBe(2)
   })
 
@@ -118,7 +113,7 @@ describe('approving', () => {
       code: 'conflict',
       message: expect.stringMatching(/name already exists/),
     })
-    await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
+    await deleteAgent(test.core, LOCAL, 'bot')
     test.before(
       (change) => change.some((step) => step.op === 'insert' && step.table === 'agents'),
       () => agent('bot', []),
@@ -127,7 +122,7 @@ describe('approving', () => {
       code: 'conflict',
       message: expect.stringMatching(/name already exists/),
     })
-    await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
+    await deleteAgent(test.core, LOCAL, 'bot')
     expect((await approve(id)).status).toBe('approved')
   })
 
@@ -136,13 +131,13 @@ describe('approving', () => {
     await expect(approve(id)).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  it.each(['enr_', '', 'enr_00000000000000000000000000', 'cred_00000000000000000000000000', '../x'])(
-    'does not know the id %j',
-    async (id) => {
+  it('does not know other ids', async () => {
+    const ids = ['enr_', '', 'enr_00000000000000000000000000', 'cred_00000000000000000000000000', '../x']
+    for (const id of ids) {
       await expect(approve(id)).rejects.toMatchObject({ code: 'enrollment_not_found' })
       await expect(reject(id)).rejects.toMatchObject({ code: 'enrollment_not_found' })
-    },
-  )
+    }
+  })
 
   it('is refused after a day, before and after the job has run', async () => {
     const { id } = await ask()
@@ -163,29 +158,25 @@ describe('approving', () => {
 describe('asking for more', () => {
   it('adds the scopes permanently, or for the lifetime that was decided', async () => {
     const bot = await agent('bot', ['db:read'])
-    const before = await bot.caller()
-    const forGood = await requestScopes(
-      test.core,
-      before,
-      { scopes: ['db:write'], reason: 'migration' },
-      ORIGIN,
-    )
-    expect((await bot.caller()).scopes).toEqual(['db:read'])
+    const before = await bot.actor()
+    const lasting = { scopes: ['db:write'], reason: 'migration' }
+    const forGood = await requestScopes(test.core, before, lasting)
+    expect((await bot.actor()).caller.scopes).toEqual(['db:read'])
     await approve(forGood.id)
-    const between = await bot.caller()
-    expect(between.scopes).toEqual(['db:read', 'db:write'])
-    expect(between.version).toBeGreaterThan(before.version)
+    const between = await bot.actor()
+    expect(between.caller.scopes).toEqual(['db:read', 'db:write'])
+    expect(between.caller.version).toBeGreaterThan(before.caller.version)
     const boxed = { scopes: ['admin:keys:read'], expires_in: '2h' }
-    const asked = await requestScopes(test.core, between, boxed, ORIGIN)
+    const asked = await requestScopes(test.core, between, boxed)
     await approve(asked.id, { expires_in: '1h' })
-    expect((await bot.caller()).scopes).toEqual(['db:read', 'db:write', 'admin:keys:read'])
+    expect((await bot.actor()).caller.scopes).toEqual(['db:read', 'db:write', 'admin:keys:read'])
 
     test.advance(HOUR_MS)
-    expect((await bot.caller()).scopes).toEqual(['db:read', 'db:write'])
-    const version = (await bot.caller()).version
+    expect((await bot.actor()).caller.scopes).toEqual(['db:read', 'db:write'])
+    const version = (await bot.actor()).caller.version
     expect(await expireEnrollments(test.core, test.core.store.now())).toBe(1)
-    expect((await bot.caller()).version).toBeGreaterThan(version)
-    expect(await test.core.store.agents.grantsOf(before.agentId)).toHaveLength(1)
+    expect((await bot.actor()).caller.version).toBeGreaterThan(version)
+    expect(await test.core.store.agents.grantsOf(before.caller.agentId)).toHaveLength(1)
     const changes = await test.audit('agent.scopes_changed')
     expect(changes.map((one) => [one.agentName, one.scopes, one.facts['change']])).toEqual([
       ['bot', ['db:write'], 'added'],
@@ -196,12 +187,7 @@ describe('asking for more', () => {
 
   it('uses the requested lifetime when the administrator gives none', async () => {
     const bot = await agent('bot', [])
-    const row = await requestScopes(
-      test.core,
-      await bot.caller(),
-      { scopes: ['a:b'], expires_in: '10m' },
-      ORIGIN,
-    )
+    const row = await requestScopes(test.core, await bot.actor(), { scopes: ['a:b'], expires_in: '10m' })
     await approve(row.id)
     const [grant] = await test.core.store.agents.grantsOf(row.agentId ?? '')
     expect((grant?.expiresAt ?? 0) - (grant?.createdAt ?? 0)).toBe(600_000)
@@ -209,45 +195,33 @@ describe('asking for more', () => {
 
   it('is refused when the approver does not hold the scopes', async () => {
     const bot = await agent('bot', ['admin:enrollments:write'])
-    const row = await requestScopes(test.core, await bot.caller(), { scopes: ['admin:*'] }, ORIGIN)
-    await expect(approve(row.id, {}, await bot.caller())).rejects.toMatchObject({
+    const row = await requestScopes(test.core, await bot.actor(), { scopes: ['admin:*'] })
+    await expect(approve(row.id, {}, await bot.actor())).rejects.toMatchObject({
       code: 'insufficient_scope',
     })
   })
 
   it('is no longer possible once the agent has ended', async () => {
     const bot = await agent('bot', [])
-    const caller = await bot.caller()
-    const row = await requestScopes(test.core, caller, { scopes: ['a:b'] }, ORIGIN)
-    const race = await requestScopes(test.core, caller, { scopes: ['a:c'] }, ORIGIN)
+    const actor = await bot.actor()
+    const row = await requestScopes(test.core, actor, { scopes: ['a:b'] })
+    const race = await requestScopes(test.core, actor, { scopes: ['a:c'] })
     test.before(
       (change) => change.some((step) => step.op === 'insert' && step.table === 'agent_grants'),
-      () => deleteAgent(test.core, LOCAL, 'bot', ORIGIN),
+      () => deleteAgent(test.core, LOCAL, 'bot'),
     )
     await expect(approve(race.id)).rejects.toMatchObject({ code: 'gone' })
     await expect(approve(row.id)).rejects.toMatchObject({ code: 'gone' })
-    await expect(requestScopes(test.core, caller, { scopes: ['a:b'] }, ORIGIN)).rejects.toMatchObject({
+    await expect(requestScopes(test.core, actor, { scopes: ['a:b'] })).rejects.toMatchObject({
       code: 'conflict',
-    })
-  })
-
-  it.each([
-    ['no scopes', { scopes: [] }],
-    ['a malformed scope', { scopes: ['a::b'] }],
-    ['no duration', { scopes: ['a:b'], expires_in: '1y' }],
-  ])('refuses %s', async (_what, command) => {
-    const bot = await agent('bot', [])
-    await expect(requestScopes(test.core, await bot.caller(), command, ORIGIN)).rejects.toMatchObject({
-      code: 'invalid_request',
     })
   })
 
   it('is limited to ten waiting requests of one agent', async () => {
     const bot = await agent('bot', [])
-    const caller = await bot.caller()
-    for (let count = 0; count < 10; count += 1)
-      await requestScopes(test.core, caller, { scopes: ['a:b'] }, ORIGIN)
-    await expect(requestScopes(test.core, caller, { scopes: ['a:b'] }, ORIGIN)).rejects.toMatchObject({
+    const actor = await bot.actor()
+    for (let count = 0; count < 10; count += 1) await requestScopes(test.core, actor, { scopes: ['a:b'] })
+    await expect(requestScopes(test.core, actor, { scopes: ['a:b'] })).rejects.toMatchObject({
       code: 'rate_limited',
     })
   })

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { anybodyFrom, LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
 import { newEnrollee } from '../../../test/support/enrollee.ts'
 import { createAgent } from '../agents/create-agent.ts'
 import type { Settings } from '../context.ts'
@@ -14,7 +14,7 @@ async function start(settings: Partial<Settings>): Promise<void> {
 }
 
 const from = (name: string, ipAddress: string) =>
-  enroll(test.core, { name, public_key: newEnrollee().publicKey }, { ...ORIGIN, ipAddress })
+  enroll(test.core, anybodyFrom(ipAddress), { name, public_key: newEnrollee().publicKey })
 
 describe('limits', () => {
   it('let one network leave a quarter of what may be pending, and leave the room of others alone', async () => {
@@ -31,15 +31,15 @@ describe('limits', () => {
     await from('d', '192.0.3.1')
     for (let n = 1; n <= 3; n += 1) await from('e', `10.0.${n}.1`)
     await expect(from('f', '10.0.9.1')).rejects.toMatchObject(full)
-    const { token } = await createAgent(test.core, LOCAL, { name: 'asking' }, ORIGIN)
-    await requestScopes(test.core, await test.caller(token), { scopes: ['x'] }, ORIGIN)
+    const { token } = await createAgent(test.core, LOCAL, { name: 'asking' })
+    await requestScopes(test.core, await test.actor(token), { scopes: ['x'] })
   })
 
   it('bound the requests of agents for more scopes apart from the enrollments', async () => {
     await start({ maxPendingEnrollments: 1 })
     for (const name of ['one', 'two']) {
-      const { token } = await createAgent(test.core, LOCAL, { name }, ORIGIN)
-      const asking = requestScopes(test.core, await test.caller(token), { scopes: ['x'] }, ORIGIN)
+      const { token } = await createAgent(test.core, LOCAL, { name })
+      const asking = requestScopes(test.core, await test.actor(token), { scopes: ['x'] })
       if (name === 'one') await asking
       else await expect(asking).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 60 })
     }

@@ -7,7 +7,7 @@ import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { type CreatedAgent, type PreparedAgent, prepareAgent } from '../agents/create-agent.ts'
 import { audit } from '../audit/entry.ts'
-import type { Origin } from '../caller.ts'
+import type { Actor, Origin } from '../caller.ts'
 import { commit, commitOrConflict } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { networkOf, siteOf } from '../network.ts'
@@ -39,7 +39,7 @@ type Parts = Pick<
 /** One request to enroll. */
 interface Attempt {
   readonly command: EnrollCommand
-  readonly origin: Origin
+  readonly actor: Actor<undefined>
   /** The enrollment it would leave pending. */
   readonly enrollment: Enrollment
 }
@@ -51,12 +51,17 @@ type Approval = Extract<Admission, { decision: 'approve' }>
  * (decisions.md §5.4). A key that asks again gets the enrollment it already has. Throws `invalid_request` and
  * `rate_limited`.
  */
-export async function enroll(core: Parts, command: EnrollCommand, origin: Origin): Promise<Enrollment> {
+export async function enroll(
+  core: Parts,
+  actor: Actor<undefined>,
+  command: EnrollCommand,
+): Promise<Enrollment> {
+  const { origin } = actor
   const now = core.store.now()
   const rate = { count: core.settings.enrollmentsPerMinute, perMs: MINUTE_MS }
   const message = 'Too many enrollments from this network; try again later.'
   takeOrRefuse(core.rates, `enroll|${networkOf(origin.ipAddress)}`, rate, now, message)
-  const attempt = { command, origin, enrollment: draft(core, command, origin, now) }
+  const attempt = { command, actor, enrollment: draft(core, command, origin, now) }
   // Serialized, so that a key that asks again while its first request is running finds that request.
   return core.serialize(
     `enroll|${attempt.enrollment.fingerprint}`,
@@ -141,22 +146,22 @@ async function leavePending(
   attempt: Attempt,
   { note, policy }: { note: string; policy: string | undefined },
 ): Promise<Enrollment> {
-  await requireRoom(core, attempt.origin)
+  await requireRoom(core, attempt.actor.origin)
   const pending = { ...attempt.enrollment, note }
   const change = [
     core.store.enrollments.insert(pending),
     requested(core, attempt, { note, ...(policy === undefined ? {} : { policy }) }),
   ]
-  await commitOrConflict(core, undefined, change, 'The enrollment could not be stored; try again.')
+  await commitOrConflict(core, attempt.actor, change, 'The enrollment could not be stored; try again.')
   return pending
 }
 
 function requested(
   core: Parts,
-  { command, origin, enrollment }: Attempt,
+  { command, actor, enrollment }: Attempt,
   details: Record<string, unknown>,
 ): Step {
-  return audit(core, undefined, origin, {
+  return audit(core, actor, {
     action: 'enrollment.requested',
     scopes: command.scopes ?? [],
     metadata: command.metadata,
@@ -184,7 +189,7 @@ async function admit(core: Parts, attempt: Attempt, approval: Approval): Promise
   for (let tries = 1; ; tries += 1) {
     const approved = approvedBy(core, attempt.enrollment, made, approval)
     const steps = admissionSteps(core, { ...attempt, enrollment: approved }, made, policy.name)
-    const outcome = await commit(core, undefined, [...count, ...steps])
+    const outcome = await commit(core, attempt.actor, [...count, ...steps])
     if (outcome.done) return approved
     if (outcome.step >= count.length) return TAKEN
     if (tries === TRIES) return BUSY
@@ -221,10 +226,10 @@ function admissionSteps(
   { agent, steps }: PreparedAgent,
   policy: string,
 ): Step[] {
-  const { enrollment, origin } = attempt
+  const { enrollment, actor } = attempt
   const details = { enrollment_id: enrollment.id, policy }
   const entry = (action: 'enrollment.approved' | 'agent.created', more: Record<string, unknown>) =>
-    audit(core, undefined, origin, {
+    audit(core, actor, {
       action,
       agent,
       scopes: agent.scopes,

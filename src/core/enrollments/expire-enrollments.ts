@@ -25,7 +25,7 @@ export async function expireEnrollments(core: Parts, now: number): Promise<numbe
     ...pending.map((one) => expirePending(core, one, now)),
     ...uncollected.map((one) => dropUncollected(core, one)),
     ...grants.map((grant) => dropGrant(core, grant)),
-    commit(core, undefined, [enrollments.eraseAnswers(now)], { urgent: true }),
+    commit(core, SYSTEM, [enrollments.eraseAnswers(now)], { urgent: true }),
   ])
   return pending.length + uncollected.length + grants.length
 }
@@ -36,15 +36,15 @@ async function expirePending(core: Parts, enrollment: Enrollment, now: number): 
     core.store.enrollments.decide(enrollment.id, decision),
     expiredEntry(core, enrollment, 'undecided'),
   ]
-  await commit(core, undefined, change, { urgent: true })
+  await commit(core, SYSTEM, change, { urgent: true })
 }
 
 async function dropUncollected(core: Parts, enrollment: Enrollment): Promise<void> {
   const { id, agentId } = enrollment
   const steps = [core.store.enrollments.abandon(id), expiredEntry(core, enrollment, 'uncollected')]
   const agent = agentId === null ? undefined : await core.store.agents.findLiving(agentId)
-  if (agent === undefined) await commit(core, undefined, steps, { urgent: true })
-  else await endAgent(core, agent, 'uncollected', undefined, SYSTEM, steps)
+  if (agent === undefined) await commit(core, SYSTEM, steps, { urgent: true })
+  else await endAgent(core, SYSTEM, agent, 'uncollected', steps)
 }
 
 function expiredEntry(
@@ -52,7 +52,7 @@ function expiredEntry(
   { id, agentId, name, scopes }: Enrollment,
   reason: 'undecided' | 'uncollected',
 ) {
-  return audit(core, undefined, SYSTEM, {
+  return audit(core, SYSTEM, {
     action: 'enrollment.expired',
     ...(agentId === null ? {} : { agent: { id: agentId, name } }),
     scopes,
@@ -63,12 +63,12 @@ function expiredEntry(
 /** Cached callers already know when the grant ends; the raised version tells changes that are guarded by it. */
 async function dropGrant(core: Parts, grant: AgentGrant): Promise<void> {
   const agent = await core.store.agents.findLiving(grant.agentId)
-  const entry = audit(core, undefined, SYSTEM, {
+  const entry = audit(core, SYSTEM, {
     action: 'agent.scopes_changed',
     agent: { id: grant.agentId, name: agent?.name ?? '' },
     scopes: grant.scopes,
     details: { change: 'expired', expires_at: grant.expiresAt },
   })
   const touched = agent === undefined ? [] : core.store.agents.touch(agent.id)
-  await commit(core, undefined, [core.store.agents.dropGrant(grant.id), ...touched, entry], { urgent: true })
+  await commit(core, SYSTEM, [core.store.agents.dropGrant(grant.id), ...touched, entry], { urgent: true })
 }

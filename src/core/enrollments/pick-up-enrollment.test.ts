@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
+import { ANYBODY, LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
 import { newEnrollee } from '../../../test/support/enrollee.ts'
 import { DAY_MS, MINUTE_MS } from '../../domain/limits.ts'
 import { deleteAgent } from '../agents/end-agent.ts'
@@ -14,15 +14,15 @@ let id: string
 beforeEach(async () => {
   test = await testCore()
   me = newEnrollee()
-  id = (await enroll(test.core, { name: 'bot', scopes: ['db:read'], public_key: me.publicKey }, ORIGIN)).id
+  id = (await enroll(test.core, ANYBODY, { name: 'bot', scopes: ['db:read'], public_key: me.publicKey })).id
 })
 afterEach(() => test.close())
 
 const now = () => test.core.store.now()
-const approve = () => approveEnrollment(test.core, LOCAL, id, {}, ORIGIN)
+const approve = () => approveEnrollment(test.core, LOCAL, id, {})
 const poll = async (proof?: string) => {
   const sent = proof ?? (await me.prove(id, now()))
-  const found = await pickUpEnrollment(test.core, { id, proof: sent }, ORIGIN)
+  const found = await pickUpEnrollment(test.core, ANYBODY, { id, proof: sent })
   return { ...found, answer: found.sealed === undefined ? undefined : await me.open(found.sealed, sent) }
 }
 
@@ -47,7 +47,7 @@ it('repeats the answer for ten minutes after the first fetch, then erases it', a
   expect(await poll()).toMatchObject({ status: 'approved', sealed: undefined })
   test.advance(DAY_MS)
   await expireEnrollments(test.core, now())
-  expect((await test.caller(first.answer?.token ?? '')).agentName).toBe('bot')
+  expect((await test.actor(first.answer?.token ?? '')).caller.agentName).toBe('bot')
   expect((await test.audit('enrollment.collected')).map((one) => one.facts['again'])).toEqual([
     false,
     true,
@@ -79,11 +79,11 @@ it('deletes an agent that nobody collects within a day', async () => {
   await approve()
   const row = await test.core.store.enrollments.find(id)
   const { token } = JSON.parse(test.core.sealer.open('enrollments', id, 'answer', row?.sealedAnswer ?? ''))
-  expect((await test.caller(token)).agentName).toBe('bot')
+  expect((await test.actor(token)).caller.agentName).toBe('bot')
   test.advance(DAY_MS)
   expect(await poll()).toMatchObject({ status: 'expired', sealed: undefined })
   expect(await expireEnrollments(test.core, now())).toBe(1)
-  await expect(test.caller(token)).rejects.toThrow()
+  await expect(test.actor(token)).rejects.toThrow()
   expect(await test.core.store.enrollments.find(id)).toMatchObject({ status: 'expired', sealedAnswer: null })
   expect((await test.audit('agent.deleted'))[0]?.facts).toEqual({ reason: 'uncollected' })
   expect((await test.audit('enrollment.expired'))[0]?.facts).toMatchObject({ reason: 'uncollected' })
@@ -104,7 +104,7 @@ it('keeps an agent that is collected just before its deletion', async () => {
 
 it('gives no answer for an agent that was deleted before it was collected', async () => {
   await approve()
-  await deleteAgent(test.core, LOCAL, 'bot', ORIGIN)
+  await deleteAgent(test.core, LOCAL, 'bot')
   expect(await poll()).toMatchObject({ status: 'expired', sealed: undefined })
   test.advance(DAY_MS)
   expect(await expireEnrollments(test.core, now())).toBe(1)

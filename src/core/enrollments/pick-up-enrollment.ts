@@ -5,7 +5,7 @@ import { Problem } from '../../domain/problems.ts'
 import type { VerifiedProof } from '../../keys/proofs.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
-import type { Origin } from '../caller.ts'
+import type { Actor } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { takeOrRefuse } from '../rates.ts'
@@ -34,16 +34,16 @@ const TRIES = 3
  */
 export async function pickUpEnrollment(
   core: Parts,
+  actor: Actor<undefined>,
   command: PickUpCommand,
-  origin: Origin,
 ): Promise<PickedUp> {
   const proof = await prove(core, command)
-  if (proof === undefined) throw refuse(core, origin)
+  if (proof === undefined) throw refuse(core, actor)
   const rate = { count: POLLS_PER_MINUTE, perMs: MINUTE_MS }
   const message = 'This enrollment is polled too often.'
   takeOrRefuse(core.rates, `poll|${command.id}`, rate, core.store.now(), message)
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
-    const found = await pickUpOnce(core, command.id, proof, origin)
+    const found = await pickUpOnce(core, actor, command.id, proof)
     if (found !== undefined) return found
   }
   throw new Problem('conflict', { message: 'The enrollment was changed at the same time; try again.' })
@@ -60,35 +60,30 @@ async function prove(core: Parts, { id, proof }: PickUpCommand): Promise<Verifie
   })
 }
 
-function refuse(core: Parts, origin: Origin): Problem {
-  core.denials.record(undefined, origin, { action: 'auth.failed', details: { reason: 'enrollment_proof' } })
+function refuse(core: Parts, actor: Actor<undefined>): Problem {
+  core.denials.record(actor, { action: 'auth.failed', details: { reason: 'enrollment_proof' } })
   return new Problem('unauthorized', { message: 'A fresh proof of the enrolled key is required.' })
 }
 
 /** Undefined: the enrollment changed at the same time, and nothing was stored, not even the use of the proof. */
 async function pickUpOnce(
   core: Parts,
+  actor: Actor<undefined>,
   id: string,
   proof: VerifiedProof,
-  origin: Origin,
 ): Promise<PickedUp | undefined> {
   const enrollment = await core.store.enrollments.find(id)
-  if (enrollment === undefined) throw refuse(core, origin)
+  if (enrollment === undefined) throw refuse(core, actor)
   const now = core.store.now()
   const used = core.store.tokens.useProof(`enrollment|${id}|${proof.jti}`, proof.rememberUntil)
   const status = await liveStatus(core, enrollment, now)
   const answer = status === 'approved' ? openAnswer(core, enrollment, now) : undefined
   // Sealed before it counts as collected: if sealing fails, the ten minutes have not started.
   const sealed = answer === undefined ? undefined : await core.keys.sealAnswer(answer, proof.enc)
-  const change = [used, ...(sealed === undefined ? [] : collected(core, enrollment, now, origin))]
-  const outcome = await commit(
-    core,
-    undefined,
-    change,
-    sealed === undefined ? {} : { code: 'audit_unavailable' },
-  )
+  const change = [used, ...(sealed === undefined ? [] : collected(core, actor, enrollment, now))]
+  const outcome = await commit(core, actor, change, sealed === undefined ? {} : { code: 'audit_unavailable' })
   if (outcome.done) return { enrollment, status, sealed }
-  if (outcome.step === 0) throw refuse(core, origin)
+  if (outcome.step === 0) throw refuse(core, actor)
   return undefined
 }
 
@@ -107,9 +102,9 @@ function openAnswer(core: Parts, enrollment: Enrollment, now: number): object | 
 }
 
 /** Every fetch of the answer is recorded; the first one starts the ten minutes. */
-function collected(core: Parts, enrollment: Enrollment, now: number, origin: Origin): Step[] {
+function collected(core: Parts, actor: Actor<undefined>, enrollment: Enrollment, now: number): Step[] {
   const { id, agentId, name, scopes, collectedAt } = enrollment
-  const entry = audit(core, undefined, origin, {
+  const entry = audit(core, actor, {
     action: 'enrollment.collected',
     ...(agentId === null ? {} : { agent: { id: agentId, name } }),
     scopes,

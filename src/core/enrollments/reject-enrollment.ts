@@ -1,6 +1,6 @@
 import type { Enrollment } from '../../domain/enrollment.ts'
-import { actorOf, audit } from '../audit/entry.ts'
-import type { Caller, Origin } from '../caller.ts'
+import { actorId, audit } from '../audit/entry.ts'
+import type { Actor } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { decisionRefused, findPending } from './pending-enrollment.ts'
@@ -13,22 +13,21 @@ export interface RejectCommand {
 /** Throws `enrollment_not_found`, `gone` when it has expired and `conflict` when it is decided. */
 export async function rejectEnrollment(
   core: Pick<Core, 'store' | 'ids'>,
-  caller: Caller,
+  actor: Actor,
   id: string,
   command: RejectCommand,
-  origin: Origin,
 ): Promise<Enrollment> {
   const enrollment = await findPending(core, id)
   const { agentId, name, scopes } = enrollment
   const decision = {
     status: 'rejected',
     decidedAt: core.store.now(),
-    decidedBy: actorOf(caller),
+    decidedBy: actorId(actor),
     decisionNote: command.reason ?? null,
   } as const
   const change = [
     core.store.enrollments.decide(id, decision),
-    audit(core, caller, origin, {
+    audit(core, actor, {
       action: 'enrollment.rejected',
       ...(agentId === null ? {} : { agent: { id: agentId, name } }),
       scopes,
@@ -39,7 +38,7 @@ export async function rejectEnrollment(
       },
     }),
   ]
-  const outcome = await commit(core, caller, change, { urgent: true })
+  const outcome = await commit(core, actor, change, { urgent: true })
   if (!outcome.done) throw await decisionRefused(core, id, outcome)
   return { ...enrollment, ...decision }
 }

@@ -4,7 +4,7 @@ import { ENROLLMENT_MS, MAX_REQUESTS_PER_AGENT, MINUTE_MS } from '../../domain/l
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
 import { audit } from '../audit/entry.ts'
-import type { AgentCaller, Origin } from '../caller.ts'
+import type { Actor, AgentCaller } from '../caller.ts'
 import { commitOrConflict, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { takeOrRefuse } from '../rates.ts'
@@ -21,10 +21,10 @@ type Parts = Pick<Core, 'store' | 'ids' | 'settings' | 'rates'>
 /** An agent requests more scopes. It may request any, because an administrator always decides. Throws `invalid_request` and `rate_limited`. */
 export async function requestScopes(
   core: Parts,
-  caller: AgentCaller,
+  actor: Actor<AgentCaller>,
   command: ScopesCommand,
-  origin: Origin,
 ): Promise<Enrollment> {
+  const { caller, origin } = actor
   const now = core.store.now()
   requireScopes(command.scopes)
   if (command.scopes.length === 0) throw invalid('"scopes" must not be empty.')
@@ -62,7 +62,7 @@ export async function requestScopes(
     expiresAt: now + ENROLLMENT_MS,
     ...UNDECIDED,
   }
-  const entry = audit(core, caller, origin, {
+  const entry = audit(core, actor, {
     action: 'enrollment.requested',
     scopes: amendment.scopes,
     details: {
@@ -74,8 +74,8 @@ export async function requestScopes(
   })
   await commitOrConflict(
     core,
-    caller,
-    [...whileUnchanged(caller), core.store.enrollments.insert(amendment), entry],
+    actor,
+    [...whileUnchanged(actor), core.store.enrollments.insert(amendment), entry],
     'The agent was changed at the same time; try again.',
   )
   return amendment

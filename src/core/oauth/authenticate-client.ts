@@ -4,17 +4,12 @@ import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { CommitOptions } from '../../store/engine/engine.ts'
-import type { AgentCaller, Origin } from '../caller.ts'
+import type { Actor, AgentCaller, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { networkOf } from '../network.ts'
 import type { Client } from '../parts.ts'
-import {
-  type ClientAttempt,
-  type ClientMethod,
-  type PresentedClient,
-  readClientAttempt,
-} from './client-attempt.ts'
+import { type ClientAttempt, type PresentedClient, readClientAttempt } from './client-attempt.ts'
 import { unverifiedPart } from './unverified-jwt.ts'
 
 type Parts = Pick<
@@ -24,7 +19,8 @@ type Parts = Pick<
 
 export interface AuthenticatedClient {
   readonly client: Client
-  readonly method: ClientMethod
+  /** The client with all scopes that its agent holds. */
+  readonly actor: Actor<AgentCaller>
   /** Makes the assertion single-use: goes into the commit of the request. */
   readonly proof: readonly Step[]
   readonly attempt: ClientAttempt
@@ -63,7 +59,7 @@ export async function authenticateClient(
   if (client === undefined || proof === undefined) throw refuseClient(core, attempt, client, origin)
   core.meter.authenticated(attempt.method, 'ok')
   core.lastUse.touch(client.agent.id, core.store.now())
-  return { client, proof, method: attempt.method, attempt, generation }
+  return { client, actor: clientActor(client, attempt, origin), proof, attempt, generation }
 }
 
 interface Identified {
@@ -121,16 +117,19 @@ export function refuseClient(
   origin: Origin,
 ): OAuthProblem | Problem {
   core.meter.authenticated(attempt.method, 'failed')
-  core.denials.record(undefined, origin, {
-    action: 'token.refused',
-    agent: client?.agent,
-    details: {
-      code: 'invalid_client',
-      method: attempt.method,
-      // Unknown clients of one network are summarised together, so no id stands for them all.
-      ...(client === undefined ? {} : { client_id: client.agent.clientId }),
+  core.denials.record(
+    { caller: undefined, origin },
+    {
+      action: 'token.refused',
+      agent: client?.agent,
+      details: {
+        code: 'invalid_client',
+        method: attempt.method,
+        // Unknown clients of one network are summarised together, so no id stands for them all.
+        ...(client === undefined ? {} : { client_id: client.agent.clientId }),
+      },
     },
-  })
+  )
   const wait = countFailure(core, attempt, origin)
   return wait > 0 ? tooMany(wait) : new OAuthProblem('invalid_client', 'Client authentication failed.')
 }
@@ -139,12 +138,11 @@ export function refuseClient(
 export async function useProof(
   core: Parts,
   who: AuthenticatedClient,
-  origin: Origin,
   options: CommitOptions = {},
 ): Promise<void> {
   if (who.proof.length === 0) return
-  const outcome = await commit(core, callerOf(who), who.proof, options)
-  if (!outcome.done) throw refuseClient(core, who.attempt, who.client, origin)
+  const outcome = await commit(core, who.actor, who.proof, options)
+  if (!outcome.done) throw refuseClient(core, who.attempt, who.client, who.actor.origin)
 }
 
 /** Limits the tokens that one agent gets or revokes, each of which is a commit. Throws `rate_limited`. */
@@ -152,19 +150,18 @@ export function requireRate(
   core: Pick<Parts, 'rates' | 'denials' | 'store' | 'settings'>,
   who: AuthenticatedClient,
   what: 'mint' | 'revoke',
-  origin: Origin,
 ): void {
   const rate = { count: core.settings.tokensPerMinute, perMs: MINUTE_MS }
   const wait = core.rates.take(`${what}|${who.client.agent.id}`, rate, core.store.now())
   if (wait === 0) return
-  core.denials.record(callerOf(who), origin, { action: 'token.refused', details: { code: 'rate_limited' } })
+  core.denials.record(who.actor, { action: 'token.refused', details: { code: 'rate_limited' } })
   const message = 'This agent gets or revokes access tokens too often; use each one until it expires.'
   throw new Problem('rate_limited', { message, retryAfterSeconds: wait })
 }
 
-/** The client as the caller of a use case: with all scopes that its agent holds. */
-export function callerOf({ client, method }: AuthenticatedClient): AgentCaller {
-  return { ...client.caller, method }
+/** The client that made this attempt, as the actor of a use case. */
+export function clientActor(client: Client, { method }: ClientAttempt, origin: Origin): Actor<AgentCaller> {
+  return { caller: { ...client.caller, method }, origin }
 }
 
 /**

@@ -1,5 +1,4 @@
 import { coversAny, intersectScopes } from '../../domain/scope.ts'
-import type { Origin } from '../caller.ts'
 import type { Core } from '../context.ts'
 import type { Client } from '../parts.ts'
 import { type AuthenticatedClient, useProof } from './authenticate-client.ts'
@@ -49,9 +48,8 @@ export async function introspectToken(
   core: Parts,
   who: AuthenticatedClient,
   text: string,
-  origin: Origin,
 ): Promise<Introspection> {
-  await useProof(core, who, origin)
+  await useProof(core, who)
   const { client, generation } = who
   const found = core.keys.isBearerForm(text)
     ? await describeBearer(core, text, generation)

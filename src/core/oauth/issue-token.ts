@@ -4,11 +4,10 @@ import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, isScope, MAX_SCOPES } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
-import type { Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import type { Client } from '../parts.ts'
-import { type AuthenticatedClient, callerOf, refuseClient, requireRate } from './authenticate-client.ts'
+import { type AuthenticatedClient, clientActor, refuseClient, requireRate } from './authenticate-client.ts'
 
 /** The fields of the form. */
 export interface TokenCommand {
@@ -49,14 +48,13 @@ export async function issueToken(
   core: Parts,
   who: AuthenticatedClient,
   command: TokenCommand,
-  origin: Origin,
 ): Promise<IssuedToken> {
-  requireRate(core, who, 'mint', origin)
+  requireRate(core, who, 'mint')
   let current = who
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
-    const plan = decide(core, current, command, origin)
+    const plan = decide(core, current, command)
     const made = await sign(core, current.client, plan)
-    const entry = audit(core, callerOf(current), origin, {
+    const entry = audit(core, current.actor, {
       action: 'token.issued',
       scopes: plan.scopes,
       ttlMs: made.expiresIn * 1000,
@@ -68,24 +66,25 @@ export async function issueToken(
       id: current.client.agent.id,
       version: current.client.agent.version,
     }
-    const outcome = await commit(core, callerOf(current), [guard, ...current.proof, entry], {
+    const outcome = await commit(core, current.actor, [guard, ...current.proof, entry], {
       code: 'audit_unavailable',
     })
     if (outcome.done) return made
-    if (outcome.reason === 'unique') throw refuseClient(core, who.attempt, current.client, origin)
-    current = { ...current, client: await readAgain(core, who, origin) }
+    if (outcome.reason === 'unique') throw refuseClient(core, who.attempt, current.client, who.actor.origin)
+    current = await readAgain(core, current)
   }
   throw new Problem('conflict', { message: 'The agent was changed at the same time; try again.' })
 }
 
-async function readAgain(core: Parts, who: AuthenticatedClient, origin: Origin): Promise<Client> {
+async function readAgain(core: Parts, who: AuthenticatedClient): Promise<AuthenticatedClient> {
+  const { attempt, actor } = who
   const generation = await core.store.generation()
   const client = await core.callers.readClient(who.client.agent.clientId, generation)
-  if (client === undefined) throw refuseClient(core, who.attempt, who.client, origin)
-  return client
+  if (client === undefined) throw refuseClient(core, attempt, who.client, actor.origin)
+  return { ...who, client, actor: clientActor(client, attempt, actor.origin) }
 }
 
-function decide(core: Parts, who: AuthenticatedClient, command: TokenCommand, origin: Origin): Plan {
+function decide(core: Parts, who: AuthenticatedClient, command: TokenCommand): Plan {
   try {
     if (command.grant_type === undefined) throw invalid('"grant_type" is missing.')
     if (command.grant_type !== 'client_credentials')
@@ -96,7 +95,7 @@ function decide(core: Parts, who: AuthenticatedClient, command: TokenCommand, or
     }
   } catch (error) {
     if (error instanceof OAuthProblem)
-      core.denials.record(callerOf(who), origin, { action: 'token.refused', details: { code: error.code } })
+      core.denials.record(who.actor, { action: 'token.refused', details: { code: error.code } })
     throw error
   }
 }

@@ -4,11 +4,10 @@ import { Problem } from '../../domain/problems.ts'
 import type { VerifiedToken } from '../../keys/jwt-keys.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
-import type { Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { revokeCredential } from '../credentials/revoke-credential.ts'
-import { type AuthenticatedClient, callerOf, requireRate, useProof } from './authenticate-client.ts'
+import { type AuthenticatedClient, requireRate, useProof } from './authenticate-client.ts'
 import { identifyToken } from './identify-token.ts'
 
 /**
@@ -16,13 +15,8 @@ import { identifyToken } from './identify-token.ts'
  * (§2.2), so that the caller learns nothing. A permanent bearer lives as long as its agent and cannot be revoked: any
  * text of its form is an `unsupported_token_type` (§2.2.1). Throws that, and `rate_limited`.
  */
-export async function revokeToken(
-  core: Core,
-  who: AuthenticatedClient,
-  text: string,
-  origin: Origin,
-): Promise<void> {
-  await useProof(core, who, origin, { urgent: true })
+export async function revokeToken(core: Core, who: AuthenticatedClient, text: string): Promise<void> {
+  await useProof(core, who, { urgent: true })
   if (core.keys.isBearerForm(text))
     throw new OAuthProblem(
       'unsupported_token_type',
@@ -30,35 +24,29 @@ export async function revokeToken(
     )
   const found = await identifyToken(core, text, who.generation)
   if (found?.kind === 'access' && found.token.clientId === who.client.agent.clientId)
-    await revokeAccessToken(core, who, found.token, origin)
-  if (found?.kind === 'credential') await revokeOwnCredential(core, who, found.credential.id, origin)
+    await revokeAccessToken(core, who, found.token)
+  if (found?.kind === 'credential') await revokeOwnCredential(core, who, found.credential.id)
 }
 
 async function revokeAccessToken(
   core: Core,
   who: AuthenticatedClient,
   { jti, expiresAt }: VerifiedToken,
-  origin: Origin,
 ): Promise<void> {
-  requireRate(core, who, 'revoke', origin)
+  requireRate(core, who, 'revoke')
   const change: Step[] = [
     ...core.store.agents.touch(who.client.agent.id),
     // Remembered for as long as the clock tolerance would accept the token.
     core.store.tokens.revoke(jti, expiresAt + JWT_TOLERANCE_MS),
-    audit(core, callerOf(who), origin, { action: 'token.revoked', details: { jti } }),
+    audit(core, who.actor, { action: 'token.revoked', details: { jti } }),
   ]
   // Refused only when the token is already revoked or its agent has ended, which is the requested result.
-  await commit(core, callerOf(who), change, { urgent: true })
+  await commit(core, who.actor, change, { urgent: true })
 }
 
-async function revokeOwnCredential(
-  core: Core,
-  who: AuthenticatedClient,
-  id: string,
-  origin: Origin,
-): Promise<void> {
+async function revokeOwnCredential(core: Core, who: AuthenticatedClient, id: string): Promise<void> {
   try {
-    await revokeCredential(core, callerOf(who), id, origin)
+    await revokeCredential(core, who.actor, id)
   } catch (error) {
     if (!(error instanceof Problem && error.code === 'credential_not_found')) throw error
   }

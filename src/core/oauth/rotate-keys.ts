@@ -1,7 +1,7 @@
 import { requireLifetime } from '../../domain/duration.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
-import type { Caller, Origin } from '../caller.ts'
+import type { Actor } from '../caller.ts'
 import { commitOrConflict, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { newIssuerKey } from './issuer-keys.ts'
@@ -18,25 +18,24 @@ export interface RotatedKeys {
  */
 export async function rotateKeys(
   core: Pick<Core, 'store' | 'ids' | 'sealer' | 'keys' | 'settings'>,
-  caller: Caller,
+  actor: Actor,
   command: { readonly grace?: string | undefined },
-  origin: Origin,
 ): Promise<RotatedKeys> {
   const graceMs = command.grace === undefined ? undefined : requireLifetime(command.grace, 'grace')
   const made = await newIssuerKey(core)
   const previousUntil = graceMs === undefined ? null : core.store.now() + graceMs
   const change: Step[] = [
-    ...whileUnchanged(caller),
+    ...whileUnchanged(actor),
     // First: on PostgreSQL this step waits for the rotation of another node, and only later steps see its key.
     { op: 'invalidate', topic: 'keys' },
     core.store.tokens.retireIssuerKeys(previousUntil ?? undefined),
     made.step,
-    audit(core, caller, origin, {
+    audit(core, actor, {
       action: 'keys.rotated',
       details: { kid: made.kid, ...(graceMs === undefined ? {} : { grace_ms: graceMs }) },
     }),
   ]
   const message = 'The keys were rotated at the same time; try again.'
-  await commitOrConflict(core, caller, change, message, { urgent: true })
+  await commitOrConflict(core, actor, change, message, { urgent: true })
   return { kid: made.kid, previousUntil }
 }

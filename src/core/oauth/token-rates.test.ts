@@ -13,12 +13,12 @@ beforeAll(async () => {
 afterAll(() => test.close())
 
 async function newClient(name: string): Promise<AuthenticatedClient> {
-  const { agent, clientSecret } = await createAgent(test.core, LOCAL, { name }, ORIGIN)
+  const { agent, clientSecret } = await createAgent(test.core, LOCAL, { name })
   return authenticateClient(test.core, { client_id: agent.clientId, client_secret: clientSecret }, ORIGIN)
 }
 const login = async (who: AuthenticatedClient) =>
-  (await issueToken(test.core, who, { grant_type: 'client_credentials' }, ORIGIN)).accessToken
-const revoke = (who: AuthenticatedClient, text: string) => revokeToken(test.core, who, text, ORIGIN)
+  (await issueToken(test.core, who, { grant_type: 'client_credentials' })).accessToken
+const revoke = (who: AuthenticatedClient, text: string) => revokeToken(test.core, who, text)
 
 it('an agent gets and revokes only so many access tokens a minute, and hinders no other', async () => {
   const [busy, other] = [await newClient('busy'), await newClient('other')]
@@ -47,8 +47,8 @@ it('an agent that revokes too often is told when to come back, and its token liv
   const last = await login(who)
   for (const text of tokens) await revoke(who, text)
   await expect(revoke(who, last)).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 20 })
-  await test.caller(last)
+  await test.actor(last)
   test.advance(20_000)
   await revoke(who, last)
-  await expect(test.caller(last)).rejects.toThrow('no such agent')
+  await expect(test.actor(last)).rejects.toThrow('no such agent')
 })

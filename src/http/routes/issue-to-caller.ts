@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { AgentCaller, Origin } from '../../core/caller.ts'
+import type { Actor, AgentCaller } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
 import type { IssueCommand, IssuedCredential } from '../../core/credentials/issue-attempt.ts'
 import { issueCredential } from '../../core/credentials/issue-credential.ts'
@@ -8,8 +8,7 @@ import { requireMetadata } from './metadata.ts'
 
 /** The parts of a call that issuing needs. */
 export interface Asked {
-  readonly caller: AgentCaller
-  readonly origin: Origin
+  readonly actor: Actor<AgentCaller>
   readonly request: FastifyRequest
   readonly reply: FastifyReply
 }
@@ -20,14 +19,14 @@ export interface Asked {
  */
 export async function issueToCaller(
   core: Core,
-  { caller, origin, request, reply }: Asked,
+  { actor, request, reply }: Asked,
   asked: Omit<IssueCommand, 'idempotencyKey'>,
 ): Promise<IssuedCredential> {
   requireMetadata(asked.metadata)
   const idempotencyKey = request.headers['idempotency-key'] as string | undefined
-  const issued = await issueCredential(core, caller, { ...asked, idempotencyKey }, origin)
+  const issued = await issueCredential(core, actor, { ...asked, idempotencyKey })
   const undelivered = { ...issued, isClaimed: idempotencyKey !== undefined }
-  const takeBack = () => void revokeUndelivered(core, caller, undelivered, origin)
+  const takeBack = () => void revokeUndelivered(core, actor, undelivered)
   if (request.raw.socket.destroyed) takeBack()
   else {
     // The reply has not finished while bytes wait for a client that does not read.

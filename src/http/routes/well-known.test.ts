@@ -1,21 +1,9 @@
 import { decodeProtectedHeader } from 'jose'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type OAuthApp, startOAuthApp } from '../../../test/support/oauth-app.ts'
-import { type OAuthCalls, oauthCalls } from '../../../test/support/oauth-calls.ts'
-import type { CreatedAgent } from '../../core/agents/create-agent.ts'
+import { describe, expect, it } from 'vitest'
+import { ada, app, calls, useOAuthWorld } from '../../../test/support/oauth-world.ts'
 import { HOUR_MS } from '../../domain/limits.ts'
 
-let app: OAuthApp
-let ada: CreatedAgent
-let calls: OAuthCalls
-
-beforeAll(async () => {
-  app = await startOAuthApp({ audience: ['https://api.example', 'sts.example'] })
-  calls = oauthCalls(app)
-  ada = await app.createAgent({ name: 'ada', scopes: ['github:o/*', 'db:read', 'tokens'] })
-  await app.createJwtBackend('tokens')
-})
-afterAll(() => app.close())
+useOAuthWorld()
 
 describe('POST /v1/admin/keys/rotate', () => {
   const rotate = async (body: unknown, bearer: string) =>

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import { audit } from '../../core/audit/entry.ts'
 import { authenticate, requireScope } from '../../core/authentication/authenticate.ts'
-import type { Caller, LocalCaller, Origin } from '../../core/caller.ts'
+import type { Actor, LocalCaller } from '../../core/caller.ts'
 import { commit } from '../../core/commit.ts'
 import type { Core } from '../../core/context.ts'
 import { Problem } from '../../domain/problems.ts'
@@ -13,9 +13,7 @@ import type { RouteRule } from './route-table.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by the gate of the route; undefined on public ones. */
-    caller: Caller | undefined
-    /** See `originOf`, which reads it once. */
-    origin: Origin | undefined
+    actor: Actor | undefined
     /** Whether the body had arrived when the caller was admitted. */
     admittedWhole: boolean
   }
@@ -49,14 +47,14 @@ export function createGate(parts: GateParts): Gate {
     const admits = rule.access === 'admin' || rule.access === 'reader'
     const before: GateHook = (request, _reply, done) => {
       try {
-        const local = admits ? localCaller(parts, rule, request) : undefined
-        const caller = local ?? authenticate(core, request.headers.authorization, originOf(request))
-        if (!(caller instanceof Promise)) {
-          admit(core, rule, caller, request)
+        const local = admits ? localActor(parts, rule, request) : undefined
+        const actor = local ?? authenticate(core, request.headers.authorization, originOf(request))
+        if (!(actor instanceof Promise)) {
+          admit(core, rule, actor, request)
           done()
           return
         }
-        caller.then((found) => admit(core, rule, found, request)).then(() => done(), done)
+        actor.then((found) => admit(core, rule, found, request)).then(() => done(), done)
       } catch (error) {
         done(error as Error)
       }
@@ -65,10 +63,9 @@ export function createGate(parts: GateParts): Gate {
   }
 }
 
-function admit(core: Core, rule: RouteRule, caller: Caller, request: FastifyRequest): void {
-  if (rule.access === 'admin' && rule.scope !== undefined)
-    requireScope(core, caller, rule.scope, originOf(request))
-  request.caller = caller
+function admit(core: Core, rule: RouteRule, actor: Actor, request: FastifyRequest): void {
+  if (rule.access === 'admin' && rule.scope !== undefined) requireScope(core, actor, rule.scope)
+  request.actor = actor
   request.admittedWhole = request.raw.complete
 }
 
@@ -80,7 +77,7 @@ function admitAgain(
   reply: FastifyReply,
   done: HookHandlerDoneFunction,
 ): void {
-  const { caller } = request
+  const caller = request.actor?.caller
   if (request.admittedWhole || caller?.kind !== 'agent') {
     done()
     return
@@ -95,18 +92,14 @@ function admitAgain(
   else generation.then(compare, () => before(request, reply, done))
 }
 
-/** The caller by local host or the administrators' socket; undefined for one that sends a bearer. */
-function localCaller(
-  parts: GateParts,
-  rule: RouteRule,
-  request: FastifyRequest,
-): Promise<Caller> | undefined {
+/** The actor by local host or the administrators' socket; undefined for one that sends a bearer. */
+function localActor(parts: GateParts, rule: RouteRule, request: FastifyRequest): Promise<Actor> | undefined {
   if (request.headers.authorization !== undefined) return undefined
   if (parts.isUnixSocket(request.raw.socket)) return enter(parts, rule, 'unix_socket', request)
   return askLocalHost(parts, rule, request)
 }
 
-async function askLocalHost(parts: GateParts, rule: RouteRule, request: FastifyRequest): Promise<Caller> {
+async function askLocalHost(parts: GateParts, rule: RouteRule, request: FastifyRequest): Promise<Actor> {
   const verdict = await parts.localHost(request.raw)
   if (verdict === 'misdirected') throw new Problem('misdirected_request')
   if (verdict === 'not_local') throw new Problem('unauthorized')
@@ -119,21 +112,17 @@ async function enter(
   rule: RouteRule,
   method: LocalCaller['method'],
   request: FastifyRequest,
-): Promise<Caller> {
+): Promise<Actor> {
   const { core } = parts
   const caller: LocalCaller = { kind: 'local', method, generation: await core.store.generation() }
+  const actor = { caller, origin: originOf(request) }
   const details = {
     route: `${request.method} ${request.routeOptions.url ?? ''}`,
     ...(rule.scope === undefined ? {} : { scope: rule.scope }),
   }
-  await commit(
-    core,
-    caller,
-    [audit(core, caller, originOf(request), { action: 'admin.local_access', details })],
-    {
-      code: 'audit_unavailable',
-      urgent: rule.ends === true,
-    },
-  )
-  return caller
+  await commit(core, actor, [audit(core, actor, { action: 'admin.local_access', details })], {
+    code: 'audit_unavailable',
+    urgent: rule.ends === true,
+  })
+  return actor
 }

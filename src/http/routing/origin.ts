@@ -5,11 +5,6 @@ const CONTROLS = /\p{Cc}/gu
 
 /** The origin for audit entries. The user agent has its control characters escaped and at most 256 characters. */
 export function originOf(request: FastifyRequest): Origin {
-  request.origin ??= readOrigin(request)
-  return request.origin
-}
-
-function readOrigin(request: FastifyRequest): Origin {
   const agent = request.headers['user-agent']
   return {
     requestId: request.id,

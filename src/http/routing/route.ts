@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { ErrorBody, OAuthErrorBody } from '../../api/shared.ts'
-import type { AgentCaller, Caller, Origin } from '../../core/caller.ts'
+import type { Actor, AgentCaller, Caller } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
 import type { HttpServer } from '../server/server.ts'
 import type { Gate } from './gate.ts'
@@ -44,11 +44,10 @@ type CallerOf<N extends RouteName> = (typeof ROUTES)[N]['access'] extends 'agent
 
 export interface Call<N extends RouteName, S extends RouteSchema> {
   readonly rule: (typeof ROUTES)[N]
-  readonly caller: CallerOf<N>
+  readonly actor: Actor<CallerOf<N>>
   readonly params: Part<S, 'params'>
   readonly query: Part<S, 'querystring'>
   readonly body: Part<S, 'body'>
-  readonly origin: Origin
   readonly request: FastifyRequest
   readonly reply: FastifyReply
 }
@@ -110,11 +109,10 @@ function callOf<N extends RouteName, S extends RouteSchema>(
 ): Call<N, S> {
   return {
     rule,
-    caller: request.caller as CallerOf<N>,
+    actor: (request.actor ?? { caller: undefined, origin: originOf(request) }) as Actor<CallerOf<N>>,
     params: request.params as Part<S, 'params'>,
     query: request.query as Part<S, 'querystring'>,
     body: (request.body ?? undefined) as Part<S, 'body'>,
-    origin: originOf(request),
     request,
     reply,
   }

@@ -1,29 +1,11 @@
 import { Type } from 'typebox'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { useHttpServers } from '../../../test/support/http-server.ts'
 import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem, type ProblemOptions } from '../../domain/problems.ts'
 import { installFormBodies } from './bodies.ts'
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts'
 
-const open: HttpServer[] = []
-afterEach(async () => {
-  for (const server of open.splice(0)) await server.close()
-})
-
-function build(options: Partial<HttpServerOptions> = {}) {
-  const logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
-  const log = (level: string) => (fields: Record<string, unknown>, message: string) => {
-    logged.push({ level, fields, message })
-  }
-  let count = 0
-  const server = createHttpServer({
-    log: { error: log('error'), warn: log('warn'), debug: log('debug') },
-    newRequestId: () => `req_${++count}`,
-    ...options,
-  })
-  open.push(server)
-  return { server, logged }
-}
+const build = useHttpServers()
 
 const throwing = (error: () => unknown) => {
   const { server, logged } = build()

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { createLocalHostRule, forwardedHeaders, isLoopback, type LocalHostOptions } from './local-host.ts'
+import { createLocalHostRule, forwardedHeaders, type LocalHostOptions } from './local-host.ts'
 
 const PORT = 8480
 
@@ -150,13 +150,9 @@ describe('createLocalHostRule', () => {
   })
 })
 
-describe('forwardedHeaders and isLoopback', () => {
-  it('know what they stand for', () => {
+describe('forwardedHeaders', () => {
+  it('knows the headers of proxies', () => {
     expect(forwardedHeaders({ host: 'x', accept: '*/*', 'x-request-id': '1' })).toBe(false)
     expect(forwardedHeaders({ 'x-forwarded-port': '1' })).toBe(true)
-    expect(['::1', '127.0.0.1', '::ffff:127.1.2.3'].every(isLoopback)).toBe(true)
-    expect(
-      [undefined, '', '::', '::2', '0.0.0.0', '10.0.0.1', '::ffff:10.0.0.1', '1127.0.0.1'].some(isLoopback),
-    ).toBe(false)
   })
 })

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { isLoopbackAddress } from '../../domain/loopback.ts'
 
 /** `misdirected`: a local process in every respect, except that its `Host` is not ours (421). */
 export type LocalVerdict = 'local' | 'not_local' | 'misdirected'
@@ -32,7 +33,8 @@ export function createLocalHostRule(
     const { headers, socket } = request
     // A bad token never falls back to local trust.
     if (off || headers.authorization !== undefined) return 'not_local'
-    if (!isLoopback(socket.remoteAddress) || !isLoopback(socket.localAddress)) return 'not_local'
+    if (!isLoopbackAddress(socket.remoteAddress) || !isLoopbackAddress(socket.localAddress))
+      return 'not_local'
     if (forwardedHeaders(headers)) return 'not_local'
     // Before the browser checks: a page whose name was rebound to 127.0.0.1 gets the exact error.
     if (!isOurHost(headers.host, options.port(), options.tls)) return 'misdirected'
@@ -48,12 +50,6 @@ export function createLocalHostRule(
 /** Where clients come through a proxy, a request of root may be from a proxy that runs as root. */
 function decideUid(uid: number | undefined, { serverUid, issuerIsLoopback }: LocalHostOptions): LocalVerdict {
   return uid === serverUid || (uid === 0 && issuerIsLoopback) ? 'local' : 'not_local'
-}
-
-/** `127.0.0.0/8`, also mapped into IPv6, and `::1`. The kernel writes the text in one fixed form. */
-export function isLoopback(address: string | undefined): boolean {
-  if (address === undefined) return false
-  return address === '::1' || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/i.test(address)
 }
 
 function isOurHost(host: string | undefined, port: number, tls: boolean): boolean {

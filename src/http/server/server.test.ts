@@ -2,30 +2,13 @@ import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { Type } from 'typebox'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { useHttpServers } from '../../../test/support/http-server.ts'
 import { Problem } from '../../domain/problems.ts'
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts'
+import type { HttpServer } from './server.ts'
 import { optionalBody } from './validation.ts'
 
-const open: HttpServer[] = []
-afterEach(async () => {
-  for (const server of open.splice(0)) await server.close()
-})
-
-function build(options: Partial<HttpServerOptions> = {}) {
-  const logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
-  const log = (level: string) => (fields: Record<string, unknown>, message: string) => {
-    logged.push({ level, fields, message })
-  }
-  let count = 0
-  const server = createHttpServer({
-    log: { error: log('error'), warn: log('warn'), debug: log('debug') },
-    newRequestId: () => `req_${++count}`,
-    ...options,
-  })
-  open.push(server)
-  return { server, logged }
-}
+const build = useHttpServers()
 
 describe('replies', () => {
   it('carry the standard headers and an id of ours', async () => {
@@ -174,7 +157,6 @@ describe('schemas', () => {
     const { server } = build()
     server.post('/x', { schema: { body: { type: 'object', maxPropertis: 1 } } }, () => 'x')
     await expect(server.ready()).rejects.toThrow('maxPropertis')
-    open.pop()
   })
 })
 

@@ -13,8 +13,8 @@ export function auditRoutes(http: Http): void {
       querystring: Type.Object({ ...AuditQuery, ...Page }, { additionalProperties: false }),
       response: { 200: AuditPage },
     },
-    handle: async ({ caller, query }) => {
-      const page = await queryAudit(http.core, caller, query)
+    handle: async ({ actor, query }) => {
+      const page = await queryAudit(http.core, actor.caller, query)
       return { entries: page.entries.map(presentEntry), next_cursor: page.nextCursor ?? null }
     },
   })

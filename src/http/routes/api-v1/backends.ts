@@ -14,7 +14,9 @@ export function backendRoutes(http: Http): void {
       tags,
       response: { 200: BackendList },
     },
-    handle: async ({ caller }) => ({ backends: (await listBackends(http.core, caller)).map(presentBackend) }),
+    handle: async ({ actor }) => ({
+      backends: (await listBackends(http.core, actor.caller)).map(presentBackend),
+    }),
   })
 
   addRoute(http, 'GET /api/v1/backends/:id', {
@@ -24,6 +26,7 @@ export function backendRoutes(http: Http): void {
       params: Type.Object({ id: NameParam.properties.name }),
       response: { 200: BackendInfo },
     },
-    handle: async ({ caller, params }) => presentBackend(await readBackend(http.core, caller, params.id)),
+    handle: async ({ actor, params }) =>
+      presentBackend(await readBackend(http.core, actor.caller, params.id)),
   })
 }

@@ -49,8 +49,8 @@ export function credentialRoutes(http: Http): void {
       params: CredentialId,
       response: { 200: CredentialInfo },
     },
-    handle: async ({ rule, caller, params }) =>
-      present(await readCredential(core, caller, params.id, rule.scope)),
+    handle: async ({ rule, actor, params }) =>
+      present(await readCredential(core, actor.caller, params.id, rule.scope)),
   })
 
   addRoute(http, 'DELETE /api/v1/credentials/:id', {
@@ -60,8 +60,8 @@ export function credentialRoutes(http: Http): void {
       params: CredentialId,
       response: { 200: RevokedCredential },
     },
-    handle: async ({ rule, caller, params, origin }) => {
-      const revoked = await revokeCredential(core, caller, params.id, origin, rule.scope)
+    handle: async ({ rule, actor, params }) => {
+      const revoked = await revokeCredential(core, actor, params.id, rule.scope)
       return {
         id: revoked.id,
         revoked: true,

@@ -1,25 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type OAuthApp, startOAuthApp } from '../../../../test/support/oauth-app.ts'
-import {
-  type Fields,
-  FORM,
-  JWT_BEARER,
-  type OAuthCalls,
-  oauthCalls,
-} from '../../../../test/support/oauth-calls.ts'
-import type { CreatedAgent } from '../../../core/agents/create-agent.ts'
+import { describe, expect, it } from 'vitest'
+import { type Fields, FORM, JWT_BEARER } from '../../../../test/support/oauth-calls.ts'
+import { ada, app, calls, useOAuthWorld } from '../../../../test/support/oauth-world.ts'
 
-let app: OAuthApp
-let ada: CreatedAgent
-let calls: OAuthCalls
-
-beforeAll(async () => {
-  app = await startOAuthApp({ audience: ['https://api.example', 'sts.example'] })
-  calls = oauthCalls(app)
-  ada = await app.createAgent({ name: 'ada', scopes: ['github:o/*', 'db:read', 'tokens'] })
-  await app.createJwtBackend('tokens')
-})
-afterAll(() => app.close())
+useOAuthWorld()
 
 describe('hostile forms', () => {
   const id = () => `client_id=${ada.agent.clientId}`

@@ -1,22 +1,11 @@
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LOCAL, type OAuthApp, ORIGIN, startOAuthApp } from '../../../../test/support/oauth-app.ts'
-import { type OAuthCalls, oauthCalls } from '../../../../test/support/oauth-calls.ts'
-import type { CreatedAgent } from '../../../core/agents/create-agent.ts'
+import { describe, expect, it } from 'vitest'
+import { LOCAL } from '../../../../test/support/oauth-app.ts'
+import { ada, app, calls, useOAuthWorld } from '../../../../test/support/oauth-world.ts'
 import { deleteAgent } from '../../../core/agents/end-agent.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../domain/limits.ts'
 
-let app: OAuthApp
-let ada: CreatedAgent
-let calls: OAuthCalls
-
-beforeAll(async () => {
-  app = await startOAuthApp({ audience: ['https://api.example', 'sts.example'] })
-  calls = oauthCalls(app)
-  ada = await app.createAgent({ name: 'ada', scopes: ['github:o/*', 'db:read', 'tokens'] })
-  await app.createJwtBackend('tokens')
-})
-afterAll(() => app.close())
+useOAuthWorld()
 
 describe('POST /oauth/introspect', () => {
   it('shows an agent its own tokens, of every type', async () => {
@@ -79,7 +68,7 @@ describe('POST /oauth/introspect', () => {
     app.advance(10 * MINUTE_MS + 1)
     expect(await calls.introspect(server, other.token)).toEqual({ active: false })
     expect(await calls.introspect(server, text)).toMatchObject({ active: true })
-    await deleteAgent(app.core, LOCAL, 'owner', ORIGIN)
+    await deleteAgent(app.core, LOCAL, 'owner')
     for (const one of [text, owner.token])
       expect(await calls.introspect(server, one)).toEqual({ active: false })
   })

@@ -1,22 +1,12 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LOCAL, type OAuthApp, ORIGIN, startOAuthApp } from '../../../../test/support/oauth-app.ts'
-import { type OAuthCalls, oauthCalls, secretOf } from '../../../../test/support/oauth-calls.ts'
-import type { CreatedAgent } from '../../../core/agents/create-agent.ts'
+import { describe, expect, it } from 'vitest'
+import { LOCAL } from '../../../../test/support/oauth-app.ts'
+import { secretOf } from '../../../../test/support/oauth-calls.ts'
+import { ada, app, calls, useOAuthWorld } from '../../../../test/support/oauth-world.ts'
 import { deleteAgent } from '../../../core/agents/end-agent.ts'
 import { HOUR_MS, MINUTE_MS } from '../../../domain/limits.ts'
 
-let app: OAuthApp
-let ada: CreatedAgent
-let calls: OAuthCalls
-
-beforeAll(async () => {
-  app = await startOAuthApp({ audience: ['https://api.example', 'sts.example'] })
-  calls = oauthCalls(app)
-  ada = await app.createAgent({ name: 'ada', scopes: ['github:o/*', 'db:read', 'tokens'] })
-  await app.createJwtBackend('tokens')
-})
-afterAll(() => app.close())
+useOAuthWorld()
 
 const basicOf = (id: string, secret: string) => ({
   authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`,
@@ -170,7 +160,7 @@ describe('POST /oauth/token', () => {
     ])
     expect(during.status).toBe(200)
     expect((await calls.token(fickle)).body).toMatchObject({ scope: 'db:read' })
-    const [last] = await Promise.all([calls.token(fickle), deleteAgent(app.core, LOCAL, 'fickle', ORIGIN)])
+    const [last] = await Promise.all([calls.token(fickle), deleteAgent(app.core, LOCAL, 'fickle')])
     if (last.status === 200) expect(await calls.statusWith(String(last.body['access_token']))).toBe(401)
     else expect(last.body).toMatchObject({ error: 'invalid_client' })
     expect((await calls.token(fickle)).status).toBe(401)

@@ -38,9 +38,9 @@ function addTokenRoute(http: Http): void {
       body: TokenForm,
       response: { 200: TokenReply },
     },
-    handle: async ({ body, origin, request }) => {
+    handle: async ({ body, actor: { origin }, request }) => {
       const who = await authenticateClient(core, presented(body, request.headers.authorization), origin)
-      const issued = await issueToken(core, who, body, origin)
+      const issued = await issueToken(core, who, body)
       return {
         access_token: issued.accessToken,
         token_type: 'Bearer',
@@ -61,9 +61,9 @@ function addIntrospectRoute(http: Http): void {
       body: IntrospectForm,
       response: { 200: IntrospectReply },
     },
-    handle: async ({ body, origin, request }) => {
+    handle: async ({ body, actor: { origin }, request }) => {
       const who = await authenticateClient(core, presented(body, request.headers.authorization), origin)
-      return introspectToken(core, who, body.token, origin)
+      return introspectToken(core, who, body.token)
     },
   })
 }
@@ -77,9 +77,9 @@ function addRevokeRoute(http: Http): void {
       body: RevokeForm,
       response: { 200: Type.Object({}, { additionalProperties: false }) },
     },
-    handle: async ({ body, origin, request }) => {
+    handle: async ({ body, actor: { origin }, request }) => {
       const who = await authenticateClient(core, presented(body, request.headers.authorization), origin)
-      await revokeToken(core, who, body.token, origin)
+      await revokeToken(core, who, body.token)
       return {}
     },
   })

@@ -33,8 +33,8 @@ export function adminAgentRoutes(http: Http): void {
       body: CreateAgent,
       response: { 200: CreatedAgent },
     },
-    handle: async ({ caller, body, origin }) => {
-      const { agent, token, clientSecret } = await createAgent(core, caller, body, origin)
+    handle: async ({ actor, body }) => {
+      const { agent, token, clientSecret } = await createAgent(core, actor, body)
       return {
         id: agent.id,
         name: agent.name,
@@ -61,8 +61,8 @@ export function adminAgentRoutes(http: Http): void {
       params: NameParam,
       response: { 204: Type.Null() },
     },
-    handle: async ({ caller, params, origin, reply }) => {
-      await deleteAgent(core, caller, params.name, origin)
+    handle: async ({ actor, params, reply }) => {
+      await deleteAgent(core, actor, params.name)
       return reply.code(204).send()
     },
   })

@@ -35,7 +35,7 @@ export function adminBackendRoutes(http: Http): void {
     },
     handle: async (call) => {
       const { cursor, limit } = call.query
-      const rest = (await listAllBackends(core, call.caller)).filter((one) => isAfter(one.name, cursor))
+      const rest = (await listAllBackends(core, call.actor.caller)).filter((one) => isAfter(one.name, cursor))
       const page = firstPage(call, rest, pageLimit(limit), ({ name }) => name)
       return Promise.all(page.map((one) => presentOpen(core, one)))
     },
@@ -49,13 +49,14 @@ export function adminBackendRoutes(http: Http): void {
       querystring: CheckQuery,
       response: { 200: Backend },
     },
-    handle: async ({ caller, body, query, origin }) =>
-      present(await createBackend(core, caller, body, query.check ?? true, origin)),
+    handle: async ({ actor, body, query }) =>
+      present(await createBackend(core, actor, body, query.check ?? true)),
   })
 
   addRoute(http, 'GET /v1/admin/backends/:name', {
     schema: { summary: 'One backend', tags, params: NameParam, response: { 200: Backend } },
-    handle: async ({ caller, params }) => presentOpen(core, await readAnyBackend(core, caller, params.name)),
+    handle: async ({ actor, params }) =>
+      presentOpen(core, await readAnyBackend(core, actor.caller, params.name)),
   })
 
   addRoute(http, 'PUT /v1/admin/backends/:name', {
@@ -68,9 +69,9 @@ export function adminBackendRoutes(http: Http): void {
       querystring: ChangeQuery,
       response: { 200: Backend },
     },
-    handle: async ({ caller, params, body, query, origin }) => {
+    handle: async ({ actor, params, body, query }) => {
       const options = { check: query.check ?? true, force: query.force ?? false }
-      return present(await changeBackend(core, caller, params.name, body, options, origin))
+      return present(await changeBackend(core, actor, params.name, body, options))
     },
   })
 
@@ -82,8 +83,8 @@ export function adminBackendRoutes(http: Http): void {
       querystring: ForceQuery,
       response: { 202: BackendDeletion, 204: Type.Null() },
     },
-    handle: async ({ caller, params, query, origin, reply }) => {
-      const deletion = await deleteBackend(core, caller, params.name, query.force ?? false, origin)
+    handle: async ({ actor, params, query, reply }) => {
+      const deletion = await deleteBackend(core, actor, params.name, query.force ?? false)
       if (deletion === undefined) return reply.code(204).send()
       const { name, since, remaining } = deletion
       const path = `/v1/admin/backends/${encodeURIComponent(name)}`

@@ -21,8 +21,8 @@ export function adminKeyRoutes(http: Http): void {
         }),
       },
     },
-    handle: async ({ caller, body, origin }) => {
-      const rotated = await rotateKeys(core, caller, body ?? {}, origin)
+    handle: async ({ actor, body }) => {
+      const rotated = await rotateKeys(core, actor, body ?? {})
       return {
         key_id: rotated.kid,
         previous_valid_until: rotated.previousUntil === null ? null : timestamp(rotated.previousUntil),

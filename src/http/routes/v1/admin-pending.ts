@@ -37,8 +37,8 @@ export function adminPendingRoutes(http: Http): void {
       body: optionalBody(Approve),
       response: { 200: PendingEnrollment },
     },
-    handle: async ({ caller, params, body, origin }) =>
-      present(await approveEnrollment(core, caller, params.id, body ?? {}, origin), core.store.now()),
+    handle: async ({ actor, params, body }) =>
+      present(await approveEnrollment(core, actor, params.id, body ?? {}), core.store.now()),
   })
 
   addRoute(http, 'POST /v1/admin/pending/:id/reject', {
@@ -49,8 +49,8 @@ export function adminPendingRoutes(http: Http): void {
       body: optionalBody(Reject),
       response: { 200: PendingEnrollment },
     },
-    handle: async ({ caller, params, body, origin }) =>
-      present(await rejectEnrollment(core, caller, params.id, body ?? {}, origin), core.store.now()),
+    handle: async ({ actor, params, body }) =>
+      present(await rejectEnrollment(core, actor, params.id, body ?? {}), core.store.now()),
   })
 }
 

@@ -28,8 +28,8 @@ export function adminPluginRoutes(http: Http): void {
       tags,
       response: { 200: Type.Object({ loaded: Type.Integer(), plugins: Type.Array(Plugin) }) },
     },
-    handle: async ({ caller, origin }) => {
-      const plugins = await reloadPlugins(core, caller, origin)
+    handle: async ({ actor }) => {
+      const plugins = await reloadPlugins(core, actor)
       return { loaded: plugins.length, plugins }
     },
   })
@@ -41,8 +41,8 @@ export function adminPluginRoutes(http: Http): void {
       params: NameParam,
       response: { 200: Type.Object({ reloaded: Type.String(), version: Type.String() }) },
     },
-    handle: async ({ caller, params, origin }) => {
-      const plugin = await reloadPlugin(core, caller, params.name, origin)
+    handle: async ({ actor, params }) => {
+      const plugin = await reloadPlugin(core, actor, params.name)
       return { reloaded: plugin.name, version: plugin.version }
     },
   })

@@ -52,8 +52,8 @@ export function adminTokenRoutes(http: Http): void {
       params: CredentialId,
       response: { 204: Type.Null() },
     },
-    handle: async ({ rule, caller, params, origin, reply }) => {
-      await revokeCredential(core, caller, params.id, origin, rule.scope)
+    handle: async ({ rule, actor, params, reply }) => {
+      await revokeCredential(core, actor, params.id, rule.scope)
       return reply.code(204).send()
     },
   })
@@ -68,10 +68,10 @@ export function adminTokenRoutes(http: Http): void {
       ),
       response: { 200: Type.Array(AuditEntry) },
     },
-    handle: async ({ caller, query: { agent_id, ...query }, request, reply }) => {
+    handle: async ({ actor, query: { agent_id, ...query }, request, reply }) => {
       if (agent_id !== undefined && query.agent !== undefined)
         throw invalid('"agent" and "agent_id" are the same filter: give one of them.')
-      const page = await queryAudit(core, caller, { ...query, agent: agent_id ?? query.agent })
+      const page = await queryAudit(core, actor.caller, { ...query, agent: agent_id ?? query.agent })
       linkNext(reply, request, page.nextCursor)
       return page.entries.map(presentEntry)
     },

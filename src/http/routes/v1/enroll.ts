@@ -21,9 +21,9 @@ export function enrollRoutes(http: Http): void {
       body: Enroll,
       response: { 200: Enrolled },
     },
-    handle: async ({ body, origin }) => {
+    handle: async ({ actor, body }) => {
       requireMetadata(body.metadata)
-      const enrollment = await enroll(core, body, origin)
+      const enrollment = await enroll(core, actor, body)
       const { id, createdAt, expiresAt, collectUntil } = enrollment
       return {
         id,
@@ -45,10 +45,10 @@ export function enrollRoutes(http: Http): void {
       headers: ProofHeader,
       response: { 200: EnrollmentPoll },
     },
-    handle: async ({ params, request, origin }) => {
+    handle: async ({ actor, params, request }) => {
       const header = request.headers['enrollment-proof']
       const proof = typeof header === 'string' ? header : undefined
-      const found = await pickUpEnrollment(core, { id: params.id, proof }, origin)
+      const found = await pickUpEnrollment(core, actor, { id: params.id, proof })
       const { id, expiresAt, collectUntil, collectedAt, decisionNote } = found.enrollment
       return {
         id,

@@ -12,12 +12,11 @@ export function requestRoutes(http: Http): void {
       body: RequestScopes,
       response: { 200: RequestedScopes },
     },
-    handle: async ({ caller, body, origin }) => {
+    handle: async ({ actor, body }) => {
       const { id, scopes, reason, lifetimeMs, createdAt, expiresAt } = await requestScopes(
         http.core,
-        caller,
+        actor,
         body,
-        origin,
       )
       return {
         id,

@@ -13,8 +13,8 @@ export function signRoutes(http: Http): void {
       body: SignBody,
       response: { 200: Signature },
     },
-    handle: async ({ caller, body, origin }) => {
-      const signed = await signObject(http.core, caller, body, origin)
+    handle: async ({ actor, body }) => {
+      const signed = await signObject(http.core, actor, body)
       return {
         signature: signed.signature,
         key_id: signed.keyId,

@@ -24,8 +24,8 @@ function selfRoutes(http: Http): void {
 
   addRoute(http, 'GET /v1/status', {
     schema: { summary: 'Who am I, and what do I hold', tags, response: { 200: AgentStatus } },
-    handle: async ({ caller }) => {
-      const status = await agentStatus(core, caller)
+    handle: async ({ actor }) => {
+      const status = await agentStatus(core, actor.caller)
       return {
         id: status.id,
         name: status.name,
@@ -56,8 +56,8 @@ function selfRoutes(http: Http): void {
       querystring: SigningKeyQuery,
       response: { 200: SigningKey },
     },
-    handle: async ({ caller, query, origin }) => {
-      const key = await readSigningKey(core, caller, origin, query.private_key !== false)
+    handle: async ({ actor, query }) => {
+      const key = await readSigningKey(core, actor, query.private_key !== false)
       const git = {
         'user.name': key.name,
         'user.email': key.email,
@@ -83,8 +83,8 @@ function selfRoutes(http: Http): void {
       tags,
       response: { 204: Type.Null() },
     },
-    handle: async ({ caller, origin, reply }) => {
-      await deleteSelf(core, caller, origin)
+    handle: async ({ actor, reply }) => {
+      await deleteSelf(core, actor)
       return reply.code(204).send()
     },
   })
@@ -103,7 +103,7 @@ function activeRoutes(http: Http): void {
     },
     handle: async (call) => {
       const limit = pageLimit(call.query.limit)
-      const rows = await listActive(core, call.caller, call.query.cursor ?? '', limit + 1)
+      const rows = await listActive(core, call.actor.caller, call.query.cursor ?? '', limit + 1)
       return firstPage(call, rows, limit, ({ id }) => id).map((row) => ({
         id: row.id,
         backend: row.backend,
@@ -120,8 +120,8 @@ function activeRoutes(http: Http): void {
       params: CredentialId,
       response: { 204: Type.Null() },
     },
-    handle: async ({ caller, params, origin, reply }) => {
-      await revokeCredential(core, caller, params.id, origin)
+    handle: async ({ actor, params, reply }) => {
+      await revokeCredential(core, actor, params.id)
       return reply.code(204).send()
     },
   })

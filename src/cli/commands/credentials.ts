@@ -1,0 +1,181 @@
+import type { Client } from '../../client/client.ts'
+import type { ActiveCredential, CredentialFilter, Token } from '../../client/wire.ts'
+import { LIST_OPTIONS, type ListOptions, type Rows, showList } from '../frame/list.ts'
+import { relative } from '../frame/times.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
+import { openAdmin, openAdminClient } from '../session/admin.ts'
+import { clientFor, openAgentSession } from '../session/open.ts'
+import { findLogin, readTarget } from '../session/session.ts'
+
+interface Filter extends ListOptions {
+  readonly backend?: string
+  readonly agent?: string
+  readonly status?: 'active' | 'expired' | 'revoked' | 'all'
+}
+
+interface Options extends Filter {
+  readonly allAgents?: boolean
+}
+
+const FILTERS = [
+  { flags: '--backend <name>', description: 'only this backend', values: 'backends' },
+  { flags: '--agent <name>', description: 'only this agent, by name or id', values: 'agents' },
+] as const
+const STATUSES = ['active', 'expired', 'revoked', 'all'] as const
+
+export const list = defineVerb<Options>({
+  description:
+    'Lists your active credentials, oldest first. Without a login, on the server’s machine, and with --all-agents, --agent or --status it lists those of all agents, newest first, which needs an administrator. Secrets are never shown.',
+  options: [
+    ...FILTERS,
+    {
+      flags: '--status <status>',
+      description: 'only this status, of all agents; active by default',
+      choices: STATUSES,
+    },
+    { flags: '--all-agents', description: 'of all agents, even if you have a login' },
+    ...LIST_OPTIONS,
+  ],
+  examples: [
+    { command: 'mayfly credentials ls', about: 'what you hold' },
+    { command: "mayfly credentials ls --json | jq -r '.[].id'", about: 'only the ids' },
+    { command: 'mayfly credentials ls --agent ci-42 --status all', about: 'what an agent holds and held' },
+  ],
+  json: 'array of {id, backend, created_at, expires_at}; of all agents, also {agent_id, agent_name, scopes, status, upstream (optional)}',
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, options) => {
+    const { allAgents, agent, status } = options
+    const isOfAll = allAgents === true || agent !== undefined || status !== undefined
+    const own = isOfAll ? undefined : await ownClient(context)
+    return own === undefined ? listAll(context, options) : listOwn(context, own, options)
+  },
+})
+
+/** The old name of the own part of `list`. */
+export const active = defineVerb<ListOptions>({
+  description: 'The old name of `mayfly credentials ls`, for your own active credentials.',
+  options: LIST_OPTIONS,
+  examples: [{ command: 'mayfly active', about: 'list your credentials' }],
+  json: 'array of {id, backend, created_at, expires_at}',
+  exits: [3, 4],
+  run: async (context, options) => listOwn(context, (await openAgentSession(context)).client, options),
+})
+
+/** The old name of the administrators' part of `list`; it lists every status. */
+export const tokensList = defineVerb<Filter>({
+  description: 'The old name of `mayfly credentials ls --all-agents --status all`.',
+  options: [
+    ...FILTERS,
+    { flags: '--status <status>', description: 'only this status', choices: STATUSES },
+    ...LIST_OPTIONS,
+  ],
+  examples: [{ command: 'mayfly tokens ls --status active', about: 'all active credentials' }],
+  json: async () => {
+    const [{ Type }, { Token: schema }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
+    return Type.Array(schema)
+  },
+  exits: [3, 4, 5],
+  admin: true,
+  run: (context, options) => listAll(context, { status: 'all', ...options }),
+})
+
+/** Undefined if there is no login. */
+async function ownClient(context: Context): Promise<Client | undefined> {
+  const target = await readTarget(context)
+  const login = await findLogin(context, target)
+  return login === undefined ? undefined : clientFor(context, target, login.auth)
+}
+
+function listOwn(context: Context, client: Client, options: Filter): Promise<void> {
+  const wanted = options.backend?.toLowerCase()
+  async function* read(page: { readonly limit: number }) {
+    // The server ignores case, too.
+    for await (const row of client.active(wanted === undefined ? page : { limit: 1000 }))
+      if (wanted === undefined || row.backend.toLowerCase() === wanted) yield row
+  }
+  const { now } = context
+  const shape: Rows<ActiveCredential> = {
+    things: 'active credentials',
+    none: 'No active credentials.',
+    heading: ['CREDENTIAL', 'BACKEND', 'CREATED', 'EXPIRES'],
+    cells: (row) => [row.id, row.backend, relative(row.created_at, now()), relative(row.expires_at, now())],
+  }
+  return showList(context, options, read, shape)
+}
+
+async function listAll(context: Context, options: Filter): Promise<void> {
+  const { backend, agent, status = 'active' } = options
+  const client = await openAdminClient(context)
+  const filter: CredentialFilter = { backend, agent, status: status === 'all' ? undefined : status }
+  const kept = status === 'all' ? '' : `${status} `
+  const { now } = context
+  const shape: Rows<Token> = {
+    things: `${kept}credentials`,
+    none: `No ${kept}credentials.`,
+    heading: ['CREDENTIAL', 'AGENT', 'BACKEND', 'SCOPES', 'STATUS', 'EXPIRES'],
+    cells: (row) => [
+      row.id,
+      row.agent_name,
+      row.backend,
+      row.scopes.join(' '),
+      row.upstream === 'pending' ? `${row.status}, pending upstream` : row.status,
+      relative(row.expires_at, now()),
+    ],
+  }
+  return showList(context, options, (page) => client.admin.tokens.list(filter, page), shape)
+}
+
+const IDS = {
+  name: '<ids...>',
+  description: 'ids from `mayfly credentials ls`',
+  values: 'credentials',
+} as const
+
+export const revoke = defineVerb<object, [ids: readonly string[]]>({
+  description:
+    'Revokes credentials of any agent, as an administrator; with a login that is none, your own. `mayfly revoke` revokes all of yours, or those of a backend.',
+  arguments: [IDS],
+  examples: [
+    { command: 'mayfly credentials revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'revoke one credential' },
+  ],
+  json: '{"revoked": ["ID", …]}',
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, _options, ids) => {
+    const { client, login } = await openAdmin(context)
+    await revokeEach(context, ids, (id) =>
+      login === undefined ? client.admin.tokens.revoke(id) : client.revoke(id),
+    )
+  },
+})
+
+export const tokensRevoke = defineVerb<object, [ids: readonly string[]]>({
+  description: 'The old name of `mayfly credentials revoke`, for administrators.',
+  arguments: [IDS],
+  examples: [
+    { command: 'mayfly tokens revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'revoke one credential' },
+  ],
+  json: '{"revoked": ["ID", …]}',
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, _options, ids) => {
+    const client = await openAdminClient(context)
+    await revokeEach(context, ids, (id) => client.admin.tokens.revoke(id))
+  },
+})
+
+async function revokeEach(
+  context: Context,
+  ids: readonly string[],
+  revokeOne: (id: string) => Promise<unknown>,
+): Promise<void> {
+  for (const [index, id] of ids.entries()) {
+    context.out.progress(`Revoking: ${index + 1} of ${ids.length}`)
+    await revokeOne(id).catch((error: unknown) => {
+      if (index > 0) context.out.note(`Revoked before the error: ${ids.slice(0, index).join(', ')}.`)
+      throw error
+    })
+  }
+  await context.out.show({ revoked: ids }, () => ids.map((id) => `Revoked ${id}.`).join('\n'))
+}

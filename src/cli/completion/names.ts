@@ -1,0 +1,69 @@
+import { collect } from '../frame/collect.ts'
+import type { Context, Listed } from '../frame/verb.ts'
+import type { Candidate } from './candidates.ts'
+
+/** A person who presses Tab does not wait for longer. */
+const PATIENCE_MS = 1_500
+/** More than anybody looks through. */
+const MOST = 200
+/** A shell puts the word into the command line as it is, so it must be nothing but a name, whatever a server says. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+/** The names that an argument or option may take. None if they cannot be read: completion reports no errors. */
+export async function namesOf(context: Context, what: Listed, isAdmin: boolean): Promise<Candidate[]> {
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)])
+  try {
+    const found = await read({ ...context, signal }, what, isAdmin)
+    return found.filter(({ word }) => NAME.test(word))
+  } catch {
+    return []
+  }
+}
+
+async function read(context: Context, what: Listed, isAdmin: boolean): Promise<Candidate[]> {
+  if (what === 'profiles') return profiles(context)
+  const page = { limit: MOST }
+  if (!isAdmin) {
+    const { openAgentSession } = await import('../session/open.ts')
+    const { client } = await openAgentSession(context)
+    if (what === 'backends')
+      return (await client.backends()).map(({ id, type }) => ({ word: id, about: type }))
+    const held = await collect(client.active(page), MOST)
+    return held.map(({ id, backend }) => ({ word: id, about: backend }))
+  }
+  const { openAdmin } = await import('../session/admin.ts')
+  const { client, login } = await openAdmin(context)
+  const { admin } = client
+  switch (what) {
+    case 'agents':
+      return (await collect(admin.agents.list(page), MOST)).map(({ name, scopes }) => ({
+        word: name,
+        about: scopes.join(' '),
+      }))
+    case 'backends':
+      return (await collect(admin.backends.list(page), MOST)).map(({ name, type }) => ({
+        word: name,
+        about: type,
+      }))
+    case 'kinds':
+      return (await collect(admin.kinds(page), MOST)).map(({ type, title }) => ({ word: type, about: title }))
+    case 'requests':
+      return (await collect(admin.pending.list({}, page), MOST)).flatMap(({ id, name }) => [
+        { word: name, about: id },
+        { word: id, about: name },
+      ])
+    case 'credentials': {
+      const active = login === undefined ? admin.tokens.list({ status: 'active' }, page) : client.active(page)
+      return (await collect<{ id: string; backend: string }>(active, MOST)).map(({ id, backend }) => ({
+        word: id,
+        about: backend,
+      }))
+    }
+  }
+}
+
+async function profiles(context: Context): Promise<Candidate[]> {
+  const { readProfiles } = await import('../session/profiles.ts')
+  const { profiles: known } = await readProfiles(context)
+  return Object.entries(known).map(([word, { server }]) => ({ word, about: server }))
+}

@@ -1,0 +1,11 @@
+import { usage } from './failure.ts'
+
+/** The value of a flag, in milliseconds. Throws `CliError` (usage). */
+export async function readDuration(flag: string, text: string, mostMs: number): Promise<number> {
+  const { parseBoundedDuration } = await import('../../config/values.ts')
+  try {
+    return parseBoundedDuration(text, 1, mostMs)
+  } catch (error) {
+    throw usage(`${flag}: ${error instanceof Error ? error.message : ''}.`, `Example: ${flag} 20s.`)
+  }
+}

@@ -1,0 +1,79 @@
+import { usage } from './failure.ts'
+import { table } from './output.ts'
+import type { Context, OptionSpec } from './verb.ts'
+
+/** The options of commands that list what can be many. */
+export interface ListOptions {
+  readonly limit?: string
+  readonly all?: boolean
+}
+
+/** As many rows as a person looks through. */
+const PAGE = 50
+/** The most that the server sends in one reply. */
+const REPLY = 1_000
+/** More are not counted: each reply takes time. */
+const MOST_COUNTED = 10_000
+
+export const LIST_OPTIONS: readonly OptionSpec[] = [
+  {
+    flags: '-n, --limit <number>',
+    description: `at most this many; ${PAGE} by default on a terminal, otherwise all`,
+  },
+  { flags: '--all', description: 'all of them' },
+]
+
+/** How rows appear to a person. */
+export interface Rows<T> {
+  /** In the plural: `agents`. */
+  readonly things: string
+  /** What to say if there are none. */
+  readonly none: string
+  readonly heading: readonly string[]
+  cells(row: T): readonly string[]
+}
+
+/**
+ * Writes the rows that `read` returns: all of them, or as many as the options say. At a terminal it writes the first
+ * page, and says how many there are. Throws `CliError` (usage) for wrong options.
+ */
+export async function showList<T>(
+  context: Context,
+  options: ListOptions,
+  read: (page: { readonly limit: number }) => AsyncIterable<T>,
+  shape: Rows<T>,
+): Promise<void> {
+  const { out, stdout } = context
+  const limit = limitOf(options)
+  const isPage = limit === undefined && options.all !== true && !out.isJson && stdout.isTTY === true
+  const most = limit ?? (isPage ? PAGE : Number.POSITIVE_INFINITY)
+  const rows: T[] = []
+  let count = 0
+  for await (const row of read({ limit: isPage ? REPLY : Math.min(most, REPLY) })) {
+    count += 1
+    if (rows.length < most) rows.push(row)
+    if (isPage ? count > MOST_COUNTED : count >= most) break
+    if (count % REPLY === 0) out.progress(`Counting the ${shape.things}: ${inDigits(count)}`)
+  }
+  await showRows(context, rows, shape)
+  if (isPage && count > rows.length)
+    out.note(`${rows.length} of ${total(count)} ${shape.things}. See more with --limit NUMBER or --all.`)
+}
+
+/** Writes all the rows. */
+export async function showRows<T>({ out }: Context, rows: readonly T[], shape: Rows<T>): Promise<void> {
+  const isNone = rows.length === 0
+  await out.show(rows, () => (isNone ? '' : table(shape.heading, rows.map(shape.cells))))
+  if (isNone && !out.isJson) out.note(shape.none)
+}
+
+const total = (count: number) =>
+  count > MOST_COUNTED ? `more than ${inDigits(MOST_COUNTED)}` : inDigits(count)
+const inDigits = (count: number) => String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
+
+function limitOf({ limit, all }: ListOptions): number | undefined {
+  if (limit === undefined) return undefined
+  if (all === true) throw usage('--limit and --all exclude each other.')
+  if (/^[1-9]\d{0,8}$/.test(limit)) return Number(limit)
+  throw usage('--limit must be a whole number, at least 1.', 'Write it in digits.')
+}

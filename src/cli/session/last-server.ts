@@ -1,0 +1,43 @@
+import { resolve } from 'node:path'
+import { NO_HOME, type Surroundings } from '../frame/surroundings.ts'
+import { cachePath } from './paths.ts'
+import { isPresent, readPrivateFile, writePrivateFile } from './private-file.ts'
+
+type Where = Pick<Surroundings, 'env' | 'home' | 'cwd'>
+
+/** The server that this user started last, for the hint of a command that finds none. */
+export interface LastServer {
+  /** Absolute, as is `config`. */
+  readonly dataDir: string
+  readonly config?: string | undefined
+  /** `127.0.0.1:8620`. */
+  readonly listen: string
+}
+
+const pathOf = (where: Where) => cachePath(where, 'last-server.json')
+
+/** Does nothing for a service (systemd sets INVOCATION_ID), which nobody starts by hand. Never throws. */
+export async function rememberServer(where: Where, started: LastServer): Promise<void> {
+  if (where.env['INVOCATION_ID'] !== undefined || where.home === NO_HOME) return
+  const { dataDir, config, listen } = started
+  const value: LastServer = {
+    dataDir: resolve(where.cwd, dataDir),
+    ...(config === undefined ? {} : { config: resolve(where.cwd, config) }),
+    listen,
+  }
+  await writePrivateFile(pathOf(where), `${JSON.stringify(value)}\n`).catch(() => {})
+}
+
+/** Undefined if there is none, or its data directory is gone. */
+export async function readLastServer(where: Where): Promise<LastServer | undefined> {
+  const text = await readPrivateFile(pathOf(where)).catch(() => undefined)
+  if (text === undefined) return undefined
+  try {
+    const { dataDir, config, listen } = JSON.parse(text) as Partial<LastServer>
+    if (typeof dataDir !== 'string' || typeof listen !== 'string' || !(await isPresent(dataDir)))
+      return undefined
+    return { dataDir, listen, ...(typeof config === 'string' ? { config } : {}) }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,49 @@
+import type { OpenBackend } from '../../backends/registry.ts'
+import type { Core } from '../context.ts'
+import { callEntered, describe, enterBreaker, withDeadline } from './call-upstream.ts'
+
+type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'log'>
+
+/** How long a deleted backend tries to remove what it kept upstream, in ms. */
+const RETIRE_MS = 600_000
+
+/** Brings up to date what backends keep upstream beside their credentials; those without live credentials wait. */
+export async function keepUpBackends(core: Parts): Promise<void> {
+  const { byUid } = await core.backends.at(await core.store.generation())
+  await Promise.all([...byUid.values()].map((backend) => keepUpOne(core, backend)))
+}
+
+async function keepUpOne(core: Parts, backend: OpenBackend): Promise<void> {
+  if (!backend.kind.upstream || backend.endedAt !== null || backend.breakers.issuing.wait() > 0) return
+  if ((await core.store.credentials.countOpenOfBackend(backend.uid, 1)) === 0) return
+  try {
+    const instance = await backend.connect()
+    await withDeadline(core.settings.upstreamTimeoutMs, async (signal) => instance.keepUp?.(signal))
+  } catch (error) {
+    core.log.warn(
+      { backend: backend.name, detail: describe(error) },
+      'the upstream could not be brought up to date; it will be tried again in a minute',
+    )
+  }
+}
+
+/**
+ * Removes what a deleted backend kept upstream, after its last credential is gone. Returns whether that is done, or was tried
+ * for so long that it is given up: what is left then can be used by nobody.
+ */
+export async function retireBackend(core: Parts, backend: OpenBackend): Promise<boolean> {
+  if (!backend.kind.upstream || backend.endedAt === null) return true
+  const { revoking } = backend.breakers
+  try {
+    enterBreaker(revoking)
+    await callEntered(core, backend, revoking, async (instance, signal) => instance.retire?.(signal))
+    return true
+  } catch (error) {
+    const isLast = core.store.now() - backend.endedAt > RETIRE_MS
+    core.log.warn(
+      { backend: backend.name, detail: describe(error), gaveUp: isLast },
+      'the deleted backend could not remove what it kept upstream',
+    )
+    return isLast
+  }
+}

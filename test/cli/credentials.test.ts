@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addCredentials } from '../support/many-credentials.ts'
+import { expectNoSecret, runCli, startWorld, type World } from './support.ts'
+
+let world: World
+/** Of an administrator without a login. */
+let env: Record<string, string>
+beforeAll(async () => {
+  world = await startWorld()
+  env = { ...world.bareEnv, MAYFLY_SERVER: world.url, MAYFLY_DATA_DIR: world.app.directory }
+})
+afterAll(() => world.close())
+
+const mayfly = (...argv: string[]) => runCli(argv, { env })
+const asAgent = (token: string) => ({ ...env, MAYFLY_TOKEN: token })
+const issue = async (agent = world.agent) =>
+  (await agent.client.post('/api/v1/credentials', { backend: 'demo' })).body
+const idsIn = (json: string) => JSON.parse(json).map((row: { id: string }) => row.id)
+
+describe.each([
+  ['credentials', []],
+  ['tokens', ['--status', 'active']],
+])('%s ls', (family, more) => {
+  const read = async (...argv: string[]) => idsIn((await mayfly(family, 'ls', '--json', ...argv)).stdout)
+
+  test('lists those of all agents with every filter, and never a secret', async () => {
+    const agent = await world.app.newAgent({ scopes: ['demo:*'] })
+    const [first, second] = [await issue(agent), await issue(agent)]
+    const own = ['--agent', agent.name]
+    expect(await read(...own)).toEqual([second.id, first.id])
+    expect(await read('-n', '1')).toEqual([second.id])
+    expect(await read(...own, '--backend', 'demo', '--status', 'active')).toHaveLength(2)
+    expect(await read(...own, '--status', 'revoked')).toEqual([])
+    expect(await read('--agent', 'nobody')).toEqual([])
+    const text = (await mayfly(family, 'ls', ...more)).stdout
+    expect(text).toMatch(/^CREDENTIAL +AGENT +BACKEND +SCOPES +STATUS +EXPIRES\n/)
+    expect(text).toMatch(new RegExp(`^${first.id}  ${agent.name} +demo +\\* +active +in \\d+ min$`, 'm'))
+    expectNoSecret(text, first.token, second.token)
+  })
+})
+
+describe('credentials ls', () => {
+  test('lists only your own with a login, and only those that are active', async () => {
+    await issue()
+    const agent = await world.app.newAgent({ scopes: ['demo:*'] })
+    const own = (...argv: string[]) => runCli(['credentials', 'ls', ...argv], { env: asAgent(agent.token) })
+    expect(await own()).toEqual({ code: 0, stdout: '', stderr: 'No active credentials.\n' })
+    const [first, second] = [await issue(agent), await issue(agent)]
+    expect((await own()).stdout).toMatch(
+      new RegExp(`^CREDENTIAL +BACKEND +CREATED +EXPIRES\n${first.id}  demo +\\d+ s ago +in \\d+ min\n`),
+    )
+    await mayfly('credentials', 'revoke', first.id)
+    expect(idsIn((await own('--json')).stdout)).toEqual([second.id])
+    expect(idsIn((await own('--json', '--backend', 'DEMO')).stdout)).toEqual([second.id])
+    expect(idsIn((await own('--json', '--backend', 'other')).stdout)).toEqual([])
+    // Those of others are for administrators.
+    for (const argv of [['--all-agents'], ['--agent', world.agent.name], ['--status', 'revoked']])
+      expect(await own(...argv)).toMatchObject({
+        code: 5,
+        stderr: expect.stringContaining('admin:tokens:read'),
+      })
+  })
+
+  test('shows every status only if it is asked to; `tokens ls` does by itself', async () => {
+    const agent = await world.app.newAgent({ scopes: ['demo:*'] })
+    const { id } = await issue(agent)
+    await mayfly('credentials', 'revoke', id)
+    const read = async (...argv: string[]) =>
+      idsIn((await mayfly(...argv, '--agent', agent.name, '--json')).stdout)
+    expect(await read('credentials', 'ls')).toEqual([])
+    expect(await read('credentials', 'ls', '--status', 'all')).toEqual([id])
+    expect(await read('tokens', 'ls')).toEqual([id])
+  })
+})
+
+describe.each(['credentials', 'tokens'])('%s revoke', (family) => {
+  test('ends them at the server', async () => {
+    const [first, second] = [await issue(), await issue()]
+    const ended = await mayfly(family, 'revoke', first.id, second.id, '--json')
+    expect(JSON.parse(ended.stdout)).toEqual({ revoked: [first.id, second.id] })
+    const { body } = await world.app.admin('GET', '/v1/admin/tokens?status=revoked')
+    expect(body.map((row: { id: string }) => row.id)).toEqual(expect.arrayContaining([second.id, first.id]))
+  })
+
+  test('an unknown id: reports the revocations that were done before it, and points to the listing', async () => {
+    const { id } = await issue()
+    const ended = await mayfly(family, 'revoke', id, `cred_${'0'.repeat(26)}`)
+    expect([ended.code, ended.stdout]).toEqual([1, ''])
+    expect(ended.stderr).toBe(
+      `Revoked before the error: ${id}.\nmayfly: There is no such credential. List them with \`mayfly credentials ls\`.\n`,
+    )
+  })
+})
+
+test('credentials revoke with a login ends your own, and no other', async () => {
+  const agent = await world.app.newAgent({ scopes: ['demo:*'] })
+  const [own, other] = [await issue(agent), await issue()]
+  const revoke = (id: string) => runCli(['credentials', 'revoke', id], { env: asAgent(agent.token) })
+  expect(await revoke(own.id)).toMatchObject({ code: 0, stdout: `Revoked ${own.id}.\n` })
+  expect(await revoke(other.id)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('There is no such credential'),
+  })
+})
+
+test.each([
+  [['credentials', 'ls', '--status', 'gone'], 2],
+  [['credentials', 'ls', '--limit', '0'], 2],
+  [['tokens', 'ls', '--status', 'gone'], 2],
+  [['tokens', 'ls', '--limit', '0'], 2],
+  [['tokens', 'revoke'], 2],
+  [['tokens', 'revoke', '..'], 2],
+  [['tokens'], 2],
+  [['credentials'], 2],
+])('wrong usage: %j', async (argv, code) => {
+  expect((await mayfly(...argv)).code).toBe(code)
+})
+
+test('without the scope, names it', async () => {
+  for (const [argv, scope] of [
+    [['tokens', 'ls'], 'admin:tokens:read'],
+    [['tokens', 'revoke', `cred_${'0'.repeat(26)}`], 'admin:tokens:write'],
+  ] as const) {
+    const ended = await runCli(argv, { env: world.env })
+    expect([ended.code, ended.stderr]).toEqual([5, expect.stringContaining(scope)])
+  }
+})
+
+test('a terminal shows a page of 5,000, and says how many there are', async () => {
+  await world.app.newBackend({ name: 'crowded' })
+  const agent = await world.app.newAgent({ scopes: ['crowded:*'] })
+  await addCredentials(world.app.core, 'crowded', agent, 5_000)
+  const rowsIn = (text: string) => text.trimEnd().split('\n').length - 1
+  const argv = ['credentials', 'ls']
+  const own = await runCli(argv, { env: asAgent(agent.token), tty: true })
+  expect([own.code, rowsIn(own.stdout)]).toEqual([0, 50])
+  expect(own.stderr).toMatch(/50 of 5,000 active credentials\. See more with --limit NUMBER or --all\.\n$/)
+  const status = await runCli(['status'], { env: asAgent(agent.token), tty: true })
+  expect(status.stdout.match(/^cred_/gm)).toHaveLength(20)
+  expect(status.stdout).toContain('`mayfly credentials ls` lists them.')
+  const everybodys = await runCli(argv, { env, tty: true })
+  expect(rowsIn(everybodys.stdout)).toBe(50)
+  expect(everybodys.stderr).toMatch(/50 of 5,0\d\d active credentials\./)
+  const all = await runCli(argv, { env: asAgent(agent.token) })
+  expect([rowsIn(all.stdout), all.stderr]).toEqual([5_000, ''])
+})

@@ -1,0 +1,111 @@
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../support/app.ts'
+import { newHome, runCli, spawnCli, startWorld, type World } from './support.ts'
+
+let world: World
+let env: Record<string, string>
+beforeAll(async () => {
+  world = await startWorld()
+  env = { ...world.bareEnv, MAYFLY_SERVER: world.url, MAYFLY_DATA_DIR: world.app.directory }
+})
+afterAll(() => world.close())
+
+const mayfly = (...argv: string[]) => runCli(argv, { env })
+
+describe('with the server down', () => {
+  const hintOf = (stderr: string) => /nothing is listening there\. (.*)\n$/.exec(stderr)?.[1]
+  const OTHERWISE = 'or give its address with --server or MAYFLY_SERVER.'
+  const GENERAL = `Start it with \`mayfly server\`, ${OTHERWISE}`
+
+  test('names the data directory and the address that this user last started one with', async () => {
+    const { home, env: bare } = await newHome()
+    const listen = `127.0.0.1:${await freePort()}`
+    const cwd = join(home, 'my data')
+    await mkdir(cwd)
+    const server = spawnCli(['server', '--listen', listen, '--data-dir', 'd'], { env: bare, cwd })
+    await server.said('listening', 'stdout')
+    server.child.kill('SIGTERM')
+    expect(await server.ended).toMatchObject({ code: 0 })
+    const at = async (url: string, ...argv: string[]) =>
+      hintOf((await runCli(argv, { env: { ...bare, MAYFLY_SERVER: url } })).stderr)
+    const again = `Start it with \`mayfly server --data-dir '${cwd}/d' --listen ${listen}\`, ${OTHERWISE}`
+    expect(await at(`http://${listen}`, 'agent', 'ls')).toBe(again)
+    expect(await at(`http://${listen}`, 'enroll', '--name', 'x')).toBe(again)
+    // Another address is another server.
+    expect(await at('http://127.0.0.1:9', 'agent', 'ls')).toBe(GENERAL)
+    await rm(join(cwd, 'd'), { recursive: true })
+    expect(await at(`http://${listen}`, 'agent', 'ls')).toBe(GENERAL)
+    await rm(home, { recursive: true })
+  })
+
+  test('a service leaves no trace of itself', async () => {
+    const { home, env: bare } = await newHome()
+    const argv = ['server', '--listen', '127.0.0.1:0', '--data-dir', 'd']
+    const server = spawnCli(argv, { env: { ...bare, INVOCATION_ID: 'x' } })
+    await server.said('listening', 'stdout')
+    server.child.kill('SIGTERM')
+    await server.ended
+    await expect(readFile(join(home, 'cache/mayfly/last-server.json'))).rejects.toMatchObject({
+      code: 'ENOENT',
+    })
+    await rm(home, { recursive: true })
+  })
+})
+
+describe('a login that the server refuses', () => {
+  const wrong = `ckr_${'ab'.repeat(24)}`
+
+  test('in a variable: says that it takes precedence', async () => {
+    for (const argv of [
+      ['get', 'demo'],
+      ['agent', 'ls'],
+      ['status', '--json'],
+    ]) {
+      const { code, stderr } = await runCli(argv, { env: { ...env, MAYFLY_TOKEN: wrong } })
+      expect(code).toBe(4)
+      expect(stderr).toContain(
+        'MAYFLY_TOKEN is set and takes precedence over a stored login. Correct it, or unset it.',
+      )
+    }
+  })
+
+  test('given to `mayfly login`: asks for no other login', async () => {
+    const ended = await runCli(['login', '--token-file', '-'], { env, stdin: wrong })
+    expect([ended.code, ended.stderr]).toEqual([
+      4,
+      expect.stringContaining('Check that you copied all of the secret'),
+    ])
+    const both = { env: { ...env, MAYFLY_TOKEN: world.agent.token }, stdin: wrong }
+    expect((await runCli(['login', '--token-file', '-'], both)).stderr).not.toContain('MAYFLY_TOKEN')
+  })
+})
+
+describe('what the server refuses, in the words of the terminal', () => {
+  test.each([
+    [['agent', 'create', 'x', '--expires-in', '-1h'], /^mayfly: --expires-in /],
+    [['agent', 'create', 'x', '--scope', 'no spaces'], /--scope/],
+    [['backend', 'add', 'jwt', 'x', '--audience', 'a', '--max-ttl', 'soon'], /^mayfly: --max-ttl /],
+    [['keys', 'rotate', '--grace', 'soon', '--yes'], /^mayfly: --grace /],
+  ])('%j', async (argv, message) => {
+    const { code, stderr } = await mayfly(...argv)
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)])
+    expect(stderr).not.toMatch(/"[a-z]+_|in the body|\?[a-z]+=/)
+  })
+
+  test('a backend with living credentials: --force', async () => {
+    await world.agent.client.post('/api/v1/credentials', { backend: 'demo' })
+    expect((await mayfly('backend', 'rm', 'demo', '--yes')).stderr).toBe(
+      'mayfly: This backend has living credentials: revoke them, or add --force.\n',
+    )
+  })
+})
+
+test('--data-dir is an option of administrators’ commands only', async () => {
+  const common = (help: string) => /Options of every command:\n([\s\S]*?)\n\n/.exec(help)?.[1]
+  for (const argv of [['get'], ['agent', 'ls']])
+    expect(common((await mayfly(...argv, '--help')).stdout)).not.toContain('--data-dir')
+  expect((await mayfly('agent', 'ls', '--help')).stdout).toContain('--data-dir <path>')
+  expect(await mayfly('get', 'demo', '--data-dir', 'x')).toMatchObject({ code: 2 })
+})
