@@ -15,17 +15,13 @@ describe.runIf(LONG)('the package of npm', { timeout: 10 * MINUTES }, () => {
   let tarball: string
   /** The Node.js of this test comes first. */
   const path = `${dirname(process.execPath)}:${process.env['PATH']}`
-  // npm finds its registry, and what it trusts, in the environment of this process.
-  const env = (more: Record<string, string> = {}): Record<string, string> => ({
-    ...(process.env as Record<string, string>),
-    PATH: path,
-    XDG_CONFIG_HOME: folder,
-    ...more,
-  })
+  const env = (more: Record<string, string> = {}) => ({ PATH: path, HOME: folder, ...more })
+  /** npm finds its registry, and what it trusts, in the environment of this process. */
+  const npmEnv = { ...(process.env as Record<string, string>), PATH: path }
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'mayfly-npm-'))
-    const packed = await run(['npm', 'pack', '--silent', '--pack-destination', folder], env(), { cwd: ROOT })
+    const packed = await run(['npm', 'pack', '--silent', '--pack-destination', folder], npmEnv, { cwd: ROOT })
     expect(packed).toMatchObject({ code: 0 })
     tarball = join(folder, packed.stdout.trim().split('\n').at(-1) ?? '')
   }, 10 * MINUTES)
@@ -33,7 +29,7 @@ describe.runIf(LONG)('the package of npm', { timeout: 10 * MINUTES }, () => {
 
   test('installed into an empty prefix it brings what a server and a command need', async () => {
     const prefix = join(folder, 'prefix')
-    const done = await run(['npm', 'install', '--global', '--prefix', prefix, '--no-audit', tarball], env())
+    const done = await run(['npm', 'install', '--global', '--prefix', prefix, '--no-audit', tarball], npmEnv)
     expect(done).toMatchObject({ code: 0 })
     expect(await readdir(join(prefix, 'bin'))).toEqual([
       'docker-credential-mayfly',
@@ -55,14 +51,14 @@ describe.runIf(LONG)('the package of npm', { timeout: 10 * MINUTES }, () => {
   })
 
   test('npx runs it without installing it', async () => {
-    const { code, stdout } = await run(['npx', '--yes', '--package', tarball, 'mayfly', '--version'], env(), {
+    const { code, stdout } = await run(['npx', '--yes', '--package', tarball, 'mayfly', '--version'], npmEnv, {
       cwd: folder,
     })
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
   })
 
   test('npx brings a Node.js for it, as the command suggests to an older one', async () => {
-    const older = env({ PATH: '/usr/local/bin:/usr/bin:/bin' })
+    const older = { ...npmEnv, PATH: '/usr/local/bin:/usr/bin:/bin' }
     const words = ['npx', '--yes', '--package', 'node@24', '--package', tarball, 'mayfly', '--version']
     const { code, stdout } = await run(words, older, { cwd: folder })
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
