@@ -77,7 +77,8 @@ async function write(
     await built.write({
       dir: directory,
       format: 'cjs',
-      dynamicImportInCjs: false,
+      // `require` gives another default export than `import`. The executable imports nothing from outside but Node's own.
+      dynamicImportInCjs: form === 'files',
       comments: COMMENTS,
       ...output,
     })

@@ -1,4 +1,4 @@
-import { Script } from 'node:vm'
+import { constants, Script } from 'node:vm'
 
 /** The parts that the build has split the command into. Each is the text of one function. */
 export interface Chunks {
@@ -35,6 +35,7 @@ export function chunkLoader(
     const cachedData = chunks.compiled(name)
     const script = new Script(chunks.text(name), {
       filename: chunks.path(name),
+      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
       ...(cachedData === undefined ? {} : { cachedData }),
     })
     onLoad(name, script)

@@ -66,3 +66,13 @@ export async function startLine(
     logged: () => lines.join('\n'),
   }
 }
+
+/** The status of the documentation for browsers, and of each script that it loads. */
+export async function docsStatus({ address }: BuiltServer): Promise<number[]> {
+  const page = await fetch(`${address}/docs`)
+  const scripts = [...(await page.text()).matchAll(/ src="([^"]+)"/g)].map(
+    ([, path]) => new URL(path ?? '', page.url),
+  )
+  const replies = await Promise.all(scripts.map(async (url) => (await fetch(url)).status))
+  return [page.status, ...replies]
+}

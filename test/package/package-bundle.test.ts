@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundle } from '../../scripts/bundle/bundle.ts'
 import { run } from '../support/run-program.ts'
 import { poll } from '../support/server-process.ts'
-import { type BuiltServer, startBuilt } from './built-server.ts'
+import { type BuiltServer, docsStatus, startBuilt } from './built-server.ts'
 
 /** Below the repository, so that Node finds our dependencies from there. */
 const place = fileURLToPath(new URL('../../node_modules/.cache/mayfly-bundle/', import.meta.url))
@@ -37,6 +37,18 @@ test('the bundle knows its version', async () => {
 test('a server and a command from the bundle issue a credential', async () => {
   const got = await mayfly(['get', 'demo'], { MAYFLY_TOKEN: server.token, MAYFLY_SERVER: server.address })
   expect(got).toMatchObject({ code: 0, stdout: expect.stringMatching(/^eyJ/), stderr: '' })
+})
+
+test('a server from the bundle has its documentation, keys and signing keys', async () => {
+  expect(new Set(await docsStatus(server))).toEqual(new Set([200]))
+  expect(await (await fetch(`${server.address}/.well-known/jwks.json`)).json()).toMatchObject({
+    keys: [{ kty: 'RSA', x5c: [expect.any(String)] }],
+  })
+  const named = { MAYFLY_TOKEN: server.token, MAYFLY_SERVER: server.address }
+  expect(await mayfly(['signing-key'], named)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('PGP'),
+  })
 })
 
 test('the command starts from what V8 compiled at build time', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LONG } from '../support/long.ts'
-import { type BuiltServer, startLine } from './built-server.ts'
+import { type BuiltServer, docsStatus, startLine } from './built-server.ts'
 import { type FreshRoot, makeFreshRoot } from './fresh-root.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/package.ts', import.meta.url))
@@ -113,6 +113,18 @@ describe.runIf(LONG)('the Debian package in a fresh root without Node.js', { tim
     await admin('backend', 'add', 'jwt', 'demo', '--audience', 'demo')
     token = JSON.parse(await admin('agent', 'create', 'ci', '--scope', 'demo')).token
     expect(await get()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^eyJ/), stderr: '' })
+  })
+
+  test('the executable has the documentation, keys and signing keys of the server', async () => {
+    expect(new Set(await docsStatus(server))).toEqual(new Set([200]))
+    expect(await (await fetch(`${server.address}/.well-known/jwks.json`)).json()).toMatchObject({
+      keys: [{ kty: 'RSA', x5c: [expect.any(String)] }],
+    })
+    const env = { MAYFLY_TOKEN: token, MAYFLY_SERVER: `http://127.0.0.1:${port}` }
+    expect(await root.run(['mayfly', 'signing-key'], { env })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('PGP'),
+    })
   })
 
   test('docker finds its helper, which is the same executable', async () => {

@@ -51,9 +51,13 @@ describe.runIf(LONG)('the package of npm', { timeout: 10 * MINUTES }, () => {
   })
 
   test('npx runs it without installing it', async () => {
-    const { code, stdout } = await run(['npx', '--yes', '--package', tarball, 'mayfly', '--version'], npmEnv, {
-      cwd: folder,
-    })
+    const { code, stdout } = await run(
+      ['npx', '--yes', '--package', tarball, 'mayfly', '--version'],
+      npmEnv,
+      {
+        cwd: folder,
+      },
+    )
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
   })
 
