@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type OutputOptions, type Plugin, rolldown } from 'rolldown'
 import { PROGRAMS } from '../../src/cli/programs.ts'
 
@@ -30,8 +30,10 @@ const COMMENTS = { legal: true, annotation: false, jsdoc: false }
 /** `src/cli/launch.ts` provides this module. */
 const installation: Plugin = {
   name: 'installation',
-  resolveId: (source) =>
-    source.endsWith('/installation.ts') ? { id: 'mayfly:installation', external: true } : null,
+  resolveId: (source, importer = '') =>
+    join(dirname(importer), source) === join(ROOT, 'src/installation.ts')
+      ? { id: 'mayfly:installation', external: true }
+      : null,
 }
 
 /** Bundles the command: `mayfly.cjs`, which loads the chunks beside it, and the thread of the store. */

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -68,6 +68,13 @@ test('the command starts from what V8 compiled at build time', async () => {
     env(),
   )
   expect(stdout).toBe('false\n'.repeat(compiled.length))
+})
+
+test('what `mayfly get` loads first needs only modules that Node has loaded anyway', async () => {
+  const name = (await readdir(place)).find((one) => /^front-.*\.cjs$/.test(one)) ?? ''
+  const text = await readFile(join(place, name), 'utf8')
+  const needed = [...text.matchAll(/= require\("(node:[^"]+|[^.m][^"]*)"\)/g)].map(([, id]) => id)
+  expect(needed.filter((id) => !['node:fs', 'node:path', 'node:url'].includes(id ?? ''))).toEqual([])
 })
 
 test('the command works with compiled code that V8 refuses, and without any', async () => {
