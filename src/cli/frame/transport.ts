@@ -94,18 +94,26 @@ function exchange(
   })
 }
 
-async function read(incoming: IncomingMessage): Promise<TransportReply> {
+/** By events: an iterator takes longer to start than a reply to arrive. */
+function read(incoming: IncomingMessage): Promise<TransportReply> {
   const { statusCode = 0, headers } = incoming
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > MAX_REPLY_BYTES) throw replyTooLarge(statusCode)
-    chunks.push(chunk)
-  }
   const header = (name: string) => {
     const value = headers[name.toLowerCase()]
     return Array.isArray(value) ? value.join(', ') : value
   }
-  return { status: statusCode, header, text: Buffer.concat(chunks).toString('utf8') }
+  return new Promise((resolve, reject) => {
+    incoming.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > MAX_REPLY_BYTES) incoming.destroy(replyTooLarge(statusCode))
+      else chunks.push(chunk)
+    })
+    incoming.on('error', reject)
+    incoming.on('end', () => {
+      resolve({ status: statusCode, header, text: Buffer.concat(chunks).toString('utf8') })
+    })
+    // Without `end`: the connection was closed too early.
+    incoming.on('close', () => reject(Object.assign(new Error('incomplete reply'), { code: 'ECONNRESET' })))
+  })
 }

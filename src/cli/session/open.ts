@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { Agent } from 'node:https'
 import { type Client, createClient } from '../../client/client.ts'
 import type { Auth } from '../../client/log-in.ts'
@@ -76,6 +75,7 @@ export async function askServerKeys(context: Context, target: Target): Promise<s
 
 async function readAuthorities({ caFile }: Target): Promise<string | undefined> {
   if (caFile === undefined) return undefined
+  const { readFile } = process.getBuiltinModule('node:fs/promises')
   const text = await readFile(caFile, 'utf8')
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text
   throw new CliError('usage', `${caFile} does not contain a PEM certificate.`, {

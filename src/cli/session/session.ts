@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Auth } from '../../client/log-in.ts'
 import { shellWord } from '../../domain/shell-word.ts'
@@ -163,6 +162,8 @@ async function variable({ env, cwd }: Context, name: string): Promise<string | u
   if (value !== undefined && file !== undefined)
     throw usage(`${name} and ${name}_FILE are both set.`, 'Set one of them.')
   if (file === undefined) return value
+  // By getBuiltinModule: an import would load a dozen modules of Node for commands that read no such file.
+  const { readFile } = process.getBuiltinModule('node:fs/promises')
   const text = (await readFile(resolve(cwd, file), 'utf8').catch((cause) => cannotRead(name, cause))).trim()
   if (text === '') throw usage(`The file that ${name}_FILE names is empty.`, 'Write the secret into it.')
   return text
