@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { MAX_AUDIENCES } from '../domain/audience.ts'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { BackendInfo, CredentialStatus, UpstreamEnd } from './api-v1.ts'
-import { Duration, Name, nullable, Page, Scopes, Timestamp } from './shared.ts'
+import { Duration, Name, nullable, Page, Scope, Scopes, Timestamp, Warnings } from './shared.ts'
 
 /** `/v1/admin`. */
 export const PageQuery = Type.Object(Page, { additionalProperties: false })
@@ -25,6 +25,16 @@ export const Agent = Type.Object({
         'what it may ask tokens for, beside the issuer and the audiences of the server; absent: none',
     }),
   ),
+  description: Type.Optional(Type.String()),
+  previous_secrets_until: Type.Optional(
+    Type.String({ ...Timestamp, description: 'while the secrets before the last rotation are still valid' }),
+  ),
+})
+
+const Audiences = Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
+  maxItems: MAX_AUDIENCES,
+  description: 'audiences it may request tokens for, in addition to the issuer and those of the server',
+  examples: [['sts.amazonaws.com']],
 })
 
 export const CreateAgent = Type.Object(
@@ -32,18 +42,73 @@ export const CreateAgent = Type.Object(
     name: Name,
     scopes: Type.Optional(Scopes),
     expires_in: Type.Optional(Duration),
-    audiences: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
-        maxItems: MAX_AUDIENCES,
-        description: 'audiences it may request tokens for, in addition to the issuer and those of the server',
-        examples: [['sts.amazonaws.com']],
+    audiences: Type.Optional(Audiences),
+    description: Type.Optional(Type.String({ maxLength: MAX_TEXT_LENGTH, description: 'for people' })),
+  },
+  { additionalProperties: false },
+)
+
+export const ChangeAgent = Type.Object(
+  {
+    scopes: Type.Optional(
+      Type.Array(Scope, {
+        maxItems: 64,
+        description: 'all scopes that it is to hold; ends time-limited ones',
+      }),
+    ),
+    add_scopes: Type.Optional(Scopes),
+    remove_scopes: Type.Optional(
+      Type.Array(Scope, { maxItems: 64, description: 'each as the agent lists it' }),
+    ),
+    expires_in: Type.Optional(Duration),
+    expires_at: Type.Optional(
+      nullable(Type.String({ ...Timestamp, description: 'null: it does not expire' })),
+    ),
+    audiences: Type.Optional(Audiences),
+    description: Type.Optional(
+      nullable(Type.String({ maxLength: MAX_TEXT_LENGTH, description: 'null or empty: none' })),
+    ),
+    revoke: Type.Optional(
+      Type.Boolean({ description: 'true: revoke the credentials that its scopes no longer cover' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const ChangedAgent = Type.Object({
+  ...Agent.properties,
+  warnings: Warnings,
+  out_of_scope: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: Type.String(),
+        backend: Type.String(),
+        scopes: Type.Array(Type.String()),
+        expires_at: Timestamp,
+        status: CredentialStatus,
+      }),
+      {
+        description:
+          'credentials that its scopes no longer cover: `active`, or `revoked` with `revoke`; at most 1000; absent: none',
+      },
+    ),
+  ),
+})
+
+export const RotateAgent = Type.Object(
+  {
+    grace: Type.Optional(
+      Type.String({
+        maxLength: 256,
+        description: 'how long the old token and client secret stay valid; default: not at all',
+        examples: ['1h'],
       }),
     ),
   },
   { additionalProperties: false },
 )
 
-export const CreatedAgent = Type.Object({
+const newSecrets = {
   id: Type.String(),
   name: Type.String(),
   token: Type.String({ description: 'shown once' }),
@@ -53,6 +118,15 @@ export const CreatedAgent = Type.Object({
   oidc: Type.Object({ client_id: Type.String(), client_secret: Type.String({ description: 'shown once' }) }),
   signing_key_id: Type.String(),
   signing_email: Type.String(),
+}
+
+export const CreatedAgent = Type.Object({ ...newSecrets, warnings: Warnings })
+
+export const RotatedAgent = Type.Object({
+  ...newSecrets,
+  previous_valid_until: nullable(
+    Type.String({ ...Timestamp, description: 'when the old secrets end; null: they have ended' }),
+  ),
 })
 
 export const NameParam = Type.Object({ name: Name })

@@ -19,6 +19,11 @@ export const Fields = Type.Record(Type.String(), Type.Union([Type.String(), Type
   description: 'the parts of a credential that has several',
 })
 
+export const LeftOut = Type.Array(Type.String(), {
+  description:
+    'scopes of the agent that this backend can never give, if the request named no scopes; absent: none',
+})
+
 export const IssuedCredential = Type.Object({
   id: Type.String(),
   token: Type.Optional(Type.String({ description: 'shown once' })),
@@ -29,6 +34,7 @@ export const IssuedCredential = Type.Object({
   ttl: Type.String(),
   upstream_expires_at: Type.Optional(Timestamp),
   fields: Type.Optional(Fields),
+  left_out: Type.Optional(LeftOut),
 })
 
 export const CredentialStatus = Type.String({ enum: ['active', 'expired', 'revoked'] })

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
+import { MAX_AUDIENCES } from '../domain/audience.ts'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
-import { Duration, Metadata, Name, nullable, Page, Scope, Scopes, Timestamp } from './shared.ts'
+import { Duration, Metadata, Name, nullable, Page, Scope, Scopes, Timestamp, Warnings } from './shared.ts'
 
 /** Enrollment, requests for more scopes, and what an administrator does with both. */
 export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'expired'], { type: 'string' })
@@ -38,6 +39,7 @@ export const Enrolled = Type.Object({
   poll_url: Type.String(),
   poll_interval_ms: Type.Integer(),
   expires_at: Timestamp,
+  warnings: Warnings,
 })
 
 export const ProofHeader = Type.Object({
@@ -81,6 +83,9 @@ export const RequestedScopes = Type.Object({
   expires_in: Type.Optional(Duration),
   created_at: Timestamp,
   expires_at: Timestamp,
+  decided_at: Type.Optional(Timestamp),
+  decision_note: Type.Optional(Type.String({ description: 'why it was rejected' })),
+  warnings: Warnings,
 })
 
 export const PendingQuery = Type.Object(
@@ -99,6 +104,9 @@ export const PendingEnrollment = Type.Object({
   created_at: Timestamp,
   expires_at: Timestamp,
   status: EnrollmentStatus,
+  name_taken: Type.Optional(
+    Type.Boolean({ description: 'true: an agent has this name; approve with `replace`, or reject' }),
+  ),
   note: Type.Optional(Type.String({ description: 'why it is pending, or the policy that approved it' })),
   reason: Type.Optional(Type.String({ description: 'reason for the request' })),
   expires_in: Type.Optional(Duration),
@@ -107,6 +115,7 @@ export const PendingEnrollment = Type.Object({
   decided_by: Type.Optional(Type.String()),
   decision_note: Type.Optional(Type.String()),
   collected_at: Type.Optional(Timestamp),
+  warnings: Warnings,
 })
 
 export const Approve = Type.Object(
@@ -114,6 +123,18 @@ export const Approve = Type.Object(
     scopes: Type.Optional(Scopes),
     expires_in: Type.Optional(Duration),
     note: Type.Optional(Text),
+    audiences: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
+        maxItems: MAX_AUDIENCES,
+        description: 'of a new agent; default: those of its policy',
+      }),
+    ),
+    replace: Type.Optional(
+      Type.Boolean({
+        description:
+          'true: delete the agent that has this name, with its credentials; needs admin:agents:write',
+      }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -131,6 +152,8 @@ export const Policy = Type.Object({
   rate: Type.Optional(Type.String()),
   issue_rate: Type.Optional(Type.String()),
   max_active: Type.Optional(Type.Integer()),
+  audiences: Type.Optional(Type.Array(Type.String())),
+  suffix: Type.Optional(Type.Boolean({ description: 'true: each agent gets a name of its own' })),
   deny: Type.Array(Type.String()),
 })
 

@@ -16,6 +16,11 @@ export const Scope = Type.String({
   examples: ['reports:read'],
 })
 export const Scopes = Type.Array(Scope, { maxItems: 64 })
+export const Warnings = Type.Optional(
+  Type.Array(Type.String(), {
+    description: 'sentences about scopes that name no backend or can never be given; absent: none',
+  }),
+)
 export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH })
 export const Metadata = Type.Record(Type.String(), Type.Unknown(), {
   maxProperties: MAX_METADATA_KEYS,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Fields } from './api-v1.ts'
+import { Fields, LeftOut } from './api-v1.ts'
 import { Duration, Metadata, Name, nullable, Scope, Scopes, Timestamp } from './shared.ts'
 
 /** Group B, `/v1`, as an agent sees it. */
@@ -62,6 +62,7 @@ export const BackendCredential = Type.Object({
   id: Type.String(),
   ttl: Type.String(),
   fields: Type.Optional(Fields),
+  left_out: Type.Optional(LeftOut),
 })
 
 export const SigningKeyQuery = Type.Object(

@@ -1,5 +1,6 @@
 import picomatch from 'picomatch'
 import type { Static } from 'typebox'
+import { isAudience } from '../domain/audience.ts'
 import { parseDuration } from '../domain/duration.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
 import { parseRate, type Rate } from '../domain/policy.ts'
@@ -88,6 +89,9 @@ function compile(entry: PolicyEntry, note: Note): ConfiguredPolicy {
     note('pattern', error.message)
   }
   checkScopes(entry, note)
+  for (const [index, audience] of (entry.audiences ?? []).entries())
+    if (!isAudience(audience))
+      note('audiences', `${quote(audience)} is not a name without spaces, or a URI`, index)
   return {
     name: entry.name,
     pattern: entry.pattern,
@@ -100,6 +104,8 @@ function compile(entry: PolicyEntry, note: Note): ConfiguredPolicy {
     rate: rateOf(entry, 'rate', note),
     issueRate: rateOf(entry, 'issue_rate', note),
     maxActive: entry.max_active,
+    audiences: entry.audiences,
+    suffix: entry.suffix,
     deny: entry.deny ?? [],
   }
 }

@@ -34,6 +34,7 @@ describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve
       poll_url: `https://mayfly.test/v1/enroll/${id}/status`,
       poll_interval_ms: 2_000,
       expires_at: expect.stringMatching(RFC3339),
+      warnings: ['The scope "db:read" names no backend: there is none called "db".'],
     })
     const waiting = await poll(id, await me.prove(id, now()))
     expect([waiting.status, waiting.json.status, waiting.json.sealed]).toEqual([200, 'pending', undefined])
@@ -52,6 +53,7 @@ describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve
         expires_at: asked.json.expires_at,
         status: 'pending',
         note: 'The policy "rest" leaves this name to an administrator.',
+        warnings: ['The scope "db:read" names no backend: there is none called "db".'],
       },
     ])
     const approved = await decide(id, 'approve', { note: 'known machine' })

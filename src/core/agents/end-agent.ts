@@ -42,23 +42,31 @@ export async function endAgent(
   how: AgentEndReason,
   more: Step[] = [],
 ): Promise<void> {
+  await commit(core, actor, [...(await endSteps(core, actor, agent, how)), ...more], { urgent: true })
+}
+
+/** The end of an agent as steps, refused when it has ended. Few of them, however many credentials it has. */
+export async function endSteps(
+  core: Parts,
+  actor: Actor<Caller | undefined>,
+  agent: Agent,
+  how: AgentEndReason,
+): Promise<Step[]> {
   const now = core.store.now()
   const reason = endOfCredentials(how)
   const by = traceOf(actor)
   const limit = END_SLICE[core.store.dialect]
   const hasMany = (await core.store.credentials.countLiving(agent.id, limit + 1)) > limit
-  const change: Step[] = [
+  return [
     ...core.store.agents.end(agent.id, how, now),
     ...(hasMany
       ? [core.store.agents.beginEnd({ agentId: agent.id, reason, endedAt: now, by })]
       : core.store.credentials.endAll({ agentId: agent.id }, reason, now, by)),
     ...core.store.enrollments.expireOf(agent.id, now),
-    ...more,
     audit(core, actor, {
       action: how === 'expired' ? 'agent.expired' : 'agent.deleted',
       agent,
       ...(how === 'uncollected' ? { details: { reason: how } } : {}),
     }),
   ]
-  await commit(core, actor, change, { urgent: true })
 }

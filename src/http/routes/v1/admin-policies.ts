@@ -31,6 +31,8 @@ export function adminPolicyRoutes(http: Http): void {
         ...optional('rate', policy.rate && formatRate(policy.rate)),
         ...optional('issue_rate', policy.issueRate && formatRate(policy.issueRate)),
         ...optional('max_active', policy.maxActive),
+        ...optional('audiences', policy.audiences),
+        ...optional('suffix', policy.suffix),
         deny: policy.deny,
       }))
     },
