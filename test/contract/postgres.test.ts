@@ -1,58 +1,60 @@
 import pg from 'pg'
-import type { Handle, Issued, Kind } from '../../src/backends/kind.ts'
+import { describe, it } from 'vitest'
+import type { Handle, Issued } from '../../src/backends/kind.ts'
+import type { Config } from '../../src/backends/postgres/config.ts'
 import { postgres } from '../../src/backends/postgres/kind.ts'
 import { createTestHost } from '../support/host.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { openBench } from '../support/postgres-kind.ts'
+import {
+  availablePostgresVersions,
+  INSTALL_POSTGRES,
+  POSTGRES_MAJORS,
+  startPostgresVersion,
+} from '../support/postgres-versions.ts'
 import { describeKind, type OpenKind } from './kind-contract.ts'
 
-describeKind('postgres', async (): Promise<OpenKind> => {
-  const server = await startPostgres()
-  const database = await server.createDatabase()
-  const admin = new pg.Pool({ connectionString: database.url, max: 2 })
-  admin.on('error', () => undefined)
+const available = availablePostgresVersions()
+for (const major of POSTGRES_MAJORS) {
+  const isHere = available.includes(major)
+  if (!isHere && process.env['CI'] === 'true') throw new Error(`PostgreSQL ${major}: ${INSTALL_POSTGRES}`)
+  describe.skipIf(!isHere)(`PostgreSQL ${major}${isHere ? '' : `, by ${INSTALL_POSTGRES}`}`, () => {
+    if (!isHere) it('is installed', () => undefined)
+    for (const way of ['functions', 'direct'] as const) {
+      if (isHere) describeKind(`postgres, by ${way}`, () => openOn(major, way))
+    }
+  })
+}
+
+async function openOn(major: number, way: 'functions' | 'direct'): Promise<OpenKind> {
+  const bench = await openBench(await startPostgresVersion(major, { fsync: 'off' }))
+  await bench.sql('CREATE TABLE orders (id int)')
+  const grant = 'read-write' as const
+  const login = way === 'functions' ? await bench.setUp({ grant }) : await bench.createRole('CREATEROLE')
+  if (way === 'direct') await bench.sql(`GRANT ALL ON orders TO ${login.username} WITH GRANT OPTION`)
+  const settings: Config = bench.settings({ ...login, grant })
   const { host, logged } = createTestHost('db')
-  const settings = {
-    host: server.host,
-    port: server.port,
-    database: database.name,
-    username: server.username,
-    ...(server.password === undefined ? {} : { password: server.password }),
-    local: true,
-    grant: 'read-write' as const,
-    schemas: ['public'],
-  }
+  const until = async (name: unknown) =>
+    bench.sql('SELECT rolvaliduntil AS until FROM pg_roles WHERE rolname = $1', [name])
   return {
-    kind: postgres as unknown as Kind,
+    kind: postgres as unknown as OpenKind['kind'],
     backend: await postgres.open(settings, host),
-    scopes: [database.name],
+    scopes: [bench.database.name],
     logged,
     // A port where nothing listens.
     unreachable: () => postgres.open({ ...settings, port: 1 }, host),
     probe: {
-      async exists(handle: Handle) {
-        const { rowCount } = await admin.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [
-          handle['username'],
-        ])
-        return rowCount === 1
-      },
+      exists: async (handle: Handle) => (await until(handle['username'])).length === 1,
       async use(issued: Issued) {
         const client = new pg.Client({ connectionString: String(issued.fields?.['url']) })
         await client.connect()
-        const { rows } = await client.query('SELECT current_user AS me')
+        const { rows } = await client.query('INSERT INTO orders VALUES (1) RETURNING current_user AS me')
         await client.end()
         return rows[0].me === issued.fields?.['username']
       },
-      async expiresAt(issued: Issued) {
-        const { rows } = await admin.query('SELECT rolvaliduntil AS until FROM pg_roles WHERE rolname = $1', [
-          issued.fields?.['username'],
-        ])
-        return (rows[0].until as Date).getTime()
-      },
+      expiresAt: async (issued: Issued) =>
+        ((await until(issued.fields?.['username']))[0]?.['until'] as Date).getTime(),
     },
-    async close() {
-      await admin.end()
-      await database.drop()
-      await server.stop()
-    },
+    // The server goes with everything in it.
+    close: () => bench.server.stop(),
   }
-})
+}

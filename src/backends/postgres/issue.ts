@@ -6,7 +6,7 @@ import { sqlState, stateOf } from './faults.ts'
 import { creatorOf, type Group, planGroups } from './plan.ts'
 import { scramVerifier } from './scram.ts'
 import type { Server } from './server.ts'
-import { type Session, transact, within } from './session.ts'
+import { preamble, type Session } from './session.ts'
 import { fillStatement, quoteIdentifier, quoteList, quoteLiteral } from './statements.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -59,17 +59,15 @@ async function create(
   const server = await upstream.server(issuing, signal)
   const groups = await upstream.ready(server, plan)
   const statements = createStatements(server, values, groups)
-  if (settings.grant === 'statements' && request(values)) {
-    await within(issuing, settings.database, signal, 'COMMIT', async (session) => {
-      await session.run(statements)
+  // COMMIT is a message of its own: if this call is abandoned before, the role never exists; after, a revocation finds the role or
+  // waits for it. One message with all would be carried out by the server even when nobody waits for it any more.
+  await issuing.use(settings.database, signal, async (session) => {
+    await session.run(['BEGIN', ...preamble(issuing.timeoutMs), ...statements])
+    if (settings.grant === 'statements' && values.scopes.length > 0)
       await runStatements(session, settings, server, values)
-    })
-  } else {
-    await transact(issuing, settings.database, signal, statements)
-  }
+    await session.run(['COMMIT'])
+  })
 }
-
-const request = ({ scopes }: RoleValues) => scopes.length > 0
 
 /** PostgreSQL keeps microseconds; ISO 8601 in UTC is read the same under every DateStyle and TimeZone. */
 const until = ({ expiresAt }: RoleValues) => quoteLiteral(new Date(expiresAt).toISOString())
