@@ -2,7 +2,7 @@ import { type Agent, type AgentEndReason, endOfCredentials } from '../../domain/
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit, traceOf } from '../audit/entry.ts'
-import { agentEnded } from '../authentication/authenticate.ts'
+import { agentEnded, requireScope } from '../authentication/authenticate.ts'
 import type { Actor, AgentCaller, Caller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
@@ -16,6 +16,11 @@ export async function deleteAgent(core: Parts, actor: Actor, name: string): Prom
   const agent = await core.store.agents.findByName(name)
   if (agent === undefined) throw new Problem('agent_not_found')
   await endAgent(core, actor, agent, 'deleted')
+}
+
+/** For an agent that ends as part of another act. Throws `insufficient_scope`. */
+export function requireMayEnd(core: Pick<Core, 'denials'>, actor: Actor): void {
+  requireScope(core, actor, 'admin:agents:write')
 }
 
 /** Deletes the calling agent. Throws `insufficient_scope` for a narrowed token, and `unauthorized` when the agent has already ended. */

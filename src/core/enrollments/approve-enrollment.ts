@@ -8,9 +8,8 @@ import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { createdUnder } from '../agents/agent-bounds.ts'
 import { prepareAgent, requireAudiences, requireHeld } from '../agents/create-agent.ts'
-import { endSteps } from '../agents/end-agent.ts'
+import { endSteps, requireMayEnd } from '../agents/end-agent.ts'
 import { actorId, audit } from '../audit/entry.ts'
-import { requireScope } from '../authentication/authenticate.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
@@ -68,7 +67,7 @@ export async function approveEnrollment(
   const isReplacing = command.replace === true
   if (agentId !== null && (isReplacing || command.audiences !== undefined))
     throw invalid('"replace" and "audiences" are for enrollments; this is a request for more scopes.')
-  if (isReplacing) requireScope(core, actor, 'admin:agents:write')
+  if (isReplacing) requireMayEnd(core, actor)
   const audiences = await requireAudiences(core, actor, [...new Set(command.audiences ?? policy?.audiences)])
   const note = command.note ?? null
   const approval = { actor, enrollment, policy, scopes, lifetimeMs, note, audiences, isReplacing }
