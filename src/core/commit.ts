@@ -72,14 +72,17 @@ function whileTokenValid(caller: AgentCaller): Step[] {
 
 /**
  * A rotation of the secrets raises the version of the agent, so at an unchanged version they are still those that the caller
- * was authenticated by. A change that guards its caller by itself needs no more; nor does one by an agent that has ended
- * (no `version`), which the use case interprets.
+ * was authenticated by. No guard is added to a change that has one, or that ends or alters its own agent: two of these, each
+ * with a shared lock on the row that it is about to write, would block each other. Nor for an agent that has ended (no
+ * `version`), which the use case interprets.
  */
 function whileVersion({ agentId }: AgentCaller, version: number | undefined, change: Change): Step[] {
-  const isGuarded = change.some(
-    (step) => step.op === 'guard' && step.table === 'agents' && step.id === agentId,
+  const isOwn = change.some(
+    (step) =>
+      (step.op === 'guard' && step.table === 'agents' && step.id === agentId) ||
+      (step.op === 'invalidate' && step.topic === agentId),
   )
-  if (version === undefined || isGuarded) return []
+  if (version === undefined || isOwn) return []
   return [{ op: 'guard', table: 'agents', id: agentId, version }]
 }
 

@@ -100,7 +100,9 @@ function pathValue(path: string, parameter: Parameter): fc.Arbitrary<string> {
           ? 'kind'
           : known
             ? 'credential'
-            : 'enrollment'
+            : path.includes('/request/')
+              ? 'request'
+              : 'enrollment'
   return fc.oneof(
     { weight: 6, arbitrary: pooled(kind) },
     {
@@ -284,6 +286,8 @@ const WEIGHTS: Record<string, number> = {
   'post /v1/admin/keys/rotate': 1,
   'delete /v1/self': 1,
   'delete /v1/admin/agents/{name}': 2,
+  'post /v1/admin/agents/{name}/rotate': 3,
+  'patch /v1/admin/agents/{name}': 4,
   'delete /v1/admin/backends/{name}': 4,
 }
 

@@ -8,6 +8,7 @@ import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { scopeWarnings } from '../granting-backend.ts'
 import { requireWhole } from '../require-whole.ts'
+import { requireBounds } from './agent-bounds.ts'
 import { checkExpiry, decideExpiry, type ExpiryChanges } from './change-expiry.ts'
 import { requireAudiences, requireHeld } from './create-agent.ts'
 import { busyAgent, findLivingAgent, type LivingAgent, TRIES } from './find-living.ts'
@@ -98,8 +99,10 @@ async function decide(core: Parts, actor: Actor, before: LivingAgent, changes: A
   const scopes = planScopes(before, changes)
   const expiresAt = decideExpiry(core, agent, changes)
   const until = expiresAt ?? Number.POSITIVE_INFINITY
+  const isExtended = until > (agent.expiresAt ?? Number.POSITIVE_INFINITY)
   if (scopes.added.length > 0) requireHeldUntil(core, actor, scopes.added, until)
-  if (until > (agent.expiresAt ?? Number.POSITIVE_INFINITY)) {
+  if (scopes.added.length > 0 || isExtended) requireBounds(core, actor, agent)
+  if (isExtended) {
     requireHeldUntil(core, actor, scopes.scopes, until)
     for (const grant of scopes.grants)
       requireHeldUntil(

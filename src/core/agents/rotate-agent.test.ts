@@ -9,6 +9,8 @@ import { revokeCredential } from '../credentials/revoke-credential.ts'
 import { enroll } from '../enrollments/enroll.ts'
 import { authenticateClient } from '../oauth/authenticate-client.ts'
 import { issueToken } from '../oauth/issue-token.ts'
+import { revokeToken } from '../oauth/revoke-token.ts'
+import { changeAgent } from './change-agent.ts'
 import { type CreatedAgent, createAgent } from './create-agent.ts'
 import { rotateAgent } from './rotate-agent.ts'
 
@@ -119,6 +121,17 @@ it('of two rotations at once, each replaces what the other made, and only the la
   expect(second.agent.rotation).toBe(2)
 })
 
+it('leaves a change of its own agent without a shared lock on the row that it writes', async () => {
+  let seen: Change = []
+  test.before((change) => {
+    seen = change
+    return false
+  }, rotate)
+  const text = await token()
+  await revokeToken(test.core, await logIn(), text)
+  expect(seen.map(({ op }) => op)).not.toContain('guard')
+})
+
 it('replaces nothing when the store does not take the change', async () => {
   const { commit } = test.core.store
   test.core.store.commit = async () => {
@@ -146,7 +159,7 @@ it('leaves an enrolled key as a login', async () => {
   expect(agent).toMatchObject({ publicJwk: enrollee.publicKey, rotation: 1 })
 })
 
-it('does not let an agent with bounds take over one without', async () => {
+it('does not let an agent with bounds take over one without, or give to it', async () => {
   const scopes = ['admin:agents:write', 'db']
   const bounded = await createAgent(test.core, LOCAL, { name: 'bounded', scopes })
   await test.core.store.commit([
@@ -162,6 +175,15 @@ it('does not let an agent with bounds take over one without', async () => {
     code: 'insufficient_scope',
     message: expect.stringContaining('may have more credentials'),
   })
+  for (const changes of [
+    { add_scopes: ['db', 'admin:agents:write'] },
+    { add_scopes: ['admin:agents:write'] },
+  ])
+    await expect(changeAgent(test.core, actor, 'bot', changes)).rejects.toMatchObject({
+      code: 'insufficient_scope',
+    })
+  await changeAgent(test.core, actor, 'bot', { remove_scopes: ['db'] })
   await createAgent(test.core, actor, { name: 'child', scopes: ['db'] })
+  await changeAgent(test.core, actor, 'child', { add_scopes: ['admin:agents:write'] })
   await rotateAgent(test.core, actor, 'child', {})
 })

@@ -1,13 +1,11 @@
 import type { Agent } from '../../domain/agent.ts'
 import { requireLifetime } from '../../domain/duration.ts'
-import { tightest } from '../../domain/policy.ts'
-import { Problem } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'
-import { boundsOf } from '../authentication/callers.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
+import { requireBounds } from './agent-bounds.ts'
 import { type CreatedAgent, requireAudiences, requireHeld } from './create-agent.ts'
 import { busyAgent, findLivingAgent, type LivingAgent, TRIES } from './find-living.ts'
 
@@ -90,14 +88,5 @@ async function requireEqual(core: Parts, actor: Actor, { agent, grants }: Living
   for (const { scopes, until } of parts)
     requireHeld(core, actor, { scopes, lifetimeMs: Number.isFinite(until) ? until - now : undefined })
   await requireAudiences(core, actor, agent.audiences)
-  const bounds = boundsOf(core, agent)
-  const both = tightest(bounds, caller.bounds)
-  const isWithin = JSON.stringify(sorted(both)) === JSON.stringify(sorted(bounds))
-  if (isWithin) return
-  core.denials.record(actor, { action: 'auth.failed', details: { reason: 'bounds_wider' } })
-  throw new Problem('insufficient_scope', {
-    message: 'This agent may have more credentials, or for longer, than you may.',
-  })
+  requireBounds(core, actor, agent)
 }
-
-const sorted = (bounds: object) => Object.entries(bounds).sort(([one], [other]) => (one < other ? -1 : 1))
