@@ -89,30 +89,24 @@ const header = fc.oneof(
   fc.constant(['x-http-method-override', 'DELETE'] as const),
 )
 
+/** By a part of the path. */
+const POOLS = Object.entries({
+  'backend}': 'backend',
+  '/backends/': 'backend',
+  '/agents/': 'agent',
+  '/plugins/': 'kind',
+  '/request/': 'request',
+})
+const CREDENTIALS = /credential|\/active\/|\/tokens\//
+
 function pathValue(path: string, parameter: Parameter): fc.Arbitrary<string> {
-  const known = path.includes('credential') || path.includes('/active/') || path.includes('/tokens/')
-  const kind =
-    parameter.name === 'backend' || path.includes('/backends/')
-      ? 'backend'
-      : path.includes('/agents/')
-        ? 'agent'
-        : path.includes('/plugins/')
-          ? 'kind'
-          : known
-            ? 'credential'
-            : path.includes('/request/')
-              ? 'request'
-              : 'enrollment'
+  const other = CREDENTIALS.test(path) ? 'credential' : 'enrollment'
+  const kind = POOLS.find(([part]) => path.includes(part))?.[1] ?? other
+  const encoded = (text: unknown) => encodeURIComponent(String(text).toWellFormed())
   return fc.oneof(
     { weight: 6, arbitrary: pooled(kind) },
-    {
-      weight: 1,
-      arbitrary: fitting(parameter.schema).map((text) => encodeURIComponent(String(text).toWellFormed())),
-    },
-    {
-      weight: 2,
-      arbitrary: brokenText(parameter.schema).map((text) => encodeURIComponent(text.toWellFormed())),
-    },
+    { weight: 1, arbitrary: fitting(parameter.schema).map(encoded) },
+    { weight: 2, arbitrary: brokenText(parameter.schema).map(encoded) },
     {
       weight: 1,
       arbitrary: fc.constantFrom('%', '%zz', '%c0%80', '%00', '%2e%2e', '%2f', `{{enrollment:1}}%20`),
@@ -281,7 +275,7 @@ function unique(headers: (readonly [string, string])[]): (readonly [string, stri
   return [...new Map(headers).entries()]
 }
 
-/** Draws operations less often if they are slow or end the callers of concurrent requests. */
+/** Less often, if slow or ending the callers of concurrent requests. */
 const WEIGHTS: Record<string, number> = {
   'post /v1/admin/keys/rotate': 1,
   'delete /v1/self': 1,
