@@ -7,6 +7,7 @@ import { ConfigError } from '../config/fault.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
 import { recordBounds } from '../core/agents/agent-bounds.ts'
 import { createDenials } from '../core/audit/denials.ts'
+import { createLocalReads } from '../core/audit/local-reads.ts'
 import { createCallers } from '../core/authentication/callers.ts'
 import { createLastUse } from '../core/authentication/last-use.ts'
 import { definitionOf } from '../core/backends/definition.ts'
@@ -86,6 +87,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       issuerKeys,
       callers: createCallers({ ...base, issuerKeys }),
       denials: createDenials({ store, ids, log }),
+      localReads: createLocalReads({ store, ids, log }),
       lastUse: createLastUse({ store }),
       serialize: createSerialize(),
       overdue: createOverdue(base),
@@ -104,6 +106,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
         await core.overdue.close()
         await core.lastUse.flush()
         await core.denials.flush(Number.POSITIVE_INFINITY)
+        await core.localReads.flush(Number.POSITIVE_INFINITY)
         await backends.close()
         await store.close()
       },

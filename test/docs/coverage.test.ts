@@ -21,3 +21,15 @@ test.each(pages)('%s has no command in a block that no test runs', (page) => {
   const skipped = [...read(page).matchAll(/<!-- not run: (.*?) -->/g)].map(([, why]) => why)
   expect(skipped.every((why) => why !== undefined && why.length > 10)).toBe(true)
 })
+
+test.each(pages)('%s shows every command that its other commands need', (page) => {
+  const hidden = [...read(page).matchAll(/^<!-- run\n([\s\S]*?)^-->$/gm)].map(([, commands]) => commands)
+  // The test has set this variable; a reader has not.
+  expect(hidden.filter((commands) => !/^export -n \w+\n$/.test(commands ?? ''))).toEqual([])
+})
+
+test.each(pages)('%s names each file that it makes', (page) => {
+  const text = read(page)
+  for (const [, path = ''] of text.matchAll(/<!-- file: (.*?) -->/g))
+    expect(text.replace(/<!-- .*? -->/g, ''), path).toContain(`\`${path}\``)
+})

@@ -107,7 +107,18 @@ export const config = Type.Object(
       Type.Integer(protectionField({ ...portNumber, description: 'Port for agents.' })),
     ),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [
+      {
+        host: 'db.example.com',
+        database: 'shop',
+        username: 'mayfly',
+        password: 'change-me',
+        tls: 'verify-full',
+      },
+    ],
+  },
 )
 
 export type Config = Static<typeof config>

@@ -3,7 +3,7 @@ import { isScope } from '../../domain/scope.ts'
 import { BackendError, type Issued, type IssueRequest } from '../kind.ts'
 import { type Config, databasesOf, iterationsOf, tlsOf } from './config.ts'
 import { sqlState, stateOf } from './faults.ts'
-import { creatorOf, type Group, planGroups } from './plan.ts'
+import { creatorOf, creatorSchema, type Group, planGroups } from './plan.ts'
 import { scramVerifier } from './scram.ts'
 import type { Server } from './server.ts'
 import { preamble, type Session } from './session.ts'
@@ -86,14 +86,17 @@ export function createStatements(
   }
   const name = quoteIdentifier(role)
   const options = server.version >= 160_000 ? ' WITH INHERIT TRUE, SET FALSE, ADMIN FALSE' : ''
-  const creator = server.creators ? quoteIdentifier(creatorOf(server, role)) : undefined
   return [
-    ...(server.version >= 160_000 ? ["SET LOCAL createrole_self_grant = ''"] : []),
-    ...(creator === undefined ? [] : [`SET LOCAL ROLE ${creator}`]),
     `CREATE ROLE ${name} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD ${quoteLiteral(verifier)} VALID UNTIL ${until(values)}`,
     ...(groups.length === 0 ? [] : [`GRANT ${groups.map(quoteIdentifier).join(', ')} TO ${name}${options}`]),
-    ...(creator === undefined ? [] : ['SET LOCAL ROLE NONE']),
-  ]
+  ].map((statement) => asCreator(server, role, statement))
+}
+
+/** The role's creator executes the statement, where it has one. */
+function asCreator(server: Server, role: string, statement: string): string {
+  if (!server.creators) return statement
+  const creator = quoteIdentifier(creatorOf(server, role))
+  return `SELECT ${quoteIdentifier(creatorSchema(server))}.${creator}(${quoteLiteral(statement)})`
 }
 
 /**
@@ -113,16 +116,9 @@ export async function runStatements(
     expiration: until(values),
     scopes: quoteList(values.scopes),
   }
-  const as = (statement: string) =>
-    server.creators
-      ? [
-          `SET LOCAL ROLE ${quoteIdentifier(creatorOf(server, values.role))}`,
-          statement,
-          'SET LOCAL ROLE NONE',
-        ]
-      : []
+  const own = (statement: string) => (server.creators ? [asCreator(server, values.role, statement)] : [])
   await session.run([
-    ...as(`GRANT ${name} TO ${server.login} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE`),
+    ...own(`GRANT ${name} TO ${server.login} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE`),
     'SAVEPOINT own',
   ])
   for (const statement of statements) {
@@ -133,7 +129,7 @@ export async function runStatements(
     }
   }
   // They may take another on, for which their connection would be kept.
-  await session.run(['RESET ROLE', ...as(`REVOKE ${name} FROM ${server.login}`)])
+  await session.run(['RESET ROLE', ...own(`REVOKE ${name} FROM ${server.login}`)])
 }
 
 /**

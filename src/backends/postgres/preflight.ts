@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { BackendError, type Host } from '../kind.ts'
 import { type Config, iterationsOf } from './config.ts'
 import { sqlState, stateOf, toBackendError } from './faults.ts'
-import { invoke, replyOf } from './invoke.ts'
+import { replyOf } from './invoke.ts'
 import { createStatements, type RoleValues, runStatements } from './issue.ts'
 import { allGroups, type Group } from './plan.ts'
+import { disownStatements, revokeStatements } from './revoke.ts'
 import { scramVerifier } from './scram.ts'
 import { requireSetup, roleOfGroup, type Server } from './server.ts'
 import { type Session, within } from './session.ts'
@@ -39,7 +40,7 @@ export async function preflight(
   for (const database of new Set([settings.database, ...groups.map((group) => group.database)])) {
     const here = groups.filter((group) => group.database === database)
     const missing = await within(issuing, database, signal, 'ROLLBACK', (session) =>
-      rehearse(session, upstream, server, here, values),
+      rehearse(session, upstream, server, here, database === settings.database ? values : undefined),
     )
     warnings.push(...missing)
   }
@@ -65,24 +66,28 @@ function requireCreateRole(server: Server): void {
   )
 }
 
-/** Returns warnings of what the groups of this database do not cover. */
+/** Returns warnings of what the groups of this database do not cover. Roles are made and ended in the main one only. */
 async function rehearse(
   session: Session,
-  upstream: Upstream,
+  { settings }: Upstream,
   server: Server,
   groups: readonly Group[],
-  values: RoleValues,
+  values: RoleValues | undefined,
 ): Promise<readonly string[]> {
-  const { settings } = upstream
-  const advice = `ALTER ROLE ${server.login} CREATEROLE${server.version < 160_000 ? ' INHERIT' : ''}`
+  const advice =
+    server.version < 160_000
+      ? `ALTER ROLE ${server.login} CREATEROLE INHERIT`
+      : `ALTER ROLE ${server.login} CREATEROLE; GRANT CREATE ON DATABASE ${quoteIdentifier(settings.database)} TO ${server.login}`
   const warnings: string[] = []
   if (server.way === 'direct') {
-    await step(advice, () => session.run(prepareStatements(settings, server, groups)))
+    const here = values === undefined ? { ...server, creators: false } : server
+    await step(advice, () => session.run(prepareStatements(settings, here, groups)))
   }
   for (const group of groups) {
     const reply = await session.run(refreshStatements(settings, server, group))
     warnings.push(...requireCovered(server, settings, group, replyOf<Refreshed>(reply)))
   }
+  if (values === undefined) return warnings
   const names = groups.map((group) => roleOfGroup(server, settings, group))
   await step(advice, () => session.run(createStatements(server, values, names)))
   if (settings.grant === 'statements') await runStatements(session, settings, server, values)
@@ -92,31 +97,30 @@ async function rehearse(
   return warnings
 }
 
+/** The role is granted something, so that its end takes every step. */
 async function rehearseEnd(
   session: Session,
-  { way, login }: Server,
+  server: Server,
   { reassign_owned_to: reassignTo }: Config,
   role: string,
   advice: string,
 ): Promise<void> {
-  const disown = invoke(way, 'disown', {
-    p_role: role,
-    ...(way === 'functions' ? {} : { p_reassign: reassignTo }),
-  })
-  const reply = replyOf<{ state: string; code?: string; message?: string }>(
-    await step(advice, () => session.run(disown)),
-  )
-  if (reply.state === 'kept') {
+  const [large] = await session.run(['SELECT lo_create(0) AS oid'])
+  const object = `LARGE OBJECT ${large?.['oid']}`
+  await session.run([`GRANT SELECT ON ${object} TO ${quoteIdentifier(role)}`])
+  const revoke = revokeStatements(server, role)
+  const disown = disownStatements(server, role, reassignTo)
+  for (let state = ''; state !== 'gone'; ) {
+    state = replyOf<{ state: string }>(await step(advice, () => session.run(revoke))).state
+    if (state !== 'owned') continue
+    const rows = await step(advice, () => session.run(disown))
+    const reply = replyOf<{ state: string; code?: string; message?: string }>(rows)
+    if (reply.state !== 'kept') continue
     const join =
       reassignTo === undefined
         ? advice
-        : `GRANT ${quoteIdentifier(reassignTo)} TO ${login} ("reassign_owned_to")`
+        : `GRANT ${quoteIdentifier(reassignTo)} TO ${server.login} ("reassign_owned_to")`
     throw lacking(join, `${reply.code}: ${reply.message}`)
-  }
-  const revoke = invoke(way, 'revoke', { p_role: role })
-  for (let state = ''; state !== 'gone'; ) {
-    const rows = await step(advice, () => session.run(revoke))
-    state = replyOf<{ state: string }>(rows).state
   }
 }
 

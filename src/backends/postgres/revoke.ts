@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BackendError } from '../kind.ts'
 import { DEPENDED_ON, stateOf, toBackendError } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
+import { creatorSchema } from './plan.ts'
 import type { Server } from './server.ts'
 import { transact } from './session.ts'
 import { quoteIdentifier, quoteLiteral } from './statements.ts'
@@ -50,7 +51,7 @@ export async function revokeRole(upstream: Upstream, role: string, signal: Abort
       throw new BackendError('denied', 'Another transaction holds the lock of the role.')
     try {
       const server = await upstream.server(revoking, signal)
-      const statements = invoke(server.way, 'revoke', { p_role: role })
+      const statements = revokeStatements(server, role)
       const step = replyOf<Step>(await transact(revoking, settings.database, signal, statements))
       if (step.state === 'gone') return
       if (step.state === 'sessions') await pause(signal)
@@ -69,6 +70,24 @@ export async function revokeRole(upstream: Upstream, role: string, signal: Abort
       await pause(signal)
     }
   }
+}
+
+export function revokeStatements(server: Server, role: string): readonly string[] {
+  return invoke(server.way, 'revoke', {
+    p_role: role,
+    ...(server.way === 'functions' ? {} : { p_schema: creatorSchema(server) }),
+  })
+}
+
+export function disownStatements(
+  { way }: Server,
+  role: string,
+  reassignTo: string | undefined,
+): readonly string[] {
+  return invoke(way, 'disown', {
+    p_role: role,
+    ...(way === 'functions' ? {} : { p_reassign: reassignTo }),
+  })
 }
 
 /**
@@ -92,13 +111,12 @@ async function rollBack(
 /** Each in its database, some at a time. Throws `BackendError` when something has to stay. */
 async function disownIn(
   { revoking, settings }: Upstream,
-  { way }: Server,
+  server: Server,
   databases: readonly string[],
   role: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const values = { p_role: role, ...(way === 'functions' ? {} : { p_reassign: settings.reassign_owned_to }) }
-  const statements = invoke(way, 'disown', values)
+  const statements = disownStatements(server, role, settings.reassign_owned_to)
   for (const database of databases) {
     let reply: Disowned
     do reply = replyOf<Disowned>(await transact(revoking, database, signal, statements))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Config } from './config.ts'
-import { bodyOf, CREDENTIAL, PARAMETERS } from './procedures.ts'
+import { bodyOf, CREDENTIAL } from './procedures.ts'
 import { quoteIdentifier, quoteList, quoteLiteral } from './statements.ts'
 
 /** Of the functions; a change of what they do or take raises it. */
@@ -64,7 +64,7 @@ END`
 /** Name, parameters, block, and the parameters of the block that the functions find by themselves. */
 const FUNCTIONS: readonly [string, Readonly<Record<string, string>>, string, string][] = [
   ['issue', { p_role: 'text', p_verifier: 'text', p_until: 'timestamptz', p_groups: 'text[]' }, ISSUE, ''],
-  ['revoke', PARAMETERS.revoke, bodyOf('revoke', 'functions'), ''],
+  ['revoke', { p_role: 'text' }, bodyOf('revoke', 'functions'), ''],
   ['disown', { p_role: 'text' }, bodyOf('disown', 'functions'), 'p_reassign text;'],
   [
     'refresh',

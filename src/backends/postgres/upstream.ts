@@ -1,7 +1,7 @@
 import { BackendError, type Host } from '../kind.ts'
 import type { Config } from './config.ts'
 import { invoke, replyOf } from './invoke.ts'
-import { allGroups, creatorNames, type Group, prefixOf } from './plan.ts'
+import { allGroups, creatorNames, creatorSchema, type Group, prefixOf } from './plan.ts'
 import { inspectServer, roleOfGroup, type Server } from './server.ts'
 import { type Connections, transact, within } from './session.ts'
 import { quoteIdentifier } from './statements.ts'
@@ -99,6 +99,7 @@ export function prepareStatements(
   groups: readonly Group[],
 ): readonly string[] {
   return invoke('direct', 'prepare', {
+    p_schema: creatorSchema(server),
     p_creators: server.creators ? creatorNames(server) : [],
     p_groups: groups.map((group) => roleOfGroup(server, settings, group)),
     p_comment: 'Credentials of Mayfly are members of this role',
@@ -162,7 +163,11 @@ export async function retire(
 ): Promise<void> {
   const server = await ask(issuing, signal)
   if (server.way === 'functions') return
-  const statements = invoke('direct', 'retire', { p_prefix: prefixOf(server.uid), p_keep: kept })
+  const statements = invoke('direct', 'retire', {
+    p_prefix: prefixOf(server.uid),
+    p_schema: creatorSchema(server),
+    p_keep: kept,
+  })
   const drop = async (database: string) =>
     replyOf<{ state: 'done' } | { state: 'owned'; databases: readonly string[] }>(
       await transact(issuing, database, signal, statements),

@@ -12,7 +12,10 @@ export const list = defineVerb<ListOptions>({
   options: LIST_OPTIONS,
   examples: [{ command: 'mayfly backend ls', about: 'list all backends' }],
   json: async () => {
-    const [{ Type }, { Backend }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
+    const [{ Type }, { Backend }] = await Promise.all([
+      import('typebox'),
+      import('../../api/admin-backends.ts'),
+    ])
     return Type.Array(Backend)
   },
   exits: [3, 4, 5],
@@ -39,7 +42,7 @@ export const show = defineVerb<object, [name: string]>({
   description: 'Shows a backend with its configuration. Secrets read [redacted].',
   arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
   examples: [{ command: 'mayfly backend show orders', about: 'show its configuration' }],
-  json: async () => (await import('../../api/admin.ts')).Backend,
+  json: async () => (await import('../../api/admin-backends.ts')).Backend,
   exits: [3, 4, 5],
   admin: true,
   run: async (context, _options, name) => {

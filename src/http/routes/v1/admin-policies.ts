@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { PageQuery } from '../../../api/admin.ts'
-import { ExplainQuery, Explanation, Policy } from '../../../api/enrollment.ts'
+import { ExplainQuery, Explanation, Policy } from '../../../api/policies.ts'
 import { explainPolicy } from '../../../core/enrollments/explain-policy.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import { formatRate } from '../../../domain/policy.ts'
