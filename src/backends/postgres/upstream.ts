@@ -1,5 +1,6 @@
 import { BackendError, type Host } from '../kind.ts'
 import type { Config } from './config.ts'
+import { stateOf } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
 import { allGroups, creatorNames, creatorSchema, type Group, prefixOf } from './plan.ts'
 import { inspectServer, roleOfGroup, type Server } from './server.ts'
@@ -90,8 +91,18 @@ async function makeRoles(
   signal: AbortSignal,
 ): Promise<void> {
   if (server.way === 'functions') return
-  await transact(connections, settings.database, signal, prepareStatements(settings, server, groups))
+  const statements = prepareStatements(settings, server, groups)
+  try {
+    await transact(connections, settings.database, signal, statements)
+  } catch (error) {
+    if (!EXISTS.has(stateOf(error) ?? '')) throw error
+    // Another node was making them at the same time, and has made them now.
+    await transact(connections, settings.database, signal, statements)
+  }
 }
+
+/** `unique_violation`, `duplicate_object`, `duplicate_schema`. */
+const EXISTS = new Set(['23505', '42710', '42P06'])
 
 export function prepareStatements(
   settings: Config,
