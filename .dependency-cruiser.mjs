@@ -64,7 +64,7 @@ export default {
     allow('log-imports-domain', '^src/log/', '^src/(log|domain)/'),
     allow('config-imports-domain', '^src/config/', '^src/(config|domain)/'),
     allow('keys-import-domain', '^src/keys/', '^src/(keys|domain)/'),
-    allow('store-imports-domain', '^src/store/', '^src/(store|domain)/'),
+    allow('store-imports-domain', '^src/store/', '^src/(store|domain)/|^src/installation\\.ts$'),
     allow(
       'a-kind-stays-at-home',
       '^src/backends/([^/]+)/',
@@ -86,7 +86,7 @@ export default {
     allow(
       'cli-imports-client',
       '^src/cli/',
-      '^src/(cli|client|api|config|domain)/|^src/(app/app|log/log|backends/index|backends/config-fields)\\.ts$',
+      '^src/(cli|client|api|config|domain)/|^src/(app/app|app/backup|log/log|backends/index|backends/config-fields|installation)\\.ts$',
     ),
     ...rooms('core', {
       audit: [],
@@ -106,7 +106,7 @@ export default {
         postgres: ['engine', 'schema'],
         tables: ['engine', 'schema'],
       },
-      ['^src/store/open\\.ts$'],
+      ['^src/store/(open|move)\\.ts$'],
     ),
     ...rooms('http', { server: [], routing: ['server'], routes: ['routing', 'server'] }),
   ],

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -46,7 +47,10 @@ const START_MS = 60_000
 
 /** The command line program of a checkout. */
 export function mainOf({ directory, fromSource }: Checkout): string {
-  return join(directory, fromSource ? 'src/cli/main.ts' : 'dist/cli/main.js')
+  if (fromSource) return join(directory, 'src/cli/main.ts')
+  const built = join(directory, 'dist/bin/mayfly.cjs')
+  // Version 0.1 built one file for each source.
+  return existsSync(built) ? built : join(directory, 'dist/cli/main.js')
 }
 
 /** Starts the real server on a free loopback port. Resolves when it listens. */

@@ -50,8 +50,9 @@ const INTRODUCTION = [
     ],
   ),
   'A login from the environment is sent only to the server of the environment, which is the one that a command without `--server` and `--profile` uses. With another `--server`, a command uses the login that is stored for that server. What `git setup`, `docker setup`, `terraform setup`, `npm-token --install` and the like write names its server, and its profile if the login is a stored one, and the environment of a later call changes neither.',
+  'A login stores `--server` and `--ca` under its profile, and hints repeat the options that were given. `localhost` and `127.0.0.1` with the same port are one server.',
   'A login remembers the keys that its server publishes. If the server refuses the login, or issues an access token by a key that is not among them, the command compares the keys again. It warns if none of them is known, because another server may be answering at the address.',
-  '`MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. Without a login, commands for administrators on the server’s machine use `admin.sock` in its data directory, or the rule for local callers. With a login, they need the admin scope.',
+  '`MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. With `HTTPS_PROXY`, connections with TLS go through that proxy, except to this machine and to the hosts in `NO_PROXY`. Without a login, commands for administrators on the server’s machine use `admin.sock` in its data directory, or the rule for local callers. With a login, they need the admin scope.',
 ]
 
 async function verbSection(words: string, verb: AnyVerb): Promise<string> {

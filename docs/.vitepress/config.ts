@@ -24,8 +24,23 @@ const GUIDES = pages(
   'http',
   'enrollment-policies',
   'administrators',
+  'who-had-what',
+  'end-an-agent',
 )
-const OPERATIONS = pages('operations', 'install', 'tls', 'several-nodes', 'backup', 'upgrade', 'monitoring')
+const OPERATIONS = pages(
+  'operations',
+  'install',
+  'tls',
+  'several-nodes',
+  'backup',
+  'postgresql',
+  'certificate',
+  'master-key',
+  'upgrade',
+  'monitoring',
+  'troubleshooting',
+  'remove',
+)
 const REFERENCE = [
   ...pages('reference', 'cli', 'config', 'mayfly-yaml', 'http', 'errors', 'audit', 'client'),
   page('src/backends/postgres/README.md'),

@@ -1,186 +1,154 @@
 import { Type } from 'typebox'
 import { MAX_AUDIENCES } from '../domain/audience.ts'
-import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
-import { BackendInfo, CredentialStatus, UpstreamEnd } from './api-v1.ts'
-import { Duration, Name, nullable, Page, Scopes, Timestamp } from './shared.ts'
+import { CredentialStatus, createdAt, expiresAt, UpstreamEnd } from './api-v1.ts'
+import {
+  AgentRef,
+  agentId,
+  credentialId,
+  EXAMPLE_ID,
+  flag,
+  lifetime,
+  name,
+  newName,
+  nullable,
+  Page,
+  scopes,
+  shownScopes,
+  text,
+  timestamp,
+} from './shared.ts'
 
-/** `/v1/admin`. */
+/** `/v1/admin`, but for backends (`admin-backends.ts`) and enrollments (`enrollment.ts`). */
 export const PageQuery = Type.Object(Page, { additionalProperties: false })
 
-export const Agent = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  scopes: Type.Array(Type.String(), { description: 'the scopes it holds now, time-limited ones included' }),
-  created_at: Timestamp,
-  last_used: nullable(Timestamp),
-  expires_at: nullable(Timestamp),
-  policy: nullable(
-    Type.String({
-      description: 'the policy that it came under, whoever approved it, or that its creator came under',
-    }),
-  ),
-  audiences: Type.Optional(
-    Type.Array(Type.String(), {
-      description:
-        'what it may ask tokens for, beside the issuer and the audiences of the server; absent: none',
-    }),
-  ),
-})
+const AUDIENCE = 'sts.amazonaws.com'
+const agentName = text('Its name.', 'ci-build')
+export const Agent = Type.Object(
+  {
+    id: agentId('Id of the agent.'),
+    name: agentName,
+    scopes: shownScopes('The scopes it holds now, time-limited ones included.'),
+    created_at: createdAt,
+    last_used: nullable(timestamp('When it last called.')),
+    expires_at: nullable(timestamp('When it expires.')),
+    policy: nullable(
+      text('The policy that it came under, whoever approved it, or that its creator came under.', 'ci'),
+    ),
+    audiences: Type.Optional(
+      Type.Array(text('An audience.', AUDIENCE), {
+        description:
+          'What it may ask tokens for, beside the issuer and the audiences of the server; absent: none.',
+      }),
+    ),
+  },
+  { title: 'Agent' },
+)
 
 export const CreateAgent = Type.Object(
   {
-    name: Name,
-    scopes: Type.Optional(Scopes),
-    expires_in: Type.Optional(Duration),
+    name: newName('Its name; not one in use.', 'ci-build'),
+    scopes: Type.Optional(scopes('What it may do: absolute scopes that the caller holds; default: nothing.')),
+    expires_in: Type.Optional(lifetime('How long it lives; default: without end.', '24h')),
     audiences: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
-        maxItems: MAX_AUDIENCES,
-        description: 'audiences it may request tokens for, in addition to the issuer and those of the server',
-        examples: [['sts.amazonaws.com']],
-      }),
+      Type.Array(
+        Type.String({ minLength: 1, maxLength: 1024, description: 'An audience.', examples: [AUDIENCE] }),
+        {
+          maxItems: MAX_AUDIENCES,
+          description:
+            'Audiences it may request tokens for, in addition to the issuer and those of the server.',
+          examples: [[AUDIENCE]],
+        },
+      ),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'CreateAgent' },
 )
 
-export const CreatedAgent = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  token: Type.String({ description: 'shown once' }),
-  scopes: Type.Array(Type.String()),
-  created_at: Timestamp,
-  expires_at: nullable(Timestamp),
-  oidc: Type.Object({ client_id: Type.String(), client_secret: Type.String({ description: 'shown once' }) }),
-  signing_key_id: Type.String(),
-  signing_email: Type.String(),
-})
-
-export const NameParam = Type.Object({ name: Name })
-
-const Config = Type.Record(Type.String(), Type.Unknown(), {
-  description: 'by the schema of the kind; see GET /v1/admin/kinds',
-})
-const rules = {
-  default_ttl: Type.Optional(Duration),
-  max_ttl: Type.Optional(Duration),
-  allowed_scopes: Type.Optional(nullable(Scopes)),
-  description: Type.Optional(Type.String({ maxLength: MAX_TEXT_LENGTH })),
-  rate: Type.Optional(nullable(Type.String({ maxLength: 32, examples: ['10/hour'] }))),
-  max_active: Type.Optional(
-    nullable(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1_000_000_000,
-        description: 'active credentials; n nodes may together admit up to n times as many',
-      }),
-    ),
-  ),
-}
-
-export const CreateBackend = Type.Object(
+export const CreatedAgent = Type.Object(
   {
-    type: Type.String({ maxLength: 64 }),
-    name: Type.Optional(Name),
-    config: Type.Optional(Config),
-    ...rules,
-  },
-  { additionalProperties: false },
-)
-export const ChangeBackend = Type.Object(
-  { type: Type.Optional(Type.String({ maxLength: 64 })), config: Type.Optional(Config), ...rules },
-  { additionalProperties: false },
-)
-export const CheckQuery = Type.Object(
-  {
-    check: Type.Optional(
-      Type.Boolean({ description: 'false: store the backend without checking the upstream' }),
+    id: agentId('Id of the agent.'),
+    name: agentName,
+    token: text('Its bearer token. Shown once.', `ckr_${'7c'.repeat(24)}`),
+    scopes: shownScopes('The scopes that it holds.'),
+    created_at: createdAt,
+    expires_at: nullable(timestamp('When it expires.')),
+    oidc: Type.Object(
+      {
+        client_id: text('Its client id.', EXAMPLE_ID.client),
+        client_secret: text('Its client secret. Shown once.', `cks_${'4f'.repeat(32)}`),
+      },
+      { description: 'Its login at `/oauth/token`.' },
     ),
+    signing_key_id: text('Id of its signing key.', '3AA5C34371567BD2'),
+    signing_email: text('The address in its signing key.', 'ci-build@agents.example.com'),
   },
-  { additionalProperties: false },
-)
-export const ChangeQuery = Type.Object(
-  {
-    ...CheckQuery.properties,
-    force: Type.Optional(
-      Type.Boolean({
-        description:
-          'true: the new address is the same upstream; accept the change while credentials are active',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
-export const ForceQuery = Type.Object(
-  { force: Type.Optional(Type.Boolean({ description: 'true: revoke active credentials first' })) },
-  { additionalProperties: false },
+  { title: 'CreatedAgent' },
 )
 
-const deletion = {
-  since: Timestamp,
-  remaining: Type.Integer({ description: 'credentials that have not ended yet' }),
-}
-export const BackendDeletion = Type.Object({
-  name: Type.String(),
-  ...deletion,
-  poll_url: Type.String({ description: 'shows the progress; 404 when the backend is deleted' }),
-})
-export const Backend = Type.Object({
-  ...BackendInfo.properties,
-  name: Type.String(),
-  created_at: Timestamp,
-  rate: Type.Optional(Type.String()),
-  max_active: Type.Optional(Type.Integer()),
-  config: Type.Record(Type.String(), Type.Unknown(), { description: 'every secret reads [redacted]' }),
-  deletion: Type.Optional(Type.Object(deletion, { description: 'while it is being deleted' })),
-  warnings: Type.Optional(
-    Type.Array(Type.String(), { description: 'of the trial when it was stored; absent: none' }),
-  ),
-})
-
-export const Kind = Type.Object({
-  type: Type.String(),
-  title: Type.String(),
-  revocation: Type.String({ enum: ['exact', 'expiry_only'] }),
-  scopes: Type.Object({ help: Type.String(), examples: Type.Array(Type.String()) }),
-  config: Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema; x-secret marks secrets' }),
-  params: Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema' }),
-})
+export const NameParam = Type.Object({ name: name('Its name.', 'ci-build') })
 
 export const TokenQuery = Type.Object(
   {
-    backend: Type.Optional(Name),
-    agent: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 128,
-        description: 'id or name of an agent; a name refers to its current or most recent owner',
-      }),
-    ),
+    backend: Type.Optional(name('Only credentials of this backend.', 'orders')),
+    agent: Type.Optional(AgentRef),
     status: Type.Optional(CredentialStatus),
     ...Page,
   },
   { additionalProperties: false },
 )
 
-export const Token = Type.Object({
-  id: Type.String(),
-  agent_id: Type.String(),
-  agent_name: Type.String(),
-  backend: Type.String(),
-  scopes: Type.Array(Type.String()),
-  status: CredentialStatus,
-  upstream: Type.Optional(UpstreamEnd),
-  expires_at: Timestamp,
-  created_at: Timestamp,
-})
+export const Token = Type.Object(
+  {
+    id: credentialId('Id of the credential.'),
+    agent_id: agentId('The agent that holds it.'),
+    agent_name: text('Its name.', 'ci-build'),
+    backend: text('Name of the backend.', 'orders'),
+    scopes: shownScopes('The scopes that were granted.'),
+    status: CredentialStatus,
+    upstream: Type.Optional(UpstreamEnd),
+    expires_at: expiresAt,
+    created_at: createdAt,
+  },
+  { title: 'AnyCredential' },
+)
 
-export const AgentKey = Type.Object({
-  key_id: Type.String(),
-  agent_id: Type.String(),
-  name: Type.String(),
-  email: Type.String(),
-  public_key: Type.String(),
-  created_at: Timestamp,
-})
+export const AgentKey = Type.Object(
+  {
+    key_id: text('The long key id, as GnuPG shows it.', '3AA5C34371567BD2'),
+    agent_id: agentId('The agent that signs with it.'),
+    name: text('Name of the agent.', 'ci-build'),
+    email: text('The address in the key.', 'ci-build@agents.example.com'),
+    public_key: text('OpenPGP, ASCII armor.', '-----BEGIN PGP PUBLIC KEY BLOCK-----\n…'),
+    created_at: createdAt,
+  },
+  { title: 'AgentKey' },
+)
 
-export const Plugin = Type.Object({ name: Type.String(), version: Type.String(), builtin: Type.Boolean() })
+export const RotateKeys = Type.Object(
+  { grace: Type.Optional(lifetime('How long the old key still verifies; default: not at all.', '1h')) },
+  { additionalProperties: false, title: 'KeyRotation' },
+)
+export const RotatedKeys = Type.Object(
+  {
+    key_id: text('The key that signs from now on.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+    previous_valid_until: nullable(timestamp('Until when the old key verifies; null: it does not.')),
+  },
+  { title: 'RotatedKeys' },
+)
+
+const version = text('Version of the kind.', '0.1.0')
+export const Plugin = Type.Object(
+  { name: text('The kind.', 'postgres'), version, builtin: flag('Whether it comes with Mayfly.') },
+  { title: 'Plugin' },
+)
+export const ReloadedPlugins = Type.Object(
+  {
+    loaded: Type.Integer({ description: 'How many kinds there are.', examples: [2] }),
+    plugins: Type.Array(Plugin, { description: 'The kinds.' }),
+  },
+  { title: 'ReloadedPlugins' },
+)
+export const ReloadedPlugin = Type.Object(
+  { reloaded: text('The kind.', 'postgres'), version },
+  { title: 'ReloadedPlugin' },
+)

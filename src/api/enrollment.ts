@@ -1,166 +1,291 @@
 import { Type } from 'typebox'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
-import { Duration, Metadata, Name, nullable, Page, Scope, Scopes, Timestamp } from './shared.ts'
+import {
+  accepts,
+  agentId,
+  count,
+  documentedAs,
+  EXAMPLE_ID,
+  flag,
+  lasts,
+  lifetime,
+  Metadata,
+  name,
+  newName,
+  nullable,
+  Page,
+  Scope,
+  scopes,
+  shownScopes,
+  text,
+  timestamp,
+} from './shared.ts'
 
 /** Enrollment, requests for more scopes, and what an administrator does with both. */
-export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'expired'], { type: 'string' })
-const Text = Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH })
+export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'expired'], {
+  type: 'string',
+  description: 'Whether it was decided, and how.',
+})
+const note = (description: string, example: string) =>
+  Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH, description, examples: [example] })
 
-export const EnrollmentId = Type.Object({ id: Type.String({ minLength: 1, maxLength: 256 }) })
+const enrollmentId = text('Id of the enrollment or request.', EXAMPLE_ID.enrollment)
+export const EnrollmentId = Type.Object({
+  id: Type.String({
+    minLength: 1,
+    maxLength: 256,
+    description: 'Id of the enrollment or request.',
+    examples: [EXAMPLE_ID.enrollment],
+  }),
+})
 
+/** 32 bytes as base64url: the last character has two bits that are zero. */
+const COORDINATE = '^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$'
+const ED25519 = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }
+const P256 = {
+  kty: 'EC',
+  crv: 'P-256',
+  x: 'axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY',
+  y: 'T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU',
+}
+const kid = Type.Optional(
+  Type.String({ maxLength: 128, description: 'A name for the key.', examples: ['key-1'] }),
+)
+const use = Type.Optional(Type.Literal('sig', { description: 'What the key is for.' }))
+const algorithm = (names: string[]) =>
+  Type.Optional(Type.String({ enum: names, description: 'The algorithm of the key.' }))
+const exact = (description: string, example: string) =>
+  Type.String({ pattern: COORDINATE, description, examples: [example] })
+
+/** What each curve needs, for the document. Core checks that the point is on the curve. */
+const Ed25519Key = Type.Object(
+  {
+    kty: Type.Literal('OKP', { description: 'Type of the key.' }),
+    crv: Type.Literal('Ed25519', { description: 'The curve.' }),
+    x: exact('The public key: 32 bytes as base64url.', ED25519.x),
+    kid,
+    alg: algorithm(['EdDSA', 'Ed25519']),
+    use,
+  },
+  { additionalProperties: false, title: 'Ed25519Key', examples: [ED25519] },
+)
+const P256Key = Type.Object(
+  {
+    kty: Type.Literal('EC', { description: 'Type of the key.' }),
+    crv: Type.Literal('P-256', { description: 'The curve.' }),
+    x: exact('The x coordinate: 32 bytes as base64url.', P256.x),
+    y: exact('The y coordinate: 32 bytes as base64url.', P256.y),
+    kid,
+    alg: algorithm(['ES256']),
+    use,
+  },
+  { additionalProperties: false, title: 'P256Key', examples: [P256] },
+)
+
+const short = (maxLength: number) => Type.Optional(Type.String({ maxLength }))
 const PublicKey = Type.Object(
   {
     kty: Type.String({ enum: ['OKP', 'EC'] }),
     crv: Type.String({ enum: ['Ed25519', 'P-256'] }),
     x: Type.String({ maxLength: 64 }),
-    y: Type.Optional(Type.String({ maxLength: 64 })),
-    kid: Type.Optional(Type.String({ maxLength: 128 })),
-    alg: Type.Optional(Type.String({ maxLength: 16 })),
-    use: Type.Optional(Type.String({ maxLength: 16 })),
+    y: short(64),
+    kid: short(128),
+    alg: short(16),
+    use: short(16),
   },
-  { additionalProperties: false, description: 'Ed25519 or P-256 public JWK; the agent creates the key pair' },
+  {
+    additionalProperties: false,
+    ...documentedAs({
+      title: 'PublicKey',
+      description: 'Ed25519 or P-256 public JWK; the agent creates the key pair.',
+      oneOf: [Ed25519Key, P256Key],
+      examples: [ED25519, P256],
+    }),
+  },
 )
 
 export const Enroll = Type.Object(
   {
-    name: Name,
-    scopes: Type.Optional(Scopes),
+    name: newName('The name that the agent will have; not one in use.', 'ci-build'),
+    scopes: Type.Optional(scopes('The scopes that it asks for. Left out: those of the policy for its name.')),
     public_key: PublicKey,
     metadata: Type.Optional(Metadata),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'EnrollRequest' },
 )
 
-export const Enrolled = Type.Object({
-  id: Type.String(),
-  enrollment_id: Type.String(),
-  status: EnrollmentStatus,
-  poll_url: Type.String(),
-  poll_interval_ms: Type.Integer(),
-  expires_at: Timestamp,
-})
+const status = EnrollmentStatus
+const pollInterval = count('How long to wait between polls, in ms.', 2000)
+const expiresAt = timestamp('Until when it can be decided or, once approved, collected.')
+export const Enrolled = Type.Object(
+  {
+    id: enrollmentId,
+    enrollment_id: text('The same as `id`.', EXAMPLE_ID.enrollment),
+    status,
+    poll_url: text(
+      'Where to ask for the outcome.',
+      `https://mayfly.example.com/v1/enroll/${EXAMPLE_ID.enrollment}/status`,
+    ),
+    poll_interval_ms: pollInterval,
+    expires_at: expiresAt,
+  },
+  { title: 'Enrolled' },
+)
 
 export const ProofHeader = Type.Object({
   'enrollment-proof': Type.Optional(
     Type.String({
       description:
-        'compact JWS by the enrolled key; claims aud (the issuer), enr (the id), iat (60 s), jti (used once), enc (X25519 or P-256 public JWK)',
+        'Compact JWS by the enrolled key; claims aud (the issuer), enr (the id), iat (60 s), jti (used once), enc (X25519 or P-256 public JWK).',
+      examples: ['eyJhbGciOiJFZERTQSJ9.eyJlbnIiOiJlbnJf4oCmIn0.c2ln'],
+      ...accepts({ required: true, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
     }),
   ),
 })
 
-export const EnrollmentPoll = Type.Object({
-  id: Type.String(),
-  status: EnrollmentStatus,
-  poll_interval_ms: Type.Integer(),
-  expires_at: Timestamp,
-  sealed: Type.Optional(
-    Type.String({
-      description:
-        'compact JWE (ECDH-ES, A256GCM) to enc: token, oidc, scopes, agent_id, signing_key_id, signing_email',
-    }),
-  ),
-  collected_at: Type.Optional(Timestamp),
-  reason: Type.Optional(Type.String({ description: 'when rejected' })),
-})
-
-export const RequestScopes = Type.Object(
+export const EnrollmentPoll = Type.Object(
   {
-    scopes: Type.Array(Scopes.items, { minItems: 1, maxItems: 64 }),
-    reason: Type.Optional(Text),
-    expires_in: Type.Optional(Duration),
+    id: enrollmentId,
+    status,
+    poll_interval_ms: pollInterval,
+    expires_at: expiresAt,
+    sealed: Type.Optional(
+      text(
+        'Compact JWE (ECDH-ES, A256GCM) to enc: token, oidc, scopes, agent_id, signing_key_id, signing_email.',
+        'eyJhbGciOiJFQ0RILUVTIn0..aXY.Y2lwaGVy.dGFn',
+      ),
+    ),
+    collected_at: Type.Optional(timestamp('When the answer was first collected.')),
+    reason: Type.Optional(text('Why it was rejected.', 'unknown machine')),
   },
-  { additionalProperties: false },
+  { title: 'EnrollmentPoll' },
 )
 
-export const RequestedScopes = Type.Object({
-  id: Type.String(),
-  status: EnrollmentStatus,
-  scopes: Type.Array(Type.String()),
-  reason: Type.Optional(Type.String()),
-  expires_in: Type.Optional(Duration),
-  created_at: Timestamp,
-  expires_at: Timestamp,
-})
+const REASON = 'nightly report'
+export const RequestScopes = Type.Object(
+  {
+    scopes: Type.Array(Scope, {
+      minItems: 1,
+      maxItems: 64,
+      description: 'The scopes that the agent wants beside its own.',
+    }),
+    reason: Type.Optional(note('Why, for the administrator.', REASON)),
+    expires_in: Type.Optional(lifetime('How long the agent needs them; default: for good.', '2h')),
+  },
+  { additionalProperties: false, title: 'ScopeRequest' },
+)
+
+export const RequestedScopes = Type.Object(
+  {
+    id: enrollmentId,
+    status,
+    scopes: shownScopes('The requested scopes.'),
+    reason: Type.Optional(text('The reason that was given.', REASON)),
+    expires_in: Type.Optional(lasts('How long they are for.', '2h')),
+    created_at: timestamp('When they were requested.'),
+    expires_at: timestamp('Until when an administrator can decide.'),
+  },
+  { title: 'RequestedScopes' },
+)
 
 export const PendingQuery = Type.Object(
   { status: Type.Optional(EnrollmentStatus), ...Page },
   { additionalProperties: false },
 )
 
-export const PendingEnrollment = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  type: Type.String({ enum: ['enroll', 'amendment'] }),
-  scopes: Type.Array(Type.String()),
-  public_key_fingerprint: nullable(Type.String({ description: 'RFC 7638 thumbprint' })),
-  metadata: nullable(Metadata),
-  ip_address: nullable(Type.String()),
-  created_at: Timestamp,
-  expires_at: Timestamp,
-  status: EnrollmentStatus,
-  note: Type.Optional(Type.String({ description: 'why it is pending, or the policy that approved it' })),
-  reason: Type.Optional(Type.String({ description: 'reason for the request' })),
-  expires_in: Type.Optional(Duration),
-  agent_id: Type.Optional(Type.String()),
-  decided_at: Type.Optional(Timestamp),
-  decided_by: Type.Optional(Type.String()),
-  decision_note: Type.Optional(Type.String()),
-  collected_at: Type.Optional(Timestamp),
-})
+export const PendingEnrollment = Type.Object(
+  {
+    id: enrollmentId,
+    name: text('Name of the agent.', 'ci-build'),
+    type: Type.String({
+      enum: ['enroll', 'amendment'],
+      description: '`enroll`: somebody wants to become an agent. `amendment`: an agent wants more scopes.',
+    }),
+    scopes: shownScopes('The requested scopes; once approved, those that were granted.'),
+    public_key_fingerprint: nullable(
+      text('RFC 7638 thumbprint of the enrolled key.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+    ),
+    metadata: nullable(Metadata),
+    ip_address: nullable(text('Where it came from.', '192.0.2.7')),
+    created_at: timestamp('When it came.'),
+    expires_at: timestamp('Until when it can be decided.'),
+    status: EnrollmentStatus,
+    note: Type.Optional(text('Why it is pending, or the policy that approved it.', 'no policy matches')),
+    reason: Type.Optional(text('Why the agent asks.', REASON)),
+    expires_in: Type.Optional(lasts('How long it is for.', '2h')),
+    agent_id: Type.Optional(agentId('The agent, once there is one.')),
+    decided_at: Type.Optional(timestamp('When it was decided.')),
+    decided_by: Type.Optional(text('Who decided: id of an agent, `local` or `system`.', 'local')),
+    decision_note: Type.Optional(text('What was said with the decision.', 'seen in the office')),
+    collected_at: Type.Optional(timestamp('When the agent collected its credentials.')),
+  },
+  { title: 'PendingEnrollment' },
+)
 
 export const Approve = Type.Object(
   {
-    scopes: Type.Optional(Scopes),
-    expires_in: Type.Optional(Duration),
-    note: Type.Optional(Text),
+    scopes: Type.Optional(scopes('What to grant; default: what was requested.')),
+    expires_in: Type.Optional(
+      lifetime('How long the agent, or the extra scopes, last; default: as requested.', '24h'),
+    ),
+    note: Type.Optional(note('For the record.', 'seen in the office')),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'Approval' },
 )
 
-export const Reject = Type.Object({ reason: Type.Optional(Text) }, { additionalProperties: false })
+export const Reject = Type.Object(
+  { reason: Type.Optional(note('The agent that asked is shown it.', 'unknown machine')) },
+  { additionalProperties: false, title: 'Rejection' },
+)
 
-export const Policy = Type.Object({
-  name: Type.String(),
-  pattern: Type.String(),
-  scopes: Type.Array(Type.String()),
-  auto_approve: Type.Boolean(),
-  max_agent_lifetime: Type.Optional(Duration),
-  max_ttl: Type.Optional(Duration),
-  max_agents: Type.Optional(Type.Integer()),
-  rate: Type.Optional(Type.String()),
-  issue_rate: Type.Optional(Type.String()),
-  max_active: Type.Optional(Type.Integer()),
-  deny: Type.Array(Type.String()),
-})
+const policyName = 'ci'
+export const Policy = Type.Object(
+  {
+    name: text('Its name.', policyName),
+    pattern: text('The names of agents that it is for.', 'ci-*'),
+    scopes: shownScopes('The scopes that it approves.'),
+    auto_approve: flag('Whether it approves without an administrator.'),
+    max_agent_lifetime: Type.Optional(lasts('The longest that its agents live.', '24h')),
+    max_ttl: Type.Optional(lasts('The longest `ttl` of their credentials.', '1h')),
+    max_agents: Type.Optional(count('How many agents live under it at most.', 50)),
+    rate: Type.Optional(text('How many it approves in a time.', '10/hour')),
+    issue_rate: Type.Optional(text('How many credentials its agents are issued in a time.', '100/minute')),
+    max_active: Type.Optional(count('How many active credentials each of its agents has at most.', 20)),
+    deny: shownScopes('The scopes that it never approves.'),
+  },
+  { title: 'Policy' },
+)
 
 export const ExplainQuery = Type.Object(
   {
-    name: Name,
+    name: name('The name that would enroll.', 'ci-build'),
     scope: Type.Optional(
-      Type.Array(Scope, {
-        maxItems: 64,
-        description: 'repeatable; default: the scopes of the policy',
-      }),
+      Type.Array(Scope, { maxItems: 64, description: 'Repeatable; default: the scopes of the policy.' }),
     ),
   },
   { additionalProperties: false },
 )
 
-export const Explanation = Type.Object({
-  name: Type.String(),
-  decision: Type.String({ enum: ['approve', 'wait'] }),
-  reason: nullable(Type.String({ description: 'why an administrator must look at it' })),
-  policy: nullable(Type.String({ description: 'the policy that decides' })),
-  scopes: Type.Array(Type.String(), { description: 'the scopes it would hold, or those requested' }),
-  expires_in: nullable(Duration),
-  policies: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      pattern: Type.String(),
-      matches: Type.Boolean(),
-      decides: Type.Boolean({ description: 'the first policy that matches' }),
+export const Explanation = Type.Object(
+  {
+    name: text('The name.', 'ci-build'),
+    decision: Type.String({
+      enum: ['approve', 'wait'],
+      description: 'Whether a policy approves it at once, or it waits for an administrator.',
     }),
-    { description: 'in order of evaluation' },
-  ),
-})
+    reason: nullable(text('Why an administrator must look at it.', 'no policy matches')),
+    policy: nullable(text('The policy that decides.', policyName)),
+    scopes: shownScopes('The scopes it would hold, or those requested.'),
+    expires_in: nullable(lasts('How long the agent would live.', '24h')),
+    policies: Type.Array(
+      Type.Object({
+        name: text('Name of the policy.', policyName),
+        pattern: text('Its pattern.', 'ci-*'),
+        matches: flag('Whether the name matches.'),
+        decides: flag('Whether it is the first policy that matches.'),
+      }),
+      { description: 'All policies, in order of evaluation.' },
+    ),
+  },
+  { title: 'Explanation' },
+)

@@ -1,25 +1,113 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { ACTIONS } from '../domain/actions.ts'
 import { MAX_METADATA_KEYS, MAX_NAME_LENGTH } from '../domain/limits.ts'
+import { OAUTH_ERRORS } from '../domain/oauth-problem.ts'
 import { PROBLEMS } from '../domain/problems.ts'
 
-/** Pieces that both groups use. Wire names are snake_case. */
-export const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds' })
-export const Duration = Type.String({
-  maxLength: 256,
-  description: 'such as 45s, 10m, 1h30m',
-  examples: ['10m'],
-})
+/**
+ * Pieces that both groups use. Wire names are snake_case. A schema with a `title` is a component of the OpenAPI document
+ * under that name. Every property has a description, and every text an example or its values; a test checks that.
+ */
+
+export const ACCEPTS_MARK = 'x-accepts'
+export const DOCUMENTED_AS_MARK = 'x-documented-as'
+
+/**
+ * Constraints that the OpenAPI document states beside those of the schema. The validator passes over them: core checks
+ * them, answers with a message of its own, and records the denial.
+ */
+export const accepts = (constraints: object) => ({ [ACCEPTS_MARK]: constraints })
+/** What the document says instead of the schema, where a form that differs by its fields is clearer. */
+export const documentedAs = (schema: object) => ({ [DOCUMENTED_AS_MARK]: schema })
+
+export const timestamp = (description: string) =>
+  Type.String({ format: 'date-time', description, examples: ['2026-11-21T10:15:00.000Z'] })
+
+const durationPattern = (digits: string) =>
+  `^([0-9]${digits}w)?([0-9]${digits}d)?([0-9]${digits}h)?([0-9]${digits}m)?([0-9]${digits}s)?([0-9]${digits}ms)?$`
+/** `parseDuration` reads what this matches, except that a duration is longer than zero. */
+export const DURATION_PATTERN = durationPattern('+')
+/** Less than a thousand years, whatever the digits. */
+export const LIFETIME_PATTERN = durationPattern('{1,4}')
+const durationOf = (description: string, example: string, pattern: string) =>
+  Type.String({
+    maxLength: 256,
+    description: `${description} Such as 45s, 10m, 1h30m or 7d; longer than zero.`,
+    examples: [example],
+    ...accepts({ minLength: 2, pattern }),
+  })
+export const duration = (description: string, example = '10m') =>
+  durationOf(description, example, DURATION_PATTERN)
+/** A duration that is kept, which must be less than a thousand years. */
+export const lifetime = (description: string, example: string) =>
+  durationOf(description, example, LIFETIME_PATTERN)
+/** A duration in a reply. */
+export const lasts = (description: string, example = '10m') =>
+  Type.String({ description, examples: [example] })
+
+const SEGMENT = '([A-Za-z0-9._/@+-]+\\*?|\\*)'
+export const SCOPE_PATTERN = `^${SEGMENT}(:${SEGMENT})*$`
 export const Scope = Type.String({
   maxLength: 256,
-  description: 'backend:resource:permission',
+  description: 'A scope: backend:resource:permission. The last character of a part may be `*`.',
   examples: ['reports:read'],
+  ...accepts({ minLength: 1, pattern: SCOPE_PATTERN }),
 })
-export const Scopes = Type.Array(Scope, { maxItems: 64 })
-export const Name = Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH })
-export const Metadata = Type.Record(Type.String(), Type.Unknown(), {
+export const scopes = (description: string) => Type.Array(Scope, { maxItems: 64, description })
+/** Scopes in a reply. */
+export const shownScopes = (description: string) =>
+  Type.Array(Type.String({ description: 'A scope.', examples: ['reports:read'] }), { description })
+
+/** The form of the names of agents and backends. */
+export const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$'
+/** The name of something that exists. */
+export const name = (description: string, example: string) =>
+  Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH, description, examples: [example] })
+/** The name of something new. */
+export const newName = (description: string, example: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: MAX_NAME_LENGTH,
+    description: `${description} Letters, digits, \`.\`, \`_\` and \`-\`.`,
+    examples: [example],
+    ...accepts({ pattern: NAME_PATTERN }),
+  })
+export const text = (description: string, example: string) =>
+  Type.String({ description, examples: [example] })
+export const flag = (description: string) => Type.Boolean({ description })
+export const count = (description: string, example: number) =>
+  Type.Integer({ description, examples: [example] })
+
+/** An id of each kind, as an example. */
+export const EXAMPLE_ID = {
+  credential: 'cred_06dznf1k8c7t5q2v9xw3b4y6zh',
+  agent: 'ag_06dzn8q4v2m6x9c1t7p5k3w0hf',
+  client: 'agent_06dzn8q4v2m6x9c1t7p5k3w0hf',
+  enrollment: 'enr_06dzp2c7h5n1v8k4q6t9x3m0wb',
+  audit: 'aud_06dzq5t9w3k7n1c6v4x8m2p0hd',
+  request: 'req_06dzr8x2m6q4t1v9k7c5n3w0pb',
+}
+export const credentialId = (description: string) => text(description, EXAMPLE_ID.credential)
+export const agentId = (description: string) => text(description, EXAMPLE_ID.agent)
+export const AgentRef = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: 'Id or name of an agent. A name refers to its current or most recent owner.',
+  examples: ['ci-build'],
+})
+
+const anything = Type.Unknown({ description: 'Any value.' })
+/** An object with fields of any name. */
+export const free = (description: string, example: object) =>
+  Type.Record(Type.String(), anything, { description, examples: [example] })
+export const Metadata = Type.Record(Type.String(), anything, {
   maxProperties: MAX_METADATA_KEYS,
-  description: 'recorded in the audit, at most 8 KiB',
+  description: 'Free-form facts that the audit records, at most 8 KiB.',
+  examples: [{ job: 'build-42' }],
+})
+export const Params = Type.Record(Type.String(), anything, {
+  description: 'Options of this kind of backend; `GET /v1/admin/kinds` has their schema.',
+  examples: [{}],
 })
 
 export const ACTION_NAMES: string[] = [...ACTIONS]
@@ -32,24 +120,48 @@ export type ErrorCode = keyof typeof PROBLEMS
 
 export const ErrorBody = Type.Object(
   {
-    error: Type.Object({
-      code: Type.String({ enum: Object.keys(PROBLEMS) }),
-      message: Type.String(),
-      request_id: Type.String(),
-    }),
+    error: Type.Object(
+      {
+        code: Type.String({
+          enum: Object.keys(PROBLEMS),
+          description: 'What is wrong, for programs. docs/reference/errors.md lists the codes.',
+        }),
+        message: text('What is wrong, for people.', 'There is no such backend.'),
+        request_id: text('Names this request in the log of the server.', EXAMPLE_ID.request),
+      },
+      { description: 'The error.' },
+    ),
   },
-  { title: 'Error', description: 'Every error outside /oauth/' },
+  { title: 'Error', description: 'Every error outside /oauth/.' },
 )
 
 export const OAuthErrorBody = Type.Object(
-  { error: Type.String(), error_description: Type.Optional(Type.String()) },
-  { title: 'OAuthError', description: 'RFC 6749 §5.2' },
+  {
+    error: text(`One of ${Object.keys(OAUTH_ERRORS).join(', ')}.`, 'invalid_client'),
+    error_description: Type.Optional(text('What is wrong, for people.', 'The client is not known.')),
+  },
+  { title: 'OAuthError', description: 'Every error under /oauth/ (RFC 6749 §5.2).' },
 )
 
 /** Paging of every listing (RFC 8288: the next page is in `Link`). */
 export const Page = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'page size; default 100' })),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      description: 'Size of the page; default 100.',
+      examples: [50],
+    }),
+  ),
   cursor: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 128, description: 'from the Link header of the previous page' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'Where the page begins: from the `Link` header, or `next_cursor`, of the previous page.',
+      examples: ['06dznf1k8c7t5q2v9xw3b4y6zh'],
+    }),
   ),
 }
+export const Warnings = Type.Array(text('A sentence.', 'The role may create databases.'), {
+  description: 'What the administrator should know; absent: nothing.',
+})

@@ -1,103 +1,168 @@
 import { Type } from 'typebox'
-import { Fields } from './api-v1.ts'
-import { Duration, Metadata, Name, nullable, Scope, Scopes, Timestamp } from './shared.ts'
+import { ASKED_SCOPES, createdAt, expiresAt, Fields, Secret } from './api-v1.ts'
+import {
+  accepts,
+  agentId,
+  credentialId,
+  duration,
+  EXAMPLE_ID,
+  flag,
+  lasts,
+  Metadata,
+  name,
+  nullable,
+  Params,
+  Scope,
+  scopes,
+  shownScopes,
+  text,
+  timestamp,
+} from './shared.ts'
 
 /** Group B, `/v1`, as an agent sees it. */
-export const ActiveCredential = Type.Object({
-  id: Type.String(),
-  backend: Type.String(),
-  expires_at: Timestamp,
-  created_at: Timestamp,
-})
-
-export const AgentStatus = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  scopes: Type.Array(Type.String()),
-  created_at: Timestamp,
-  last_used: nullable(Timestamp),
-  expires_at: nullable(Timestamp),
-  active_credentials: Type.Array(
-    Type.Object({ id: Type.String(), backend: Type.String(), expires_at: Timestamp }),
-  ),
-  pending_requests: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      scopes: Type.Array(Type.String()),
-      created_at: Timestamp,
-      expires_at: Timestamp,
-    }),
-  ),
-})
-
-export const BackendName = Type.Object({ backend: Name })
-
-export const IssueBody = Type.Object(
+const backend = text('Name of the backend.', 'orders')
+export const ActiveCredential = Type.Object(
   {
-    ttl: Type.Optional(Duration),
-    scopes: Type.Optional(Scopes),
-    metadata: Type.Optional(Metadata),
-    params: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'options of this kind of backend' }),
+    id: credentialId('Id of the credential.'),
+    backend,
+    expires_at: expiresAt,
+    created_at: createdAt,
+  },
+  { title: 'ActiveCredential' },
+)
+
+export const AgentStatus = Type.Object(
+  {
+    id: agentId('Id of the agent.'),
+    name: text('Its name.', 'ci-build'),
+    scopes: shownScopes('The scopes that it holds now.'),
+    created_at: createdAt,
+    last_used: nullable(timestamp('When it last called.')),
+    expires_at: nullable(timestamp('When it expires.')),
+    active_credentials: Type.Array(
+      Type.Object({ id: credentialId('Id of the credential.'), backend, expires_at: expiresAt }),
+      { description: 'Its credentials that have not ended.' },
+    ),
+    pending_requests: Type.Array(
+      Type.Object({
+        id: text('Id of the request.', EXAMPLE_ID.enrollment),
+        scopes: shownScopes('The scopes that it asks for.'),
+        created_at: createdAt,
+        expires_at: timestamp('Until when an administrator can decide.'),
+      }),
+      { description: 'Its requests for more scopes that wait for an administrator.' },
     ),
   },
-  { additionalProperties: false },
+  { title: 'AgentStatus' },
+)
+
+export const BackendName = Type.Object({ backend: name('Name of the backend.', 'orders') })
+
+const ttl = duration('How long the credential lasts; default: `default_ttl` of the backend.')
+export const IssueBody = Type.Object(
+  {
+    ttl: Type.Optional(ttl),
+    scopes: Type.Optional(scopes(ASKED_SCOPES)),
+    metadata: Type.Optional(Metadata),
+    params: Type.Optional(Params),
+  },
+  { additionalProperties: false, title: 'IssueRequest' },
 )
 
 export const IssueQuery = Type.Object(
   {
-    ttl: Type.Optional(Duration),
-    scope: Type.Optional(Type.Array(Scope, { maxItems: 64, description: 'repeatable' })),
-    repo: Type.Optional(
-      Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64, description: 'repeatable' }),
+    ttl: Type.Optional(ttl),
+    scope: Type.Optional(
+      Type.Array(Scope, { maxItems: 64, description: `Repeatable. ${ASKED_SCOPES}`, examples: [['read']] }),
     ),
-    read_only: Type.Optional(Type.Boolean()),
+    repo: Type.Optional(
+      Type.Array(Type.String({ maxLength: 256, description: 'A repository.', examples: ['acme/shop'] }), {
+        maxItems: 64,
+        description: 'Repeatable. Only for kinds whose credentials can be narrowed to repositories.',
+      }),
+    ),
+    read_only: Type.Optional(flag('Only for kinds whose credentials can be narrowed to reading.')),
   },
   { additionalProperties: false },
 )
 
-export const BackendCredential = Type.Object({
-  token: Type.Optional(Type.String({ description: 'shown once' })),
-  expires_at: Timestamp,
-  id: Type.String(),
-  ttl: Type.String(),
-  fields: Type.Optional(Fields),
-})
+export const BackendCredential = Type.Object(
+  {
+    token: Type.Optional(Secret),
+    expires_at: expiresAt,
+    id: credentialId('Id of the credential.'),
+    ttl: lasts('How long it was requested for.'),
+    fields: Type.Optional(Fields),
+  },
+  { title: 'BackendCredential' },
+)
 
 export const SigningKeyQuery = Type.Object(
   {
-    format: Type.Optional(Type.String({ enum: ['git'] })),
+    format: Type.Optional(Type.String({ enum: ['git'], description: '`git` adds `git_config`.' })),
+    private_key: Type.Optional(flag('`false` omits the private key and records nothing')),
+  },
+  { additionalProperties: false },
+)
+
+const keyId = text('The long key id, as GnuPG shows it.', '3AA5C34371567BD2')
+const email = text('The address in the key.', 'ci-build@agents.example.com')
+export const SigningKey = Type.Object(
+  {
+    key_id: keyId,
+    public_key: text('OpenPGP, ASCII armor.', '-----BEGIN PGP PUBLIC KEY BLOCK-----\n…'),
     private_key: Type.Optional(
-      Type.Boolean({ description: '`false` omits the private key and records nothing' }),
+      text(
+        'OpenPGP, ASCII armor; absent with ?private_key=false',
+        '-----BEGIN PGP PRIVATE KEY BLOCK-----\n…',
+      ),
+    ),
+    email,
+    name: text('The name in the key.', 'ci-build'),
+    git_config: Type.Optional(
+      Type.Record(Type.String(), Type.String(), {
+        description: 'with ?format=git: the git settings',
+        examples: [{ 'gpg.format': 'openpgp' }],
+      }),
     ),
   },
-  { additionalProperties: false },
+  { title: 'SigningKey' },
 )
 
-export const SigningKey = Type.Object({
-  key_id: Type.String(),
-  public_key: Type.String(),
-  private_key: Type.Optional(Type.String({ description: 'absent with ?private_key=false' })),
-  email: Type.String(),
-  name: Type.String(),
-  git_config: Type.Optional(
-    Type.Record(Type.String(), Type.String(), { description: 'with ?format=git: the git settings' }),
-  ),
-})
-
+/** A commit by `ci-build`, as git would hash it. */
+const COMMIT =
+  'dHJlZSA0YjgyNWRjNjQyY2I2ZWI5YTA2MGU1NGJmOGQ2OTI4OGZiZWU0OTA0CmF1dGhvciBjaS1idWlsZCA8Y2ktYnVpbGRAYWdlbnRzLmV4YW1wbGUuY29tPiAxNzYzNzIwMTAwICswMDAwCmNvbW1pdHRlciBjaS1idWlsZCA8Y2ktYnVpbGRAYWdlbnRzLmV4YW1wbGUuY29tPiAxNzYzNzIwMTAwICswMDAwCgpGaXJzdAo='
 export const SignBody = Type.Object(
   {
-    data: Type.String({ description: 'base64 of the git object as git would hash it, at most 48000 bytes' }),
-    purpose: Type.Optional(Type.Enum(['git-commit', 'git-tag'], { description: 'default: `git-commit`' })),
+    data: Type.String({
+      description: 'Base64 of the git object as git would hash it, at most 48000 bytes.',
+      contentEncoding: 'base64',
+      examples: [COMMIT],
+      ...accepts({
+        minLength: 4,
+        maxLength: 64_000,
+        pattern: '^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$',
+      }),
+    }),
+    purpose: Type.Optional(
+      Type.Enum(['git-commit', 'git-tag'], { description: 'What the data is; default: `git-commit`.' }),
+    ),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    title: 'SignRequest',
+    examples: [{ data: COMMIT }],
+  },
 )
 
-export const Signature = Type.Object({
-  signature: Type.String({ description: 'detached OpenPGP signature, ASCII armor' }),
-  key_id: Type.String(),
-  fingerprint: Type.String(),
-  created_at: Timestamp,
-  email: Type.String(),
-  name: Type.String(),
-})
+export const Signature = Type.Object(
+  {
+    signature: text('Detached OpenPGP signature, ASCII armor.', '-----BEGIN PGP SIGNATURE-----\n…'),
+    key_id: keyId,
+    fingerprint: text('Fingerprint of the key.', '0D69E11F12BDBA077B3726AB3AA5C34371567BD2'),
+    created_at: timestamp('The time in the signature.'),
+    email,
+    name: text('The name in the key.', 'ci-build'),
+  },
+  { title: 'Signature' },
+)

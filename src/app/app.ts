@@ -7,6 +7,7 @@ import { ConfigError } from '../config/fault.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
 import { recordBounds } from '../core/agents/agent-bounds.ts'
 import { createDenials } from '../core/audit/denials.ts'
+import { createLocalReads } from '../core/audit/local-reads.ts'
 import { createCallers } from '../core/authentication/callers.ts'
 import { createLastUse } from '../core/authentication/last-use.ts'
 import { definitionOf } from '../core/backends/definition.ts'
@@ -86,6 +87,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       issuerKeys,
       callers: createCallers({ ...base, issuerKeys }),
       denials: createDenials({ store, ids, log }),
+      localReads: createLocalReads({ store, ids, log }),
       lastUse: createLastUse({ store }),
       serialize: createSerialize(),
       overdue: createOverdue(base),
@@ -104,6 +106,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
         await core.overdue.close()
         await core.lastUse.flush()
         await core.denials.flush(Number.POSITIVE_INFINITY)
+        await core.localReads.flush(Number.POSITIVE_INFINITY)
         await backends.close()
         await store.close()
       },
@@ -155,17 +158,28 @@ async function openSealer(config: Config, store: Store, log: Log): Promise<Seale
         'created a new master key: back it up; the stored data cannot be decrypted without it',
       ),
   })
-  const sealer = createSealer(parseMasterKeys(text))
+  const sealer = sealerOf(text)
   if (stored === undefined) {
     await store.commit([store.meta.add('key_check', sealer.keyCheck())])
     return openSealerAgain(store, sealer)
   }
-  if (!sealer.matchesCheck(stored)) throw new Error('this store was sealed with another master key')
+  if (!sealer.matchesCheck(stored))
+    throw keyFault('this store was sealed with another master key. Name the right one with --master-key-file')
   if (sealer.lacksSome(stored)) await requireNothingLeftBehind({ store, sealer })
   if (stored !== sealer.keyCheck())
     await store.commit([store.meta.replace('key_check', stored, sealer.keyCheck())])
   return sealer
 }
+
+function sealerOf(text: string): Sealer {
+  try {
+    return createSealer(parseMasterKeys(text))
+  } catch (error) {
+    throw keyFault(error instanceof Error ? error.message : String(error))
+  }
+}
+
+const keyFault = (message: string) => new ConfigError([{ source: 'master key', message }])
 
 /** If two nodes start on a new store at once, the one whose key came second must stop. */
 async function openSealerAgain(store: Store, sealer: Sealer): Promise<Sealer> {

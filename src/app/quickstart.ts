@@ -46,6 +46,7 @@ export async function quickstart(core: Core, at: { address: string; dataDir: str
     '',
     'Try it: issue a credential, read it, revoke it, and read the audit log.',
     `  TOKEN=${token}`,
+    '  umask 077 # only you can read credential.json',
     `  curl -s ${bearer} -H 'Content-Type: application/json' -d '{"backend":"demo","ttl":"10m"}' ${base}/api/v1/credentials | tee credential.json; echo`,
     `  ID=$(sed 's/.*"id":"\\([^"]*\\)".*/\\1/' credential.json)`,
     `  curl -s ${bearer} ${base}/api/v1/credentials/$ID; echo`,

@@ -45,22 +45,24 @@ test('the bin runs by its shebang line', async () => {
   expect((await readFile(MAIN, 'utf8')).split('\n')[0]).toBe('#!/usr/bin/env node')
 })
 
-test('tells an older Node what to do before importing anything', async () => {
-  const source = await readFile(MAIN, 'utf8')
-  expect(source).not.toMatch(/^import .*from/m)
-  const fake = join(folder, 'old.mjs')
-  const forced = source
-    .replace('process.versions.node.split', '"22.19.0".split')
-    .replaceAll("'./", "'./absent/")
-  await writeFile(fake, forced)
-  const child = spawn(process.execPath, [fake], { stdio: ['ignore', 'ignore', 'pipe'] })
+test('tells an older Node the two ways out, and imports nothing', async () => {
+  const pretend = `
+    Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.19.0' } })
+    const { registerHooks } = await import('node:module')
+    registerHooks({ load: (url, context, next) => {
+      if (!/(main|node-version)\\.ts$/.test(url)) throw new Error('imported: ' + url)
+      return next(url, context)
+    } })`
+  const preload = `data:text/javascript,${encodeURIComponent(pretend)}`
+  const child = spawn(process.execPath, ['--import', preload, MAIN], { stdio: ['ignore', 'ignore', 'pipe'] })
   let text = ''
   child.stderr?.on('data', (chunk) => {
     text += chunk
   })
   expect(await once(child, 'close')).toEqual([1, null])
-  expect(text).toMatch(/needs Node\.js 24 or later/)
-  expect(text).toMatch(/Install it from/)
+  expect(text).toMatch(/^mayfly needs Node\.js 24 or later; this is 22\.19\.0/)
+  expect(text).toContain('package of Mayfly')
+  expect(text).toContain('npx -p node@24 mayfly')
 })
 
 test('server --help explains each flag with default and variable', async () => {

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import type * as admin from '../api/admin.ts'
+import type * as backends from '../api/admin-backends.ts'
 import type * as a from '../api/api-v1.ts'
 import type * as enrollment from '../api/enrollment.ts'
 import type * as oauth from '../api/oauth.ts'
@@ -32,11 +33,11 @@ export type Discovery = Static<typeof oauth.DiscoveryReply>
 export type Agent = Static<typeof admin.Agent>
 export type CreateAgent = Static<typeof admin.CreateAgent>
 export type CreatedAgent = Static<typeof admin.CreatedAgent>
-export type Backend = Static<typeof admin.Backend>
-export type BackendDeletion = Static<typeof admin.BackendDeletion>
-export type CreateBackend = Static<typeof admin.CreateBackend>
-export type ChangeBackend = Static<typeof admin.ChangeBackend>
-export type Kind = Static<typeof admin.Kind>
+export type Backend = Static<typeof backends.Backend>
+export type BackendDeletion = Static<typeof backends.BackendDeletion>
+export type CreateBackend = Static<typeof backends.CreateBackend>
+export type ChangeBackend = Static<typeof backends.ChangeBackend>
+export type Kind = Static<typeof backends.Kind>
 export type Token = Static<typeof admin.Token>
 export type AgentKey = Static<typeof admin.AgentKey>
 export type Plugin = Static<typeof admin.Plugin>

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import { closeSync, openSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /** `sun_path` of macOS has room for 103 bytes and a NUL; that of Linux for four more. */
@@ -14,11 +14,11 @@ export const adminSocketOf = (dataDir: string) => join(dataDir, 'admin.sock')
 export async function withSocketPath<T>(path: string, use: (path: string) => Promise<T>): Promise<T> {
   if (Buffer.byteLength(path) <= MAX_PATH_BYTES) return use(path)
   if (process.platform !== 'linux') throw new SocketPathTooLong()
-  const directory = await open(dirname(path))
+  const directory = openSync(dirname(path), 'r')
   try {
-    return await use(`/proc/self/fd/${directory.fd}/${basename(path)}`)
+    return await use(`/proc/self/fd/${directory}/${basename(path)}`)
   } finally {
-    await directory.close()
+    closeSync(directory)
   }
 }
 

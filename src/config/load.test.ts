@@ -286,7 +286,7 @@ describe('the configuration file', () => {
   })
   test('is refused if it cannot be read', async () => {
     expect(await faultsOf({ argv: { config: '/no' } })).toEqual([
-      { source: 'flag --config', message: 'the file "/no" does not exist' },
+      { source: 'flag --config', message: 'the file "/no" does not exist. Run: mayfly init --config /no' },
     ])
     expect(await faultsOf({ env: { MAYFLY_CONFIG: '/no' } })).toMatchObject([
       { source: 'environment MAYFLY_CONFIG' },

@@ -1,7 +1,9 @@
 import { longestRequest } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
+import { shellWord } from '../domain/shell-word.ts'
 import type { Config, MasterKeySource, Values } from './config.ts'
 import { ConfigError, type Fault, InvalidValue } from './fault.ts'
+import { soundForm } from './policies.ts'
 import { type ReadFile, readSecret } from './read-secret.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field, type FieldPath } from './schema.ts'
 import {
@@ -40,10 +42,12 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   ]
   faults.push(...gathered.flatMap((one) => one.faults))
   const entries = gathered.flatMap((one) => one.entries)
-  const sound = entries.filter((entry) => {
+  const sound = entries.flatMap((entry) => {
     const found = checkShape(entry)
     faults.push(...found)
-    return found.length === 0
+    if (found.length === 0) return [entry]
+    // What is sound in the policies is checked too, so that all their faults are reported together.
+    return entry.field.path === 'policies' ? [{ ...entry, wire: soundForm(entry.wire) }] : []
   })
   const reader = createReader(sound, new Set(entries.map(({ field }) => field.path)), faults)
   const config = await buildConfig(reader, options.readFile)
@@ -64,7 +68,13 @@ async function gatherYaml(options: LoadOptions, faults: Fault[]): Promise<Gather
     return gatherFile(await readConfigFile(file, origin, options.readFile))
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    faults.push(...error.faults)
+    const next = `. Run: mayfly init --config ${shellWord(file)}`
+    faults.push(
+      ...error.faults.map(({ source, message }) => ({
+        source,
+        message: message.endsWith(' does not exist') ? message + next : message,
+      })),
+    )
     return { entries: [], faults: [] }
   }
 }

@@ -45,7 +45,7 @@ describe('file', () => {
       await chmod(file, mode)
       const text = await refusal(fromFile(file, true))
       expect(text).toContain(`mode 0${mode.toString(8)}`)
-      expect(text).toContain(`chmod 600 '${folder}/k'\\''y'`)
+      expect(text).toContain(`chmod 400 '${folder}/k'\\''y'`)
     },
   )
   test('checks the mode of the target, not of a link', async () => {
@@ -79,13 +79,13 @@ describe('creating a key', () => {
     expect(await refusal(fromFile(file))).toMatch(/missing.*Restore/)
     expect(await readdir(folder)).toEqual([])
   })
-  test('creates mode 0600 in a folder of mode 0700, reports it once, and reads it again later', async () => {
+  test('creates mode 0400 in a folder of mode 0700, reports it once, and reads it again later', async () => {
     const file = join(folder, 'data', 'deep', 'master.key')
     const told: string[] = []
     const text = await fromFile(file, true, (made) => told.push(made))
     expect(text).toMatch(/^1:[0-9a-f]{64}$/)
     expect(await readFile(file, 'utf8')).toBe(`${text}\n`)
-    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect((await stat(file)).mode & 0o777).toBe(0o400)
     expect((await stat(join(folder, 'data'))).mode & 0o777).toBe(0o700)
     expect(await fromFile(file, true, (made) => told.push(made))).toBe(text)
     expect(told).toEqual([file])

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { shellWord } from '../domain/shell-word.ts'
 import type { Config } from './config.ts'
 import { ConfigError, InvalidValue, quote } from './fault.ts'
-import { decodeSecret, fileFault } from './read-secret.ts'
+import { decodeSecret, fileFault, ownName, readFix } from './read-secret.ts'
 
 export interface MasterKeyOptions {
   /** Only before anything is sealed: a new key cannot open values that an old one sealed. */
@@ -61,9 +61,9 @@ async function fromFile(file: string, options: MasterKeyOptions): Promise<string
 
 /** `undefined` if there is no such file. Mode and content come from the same open file. */
 async function readKeyFile(file: string): Promise<string | undefined> {
-  const handle = await open(file, 'r').catch((error: unknown) => {
+  const handle = await open(file, 'r').catch(async (error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw refuse(file, `the master key file ${fileFault(error)}`)
+    throw refuse(file, `the master key file ${fileFault(error)}${await readFix(file, error)}`)
   })
   if (handle === undefined) return undefined
   try {
@@ -72,7 +72,7 @@ async function readKeyFile(file: string): Promise<string | undefined> {
       const shown = (mode & 0o777).toString(8).padStart(4, '0')
       throw refuse(
         file,
-        `other users can read the master key (mode ${shown}). Run: chmod 600 ${shellWord(file)}`,
+        `other users can read the master key (mode ${shown}). Run: chmod 400 ${shellWord(file)}`,
       )
     }
     if (size > MAX_KEY_BYTES) throw refuse(file, 'the master key file is too large')
@@ -97,7 +97,7 @@ async function createKeyFile(file: string): Promise<boolean> {
   const draft = `${file}.${randomBytes(6).toString('hex')}.new`
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    const handle = await open(draft, 'wx', 0o600)
+    const handle = await open(draft, 'wx', 0o400)
     try {
       await handle.writeFile(`1:${randomBytes(32).toString('hex')}\n`)
       await handle.sync()
@@ -108,7 +108,12 @@ async function createKeyFile(file: string): Promise<boolean> {
     await syncFolder(folder)
     return created
   } catch (error) {
-    throw refuse(file, `the master key cannot be created here: the path ${fileFault(error)}`)
+    const { code } = error as { code?: unknown }
+    const why =
+      code === 'EACCES' || code === 'EPERM'
+        ? `this user may not write to ${folder}. Run: printf '1:%s\\n' "$(openssl rand -hex 32)" | sudo install -m 400 -o ${ownName()} /dev/stdin ${shellWord(file)}`
+        : `the path ${fileFault(error)}`
+    throw refuse(file, `the master key cannot be created here: ${why}`)
   } finally {
     await unlink(draft).catch(() => undefined)
   }

@@ -143,8 +143,8 @@ describe('faults, each with its line and reason', () => {
     ],
     [
       'auto_approve',
-      `policies:\n  - {name: a, pattern: a, scopes: [], auto_approve: yes}\n`,
-      'm.yaml:2:53',
+      `policies:\n  - {name: a, pattern: a, scopes: [db], auto_approve: yes}\n`,
+      'm.yaml:2:55',
       /must be true or false/,
     ],
     [

@@ -1,11 +1,12 @@
 import picomatch from 'picomatch'
-import type { Static } from 'typebox'
+import type { Static, TSchema } from 'typebox'
+import { Check } from 'typebox/value'
 import { parseDuration } from '../domain/duration.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
 import { parseRate, type Rate } from '../domain/policy.ts'
 import { isAdminScope, isScope } from '../domain/scope.ts'
 import { InvalidValue, quote } from './fault.ts'
-import type { PolicySchema } from './policy-schema.ts'
+import { PolicySchema } from './policy-schema.ts'
 
 export type PolicyEntry = Static<typeof PolicySchema>
 
@@ -130,3 +131,36 @@ export function compilePolicies(
     )
   })
 }
+
+/** Stand for what has the wrong shape, and have no faults of their own. */
+const SOUND_SCOPE = { scopes: 'x:granted', deny: 'x:denied' }
+
+/**
+ * These policies with everything of a wrong shape left out or replaced, so that `compilePolicies` finds the faults of
+ * the rest. Good for nothing else.
+ */
+export function soundForm(wire: unknown): PolicyEntry[] {
+  return Array.isArray(wire) ? wire.map(soundEntry) : []
+}
+
+function soundEntry(wire: unknown, index: number): PolicyEntry {
+  const given = typeof wire === 'object' && wire !== null ? (wire as Readonly<Record<string, unknown>>) : {}
+  const sound = Object.entries(PolicySchema.properties as Readonly<Record<string, TSchema>>).flatMap(
+    ([key, schema]) => (Object.hasOwn(given, key) && Check(schema, given[key]) ? [[key, given[key]]] : []),
+  )
+  const entry: PolicyEntry = {
+    name: `unnamed-${index}`,
+    pattern: '*',
+    scopes: scopesOf(given['scopes'], SOUND_SCOPE.scopes),
+    ...Object.fromEntries(sound),
+  }
+  if (Array.isArray(given['deny'])) entry.deny = scopesOf(given['deny'], SOUND_SCOPE.deny)
+  // `yes` is text in YAML, and means true to who wrote it.
+  if (typeof given['auto_approve'] === 'string')
+    entry.auto_approve = !/^(?:no?|off|false)$/i.test(given['auto_approve'])
+  return entry
+}
+
+/** Keeps the place of each scope. */
+const scopesOf = (given: unknown, instead: string) =>
+  Array.isArray(given) ? given.map((scope) => (typeof scope === 'string' ? scope : instead)) : [instead]

@@ -1,10 +1,8 @@
-import { Check } from 'typebox/value'
 import { formatDuration } from '../domain/duration.ts'
 import { decideAdmission, type Explanation, explainAdmission } from '../domain/policy.ts'
 import { isScope } from '../domain/scope.ts'
-import { ConfigError, type Fault, InvalidValue, quote } from './fault.ts'
-import { type ConfiguredPolicy, compilePolicies } from './policies.ts'
-import { PolicySchema } from './policy-schema.ts'
+import { ConfigError, InvalidValue, quote } from './fault.ts'
+import { type ConfiguredPolicy, compilePolicies, type PolicyEntry, soundForm } from './policies.ts'
 import type { ReadFile } from './read-secret.ts'
 import { checkShape, gatherFile } from './sources.ts'
 import { readConfigFile } from './yaml-file.ts'
@@ -23,17 +21,11 @@ export async function readPolicyFile(path: string, readFile: ReadFile): Promise<
       mistyped.length > 0 ? mistyped : [{ source: path, message: 'contains no "policies"' }],
     )
   }
-  const faults: Fault[] = checkShape(entry)
-  const list = Array.isArray(entry.wire) ? (entry.wire as unknown[]) : []
-  // Policies of a wrong shape are left out here, so that the faults of the others are reported too.
-  const sound = list.flatMap((one, index) => (Check(PolicySchema, one) ? [{ index, policy: one }] : []))
-  const policies = compilePolicies(
-    sound.map(({ policy }) => policy),
-    ({ path: [at, ...inner], message }) => {
-      const place = [sound[Number(at)]?.index ?? 0, ...inner]
-      faults.push({ source: entry.locate(place), message: `${['policies', ...place].join('.')}: ${message}` })
-    },
-  )
+  const faults = checkShape(entry)
+  const list = faults.length === 0 ? (entry.wire as readonly PolicyEntry[]) : soundForm(entry.wire)
+  const policies = compilePolicies(list, ({ path, message }) => {
+    faults.push({ source: entry.locate(path), message: `${['policies', ...path].join('.')}: ${message}` })
+  })
   if (faults.length > 0) throw new ConfigError(faults)
   return policies
 }

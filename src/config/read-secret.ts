@@ -1,4 +1,8 @@
+import { stat } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { dirname } from 'node:path'
 import { Secret } from '../domain/secret.ts'
+import { shellWord } from '../domain/shell-word.ts'
 import { InvalidValue, quote } from './fault.ts'
 
 export type ReadFile = (path: string) => Promise<Uint8Array>
@@ -18,6 +22,28 @@ export function fileFault(error: unknown): string {
       return 'is a directory'
     default:
       return typeof code === 'string' ? `cannot be read (${code})` : 'cannot be read'
+  }
+}
+
+/** What to run so that this user can read the file; empty if its rights are not the fault. */
+export async function readFix(file: string, error: unknown): Promise<string> {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code !== 'EACCES' && code !== 'EPERM') return ''
+  // Without the right to pass through its directory, a file has no facts.
+  const isReached = await stat(file).then(
+    () => true,
+    () => false,
+  )
+  return isReached
+    ? `. Run: sudo chown ${ownName()} ${shellWord(file)}`
+    : `. Run: sudo chmod a+x ${shellWord(dirname(file))}`
+}
+
+export function ownName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.() ?? 'mayfly')
   }
 }
 
@@ -44,7 +70,7 @@ export async function readSecret(path: string, readFile: ReadFile): Promise<Secr
   try {
     bytes = await readFile(path)
   } catch (error) {
-    throw new InvalidValue(`the file ${quote(path)} ${fileFault(error)}`)
+    throw new InvalidValue(`the file ${quote(path)} ${fileFault(error)}${await readFix(path, error)}`)
   }
   return new Secret(decodeSecret(bytes, `the file ${quote(path)}`))
 }

@@ -12,7 +12,7 @@ import {
   type YAMLMap,
 } from 'yaml'
 import { ConfigError, type Fault, quote } from './fault.ts'
-import { fileFault, type ReadFile } from './read-secret.ts'
+import { fileFault, type ReadFile, readFix } from './read-secret.ts'
 
 export type Path = readonly (string | number)[]
 
@@ -45,7 +45,8 @@ export async function readConfigFile(file: string, origin: string, readFile: Rea
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (error) {
     if (error instanceof ConfigError) throw error
-    const message = error instanceof TypeError ? 'is not UTF-8 text' : fileFault(error)
+    const message =
+      error instanceof TypeError ? 'is not UTF-8 text' : `${fileFault(error)}${await readFix(file, error)}`
     throw new ConfigError([{ source: origin, message: `the file ${quote(file)} ${message}` }])
   }
   return parseConfigText(file, text)

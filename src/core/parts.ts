@@ -3,7 +3,7 @@ import type { Agent } from '../domain/agent.ts'
 import type { AuditOutcome } from '../domain/audit-entry.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { Change } from '../store/engine/change.ts'
-import type { Actor, AgentCaller, Caller } from './caller.ts'
+import type { Actor, AgentCaller, Caller, LocalCaller } from './caller.ts'
 
 /** The content of an audit entry; who did it, from where and when is added when it is recorded. */
 export interface Entry {
@@ -22,6 +22,13 @@ export interface Entry {
 /** Denials and failed logins. The first of a kind is recorded at once, repetitions once a minute with their count. */
 export interface Denials {
   record(actor: Actor<Caller | undefined>, entry: Entry): void
+  flush(now: number): Promise<void>
+}
+
+/** The local host reading what needs an admin scope: the first read of a route is recorded, then once a minute their count. */
+export interface LocalReads {
+  /** Resolves when the store has an entry of the last minute for this route. Throws `audit_unavailable`. */
+  record(actor: Actor<LocalCaller>, details: { readonly route: string }): Promise<void>
   flush(now: number): Promise<void>
 }
 

@@ -34,7 +34,8 @@ export const ACTION_MEANING = {
   'backend.changed': 'A backend was changed; `details.fields` names the fields.',
   'backend.deleted': 'A backend was deleted.',
   'plugin.reloaded': 'Backends were reopened.',
-  'admin.local_access': "Somebody on the server's own host administered without an agent's token.",
+  'admin.local_access':
+    "Somebody on the server's own host read what needs an admin scope, or was refused a change, without an agent's token. Once a minute for each route; repetitions are one entry with `details.repeated`. A change has its own entry instead.",
   'auth.failed':
     'A token was invalid or lacked a scope. A flood of equal failures is one entry a minute with `details.repeated`.',
 } as const

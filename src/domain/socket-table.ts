@@ -34,17 +34,27 @@ export function peerUid(ends: Ends, table: string): number | undefined {
  * element is undefined if the row is not readable.
  */
 export function listenerUids(address: string, port: number, tables: string): (number | undefined)[] {
-  const listening = (locals: readonly string[]) =>
-    locals
-      .flatMap((local) => rowsWith(`: ${local} `, tables))
-      .filter(({ state }) => state === LISTEN)
-      .map(({ uid }) => uid)
-  const exact = listening(endpoints(address, port))
+  const exact = exactListenerUids(address, port, tables)
   // The kernel prefers a listener on the address itself to one on all addresses.
   if (exact.length > 0) return exact
   const suffix = hexPort(port)
   const onAll = `${'0'.repeat(32)}${suffix}`
-  return listening(address === '::1' ? [onAll] : [`00000000${suffix}`, onAll])
+  return listening(address === '::1' ? [onAll] : [`00000000${suffix}`, onAll], tables)
+}
+
+/**
+ * The uids that listen on this very address, in one table or both. If one table has any, the other table has none of
+ * another user: the kernel lets only one user listen on an address and a port, in whatever form they are written.
+ */
+export function exactListenerUids(address: string, port: number, tables: string): (number | undefined)[] {
+  return listening(endpoints(address, port), tables)
+}
+
+function listening(locals: readonly string[], tables: string): (number | undefined)[] {
+  return locals
+    .flatMap((local) => rowsWith(`: ${local} `, tables))
+    .filter(({ state }) => state === LISTEN)
+    .map(({ uid }) => uid)
 }
 
 /**

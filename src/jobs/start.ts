@@ -42,6 +42,7 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
     startLoop('flush', FLUSH_MS, core.log, async () => {
       await core.lastUse.flush()
       await core.denials.flush(core.store.now())
+      await core.localReads.flush(core.store.now())
       return false
     }),
     startLoop('rewrap', TIDY_MS, core.log, createRewrap(core)),

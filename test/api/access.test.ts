@@ -7,11 +7,13 @@ import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
  * `ROUTES` fails here.
  */
 const NEEDED: Record<RouteName, string> = {
+  'GET /': 'public',
   'GET /health': 'public',
   'GET /readyz': 'public',
   'GET /metrics': 'admin:metrics:read',
   'GET /openapi.json': 'public',
   'GET /docs': 'public',
+  'GET /docs/scalar.js': 'public',
   'GET /.well-known/openid-configuration': 'public',
   'GET /.well-known/oauth-authorization-server': 'public',
   'GET /.well-known/jwks.json': 'public',

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTES } from '../../src/http/routing/route-table.ts'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
@@ -22,9 +21,9 @@ describe('every reply', () => {
     const url = path.replace(':backend', 'orders').replace(/:\w+/, 'nobody')
     for (const token of [undefined, agent.token, 'bad']) {
       const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-      const response = await fetch(app.url + url, { method, headers })
+      const response = await fetch(app.url + url, { method, headers, redirect: 'manual' })
       await response.arrayBuffer()
-      const cached = path.includes('/.well-known/') && response.status === 200
+      const cached = /\/\.well-known\/|scalar/.test(path) && response.status === 200
       expect(response.headers.get('cache-control')).toBe(cached ? 'public, max-age=300' : 'no-store')
       expect(response.headers.get('x-content-type-options')).toBe('nosniff')
       expect(response.headers.get('x-request-id')).toMatch(/^req_[0-9a-z]{26}$/)
@@ -50,19 +49,50 @@ describe('every reply', () => {
   })
 })
 
-test('/docs runs its own script alone, and nobody frames it', async () => {
-  const page = await agent.client.get('/docs')
-  const policy = new Map(
-    page.headers
-      .get('content-security-policy')
-      ?.split('; ')
-      .map((part): [string, string] => [part.split(' ', 1)[0] ?? '', part.slice(part.indexOf(' ') + 1)]),
-  )
-  const [, script = ''] = /<script>(.*?)<\/script>/s.exec(page.text) ?? []
-  const hash = createHash('sha256').update(script).digest('base64')
-  expect([policy.get('default-src'), policy.get('frame-ancestors')]).toEqual(["'none'", "'none'"])
-  expect(policy.get('script-src')).toBe(`'sha256-${hash}'`)
-  expect(page.text.match(/<script/g)).toHaveLength(1)
+describe('the documentation', () => {
+  const policyOf = (reply: Awaited<ReturnType<typeof agent.client.get>>) =>
+    new Map(
+      reply.headers
+        .get('content-security-policy')
+        ?.split('; ')
+        .map((part): [string, string] => [part.split(' ', 1)[0] ?? '', part.slice(part.indexOf(' ') + 1)]),
+    )
+
+  test('is where the root leads', async () => {
+    const reply = await fetch(app.url, { redirect: 'manual' })
+    expect([reply.status, reply.headers.get('location')]).toEqual([302, '/docs'])
+  })
+
+  test('runs only scripts with the nonce of this reply, loads nothing from elsewhere, and nobody frames it', async () => {
+    const page = await agent.client.get('/docs')
+    const policy = policyOf(page)
+    const [, nonce = ''] = /^'nonce-([A-Za-z0-9+/]{22}==)'$/.exec(policy.get('script-src') ?? '') ?? []
+    expect(nonce).not.toBe('')
+    expect(policy.get('style-src')).toMatch(/^'nonce-[^']+'(?: 'sha256-[^']+'){3}$/)
+    expect([policy.get('default-src'), policy.get('frame-ancestors')]).toEqual(["'none'", "'none'"])
+    expect(policy.get('connect-src')).toBe("'self'")
+    expect([...policy.values()].join(' ')).not.toMatch(/https?:|\*|unsafe-eval/)
+    const scripts = page.text.match(/<script[^>]*>/g) ?? []
+    expect(scripts).toHaveLength(2)
+    for (const script of scripts) expect(script).toContain(`nonce="${nonce}"`)
+    expect(page.text.match(/(?:src|href)="[^"]*"/g)).toEqual(['href="data:,"', 'src="/docs/scalar.js"'])
+    expect(page.text).not.toContain('NONCE-OF-THIS-REPLY')
+    expect(policyOf(await agent.client.get('/docs')).get('script-src')).not.toBe(`'nonce-${nonce}'`)
+  })
+
+  test('serves its script from here, compressed for those who take it', async () => {
+    const ask = (encoding: string) =>
+      fetch(`${app.url}/docs/scalar.js`, { headers: { 'accept-encoding': encoding } })
+    const [plain, zipped] = await Promise.all([ask('identity'), ask('gzip')])
+    expect(plain.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+    expect([plain.headers.get('content-encoding'), zipped.headers.get('content-encoding')]).toEqual([
+      null,
+      'gzip',
+    ])
+    const text = await plain.text()
+    expect(text.length).toBeGreaterThan(1_000_000)
+    expect(await zipped.text()).toBe(text)
+  })
 })
 
 describe('success statuses', () => {

@@ -121,6 +121,14 @@ describe('active and revoke', () => {
     expect((await own('revoke', '--all')).stderr).toBe('There was nothing to revoke.\n')
   })
 
+  test('shows how far it has come with many', async () => {
+    const agent = await world.app.newAgent({ scopes: ['demo:*'] })
+    for (let count = 0; count < 3; count += 1)
+      await agent.client.post('/api/v1/credentials', { backend: 'demo' })
+    const { code, stderr } = await runCli(['revoke', '--all'], { env: as(agent), tty: true })
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Revoking: 3 of 3')])
+  })
+
   test('an unknown id does not stop the revocation of the others', async () => {
     const { id } = await json('get', 'demo')
     const { code, stderr } = await mayfly('revoke', 'cred_nosuch', id)

@@ -49,6 +49,17 @@ describe('audit', () => {
     expect(all.map((line) => line.id)).toEqual(all.map((line) => line.id).sort())
   })
 
+  test('at a terminal, says how to see more than the newest 50', async () => {
+    for (let count = 0; count < 51; count += 1) await issue()
+    const argv = ['audit', '--action', 'credential.issued']
+    const page = await runCli(argv, { env, tty: true })
+    expect(page.stdout.trimEnd().split('\n')).toHaveLength(50)
+    expect(page.stderr).toBe('The newest 50. See more with --limit NUMBER, --since TIME or --all.\n')
+    for (const more of [['--all'], ['--limit', '50']])
+      expect((await runCli([...argv, ...more], { env, tty: true })).stderr).toBe('')
+    expect((await runCli(argv, { env })).stderr).toBe('')
+  })
+
   test('prints time, action, actor and object for people', async () => {
     const id = await issue()
     const text = (await mayfly('audit', '--agent', world.agent.name)).stdout

@@ -89,7 +89,13 @@ describe('get', () => {
   test.each<[string, Record<string, string>, string[], number, RegExp]>([
     ['a server that is away', { MAYFLY_SERVER: 'http://127.0.0.1:1' }, [], 3, /Cannot reach/],
     ['no login', { MAYFLY_TOKEN: '' }, [], 4, /You are not logged in/],
-    ['a wrong login', { MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` }, [], 4, /mayfly login/],
+    [
+      'a wrong login',
+      { MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` },
+      [],
+      4,
+      /MAYFLY_TOKEN is set and takes precedence/,
+    ],
     ['an unknown backend', {}, ['--backend', 'none'], 1, /no such backend/],
     ['a backend without a scope', {}, ['--backend', 'closed'], 5, /mayfly request/],
     ['a ttl too long', {}, ['--ttl', '20h'], 5, /ttl/],

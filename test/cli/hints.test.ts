@@ -1,6 +1,7 @@
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { chown, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { rememberServer } from '../../src/cli/session/last-server.ts'
 import { freePort } from '../support/app.ts'
 import { newHome, runCli, spawnCli, startWorld, type World } from './support.ts'
 
@@ -40,18 +41,32 @@ describe('with the server down', () => {
     await rm(home, { recursive: true })
   })
 
+  test('names no command of this machine for a server elsewhere', async () => {
+    const elsewhere = { ...env, MAYFLY_SERVER: 'http://0.0.0.0:9', MAYFLY_ALLOW_HTTP: '1', MAYFLY_TOKEN: 'x' }
+    expect(hintOf((await runCli(['whoami'], { env: elsewhere })).stderr)).toMatch(/^Check the address/)
+  })
+
   test('a service leaves no trace of itself', async () => {
     const { home, env: bare } = await newHome()
-    const argv = ['server', '--listen', '127.0.0.1:0', '--data-dir', 'd']
-    const server = spawnCli(argv, { env: { ...bare, INVOCATION_ID: 'x' } })
-    await server.said('listening', 'stdout')
-    server.child.kill('SIGTERM')
-    await server.ended
-    await expect(readFile(join(home, 'cache/mayfly/last-server.json'))).rejects.toMatchObject({
-      code: 'ENOENT',
-    })
+    const last = join(home, 'cache/mayfly/last-server.json')
+    const started = { dataDir: home, listen: '127.0.0.1:1' }
+    await rememberServer({ env: { ...bare, INVOCATION_ID: 'x' }, home, cwd: home }, started)
+    await expect(readFile(last)).rejects.toMatchObject({ code: 'ENOENT' })
+    await rememberServer({ env: bare, home, cwd: home }, started)
+    expect(JSON.parse(await readFile(last, 'utf8'))).toEqual(started)
     await rm(home, { recursive: true })
   })
+
+  test.runIf(process.getuid?.() === 0)(
+    'root leaves no trace in the home directory of another user, which sudo may keep',
+    async () => {
+      const { home, env: bare } = await newHome()
+      await chown(home, 12_345, 12_345)
+      await rememberServer({ env: bare, home, cwd: home }, { dataDir: home, listen: '127.0.0.1:1' })
+      expect(await readdir(home)).toEqual([])
+      await rm(home, { recursive: true })
+    },
+  )
 })
 
 describe('a login that the server refuses', () => {

@@ -60,7 +60,7 @@ test('a token from the environment goes to the server from the environment, and 
   expect(await whoIs(env)).toBe(b.agent.name)
   expect(await whoIs(env, '--server', b.url)).toBe(b.agent.name)
   expect(await whoIs(env, '--server', ear.url)).toBe(
-    `mayfly: You are not logged in to ${ear.url}. MAYFLY_TOKEN is used only for the server of the environment: set MAYFLY_SERVER=${ear.url}, or run \`mayfly login\`.\n`,
+    `mayfly: You are not logged in to ${ear.url}. MAYFLY_TOKEN is used only for the server of the environment: set MAYFLY_SERVER=${ear.url}, or run \`mayfly login --server ${ear.url}\`.\n`,
   )
   expect(heard).toEqual([])
 })

@@ -1,4 +1,7 @@
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, chown, mkdir, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Eavesdropper, eavesdropAs } from '../support/eavesdropper.ts'
@@ -65,6 +68,30 @@ describe.runIf(isRootOnLinux)('a listener of another user of this machine', () =
     if (either.code !== 0) expectRefused(either)
     expect(await end()).toBe('')
   })
+
+  test.each(['127.0.0.1', '::ffff:127.0.0.1'])(
+    'cannot share our 127.0.0.1 by listening on %s',
+    async (host) => {
+      const ours = createServer().listen({ host: '127.0.0.1', port: 0, reusePort: true })
+      await once(ours, 'listening')
+      const { port } = ours.address() as { port: number }
+      const program = `require('node:net').createServer()
+      .on('error', ({ code }) => console.log(code))
+      .listen(JSON.parse(process.argv[1]), () => process.exit())`
+      const where = JSON.stringify({ host, port, reusePort: true })
+      const asUser = (uid: number) =>
+        spawnSync(process.execPath, ['-e', program, where], {
+          uid,
+          gid: uid,
+          cwd: '/',
+          env: {},
+          encoding: 'utf8',
+        })
+      expect(asUser(OTHER).stdout).toBe('EADDRINUSE\n')
+      expect(asUser(0).stdout).toBe('')
+      ours.close()
+    },
+  )
 
   test('gets a login if it owns the data directory that is named', async () => {
     const { port, end } = await eavesdrop({ host: '127.0.0.1' })

@@ -73,6 +73,7 @@ policies:
       .split('\n')
       .map((line) => /^mayfly: (m\.yaml:\d+):\d+: /.exec(line)?.[1])
     expect(places.sort()).toEqual([
+      'm.yaml:13',
       'm.yaml:14',
       'm.yaml:15',
       'm.yaml:17',
@@ -82,7 +83,35 @@ policies:
       'm.yaml:9',
     ])
     const json = JSON.parse((await mayfly('policy', 'check', 'm.yaml', '--json')).stdout)
-    expect(json.faults).toHaveLength(7)
+    expect(json.faults).toHaveLength(8)
+  })
+
+  test('every fault of one policy, of shape and of meaning', async () => {
+    const text = `policies:
+  - name: ci
+    pattern: 'ci-('
+    scopes: ['admin:*', 7, 'x y']
+    auto_approve: yes
+    max_ttl: 5 minutes
+    max_agent: 3
+`
+    const ended = await mayfly('policy', 'check', await file(text))
+    const lines = ended.stderr.trimEnd().split('\n')
+    const faults = lines.map((line) => /^mayfly: m\.yaml:(\d+):\d+: (.*)$/.exec(line)?.slice(1).join(' '))
+    expect(faults.sort()).toEqual([
+      expect.stringMatching(/^3 .*"ci-\("/),
+      expect.stringMatching(/^4 policies\.0\.scopes\.0: .*admin scope/),
+      expect.stringMatching(/^4 policies\.0\.scopes\.1 must be of type string/),
+      expect.stringMatching(/^4 policies\.0\.scopes\.2: "x y" is not a scope/),
+      expect.stringMatching(/^5 policies\.0\.auto_approve must be true or false/),
+      expect.stringMatching(/^6 .*"5 minutes" is not a duration/),
+      expect.stringMatching(
+        /^7 "policies\.0\.max_agent" is not a setting, did you mean "max_agents"|^7 .*max_agent/,
+      ),
+    ])
+    // A starting server says the same.
+    const server = await mayfly('config', 'show', '--server-config', 'm.yaml')
+    expect(server.stderr.trimEnd().split('\n').sort()).toEqual(lines.sort())
   })
 
   test.each([

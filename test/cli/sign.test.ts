@@ -156,6 +156,27 @@ describe('with the real git', () => {
     await expect(git('verify-commit', 'HEAD')).resolves.toBeDefined()
   })
 
+  test.each([
+    ['commit', 'git commit --allow-empty --author "Eve <eve@example.com>" -m forged'],
+    ['commit with all output in one file', 'git commit --allow-empty --author "E <e@example.com>" -m x 2>&1'],
+    ['tag', 'git -c user.signingkey=0123456789ABCDEF tag -s -m Release v2'],
+  ])('keeps its line whole in a file that git does not append to: %s', async (_, command) => {
+    const said = join(world.home, 'overwritten')
+    const all = command.endsWith('2>&1')
+      ? `{ echo before; ${command}; } >$0`
+      : `{ echo before >&2; ${command}; } 2>$0`
+    await expect(run('sh', ['-c', all, said], { cwd: repository, env })).rejects.toMatchObject({ code: 128 })
+    const lines = (await readFile(said, 'utf8')).split('\n')
+    expect(lines[0]).toBe('before')
+    expect(lines).toContainEqual(expect.stringMatching(/^error: gpg failed to sign the data/))
+    const own = lines.filter((line) => line.startsWith('mayfly: '))
+    expect(own).toEqual([
+      expect.stringMatching(
+        /^mayfly: (?:The author is not .*\.|git asks for a key other .*user\.signingkey\.)$/,
+      ),
+    ])
+  })
+
   test('the audit log has each signature with the tree that git knows', async () => {
     const { body } = await world.app.admin(
       'GET',

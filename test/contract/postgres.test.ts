@@ -34,7 +34,7 @@ async function openOn(major: number, way: 'functions' | 'direct'): Promise<OpenK
   const settings: Config = bench.settings({ ...login, grant })
   const { host, logged } = createTestHost('db')
   const until = async (name: unknown) =>
-    bench.sql('SELECT rolvaliduntil AS until FROM pg_roles WHERE rolname = $1', [name])
+    bench.sql('SELECT to_json(rolvaliduntil) AS until FROM pg_roles WHERE rolname = $1', [name])
   return {
     kind: postgres as unknown as OpenKind['kind'],
     backend: await postgres.open(settings, host),
@@ -51,8 +51,10 @@ async function openOn(major: number, way: 'functions' | 'direct'): Promise<OpenK
         await client.end()
         return rows[0].me === issued.fields?.['username']
       },
-      expiresAt: async (issued: Issued) =>
-        ((await until(issued.fields?.['username']))[0]?.['until'] as Date).getTime(),
+      expiresAt: async (issued: Issued) => {
+        const [row] = await until(issued.fields?.['username'])
+        return new Date(String(row?.['until'])).getTime()
+      },
     },
     // The server goes with everything in it.
     close: () => bench.server.stop(),

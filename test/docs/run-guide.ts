@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { shellQuote } from '../../src/domain/shell-word.ts'
@@ -50,7 +50,25 @@ export async function runGuide(path: string, options: GuideOptions): Promise<Ste
     await shell.close()
   }
   if (edits.length > 0) await writeFile(file, edited(page, edits))
+  const open = await findOpenSecrets(cwd)
+  if (open.length > 0) throw new Error(`${path}: others can read these secrets: ${open.join(', ')}`)
   return results
+}
+
+const SECRET = /\bck[rs]_[0-9a-f]{40}|\beyJ[\w-]{10,}\.[\w-]{10,}\.|change-me|BEGIN [A-Z ]*PRIVATE KEY/
+
+/** Files with secrets that others than their owner can read. */
+async function findOpenSecrets(directory: string): Promise<string[]> {
+  const all = await readdir(directory, { recursive: true, withFileTypes: true })
+  const files = all.filter((one) => one.isFile() && !one.parentPath.includes('node_modules'))
+  const found = await Promise.all(
+    files.map(async (one) => {
+      const path = join(one.parentPath, one.name)
+      const { mode } = await stat(path)
+      return (mode & 0o077) !== 0 && SECRET.test(await readFile(path, 'latin1')) ? [path] : []
+    }),
+  )
+  return found.flat()
 }
 
 const isUpdate = () => process.env['UPDATE_DOCS'] === '1'

@@ -6,6 +6,7 @@ import { LONG } from '../support/long.ts'
 import { openPool, type Pool } from './pool.ts'
 import { type Asked, createReplyCheck, type Document } from './replies.ts'
 import { anyRequest, type Drawn } from './requests.ts'
+import { withoutRefs } from './without-refs.ts'
 
 /**
  * Sends random requests, drawn from the OpenAPI document, over real sockets and checks that the document describes
@@ -21,7 +22,7 @@ let document: Document
 let documented: ReadonlySet<string>
 beforeAll(async () => {
   pool = await openPool()
-  document = openApiDocument(pool.server) as Document
+  document = withoutRefs(openApiDocument(pool)) as Document
   documented = new Set(
     Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
@@ -158,7 +159,7 @@ it(`gives only documented replies to ${COUNT} requests`, { timeout: COUNT * 20 }
   expect([...faults].map(([fault, where]) => `${fault}\n${where}`)).toEqual([])
   expect(sent).toBe(COUNT)
   const neverSucceeded = Object.keys(Object.fromEntries(statuses)).filter(
-    (operation) => ![...(statuses.get(operation)?.keys() ?? [])].some((status) => status < 300),
+    (operation) => ![...(statuses.get(operation)?.keys() ?? [])].some((status) => status < 400),
   )
   expect(neverSucceeded, 'every operation has succeeded at least once').toEqual([])
   expect(statuses.size).toBe(documented.size)

@@ -182,6 +182,11 @@ export async function openPool() {
       const token = ended[kind] ?? known.get(kind)?.token
       return token === undefined ? undefined : `Bearer ${token}`
     },
+    /** `Authorization: Basic` of this agent as an OAuth client. */
+    basic(name: string): string {
+      const { clientId, clientSecret } = known.get(name) as Known
+      return `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`
+    },
     resource(kind: string, index: number): string {
       const ring = rings[kind] ?? []
       // The newest resources are the most likely to exist still.

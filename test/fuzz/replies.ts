@@ -32,15 +32,13 @@ export interface Asked {
 
 export interface Document {
   readonly paths: Record<string, Record<string, Operation>>
-  /** The targets of each `$ref` in a reply. */
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
 /** Returns a check that describes what is wrong with a reply, or returns undefined. */
-export function createReplyCheck({ paths, components }: Document) {
+export function createReplyCheck({ paths }: Document) {
   const ajv = new Ajv({ strict: true, strictTypes: false, allErrors: false, allowUnionTypes: true })
   ajvFormats.default(ajv)
-  ajv.addVocabulary(['example', 'x-secret', 'x-optional-body', 'components'])
+  ajv.addVocabulary(['example', 'x-secret'])
   const documented = new Map<string, Operation['responses']>()
   for (const [path, methods] of Object.entries(paths))
     for (const [method, operation] of Object.entries(methods))
@@ -50,7 +48,7 @@ export function createReplyCheck({ paths, components }: Document) {
   function validate(key: string, schema: Schema, value: unknown): string | undefined {
     let check = compiled.get(key)
     if (check === undefined) {
-      check = ajv.compile(closed({ ...schema, components }) as object)
+      check = ajv.compile(closed(schema) as object)
       compiled.set(key, check)
     }
     return check(value) ? undefined : `the body does not match its schema: ${ajv.errorsText(check.errors)}`
@@ -78,12 +76,26 @@ export function createReplyCheck({ paths, components }: Document) {
     )
   }
 
+  /** The document has an example of each error that it lists. */
+  function checkCode(asked: Asked, reply: RawReply): string | undefined {
+    if (reply.status < 400 || asked.method === 'HEAD') return undefined
+    const responses = documented.get(asked.operation) ?? {}
+    const response = responses[String(reply.status)] ?? responses[`${String(reply.status)[0]}XX`]
+    const listed = Object.values(response?.content?.['application/json']?.examples ?? {})
+    const { error } = JSON.parse(reply.body)
+    const codes = listed.map(({ value }) => value.error.code ?? value.error)
+    return codes.includes(error.code ?? error)
+      ? undefined
+      : `${error.code ?? error} is not listed with ${reply.status}`
+  }
+
   return (asked: Asked, reply: RawReply): string | undefined => {
     if (reply.status >= 500 && !(asked.mayFailUpstream && [502, 503, 504].includes(reply.status)))
       return 'the server failed'
     return (
       checkHeaders(reply) ??
       checkBody(asked, reply) ??
+      checkCode(asked, reply) ??
       (reply.status >= 400 ? checkError(asked, reply) : undefined)
     )
   }

@@ -1,15 +1,6 @@
 import fc from 'fast-check'
-import {
-  broken,
-  brokenText,
-  fitting,
-  fittingObject,
-  MARK,
-  nearly,
-  pooled,
-  type Schema,
-  sane,
-} from './values.ts'
+import { bodyOf } from './bodies.ts'
+import { brokenText, fitting, MARK, pooled, type Schema } from './values.ts'
 
 interface Parameter {
   name: string
@@ -18,10 +9,15 @@ interface Parameter {
   schema: Schema
 }
 
+interface Media {
+  schema?: Schema
+  examples?: Record<string, { value: { error: string & { code?: string } } }>
+}
+
 export interface Operation {
   parameters?: Parameter[]
-  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> }
-  responses: Record<string, { content?: Record<string, { schema?: Schema }> }>
+  requestBody?: { required?: boolean; content: Record<string, { schema: Schema; example?: unknown }> }
+  responses: Record<string, { content?: Record<string, Media> }>
 }
 
 /** A request as text, with placeholders for resources of the pool. */
@@ -37,9 +33,6 @@ export interface Drawn {
   readonly caller: string
   readonly body: { readonly type: string | undefined; readonly text: string } | undefined
 }
-
-const JSON_MEDIA = 'application/json'
-const FORM_MEDIA = 'application/x-www-form-urlencoded'
 
 const CALLERS: [number, string][] = [
   [6, 'loopback'],
@@ -148,99 +141,6 @@ function queryOf(parameters: readonly Parameter[]): fc.Arbitrary<[string, string
   return fc.tuple(...parts, strays).map((all) => all.flat())
 }
 
-function jsonBody(schema: Schema): fc.Arbitrary<Drawn['body']> {
-  const json = (value: unknown) => ({ type: JSON_MEDIA, text: JSON.stringify(value) })
-  const spoiled = fc
-    .tuple(fittingObject(schema), fc.nat({ max: 11 }))
-    .map(([value, how]) => spoil(JSON.stringify(value), how))
-  return fc.oneof(
-    { weight: 8, arbitrary: sane(schema).map(json) },
-    { weight: 4, arbitrary: fittingObject(schema).map(json) },
-    { weight: 6, arbitrary: nearly(schema).map(json) },
-    { weight: 1, arbitrary: broken(schema).map(json) },
-    { weight: 2, arbitrary: spoiled },
-    { weight: 1, arbitrary: fc.constant(undefined) },
-  )
-}
-
-/** Turns valid JSON into invalid JSON, or sends it with another type. */
-function spoil(text: string, how: number): NonNullable<Drawn['body']> {
-  const inside = text.slice(1, -1)
-  const comma = inside === '' ? '' : ','
-  const texts = [
-    `{${inside}${comma}"${MARK}":1,"${MARK}":1}`,
-    `${text}${MARK}`,
-    text.slice(0, -1),
-    `\ufeff${text}`,
-    `{${inside}${comma}"n":1e999}`,
-    `{${inside}${comma}"n":${'9'.repeat(400)}}`,
-    `${'['.repeat(500)}${']'.repeat(500)}`,
-    `{"__proto__":{"a":"${MARK}"}${comma}${inside}}`,
-    `{"a":"\\ud800${MARK}"}`,
-    '',
-  ]
-  if (how === 10) return { type: 'text/plain', text }
-  if (how === 11) return { type: undefined, text }
-  return { type: JSON_MEDIA, text: texts[how] ?? '' }
-}
-
-function formBody(schema: Schema): fc.Arbitrary<Drawn['body']> {
-  const form = (value: Record<string, unknown>) => ({
-    type: FORM_MEDIA,
-    text: Object.entries(value)
-      .map(([key, one]) => `${encode(key)}=${encode(typeof one === 'string' ? one : JSON.stringify(one))}`)
-      .join('&'),
-  })
-  const client = fc
-    .nat({ max: 63 })
-    .map((index) => ({ client_id: `{{clientId:${index}}}`, client_secret: `{{clientSecret:${index}}}` }))
-  const { client_id: _, client_secret: __, ...rest } = schema.properties ?? {}
-  const { client_assertion: ___, client_assertion_type: ____, ...plain } = rest
-  const right = fc
-    .tuple(fc.oneof(sane(schema), fittingObject({ ...schema, properties: plain })), client)
-    .map(([value, who]) => form({ ...value, ...who }))
-  return fc.oneof(
-    { weight: 8, arbitrary: right },
-    {
-      weight: 4,
-      arbitrary: fc
-        .tuple(nearly({ ...schema, properties: rest }), client)
-        .map(([value, who]) => form({ ...who, ...value })),
-    },
-    { weight: 1, arbitrary: right.map((body) => ({ ...body, text: `${body.text}&client_id=${MARK}` })) },
-    { weight: 1, arbitrary: right.map((body) => ({ ...body, type: JSON_MEDIA })) },
-    {
-      weight: 1,
-      arbitrary: fc
-        .constantFrom(`a=%zz${MARK}`, '&&&', `=${MARK}`, '%00=1')
-        .map((text) => ({ type: FORM_MEDIA, text })),
-    },
-  )
-}
-
-/** Encodes everything except the placeholders. */
-function encode(text: string): string {
-  return encodeURIComponent(text.toWellFormed()).replace(/%7B%7B(\w+)%3A(\d+)%7D%7D/g, '{{$1:$2}}')
-}
-
-function bodyOf(operation: Operation): fc.Arbitrary<Drawn['body']> {
-  const content = operation.requestBody?.content ?? {}
-  const json = content[JSON_MEDIA]?.schema
-  if (json !== undefined) return jsonBody(json)
-  const form = content[FORM_MEDIA]?.schema
-  if (form !== undefined) return formBody(form)
-  return fc.oneof(
-    { weight: 30, arbitrary: fc.constant(undefined) },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom(
-        { type: JSON_MEDIA, text: `{"${MARK}":1}` },
-        { type: undefined, text: MARK },
-      ),
-    },
-  )
-}
-
 function requestOf(path: string, method: string, operation: Operation): fc.Arbitrary<Drawn> {
   const parameters = operation.parameters ?? []
   const inPath = parameters.filter((one) => one.in === 'path')
@@ -270,8 +170,16 @@ function requestOf(path: string, method: string, operation: Operation): fc.Arbit
       // The server refuses a request that authenticates in two ways.
       caller: path.startsWith('/oauth/') ? mostlyNone : caller,
       body: bodyOf(operation),
+      // A route that takes either a body or a query refuses both.
+      keepsBoth: fc.nat({ max: 9 }).map((n) => n === 0),
+      prefersQuery: fc.boolean(),
     })
-    .map((drawn) => ({ operation: `${method.toUpperCase()} ${path}`, ...drawn }))
+    .map(({ keepsBoth, prefersQuery, ...drawn }) => {
+      const whole = { operation: `${method.toUpperCase()} ${path}`, ...drawn }
+      const takesEither = operation.requestBody?.required === false && drawn.query.length > 0
+      if (!takesEither || keepsBoth) return whole
+      return prefersQuery ? { ...whole, body: undefined } : { ...whole, query: [] }
+    })
 }
 
 /** Keeps one header of each name; raw-socket.test.ts sends repeated ones. */
@@ -279,9 +187,28 @@ function unique(headers: (readonly [string, string])[]): (readonly [string, stri
   return [...new Map(headers).entries()]
 }
 
-/** Draws operations less often if they are slow or end the callers of concurrent requests. */
+/**
+ * Draws operations less often if they are slow, end the callers of concurrent requests or take no input, and more often if
+ * few requests succeed.
+ */
 const WEIGHTS: Record<string, number> = {
+  'post /v1/credentials/{backend}': 24,
+  'get /v1/credentials/{backend}': 24,
+  'put /v1/admin/backends/{name}': 24,
+  'delete /v1/active/{id}': 24,
+  'get /api/v1/credentials/{id}': 16,
+  'get /v1/enroll/{id}/status': 24,
+  'get /': 2,
+  'get /health': 2,
+  'get /readyz': 2,
+  'get /docs': 2,
+  'get /openapi.json': 2,
+  'get /.well-known/jwks.json': 2,
+  'get /.well-known/openid-configuration': 2,
+  'get /.well-known/oauth-authorization-server': 2,
   'post /v1/admin/keys/rotate': 1,
+  // Five megabytes.
+  'get /docs/scalar.js': 1,
   'delete /v1/self': 1,
   'delete /v1/admin/agents/{name}': 2,
   'delete /v1/admin/backends/{name}': 4,

@@ -2,11 +2,15 @@ import fc from 'fast-check'
 
 /** The subset of JSON Schema that the OpenAPI document uses. */
 export interface Schema {
-  type?: string
+  type?: string | string[]
   properties?: Record<string, Schema>
   required?: string[]
   items?: Schema
   anyOf?: Schema[]
+  oneOf?: Schema[]
+  examples?: unknown[]
+  pattern?: string
+  format?: string
   enum?: unknown[]
   additionalProperties?: Schema | boolean
   minLength?: number
@@ -16,7 +20,6 @@ export interface Schema {
   maxProperties?: number
   minimum?: number
   maximum?: number
-  'x-optional-body'?: boolean
 }
 
 /** Part of every hostile string, so that a test can see whether an error repeats it. */
@@ -174,7 +177,8 @@ export function fitting(schema: Schema, field = ''): fc.Arbitrary<unknown> {
   const hint = HINTS[field]
   if (hint !== undefined) return hint
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
-  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => fitting(one)))
+  const branches = schema.anyOf ?? schema.oneOf
+  if (branches !== undefined) return fc.oneof(...branches.map((one) => fitting(one)))
   switch (schema.type) {
     case 'string':
       return fc.string({ minLength: schema.minLength ?? 0, maxLength: Math.min(schema.maxLength ?? 20, 20) })

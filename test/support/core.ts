@@ -2,8 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { kinds } from '../../src/backends/index.ts'
+import type { Kind } from '../../src/backends/kind.ts'
 import { createRegistry } from '../../src/backends/registry.ts'
 import { createDenials } from '../../src/core/audit/denials.ts'
+import { createLocalReads } from '../../src/core/audit/local-reads.ts'
 import { createCallers } from '../../src/core/authentication/callers.ts'
 import { createLastUse } from '../../src/core/authentication/last-use.ts'
 import { definitionOf } from '../../src/core/backends/definition.ts'
@@ -91,7 +93,10 @@ export interface TestCore {
 }
 
 /** The real core on a real SQLite file, with a clock that tests can move. */
-export async function testCore(overrides: Partial<Settings> = {}): Promise<TestCore> {
+export async function testCore(
+  overrides: Partial<Settings> = {},
+  moreKinds: readonly Kind[] = [],
+): Promise<TestCore> {
   const directory = await mkdtemp(join(tmpdir(), 'mayfly-core-'))
   const opened = await openStore({ directory })
   let offset = 0
@@ -118,7 +123,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
   await store.commit([(await issuerKey).step])
   const issuerKeys = createIssuerKeys(base)
   const backends = createRegistry({
-    kinds,
+    kinds: [...kinds, ...moreKinds],
     load: async () => (await store.backends.listOpen()).map((row) => definitionOf({ sealer }, row)),
     snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
     host: ({ name }) => createTestHost(name).host,
@@ -133,6 +138,7 @@ export async function testCore(overrides: Partial<Settings> = {}): Promise<TestC
     backends,
     callers: createCallers({ ...base, issuerKeys }),
     denials: createDenials(base),
+    localReads: createLocalReads(base),
     lastUse: createLastUse(base),
     rates: createRates(),
     serialize: createSerialize(),

@@ -71,6 +71,9 @@ export async function openBench(given?: TestPostgres): Promise<Bench> {
     await sql(
       `CREATE ROLE ${pg.escapeIdentifier(name)} LOGIN PASSWORD ${pg.escapeLiteral(password)} ${options}`,
     )
+    // From PostgreSQL 16 on it keeps functions there.
+    if (options.includes('CREATEROLE'))
+      await sql(`GRANT CREATE ON DATABASE ${database.name} TO ${pg.escapeIdentifier(name)}`)
     dropRoles.unshift(() =>
       sql(`DROP OWNED BY ${pg.escapeIdentifier(name)}; DROP ROLE ${pg.escapeIdentifier(name)}`),
     )

@@ -35,7 +35,7 @@ const config = Type.Object(
       Type.String(secretField({ maxLength: 8192, description: 'Private key as JWK; generated if absent.' })),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ audience: 'orders-api' }] },
 )
 type Config = Static<typeof config>
 

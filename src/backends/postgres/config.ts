@@ -87,7 +87,18 @@ export const config = Type.Object(
     ),
     connect_port: Type.Optional(Type.Integer(protectionField({ ...PORT, description: 'Port for agents.' }))),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [
+      {
+        host: 'db.example.com',
+        database: 'shop',
+        username: 'mayfly',
+        password: 'change-me',
+        tls: 'verify-full',
+      },
+    ],
+  },
 )
 
 export type Config = Static<typeof config>

@@ -10,12 +10,12 @@ export function invoke(
   name: ProcedureName,
   values: Readonly<Record<string, Value>>,
 ): readonly string[] {
-  const { given, fixed } = PROCEDURES[name]
+  const { given, fixed, direct } = PROCEDURES[name]
   if (way === 'functions') {
     const list = Object.keys(given).map((parameter) => literal(values[parameter]))
     return [`SELECT mayfly.${name}(${list.join(', ')}) AS reply`]
   }
-  const declared = Object.entries({ ...given, ...fixed }).map(
+  const declared = Object.entries({ ...given, ...fixed, ...direct }).map(
     ([parameter, type]) => `${parameter} ${type} := ${literal(values[parameter])};`,
   )
   const block = `DECLARE ${declared.join(' ')} BEGIN ${bodyOf(name, way)}; END`

@@ -5,7 +5,7 @@ import type { Session } from './client.ts'
 import { type Config, databasesOf, tlsOf } from './config.ts'
 import { stateOf } from './faults.ts'
 import { invoke } from './invoke.ts'
-import { creatorOf, type Group, planGroups } from './plan.ts'
+import { creatorOf, creatorSchema, type Group, planGroups } from './plan.ts'
 import { scramVerifier } from './scram.ts'
 import type { Server } from './server.ts'
 import { fillStatement, quoteIdentifier, quoteList, quoteLiteral } from './statements.ts'
@@ -73,6 +73,7 @@ export function issueStatements(server: Server, values: NewRole, groups: readonl
     p_verifier: values.verifier,
     p_until: values.until,
     p_groups: groups,
+    p_schema: creatorSchema(server),
     p_creator: server.creators ? creatorOf(server, values.role) : undefined,
   })
 }
@@ -89,9 +90,9 @@ export async function runStatements(
 ): Promise<void> {
   if (statements === undefined) return
   const name = quoteIdentifier(role)
-  const creator = quoteIdentifier(creatorOf(server, role))
+  const creator = [creatorSchema(server), creatorOf(server, role)].map(quoteIdentifier).join('.')
   const asCreator = (statement: string) =>
-    server.creators ? [`SET LOCAL ROLE ${creator}`, statement, 'SET LOCAL ROLE NONE'] : []
+    server.creators ? [`SELECT ${creator}(${quoteLiteral(statement)})`] : []
   const [password, expiration] = [verifier, until].map(quoteLiteral) as [string, string]
   const values = { name, password, expiration, scopes: quoteList(scopes) }
   await session.run([

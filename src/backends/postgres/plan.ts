@@ -86,7 +86,12 @@ export function creatorOf(owner: Owner, role: string): string {
   return creatorName(owner, Number.parseInt(hashOf(role).slice(0, 2), 16) % CREATORS)
 }
 
-const creatorName = ({ uid, login }: Owner, index: number) =>
-  `mfc_${prefixOf(uid)}${hashOf(login).slice(0, 6)}_${String(index).padStart(2, '0')}`
+/** Where creators have their functions. */
+export function creatorSchema({ uid, login }: Owner): string {
+  return `mfc_${prefixOf(uid)}${hashOf(login).slice(0, 6)}`
+}
+
+const creatorName = (owner: Owner, index: number) =>
+  `${creatorSchema(owner)}_${String(index).padStart(2, '0')}`
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')

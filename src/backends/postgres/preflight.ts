@@ -6,6 +6,7 @@ import { stateOf, toBackendError } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
 import { issueStatements, type NewRole, runStatements } from './issue.ts'
 import { allGroups } from './plan.ts'
+import { revokeStatements } from './revoke.ts'
 import { scramVerifier } from './scram.ts'
 import { requireSetup, roleOfGroup, type Server } from './server.ts'
 import { quoteIdentifier } from './statements.ts'
@@ -64,7 +65,7 @@ export async function preflight(
   ]
 }
 
-/** Returns warnings of what the groups of this database do not cover. */
+/** Returns warnings of what the groups of this database do not cover. Roles are made and ended in the main one only. */
 async function rehearse(
   session: Session,
   settings: Config,
@@ -74,24 +75,34 @@ async function rehearse(
 ): Promise<readonly string[]> {
   const { way, login, version } = server
   const { reassign_owned_to: reassignTo } = settings
-  const advice = `ALTER ROLE ${login} CREATEROLE${version < 160_000 ? ' INHERIT' : ''}`
+  const isMain = database === settings.database
+  const advice =
+    version < 160_000
+      ? `ALTER ROLE ${login} CREATEROLE INHERIT`
+      : `ALTER ROLE ${login} CREATEROLE; GRANT CREATE ON DATABASE ${quoteIdentifier(settings.database)} TO ${login}`
   const run = (statements: readonly string[]) => session.run(statements).catch(withAdvice(advice))
-  await run(prepareStatements(settings, server, database))
+  const creators = server.creators && isMain
+  await run(prepareStatements(settings, { ...server, creators }, database))
   const refreshed = replyOf<Refreshed>(await session.run(refreshStatements(settings, server, database)))
   const warnings = requireCovered(database, refreshed)
+  if (!isMain) return warnings
   const groups = allGroups(settings).filter((group) => group.database === database)
   const names = groups.map((group) => roleOfGroup(server, settings, group))
   await run(issueStatements(server, values, names))
   await runStatements(session, settings, server, values)
 
+  // Something to disown, so that the end takes every step.
+  const [large] = await session.run(['SELECT lo_create(0) AS oid'])
+  await session.run([`GRANT SELECT ON LARGE OBJECT ${large?.['oid']} TO ${quoteIdentifier(values.role)}`])
   const disown = invoke(way, 'disown', { p_role: values.role, p_reassign: reassignTo })
-  const { state, ...why } = replyOf<Record<'state' | 'code' | 'message', string>>(await run(disown))
-  if (state === 'kept') {
+  for (let state = ''; state !== 'gone'; ) {
+    state = replyOf<{ state: string }>(await run(revokeStatements(server, values.role))).state
+    if (state !== 'owned') continue
+    const kept = replyOf<Record<'state' | 'code' | 'message', string>>(await run(disown))
+    if (kept.state !== 'kept') continue
     const join = `GRANT ${quoteIdentifier(reassignTo ?? '')} TO ${login} ("reassign_owned_to")`
-    throw lacking(reassignTo === undefined ? advice : join, `${why.code}: ${why.message}`)
+    throw lacking(reassignTo === undefined ? advice : join, { detail: `${kept.code}: ${kept.message}` })
   }
-  const revoke = invoke(way, 'revoke', { p_role: values.role })
-  while (replyOf<{ state: string }>(await run(revoke)).state !== 'gone');
   return warnings
 }
 
@@ -102,7 +113,7 @@ function requireCovered(database: string, { count, uncovered, absent, closed, re
   if (absent !== null) {
     throw new BackendError('misconfigured', `In ${where} there is no schema ${quoteIdentifier(absent)}.`)
   }
-  if (closed && remedy !== null) throw lacking(remedy, uncovered.join(', '))
+  if (closed && remedy !== null) throw lacking(remedy, { detail: uncovered.join(', ') })
   const more = count > uncovered.length ? ` and ${count - uncovered.length} more` : ''
   const run = remedy === null ? '' : ` Run: ${remedy}`
   return [`Credentials do not reach everything in ${where}: ${uncovered.join(', ')}${more}.${run}`]
@@ -112,11 +123,10 @@ function requireCovered(database: string, { count, uncovered, absent, closed, re
 function withAdvice(advice: string): (error: unknown) => readonly Row[] {
   return (error) => {
     if (toBackendError(error).fault !== 'denied' || stateOf(error)?.startsWith('28') === true) throw error
-    throw lacking(advice, stateOf(error), error)
+    throw lacking(advice, { detail: stateOf(error) ?? 'no SQLSTATE', cause: error })
   }
 }
 
-function lacking(advice: string, detail = 'found by the trial', cause?: unknown): BackendError {
-  const message = `The role that Mayfly uses lacks a privilege. Run: ${advice}`
-  return new BackendError('denied', message, { detail, cause })
+function lacking(advice: string, why: { detail?: string; cause?: unknown } = {}): BackendError {
+  return new BackendError('denied', `The role that Mayfly uses lacks a privilege. Run: ${advice}`, why)
 }

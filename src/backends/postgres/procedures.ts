@@ -8,18 +8,27 @@ export type Way = 'functions' | 'direct'
 
 /**
  * Name and type of each parameter, in order. What is `fixed`, the functions find in what the script has set up; a DO block is
- * given it as well.
+ * given it as well, and what only it needs, for its creators: `direct`.
  */
 export const PROCEDURES = {
-  prepare: { given: { p_creators: 'text[]', p_groups: 'text[]', p_comment: 'text' }, fixed: {} },
+  prepare: {
+    given: { p_schema: 'text', p_creators: 'text[]', p_groups: 'text[]', p_comment: 'text' },
+    fixed: {},
+    direct: {},
+  },
   issue: {
     given: { p_role: 'text', p_verifier: 'text', p_until: 'timestamptz', p_groups: 'text[]' },
-    fixed: { p_creator: 'text' },
+    fixed: {},
+    direct: { p_schema: 'text', p_creator: 'text' },
   },
-  refresh: { given: { p_groups: 'text[]' }, fixed: { p_schemas: 'text[]', p_reassign: 'text' } },
-  revoke: { given: { p_role: 'text' }, fixed: {} },
-  disown: { given: { p_role: 'text' }, fixed: { p_reassign: 'text' } },
-  retire: { given: { p_prefix: 'text', p_keep: 'text[]' }, fixed: {} },
+  refresh: {
+    given: { p_groups: 'text[]' },
+    fixed: { p_schemas: 'text[]', p_reassign: 'text' },
+    direct: {},
+  },
+  revoke: { given: { p_role: 'text' }, fixed: {}, direct: { p_schema: 'text' } },
+  disown: { given: { p_role: 'text' }, fixed: { p_reassign: 'text' }, direct: {} },
+  retire: { given: { p_prefix: 'text', p_schema: 'text', p_keep: 'text[]' }, fixed: {}, direct: {} },
 } as const
 export type ProcedureName = keyof typeof PROCEDURES
 
@@ -38,13 +47,14 @@ const reply = (way: Way, expression: string) =>
     : `PERFORM set_config('mayfly.reply', ${expression}, true); RETURN;`
 const state = (way: Way, name: string) => reply(way, `'{"state":"${name}"}'`)
 
-/** Becomes the role that may change `p_role`. A SECURITY DEFINER function may not change roles, and needs not. */
+/**
+ * Executes the statement as the role that may change `p_role`: as its creator, by the function that this one owns (see
+ * `PREPARE`), else as the login itself. Only in the database where creators have their functions.
+ */
 const asAdmin = (way: Way, statement: string) =>
   way === 'functions'
     ? `EXECUTE ${statement};`
-    : `IF admin IS NOT NULL THEN EXECUTE format('SET LOCAL ROLE %I', admin); END IF;
-    EXECUTE ${statement};
-    SET LOCAL ROLE NONE;`
+    : `IF admin IS NULL THEN EXECUTE ${statement}; ELSE EXECUTE format('SELECT %I.%I($1)', p_schema, admin) USING ${statement}; END IF;`
 
 /**
  * From 16 on a role that is not a superuser may only use a role that it was granted with INHERIT and SET, even one that it
@@ -115,21 +125,14 @@ const CHECK_ISSUE = `IF p_role !~ '${CREDENTIAL}' OR p_verifier !~ '${VERIFIER}'
  * group, whose objects would outlive it.
  */
 const issue = (way: Way) => `DECLARE
-  version int := current_setting('server_version_num')::int; members text;
+  version int := current_setting('server_version_num')::int; admin text; members text;
 BEGIN
-  ${
-    way === 'functions'
-      ? CHECK_ISSUE
-      : `IF version >= 160000 THEN PERFORM set_config('createrole_self_grant', '', true); END IF;
-  IF p_creator IS NOT NULL THEN EXECUTE format('SET LOCAL ROLE %I', p_creator); END IF;`
-  }
-  EXECUTE format('CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD %L VALID UNTIL %L', p_role, p_verifier, p_until);
+  ${way === 'functions' ? CHECK_ISSUE : 'admin := p_creator;'}
+  ${asAdmin(way, "format('CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD %L VALID UNTIL %L', p_role, p_verifier, p_until)")}
   SELECT string_agg(quote_ident(g), ', ') INTO members FROM unnest(p_groups) g;
   IF members IS NOT NULL THEN
-    EXECUTE format('GRANT %s TO %I%s', members, p_role,
-      CASE WHEN version >= 160000 THEN ' WITH INHERIT TRUE, SET FALSE, ADMIN FALSE' ELSE '' END);
+    ${asAdmin(way, "format('GRANT %s TO %I%s', members, p_role, CASE WHEN version >= 160000 THEN ' WITH INHERIT TRUE, SET FALSE, ADMIN FALSE' ELSE '' END)")}
   END IF;
-  ${way === 'functions' ? '' : 'SET LOCAL ROLE NONE;'}
   ${state(way, 'issued')}
 END`
 
@@ -202,6 +205,14 @@ BEGIN
     FROM pg_shdepend s LEFT JOIN pg_database d ON d.oid = s.dbid AND d.datallowconn
    WHERE s.refclassid = 1260 AND s.refobjid = x.oid;
   IF found IS NOT NULL THEN
+    -- Its functions and views reach nothing from now on, even if others depend on them so that they have to stay.
+    FOR other IN SELECT g.rolname FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid WHERE m.member = x.oid LOOP
+      BEGIN
+        ${asAdmin(way, `format('REVOKE %I FROM %I CASCADE', other.rolname, p_role)`)}
+      EXCEPTION WHEN insufficient_privilege THEN NULL; -- granted by another role
+      END;
+    END LOOP;
+    ${join(way, 'p_role')}
     ${reply(way, `json_build_object('state', 'owned', 'databases', found)::text`)}
   END IF;
 
@@ -235,14 +246,13 @@ const GRANT_WORD = `CASE WHEN o.type IN ('function', 'procedure', 'aggregate') T
  * is in use; its grants and memberships are gone, so that its functions and views reach nothing.
  */
 const disown = (way: Way) => `DECLARE
-  ${DECLARED} o record; n int := 0; code text; message text;
+  x record; o record; n int := 0; code text; message text;
 BEGIN
   ${REQUIRE_CREDENTIAL}
   PERFORM set_config('client_min_messages', 'error', true);
-  ${find(way)}
+  SELECT r.oid INTO x FROM pg_roles r WHERE r.rolname = p_role;
   IF x.oid IS NULL THEN ${state(way, 'done')} END IF;
   ${way === 'functions' ? `SELECT g.reassign_to INTO p_reassign FROM mayfly.groups g WHERE g.login = session_user LIMIT 1;` : ''}
-  ${join(way, 'p_role')}
   IF p_reassign IS NULL THEN
     SELECT count(lo_unlink(l.oid)) INTO n FROM (SELECT m.oid FROM pg_largeobject_metadata m WHERE m.lomowner = x.oid LIMIT 1000) l;
     IF n = 1000 THEN ${state(way, 'more')} END IF;
@@ -270,12 +280,6 @@ BEGIN
   EXCEPTION WHEN dependent_objects_still_exist OR out_of_memory OR lock_not_available OR query_canceled OR insufficient_privilege THEN
     code := SQLSTATE; message := SQLERRM;
   END;
-  FOR o IN SELECT g.rolname FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid WHERE m.member = x.oid LOOP
-    BEGIN
-      ${asAdmin(way, `format('REVOKE %I FROM %I CASCADE', o.rolname, p_role)`)}
-    EXCEPTION WHEN insufficient_privilege THEN NULL;
-    END;
-  END LOOP;
   FOR o IN SELECT i.type, i.identity FROM (SELECT DISTINCT s.classid, s.objid FROM pg_shdepend s
         WHERE s.refclassid = 1260 AND s.refobjid = x.oid AND s.deptype = 'a'
           AND s.dbid IN (0, (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))) s,
@@ -406,30 +410,39 @@ BEGIN
 END`
 
 /**
- * The group roles and, from PostgreSQL 16 on, the roles that create credentials: a login that is not a superuser gets ADMIN
- * on every role that it creates, and each further one costs as much as it has (measured: 20/s at 20,000, and 220/s if they
- * are spread over 32 creators).
+ * The group roles and, from PostgreSQL 16 on, the roles that create credentials. A login that is not a superuser gets ADMIN on
+ * every role that it creates, and what it does next looks through all of them: 20 issues a second at 20,000. So credentials are
+ * spread over creators. Becoming one by SET ROLE would look through all again (16 ms at 20,000), a function that it owns does not.
  */
 const PREPARE = `DECLARE
-  creator text; grp text; made boolean;
+  creator text; grp text;
 BEGIN
   PERFORM set_config('client_min_messages', 'error', true);
-  FOREACH creator IN ARRAY p_creators LOOP
-    IF to_regrole(creator) IS NULL THEN
+  IF p_creators <> '{}' AND to_regnamespace(quote_ident(p_schema)) IS NULL THEN
+    EXECUTE format('CREATE SCHEMA %I', p_schema);
+    FOREACH creator IN ARRAY p_creators LOOP
       EXECUTE format('CREATE ROLE %I NOLOGIN CREATEROLE', creator);
       EXECUTE format('GRANT %I TO %I WITH INHERIT FALSE, SET TRUE', creator, session_user);
-    END IF;
-  END LOOP;
+      EXECUTE format('GRANT USAGE, CREATE ON SCHEMA %I TO %I', p_schema, creator);
+      EXECUTE format('CREATE FUNCTION %I.%I(text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET createrole_self_grant = %L AS %L',
+        p_schema, creator, '', 'BEGIN EXECUTE $1; END');
+      EXECUTE format('ALTER FUNCTION %I.%I(text) OWNER TO %I', p_schema, creator, creator);
+      EXECUTE format('SET LOCAL ROLE %I', creator);
+      EXECUTE format('REVOKE ALL ON FUNCTION %I.%I(text) FROM PUBLIC', p_schema, creator);
+      EXECUTE format('GRANT EXECUTE ON FUNCTION %I.%I(text) TO %I', p_schema, creator, session_user);
+      SET LOCAL ROLE NONE;
+      EXECUTE format('REVOKE CREATE ON SCHEMA %I FROM %I', p_schema, creator);
+      EXECUTE format('REVOKE %I FROM %I', creator, session_user);
+    END LOOP;
+  END IF;
   FOREACH grp IN ARRAY p_groups LOOP
     IF to_regrole(grp) IS NULL THEN
       EXECUTE format('CREATE ROLE %I NOLOGIN', grp);
       EXECUTE format('COMMENT ON ROLE %I IS %L', grp, p_comment);
-    END IF;
-    FOREACH creator IN ARRAY p_creators LOOP
-      IF NOT EXISTS (SELECT FROM pg_auth_members m WHERE m.roleid = to_regrole(grp) AND m.member = to_regrole(creator) AND m.admin_option) THEN
+      FOREACH creator IN ARRAY p_creators LOOP
         EXECUTE format('GRANT %I TO %I WITH ADMIN TRUE, INHERIT FALSE, SET FALSE', grp, creator);
-      END IF;
-    END LOOP;
+      END LOOP;
+    END IF;
   END LOOP;
   ${state('direct', 'done')}
 END`
@@ -442,6 +455,7 @@ const RETIRE = `DECLARE
   version int := current_setting('server_version_num')::int; admin text; o record; databases text[] := '{}';
 BEGIN
   PERFORM set_config('client_min_messages', 'error', true);
+  IF p_keep = '{}' AND to_regnamespace(quote_ident(p_schema)) IS NOT NULL THEN EXECUTE format('DROP SCHEMA %I CASCADE', p_schema); END IF;
   FOR o IN SELECT r.oid, r.rolname::text AS name FROM pg_roles r
       WHERE (starts_with(r.rolname, 'mfg_' || p_prefix) OR starts_with(r.rolname, 'mfc_' || p_prefix)) AND r.rolname <> ALL (p_keep)
         AND NOT EXISTS (SELECT FROM pg_auth_members m JOIN pg_roles c ON c.oid = m.member WHERE m.roleid = r.oid AND c.rolname ~ '${CREDENTIAL}')

@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BackendError } from '../kind.ts'
 import { DEPENDED_ON, stateOf, toBackendError } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
+import { creatorSchema } from './plan.ts'
+import type { Server } from './server.ts'
 import { quoteIdentifier, quoteLiteral } from './statements.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -43,8 +45,8 @@ export async function revokeRole(upstream: Upstream, role: string, signal: Abort
   let [failures, locked, disowned] = [0, 0, false]
   for (let steps = 0; steps < STEPS; steps += 1) {
     try {
-      const { way } = await upstream.server(revoking, signal)
-      const statements = invoke(way, 'revoke', { p_role: role })
+      const server = await upstream.server(revoking, signal)
+      const statements = revokeStatements(server, role)
       const step = replyOf<Step>(await revoking.transact(settings.database, signal, statements))
       if (step.state === 'gone') return
       if (step.state === 'sessions') await pause(signal)
@@ -65,6 +67,10 @@ export async function revokeRole(upstream: Upstream, role: string, signal: Abort
     }
   }
   throw new BackendError('denied', 'Sessions of the role do not end.')
+}
+
+export function revokeStatements(server: Server, role: string): readonly string[] {
+  return invoke(server.way, 'revoke', { p_role: role, p_schema: creatorSchema(server) })
 }
 
 /**

@@ -2,7 +2,7 @@ import { BackendError, type Host } from '../kind.ts'
 import type { Connections } from './client.ts'
 import type { Config } from './config.ts'
 import { invoke, replyOf } from './invoke.ts'
-import { allGroups, creatorNames, type Group, prefixOf } from './plan.ts'
+import { allGroups, creatorNames, creatorSchema, type Group, prefixOf } from './plan.ts'
 import { inspectServer, roleOfGroup, type Server } from './server.ts'
 
 /** The server with the group roles of one backend. */
@@ -100,6 +100,7 @@ function rolesIn(settings: Config, server: Server, database: string): readonly s
 export function prepareStatements(settings: Config, server: Server, database: string): readonly string[] {
   if (server.way === 'functions') return []
   return invoke('direct', 'prepare', {
+    p_schema: creatorSchema(server),
     p_creators: server.creators ? creatorNames(server) : [],
     p_groups: rolesIn(settings, server, database),
     p_comment: 'Credentials of Mayfly are members of this role',
@@ -123,7 +124,11 @@ export async function retire(
 ): Promise<void> {
   const server = await ask(issuing, signal)
   if (server.way === 'functions') return
-  const statements = invoke('direct', 'retire', { p_prefix: prefixOf(server.uid), p_keep: kept })
+  const statements = invoke('direct', 'retire', {
+    p_prefix: prefixOf(server.uid),
+    p_schema: creatorSchema(server),
+    p_keep: kept,
+  })
   const dropIn = async (database: string) =>
     replyOf<readonly string[]>(await issuing.transact(database, signal, statements))
   const elsewhere = await dropIn(settings.database)

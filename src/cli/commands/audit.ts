@@ -65,11 +65,18 @@ export const verb = defineVerb<Options>({
       options.follow === true
         ? followEntries(context, client, filter, limit)
         : readEntries(client, filter, limit)
+    let count = 0
     for await (const batch of batches)
-      for (const entry of batch)
+      for (const entry of batch) {
+        count += 1
         await (context.out.isJson
           ? context.out.json(entry, 'line')
           : context.out.result(lineOf(context, entry)))
+      }
+    const isPage = limit === LIMIT && options.limit === undefined && context.stdout.isTTY === true
+    // Nobody counts the whole log to say how many there are.
+    if (count === LIMIT && isPage && !context.out.isJson)
+      context.out.note(`The newest ${LIMIT}. See more with --limit NUMBER, --since TIME or --all.`)
   },
 })
 

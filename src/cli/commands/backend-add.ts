@@ -42,7 +42,7 @@ export const verb = defineVerb<
       about: 'from JSON',
     },
   ],
-  json: async () => (await import('../../api/admin.ts')).Backend,
+  json: async () => (await import('../../api/admin-backends.ts')).Backend,
   exits: [3, 4, 5],
   admin: true,
   passThrough: 'unknown',

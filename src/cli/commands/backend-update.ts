@@ -45,7 +45,7 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
       about: 'change the password of Mayfly’s account',
     },
   ],
-  json: async () => (await import('../../api/admin.ts')).Backend,
+  json: async () => (await import('../../api/admin-backends.ts')).Backend,
   exits: [3, 4, 5],
   admin: true,
   passThrough: 'unknown',

@@ -2,6 +2,7 @@ import type { Backend } from '../../client/wire.ts'
 import { describeBackend } from '../admin/backend-rules.ts'
 import { watchDeletion } from '../admin/watch-deletion.ts'
 import { CliError } from '../frame/failure.ts'
+import { globalFlags } from '../frame/global-flags.ts'
 import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
 import { confirm } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
@@ -12,7 +13,10 @@ export const list = defineVerb<ListOptions>({
   options: LIST_OPTIONS,
   examples: [{ command: 'mayfly backend ls', about: 'list all backends' }],
   json: async () => {
-    const [{ Type }, { Backend }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
+    const [{ Type }, { Backend }] = await Promise.all([
+      import('typebox'),
+      import('../../api/admin-backends.ts'),
+    ])
     return Type.Array(Backend)
   },
   exits: [3, 4, 5],
@@ -21,7 +25,7 @@ export const list = defineVerb<ListOptions>({
     const { admin } = await openAdminClient(context)
     await showList<Backend>(context, options, admin.backends.list, {
       things: 'backends',
-      none: 'No backends yet. Add one with `mayfly backend add KIND`.',
+      none: `No backends yet. Add one with \`mayfly backend add KIND${globalFlags(context.globals)}\`.`,
       heading: ['NAME', 'KIND', 'DEFAULT TTL', 'MAX TTL', 'SCOPES', 'DESCRIPTION'],
       cells: (row) => [
         row.name,
@@ -39,7 +43,7 @@ export const show = defineVerb<object, [name: string]>({
   description: 'Shows a backend with its configuration. Secrets read [redacted].',
   arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
   examples: [{ command: 'mayfly backend show orders', about: 'show its configuration' }],
-  json: async () => (await import('../../api/admin.ts')).Backend,
+  json: async () => (await import('../../api/admin-backends.ts')).Backend,
   exits: [3, 4, 5],
   admin: true,
   run: async (context, _options, name) => {

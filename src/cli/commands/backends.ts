@@ -1,15 +1,20 @@
-import { showRows } from '../frame/list.ts'
+import type { BackendInfo } from '../../client/wire.ts'
+import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 
-export const verb = defineVerb({
+export const verb = defineVerb<ListOptions>({
   description: 'Lists the backends that you can get credentials from, with their lifetimes.',
+  options: LIST_OPTIONS,
   examples: [{ command: 'mayfly backends', about: 'what you can get' }],
   json: 'array of {id, type, default_ttl, max_ttl, allowed_scopes, description, revocation}',
   exits: [3, 4],
-  run: async (context) => {
-    const backends = await (await openAgentSession(context)).client.backends()
-    await showRows(context, backends, {
+  run: async (context, options) => {
+    const { client } = await openAgentSession(context)
+    async function* read() {
+      yield* await client.backends()
+    }
+    await showList<BackendInfo>(context, options, read, {
       things: 'backends',
       none: 'No backends.',
       heading: ['BACKEND', 'KIND', 'DEFAULT TTL', 'MAX TTL', 'REVOCATION', 'DESCRIPTION'],

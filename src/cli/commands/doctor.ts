@@ -4,6 +4,7 @@ import { checkAdmin, checkLogin, checkServer } from '../doctor/server.ts'
 import { EXIT } from '../frame/failure.ts'
 import { oneLine } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
+import { whileWaiting } from '../frame/waiting.ts'
 import { readTarget } from '../session/session.ts'
 
 export const verb = defineVerb({
@@ -16,7 +17,7 @@ export const verb = defineVerb({
   json: '[{"check", "level": "ok" | "warn" | "fail", "message", "fix"?}]',
   admin: true,
   run: async (context) => {
-    const findings = await examine(context)
+    const findings = await whileWaiting(context, 'Checking', examine(context))
     await context.out.show(findings, () => findings.map((one) => lineOf(context, one)).join('\n'))
     return findings.some(({ level }) => level === 'fail') ? EXIT.failed : EXIT.done
   },

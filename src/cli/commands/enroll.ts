@@ -9,9 +9,10 @@ import { EnrollmentEnded, explained, look, wait } from '../enroll/wait.ts'
 import { readAssignments } from '../frame/assignments.ts'
 import { readDuration } from '../frame/duration.ts'
 import { CliError, failureOf, usage } from '../frame/failure.ts'
+import { globalFlags } from '../frame/global-flags.ts'
 import { listing } from '../frame/output.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
-import { keepLogin, noteVariables } from '../session/keep-login.ts'
+import { keepLogin, noteOtherLogin } from '../session/keep-login.ts'
 import { askServerKeys, clientFor } from '../session/open.ts'
 import { DEFAULT_SERVER } from '../session/server-address.ts'
 import { rememberServerKeys } from '../session/server-keys.ts'
@@ -101,7 +102,7 @@ async function enroll(
     await collect(context, target, client, submitted, options.wait === false ? 0 : options.patienceMs)
   } catch (error) {
     if (error instanceof EnrollmentEnded) await removeUnderway(context, profileName)
-    if (context.signal.aborted) context.out.note(`To continue: ${again(context, target)}`)
+    if (context.signal.aborted) context.out.note(`To continue: ${again(context)}`)
     throw await explained(context, client, error)
   }
 }
@@ -121,7 +122,7 @@ async function collect(
       : await wait(context, client, issuer, submitted, {
           announce: () => announce(context, target, submitted),
           until: context.now() + patienceMs,
-          next: `Once it is approved, run: ${again(context, target)}`,
+          next: `Once it is approved, run: ${again(context)}`,
         })
   if (answer === undefined) await leave(context, target, submitted)
   else await keep(context, target, submitted, { answer, issuer })
@@ -167,7 +168,7 @@ async function keep(
     },
     `Enrolled as the agent ${agent.name}, with ${scopes}. Its key is stored in ${kept.title}.`,
   )
-  await noteVariables(context, target)
+  await noteOtherLogin(context, target, kept)
 }
 
 /** Tells the administrator how to compare and approve the request. */
@@ -201,15 +202,11 @@ async function leave(context: Context, target: Target, submitted: Submitted): Pr
       ...placeOf(target),
       expires_at,
     },
-    `Once it is approved, run: ${again(context, target)}`,
+    `Once it is approved, run: ${again(context)}`,
   )
 }
 
-function again({ globals }: Context, { server, serverFrom, profileName, profileFrom }: Target): string {
-  const at =
-    serverFrom === 'flag' && globals.profile === undefined ? ` --server ${shellWord(server.text)}` : ''
-  const as = profileFrom === 'flag' ? ` --profile ${profileName}` : ''
-  return `mayfly enroll${at}${as}`
-}
+/** The server and its authorities are stored with an enrollment under way; its profile leads to them. */
+const again = ({ globals }: Context) => `mayfly enroll${globalFlags(globals)}`
 
 const placeOf = ({ server, profileName }: Target) => ({ server: server.text, profile: profileName })

@@ -13,7 +13,7 @@ export const list = defineVerb({
   description: 'Lists the kinds of backend.',
   examples: [{ command: 'mayfly kind ls', about: 'what you can add as a backend' }],
   json: async () => {
-    const [{ Type }, { Kind }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
+    const [{ Type }, { Kind }] = await Promise.all([import('typebox'), import('../../api/admin-backends.ts')])
     return Type.Array(Kind)
   },
   exits: [3, 4, 5],
@@ -25,7 +25,7 @@ export const show = defineVerb<object, [kind: string]>({
   description: 'Shows a kind of backend, and its flags for `backend add` and `backend update`.',
   arguments: [{ name: '<kind>', description: 'the kind', values: 'kinds' }],
   examples: [{ command: 'mayfly kind show postgres', about: 'the flags of `mayfly backend add postgres`' }],
-  json: async () => (await import('../../api/admin.ts')).Kind,
+  json: async () => (await import('../../api/admin-backends.ts')).Kind,
   exits: [3, 4, 5],
   admin: true,
   run: (context, _options, name) => showKind(context, name),
@@ -39,7 +39,7 @@ export const kinds = defineVerb<object, [kind?: string]>({
     { command: 'mayfly backend kinds postgres', about: 'the flags of `mayfly backend add postgres`' },
   ],
   json: async () => {
-    const [{ Type }, { Kind }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
+    const [{ Type }, { Kind }] = await Promise.all([import('typebox'), import('../../api/admin-backends.ts')])
     return Type.Array(Kind, { description: 'one object when a kind is named' })
   },
   exits: [3, 4, 5],

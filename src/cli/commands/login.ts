@@ -1,7 +1,7 @@
 import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
 import { askSecret, readSecretFile } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
-import { keepLogin, noteVariables } from '../session/keep-login.ts'
+import { keepLogin, noteOtherLogin } from '../session/keep-login.ts'
 import { askServerKeys, clientFor } from '../session/open.ts'
 import { authOf, type StoredSecret } from '../session/secrets.ts'
 import { readTarget } from '../session/session.ts'
@@ -54,7 +54,7 @@ export const verb = defineVerb<Options>({
       },
       `Logged in to ${target.server.text} as ${name}. The login is stored in ${kept.title}.`,
     )
-    await noteVariables(context, target)
+    await noteOtherLogin(context, target, kept)
   },
 })
 

@@ -1,7 +1,8 @@
 import type { AgentStatus } from '../../client/wire.ts'
+import { globalFlags } from '../frame/global-flags.ts'
 import { listing, table } from '../frame/output.ts'
 import { relative } from '../frame/times.ts'
-import { defineVerb } from '../frame/verb.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 
 export const verb = defineVerb({
@@ -11,14 +12,15 @@ export const verb = defineVerb({
   exits: [3, 4],
   run: async (context) => {
     const status = await (await openAgentSession(context)).client.status()
-    await context.out.show(status, () => inWords(status, context.now()))
+    await context.out.show(status, () => inWords(context, status))
   },
 })
 
 /** Enough for a person to see what the agent does. */
 const MOST_HELD = 20
 
-function inWords(status: AgentStatus, now: number): string {
+function inWords({ globals, now: clock }: Context, status: AgentStatus): string {
+  const now = clock()
   const parts = [
     listing({
       Agent: `${status.name} (${status.id})`,
@@ -37,7 +39,9 @@ function inWords(status: AgentStatus, now: number): string {
       ),
     )
   if (held.length < status.active_credentials.length)
-    parts.push('There are more active credentials: `mayfly credentials ls` lists them.')
+    parts.push(
+      `There are more active credentials: \`mayfly credentials ls${globalFlags(globals)}\` lists them.`,
+    )
   if (status.pending_requests.length > 0)
     parts.push(
       table(

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import { connect } from 'node:tls'
+import { type Agent, request } from 'node:https'
+import type { TLSSocket } from 'node:tls'
 import type { Client } from '../../client/client.ts'
 import { readVersion } from '../frame/read-version.ts'
 import type { Context } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { clientFor, openPublicClient } from '../session/open.ts'
+import { clientFor, findProxy, openPublicClient } from '../session/open.ts'
 import { findLogin, notLoggedIn, type Target } from '../session/session.ts'
 import { type Finding, fail, failed, ok, warn } from './finding.ts'
 
@@ -41,7 +42,7 @@ export async function checkServer(context: Context): Promise<Finding[]> {
     return [failed('server', error)]
   }
   await client.ready().catch((error: unknown) => findings.push(failed('readiness', error)))
-  return [...findings, await checkTls(target, context.now())]
+  return [...findings, await checkTls(context, target)]
 }
 
 /** The server wrote the header, in whole seconds, between `before` and `after`. */
@@ -68,7 +69,7 @@ function checkVersions(server: string | undefined): Finding {
 }
 
 /** Checks the certificate of a server that is trusted; `checkServer` reports one that is not. */
-async function checkTls({ server, caFile }: Target, now: number): Promise<Finding> {
+async function checkTls(context: Context, { server, caFile }: Target): Promise<Finding> {
   if (server.socketPath !== undefined) return ok('tls', 'A unix socket needs no TLS.')
   const url = new URL(server.url)
   if (url.protocol === 'http:')
@@ -81,7 +82,9 @@ async function checkTls({ server, caFile }: Target, now: number): Promise<Findin
         )
   try {
     const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8')
-    const days = Math.floor((Date.parse(await certificateEnd(url, ca)) - now) / DAY_MS)
+    const agent = server.isLocal ? undefined : await findProxy(context)
+    const end = Date.parse(await certificateEnd(url, { ca, agent }))
+    const days = Math.floor((end - context.now()) / DAY_MS)
     return days < CERTIFICATE_WARN_DAYS
       ? warn('tls', `The server certificate expires in ${days} days.`, 'Renew it.')
       : ok('tls', `The certificate is trusted and valid for ${days} days.`)
@@ -90,23 +93,19 @@ async function checkTls({ server, caFile }: Target, now: number): Promise<Findin
   }
 }
 
-function certificateEnd(url: URL, ca: string | undefined): Promise<string> {
+function certificateEnd(
+  url: URL,
+  { ca, agent }: { ca: string | undefined; agent: Agent | undefined },
+): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  const isName = /[a-z]/i.test(host) && !host.includes(':')
-  const socket = connect({
-    host,
-    port: Number(url.port || 443),
-    ...(isName ? { servername: host } : {}),
-    ...(ca === undefined ? {} : { ca }),
-    timeout: 10_000,
+  const options = { ...(ca === undefined ? {} : { ca }), agent: agent ?? false, timeout: 10_000 }
+  const asked = request(new URL('/health', url), options, (reply) => {
+    resolve((reply.socket as TLSSocket).getPeerCertificate().valid_to)
+    asked.destroy()
   })
-  socket.on('secureConnect', () => {
-    resolve(socket.getPeerCertificate().valid_to)
-    socket.destroy()
-  })
-  socket.on('timeout', () => socket.destroy(new Error('The server did not answer in time.')))
-  socket.on('error', reject)
+  asked.on('timeout', () => asked.destroy(new Error('The server did not answer in time.')))
+  asked.on('error', reject)
+  asked.end()
   return promise
 }
 

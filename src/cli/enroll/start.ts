@@ -4,6 +4,7 @@ import { ask } from '../frame/prompt.ts'
 import type { Context } from '../frame/verb.ts'
 import { clientFor } from '../session/open.ts'
 import type { Profile } from '../session/profiles.ts'
+import { isSameServer } from '../session/server-address.ts'
 import { findStoredLogin, type Login, readTarget, type Target } from '../session/session.ts'
 import {
   type AgentRequest,
@@ -14,13 +15,15 @@ import {
   type Underway,
 } from './underway.ts'
 
-/** The target; if no server is named, the one of the enrollment under way. */
+/** The target; for an enrollment under way, with its server if none is named, and the authorities to trust. */
 export async function findTarget(context: Context): Promise<Target> {
   const target = await readTarget(context)
-  if (target.serverFrom !== 'default') return target
+  if (target.serverFrom !== 'default' && target.profile !== undefined) return target
   const underway = await loadUnderway(context, target.profileName)
   if (underway === undefined) return target
-  const { server, ca_file: ca = context.globals.ca } = underway
+  if (target.serverFrom !== 'default' && !isSameServer(underway.server, target.server.text)) return target
+  const { server } = underway
+  const ca = context.globals.ca ?? underway.ca_file
   const globals = {
     ...context.globals,
     server,
@@ -89,7 +92,8 @@ interface Asked {
 export async function begin(context: Context, target: Target, asked: Asked): Promise<Underway> {
   const { profileName, server, caFile } = target
   const known = await loadUnderway(context, profileName)
-  if (known !== undefined && known.server === server.text && isSame(known.request, asked)) return known
+  if (known !== undefined && isSameServer(known.server, server.text) && isSame(known.request, asked))
+    return known
   // One that the server never answered may be replaced: if it arrived, it expires on its own.
   if (known?.enrollment !== undefined) throw isInTheWay(known, target)
   const request: AgentRequest = {
@@ -114,7 +118,7 @@ function isSame(request: AgentRequest, { name, scopes, metadata }: Asked): boole
 const isEqual = (one: object, other: object | undefined) => JSON.stringify(one) === JSON.stringify(other)
 
 function isInTheWay({ server, request }: Underway, target: Target): CliError {
-  const isHere = server === target.server.text
+  const isHere = isSameServer(server, target.server.text)
   const at = isHere ? '' : ` at ${server}`
   return new CliError('enrollment_differs', `The enrollment of ${request.name}${at} is under way.`, {
     hint: `Continue it with \`mayfly enroll${isHere ? '' : ` --server ${server}`}\`, drop it with --restart, or choose another --profile.`,

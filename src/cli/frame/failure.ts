@@ -93,12 +93,18 @@ const UNREACHABLE_HINTS: Readonly<Record<string, string>> = {
   network: 'Check the network and the address, then try again.',
 }
 
+/** In the name of a server that `UnreachableError` gives. */
+export const WITH_PROXY = ' (HTTPS_PROXY is set)'
+
 function unreachable(error: UnreachableError): Failure {
-  const { message, reason } = error
+  const { message, reason, server } = error
   return {
     code: `unreachable_${reason}`,
     message,
-    hint: UNREACHABLE_HINTS[reason],
+    hint:
+      server.endsWith(WITH_PROXY) && !reason.startsWith('tls_')
+        ? 'Check HTTPS_PROXY; NO_PROXY names the hosts to reach without a proxy.'
+        : UNREACHABLE_HINTS[reason],
     exitCode: EXIT.unreachable,
   }
 }

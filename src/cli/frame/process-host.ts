@@ -21,7 +21,8 @@ export function processHost(): Host {
       return process.cwd()
     },
     get home() {
-      return homeOf(process.getBuiltinModule('node:os').homedir)
+      // As node:os says it, which takes time to load.
+      return homeOf(() => process.env['HOME'] ?? process.getBuiltinModule('node:os').homedir())
     },
     platform: process.platform,
     now: Date.now,

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { installation } from '../../installation.ts'
 
-/** The version of the package, from the same place in the sources and in the build. */
+/** The version of this command. */
 export function readVersion(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
-  return String((JSON.parse(text) as { version: unknown }).version)
+  return installation.version
 }

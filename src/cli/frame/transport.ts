@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import type { Agent } from 'node:https'
 import type { NetConnectOpts, Socket } from 'node:net'
 import { MayflyError, UnreachableError } from '../../client/errors.ts'
 import {
@@ -8,12 +9,14 @@ import {
   type TransportReply,
   type TransportRequest,
 } from '../../client/transport.ts'
-import { CliError } from './failure.ts'
+import { CliError, WITH_PROXY } from './failure.ts'
 
 export interface TransportOptions {
   /** Certificate authorities to trust in place of the system's, PEM. */
   readonly ca?: string | undefined
   readonly socketPath?: string | undefined
+  /** Connects through a proxy, for connections with TLS. */
+  readonly proxy?: Agent | undefined
   /** Opens a connection without TLS. Rejects for one over which nothing may be sent. */
   readonly connect?: (options: NetConnectOpts) => Promise<Socket>
 }
@@ -46,7 +49,10 @@ export function nodeTransport(options: TransportOptions = {}): Transport {
     if (url.protocol === 'http:') return exchange(requestHttp(url, { ...target, agent }), request, url.origin)
     const { request: requestHttps } = process.getBuiltinModule('node:https')
     const ca = options.ca === undefined ? {} : { ca: options.ca }
-    return exchange(requestHttps(url, { ...target, ...ca }), request, url.origin)
+    const { proxy } = options
+    if (proxy === undefined) return exchange(requestHttps(url, { ...target, ...ca }), request, url.origin)
+    const outgoing = requestHttps(url, { ...target, ...ca, agent: proxy })
+    return exchange(outgoing, request, `${url.origin}${WITH_PROXY}`)
   }
 }
 
@@ -88,18 +94,26 @@ function exchange(
   })
 }
 
-async function read(incoming: IncomingMessage): Promise<TransportReply> {
+/** By events: an iterator takes longer to start than a reply to arrive. */
+function read(incoming: IncomingMessage): Promise<TransportReply> {
   const { statusCode = 0, headers } = incoming
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > MAX_REPLY_BYTES) throw replyTooLarge(statusCode)
-    chunks.push(chunk)
-  }
   const header = (name: string) => {
     const value = headers[name.toLowerCase()]
     return Array.isArray(value) ? value.join(', ') : value
   }
-  return { status: statusCode, header, text: Buffer.concat(chunks).toString('utf8') }
+  return new Promise((resolve, reject) => {
+    incoming.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > MAX_REPLY_BYTES) incoming.destroy(replyTooLarge(statusCode))
+      else chunks.push(chunk)
+    })
+    incoming.on('error', reject)
+    incoming.on('end', () => {
+      resolve({ status: statusCode, header, text: Buffer.concat(chunks).toString('utf8') })
+    })
+    // Without `end`: the connection was closed too early.
+    incoming.on('close', () => reject(Object.assign(new Error('incomplete reply'), { code: 'ECONNRESET' })))
+  })
 }

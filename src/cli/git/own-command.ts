@@ -1,20 +1,18 @@
 import { realpathSync, statSync } from 'node:fs'
-import { delimiter, extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { delimiter, join } from 'node:path'
+import { installation } from '../../installation.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 
-/** How other programs call this command: by name if the PATH leads here, otherwise by node and file. */
+/** How other programs call this command: by name if the PATH leads here, otherwise by its file. */
 export function ownCommand({ env }: Pick<Surroundings, 'env'>): readonly string[] {
-  const own = fileURLToPath(new URL(`../main${extname(import.meta.url)}`, import.meta.url))
+  const own = installation.command.at(-1) ?? ''
   const candidates = (env['PATH'] ?? '')
     .split(delimiter)
     .filter((directory) => directory.startsWith('/'))
     .map((directory) => join(directory, 'mayfly'))
   // Another program of this name earlier in the PATH would run instead of ours.
   const first = candidates.find(isFile)
-  return first !== undefined && realpathSync(first) === realpathSync(own)
-    ? ['mayfly']
-    : [process.execPath, own]
+  return first !== undefined && realpathSync(first) === realpathSync(own) ? ['mayfly'] : installation.command
 }
 
 function isFile(path: string): boolean {

@@ -21,13 +21,31 @@ export async function tellOldGit(where: Where, error: unknown): Promise<void> {
     const { O_WRONLY, O_APPEND, O_NONBLOCK, O_NOCTTY } = constants
     const stderr = await open(`${parent}/fd/2`, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY)
     try {
-      await stderr.write(lineOf(failure))
+      const facts = await stderr.stat()
+      const room = facts.isFile() ? roomFor(await readFile(`${parent}/fdinfo/2`, 'utf8'), facts.size) : ''
+      // One write, so that nothing comes between.
+      await stderr.write(room + lineOf(failure))
     } finally {
       await stderr.close()
     }
   } catch {
     // Our own standard error has it in any case.
   }
+}
+
+/** More than git writes after its gpg.program has failed, in any language. */
+const ROOM_BYTES = 400
+
+/**
+ * A file that git did not open for appending, as after `2>file` in a shell: git writes its next lines at its own place in the file,
+ * over what we append. Blanks and a line break give it room for them.
+ */
+function roomFor(fdinfo: string, size: number): string {
+  const [, position] = /^pos:\s*(\d+)$/m.exec(fdinfo) ?? []
+  const [, flags] = /^flags:\s*([0-7]+)$/m.exec(fdinfo) ?? []
+  const isAppending = (Number.parseInt(flags ?? '0', 8) & constants.O_APPEND) !== 0
+  const room = Number(position ?? size) + ROOM_BYTES - size
+  return isAppending || room <= 0 ? '' : `${' '.repeat(room - 1)}\n`
 }
 
 const lineOf = ({ message, hint }: Failure) =>

@@ -4,7 +4,7 @@ import type { Auth } from '../../client/log-in.ts'
 import { adminSocketOf } from '../../config/admin-socket.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
-import { isAnswered, isOwnOrRoots, namedDataDir } from './local-server.ts'
+import { isAnswered, isOwnOrRoots, namedDataDir, SYSTEM_DATA_DIR } from './local-server.ts'
 import { clientFor } from './open.ts'
 import { serverOf } from './server-address.ts'
 import { findLogin, type Login, notLoggedIn, readTarget, type Target } from './session.ts'
@@ -56,12 +56,17 @@ async function openLocally(context: Context, target: Target): Promise<Client | u
   }
 }
 
-/** The socket in the data directory, if it accepts connections of this user. */
+/** The socket in the data directory, or that of an installed server, if it accepts connections of this user. */
 async function findAdminSocket(context: Context): Promise<string | undefined> {
   const named = namedDataDir(context)
-  const directory = named ?? resolve(context.cwd, DATA_DIR)
+  if (named !== undefined) return answered(named)
+  const usual = resolve(context.cwd, DATA_DIR)
   // In a directory that others can write, anybody may have made one of this name.
-  if (named === undefined && !(await isOwnOrRoots(directory))) return undefined
+  const found = (await isOwnOrRoots(usual)) ? await answered(usual) : undefined
+  return found ?? answered(SYSTEM_DATA_DIR)
+}
+
+async function answered(directory: string): Promise<string | undefined> {
   const path = adminSocketOf(directory)
   return (await isAnswered(path)) ? path : undefined
 }

@@ -1,6 +1,6 @@
 import { adminSocketOf } from '../../config/admin-socket.ts'
 import { shellWord } from '../../domain/shell-word.ts'
-import { type Failure, failureOf } from '../frame/failure.ts'
+import { type Failure, failureOf, WITH_PROXY } from '../frame/failure.ts'
 import { inOwnWords } from '../frame/own-words.ts'
 import type { AnyVerb, Context } from '../frame/verb.ts'
 import { type LastServer, readLastServer } from './last-server.ts'
@@ -15,6 +15,9 @@ export async function explain(context: Context, verb: AnyVerb, error: unknown): 
   const message = inOwnWords(failure.message, verb)
   // A message that names a parameter says itself what to do.
   if (/\?[a-z_]+=/.test(failure.message)) return { ...failure, message, hint: undefined }
+  // The proxy is the first suspect.
+  const { server } = error as { server?: unknown }
+  if (typeof server === 'string' && server.endsWith(WITH_PROXY)) return { ...failure, message }
   const hint = await hintFor(context, failure.code).catch(() => undefined)
   return { ...failure, message, hint: hint ?? failure.hint }
 }

@@ -10,6 +10,7 @@ import {
   type StoredSecret,
   saveSecret,
 } from './secrets.ts'
+import { isSameServer } from './server-address.ts'
 import { profileFor, readTarget, type Target } from './session.ts'
 
 export interface NewLogin {
@@ -65,11 +66,17 @@ async function keep(context: Context, login: NewLogin): Promise<KeptLogin> {
   return { ...kept, profileName }
 }
 
-/** Warns after a login at this server that one in the environment takes precedence in commands without flags. */
-export async function noteVariables(context: Context, { server }: Target): Promise<void> {
+/** Says after a login that commands without flags use another one: of the environment, or of another profile. */
+export async function noteOtherLogin(
+  context: Context,
+  { server }: Target,
+  { profileName }: KeptLogin,
+): Promise<void> {
   const next = await readTarget({ ...context, globals: {} })
-  if (next.variable?.isUsed === true && next.server.text === server.text)
+  if (next.variable?.isUsed === true && isSameServer(next.server.text, server.text))
     context.out.note(`${next.variable.name} is set and takes precedence over this login. Unset it.`)
+  else if (next.profileName !== profileName)
+    context.out.note(`Other commands use it with: --profile ${profileName}`)
 }
 
 /** All profiles are in one file, which only one process at a time may read and change. */

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { NO_HOME, type Surroundings } from '../frame/surroundings.ts'
 import { cachePath } from './paths.ts'
@@ -16,9 +17,13 @@ export interface LastServer {
 
 const pathOf = (where: Where) => cachePath(where, 'last-server.json')
 
-/** Does nothing for a service (systemd sets INVOCATION_ID), which nobody starts by hand. Never throws. */
+/**
+ * Does nothing for a service (systemd sets INVOCATION_ID), which nobody starts by hand, and in the home directory of
+ * another user, which sudo may keep. Never throws.
+ */
 export async function rememberServer(where: Where, started: LastServer): Promise<void> {
   if (where.env['INVOCATION_ID'] !== undefined || where.home === NO_HOME) return
+  if (!(await isOwn(where.home))) return
   const { dataDir, config, listen } = started
   const value: LastServer = {
     dataDir: resolve(where.cwd, dataDir),
@@ -26,6 +31,15 @@ export async function rememberServer(where: Where, started: LastServer): Promise
     listen,
   }
   await writePrivateFile(pathOf(where), `${JSON.stringify(value)}\n`).catch(() => {})
+}
+
+async function isOwn(directory: string): Promise<boolean> {
+  const own = process.getuid?.()
+  if (own === undefined) return true
+  return stat(directory).then(
+    ({ uid }) => uid === own,
+    () => false,
+  )
 }
 
 /** Undefined if there is none, or its data directory is gone. */

@@ -1,15 +1,15 @@
-import { lstat, readFile, stat } from 'node:fs/promises'
+import { lstatSync, readFileSync, statSync } from 'node:fs'
 import type { NetConnectOpts, Socket } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { withSocketPath } from '../../config/admin-socket.ts'
 import { isLoopbackAddress } from '../../domain/loopback.ts'
-import { listenerUids, unmappedUid } from '../../domain/socket-table.ts'
+import { exactListenerUids, listenerUids, unmappedUid } from '../../domain/socket-table.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { givenOf } from './session.ts'
 
 /** The data directory of our systemd unit. Only root can make it, so its owner is the user of the server. */
-const SYSTEM_DATA_DIR = '/var/lib/mayfly'
+export const SYSTEM_DATA_DIR = '/var/lib/mayfly'
 
 /** The data directory that the user names, as an absolute path. */
 export function namedDataDir({ globals, env, cwd }: Context): string | undefined {
@@ -62,21 +62,21 @@ export function isAnswered(path: string): Promise<boolean> {
 
 /** Whether the file belongs to root or to this user. */
 export async function isOwnOrRoots(path: string): Promise<boolean> {
-  const owner = await ownerOf(path)
+  const owner = ownerOf(path)
   return owner !== undefined && [0, process.getuid?.()].includes(owner)
 }
 
 /** A socket that is missing passes, because connecting to it fails. */
 async function checkSocket({ platform }: Context, path: string): Promise<void> {
-  const facts = await lstat(path).catch(() => undefined)
+  const facts = lstatSync(path, { throwIfNoEntry: false })
   const own = process.getuid?.()
   if (facts === undefined || own === undefined) return
   if (!facts.isSocket())
     throw new CliError('not_a_socket', `${path} is not a socket.`, {
       hint: 'Give the path of the socket itself.',
     })
-  const trusted = [0, own, await ownerOf(dirname(path))]
-  if (trusted.includes(facts.uid) && facts.uid !== (await unmappedUidOf(platform))) return
+  const trusted = [0, own, ownerOf(dirname(path))]
+  if (trusted.includes(facts.uid) && facts.uid !== unmappedUidOf(platform)) return
   throw new CliError('server_of_another_user', `${path} belongs to another user; nothing was sent.`, {
     exit: EXIT.unreachable,
     hint: 'Check the path, and that you run as the user of the server.',
@@ -90,9 +90,9 @@ async function checkListener(context: Context, socket: Socket): Promise<void> {
     throw Object.assign(new Error('the connection is gone'), { code: 'ECONNRESET' })
   if (context.platform !== 'linux' || !isLoopbackAddress(address)) return
   const directory = namedDataDir(context) ?? SYSTEM_DATA_DIR
-  const trusted = [0, process.getuid?.(), await ownerOf(directory)]
-  const unmapped = await unmappedUidOf(context.platform)
-  const uids = await listeners(address, port)
+  const trusted = [0, process.getuid?.(), ownerOf(directory)]
+  const unmapped = unmappedUidOf(context.platform)
+  const uids = listeners(address, port)
   const known = uids.filter((uid) => uid !== undefined && uid !== unmapped)
   if (known.length > 0 && known.length === uids.length && known.every((uid) => trusted.includes(uid))) return
   const where = `${address}:${port}`
@@ -106,28 +106,36 @@ async function checkListener(context: Context, socket: Socket): Promise<void> {
   })
 }
 
-async function listeners(address: string, port: number): Promise<(number | undefined)[]> {
-  const read = async () => {
-    const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map(readOrEmpty))
-    return listenerUids(address, port, tables.join('\n'))
+function listeners(address: string, port: number): (number | undefined)[] {
+  const read = () => {
+    const table = readOrEmpty('/proc/net/tcp')
+    const exact = exactListenerUids(address, port, table)
+    // Most often. Reading a table takes longer than the rest of the connection.
+    if (exact.length > 0) return exact
+    return listenerUids(address, port, `${table}\n${readOrEmpty('/proc/net/tcp6')}`)
   }
-  const first = await read()
+  const first = read()
   // The kernel can skip a row while others come and go.
   return first.length > 0 ? first : read()
 }
 
-async function unmappedUidOf(platform: NodeJS.Platform): Promise<number | undefined> {
+function unmappedUidOf(platform: NodeJS.Platform): number | undefined {
   if (platform !== 'linux') return undefined
-  return unmappedUid(
-    await readOrEmpty('/proc/self/uid_map'),
-    await readOrEmpty('/proc/sys/kernel/overflowuid'),
-  )
+  return unmappedUid(readOrEmpty('/proc/self/uid_map'), readOrEmpty('/proc/sys/kernel/overflowuid'))
 }
 
-const readOrEmpty = (path: string) => readFile(path, 'latin1').catch(() => '')
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return ''
+  }
+}
 
-const ownerOf = (path: string) =>
-  stat(path).then(
-    ({ uid }): number | undefined => uid,
-    () => undefined,
-  )
+function ownerOf(path: string): number | undefined {
+  try {
+    return statSync(path).uid
+  } catch {
+    return undefined
+  }
+}

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import type { Agent } from 'node:https'
 import { type Client, createClient } from '../../client/client.ts'
 import type { Auth } from '../../client/log-in.ts'
 import type { Transport } from '../../client/transport.ts'
@@ -51,11 +51,20 @@ export async function clientFor(context: Context, target: Target, auth: Auth): P
 }
 
 async function transportTo(context: Context, target: Target): Promise<Transport> {
+  const { server } = target
+  const isProxied = server.url.startsWith('https:') && !server.isLocal
   return nodeTransport({
     ca: await readAuthorities(target),
-    socketPath: target.server.socketPath,
+    socketPath: server.socketPath,
+    proxy: isProxied ? await findProxy(context) : undefined,
     connect: connectorOf(context),
   })
+}
+
+/** Most users have no proxy, and need not load the code for one. */
+export async function findProxy({ env }: Pick<Context, 'env'>): Promise<Agent | undefined> {
+  if ((env['https_proxy'] ?? env['HTTPS_PROXY']) === undefined) return undefined
+  return (await import('../frame/proxy.ts')).proxyOf(env)
 }
 
 /** The keys of the server, for a login to remember. Throws `UnreachableError`. */
@@ -66,6 +75,7 @@ export async function askServerKeys(context: Context, target: Target): Promise<s
 
 async function readAuthorities({ caFile }: Target): Promise<string | undefined> {
   if (caFile === undefined) return undefined
+  const { readFile } = process.getBuiltinModule('node:fs/promises')
   const text = await readFile(caFile, 'utf8')
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text
   throw new CliError('usage', `${caFile} does not contain a PEM certificate.`, {

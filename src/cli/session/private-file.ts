@@ -1,4 +1,18 @@
-import { chmod, constants, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+// Without promises: node:fs/promises loads a dozen modules of Node, which every command would wait for.
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { CliError, systemReason } from '../frame/failure.ts'
 import { NO_HOME } from '../frame/surroundings.ts'
@@ -14,19 +28,27 @@ export async function writePrivateFile(path: string, text: string, mode = 0o600)
   const { randomBytes } = process.getBuiltinModule('node:crypto')
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    const file = await open(temporary, 'wx', mode)
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    const file = openSync(temporary, 'wx', mode)
     try {
-      await file.writeFile(text)
-      await file.sync()
+      writeFileSync(file, text)
+      fsyncSync(file)
     } finally {
-      await file.close()
+      closeSync(file)
     }
-    await chmod(temporary, mode)
-    await rename(temporary, path)
+    chmodSync(temporary, mode)
+    renameSync(temporary, path)
   } catch (cause) {
-    await rm(temporary, { force: true }).catch(() => {})
+    removeQuietly(temporary)
     throw notWritten(path, cause)
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch {
+    // The error that led here says more.
   }
 }
 
@@ -40,14 +62,14 @@ export async function readPrivateFile(
 ): Promise<string | undefined> {
   try {
     // O_NONBLOCK: opening a pipe would wait for a writer.
-    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
-      const facts = await file.stat()
+      const facts = fstatSync(file)
       checkPrivate(path, facts, openTo === 'readers' ? 0o022 : 0o077)
       if (facts.size > MAX_BYTES) throw new CliError('file_too_large', `${path} is too large.`)
-      return await file.readFile('utf8')
+      return readFileSync(file, 'utf8')
     } finally {
-      await file.close()
+      closeSync(file)
     }
   } catch (cause) {
     if (['ENOENT', 'ENOTDIR'].includes(String((cause as { code?: unknown }).code))) return undefined
@@ -57,14 +79,11 @@ export async function readPrivateFile(
 
 /** Does nothing if the file does not exist. */
 export async function removeFile(path: string): Promise<void> {
-  await rm(path, { force: true })
+  rmSync(path, { force: true })
 }
 
 export async function isPresent(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
+  return existsSync(path)
 }
 
 interface Facts {

@@ -30,6 +30,14 @@ export function serverOf(text: string, env: Surroundings['env']): ServerAddress 
   return { text: address, url: address, isLocal }
 }
 
+/** Whether both are the same server in canonical form: `localhost` and `127.0.0.1` are one host. */
+export function isSameServer(one: string, other: string): boolean {
+  return one === other || byNumber(one) === byNumber(other)
+}
+
+const byNumber = (address: string) =>
+  address.replace(/^(?<scheme>https?:\/\/)localhost(?![^:/])/, '$<scheme>127.0.0.1')
+
 function parse(text: string): URL {
   const hint = 'Write it as https://mayfly.example.com, http://127.0.0.1:8620 or unix:/path.'
   // A name without https:// is the most common mistake; URL would take it for a scheme or a path.

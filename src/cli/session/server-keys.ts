@@ -1,5 +1,6 @@
 import { createClient, MayflyError } from '../../client/client.ts'
 import type { Transport, TransportReply, TransportRequest } from '../../client/transport.ts'
+import { globalFlags } from '../frame/global-flags.ts'
 import type { Context } from '../frame/verb.ts'
 import type { ServerAddress } from './server-address.ts'
 import type { Target } from './session.ts'
@@ -76,10 +77,10 @@ function keyOf(text: string): string {
   }
 }
 
-function warn({ out }: Context, { server, profile }: Target): void {
+function warn({ out, globals }: Context, { server, profile }: Target): void {
   const again = profile?.login === 'private_key_jwt' ? 'mayfly enroll' : 'mayfly login'
   out.note(
-    `mayfly: warning: ${server.text} has none of the keys that it had at your login, so another server may be answering there. Check the address. If an administrator rotated the keys, run \`${again}\` again.`,
+    `mayfly: warning: ${server.text} has none of the keys that it had at your login, so another server may be answering there. Check the address. If an administrator rotated the keys, run \`${again}${globalFlags(globals)}\` again.`,
   )
 }
 

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Auth } from '../../client/log-in.ts'
 import { shellWord } from '../../domain/shell-word.ts'
@@ -13,7 +12,7 @@ import {
   readProfiles,
 } from './profiles.ts'
 import { authOf, type KeptSecret, loadSecret } from './secrets.ts'
-import { DEFAULT_SERVER, type ServerAddress, serverOf } from './server-address.ts'
+import { DEFAULT_SERVER, isSameServer, type ServerAddress, serverOf } from './server-address.ts'
 
 /** Where a setting comes from. */
 export type Origin = 'flag' | 'environment' | 'profile' | 'default'
@@ -34,7 +33,8 @@ export interface Target {
 
 /**
  * Decides on the server, the profile and the login, in the order that docs/reference/cli.md states. A profile is used
- * only for the server it was made for. Throws `CliError` (usage) for invalid addresses and names.
+ * only for the server it was made for, at the address that it was made with. Throws `CliError` (usage) for invalid
+ * addresses and names.
  */
 export async function readTarget(context: Context): Promise<Target> {
   const known = await readProfiles(context)
@@ -43,10 +43,13 @@ export async function readTarget(context: Context): Promise<Target> {
   if (name === undefined) return { ...chosen, variable: undefined }
   // A login from the environment is for the server of the environment: the one without flags. --profile names another.
   const { server, profile } = context.globals
-  const isUsed =
-    profile === undefined &&
-    (server === undefined || choose({ ...context, globals: {} }, known).server.text === chosen.server.text)
-  return { ...chosen, variable: { name, isUsed } }
+  const ofEnvironment = server === undefined ? chosen : choose({ ...context, globals: {} }, known)
+  const isUsed = profile === undefined && isSameServer(ofEnvironment.server.text, chosen.server.text)
+  return {
+    ...chosen,
+    ...(isUsed ? { server: ofEnvironment.server } : {}),
+    variable: { name, isUsed },
+  }
 }
 
 function choose(context: Context, known: Profiles): Omit<Target, 'variable'> {
@@ -56,10 +59,12 @@ function choose(context: Context, known: Profiles): Omit<Target, 'variable'> {
   const asked = given === undefined ? undefined : serverOf(given, env)
   const profileName = checkProfileName(named ?? profileFor(known, asked))
   const entry = known.profiles[profileName]
-  const profile = asked === undefined || entry?.server === asked.text ? entry : undefined
+  const profile =
+    asked === undefined || (entry !== undefined && isSameServer(entry.server, asked.text)) ? entry : undefined
   const serverFrom = globals.server !== undefined ? 'flag' : given !== undefined ? 'environment' : undefined
   return {
-    server: asked ?? serverOf(entry?.server ?? DEFAULT_SERVER, env),
+    server:
+      asked !== undefined && profile === undefined ? asked : serverOf(entry?.server ?? DEFAULT_SERVER, env),
     serverFrom: serverFrom ?? (entry === undefined ? 'default' : 'profile'),
     profileName,
     profileFrom: globals.profile !== undefined ? 'flag' : named !== undefined ? 'environment' : 'default',
@@ -73,8 +78,11 @@ export function profileFor(known: Profiles, asked: ServerAddress | undefined): s
   const usual = known.current ?? DEFAULT_PROFILE
   const holder = known.profiles[usual]
   if (asked === undefined || holder === undefined || holder.server === asked.text) return usual
-  const other = Object.entries(known.profiles).find(([, one]) => one.server === asked.text)?.[0]
-  return other ?? newProfileName(asked.text, known)
+  const all = Object.entries(known.profiles)
+  const exact = all.find(([, one]) => one.server === asked.text)
+  if (exact !== undefined) return exact[0]
+  if (isSameServer(holder.server, asked.text)) return usual
+  return all.find(([, one]) => isSameServer(one.server, asked.text))?.[0] ?? newProfileName(asked.text, known)
 }
 
 function caFileOf({ globals, env, cwd }: Context, profile: Profile | undefined): string | undefined {
@@ -154,6 +162,8 @@ async function variable({ env, cwd }: Context, name: string): Promise<string | u
   if (value !== undefined && file !== undefined)
     throw usage(`${name} and ${name}_FILE are both set.`, 'Set one of them.')
   if (file === undefined) return value
+  // By getBuiltinModule: an import would load a dozen modules of Node for commands that read no such file.
+  const { readFile } = process.getBuiltinModule('node:fs/promises')
   const text = (await readFile(resolve(cwd, file), 'utf8').catch((cause) => cannotRead(name, cause))).trim()
   if (text === '') throw usage(`The file that ${name}_FILE names is empty.`, 'Write the secret into it.')
   return text

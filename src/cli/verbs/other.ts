@@ -8,6 +8,21 @@ export const OTHER_VERBS: readonly Entry[] = [
     load: async () => (await import('../commands/server.ts')).verb,
   },
   {
+    name: 'init',
+    summary: 'set up a server: configuration and master key',
+    load: async () => (await import('../commands/init.ts')).verb,
+  },
+  {
+    name: 'backup',
+    summary: 'copy the store of the server on this machine',
+    load: async () => (await import('../commands/backup.ts')).verb,
+  },
+  {
+    name: 'restore',
+    summary: 'put a backup into an empty data directory',
+    load: async () => (await import('../commands/restore.ts')).verb,
+  },
+  {
     name: 'doctor',
     summary: 'find problems and say how to fix them',
     load: async () => (await import('../commands/doctor.ts')).verb,

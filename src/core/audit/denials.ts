@@ -80,7 +80,7 @@ function keyOf(
   { action, agent, backend, details }: Entry,
   { caller, origin }: Actor<Caller | undefined>,
 ): string {
-  const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${backend ?? ''}`
+  const why = `${details?.['code'] ?? ''}|${details?.['reason'] ?? ''}|${details?.['route'] ?? ''}|${backend ?? ''}`
   const who = `${caller?.kind === 'agent' ? caller.agentId : ''}|${agent?.id ?? ''}`
   return `${action}|${who}|${networkOf(origin.ipAddress)}|${why}`
 }

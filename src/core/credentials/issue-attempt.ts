@@ -6,6 +6,11 @@ import type { Actor, AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import type { Entry } from '../parts.ts'
 
+export interface Narrowing {
+  readonly repo?: readonly string[] | undefined
+  readonly read_only?: boolean | undefined
+}
+
 export interface IssueCommand {
   readonly backend: string
   /** A duration as it was written. */
@@ -13,6 +18,8 @@ export interface IssueCommand {
   readonly scopes?: readonly string[] | undefined
   readonly metadata?: Record<string, unknown> | undefined
   readonly params?: Record<string, unknown> | undefined
+  /** `repo` and `read_only` of a query: options that only some kinds know. */
+  readonly narrow?: Narrowing | undefined
   /** The header `Idempotency-Key`. */
   readonly idempotencyKey?: string | undefined
 }

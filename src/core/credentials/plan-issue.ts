@@ -6,6 +6,7 @@ import { decideLifetime } from '../../domain/ttl.ts'
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import type { Attempt, IdempotencyClaim, Plan } from './issue-attempt.ts'
+import { paramsOf } from './narrow-params.ts'
 
 /** Decides on a request and does nothing. Throws `scope_not_allowed`, `ttl_exceeded` and `invalid_request`. */
 export function planIssue(
@@ -26,7 +27,7 @@ export function planIssue(
     agentMaxTtlMs: caller.bounds.maxTtlMs,
   }
   const lifetime = decideLifetime(command.ttl, rule, caller.agentExpiresAt, now)
-  const params = command.params ?? {}
+  const params = paramsOf(backend.kind, command)
   const faults = findParamFaults(backend.kind.params, params)
   if (faults.length > 0) throw invalid(`"params" is not valid: ${faults.slice(0, 5).join(' ')}`)
   return {

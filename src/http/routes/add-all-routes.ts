@@ -1,3 +1,4 @@
+import { docsRoutes } from '../routing/docs-page.ts'
 import { openApiRoutes } from '../routing/openapi.ts'
 import type { Http } from '../routing/route.ts'
 import { auditRoutes } from './api-v1/audit.ts'
@@ -30,6 +31,7 @@ export function addAllRoutes(http: Http, { metrics, issueByGet }: RouteParts): v
   const { settings, store } = http.core
   healthRoutes(http, { version: settings.version, trouble: store.trouble, metrics })
   openApiRoutes(http)
+  docsRoutes(http)
   wellKnownRoutes(http)
   oauthRoutes(http)
   credentialRoutes(http)

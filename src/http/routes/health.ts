@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { text } from '../../api/shared.ts'
 import { Problem } from '../../domain/problems.ts'
 import { addRoute, type Http } from '../routing/route.ts'
 
@@ -12,7 +13,10 @@ export interface HealthParts {
 }
 
 export function healthRoutes(http: Http, parts: HealthParts): void {
-  const Health = Type.Object({ status: Type.String(), version: Type.String() })
+  const Health = Type.Object(
+    { status: text('ok or ready.', 'ok'), version: text('Version of the server.', '0.1.0') },
+    { title: 'Health' },
+  )
 
   addRoute(http, 'GET /health', {
     schema: { summary: 'Whether the process is alive', tags, response: { 200: Health } },

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { DiscoveryReply, JwksReply } from '../../api/oauth.ts'
+import { name } from '../../api/shared.ts'
 import { publishBackendKeys, publishIssuerKeys } from '../../core/oauth/publish-keys.ts'
 import { addRoute, type Http } from '../routing/route.ts'
 
@@ -72,7 +73,7 @@ export function wellKnownRoutes(http: Http): void {
 }
 
 function backendDocumentRoutes(http: Http): void {
-  const params = Type.Object({ backend: Type.String({ maxLength: 128 }) })
+  const params = Type.Object({ backend: name('Name of the backend.', 'orders') })
   addRoute(http, 'GET /backends/:backend/.well-known/openid-configuration', {
     schema: {
       tags: ['discovery'],

@@ -1,77 +1,139 @@
-import { createHash } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { ApiReferenceConfiguration } from '@scalar/fastify-api-reference'
+import { fastify } from 'fastify'
+import { Type } from 'typebox'
+import { addRoute, type Http } from './route.ts'
 
-/** A page that renders `/openapi.json`: no framework, no external resources, script and style pinned by hash. */
-export function docsPage(): { html: string; contentSecurityPolicy: string } {
-  const html = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Mayfly API</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<header><h1>Mayfly API</h1><p id="about"></p><input id="find" type="search" placeholder="Find a path or a word" aria-label="Find"></header>
-<main id="main"><p>Reading the document…</p></main>
-<script>${SCRIPT}</script>
-</body>
-</html>
-`
-  const policy = `default-src 'none'; connect-src 'self'; script-src '${hashOf(SCRIPT)}'; style-src '${hashOf(STYLE)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
-  return { html, contentSecurityPolicy: policy }
+const SCRIPT_PATH = '/docs/scalar.js'
+/** Stands in the rendered page where each reply has a nonce of its own. */
+const NONCE_MARK = 'NONCE-OF-THIS-REPLY'
+
+/** The styles that the script adds without the nonce. They belong to its version; a browser test fails if they change. */
+const STYLE_HASHES = [
+  'l/2OpPg0d+2VLTLgwjf5mQo2CYwHDEqdj5TjbfEyVJI=',
+  'T13Uev3xCax2N28XaoAE8DOzQZKvPp7ZQVAi1iRREjo=',
+  'gmXByKZQ55+6LD1IX9vtDPBwThIQbraY9EGJSFapMGc=',
+]
+  .map((hash) => `'sha256-${hash}'`)
+  .join(' ')
+/** Spares the request for `/favicon.ico`. */
+const NO_ICON = '<head>\n    <link rel="icon" href="data:," />'
+
+/** Nothing is loaded from elsewhere, and what is typed goes nowhere but to this server. */
+const CONFIGURATION = {
+  url: '/openapi.json',
+  pageTitle: 'Mayfly API',
+  nonce: NONCE_MARK,
+  cdn: SCRIPT_PATH,
+  // "Try it" calls the server that the page came from, whatever its issuer is called.
+  servers: [{ url: '/', description: 'This server.' }],
+  authentication: { preferredSecurityScheme: 'bearer' },
+  withDefaultFonts: false,
+  telemetry: false,
+  persistAuth: false,
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  agent: { disabled: true },
+  mcp: { disabled: true },
+} satisfies ApiReferenceConfiguration
+
+interface Docs {
+  readonly page: string
+  readonly script: Buffer
+  readonly zipped: Buffer
 }
 
-function hashOf(text: string): string {
-  return `sha256-${createHash('sha256').update(text).digest('base64')}`
+/**
+ * The page and the script of `@scalar/fastify-api-reference`. It is loaded with the first reader, because its five
+ * megabytes would slow down every start. Its own routes would be outside of the route table, so a server of its own that
+ * never listens renders them.
+ */
+async function renderDocs(): Promise<Docs> {
+  const { default: scalar } = await import('@scalar/fastify-api-reference')
+  const renderer = fastify()
+  await renderer.register(scalar, { routePrefix: '/docs', configuration: CONFIGURATION })
+  const [page, script] = await Promise.all(
+    ['/docs/', '/docs/js/scalar.js'].map(async (url) => (await renderer.inject(url)).rawPayload),
+  )
+  await renderer.close()
+  if (page === undefined || script === undefined) throw new Error('the documentation was not rendered')
+  return { page: page.toString().replace('<head>', NO_ICON), script, zipped: await promisify(gzip)(script) }
 }
 
-const STYLE = `
-:root { color-scheme: light dark; --line: #8884; --soft: #8881 }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem }
-input { font: inherit; width: 100%; padding: .5rem; box-sizing: border-box }
-h2 { margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line) }
-details { border: 1px solid var(--line); border-radius: .4rem; margin: .4rem 0 }
-summary { padding: .5rem .75rem; cursor: pointer }
-summary code { font-weight: 600 }
-.method { display: inline-block; min-width: 4.5rem; font: 600 .85rem ui-monospace, monospace }
-.body { padding: 0 .75rem .75rem }
-pre { background: var(--soft); padding: .75rem; overflow: auto; border-radius: .3rem; font-size: .85rem }
-.who { opacity: .75; font-size: .9rem }
-`
+/**
+ * Scripts and styles need the nonce of this reply. Attributes with styles are allowed: the page sets sizes and colours by
+ * them, and they load nothing.
+ */
+function policyWith(nonce: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}' ${STYLE_HASHES}`,
+    "style-src-attr 'unsafe-inline'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
 
-const SCRIPT = `
-const make = (tag, text, name) => { const e = document.createElement(tag); if (text !== undefined) e.textContent = text; if (name) e.className = name; return e }
-const show = (box, title, value) => { box.append(make('h4', title), Object.assign(make('pre'), { textContent: JSON.stringify(value, withRefs, 2) })) }
-let schemas = {}
-const withRefs = (key, value) => value && value.$ref ? schemas[value.$ref.split('/').pop()] : value
-fetch('/openapi.json').then((r) => r.json()).then((doc) => {
-  schemas = doc.components.schemas
-  document.getElementById('about').textContent = doc.info.description + ' Version ' + doc.info.version + '.'
-  const main = document.getElementById('main'); main.textContent = ''
-  const groups = new Map()
-  for (const [path, item] of Object.entries(doc.paths)) for (const [method, op] of Object.entries(item)) {
-    const tag = (op.tags || ['other'])[0]
-    if (!groups.has(tag)) groups.set(tag, [])
-    groups.get(tag).push({ path, method, op })
+export function docsRoutes(http: Http): void {
+  let rendered: Promise<Docs> | undefined
+  const docs = () => {
+    rendered ??= renderDocs().catch((error: unknown) => {
+      rendered = undefined
+      throw error
+    })
+    return rendered
   }
-  for (const [tag, ops] of groups) {
-    const section = make('section'); section.append(make('h2', tag)); main.append(section)
-    for (const { path, method, op } of ops) {
-      const box = make('details'); const head = make('summary')
-      head.append(make('span', method.toUpperCase(), 'method'), make('code', path), make('span', ' ' + (op.summary || '')))
-      const body = make('div', undefined, 'body')
-      const who = !op.security || op.security.length === 0 ? 'No authentication.' : 'Bearer token' + (op.security[0].bearer || []).map((s) => ', scope ' + s).join('') + (op.security.length > 1 ? ', or the local host' : '') + '.'
-      body.append(make('p', who, 'who'))
-      if (op.parameters) show(body, 'Parameters', op.parameters)
-      if (op.requestBody) show(body, 'Body', op.requestBody.content)
-      for (const [status, reply] of Object.entries(op.responses || {})) show(body, 'Reply ' + status, reply.content || {})
-      box.append(head, body); section.append(box)
-      box.dataset.text = (path + ' ' + (op.summary || '')).toLowerCase()
-    }
-  }
-  document.getElementById('find').addEventListener('input', (event) => {
-    const word = event.target.value.toLowerCase()
-    for (const box of document.querySelectorAll('details')) box.hidden = !box.dataset.text.includes(word)
+
+  addRoute(http, 'GET /', {
+    schema: {
+      summary: 'Leads to the documentation',
+      tags: ['operations'],
+      response: { 302: Type.Null({ description: 'The documentation.' }) },
+    },
+    handle: ({ reply }) => reply.redirect('/docs', 302),
   })
-}).catch(() => { document.getElementById('main').textContent = 'The document could not be read.' })
-`
+
+  addRoute(http, 'GET /docs', {
+    schema: {
+      summary: 'This interface as a page',
+      tags: ['operations'],
+      response: { 200: Type.String() },
+      produces: ['text/html'],
+    },
+    handle: async ({ reply }) => {
+      const { page } = await docs()
+      const nonce = randomBytes(16).toString('base64')
+      return reply
+        .header('content-type', 'text/html; charset=utf-8')
+        .header('content-security-policy', policyWith(nonce))
+        .header('x-frame-options', 'DENY')
+        .header('referrer-policy', 'no-referrer')
+        .serializer((body: unknown) => String(body))
+        .send(page.replaceAll(NONCE_MARK, nonce))
+    },
+  })
+
+  addRoute(http, 'GET /docs/scalar.js', {
+    schema: {
+      summary: 'The script of that page',
+      tags: ['operations'],
+      response: { 200: Type.String() },
+      produces: ['text/javascript'],
+    },
+    cacheControl: 'public, max-age=300',
+    handle: async ({ request, reply }) => {
+      const { script, zipped } = await docs()
+      const takesGzip = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))
+      reply.header('content-type', 'text/javascript; charset=utf-8').header('vary', 'accept-encoding')
+      if (takesGzip) reply.header('content-encoding', 'gzip')
+      return reply.send(takesGzip ? zipped : script)
+    },
+  })
+}

@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
-import { audit } from '../../core/audit/entry.ts'
 import { authenticate, requireScope } from '../../core/authentication/authenticate.ts'
 import type { Actor, LocalCaller } from '../../core/caller.ts'
-import { commit } from '../../core/commit.ts'
 import type { Core } from '../../core/context.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { LocalVerdict } from '../server/local-host.ts'
@@ -37,6 +35,8 @@ export interface RuleGate {
    * meanwhile is refused.
    */
   readonly after: GateHook
+  /** Runs before the reply is sent; undefined where it has nothing to do. */
+  readonly answered: ((request: FastifyRequest, reply: FastifyReply) => void) | undefined
 }
 
 export type Gate = (rule: RouteRule) => RuleGate
@@ -59,7 +59,14 @@ export function createGate(parts: GateParts): Gate {
         done(error as Error)
       }
     }
-    return { before, after: (request, reply, done) => admitAgain(core, before, request, reply, done) }
+    return {
+      before,
+      after: (request, reply, done) => admitAgain(core, before, request, reply, done),
+      answered:
+        admits && rule.audit !== undefined
+          ? (request, reply) => recordFailedAct(core, rule, request, reply.statusCode)
+          : undefined,
+    }
   }
 }
 
@@ -106,7 +113,10 @@ async function askLocalHost(parts: GateParts, rule: RouteRule, request: FastifyR
   return enter(parts, rule, 'loopback', request)
 }
 
-/** Records each use before it takes effect (decisions.md §2.3, §7.1). */
+/**
+ * A change records itself, in its own transaction (decisions.md §7.1). A read that needs an admin scope is recorded before
+ * it takes effect; what every agent may read needs no record (ADR 0032).
+ */
 async function enter(
   parts: GateParts,
   rule: RouteRule,
@@ -116,13 +126,23 @@ async function enter(
   const { core } = parts
   const caller: LocalCaller = { kind: 'local', method, generation: await core.store.generation() }
   const actor = { caller, origin: originOf(request) }
-  const details = {
-    route: `${request.method} ${request.routeOptions.url ?? ''}`,
-    ...(rule.scope === undefined ? {} : { scope: rule.scope }),
-  }
-  await commit(core, actor, [audit(core, actor, { action: 'admin.local_access', details })], {
-    code: 'audit_unavailable',
-    urgent: rule.ends === true,
-  })
+  if (rule.audit === undefined && rule.scope !== undefined)
+    await core.localReads.record(actor, accessOf(rule, request))
   return actor
+}
+
+/** A change by the local host that was refused, or that failed, and so has no entry of its own. */
+function recordFailedAct(core: Core, rule: RouteRule, request: FastifyRequest, status: number): void {
+  const { actor } = request
+  if (actor?.caller.kind !== 'local' || status < 400) return
+  core.denials.record(actor, {
+    action: 'admin.local_access',
+    outcome: status < 500 ? 'denied' : 'failed',
+    details: { ...accessOf(rule, request), code: status },
+  })
+}
+
+function accessOf(rule: RouteRule, request: FastifyRequest) {
+  const route = `${request.method} ${request.routeOptions.url ?? ''}`
+  return rule.scope === undefined ? { route } : { route, scope: rule.scope }
 }

@@ -1,9 +1,14 @@
 import swagger from '@fastify/swagger'
 import { Type } from 'typebox'
+import { ErrorBody, EXAMPLE_ID, OAuthErrorBody } from '../../api/shared.ts'
 import type { HttpServer } from '../server/server.ts'
 import { OPTIONAL_BODY_MARK } from '../server/validation.ts'
-import { docsPage } from './docs-page.ts'
+import { addKindSchemas } from './kind-schemas.ts'
+import { hoist, isDemanded, type Json } from './openapi-components.ts'
+import { errorExamples, errorResponses } from './openapi-errors.ts'
+import { OPERATIONS, type Operation } from './operations.ts'
 import { addRoute, type Http } from './route.ts'
+import { ROUTES, type RouteName, type RouteRule } from './route-table.ts'
 
 /** Register before the routes: the plugin collects their schemas as they are added. */
 export async function installOpenApi(server: HttpServer, version: string): Promise<void> {
@@ -21,7 +26,13 @@ export async function installOpenApi(server: HttpServer, version: string): Promi
           bearer: {
             type: 'http',
             scheme: 'bearer',
-            description: 'a JWT access token from /oauth/token, or an opaque ckr_ token',
+            description: 'A JWT access token from /oauth/token, or an opaque ckr_ token.',
+          },
+          client: {
+            type: 'http',
+            scheme: 'basic',
+            description:
+              'Client id and client secret of an agent; or they, or an assertion, are in the form.',
           },
         },
       },
@@ -29,47 +40,82 @@ export async function installOpenApi(server: HttpServer, version: string): Promi
   })
 }
 
-interface Operation {
-  requestBody?: { required?: boolean; content: Record<string, { schema?: object }> }
-  responses?: Record<string, { content?: Record<string, { schema?: { title?: string } }> }>
+interface Collected {
+  readonly operationId: string
+  readonly parameters?: readonly Json[]
+  readonly requestBody?: { readonly content: Record<string, { schema?: Json }> }
+  readonly responses?: Record<string, { content?: object }>
 }
 interface Document {
-  components?: { schemas?: Record<string, object> }
-  paths?: Record<string, Record<string, Operation>>
+  components?: { schemas?: Record<string, object>; examples?: Record<string, object> }
+  paths?: Record<string, Record<string, Collected>>
 }
 
-/** The document of every registered route, sorted by path. Error bodies are components, named by their title. */
-export function openApiDocument(server: HttpServer): Document {
-  const document = (server as unknown as { swagger(): Document }).swagger()
-  const errors: Record<string, object> = {}
-  const paths = Object.entries(document.paths ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
+const NAMES = new Map(Object.entries(OPERATIONS).map(([name, { id }]) => [id, name as RouteName]))
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  '200': 'The reply.',
+  '201': 'It was created; `Location` says where.',
+  '202': 'It was begun, and goes on.',
+  '204': 'Done. The reply has no body.',
+  '302': 'It is at another address.',
+}
+
+/** The document of every registered route, sorted by path. */
+export function openApiDocument({ server, core }: Pick<Http, 'server' | 'core'>): object {
+  const collected = (server as unknown as { swagger(): Document }).swagger()
+  const components = new Map<string, Json>()
+  const paths = Object.entries(collected.paths ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
   const corrected = paths.map(([path, methods]) => [
     path,
-    Object.fromEntries(Object.entries(methods).map(([method, one]) => [method, correct(one, errors)])),
+    Object.fromEntries(Object.entries(methods).map(([method, one]) => [method, correct(one)])),
   ])
+  const hoisted = hoist(Object.fromEntries(corrected), components)
+  for (const schema of [ErrorBody, OAuthErrorBody]) hoist(schema, components)
+  addKindSchemas(components, core.backends.kinds.values())
+  const schemas = [...components].sort(([a], [b]) => (a < b ? -1 : 1))
   return {
-    ...document,
-    components: { ...document.components, schemas: errors },
-    paths: Object.fromEntries(corrected),
+    ...collected,
+    servers: [{ url: core.settings.issuer, description: 'This server.' }],
+    components: {
+      ...collected.components,
+      schemas: Object.fromEntries(schemas),
+      examples: errorExamples(EXAMPLE_ID.request),
+    },
+    paths: hoisted,
   }
 }
 
-/** Corrects facts that the plugin cannot know: some bodies are optional, and errors are always JSON. */
-function correct(operation: Operation, errors: Record<string, object>): Operation {
-  const { requestBody, responses = {} } = operation
-  const schemas = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema)
-  const isOptional = schemas.some((schema) => schema !== undefined && OPTIONAL_BODY_MARK in schema)
-  const errorsAsJson = Object.entries(responses).map(([status, response]) => {
-    const schema = Object.values(response.content ?? {})[0]?.schema
-    if (!/^[45]/.test(status) || schema?.title === undefined) return [status, response]
-    errors[schema.title] = schema
-    const content = { schema: { $ref: `#/components/schemas/${schema.title}` } }
-    return [status, { ...response, content: { 'application/json': content } }]
-  })
+/** Adds what the plugin cannot know: optional bodies, demanded parameters, errors and links. */
+function correct(operation: Collected): object {
+  const { requestBody, parameters, responses = {}, operationId } = operation
+  const name = NAMES.get(operationId)
+  if (name === undefined) throw new Error(`no operation ${operationId}`)
+  const known = OPERATIONS[name]
+  const rule: RouteRule = ROUTES[name]
+  const bodies = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema)
+  const isOptional = bodies.some((schema) => schema !== undefined && OPTIONAL_BODY_MARK in schema)
+  const good = Object.entries(responses).filter(([status]) => /^[23]/.test(status))
   return {
     ...operation,
-    ...(requestBody && isOptional ? { requestBody: { ...requestBody, required: false } } : {}),
-    responses: Object.fromEntries(errorsAsJson),
+    ...(parameters && { parameters: parameters.map((one) => ({ ...one, required: isDemanded(one) })) }),
+    ...(requestBody && { requestBody: { ...requestBody, required: !isOptional } }),
+    responses: {
+      ...Object.fromEntries(good.map(([status, one]) => [status, described(status, one, known)])),
+      ...errorResponses(rule, known, name.includes(' /oauth/')),
+    },
+  }
+}
+
+function described(status: string, response: { content?: object }, { links }: Operation): object {
+  const linked = links !== undefined && response.content !== undefined
+  return {
+    ...response,
+    description: DESCRIPTIONS[status] ?? 'The reply.',
+    ...(linked && {
+      links: Object.fromEntries(
+        Object.entries(links).map(([operationId, parameters]) => [operationId, { operationId, parameters }]),
+      ),
+    }),
   }
 }
 
@@ -79,32 +125,14 @@ export function openApiRoutes(http: Http): void {
     schema: {
       summary: 'This interface as OpenAPI 3.1',
       tags: ['operations'],
-      response: { 200: Type.Unknown() },
+      response: { 200: Type.Unknown({ description: 'The document.' }) },
     },
     handle: ({ reply }) => {
-      text ??= JSON.stringify(openApiDocument(http.server))
+      text ??= JSON.stringify(openApiDocument(http))
       return reply
         .header('content-type', 'application/json; charset=utf-8')
         .serializer((body: unknown) => String(body))
         .send(text)
     },
-  })
-
-  const page = docsPage()
-  addRoute(http, 'GET /docs', {
-    schema: {
-      summary: 'This interface as a page',
-      tags: ['operations'],
-      response: { 200: Type.String() },
-      produces: ['text/html'],
-    },
-    handle: ({ reply }) =>
-      reply
-        .header('content-type', 'text/html; charset=utf-8')
-        .header('content-security-policy', page.contentSecurityPolicy)
-        .header('x-frame-options', 'DENY')
-        .header('referrer-policy', 'no-referrer')
-        .serializer((body: unknown) => String(body))
-        .send(page.html),
   })
 }

@@ -15,8 +15,6 @@ export interface RouteRule {
   /** Limits in addition to those of every request. */
   readonly limits?: string
   readonly audit?: Action
-  /** Ends something, so the local host may use it on a full disk, too (ADR 0023). */
-  readonly ends?: true
 }
 
 const open = (limits?: string, audit?: Action) =>
@@ -24,14 +22,15 @@ const open = (limits?: string, audit?: Action) =>
 const agent = (audit?: Action) => ({ access: 'agent', owner: 'own', ...(audit && { audit }) }) as const
 const admin = (scope: string, audit?: Action) =>
   ({ access: 'admin', scope, owner: 'all', ...(audit && { audit }) }) as const
-const ending = (scope: string, audit: Action) => ({ ...admin(scope, audit), ends: true }) as const
 
 export const ROUTES = {
+  'GET /': open(),
   'GET /health': open(),
   'GET /readyz': open(),
   'GET /metrics': { access: 'admin', scope: 'admin:metrics:read', owner: 'all' },
   'GET /openapi.json': open(),
   'GET /docs': open(),
+  'GET /docs/scalar.js': open(),
   'GET /.well-known/openid-configuration': open(),
   'GET /.well-known/oauth-authorization-server': open(),
   'GET /.well-known/jwks.json': open(),
@@ -49,7 +48,6 @@ export const ROUTES = {
     owner: 'own_or_admin',
     scope: 'admin:tokens:write',
     audit: 'credential.revoked',
-    ends: true,
   },
   'GET /api/v1/backends': { access: 'reader', owner: 'all' },
   'GET /api/v1/backends/:id': { access: 'reader', owner: 'all' },
@@ -70,26 +68,26 @@ export const ROUTES = {
   'GET /v1/admin/agents': admin('admin:agents:read'),
   'POST /v1/admin/agents': admin('admin:agents:write', 'agent.created'),
   'GET /v1/admin/agents/:name': admin('admin:agents:read'),
-  'DELETE /v1/admin/agents/:name': ending('admin:agents:write', 'agent.deleted'),
+  'DELETE /v1/admin/agents/:name': admin('admin:agents:write', 'agent.deleted'),
   'GET /v1/admin/backends': admin('admin:backends:read'),
   'POST /v1/admin/backends': admin('admin:backends:write', 'backend.created'),
   'GET /v1/admin/backends/:name': admin('admin:backends:read'),
   'PUT /v1/admin/backends/:name': admin('admin:backends:write', 'backend.changed'),
-  'DELETE /v1/admin/backends/:name': ending('admin:backends:write', 'backend.deleted'),
+  'DELETE /v1/admin/backends/:name': admin('admin:backends:write', 'backend.deleted'),
   'GET /v1/admin/kinds': admin('admin:backends:read'),
   'GET /v1/admin/tokens': admin('admin:tokens:read'),
-  'DELETE /v1/admin/tokens/:id': ending('admin:tokens:write', 'credential.revoked'),
+  'DELETE /v1/admin/tokens/:id': admin('admin:tokens:write', 'credential.revoked'),
   'GET /v1/admin/audit': admin('admin:audit:read'),
   'GET /v1/admin/pending': admin('admin:enrollments:read'),
   'POST /v1/admin/pending/:id/approve': admin('admin:enrollments:write', 'enrollment.approved'),
-  'POST /v1/admin/pending/:id/reject': ending('admin:enrollments:write', 'enrollment.rejected'),
+  'POST /v1/admin/pending/:id/reject': admin('admin:enrollments:write', 'enrollment.rejected'),
   'GET /v1/admin/policies': admin('admin:policies:read'),
   'GET /v1/admin/policies/explain': admin('admin:policies:read'),
   'GET /v1/admin/plugins': admin('admin:plugins:write'),
   'POST /v1/admin/plugins/reload': admin('admin:plugins:write', 'plugin.reloaded'),
   'POST /v1/admin/plugins/:name/reload': admin('admin:plugins:write', 'plugin.reloaded'),
   'GET /v1/admin/keys': admin('admin:keys:read'),
-  'POST /v1/admin/keys/rotate': ending('admin:keys:write', 'keys.rotated'),
+  'POST /v1/admin/keys/rotate': admin('admin:keys:write', 'keys.rotated'),
 } as const satisfies Record<string, RouteRule>
 
 export type RouteName = keyof typeof ROUTES

@@ -1,10 +1,11 @@
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { DoneFuncWithErrOrRes, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { type Static, type TObject, type TSchema, Type } from 'typebox'
 import { ErrorBody, OAuthErrorBody } from '../../api/shared.ts'
 import type { Actor, AgentCaller, Caller } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
 import type { HttpServer } from '../server/server.ts'
 import type { Gate } from './gate.ts'
+import { OPERATIONS } from './operations.ts'
 import { originOf } from './origin.ts'
 import type { ReplyBatch } from './reply-batch.ts'
 import { ROUTES, type RouteName, type RouteRule } from './route-table.ts'
@@ -60,8 +61,8 @@ export interface RouteDefinition<N extends RouteName, S extends RouteSchema> {
 }
 
 /**
- * Routes that act refuse a query, so that no parameter in the wrong place is silently ignored: `?ttl=1m` on a POST
- * would issue for the default. Secrets in an address also end up in logs (RFC 6749 §2.3.1).
+ * Routes that act refuse a query that they do not declare, so that no parameter in the wrong place is silently ignored:
+ * `?ttl=1m` would issue for the default. Secrets in an address also end up in logs (RFC 6749 §2.3.1).
  */
 const NO_QUERY = Type.Object({}, { additionalProperties: false })
 
@@ -81,7 +82,8 @@ export function addRoute<N extends RouteName, const S extends RouteSchema>(
     schema: {
       ...(method === 'GET' ? {} : { querystring: NO_QUERY }),
       ...rest,
-      security: securityOf(rule),
+      operationId: OPERATIONS[name].id,
+      security: url.startsWith('/oauth/') ? [{ client: [] }, {}] : securityOf(rule),
       response: { ...response, ...errorResponses(url) },
     } as never,
     // HEAD must not run recorded actions, such as issuing by GET.
@@ -98,8 +100,17 @@ export function addRoute<N extends RouteName, const S extends RouteSchema>(
 /** A GET has no body to wait for (`request-rules.ts`). */
 function gateHooks({ gate }: Http, rule: RouteRule, method: RouteOptions['method']) {
   if (rule.access === 'public') return {}
-  const { before, after } = gate(rule)
-  return method === 'GET' ? { onRequest: before } : { onRequest: before, preValidation: after }
+  const { before, after, answered } = gate(rule)
+  if (method === 'GET') return { onRequest: before }
+  const hooks = { onRequest: before, preValidation: after }
+  if (answered === undefined) return hooks
+  return {
+    ...hooks,
+    onSend: (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: DoneFuncWithErrOrRes) => {
+      answered(request, reply)
+      done(null, payload)
+    },
+  }
 }
 
 function callOf<N extends RouteName, S extends RouteSchema>(

@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import ajvFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
+import { ACCEPTS_MARK, DOCUMENTED_AS_MARK } from '../../api/shared.ts'
 import { invalid, type Problem } from '../../domain/problems.ts'
 
 /** Marks a schema whose body may be absent; a JSON `null` is still refused. */
@@ -16,7 +17,7 @@ export function optionalBody<T extends object>(schema: T): T {
 }
 
 /** Our schema annotations; any other keyword unknown to Ajv stops the boot. */
-const VOCABULARY = [OPTIONAL_BODY_MARK, 'x-secret']
+const VOCABULARY = [OPTIONAL_BODY_MARK, ACCEPTS_MARK, DOCUMENTED_AS_MARK, 'x-secret']
 
 function createAjv(coerce: false | 'array'): Ajv {
   const ajv = new Ajv({

@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
+import { installation } from '../../installation.ts'
 import type { Change, Outcome } from '../engine/change.ts'
 import { createChanges } from '../engine/changes.ts'
 import type { CommitOptions, CommitStats } from '../engine/engine.ts'
@@ -60,8 +61,7 @@ export class CommitQueue {
 
   constructor({ directory, file, onTrouble }: CommitQueueOptions) {
     this.#onTrouble = onTrouble
-    const name = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
-    this.#worker = new Worker(new URL(name, import.meta.url), { workerData: { directory, file } })
+    this.#worker = installation.startWriter({ directory, file })
     const opened = Promise.withResolvers<number>()
     this.opened = opened.promise
     this.#worker.on('message', (message: Message) => this.#receive(message, opened))

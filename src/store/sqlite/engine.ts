@@ -4,7 +4,9 @@ import { CLOCK_SLACK_MS, createClock } from '../engine/clock.ts'
 import { createBuilder } from '../engine/compile.ts'
 import type { Engine } from '../engine/engine.ts'
 import { asValue } from '../engine/run.ts'
+import { StoreRefused } from '../errors.ts'
 import { CommitQueue } from './commit-queue.ts'
+import { cannotMake } from './errors.ts'
 import { Reader } from './reader.ts'
 
 export interface SqliteOptions {
@@ -16,7 +18,11 @@ export interface SqliteOptions {
 /** One file, one process: the data directory stays locked until `close`. */
 export async function openSqlite(options: SqliteOptions): Promise<Engine> {
   const { directory, onTrouble = () => undefined } = options
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new StoreRefused(cannotMake(directory, error))
+  }
   const file = join(directory, 'mayfly.db')
   const queue = new CommitQueue({ directory, file, onTrouble })
   const newestAt = await queue.opened

@@ -1,6 +1,6 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { StoreRefused } from '../errors.ts'
-import { isDamaged } from './errors.ts'
+import { isDamaged, notPermitted } from './errors.ts'
 import { lockDirectory, openFile } from './file.ts'
 import { Reserve } from './reserve.ts'
 import { type Result, type Submitted, Writer } from './writer.ts'
@@ -52,8 +52,10 @@ async function main(post: (message: Message) => void, directory: string, file: s
   post({ kind: 'open', newestAt, trouble: writer.trouble })
 }
 
-function refusalOf(error: unknown, file: string): string {
+function refusalOf(error: unknown, directory: string, file: string): string {
   if (error instanceof StoreRefused) return error.message
+  const refusal = notPermitted(directory, error)
+  if (refusal !== undefined) return refusal
   return isDamaged(error)
     ? `${file} is damaged or is not a SQLite database (${messageOf(error)}). Restore it from a backup`
     : `${file} cannot be opened: ${messageOf(error)}`
@@ -67,7 +69,7 @@ if (!isMainThread && parentPort !== null) {
   const port = parentPort
   const { directory, file } = workerData as { directory: string; file: string }
   main((message) => port.postMessage(message), directory, file).catch((error: unknown) => {
-    port.postMessage({ kind: 'refused', message: refusalOf(error, file) } satisfies Message)
+    port.postMessage({ kind: 'refused', message: refusalOf(error, directory, file) } satisfies Message)
     port.close()
   })
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { NameParam } from '../../../api/admin.ts'
 import { BackendInfo, BackendList } from '../../../api/api-v1.ts'
+import { name } from '../../../api/shared.ts'
 import { listBackends, readBackend } from '../../../core/backends/list-backends.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { presentBackend } from '../present-backend.ts'
@@ -23,7 +23,7 @@ export function backendRoutes(http: Http): void {
     schema: {
       summary: 'One backend',
       tags,
-      params: Type.Object({ id: NameParam.properties.name }),
+      params: Type.Object({ id: name('Name of the backend.', 'orders') }),
       response: { 200: BackendInfo },
     },
     handle: async ({ actor, params }) =>

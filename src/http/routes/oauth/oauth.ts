@@ -1,6 +1,12 @@
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
-import { IntrospectForm, IntrospectReply, RevokeForm, TokenForm, TokenReply } from '../../../api/oauth.ts'
+import {
+  IntrospectForm,
+  IntrospectReply,
+  RevokeForm,
+  RevokeReply,
+  TokenForm,
+  TokenReply,
+} from '../../../api/oauth.ts'
 import { authenticateClient } from '../../../core/oauth/authenticate-client.ts'
 import type { PresentedClient } from '../../../core/oauth/client-attempt.ts'
 import { introspectToken } from '../../../core/oauth/introspect-token.ts'
@@ -75,7 +81,7 @@ function addRevokeRoute(http: Http): void {
       ...shared,
       summary: 'Revoke a token',
       body: RevokeForm,
-      response: { 200: Type.Object({}, { additionalProperties: false }) },
+      response: { 200: RevokeReply },
     },
     handle: async ({ body, actor: { origin }, request }) => {
       const who = await authenticateClient(core, presented(body, request.headers.authorization), origin)

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { PageQuery } from '../../../api/admin.ts'
 import {
   Backend,
   BackendDeletion,
@@ -8,9 +9,8 @@ import {
   CreateBackend,
   ForceQuery,
   Kind,
-  NameParam,
-  PageQuery,
-} from '../../../api/admin.ts'
+} from '../../../api/admin-backends.ts'
+import { name } from '../../../api/shared.ts'
 import { changeBackend, createBackend } from '../../../core/backends/configure-backend.ts'
 import { type ConfiguredBackend, shownConfig } from '../../../core/backends/definition.ts'
 import { deleteBackend, readDeletion } from '../../../core/backends/delete-backend.ts'
@@ -22,6 +22,7 @@ import { presentBackend } from '../present-backend.ts'
 import { optional, timestamp } from '../wire.ts'
 
 const tags = ['admin: backends']
+const BackendParam = Type.Object({ name: name('Name of the backend.', 'orders') })
 
 export function adminBackendRoutes(http: Http): void {
   const { core } = http
@@ -54,7 +55,7 @@ export function adminBackendRoutes(http: Http): void {
   })
 
   addRoute(http, 'GET /v1/admin/backends/:name', {
-    schema: { summary: 'One backend', tags, params: NameParam, response: { 200: Backend } },
+    schema: { summary: 'One backend', tags, params: BackendParam, response: { 200: Backend } },
     handle: async ({ actor, params }) =>
       presentOpen(core, await readAnyBackend(core, actor.caller, params.name)),
   })
@@ -64,7 +65,7 @@ export function adminBackendRoutes(http: Http): void {
       summary:
         'Change a backend. Fields that are left out keep their values; config is replaced, but keeps secrets that are left out or sent as [redacted]',
       tags,
-      params: NameParam,
+      params: BackendParam,
       body: ChangeBackend,
       querystring: ChangeQuery,
       response: { 200: Backend },
@@ -79,7 +80,7 @@ export function adminBackendRoutes(http: Http): void {
     schema: {
       summary: 'Delete a backend; with very many credentials it answers 202, and the deletion goes on',
       tags,
-      params: NameParam,
+      params: BackendParam,
       querystring: ForceQuery,
       response: { 202: BackendDeletion, 204: Type.Null() },
     },

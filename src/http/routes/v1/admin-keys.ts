@@ -1,5 +1,4 @@
-import { Type } from 'typebox'
-import { Duration, nullable, Timestamp } from '../../../api/shared.ts'
+import { RotatedKeys, RotateKeys } from '../../../api/admin.ts'
 import { rotateKeys } from '../../../core/oauth/rotate-keys.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { optionalBody } from '../../server/validation.ts'
@@ -13,13 +12,8 @@ export function adminKeyRoutes(http: Http): void {
     schema: {
       summary: 'Sign with a new key; issued tokens end at once, or after the grace period',
       tags: ['admin: keys'],
-      body: optionalBody(Type.Object({ grace: Type.Optional(Duration) }, { additionalProperties: false })),
-      response: {
-        200: Type.Object({
-          key_id: Type.String(),
-          previous_valid_until: nullable(Timestamp),
-        }),
-      },
+      body: optionalBody(RotateKeys),
+      response: { 200: RotatedKeys },
     },
     handle: async ({ actor, body }) => {
       const rotated = await rotateKeys(core, actor, body ?? {})

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { NameParam, PageQuery, Plugin } from '../../../api/admin.ts'
+import { PageQuery, Plugin, ReloadedPlugin, ReloadedPlugins } from '../../../api/admin.ts'
+import { name } from '../../../api/shared.ts'
 import { listPlugins, reloadPlugin, reloadPlugins } from '../../../core/backends/reload-plugins.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { firstPage, pageLimit, sortedAfter } from '../paging.ts'
@@ -26,7 +27,7 @@ export function adminPluginRoutes(http: Http): void {
     schema: {
       summary: 'Reopen every backend',
       tags,
-      response: { 200: Type.Object({ loaded: Type.Integer(), plugins: Type.Array(Plugin) }) },
+      response: { 200: ReloadedPlugins },
     },
     handle: async ({ actor }) => {
       const plugins = await reloadPlugins(core, actor)
@@ -38,8 +39,8 @@ export function adminPluginRoutes(http: Http): void {
     schema: {
       summary: 'Reopen the backends of one kind',
       tags,
-      params: NameParam,
-      response: { 200: Type.Object({ reloaded: Type.String(), version: Type.String() }) },
+      params: Type.Object({ name: name('The kind.', 'postgres') }),
+      response: { 200: ReloadedPlugin },
     },
     handle: async ({ actor, params }) => {
       const plugin = await reloadPlugin(core, actor, params.name)

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Token, TokenQuery } from '../../../api/admin.ts'
 import { AuditEntry, AuditQuery, CredentialId } from '../../../api/api-v1.ts'
-import { Page } from '../../../api/shared.ts'
+import { EXAMPLE_ID, Page } from '../../../api/shared.ts'
 import { queryAudit } from '../../../core/audit/query-audit.ts'
 import { listCredentials } from '../../../core/credentials/list-credentials.ts'
 import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
@@ -11,6 +11,12 @@ import { addRoute, type Http } from '../../routing/route.ts'
 import { linkNext, pageLimit } from '../paging.ts'
 import { presentEntry } from '../present-audit.ts'
 import { optional, timestamp } from '../wire.ts'
+
+const AgentId = Type.String({
+  maxLength: 64,
+  description: 'The same filter as `agent`; give one of them.',
+  examples: [EXAMPLE_ID.agent],
+})
 
 /** The credentials of all agents, and the whole audit. */
 export function adminTokenRoutes(http: Http): void {
@@ -63,7 +69,7 @@ export function adminTokenRoutes(http: Http): void {
       summary: 'The whole audit, newest first',
       tags: ['audit'],
       querystring: Type.Object(
-        { ...AuditQuery, agent_id: Type.Optional(Type.String({ maxLength: 64 })), ...Page },
+        { ...AuditQuery, agent_id: Type.Optional(AgentId), ...Page },
         { additionalProperties: false },
       ),
       response: { 200: Type.Array(AuditEntry) },

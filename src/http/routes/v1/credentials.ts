@@ -1,10 +1,11 @@
+import type { Static } from 'typebox'
 import { BackendCredential, BackendName, IssueBody, IssueQuery } from '../../../api/v1.ts'
 import { formatDuration } from '../../../domain/duration.ts'
-import { Problem } from '../../../domain/problems.ts'
+import { invalid, Problem } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { optionalBody } from '../../server/validation.ts'
 import { type Asked, issueToCaller } from '../issue-to-caller.ts'
-import { optional, timestamp } from '../wire.ts'
+import { timestamp } from '../wire.ts'
 
 const tags = ['credentials']
 
@@ -13,12 +14,19 @@ export function backendCredentialRoutes(http: Http, options: { issueByGet: boole
   addRoute(http, 'POST /v1/credentials/:backend', {
     schema: {
       summary: 'Issue a credential of this backend',
+      description: 'The options are in the body or in the query, never in both.',
       tags,
       params: BackendName,
+      querystring: IssueQuery,
       body: optionalBody(IssueBody),
       response: { 200: BackendCredential },
     },
-    handle: (call) => issue(http, call, { backend: call.params.backend, ...call.body }),
+    handle: (call) => {
+      const { body, query, params } = call
+      if (body !== undefined && Object.keys(query).length > 0)
+        throw invalid('Send the options in the body or in the query, not in both.')
+      return issue(http, call, { backend: params.backend, ...(body ?? commandOf(query)) })
+    },
   })
 
   addRoute(http, 'GET /v1/credentials/:backend', {
@@ -34,16 +42,14 @@ export function backendCredentialRoutes(http: Http, options: { issueByGet: boole
         call.reply.header('allow', 'POST')
         throw new Problem('method_not_allowed', { message: 'Issuing by GET is switched off here; use POST.' })
       }
-      const { ttl, scope, repo, read_only } = call.query
-      const params = { ...optional('repos', repo), ...optional('read_only', read_only) }
-      return issue(http, call, {
-        backend: call.params.backend,
-        ttl,
-        scopes: scope,
-        params: Object.keys(params).length > 0 ? params : undefined,
-      })
+      return issue(http, call, { backend: call.params.backend, ...commandOf(call.query) })
     },
   })
+}
+
+function commandOf({ ttl, scope, repo, read_only }: Static<typeof IssueQuery>) {
+  const narrow = repo === undefined && read_only === undefined ? undefined : { repo, read_only }
+  return { ttl, scopes: scope, narrow }
 }
 
 async function issue({ core }: Http, call: Asked, command: Parameters<typeof issueToCaller>[2]) {

@@ -1,0 +1,61 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Script } from 'node:vm'
+import { chunkLoader } from '../../src/cli/load-chunks.ts'
+
+/**
+ * Runs `mayfly get` from the chunks in a directory, and stores what V8 has compiled by then beside each: `NAME.compiled`.
+ * The files belong to the same owner as the code, so they are as safe as the code itself.
+ */
+const directory = process.argv[2] ?? ''
+const scripts = new Map<string, Script>()
+const path = (name: string) => join(directory, name)
+const require = createRequire(path('mayfly.cjs'))
+const load = chunkLoader(
+  {
+    text: (name) => readFileSync(path(name), 'utf8'),
+    compiled: () => undefined,
+    path,
+    outside: (id) =>
+      id === 'mayfly:installation' ? { installation: { version: 'build', command: [] } } : require(id),
+  },
+  (name, script) => scripts.set(name, script),
+)
+
+const credential = {
+  id: 'cred_00000000000000000000000000',
+  token: 'secret',
+  backend: 'demo',
+  scopes: ['demo'],
+  ttl: '10m',
+  created_at: '2000-01-01T00:00:00.000Z',
+  expires_at: '2000-01-01T00:10:00.000Z',
+}
+const server = createServer((_, reply) => {
+  reply.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify(credential))
+})
+await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+const home = mkdtempSync(join(tmpdir(), 'mayfly-build-'))
+try {
+  const { port } = server.address() as AddressInfo
+  for (const name of Object.keys(process.env)) if (name.startsWith('MAYFLY_')) delete process.env[name]
+  Object.assign(process.env, { HOME: home, MAYFLY_TOKEN: 'token', MAYFLY_SERVER: `http://127.0.0.1:${port}` })
+  for (const name of ['XDG_CONFIG_HOME', 'XDG_CACHE_HOME']) delete process.env[name]
+  process.argv.splice(2, Infinity, 'get', 'demo')
+  process.stdout.write = ((...args: unknown[]) => {
+    const done = args.at(-1)
+    if (typeof done === 'function') done()
+    return true
+  }) as typeof process.stdout.write
+  await (load('start.cjs') as { start(): Promise<void> }).start()
+  if (process.exitCode !== 0) throw new Error('mayfly get failed')
+} finally {
+  server.close()
+  server.closeAllConnections()
+  rmSync(home, { recursive: true })
+}
+for (const [name, script] of scripts) writeFileSync(`${path(name)}.compiled`, script.createCachedData())

@@ -1,0 +1,137 @@
+import { Type } from 'typebox'
+import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
+import { backendInfo, createdAt } from './api-v1.ts'
+import {
+  accepts,
+  flag,
+  free,
+  lifetime,
+  newName,
+  nullable,
+  scopes,
+  text,
+  timestamp,
+  Warnings,
+} from './shared.ts'
+
+/** `/v1/admin/backends` and `/v1/admin/kinds`. */
+const Config = free('How to reach the upstream, by the schema of the kind; see `GET /v1/admin/kinds`.', {
+  audience: 'orders-api',
+})
+export const backendRules = {
+  default_ttl: Type.Optional(
+    lifetime('How long a credential lasts if no `ttl` is requested; default: 1h.', '10m'),
+  ),
+  max_ttl: Type.Optional(lifetime('The longest `ttl` that can be requested; default: 24h.', '24h')),
+  allowed_scopes: Type.Optional(
+    nullable(scopes('The only scopes that it issues, relative to it; null: all, which is the default.')),
+  ),
+  description: Type.Optional(
+    Type.String({
+      maxLength: MAX_TEXT_LENGTH,
+      description: 'What it is for.',
+      examples: ['The database of the shop.'],
+    }),
+  ),
+  rate: Type.Optional(
+    nullable(
+      Type.String({
+        maxLength: 32,
+        description: 'How many credentials it issues in a second, minute, hour or day; null: no limit.',
+        examples: ['10/hour'],
+        ...accepts({ pattern: '^[1-9][0-9]{0,8}/(second|minute|hour|day)$' }),
+      }),
+    ),
+  ),
+  max_active: Type.Optional(
+    nullable(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000_000,
+        description: 'Active credentials; n nodes may together admit up to n times as many. null: no limit.',
+        examples: [100],
+      }),
+    ),
+  ),
+}
+
+/** The name of a kind. */
+const type = Type.String({ maxLength: 64, description: 'The kind.', examples: ['jwt'] })
+const ownName = Type.Optional(newName('Its name; default: the name of its kind.', 'orders'))
+
+/** The document has one schema for each kind, in place of these two (`kind-schemas.ts`). */
+export const CreateBackend = Type.Object(
+  { type, name: ownName, config: Type.Optional(Config), ...backendRules },
+  { additionalProperties: false, title: 'CreateBackend' },
+)
+export const ChangeBackend = Type.Object(
+  { type: Type.Optional(type), config: Type.Optional(Config), ...backendRules },
+  { additionalProperties: false, title: 'ChangeBackend' },
+)
+
+export const CheckQuery = Type.Object(
+  { check: Type.Optional(flag('false: store the backend without checking the upstream')) },
+  { additionalProperties: false },
+)
+export const ChangeQuery = Type.Object(
+  {
+    ...CheckQuery.properties,
+    force: Type.Optional(
+      flag('true: the new address is the same upstream; accept the change while credentials are active'),
+    ),
+  },
+  { additionalProperties: false },
+)
+export const ForceQuery = Type.Object(
+  { force: Type.Optional(flag('true: revoke active credentials first')) },
+  { additionalProperties: false },
+)
+
+const deletion = {
+  since: timestamp('When it began.'),
+  remaining: Type.Integer({ description: 'Credentials that have not ended yet.', examples: [12000] }),
+}
+export const BackendDeletion = Type.Object(
+  {
+    name: text('Name of the backend.', 'orders'),
+    ...deletion,
+    poll_url: text('Shows the progress; 404 when the backend is deleted.', '/v1/admin/backends/orders'),
+  },
+  { title: 'BackendDeletion' },
+)
+export const Backend = Type.Object(
+  {
+    ...backendInfo,
+    name: text('Its name, the same as `id`.', 'orders'),
+    created_at: createdAt,
+    rate: Type.Optional(text('How many credentials it issues in a time; absent: no limit.', '10/hour')),
+    max_active: Type.Optional(
+      Type.Integer({ description: 'How many active credentials it has at most.', examples: [100] }),
+    ),
+    config: free('How it reaches its upstream; every secret reads [redacted].', {
+      audience: 'orders-api',
+      signing_key: '[redacted]',
+    }),
+    deletion: Type.Optional(Type.Object(deletion, { description: 'While it is being deleted.' })),
+    warnings: Type.Optional(Warnings),
+  },
+  { title: 'Backend' },
+)
+
+export const Kind = Type.Object(
+  {
+    type: text('Its name.', 'postgres'),
+    title: text('Its title.', 'PostgreSQL role'),
+    revocation: backendInfo.revocation,
+    scopes: Type.Object(
+      {
+        help: text('What its scopes mean.', 'Any scope that the resource server understands.'),
+        examples: Type.Array(text('A scope.', 'orders:read'), { description: 'Scopes of this kind.' }),
+      },
+      { description: 'Its scopes, relative to a backend.' },
+    ),
+    config: free('JSON Schema of the configuration; x-secret marks secrets.', { type: 'object' }),
+    params: free('JSON Schema of the options of a request.', { type: 'object' }),
+  },
+  { title: 'Kind' },
+)

@@ -1,0 +1,58 @@
+import { ACCEPTS_MARK, DOCUMENTED_AS_MARK } from '../../api/shared.ts'
+import { OPTIONAL_BODY_MARK } from '../server/validation.ts'
+
+export type Json = Record<string, unknown>
+
+/** A title that names a component; the titles of settings and the like are sentences. */
+const COMPONENT = /^[A-Z][A-Za-z0-9]*$/
+/** Their values are data, not schemas. */
+const DATA = new Set(['examples', 'example', 'enum', 'const', 'default', 'required', 'x-accepts'])
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * A copy in which each schema with a title is a reference to a component of that name, and says what the server accepts.
+ * Throws `Error` if two schemas have one name.
+ */
+export function hoist(value: unknown, components: Map<string, Json>): unknown {
+  if (Array.isArray(value)) return value.map((one) => hoist(one, components))
+  if (!isObject(value)) return value
+  const said = documented(value)
+  const copy = Object.fromEntries(
+    Object.entries(said).map(([key, one]) => [key, DATA.has(key) ? one : hoist(one, components)]),
+  )
+  const { title } = copy
+  if (typeof title !== 'string' || !COMPONENT.test(title)) return copy
+  const known = components.get(title)
+  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(copy))
+    throw new Error(`two schemas have the title ${title}`)
+  components.set(title, copy)
+  return { $ref: `#/components/schemas/${title}` }
+}
+
+/** The schema with the constraints of its mark, and without our marks. */
+function documented(schema: Json): Json {
+  const {
+    [ACCEPTS_MARK]: constraints,
+    [DOCUMENTED_AS_MARK]: instead,
+    [OPTIONAL_BODY_MARK]: _,
+    ...own
+  } = schema
+  if (isObject(instead)) return instead
+  if (!isObject(constraints)) return own
+  const { required, ...rest } = constraints
+  // `true` marks a parameter, and belongs to that.
+  return Array.isArray(required)
+    ? { ...own, ...rest, required: [...asList(own['required']), ...required] }
+    : { ...own, ...rest }
+}
+
+const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+
+/** A parameter that core demands, and the schema does not. */
+export function isDemanded(parameter: Json): boolean {
+  const { schema } = parameter
+  const constraints = isObject(schema) ? schema[ACCEPTS_MARK] : undefined
+  return parameter['required'] === true || (isObject(constraints) && constraints['required'] === true)
+}

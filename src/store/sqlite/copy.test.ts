@@ -1,0 +1,84 @@
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { checkCopy, copyStore, openForCopy } from './copy.ts'
+import { openFile } from './file.ts'
+
+let folder: string
+let source: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'mayfly-copy-'))
+  source = join(folder, 'mayfly.db')
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const KEY_CHECK = "INSERT INTO meta VALUES ('key_check', 'c1')"
+
+/** A store of this many MiB that a server has open. */
+async function startStore(mib: number): Promise<DatabaseSync> {
+  const { db } = await openFile(source)
+  db.exec(KEY_CHECK)
+  const add = db.prepare('INSERT INTO meta VALUES (?, ?)')
+  for (let n = 0; n < mib; n += 1) add.run(`big ${n}`, 'x'.repeat(1024 * 1024))
+  return db
+}
+
+test('is the state of one moment, and ends, while a server writes after each step of it', async () => {
+  const db = await startStore(16)
+  const target = join(folder, 'copy.db')
+  await writeFile(target, '', { mode: 0o600 })
+  const shares: number[] = []
+  await copyStore(openForCopy(source), target, (share) => {
+    shares.push(share)
+    if (shares.length > 100) throw new Error('the copy began again and again')
+    db.prepare('INSERT INTO meta VALUES (?, ?)').run(`later ${shares.length}`, 'y'.repeat(5_000_000))
+  })
+  expect(shares.length).toBeGreaterThan(2)
+  expect(shares.toSorted()).toEqual(shares)
+  expect(checkCopy(target, 'it')).toEqual({ agents: 0, keyCheck: 'c1' })
+  const copy = new DatabaseSync(target, { readOnly: true })
+  const count = (like: string) => copy.prepare('SELECT count(*) AS n FROM meta WHERE key LIKE ?').get(like)
+  expect([count('big %'), count('later %')]).toEqual([{ n: 16 }, { n: 0 }])
+  copy.close()
+  db.close()
+  // One file, without a journal that a copy of it could miss.
+  expect((await readdir(folder)).filter((name) => name.startsWith('copy'))).toEqual(['copy.db'])
+  expect((await stat(target)).mode & 0o777).toBe(0o600)
+})
+
+test.each<[string, (db: DatabaseSync) => void, RegExp]>([
+  ['an empty database', () => {}, /^it is not a backup of a Mayfly store$/],
+  ['a newer schema', (db) => db.exec('PRAGMA user_version = 9999'), /has schema 9999, .* newer Mayfly/],
+  [
+    'a store without a key',
+    (db) => db.exec('CREATE TABLE meta (key, value); PRAGMA user_version = 1'),
+    /never started/,
+  ],
+])('refuses %s', async (_, make, message) => {
+  const db = new DatabaseSync(source)
+  make(db)
+  db.close()
+  expect(() => checkCopy(source, 'it')).toThrow(message)
+})
+
+test('refuses a file that is no database, and one with a damaged page', async () => {
+  await writeFile(source, 'no database'.repeat(200))
+  expect(() => checkCopy(source, 'it')).toThrow(/^it is damaged or is not a SQLite database/)
+  await rm(source)
+  const db = await startStore(1)
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  db.close()
+  const file = new DatabaseSync(source)
+  const { page } = file.prepare("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'audit'").get() as {
+    page: number
+  }
+  const { page_size: size } = file.prepare('PRAGMA page_size').get() as { page_size: number }
+  file.close()
+  const { open } = await import('node:fs/promises')
+  const handle = await open(source, 'r+')
+  await handle.write(Buffer.alloc(size, 0x5a), 0, size, (page - 1) * size)
+  await handle.close()
+  expect(() => checkCopy(source, 'it')).toThrow(/^it is damaged/)
+})

@@ -1,0 +1,70 @@
+import { copyFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newAuthority } from '../cli/certificates.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { type InstalledServer, installServer } from './installed-server.ts'
+
+let server: InstalledServer
+beforeAll(async () => {
+  server = await installServer()
+})
+afterAll(() => server.close())
+
+// In this order: each page finds the server as the one before has left it.
+
+test('troubleshooting.md works as shown', async () => {
+  await server.runPage('docs/operations/troubleshooting.md')
+})
+
+test('backup.md works as shown', async () => {
+  await server.runPage('docs/operations/backup.md')
+})
+
+test('master-key.md works as shown', async () => {
+  await server.runPage('docs/operations/master-key.md')
+})
+
+test('upgrade.md works as shown', async () => {
+  await server.runPage('docs/operations/upgrade.md')
+})
+
+test('the pages on PostgreSQL and on removing work as shown', async () => {
+  const postgres = await startPostgres()
+  const database = await postgres.createDatabase()
+  const at = ['--data-dir', join(server.home, 'var')]
+  try {
+    await server.runPage('docs/operations/postgresql.md', { DATABASE_URL: database.url })
+    await server.mayfly('backend', 'add', 'jwt', 'reports', '--audience', 'reports', ...at)
+    await server.runPage('docs/operations/remove.md')
+    expect(await readdir(server.home)).not.toContain('var')
+  } finally {
+    await database.drop()
+    await postgres.stop()
+  }
+})
+
+test('certificate.md works as shown', async () => {
+  const flags = ['--tls-cert-file', 'etc/cert.pem', '--tls-key-file', 'etc/key.pem']
+  let caFile = ''
+  const tls = await installServer(
+    (port) => ['--issuer', `https://localhost:${port}`, ...flags],
+    async (etc) => {
+      const authority = await newAuthority(etc)
+      caFile = authority.caFile
+      const [old, fresh] = [
+        await authority.issue({ name: 'old', dns: ['localhost'], daysLeft: 5 }),
+        await authority.issue({ name: 'new', dns: ['localhost'], daysLeft: 25 }),
+      ]
+      await copyFile(old.certFile, join(etc, 'cert.pem'))
+      await copyFile(old.keyFile, join(etc, 'key.pem'))
+      await copyFile(fresh.certFile, join(etc, '../new-cert.pem'))
+      await copyFile(fresh.keyFile, join(etc, '../new-key.pem'))
+    },
+  )
+  try {
+    await tls.runPage('docs/operations/certificate.md', { MAYFLY_CA_FILE: caFile })
+  } finally {
+    await tls.close()
+  }
+})

@@ -1,0 +1,181 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LONG } from '../support/long.ts'
+import { type BuiltServer, docsStatus, startLine } from './built-server.ts'
+import { type FreshRoot, makeFreshRoot } from './fresh-root.ts'
+
+const SCRIPT = fileURLToPath(new URL('../../scripts/package.ts', import.meta.url))
+const OLD = '0.1.9'
+const NEW = '0.2.9'
+const MINUTES = 60_000
+
+/** In the order in which an operator does it; each step continues where the one before it ended. */
+describe.runIf(LONG)('the Debian package in a fresh root without Node.js', { timeout: 10 * MINUTES }, () => {
+  let folder: string
+  let root: FreshRoot
+  let port: number
+  let server: BuiltServer
+  let token: string
+
+  const inRoot = (path: string) => join(root.directory, path)
+  const install = (version: string) =>
+    root.run(['dpkg', '--install', `/mayfly_${version}_amd64.deb`], FRONTEND)
+  const admin = async (...argv: string[]) => {
+    const end = await root.run(['mayfly', ...argv, '--data-dir', '/var/lib/mayfly', '--json'])
+    expect(end).toMatchObject({ code: 0 })
+    return end.stdout
+  }
+  const get = () =>
+    root.run(['mayfly', 'get', 'demo'], {
+      user: 'nobody',
+      env: { MAYFLY_TOKEN: token, MAYFLY_SERVER: `http://127.0.0.1:${port}`, HOME: '/nonexistent' },
+    })
+  /** As systemd starts it. */
+  const start = async () => {
+    const unit = await readFile(inRoot('usr/lib/systemd/system/mayfly.service'), 'utf8')
+    const line = /^ExecStart=(.*)$/m.exec(unit)?.[1] ?? ''
+    const user = /^User=(.*)$/m.exec(unit)?.[1] ?? ''
+    server = await startLine(root.words(line.split(' '), user), { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' })
+  }
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'mayfly-debian-'))
+    for (const version of [OLD, NEW])
+      execFileSync(process.execPath, [SCRIPT, '--version', version, '--out', folder], { stdio: 'inherit' })
+    root = makeFreshRoot(join(folder, 'root'))
+    for (const version of [OLD, NEW])
+      await copyFile(join(folder, `mayfly_${version}_amd64.deb`), inRoot(`mayfly_${version}_amd64.deb`))
+    port = await freePort()
+  }, 10 * MINUTES)
+  afterAll(async () => {
+    await server?.stop()
+    root?.remove()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  test('it installs where there is no Node.js', async () => {
+    expect(await root.run(['sh', '-c', 'command -v node'])).toMatchObject({ stdout: '' })
+    expect(await install(OLD)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('systemctl enable --now mayfly'),
+    })
+    expect(await root.run(['mayfly', '--version'])).toEqual({ code: 0, stdout: `${OLD}\n`, stderr: '' })
+  })
+
+  test('it installs the manual, completions, licences and the list of what is inside', async () => {
+    const share = inRoot('usr/share')
+    for (const file of ['mayfly.1.gz', 'mayfly-get.1.gz', 'mayfly-agent-create.1.gz'])
+      expect(await readdir(join(share, 'man/man1'))).toContain(file)
+    for (const file of [
+      'bash-completion/completions/mayfly',
+      'zsh/site-functions/_mayfly',
+      'fish/vendor_completions.d/mayfly.fish',
+    ])
+      expect(await readFile(join(share, file), 'utf8')).toContain('mayfly __complete')
+    expect(await readFile(join(share, 'doc/mayfly/THIRD-PARTY-LICENSES'), 'utf8')).toContain('fastify')
+    const bill = JSON.parse(await readFile(join(share, 'doc/mayfly/sbom.cdx.json'), 'utf8'))
+    expect(bill).toMatchObject({
+      bomFormat: 'CycloneDX',
+      metadata: { component: { name: 'mayfly', version: OLD } },
+    })
+    const names = bill.components.map(({ name }: { name: string }) => name)
+    for (const name of ['node', 'fastify', 'openpgp']) expect(names).toContain(name)
+    expect(names).not.toContain('vitest')
+  })
+
+  test('only the user of the server reads its configuration and its data', async () => {
+    const { stdout } = await root.run([
+      'stat',
+      '-c',
+      '%U:%G %a %n',
+      '/etc/mayfly',
+      '/etc/mayfly/mayfly.yaml',
+      '/var/lib/mayfly',
+    ])
+    expect(stdout.trim().split('\n')).toEqual([
+      'root:mayfly 750 /etc/mayfly',
+      'root:mayfly 640 /etc/mayfly/mayfly.yaml',
+      'mayfly:mayfly 700 /var/lib/mayfly',
+    ])
+  })
+
+  test('the server starts as its own user and issues a first credential', async () => {
+    const file = inRoot('etc/mayfly/mayfly.yaml')
+    const text = await readFile(file, 'utf8')
+    await writeFile(file, text.replace('listen: 127.0.0.1:8620', `listen: 127.0.0.1:${port}`))
+    await start()
+    await admin('backend', 'add', 'jwt', 'demo', '--audience', 'demo')
+    token = JSON.parse(await admin('agent', 'create', 'ci', '--scope', 'demo')).token
+    expect(await get()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^eyJ/), stderr: '' })
+  })
+
+  test('the executable has the documentation, keys and signing keys of the server', async () => {
+    expect(new Set(await docsStatus(server))).toEqual(new Set([200]))
+    expect(await (await fetch(`${server.address}/.well-known/jwks.json`)).json()).toMatchObject({
+      keys: [{ kty: 'RSA', x5c: [expect.any(String)] }],
+    })
+    const env = { MAYFLY_TOKEN: token, MAYFLY_SERVER: `http://127.0.0.1:${port}` }
+    expect(await root.run(['mayfly', 'signing-key'], { env })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('PGP'),
+    })
+  })
+
+  test('docker finds its helper, which is the same executable', async () => {
+    const env = { MAYFLY_TOKEN: token, MAYFLY_SERVER: `http://127.0.0.1:${port}` }
+    expect(await root.run(['docker-credential-mayfly', 'list'], { env })).toEqual({
+      code: 0,
+      stdout: '{}\n',
+      stderr: '',
+    })
+  })
+
+  test('an upgrade keeps the configuration and the data', async () => {
+    expect(await server.stop()).toBe(0)
+    expect(await install(NEW)).toMatchObject({ code: 0 })
+    expect(await root.run(['mayfly', '--version'])).toMatchObject({ stdout: `${NEW}\n` })
+    expect(await readFile(inRoot('etc/mayfly/mayfly.yaml'), 'utf8')).toContain(`listen: 127.0.0.1:${port}`)
+    await start()
+    expect(await get()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^eyJ/) })
+    const issued = (await admin('audit', '--action', 'credential.issued')).trim().split('\n')
+    expect(issued.map((line) => JSON.parse(line).agent_name)).toEqual(['ci', 'ci'])
+  })
+
+  test('it works after a restart', async () => {
+    expect(await server.stop()).toBe(0)
+    await start()
+    expect(await get()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^eyJ/) })
+    expect(await server.stop()).toBe(0)
+  })
+
+  test('removing it keeps the configuration and the data', async () => {
+    expect(await root.run(['dpkg', '--remove', 'mayfly'], FRONTEND)).toMatchObject({ code: 0 })
+    expect(existsSync(inRoot('usr/bin/mayfly'))).toBe(false)
+    expect((await stat(inRoot('var/lib/mayfly/mayfly.db'))).size).toBeGreaterThan(0)
+    expect(existsSync(inRoot('etc/mayfly/mayfly.yaml'))).toBe(true)
+  })
+
+  test('purging it deletes both, and the user', async () => {
+    expect(await root.run(['dpkg', '--purge', 'mayfly'], FRONTEND)).toMatchObject({ code: 0 })
+    for (const path of ['var/lib/mayfly', 'etc/mayfly']) expect(existsSync(inRoot(path))).toBe(false)
+    expect(await root.run(['getent', 'passwd', 'mayfly'])).toMatchObject({ stdout: '' })
+  })
+})
+
+const FRONTEND = { env: { DEBIAN_FRONTEND: 'noninteractive' } }
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer()
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number }
+      probe.close(() => resolve(port))
+    })
+  })
+}
