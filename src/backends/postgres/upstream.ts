@@ -4,6 +4,7 @@ import type { Config } from './config.ts'
 import { invoke, replyOf } from './invoke.ts'
 import { allGroups, creatorNames, creatorSchema, type Group, prefixOf } from './plan.ts'
 import { inspectServer, roleOfGroup, type Server } from './server.ts'
+import { quoteList } from './statements.ts'
 
 /** The server with the group roles of one backend. */
 export interface Upstream {
@@ -78,9 +79,14 @@ export function createUpstream(
     async keepUp(signal) {
       const server = await upstream.server(issuing, signal)
       const groups = allGroups(settings)
-      for (const database of new Set(groups.map((group) => group.database)))
-        await refresh(server, database, signal)
       const names = groups.map((group) => roleOfGroup(server, settings, group))
+      const rows = await issuing.transact(settings.database, signal, [
+        `SELECT rolname FROM pg_roles WHERE rolname = ANY (${quoteList(names)})`,
+      ])
+      // No connection to databases that no credential has needed yet.
+      const existing = groups.filter((_, index) => rows.some(({ rolname }) => rolname === names[index]))
+      for (const database of new Set(existing.map((group) => group.database)))
+        await refresh(server, database, signal)
       await retire(upstream, [...names, ...creatorNames(server)], signal)
     },
     forget() {
