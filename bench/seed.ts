@@ -66,6 +66,11 @@ export function extraAgents(count: number, now: number): AgentRow[] {
       end_reason: null,
       audiences: null,
       bounds: null,
+      description: null,
+      rotation: null,
+      previous_bearer_hash: null,
+      previous_secret_hash: null,
+      previous_until: null,
     }
   })
 }

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { MAX_AUDIENCES } from '../domain/audience.ts'
+import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { CredentialStatus, createdAt, expiresAt, UpstreamEnd } from './api-v1.ts'
 import {
   AgentRef,
@@ -12,6 +13,7 @@ import {
   newName,
   nullable,
   Page,
+  ScopeWarnings,
   scopes,
   shownScopes,
   text,
@@ -40,49 +42,109 @@ export const Agent = Type.Object(
           'What it may ask tokens for, beside the issuer and the audiences of the server; absent: none.',
       }),
     ),
+    description: Type.Optional(text('What it is for.', 'the nightly report')),
+    previous_secrets_until: Type.Optional(
+      timestamp('Until when the secrets before the last rotation are accepted; absent: they are not.'),
+    ),
   },
   { title: 'Agent' },
 )
+
+const Audiences = Type.Array(
+  Type.String({ minLength: 1, maxLength: 1024, description: 'An audience.', examples: [AUDIENCE] }),
+  {
+    maxItems: MAX_AUDIENCES,
+    description: 'Audiences it may request tokens for, in addition to the issuer and those of the server.',
+    examples: [[AUDIENCE]],
+  },
+)
+const Description = Type.String({
+  maxLength: MAX_TEXT_LENGTH,
+  description: 'What it is for; empty: nothing.',
+  examples: ['the nightly report'],
+})
 
 export const CreateAgent = Type.Object(
   {
     name: newName('Its name; not one in use.', 'ci-build'),
     scopes: Type.Optional(scopes('What it may do: absolute scopes that the caller holds; default: nothing.')),
     expires_in: Type.Optional(lifetime('How long it lives; default: without end.', '24h')),
-    audiences: Type.Optional(
-      Type.Array(
-        Type.String({ minLength: 1, maxLength: 1024, description: 'An audience.', examples: [AUDIENCE] }),
-        {
-          maxItems: MAX_AUDIENCES,
-          description:
-            'Audiences it may request tokens for, in addition to the issuer and those of the server.',
-          examples: [[AUDIENCE]],
-        },
-      ),
-    ),
+    audiences: Type.Optional(Audiences),
+    description: Type.Optional(Description),
   },
   { additionalProperties: false, title: 'CreateAgent' },
 )
 
-export const CreatedAgent = Type.Object(
+export const ChangeAgent = Type.Object(
   {
-    id: agentId('Id of the agent.'),
-    name: agentName,
-    token: text('Its bearer token. Shown once.', `ckr_${'7c'.repeat(24)}`),
-    scopes: shownScopes('The scopes that it holds.'),
-    created_at: createdAt,
-    expires_at: nullable(timestamp('When it expires.')),
-    oidc: Type.Object(
-      {
-        client_id: text('Its client id.', EXAMPLE_ID.client),
-        client_secret: text('Its client secret. Shown once.', `cks_${'4f'.repeat(32)}`),
-      },
-      { description: 'Its login at `/oauth/token`.' },
+    scopes: Type.Optional(scopes('All scopes that it is to hold; ends time-limited ones.')),
+    add_scopes: Type.Optional(scopes('Scopes that it is to hold, too.')),
+    remove_scopes: Type.Optional(
+      scopes('Scopes that it is not to hold any more, each as the agent lists it.'),
     ),
-    signing_key_id: text('Id of its signing key.', '3AA5C34371567BD2'),
-    signing_email: text('The address in its signing key.', 'ci-build@agents.example.com'),
+    expires_in: Type.Optional(lifetime('How long it lives from now.', '24h')),
+    expires_at: Type.Optional(nullable(timestamp('When it expires; null: it does not.'))),
+    audiences: Type.Optional(Audiences),
+    description: Type.Optional(nullable(Description)),
+    revoke: Type.Optional(flag('true: revoke the credentials that its scopes no longer cover')),
   },
-  { title: 'CreatedAgent' },
+  { additionalProperties: false, title: 'ChangeAgent' },
+)
+
+export const ChangedAgent = Type.Object(
+  {
+    ...Agent.properties,
+    warnings: ScopeWarnings,
+    out_of_scope: Type.Optional(
+      Type.Array(
+        Type.Object({
+          id: credentialId('Id of the credential.'),
+          backend: text('Name of the backend.', 'orders'),
+          scopes: shownScopes('The scopes that were granted.'),
+          expires_at: expiresAt,
+          status: CredentialStatus,
+        }),
+        {
+          description:
+            'Credentials that its scopes no longer cover: `active`, or `revoked` with `revoke`; at most 1000; absent: none.',
+        },
+      ),
+    ),
+  },
+  { title: 'ChangedAgent' },
+)
+
+export const RotateAgent = Type.Object(
+  { grace: Type.Optional(lifetime('How long the old secrets are accepted; default: not at all.', '1h')) },
+  { additionalProperties: false, title: 'AgentRotation' },
+)
+
+const newSecrets = {
+  id: agentId('Id of the agent.'),
+  name: agentName,
+  token: text('Its bearer token. Shown once.', `ckr_${'7c'.repeat(24)}`),
+  scopes: shownScopes('The scopes that it holds.'),
+  created_at: createdAt,
+  expires_at: nullable(timestamp('When it expires.')),
+  oidc: Type.Object(
+    {
+      client_id: text('Its client id.', EXAMPLE_ID.client),
+      client_secret: text('Its client secret. Shown once.', `cks_${'4f'.repeat(32)}`),
+    },
+    { description: 'Its login at `/oauth/token`.' },
+  ),
+  signing_key_id: text('Id of its signing key.', '3AA5C34371567BD2'),
+  signing_email: text('The address in its signing key.', 'ci-build@agents.example.com'),
+}
+
+export const CreatedAgent = Type.Object({ ...newSecrets, warnings: ScopeWarnings }, { title: 'CreatedAgent' })
+
+export const RotatedAgent = Type.Object(
+  {
+    ...newSecrets,
+    previous_valid_until: nullable(timestamp('Until when the old secrets are accepted; null: they ended.')),
+  },
+  { title: 'RotatedAgent' },
 )
 
 export const NameParam = Type.Object({ name: name('Its name.', 'ci-build') })

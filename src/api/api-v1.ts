@@ -50,6 +50,10 @@ const upstreamExpiresAt = timestamp(
   'When the upstream ends the credential, where that is later than `expires_at`.',
 )
 
+export const LeftOut = shownScopes(
+  'Scopes of the agent that this backend can never give, if the request named none; absent: none.',
+)
+
 export const IssuedCredential = Type.Object(
   {
     id: credentialId('Id of the credential.'),
@@ -61,6 +65,7 @@ export const IssuedCredential = Type.Object(
     ttl: lasts('How long it was requested for.'),
     upstream_expires_at: Type.Optional(upstreamExpiresAt),
     fields: Type.Optional(Fields),
+    left_out: Type.Optional(LeftOut),
   },
   { title: 'IssuedCredential' },
 )

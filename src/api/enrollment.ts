@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { MAX_AUDIENCES } from '../domain/audience.ts'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import {
   accepts,
@@ -10,16 +11,18 @@ import {
   lasts,
   lifetime,
   Metadata,
-  name,
   newName,
   nullable,
   Page,
   Scope,
+  ScopeWarnings,
   scopes,
   shownScopes,
   text,
   timestamp,
 } from './shared.ts'
+
+const AUDIENCE = 'sts.amazonaws.com'
 
 /** Enrollment, requests for more scopes, and what an administrator does with both. */
 export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'expired'], {
@@ -128,6 +131,7 @@ export const Enrolled = Type.Object(
     ),
     poll_interval_ms: pollInterval,
     expires_at: expiresAt,
+    warnings: ScopeWarnings,
   },
   { title: 'Enrolled' },
 )
@@ -151,7 +155,7 @@ export const EnrollmentPoll = Type.Object(
     expires_at: expiresAt,
     sealed: Type.Optional(
       text(
-        'Compact JWE (ECDH-ES, A256GCM) to enc: token, oidc, scopes, agent_id, signing_key_id, signing_email.',
+        'Compact JWE (ECDH-ES, A256GCM) to enc: token, oidc, scopes, agent_id, agent_name, signing_key_id, signing_email.',
         'eyJhbGciOiJFQ0RILUVTIn0..aXY.Y2lwaGVy.dGFn',
       ),
     ),
@@ -184,6 +188,9 @@ export const RequestedScopes = Type.Object(
     expires_in: Type.Optional(lasts('How long they are for.', '2h')),
     created_at: timestamp('When they were requested.'),
     expires_at: timestamp('Until when an administrator can decide.'),
+    decided_at: Type.Optional(timestamp('When it was decided.')),
+    decision_note: Type.Optional(text('Why it was rejected.', 'ask for less')),
+    warnings: ScopeWarnings,
   },
   { title: 'RequestedScopes' },
 )
@@ -210,6 +217,9 @@ export const PendingEnrollment = Type.Object(
     created_at: timestamp('When it came.'),
     expires_at: timestamp('Until when it can be decided.'),
     status: EnrollmentStatus,
+    name_taken: Type.Optional(
+      flag('true: an agent has this name; approve with `replace`, or reject. Only while it is pending.'),
+    ),
     note: Type.Optional(text('Why it is pending, or the policy that approved it.', 'no policy matches')),
     reason: Type.Optional(text('Why the agent asks.', REASON)),
     expires_in: Type.Optional(lasts('How long it is for.', '2h')),
@@ -218,6 +228,7 @@ export const PendingEnrollment = Type.Object(
     decided_by: Type.Optional(text('Who decided: id of an agent, `local` or `system`.', 'local')),
     decision_note: Type.Optional(text('What was said with the decision.', 'seen in the office')),
     collected_at: Type.Optional(timestamp('When the agent collected its credentials.')),
+    warnings: ScopeWarnings,
   },
   { title: 'PendingEnrollment' },
 )
@@ -229,6 +240,15 @@ export const Approve = Type.Object(
       lifetime('How long the agent, or the extra scopes, last; default: as requested.', '24h'),
     ),
     note: Type.Optional(note('For the record.', 'seen in the office')),
+    audiences: Type.Optional(
+      Type.Array(
+        Type.String({ minLength: 1, maxLength: 1024, description: 'An audience.', examples: [AUDIENCE] }),
+        { maxItems: MAX_AUDIENCES, description: 'Of a new agent; default: those of its policy.' },
+      ),
+    ),
+    replace: Type.Optional(
+      flag('true: delete the agent that has this name, with its credentials; needs admin:agents:write'),
+    ),
   },
   { additionalProperties: false, title: 'Approval' },
 )
@@ -236,56 +256,4 @@ export const Approve = Type.Object(
 export const Reject = Type.Object(
   { reason: Type.Optional(note('The agent that asked is shown it.', 'unknown machine')) },
   { additionalProperties: false, title: 'Rejection' },
-)
-
-const policyName = 'ci'
-export const Policy = Type.Object(
-  {
-    name: text('Its name.', policyName),
-    pattern: text('The names of agents that it is for.', 'ci-*'),
-    scopes: shownScopes('The scopes that it approves.'),
-    auto_approve: flag('Whether it approves without an administrator.'),
-    max_agent_lifetime: Type.Optional(lasts('The longest that its agents live.', '24h')),
-    max_ttl: Type.Optional(lasts('The longest `ttl` of their credentials.', '1h')),
-    max_agents: Type.Optional(count('How many agents live under it at most.', 50)),
-    rate: Type.Optional(text('How many it approves in a time.', '10/hour')),
-    issue_rate: Type.Optional(text('How many credentials its agents are issued in a time.', '100/minute')),
-    max_active: Type.Optional(count('How many active credentials each of its agents has at most.', 20)),
-    deny: shownScopes('The scopes that it never approves.'),
-  },
-  { title: 'Policy' },
-)
-
-export const ExplainQuery = Type.Object(
-  {
-    name: name('The name that would enroll.', 'ci-build'),
-    scope: Type.Optional(
-      Type.Array(Scope, { maxItems: 64, description: 'Repeatable; default: the scopes of the policy.' }),
-    ),
-  },
-  { additionalProperties: false },
-)
-
-export const Explanation = Type.Object(
-  {
-    name: text('The name.', 'ci-build'),
-    decision: Type.String({
-      enum: ['approve', 'wait'],
-      description: 'Whether a policy approves it at once, or it waits for an administrator.',
-    }),
-    reason: nullable(text('Why an administrator must look at it.', 'no policy matches')),
-    policy: nullable(text('The policy that decides.', policyName)),
-    scopes: shownScopes('The scopes it would hold, or those requested.'),
-    expires_in: nullable(lasts('How long the agent would live.', '24h')),
-    policies: Type.Array(
-      Type.Object({
-        name: text('Name of the policy.', policyName),
-        pattern: text('Its pattern.', 'ci-*'),
-        matches: flag('Whether the name matches.'),
-        decides: flag('Whether it is the first policy that matches.'),
-      }),
-      { description: 'All policies, in order of evaluation.' },
-    ),
-  },
-  { title: 'Explanation' },
 )

@@ -162,6 +162,13 @@ export const Page = {
     }),
   ),
 }
+/** Those that are given or requested for an agent: `scopeWarnings` in core. */
+export const ScopeWarnings = Type.Optional(
+  Type.Array(text('A sentence.', 'The scope "shp:x" names no backend: there is none called "shp".'), {
+    description: 'Scopes that name no backend, or can never be given; absent: none.',
+  }),
+)
+
 export const Warnings = Type.Array(text('A sentence.', 'The role may create databases.'), {
   description: 'What the administrator should know; absent: nothing.',
 })

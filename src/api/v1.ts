@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { ASKED_SCOPES, createdAt, expiresAt, Fields, Secret } from './api-v1.ts'
+import { ASKED_SCOPES, createdAt, expiresAt, Fields, LeftOut, Secret } from './api-v1.ts'
 import {
   accepts,
   agentId,
@@ -93,6 +93,7 @@ export const BackendCredential = Type.Object(
     id: credentialId('Id of the credential.'),
     ttl: lasts('How long it was requested for.'),
     fields: Type.Optional(Fields),
+    left_out: Type.Optional(LeftOut),
   },
   { title: 'BackendCredential' },
 )

@@ -196,11 +196,19 @@ async function openHashKey(store: Store, sealer: Sealer): Promise<Buffer> {
   return openHashKey(store, sealer)
 }
 
+/** Of nodes that start on an empty store at once, one makes the key: the others find its mark, and use its key. */
 async function ensureIssuerKey(core: Core): Promise<void> {
-  const known = await core.store.tokens.issuerKeys(core.store.now())
-  if (known.some((key) => key.retiresAt === null)) return
-  const { step } = await newIssuerKey(core)
-  await core.store.commit([step, { op: 'invalidate', topic: 'keys' }])
+  const { store } = core
+  const hasKey = async () =>
+    (await store.tokens.issuerKeys(store.now())).some((key) => key.retiresAt === null)
+  if (await hasKey()) return
+  const { step, kid } = await newIssuerKey(core)
+  const outcome = await store.commit([
+    store.meta.add('issuer_key', kid),
+    step,
+    { op: 'invalidate', topic: 'keys' },
+  ])
+  if (!outcome.done && !(await hasKey())) throw new Error('another node has begun to make the issuer key')
 }
 
 /** What use cases may know of the configuration: everything but its secrets. */

@@ -32,6 +32,11 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
      * `domain/scope.ts`): this must refuse hostile text by itself.
      */
     valid(scope: string): boolean
+    /**
+     * Whether a backend with this configuration can ever give anything of a valid scope. Where a request names no scopes,
+     * those for which this is false are left out, and administrators who grant one are warned. Absent: it always can.
+     */
+    gives?(config: Static<C>, scope: string): boolean
     /** `<field>` stands for the text of that field of the configuration: `<database>:read`. */
     readonly examples: readonly string[]
     readonly help: string

@@ -32,6 +32,11 @@ export function createAdmin(authorizer: Authorizer) {
         request('POST /v1/admin/agents', { body, ...options }),
       show: (name: string, options: CallOptions = {}) =>
         request('GET /v1/admin/agents/:id', { id: name, ...options }),
+      update: (name: string, body: wire.ChangeAgent, options: CallOptions = {}) =>
+        request('PATCH /v1/admin/agents/:id', { id: name, body, ...options }),
+      /** A new token and client secret. The old ones stay valid for `grace` (a duration), by default not at all. */
+      rotate: (name: string, body: { grace?: string } = {}, options: CallOptions = {}) =>
+        request('POST /v1/admin/agents/:id/rotate', { id: name, body, ...options }),
       delete: (name: string, options: CallOptions = {}) =>
         request('DELETE /v1/admin/agents/:id', { id: name, ...options }),
     },

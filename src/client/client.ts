@@ -156,6 +156,9 @@ function selfCalls(authorizer: Authorizer) {
       await authorizer.watchRequest(requested.id)
       return requested
     },
+    /** A request of the agent for more scopes, and what became of it. */
+    scopeRequest: (id: string, options: CallOptions = {}) =>
+      request('GET /v1/request/:id', { id, ...options }),
     /** Deletes the agent and revokes all its credentials. */
     deleteSelf: (options: CallOptions = {}) => request('DELETE /v1/self', { retry: 'unsent', ...options }),
   }

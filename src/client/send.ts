@@ -7,7 +7,7 @@ export interface CallOptions {
 }
 
 export interface Call extends CallOptions {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below the server's address, encoded. */
   readonly path: string
   readonly query?: Readonly<Record<string, unknown>> | undefined
@@ -16,7 +16,7 @@ export interface Call extends CallOptions {
   /** Sent as a form. Called for each try, because an assertion is good once. */
   readonly form?: (() => Promise<Record<string, string>>) | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** `unsent`: retry only if the server cannot have carried it out. The default is `unsent` for POST, `always` otherwise. */
+  /** `unsent`: retry only if the server cannot have carried it out. The default is `unsent` for POST and PATCH, `always` otherwise. */
   readonly retry?: 'always' | 'unsent' | undefined
 }
 
@@ -55,7 +55,8 @@ export function pathPart(part: string): string {
 /** Sends a request, with its retries. Throws `MayflyError`, `UnreachableError`, or the reason of a signal. */
 export async function send<T>(sender: Sender, call: Call, authorization?: string): Promise<Reply<T>> {
   const signal = joined(sender.signal, call.signal)
-  const always = (call.retry ?? (call.method === 'POST' ? 'unsent' : 'always')) === 'always'
+  const always =
+    (call.retry ?? (call.method === 'POST' || call.method === 'PATCH' ? 'unsent' : 'always')) === 'always'
   let lost: UnreachableError | undefined
   for (let attempt = 0; ; attempt += 1) {
     signal?.throwIfAborted()

@@ -4,6 +4,7 @@ import type * as backends from '../api/admin-backends.ts'
 import type * as a from '../api/api-v1.ts'
 import type * as enrollment from '../api/enrollment.ts'
 import type * as oauth from '../api/oauth.ts'
+import type * as policies from '../api/policies.ts'
 import type * as v1 from '../api/v1.ts'
 
 // The types on the wire, from the schemas of the server.
@@ -27,12 +28,15 @@ export type PendingEnrollment = Static<typeof enrollment.PendingEnrollment>
 export type EnrollmentStatus = Static<typeof enrollment.EnrollmentStatus>
 export type Approval = Static<typeof enrollment.Approve>
 export type Rejection = Static<typeof enrollment.Reject>
-export type Explanation = Static<typeof enrollment.Explanation>
-export type Policy = Static<typeof enrollment.Policy>
+export type Explanation = Static<typeof policies.Explanation>
+export type Policy = Static<typeof policies.Policy>
 export type Discovery = Static<typeof oauth.DiscoveryReply>
 export type Agent = Static<typeof admin.Agent>
 export type CreateAgent = Static<typeof admin.CreateAgent>
 export type CreatedAgent = Static<typeof admin.CreatedAgent>
+export type ChangeAgent = Static<typeof admin.ChangeAgent>
+export type ChangedAgent = Static<typeof admin.ChangedAgent>
+export type RotatedAgent = Static<typeof admin.RotatedAgent>
 export type Backend = Static<typeof backends.Backend>
 export type BackendDeletion = Static<typeof backends.BackendDeletion>
 export type CreateBackend = Static<typeof backends.CreateBackend>

@@ -1,6 +1,7 @@
 import picomatch from 'picomatch'
 import type { Static, TSchema } from 'typebox'
 import { Check } from 'typebox/value'
+import { isAudience } from '../domain/audience.ts'
 import { parseDuration } from '../domain/duration.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
 import { parseRate, type Rate } from '../domain/policy.ts'
@@ -89,6 +90,9 @@ function compile(entry: PolicyEntry, note: Note): ConfiguredPolicy {
     note('pattern', error.message)
   }
   checkScopes(entry, note)
+  for (const [index, audience] of (entry.audiences ?? []).entries())
+    if (!isAudience(audience))
+      note('audiences', `${quote(audience)} is not a name without spaces, or a URI`, index)
   return {
     name: entry.name,
     pattern: entry.pattern,
@@ -101,6 +105,8 @@ function compile(entry: PolicyEntry, note: Note): ConfiguredPolicy {
     rate: rateOf(entry, 'rate', note),
     issueRate: rateOf(entry, 'issue_rate', note),
     maxActive: entry.max_active,
+    audiences: entry.audiences,
+    suffix: entry.suffix,
     deny: entry.deny ?? [],
   }
 }

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { MAX_AUDIENCES } from '../domain/audience.ts'
 
 /** One entry of `policies` as written in the file; `domain/policy.ts` decides admission. */
 export const PolicySchema = Type.Object(
@@ -44,6 +45,20 @@ export const PolicySchema = Type.Object(
         maximum: 1_000_000,
         description:
           'Active credentials per agent. Nodes count at least every ten seconds, so n nodes may together admit up to n times as many.',
+      }),
+    ),
+    audiences: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
+        maxItems: MAX_AUDIENCES,
+        description:
+          'Audiences that its agents may request tokens for, in addition to the issuer and those of the server.',
+      }),
+    ),
+    suffix: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Give each agent that it approves at once a name of its own: the requested one and a random suffix. Otherwise only if the name is taken.',
       }),
     ),
     deny: Type.Optional(

@@ -36,7 +36,11 @@ export interface AgentCaller {
   readonly clientId: string
   /** The access token behind a JWT: every commit requires that it has not ended. */
   readonly accessToken: AccessToken | undefined
-  /** Epoch ms at which the first part of this ends: the token, the agent, or an extra grant. */
+  /** The rotation of the agent's secrets by which it was authenticated. */
+  readonly rotation: number
+  /** Epoch ms at which these secrets stop being accepted: `Infinity` unless they have been replaced. */
+  readonly secretsUntil: number
+  /** Epoch ms at which the first part of this ends: the token, the secrets, the agent, or an extra grant. */
   readonly validUntil: number
   /** How the agent authenticated; the client methods only at the token endpoint. */
   readonly method: 'opaque' | 'jwt' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'

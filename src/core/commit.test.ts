@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { anybodyFrom, LOCAL, ORIGIN, type TestCore, testCore } from '../../test/support/core.ts'
 import { newEnrollee } from '../../test/support/enrollee.ts'
+import { changeAgent } from './agents/change-agent.ts'
 import { type CreatedAgent, createAgent } from './agents/create-agent.ts'
 import { deleteAgent, deleteSelf } from './agents/end-agent.ts'
 import { readSigningKey } from './agents/read-signing-key.ts'
+import { rotateAgent } from './agents/rotate-agent.ts'
 import { signObject } from './agents/sign-object.ts'
 import { changeBackend, createBackend } from './backends/configure-backend.ts'
 import { deleteBackend } from './backends/delete-backend.ts'
@@ -52,6 +54,20 @@ const asked = async () => {
 /** What gives power away, or the key that proves whose work it is, with what it needs made before. */
 const ACTS: [string, () => Promise<() => Promise<unknown>>][] = [
   ['creating an agent', async () => () => createAgent(test.core, actor, { name: bot })],
+  [
+    'changing an agent',
+    async () => {
+      await createAgent(test.core, LOCAL, { name: bot })
+      return () => changeAgent(test.core, actor, bot, { add_scopes: [db] })
+    },
+  ],
+  [
+    'rotating the secrets of an agent',
+    async () => {
+      await createAgent(test.core, LOCAL, { name: bot })
+      return () => rotateAgent(test.core, actor, bot, {})
+    },
+  ],
   [
     'approving an enrollment',
     async () => {

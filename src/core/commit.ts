@@ -1,14 +1,18 @@
+import { secretsEnd } from '../domain/agent.ts'
 import { JWT_TOLERANCE_MS } from '../domain/limits.ts'
 import { Problem } from '../domain/problems.ts'
 import type { Change, Outcome, Step } from '../store/engine/change.ts'
 import type { CommitOptions } from '../store/engine/engine.ts'
-import type { Actor, Caller } from './caller.ts'
+import type { Actor, AgentCaller, Caller } from './caller.ts'
 import type { Core } from './context.ts'
 
+/** How often a change is committed again because its agent changed, but may still do it. */
+const TRIES = 5
+
 /**
- * Commits what `actor` wants. A caller with an access token succeeds only while the token is valid, at the moment of the
- * commit: otherwise throws `unauthorized`. Throws `store_unavailable` when the store cannot be written, or the `code` given
- * instead. The use case interprets a refused change.
+ * Commits what `actor` wants. An agent succeeds only while the token or secret that it was authenticated by is valid, at
+ * the moment of the commit: otherwise throws `unauthorized`. Throws `store_unavailable` when the store cannot be written,
+ * or the `code` given instead. The use case interprets a refused change.
  */
 export async function commit(
   core: Pick<Core, 'store'>,
@@ -16,18 +20,35 @@ export async function commit(
   change: Change,
   options: CommitOptions & { code?: 'audit_unavailable' } = {},
 ): Promise<Outcome> {
-  const token = whileTokenValid(actor)
+  const { code, ...how } = options
   try {
-    const outcome = await core.store.commit([...token, ...change], options)
-    if (outcome.done || token.length === 0) return outcome
-    if (outcome.step === 0) throw tokenEnded()
-    return { ...outcome, step: outcome.step - 1 }
+    return await commitWhileValid(core, actor.caller, change, how)
   } catch (error) {
-    const { code } = options
     if (code === undefined || !(error instanceof Problem) || error.code !== 'store_unavailable') throw error
     const { detail, retryAfterSeconds = 1 } = error
     throw new Problem(code, { cause: error, retryAfterSeconds, ...(detail === undefined ? {} : { detail }) })
   }
+}
+
+async function commitWhileValid(
+  core: Pick<Core, 'store'>,
+  caller: Caller | undefined,
+  change: Change,
+  options: CommitOptions,
+): Promise<Outcome> {
+  if (caller?.kind !== 'agent') return core.store.commit(change, options)
+  const token = whileTokenValid(caller)
+  let version: number | undefined = caller.version
+  for (let tries = 1; tries <= TRIES; tries += 1) {
+    if (caller.secretsUntil <= core.store.now()) throw tokenEnded()
+    const login = [...token, ...whileVersion(caller, version, change)]
+    const outcome = await core.store.commit([...login, ...change], options)
+    if (outcome.done) return outcome
+    if (outcome.step >= login.length) return { ...outcome, step: outcome.step - login.length }
+    if (outcome.step < token.length) throw tokenEnded()
+    version = await versionNow(core, caller)
+  }
+  throw changedMeanwhile()
 }
 
 /** As `commit`, for a change that only a race can refuse: throws `conflict`, so that the client tries again. */
@@ -43,14 +64,40 @@ export async function commitOrConflict(
     throw new Problem('conflict', { message, detail: `step ${outcome.step}: ${outcome.reason}` })
 }
 
-function whileTokenValid({ caller }: Actor<Caller | undefined>): Step[] {
-  if (caller?.kind !== 'agent' || caller.accessToken === undefined) return []
+function whileTokenValid(caller: AgentCaller): Step[] {
+  if (caller.accessToken === undefined) return []
   const { jti, kid, expiresAt } = caller.accessToken
   return [{ op: 'token', jti, kid, agentId: caller.agentId, expiresAt: expiresAt + JWT_TOLERANCE_MS }]
 }
 
+/**
+ * A rotation of the secrets raises the version of the agent, so at an unchanged version they are still those that the caller
+ * was authenticated by. No guard is added to a change that has one, or that ends or alters its own agent: two of these, each
+ * with a shared lock on the row that it is about to write, would block each other. Nor for an agent that has ended (no
+ * `version`), which the use case interprets.
+ */
+function whileVersion({ agentId }: AgentCaller, version: number | undefined, change: Change): Step[] {
+  const isOwn = change.some(
+    (step) =>
+      (step.op === 'guard' && step.table === 'agents' && step.id === agentId) ||
+      (step.op === 'invalidate' && step.topic === agentId),
+  )
+  if (version === undefined || isOwn) return []
+  return [{ op: 'guard', table: 'agents', id: agentId, version }]
+}
+
+/** Undefined when the agent has ended. Throws `unauthorized` when its secrets were replaced. */
+async function versionNow(core: Pick<Core, 'store'>, caller: AgentCaller): Promise<number | undefined> {
+  const agent = await core.store.agents.findLiving(caller.agentId)
+  if (agent !== undefined && secretsEnd(agent, caller.rotation) <= core.store.now()) throw tokenEnded()
+  return agent?.version
+}
+
 function tokenEnded(): Problem {
-  return new Problem('unauthorized', { message: 'The token has expired or was revoked.', invalidToken: true })
+  return new Problem('unauthorized', {
+    message: 'The token has expired, or was revoked or replaced.',
+    invalidToken: true,
+  })
 }
 
 /**
@@ -65,6 +112,9 @@ export function whileUnchanged({ caller }: Actor): Step[] {
 
 /** Throws `conflict` when `whileUnchanged` refused the change. The use case interprets other refusals. */
 export function requireUnchanged(outcome: Outcome): void {
-  if (!outcome.done && outcome.reason === 'guard')
-    throw new Problem('conflict', { message: 'Your own agent was changed in the meantime; try again.' })
+  if (!outcome.done && outcome.reason === 'guard') throw changedMeanwhile()
+}
+
+function changedMeanwhile(): Problem {
+  return new Problem('conflict', { message: 'Your own agent was changed in the meantime; try again.' })
 }

@@ -1,6 +1,7 @@
 /**
  * The closed list of recorded actions, and when each is recorded (docs/explanation/decisions.md §7.1; ADR 0003 for
- * `requested`, `repeated`, `settled`, `collected` and `token.revoked`, ADR 0013 for `signing_key.used`).
+ * `requested`, `repeated`, `settled`, `collected` and `token.revoked`, ADR 0013 for `signing_key.used`, ADR 0027 for
+ * `agent.changed` and `agent.rotated`).
  */
 export const ACTION_MEANING = {
   'credential.requested': 'The server is about to create a credential upstream; recorded before the call.',
@@ -17,7 +18,11 @@ export const ACTION_MEANING = {
   'agent.created': 'An agent was created.',
   'agent.deleted': 'An agent was deleted, with all its credentials.',
   'agent.expired': 'An agent expired, with all its credentials.',
-  'agent.scopes_changed': 'An agent received more scopes, or temporary scopes ended.',
+  'agent.scopes_changed':
+    'The scopes of an agent changed, or temporary scopes ended; `details` has what was added and removed.',
+  'agent.changed': 'The expiry, the audiences or the description of an agent changed.',
+  'agent.rotated':
+    'The token and the client secret of an agent were replaced; `details.previous_until` if the old ones are accepted for a while.',
   'enrollment.requested': 'Somebody asked to become an agent, or an agent asked for more scopes.',
   'enrollment.approved': 'An administrator or a policy approved the request.',
   'enrollment.rejected': 'An administrator rejected the request.',

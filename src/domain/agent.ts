@@ -31,6 +31,8 @@ export interface AgentBounds {
 export interface Agent {
   readonly id: string
   readonly name: string
+  /** For people. */
+  readonly description: string | null
   readonly scopes: readonly string[]
   /** Audiences it may request tokens for, beside the issuer and the audiences of the server. */
   readonly audiences: readonly string[]
@@ -39,6 +41,10 @@ export interface Agent {
   readonly bearerHash: string
   readonly clientId: string
   readonly clientSecretHash: string
+  /** How often its token and client secret were replaced; access tokens say from which of them they come. */
+  readonly rotation: number
+  /** The secrets before the last rotation, while they are still accepted. */
+  readonly previous: PreviousSecrets | null
   /** The enrolled public key (RFC 7517), for `private_key_jwt`. */
   readonly publicJwk: Readonly<Record<string, unknown>> | null
   readonly signingKeyId: string
@@ -52,6 +58,22 @@ export interface Agent {
   readonly expiresAt: number | null
   readonly endedAt: number | null
   readonly endReason: AgentEndReason | null
+}
+
+export interface PreviousSecrets {
+  readonly bearerHash: string
+  readonly clientSecretHash: string
+  /** Epoch ms. */
+  readonly until: number
+}
+
+/**
+ * When the secrets of this rotation, and the access tokens that came from them, stop being accepted: never for the current
+ * ones, at the end of their grace for those before, and at once (0) for all others. Epoch ms.
+ */
+export function secretsEnd({ rotation, previous }: Pick<Agent, 'rotation' | 'previous'>, of: number): number {
+  if (of === rotation) return Number.POSITIVE_INFINITY
+  return of === rotation - 1 ? (previous?.until ?? 0) : 0
 }
 
 export type AgentEndReason = 'deleted' | 'expired' | 'uncollected'

@@ -22,6 +22,10 @@ export interface CompiledPolicy {
   readonly issueRate?: Rate | undefined
   /** Active credentials per agent. */
   readonly maxActive?: number | undefined
+  /** Audiences of its agents, beside those of the server. */
+  readonly audiences?: readonly string[] | undefined
+  /** Whether each agent that it admits gets a name of its own: the requested one and a random suffix. */
+  readonly suffix?: boolean | undefined
   /** Scope patterns that this policy never grants. */
   readonly deny: readonly string[]
 }

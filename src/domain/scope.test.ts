@@ -1,10 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  absoluteScope,
   covers,
   coversAny,
-  decideGrant,
   heldUntil,
   intersectScopes,
   isAdminScope,
@@ -182,67 +180,6 @@ describe('intersection', () => {
     fc.assert(fc.property(scope, scope, (a, b) => overlaps(a, b) === overlaps(b, a)))
     fc.assert(
       fc.property(scope, scope, scope, (a, b, c) => !(covers(a, c) && covers(b, c)) || overlaps(a, b)),
-    )
-  })
-})
-
-describe('the scopes that a request is granted', () => {
-  test.each<[string, string[], string[] | undefined, string[] | undefined, unknown]>([
-    ['all held here', ['github:o/*', 'db:x'], undefined, undefined, { granted: ['o/*'] }],
-    ['the whole backend', ['github'], undefined, undefined, { granted: ['*'] }],
-    ['everything', ['*'], undefined, undefined, { granted: ['*'] }],
-    ['cut to the allowed', ['github:o/*'], ['o/r', 'p/q'], undefined, { granted: ['o/r'] }],
-    ['cut across', ['github:o/*'], ['*:read'], undefined, { granted: ['o/*:read'] }],
-    ['nothing allowed in common', ['github:o/r'], ['p/*'], undefined, { refused: 'backend' }],
-    ['nothing here', ['db:x'], undefined, undefined, { refused: 'no_scope_here' }],
-    ['nothing here, nothing asked for', ['db:x'], undefined, [], { refused: 'no_scope_here' }],
-    ['no scopes at all', [], undefined, undefined, { refused: 'no_scope_here' }],
-    ['an empty list', ['github'], undefined, [], { granted: [] }],
-    ['relative, as asked', ['github:o/*'], undefined, ['o/r:read'], { granted: ['o/r:read'] }],
-    ['absolute, as asked', ['github:o/*'], undefined, ['github:o/r'], { granted: ['github:o/r'] }],
-    ['wider than held', ['github:o/r'], undefined, ['o/*'], { refused: 'agent', scope: 'o/*' }],
-    ['another backend', ['github:o/*', 'db:x'], undefined, ['db:x'], { refused: 'agent', scope: 'db:x' }],
-    ['not allowed by the backend', ['github'], ['o/*'], ['p/q'], { refused: 'backend', scope: 'p/q' }],
-    ['one of two is wrong', ['github:o/*'], undefined, ['o/r', 'p/q'], { refused: 'agent', scope: 'p/q' }],
-    ['admin holders hold nothing here', ['admin:*'], undefined, undefined, { refused: 'no_scope_here' }],
-    [
-      'a resource called as the backend',
-      ['github:github:read'],
-      undefined,
-      undefined,
-      { granted: ['github:github:read'] },
-    ],
-    ['the backend itself', ['github'], undefined, ['github'], { granted: ['github'] }],
-    [
-      'the backend itself, where it is cut',
-      ['github'],
-      ['o/*'],
-      ['github'],
-      { refused: 'backend', scope: 'github' },
-    ],
-  ])('%s', (_, held, allowed, asked, expected) => {
-    expect(decideGrant('github', held, allowed, asked)).toEqual(expected)
-  })
-
-  test('never more than the agent holds and the backend allows', () => {
-    const list = fc.array(scope, { maxLength: 4 })
-    fc.assert(
-      fc.property(
-        list,
-        fc.option(list, { nil: undefined }),
-        fc.option(list, { nil: undefined }),
-        (held, allowed, asked) => {
-          const decision = decideGrant('ab', held, allowed, asked)
-          if (!('granted' in decision)) return
-          for (const granted of decision.granted) {
-            const absolute = absoluteScope('ab', granted)
-            expect(coversAny(held, absolute)).toBe(true)
-            const relative = absolute === 'ab' ? '*' : absolute.slice('ab:'.length)
-            if (allowed !== undefined) expect(coversAny(allowed, relative)).toBe(true)
-          }
-        },
-      ),
-      { numRuns: 2_000 },
     )
   })
 })

@@ -107,7 +107,7 @@ export function scopeHere(backend: string, scope: string): string {
 }
 
 /** The part of an agent's scope that concerns this backend, relative to it; `undefined` if none does. */
-function relativeScope(backend: string, scope: string): string | undefined {
+export function relativeScope(backend: string, scope: string): string | undefined {
   const colon = scope.indexOf(':')
   const first = colon === -1 ? scope : scope.slice(0, colon)
   if (!coversSegment(first, backend, true)) return undefined
@@ -119,34 +119,108 @@ function readableScope(backend: string, relative: string): string {
   return absoluteScope(backend, relative) === relative ? `${backend}:${relative}` : relative
 }
 
+/** Whether `held` covers what a credential of this backend was granted, as it is recorded. */
+export function coversGranted(backend: string, held: readonly string[], granted: readonly string[]): boolean {
+  if (held.every((scope) => relativeScope(backend, scope) === undefined)) return false
+  return granted.every((scope) => coversAny(held, absoluteScope(backend, scope)))
+}
+
+/** What is known of a backend when a request is decided. */
+export interface GrantingBackend {
+  readonly name: string
+  /** Relative patterns; undefined permits every scope. */
+  readonly allowed?: readonly string[] | undefined
+  /** Whether it can ever give anything of a scope, relative to it; undefined: only its upstream knows. */
+  gives?(scope: string): boolean | undefined
+}
+
+/**
+ * What a requested scope means, absolute. A scope is relative to the backend, unless it begins with the backend's name.
+ * Then it is absolute, except where a resource has this name, too: on a backend `shop` with a database `shop`, `shop:read`
+ * means `shop:shop:read` for an agent that holds it. With the name twice in front a scope is always absolute.
+ */
+export function readScope(backend: GrantingBackend, held: readonly string[], scope: string): string {
+  const { name } = backend
+  const absolute = absoluteScope(name, scope)
+  if (absolute !== scope) return absolute
+  const rest = scope.slice(name.length + 1)
+  // Is the rest, too, of the absolute form?
+  if (absoluteScope(name, rest) === rest) return absolute
+  return meansNamesake(backend, held, scope) ? `${name}:${scope}` : scope
+}
+
+/** Whether the agent holds, and the backend can give, this scope of the resource that has the backend's name. */
+function meansNamesake(
+  { name, allowed, gives }: GrantingBackend,
+  held: readonly string[],
+  scope: string,
+): boolean {
+  const absolute = `${name}:${scope}`
+  if (!isScope(absolute) || !coversAny(held, absolute)) return false
+  if (allowed !== undefined && !coversAny(allowed, scope)) return false
+  const isNamed = () =>
+    held.some((one) => covers(one, absolute) && one.split(':')[1] === name) ||
+    allowed?.some((one) => covers(one, scope) && one.split(':')[0] === name) === true
+  return gives?.(scope) ?? isNamed()
+}
+
 export type GrantDecision =
-  | { granted: string[] }
-  | { refused: 'no_scope_here' | 'agent' | 'backend'; scope?: string }
+  | {
+      readonly granted: string[]
+      /** Of the agent's scopes, those that the backend cannot give; only if none were requested. */
+      readonly leftOut: string[]
+    }
+  | { readonly refused: 'no_scope_here' | 'agent' | 'backend' | 'never_given'; readonly scope?: string }
 
 /**
  * Decides the scopes of one request (decisions.md §3.4). Without `asked` it grants everything that the agent holds on
- * the backend, limited to `allowed`. A scope that the agent or the backend does not cover is refused, never dropped.
- * Granted scopes keep the requested form; defaults are relative to the backend, or absolute if a resource has the
- * backend's name, so that `absoluteScope` reads each correctly. An empty list grants nothing.
+ * the backend and the backend can give. A requested scope that the agent or the backend does not cover is refused, never
+ * dropped. Granted scopes keep the requested form, and defaults are relative to the backend; but both are absolute if a
+ * resource has the backend's name, so that `absoluteScope` reads each correctly. An empty list grants nothing.
  */
 export function decideGrant(
-  backend: string,
+  backend: GrantingBackend,
   held: readonly string[],
-  allowed: readonly string[] | undefined,
   asked: readonly string[] | undefined,
 ): GrantDecision {
-  const here = held.map((scope) => relativeScope(backend, scope)).filter((scope) => scope !== undefined)
+  const { name, allowed } = backend
+  const here = held.filter((scope) => relativeScope(name, scope) !== undefined)
   if (here.length === 0) return { refused: 'no_scope_here' }
-  if (asked === undefined) {
-    const filled = allowed === undefined ? [...new Set(here)] : intersectScopes(here, allowed)
-    if (filled.length === 0) return { refused: 'backend' }
-    return { granted: filled.map((scope) => readableScope(backend, scope)) }
-  }
+  if (asked === undefined) return fillGrant(backend, here)
+  const granted: string[] = []
   for (const scope of asked) {
-    const absolute = absoluteScope(backend, scope)
+    const absolute = readScope(backend, held, scope)
     if (!coversAny(held, absolute)) return { refused: 'agent', scope }
-    const relative = relativeScope(backend, absolute) ?? '*'
+    const relative = relativeScope(name, absolute) ?? '*'
     if (allowed !== undefined && !coversAny(allowed, relative)) return { refused: 'backend', scope }
+    granted.push(absoluteScope(name, scope) === absolute ? scope : absolute)
   }
-  return { granted: [...asked] }
+  return { granted, leftOut: [] }
+}
+
+function fillGrant(backend: GrantingBackend, here: readonly string[]): GrantDecision {
+  const given = new Set<string>()
+  const leftOut: string[] = []
+  let isAllowed = false
+  for (const scope of here) {
+    const parts = allowedParts(backend, scope)
+    if (parts.length > 0) isAllowed = true
+    const some = parts.filter((part) => backend.gives?.(part) !== false)
+    for (const part of some) given.add(readableScope(backend.name, part))
+    if (some.length === 0) leftOut.push(scope)
+  }
+  if (given.size === 0) return { refused: isAllowed ? 'never_given' : 'backend' }
+  return { granted: [...given], leftOut }
+}
+
+/** What the backend allows of an agent's scope, relative to the backend. */
+function allowedParts({ name, allowed }: GrantingBackend, scope: string): string[] {
+  const relative = relativeScope(name, scope)
+  if (relative === undefined) return []
+  return allowed === undefined ? [relative] : intersectScopes([relative], allowed)
+}
+
+/** Whether the backend can ever give anything of an agent's scope. */
+export function canGive(backend: GrantingBackend, scope: string): boolean {
+  return allowedParts(backend, scope).some((part) => backend.gives?.(part) !== false)
 }

@@ -42,6 +42,8 @@ export interface VerifiedToken {
   /** Epoch ms. */
   readonly expiresAt: number
   readonly kid: string
+  /** Of the secrets that the agent logged in with. */
+  readonly rotation: number
 }
 
 const generate = promisify(generateKeyPair)
@@ -169,7 +171,8 @@ function readClaims(
   kid: string,
   now: number,
 ): VerifiedToken | undefined {
-  const { iss, aud, exp, iat, nbf, sub, jti, client_id, agent_id, agent_name, scopes, scope } = payload
+  const { iss, aud, exp, iat, nbf, sub, jti, client_id, agent_id, agent_name, scopes, scope, rotation } =
+    payload
   if (!isNumericDate(exp) || !isNumericDate(iat) || exp <= iat) return undefined
   if (nbf !== undefined && !isNumericDate(nbf)) return undefined
   // jose has checked `exp` and `nbf` against the time, but lets a future `iat` pass.
@@ -178,6 +181,7 @@ function readClaims(
   if (!isText(iss) || !isAudience(aud) || !isText(sub) || !isText(jti) || !isText(client_id)) return undefined
   if (!isText(agent_id) || !isText(agent_name) || !isTextArray(scopes) || typeof scope !== 'string')
     return undefined
+  if (rotation !== undefined && !Number.isSafeInteger(rotation)) return undefined
   return {
     jti,
     subject: sub,
@@ -189,5 +193,6 @@ function readClaims(
     issuedAt,
     expiresAt: exp * 1000,
     kid,
+    rotation: (rotation as number | undefined) ?? 0,
   }
 }

@@ -63,6 +63,7 @@ describe('verifyAccessToken', () => {
       issuedAt: NOW,
       expiresAt: NOW + 3_600_000,
       kid: key.kid,
+      rotation: 0,
     })
     expect(await verify(forge(header, claims))).toBeDefined()
   })
@@ -70,6 +71,7 @@ describe('verifyAccessToken', () => {
   test('takes an audience array that holds ours, empty scopes, and either of two keys', async () => {
     expect(await verify(forge(header, { ...claims, aud: ['x', ISSUER] }))).toBeDefined()
     expect((await verify(forge(header, { ...claims, scopes: [], scope: '' })))?.scopes).toEqual([])
+    expect((await verify(forge(header, { ...claims, rotation: 2 })))?.rotation).toBe(2)
     const theirs = await otherKey.sign({ typ: 'at+jwt' }, claims)
     const expected = { issuer: ISSUER, audience: ISSUER, now: NOW }
     expect((await verifyAccessToken(theirs, [issuerKey, other], expected))?.kid).toBe(other.kid)
@@ -208,6 +210,9 @@ describe('verifyAccessToken', () => {
     ['client_id as an array', forge(header, { ...claims, client_id: ['agent_1'] })],
     ['agent_id as a number', forge(header, { ...claims, agent_id: 1 })],
     ['agent_name null', forge(header, { ...claims, agent_name: null })],
+    ['a rotation as text', forge(header, { ...claims, rotation: '1' })],
+    ['a rotation of null', forge(header, { ...claims, rotation: null })],
+    ['half a rotation', forge(header, { ...claims, rotation: 0.5 })],
     ['scopes as text', forge(header, { ...claims, scopes: 'admin:*' })],
     ['scopes with a number', forge(header, { ...claims, scopes: ['a', 1] })],
     ['scopes as an object', forge(header, { ...claims, scopes: { length: 1, 0: 'admin:*' } })],

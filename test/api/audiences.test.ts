@@ -94,9 +94,10 @@ describe('the audiences of one agent', () => {
       const { status, body } = await app.as(token).post('/v1/admin/agents', wish('not-given', STS))
       expect([status, body.error.code]).toEqual([403, 'insufficient_scope'])
     }
-    const { body } = await app.admin('GET', '/v1/admin/audit?action=auth.failed')
-    expect(ofNames(body, 'lacks')).toMatchObject([{ details: { reason: 'audience_not_held' } }])
-    expect(ofNames(body, 'has')).toMatchObject([{ details: { reason: 'narrowed_token' } }])
+    const failed = async (name: string) =>
+      ofNames((await app.admin('GET', '/v1/admin/audit?action=auth.failed')).body, name)
+    await expect.poll(() => failed('lacks')).toMatchObject([{ details: { reason: 'audience_not_held' } }])
+    await expect.poll(() => failed('has')).toMatchObject([{ details: { reason: 'narrowed_token' } }])
     expect((await app.admin('GET', '/v1/admin/agents/not-given')).status).toBe(404)
   })
 })

@@ -34,6 +34,7 @@ describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve
       poll_url: `https://mayfly.test/v1/enroll/${id}/status`,
       poll_interval_ms: 2_000,
       expires_at: expect.stringMatching(RFC3339),
+      warnings: ['The scope "db:read" names no backend: there is none called "db".'],
     })
     const waiting = await poll(id, await me.prove(id, now()))
     expect([waiting.status, waiting.json.status, waiting.json.sealed]).toEqual([200, 'pending', undefined])
@@ -52,6 +53,7 @@ describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve
         expires_at: asked.json.expires_at,
         status: 'pending',
         note: 'The policy "rest" leaves this name to an administrator.',
+        warnings: ['The scope "db:read" names no backend: there is none called "db".'],
       },
     ])
     const approved = await decide(id, 'approve', { note: 'known machine' })
@@ -67,7 +69,7 @@ describe.each(['Ed25519', 'P-256'] as const)('an agent with a key on %s', (curve
     const lost = await poll(id, proof)
     const answer = await me.open(lost.json.sealed, proof)
     expect(Object.keys(answer).sort()).toEqual(
-      ['agent_id', 'oidc', 'scopes', 'signing_email', 'signing_key_id', 'token'].sort(),
+      ['agent_id', 'agent_name', 'oidc', 'scopes', 'signing_email', 'signing_key_id', 'token'].sort(),
     )
     const second = await me.prove(id, now())
     expect(await me.open((await poll(id, second)).json.sealed, second)).toEqual(answer)
@@ -194,8 +196,11 @@ describe('a key that asks again, because the reply was lost', () => {
     test.advance(11 * MINUTE_MS)
     await test.core.store.commit([test.core.store.enrollments.eraseAnswers(now())])
     const other = await enroll(me, { name: 'ci-1' })
-    expect(other.json.status).toBe('pending')
+    expect(other.json.status).toBe('approved')
     expect(other.json.id).not.toBe(first.json.id)
+    expect((await test.core.store.agents.list(undefined, 100)).map(({ name }) => name)).toContainEqual(
+      expect.stringMatching(/^ci-1-[0-9a-z]{8}$/),
+    )
   })
 
   it.each([

@@ -37,11 +37,15 @@ test('explains which policy decides, which scopes it gives and for how long', as
   })
 })
 
-test('explains that a reserved name and a taken name wait', async () => {
-  const { name } = await app.newAgent({ name: 'ci-taken' })
+test('explains that a taken name waits only where no policy approves', async () => {
+  const [{ name }, other] = [await app.newAgent({ name: 'ci-taken' }), await app.newAgent({ name: 'taken' })]
   expect((await explain(`name=${name}&scope=demo:a`)).body).toMatchObject({
+    decision: 'approve',
+    reason: null,
+  })
+  expect((await explain(`name=${other.name}&scope=demo:a`)).body).toMatchObject({
     decision: 'wait',
-    reason: 'An agent with this name already exists.',
+    reason: expect.stringContaining('An agent with this name already exists.'),
   })
 })
 

@@ -109,8 +109,9 @@ describe('POST /v1/sign', () => {
     expect([status, body.error.code]).toEqual([403, 'not_allowed'])
     expect(body.error.message).toMatch(new RegExp(`^The (author|committer) is not ${own},`))
     expect(body.error.message).not.toMatch(/Eve|eve/)
-    const [entry] = await entries(one)
-    expect(entry).toMatchObject({ outcome: 'denied', agent_id: one.id, details: { code: 'not_allowed' } })
+    await expect
+      .poll(async () => (await entries(one))[0])
+      .toMatchObject({ outcome: 'denied', agent_id: one.id, details: { code: 'not_allowed' } })
   })
 
   test('refuses the identity of another agent', async () => {

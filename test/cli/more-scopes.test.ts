@@ -99,7 +99,7 @@ describe('request --wait', () => {
   test.each([
     ['approved', 'approve', {}, 0, /Approved: more:read\n$/, ['demo', 'more:read']],
     ['approved for more', 'approve', { scopes: ['more'] }, 0, /Approved: more:read\n$/, ['demo', 'more']],
-    ['rejected', 'reject', {}, 5, /was rejected, expired/, ['demo']],
+    ['rejected', 'reject', { reason: 'too much' }, 5, /Request enr_\w+ was rejected: too much/, ['demo']],
     [
       'approved in part',
       'approve',

@@ -12,8 +12,8 @@ import { withoutRefs } from './without-refs.ts'
  * Sends random requests, drawn from the OpenAPI document, over real sockets and checks that the document describes
  * every reply. MAYFLY_FUZZ_SEED sets the seed; MAYFLY_LONG=1 sends 200,000 requests.
  */
-const COUNT = LONG ? 200_000 : 3_000
-const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_121)
+const COUNT = LONG ? 200_000 : 4_000
+const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_122)
 /** Requests sent concurrently before the pool replaces the resources that they ended. */
 const TOGETHER = 50
 

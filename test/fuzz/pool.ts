@@ -57,14 +57,14 @@ export async function openPool() {
   const enrollees: { id: string; prove: ReturnType<typeof newEnrollee>['prove'] }[] = []
 
   /** As the local administrator. */
-  async function call(method: 'GET' | 'POST', url: string, payload?: object) {
+  async function call(method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) {
     const content = payload && {
       body: JSON.stringify(payload),
       headers: { 'content-type': 'application/json' },
     }
     const reply = await askAdminSocket(directory, { method, path: url, ...content })
     if (reply.status >= 300) throw new Error(`${method} ${url}: ${reply.status} ${reply.text}`)
-    return JSON.parse(reply.text)
+    return reply.text === '' ? undefined : JSON.parse(reply.text)
   }
 
   async function login(clientId: string, clientSecret: string, scope?: string): Promise<string> {
@@ -96,7 +96,12 @@ export async function openPool() {
     return (await app.core.callers.find(token, generation)) !== undefined
   }
 
-  /** Replaces the resources that the requests ended. */
+  async function hasAll(token: string, scopes: readonly string[]): Promise<boolean> {
+    const caller = await app.core.callers.find(token, await app.core.store.generation())
+    return caller !== undefined && scopes.every((scope) => caller.scopes.includes(scope))
+  }
+
+  /** Replaces the resources that the requests ended or changed. */
   async function refresh(): Promise<void> {
     const { byName } = await app.core.backends.at(await app.core.store.generation())
     for (const [name, settings] of Object.entries(CREATE_BACKENDS)) {
@@ -105,7 +110,10 @@ export async function openPool() {
     }
     for (const [name, scopes] of Object.entries(AGENTS)) {
       let agent = known.get(name)
-      if (agent === undefined || !(await isGood(agent.token))) {
+      if (agent === undefined || !(await hasAll(agent.token, scopes))) {
+        // Its token or its scopes were replaced.
+        if ((await app.core.store.agents.findByName(name)) !== undefined)
+          await call('DELETE', `/v1/admin/agents/${name}`)
         agent = await createAgent(name, scopes)
         known.set(name, agent)
       }
@@ -121,6 +129,20 @@ export async function openPool() {
     rings['clientId'] = [...known.values()].map((one) => one.clientId)
     rings['clientSecret'] = [...known.values()].map((one) => one.clientSecret)
     await prove()
+    await request()
+  }
+
+  /** A request for scopes of each agent that the requests replaced. */
+  async function request(): Promise<void> {
+    rings['request'] = []
+    for (const { token } of known.values()) {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      const mine = await app.http.server.inject({ url: '/v1/status', headers })
+      const [open] = mine.json().pending_requests
+      const payload = JSON.stringify({ scopes: ['tok:more'] })
+      const asked = { method: 'POST', url: '/v1/request', headers, payload } as const
+      keep('request', open?.id ?? (await app.http.server.inject(asked)).json().id)
+    }
   }
 
   /** Makes fresh proofs for the pending enrollments and an approved one. */

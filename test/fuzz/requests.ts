@@ -91,19 +91,16 @@ function pathValue(path: string, parameter: Parameter): fc.Arbitrary<string> {
         ? 'agent'
         : path.includes('/plugins/')
           ? 'kind'
-          : known
-            ? 'credential'
-            : 'enrollment'
+          : path.includes('/request/')
+            ? 'request'
+            : known
+              ? 'credential'
+              : 'enrollment'
+  const encoded = (text: unknown) => encodeURIComponent(String(text).toWellFormed())
   return fc.oneof(
     { weight: 6, arbitrary: pooled(kind) },
-    {
-      weight: 1,
-      arbitrary: fitting(parameter.schema).map((text) => encodeURIComponent(String(text).toWellFormed())),
-    },
-    {
-      weight: 2,
-      arbitrary: brokenText(parameter.schema).map((text) => encodeURIComponent(text.toWellFormed())),
-    },
+    { weight: 1, arbitrary: fitting(parameter.schema).map(encoded) },
+    { weight: 2, arbitrary: brokenText(parameter.schema).map(encoded) },
     {
       weight: 1,
       arbitrary: fc.constantFrom('%', '%zz', '%c0%80', '%00', '%2e%2e', '%2f', `{{enrollment:1}}%20`),
@@ -211,6 +208,8 @@ const WEIGHTS: Record<string, number> = {
   'get /docs/scalar.js': 1,
   'delete /v1/self': 1,
   'delete /v1/admin/agents/{name}': 2,
+  'post /v1/admin/agents/{name}/rotate': 3,
+  'patch /v1/admin/agents/{name}': 4,
   'delete /v1/admin/backends/{name}': 4,
 }
 

@@ -24,6 +24,11 @@ agents.ended_at bigint;
 agents.end_reason text COLLATE "C";
 agents.audiences text COLLATE "C";
 agents.bounds text COLLATE "C";
+agents.description text COLLATE "C";
+agents.rotation bigint;
+agents.previous_bearer_hash text COLLATE "C";
+agents.previous_secret_hash text COLLATE "C";
+agents.previous_until bigint;
 audit.id text COLLATE "C" NOT NULL;
 audit.at bigint NOT NULL;
 audit.action text COLLATE "C" NOT NULL;
@@ -141,6 +146,7 @@ CREATE UNIQUE INDEX agents_living_name ON public.agents USING btree (name_key) W
 CREATE INDEX agents_name ON public.agents USING btree (name_key, id);
 CREATE UNIQUE INDEX agents_pkey ON public.agents USING btree (id);
 CREATE INDEX agents_policy ON public.agents USING btree (policy) WHERE ((ended_at IS NULL) AND (policy IS NOT NULL));
+CREATE UNIQUE INDEX agents_previous_bearer ON public.agents USING btree (previous_bearer_hash) WHERE (previous_bearer_hash IS NOT NULL);
 CREATE INDEX audit_actor ON public.audit USING btree (actor, id) WHERE (actor <>
 CASE
     WHEN (action = ANY (ARRAY['credential.expired'::text, 'credential.settled'::text])) THEN 'system'::text

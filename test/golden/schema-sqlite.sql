@@ -28,7 +28,7 @@ CREATE TABLE agents (
     created_at integer NOT NULL,
     expires_at integer,
     ended_at integer,
-    end_reason text, audiences text, bounds text,
+    end_reason text, audiences text, bounds text, description text, rotation integer, previous_bearer_hash text, previous_secret_hash text, previous_until integer,
     PRIMARY KEY (id)
   ) STRICT;
 CREATE TABLE audit (
@@ -171,6 +171,7 @@ CREATE INDEX agents_ending ON agents (expires_at) WHERE ended_at IS NULL AND exp
 CREATE UNIQUE INDEX agents_living_name ON agents (name_key) WHERE ended_at IS NULL;
 CREATE INDEX agents_name ON agents (name_key, id);
 CREATE INDEX agents_policy ON agents (policy) WHERE ended_at IS NULL AND policy IS NOT NULL;
+CREATE UNIQUE INDEX agents_previous_bearer ON agents (previous_bearer_hash) WHERE previous_bearer_hash IS NOT NULL;
 CREATE INDEX audit_actor ON audit (actor, id) WHERE actor <> CASE WHEN action IN ('credential.expired', 'credential.settled') THEN 'system' ELSE agent_id END;
 CREATE INDEX audit_actor_agent ON audit (actor, agent_id, backend, action, id) WHERE actor <> CASE WHEN action IN ('credential.expired', 'credential.settled') THEN 'system' ELSE agent_id END;
 CREATE INDEX audit_actor_backend ON audit (actor, backend, action, id) WHERE actor <> CASE WHEN action IN ('credential.expired', 'credential.settled') THEN 'system' ELSE agent_id END;

@@ -36,6 +36,7 @@ export interface Client {
   get(path: string, headers?: Record<string, string>): Promise<Reply>
   post: Send
   put: Send
+  patch: Send
   delete(path: string, headers?: Record<string, string>): Promise<Reply>
 }
 
@@ -205,6 +206,7 @@ function clientOf(send: TestApp['admin']): Client {
     get: (path, headers) => send('GET', path, undefined, headers),
     post: (path, body, headers) => send('POST', path, body, headers),
     put: (path, body, headers) => send('PUT', path, body, headers),
+    patch: (path, body, headers) => send('PATCH', path, body, headers),
     delete: (path, headers) => send('DELETE', path, undefined, headers),
   }
 }

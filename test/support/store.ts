@@ -102,6 +102,11 @@ export function agentRow(set: Partial<AgentRow> = {}): AgentRow {
     end_reason: null,
     audiences: null,
     bounds: null,
+    description: null,
+    rotation: null,
+    previous_bearer_hash: null,
+    previous_secret_hash: null,
+    previous_until: null,
     ...set,
   }
 }
@@ -112,6 +117,9 @@ export function newAgent(set: Partial<Agent> = {}): Agent {
   return {
     id,
     name: id,
+    description: null,
+    rotation: 0,
+    previous: null,
     scopes: [],
     audiences: [],
     bounds: null,

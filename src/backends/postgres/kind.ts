@@ -5,6 +5,7 @@ import { type Backend, BackendError, type Handle, type Host, type Kind } from '.
 import { connect } from './client.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { issueRole } from './issue.ts'
+import { canGrant } from './plan.ts'
 import { preflight } from './preflight.ts'
 import { revokeRole } from './revoke.ts'
 import { setupScript, uninstallScript } from './setup-sql.ts'
@@ -27,6 +28,7 @@ export const postgres: Kind<typeof config, typeof params> = {
   upstream: true,
   scopes: {
     valid: isScope,
+    gives: canGrant,
     examples: ['<database>:read', '<database>:write', '<database>', '*'],
     help:
       '<database>, <database>:read or <database>:write of the databases that the backend grants; * is all of them. ' +

@@ -44,6 +44,17 @@ export function planGroups(settings: Config, scopes: readonly string[]): readonl
   return [...plan].map(([database, access]) => ({ database, access }))
 }
 
+/** Whether this backend can give anything of the scope. Own statements decide by themselves. */
+export function canGrant(settings: Config, scope: string): boolean {
+  if (settings.grant === 'statements') return true
+  try {
+    return planGroups(settings, [scope]).length > 0
+  } catch (error) {
+    if (error instanceof BackendError) return false
+    throw error
+  }
+}
+
 function matches(pattern: string, database: string): boolean {
   // A database may be called "admin", and a name may hold a colon: neither is a scope's affair here.
   return database.includes(':') || database === 'admin'

@@ -1,6 +1,7 @@
 import { BackendError, type Host } from '../kind.ts'
 import type { Connections } from './client.ts'
 import type { Config } from './config.ts'
+import { stateOf } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
 import { allGroups, creatorNames, creatorSchema, type Group, prefixOf } from './plan.ts'
 import { inspectServer, roleOfGroup, type Server } from './server.ts'
@@ -31,6 +32,9 @@ export interface Refreshed {
   readonly remedy: string | null
 }
 
+/** `unique_violation`, `duplicate_object`, `duplicate_schema`. */
+const EXISTS = new Set(['23505', '42710', '42P06'])
+
 export function createUpstream(
   settings: Config,
   host: Host,
@@ -50,7 +54,13 @@ export function createUpstream(
   async function prepare(server: Server, database: string): Promise<void> {
     // Others wait for it, too: no caller's own signal.
     const signal = AbortSignal.timeout(host.timeoutMs)
-    await issuing.transact(settings.database, signal, prepareStatements(settings, server, database))
+    const statements = prepareStatements(settings, server, database)
+    const makeRoles = () => issuing.transact(settings.database, signal, statements)
+    await makeRoles().catch((error: unknown) => {
+      if (!EXISTS.has(stateOf(error) ?? '')) throw error
+      // Another node was making them at the same time, and has made them now.
+      return makeRoles()
+    })
     await refresh(server, database, signal)
   }
 

@@ -4,8 +4,37 @@ import { usage } from '../frame/failure.ts'
 import { listing } from '../frame/output.ts'
 import { exportLine } from '../frame/shell.ts'
 import { jsonText } from '../frame/terminal-text.ts'
+import type { Context, OptionSpec } from '../frame/verb.ts'
+import { writePrivateFile } from '../session/private-file.ts'
 
 export type Form = (agent: CreatedAgent) => string
+
+/** How a command that gets new secrets delivers them. */
+export const FORM_OPTIONS: readonly OptionSpec[] = [
+  {
+    flags: '-o, --output <form>',
+    description: 'text, json, env (export lines), dotenv or field=NAME',
+    default: 'text',
+  },
+  { flags: '--write <file>', description: 'write JSON to a new file of mode 0600 instead' },
+]
+
+/** Prints the secrets, or writes them to the file. */
+export async function deliverSecrets(
+  context: Context,
+  made: CreatedAgent,
+  form: Form,
+  file: string | undefined,
+): Promise<void> {
+  if (file === undefined) {
+    await context.out.result(form(made))
+    if (!context.out.isJson) context.out.note('The token and the client secret cannot be shown again.')
+    return
+  }
+  await writePrivateFile(file, `${JSON.stringify(made, null, 2)}\n`)
+  const { id, name, scopes, expires_at } = made
+  await context.out.show({ id, name, scopes, expires_at, written_to: file }, () => `Written to ${file}.`)
+}
 
 /** How to print a new agent. Throws `CliError` (usage) for an unknown form. */
 export function createdForm(name: string): Form {

@@ -1,19 +1,21 @@
 import { resolve } from 'node:path'
 import type { Agent } from '../../client/wire.ts'
-import { createdForm, type Form } from '../admin/created-agent.ts'
+import { createdForm, deliverSecrets, FORM_OPTIONS } from '../admin/created-agent.ts'
+import { describeAgent, unknownAgent } from '../admin/describe-agent.ts'
+import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
-import { listing } from '../frame/output.ts'
 import { confirm } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { isPresent, writePrivateFile } from '../session/private-file.ts'
+import { isPresent } from '../session/private-file.ts'
 
 interface CreateOptions {
   readonly scope?: readonly string[]
   readonly expiresIn?: string
   readonly audience?: readonly string[]
+  readonly description?: string
   readonly output?: string
   readonly write?: string
 }
@@ -30,12 +32,8 @@ export const create = defineVerb<CreateOptions, [name: string]>({
       description: 'another audience it may request tokens for; may be repeated',
       repeatable: true,
     },
-    {
-      flags: '-o, --output <form>',
-      description: 'text, json, env (export lines), dotenv or field=NAME',
-      default: 'text',
-    },
-    { flags: '--write <file>', description: 'write JSON to a new file of mode 0600 instead' },
+    { flags: '--description <text>', description: 'what the agent is for' },
+    ...FORM_OPTIONS,
   ],
   examples: [
     {
@@ -60,13 +58,14 @@ export const create = defineVerb<CreateOptions, [name: string]>({
     // Before creating the agent, whose secrets cannot be shown again.
     if (file !== undefined && (await isPresent(file)))
       throw usage(`${options.write} already exists.`, 'Choose a new file, or move the old one away.')
-    const { scope, expiresIn, audience } = options
+    const { scope, expiresIn, audience, description } = options
     const client = await openAdminClient(context)
     const body = {
       name,
       scopes: [...(scope ?? [])],
       ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
       ...(audience === undefined ? {} : { audiences: [...audience] }),
+      ...(description === undefined ? {} : { description }),
     }
     const made = await client.admin.agents.create(body).catch((error: unknown) => {
       if (context.signal.aborted || (error as { mayHaveArrived?: unknown }).mayHaveArrived === true)
@@ -77,26 +76,14 @@ export const create = defineVerb<CreateOptions, [name: string]>({
     })
     try {
       context.signal.throwIfAborted()
-      await deliver(context, made, form, file)
+      await deliverSecrets(context, made, form, file)
     } catch (error) {
       await takeBack(context, made.name)
       throw error
     }
+    if (!context.out.isJson) noteWarnings(context, made)
   },
 })
-
-type Created = Parameters<Form>[0]
-
-async function deliver(context: Context, made: Created, form: Form, file: string | undefined): Promise<void> {
-  if (file === undefined) {
-    await context.out.result(form(made))
-    if (!context.out.isJson) context.out.note('The token and the client secret cannot be shown again.')
-    return
-  }
-  await writePrivateFile(file, `${JSON.stringify(made, null, 2)}\n`)
-  const { id, name, scopes, expires_at } = made
-  await context.out.show({ id, name, scopes, expires_at, written_to: file }, () => `Written to ${file}.`)
-}
 
 /** Deletes an agent whose secrets nobody received: best effort, within a time limit of its own. */
 async function takeBack(context: Context, name: string): Promise<void> {
@@ -147,18 +134,7 @@ export const show = defineVerb<object, [name: string]>({
   admin: true,
   run: async (context, _options, name) => {
     const agent = await (await openAdminClient(context)).admin.agents.show(name).catch(unknownAgent)
-    await context.out.show(agent, () =>
-      listing({
-        name: agent.name,
-        id: agent.id,
-        scopes: agent.scopes.join(', ') || '(none)',
-        created: relative(agent.created_at, context.now()),
-        expires: relative(agent.expires_at ?? 'never', context.now()),
-        'last used': relative(agent.last_used ?? 'never', context.now()),
-        audiences: agent.audiences?.join(' '),
-        policy: agent.policy ?? undefined,
-      }),
-    )
+    await context.out.show(agent, () => describeAgent(agent, context.now()))
   },
 })
 
@@ -184,11 +160,3 @@ export const remove = defineVerb<{ yes?: boolean }, [name: string]>({
     await context.out.show({ deleted: agent.name }, () => `Deleted ${agent.name}.`)
   },
 })
-
-function unknownAgent(error: unknown): never {
-  if ((error as { code?: unknown }).code !== 'agent_not_found') throw error
-  throw new CliError('agent_not_found', 'No such agent.', {
-    hint: 'List them with `mayfly agent ls`.',
-    cause: error,
-  })
-}

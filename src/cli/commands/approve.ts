@@ -1,6 +1,7 @@
 import type { PendingEnrollment } from '../../client/wire.ts'
 import { chooseRequest, isRequestId } from '../admin/choose-request.ts'
 import { describePending } from '../admin/pending.ts'
+import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, EXIT, usage } from '../frame/failure.ts'
 import { confirm } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
@@ -11,6 +12,8 @@ interface Options {
   readonly expiresIn?: string
   readonly note?: string
   readonly fingerprint?: string
+  readonly audience?: readonly string[]
+  readonly replace?: boolean
   readonly yes?: boolean
 }
 
@@ -30,6 +33,12 @@ export const verb = defineVerb<Options, [given: string | undefined]>({
     },
     { flags: '--note <text>', description: 'a note to record with the decision' },
     { flags: '--fingerprint <text>', description: 'approve only if the key has this fingerprint' },
+    {
+      flags: '--audience <audience>',
+      description: 'an audience that the agent may request tokens for; may be repeated',
+      repeatable: true,
+    },
+    { flags: '--replace', description: 'delete the agent that has this name, with its credentials' },
     {
       flags: '-y, --yes',
       description: 'do not ask for confirmation; needs the id or the fingerprint of an enrollment',
@@ -52,11 +61,12 @@ export const verb = defineVerb<Options, [given: string | undefined]>({
     const request = await chooseRequest(context, client, given, 'approve')
     if (options.fingerprint !== undefined) checkFingerprint(request, options.fingerprint)
     else if (options.yes === true) checkIdentified(request, given)
-    const { scope, expiresIn, note } = options
+    const { scope, expiresIn, note, audience, replace } = options
+    if (request.name_taken === true && replace !== true) throw nameTaken(request)
     if (options.yes !== true) {
       context.out.note(describePending(request, context.now()))
       const otherwise = 'Look at it with `mayfly pending ID`, then use --yes.'
-      if (!(await confirm(context, question(request, scope, expiresIn), { otherwise })))
+      if (!(await confirm(context, question(request, options), { otherwise })))
         throw new CliError('not_confirmed', 'Nothing was approved.', {
           hint: `Reject it with \`mayfly reject ${request.id}\`.`,
         })
@@ -65,11 +75,14 @@ export const verb = defineVerb<Options, [given: string | undefined]>({
       ...(scope === undefined ? {} : { scopes: [...scope] }),
       ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
       ...(note === undefined ? {} : { note }),
+      ...(audience === undefined ? {} : { audiences: [...audience] }),
+      ...(replace === true ? { replace } : {}),
     })
     await context.out.show(
       approved,
       () => `Approved ${approved.name}: ${approved.scopes.join(', ') || '(no scopes)'}.`,
     )
+    if (!context.out.isJson) noteWarnings(context, approved)
   },
 })
 
@@ -95,12 +108,18 @@ function checkFingerprint({ public_key_fingerprint: actual }: PendingEnrollment,
     )
 }
 
-function question(
-  request: PendingEnrollment,
-  scope: readonly string[] | undefined,
-  expiresIn: string | undefined,
-): string {
+function nameTaken({ id, name }: PendingEnrollment): CliError {
+  return new CliError('conflict', `An agent called ${name} exists.`, {
+    hint: `Delete it and admit this one with \`mayfly approve ${id} --replace\`, or reject it with \`mayfly reject ${id}\`.`,
+  })
+}
+
+function question(request: PendingEnrollment, { scope, expiresIn, replace }: Options): string {
+  const first =
+    replace === true && request.name_taken === true
+      ? `Delete the agent ${request.name}, and approve`
+      : 'Approve'
   const scopes = scope === undefined ? '' : ` with ${scope.join(', ')} instead`
   const time = expiresIn === undefined ? '' : ` for ${expiresIn}`
-  return `Approve ${request.name}${scopes}${time}?`
+  return `${first} ${request.name}${scopes}${time}?`
 }

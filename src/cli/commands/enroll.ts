@@ -143,7 +143,7 @@ async function keep(
   { private_jwk, request }: Submitted,
   { answer, issuer }: { answer: EnrollmentAnswer; issuer: string },
 ): Promise<void> {
-  const agent = { id: answer.agent_id, name: request.name }
+  const agent = { id: answer.agent_id, name: answer.agent_name ?? request.name }
   const secret = { kind: 'private_key_jwt', client_id: answer.oidc.client_id, private_jwk } as const
   // Nothing may keep an approved login from being stored.
   const serverKeys = await askServerKeys(context, target).catch(() => [])

@@ -83,6 +83,7 @@ export const verb = defineVerb<Options, [backend: string]>({
       // An interrupt that arrived with the reply: nobody is waiting any more.
       context.signal.throwIfAborted()
       await context.out.result(form(issued, options.prefix ?? backend))
+      if (!context.out.isJson) noteLeftOut(context, issued)
     } catch (error) {
       await revokeUndelivered(context, issued.id)
       throw error
@@ -90,6 +91,12 @@ export const verb = defineVerb<Options, [backend: string]>({
     if (context.stderr.isTTY === true && !context.out.isJson) await noteIssued(context, issued)
   },
 })
+
+/** On standard error: the secret alone goes to standard output. */
+function noteLeftOut({ out }: Context, { backend, left_out: leftOut = [] }: HeldCredential): void {
+  if (leftOut.length > 0)
+    out.note(`Left out, because ${backend} cannot give it: ${leftOut.join(', ')}`, 'yellow')
+}
 
 type Form = (credential: HeldCredential, prefix: string) => string
 

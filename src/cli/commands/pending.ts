@@ -44,7 +44,10 @@ export const verb = defineVerb<ListOptions & { status?: Status }, [id?: string]>
       things: 'requests',
       none: status === undefined ? 'Nothing is pending.' : `None is ${status}.`,
       heading: [...PENDING_HEADING, 'STATUS'],
-      cells: (row) => [...pendingCells(row, context.now()), row.status],
+      cells: (row) => [
+        ...pendingCells(row, context.now()),
+        row.name_taken === true ? `${row.status}, name taken` : row.status,
+      ],
     })
   },
 })

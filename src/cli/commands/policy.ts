@@ -59,7 +59,7 @@ export const explain = defineVerb<{ scope?: readonly string[]; file?: string }, 
     { command: "mayfly policy explain ci-42 --scope 'github:acme/app'", about: 'ask the server' },
     { command: 'mayfly policy explain ci-42 --file mayfly.yaml', about: 'try a file before using it' },
   ],
-  json: async () => (await import('../../api/enrollment.ts')).Explanation,
+  json: async () => (await import('../../api/policies.ts')).Explanation,
   exits: [3, 4, 5],
   admin: true,
   run: async (context, { scope, file }, name) => {

@@ -1,6 +1,8 @@
 import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
+import type { RequestedScopes } from '../../client/wire.ts'
 import { coversAny } from '../../domain/scope.ts'
+import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
@@ -35,6 +37,7 @@ export const verb = defineVerb<Options, [scopes: string[]]>({
       ...(reason === undefined ? {} : { reason }),
       ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
     })
+    if (!context.out.isJson) noteWarnings(context, asked)
     if (wait !== true) {
       const next = `An administrator can approve it with: mayfly approve ${asked.id}`
       await context.out.report(asked, `Requested ${scopes.join(' ')}. ${next}`)
@@ -50,7 +53,7 @@ export const verb = defineVerb<Options, [scopes: string[]]>({
 
 const POLL_MS = 2_000
 
-/** Waits for the approval. Throws `CliError` (refused) if the request is rejected or expires. */
+/** Waits for the approval. Throws `CliError` (refused) if the request is rejected, expires or is approved only in part. */
 async function untilDecided(
   context: Context,
   client: Client,
@@ -59,23 +62,42 @@ async function untilDecided(
 ): Promise<void> {
   const began = context.now()
   for (;;) {
-    const { pending_requests } = await client.status()
-    if (!pending_requests.some((one) => one.id === id)) {
-      // The first answer may hold the scopes from just before the decision.
-      const held = (await client.status()).scopes
-      if (scopes.every((scope) => coversAny(held, scope))) return
-      throw new CliError(
-        'request_rejected',
-        `Request ${id} was rejected, expired or was approved only in part.`,
-        {
-          exit: EXIT.refused,
-          hint: 'Check your scopes with `mayfly status`, and ask the administrator.',
-        },
-      )
-    }
+    const request = await client.scopeRequest(id)
+    if (request.status !== 'pending') return requireApproved(client, request, scopes)
     context.out.progress(
       `Waiting for the decision on ${id}, ${Math.round((context.now() - began) / 1_000)} s`,
     )
     await pause(POLL_MS, context.signal)
   }
 }
+
+async function requireApproved(
+  client: Client,
+  { id, status, decision_note: note }: RequestedScopes,
+  scopes: readonly string[],
+): Promise<void> {
+  if (status === 'rejected')
+    throw refused(
+      'request_rejected',
+      `Request ${id} was rejected${note === undefined ? '.' : `: ${note}`}`,
+      'Ask the administrator.',
+    )
+  if (status === 'expired')
+    throw refused(
+      'request_expired',
+      `Request ${id} has expired: nobody decided within a day.`,
+      'Request it again.',
+    )
+  // The first answer may hold the scopes from just before the decision.
+  await client.status()
+  const held = (await client.status()).scopes
+  if (scopes.every((scope) => coversAny(held, scope))) return
+  throw refused(
+    'request_approved_in_part',
+    `Request ${id} was approved only in part.`,
+    'Check your scopes with `mayfly status`, and ask the administrator.',
+  )
+}
+
+const refused = (code: string, message: string, hint: string) =>
+  new CliError(code, message, { exit: EXIT.refused, hint })

@@ -6,6 +6,8 @@ export interface EnrollmentAnswer {
   readonly oidc: { readonly client_id: string; readonly client_secret: string }
   readonly scopes: readonly string[]
   readonly agent_id: string
+  /** Absent from servers before 0.2. */
+  readonly agent_name?: string
   readonly signing_key_id: string
   readonly signing_email: string
 }
@@ -42,6 +44,7 @@ async function decrypt(sealed: string, privateKey: CryptoKey): Promise<string> {
 function read(text: string): EnrollmentAnswer {
   const value = JSON.parse(text) as EnrollmentAnswer | null
   const texts = [value?.token, value?.oidc?.client_id, value?.oidc?.client_secret, value?.agent_id]
+  if (value?.agent_name !== undefined && typeof value.agent_name !== 'string') throw unreadable()
   if (value === null || texts.some((one) => typeof one !== 'string') || !Array.isArray(value.scopes))
     throw unreadable()
   return value

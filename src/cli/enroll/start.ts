@@ -56,7 +56,7 @@ export async function findPresent(
     const client = await clientFor(context, { ...target, profile: undefined }, login.auth)
     const status = await client.status()
     const agent = { id: status.id, name: status.name }
-    if (name === undefined || name.toLowerCase() === agent.name.toLowerCase())
+    if (name === undefined || isNamed(agent.name, name))
       return { agent, scopes: status.scopes, login, place: target.profile?.secret_in ?? 'file' }
     throw new CliError(
       'profile_in_use',
@@ -69,6 +69,12 @@ export async function findPresent(
       return undefined
     throw error
   }
+}
+
+/** Whether an agent that asked for this name has this one: a policy may have added a suffix. */
+function isNamed(actual: string, asked: string): boolean {
+  const [one, other] = [actual.toLowerCase(), asked.toLowerCase()]
+  return one === other || (one.startsWith(`${other}-`) && /^[0-9a-z]{8}$/.test(one.slice(other.length + 1)))
 }
 
 /** Removes the record of an enrollment that was interrupted after its login was stored. */

@@ -1,5 +1,6 @@
 import { type Client, MayflyError, type Reply } from '../../client/client.ts'
 import type { Enrolled } from '../../client/wire.ts'
+import { noteWarnings } from '../admin/warnings.ts'
 import type { Context } from '../frame/verb.ts'
 import { publicHalf, removeUnderway, saveUnderway, type Underway } from './underway.ts'
 
@@ -32,7 +33,8 @@ export async function submit(
       if (isFinal(error)) await removeUnderway(context, profileName)
       throw error
     })
-  const { id, expires_at, poll_interval_ms } = checked(reply)
+  const { id, expires_at, poll_interval_ms, warnings } = checked(reply)
+  if (!context.out.isJson) noteWarnings(context, { warnings })
   const submitted = { ...underway, enrollment: { id, expires_at, poll_ms: poll_interval_ms } }
   await saveUnderway(context, profileName, submitted)
   return submitted

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises'
 import type { Auth } from '../../client/log-in.ts'
 import type { IssueRequest } from '../../client/wire.ts'
 import { canonicalJson } from '../../domain/canonical-json.ts'
+import { absoluteScope, coversAny } from '../../domain/scope.ts'
 import type { Context } from '../frame/verb.ts'
 import { waitForLock } from './file-lock.ts'
 import { type HeldCredential, isFresh, requireToken } from './held-credential.ts'
@@ -9,7 +10,7 @@ import type { Session } from './open.ts'
 import { cachePath } from './paths.ts'
 import { readPrivateFile, removeFile, writePrivateFile } from './private-file.ts'
 import type { Target } from './session.ts'
-import { digest } from './token-cache.ts'
+import { cacheOf, digest } from './token-cache.ts'
 
 export interface CacheOptions {
   /** Reuse a credential only if it lives this long; a minute by default, at most a quarter of its life. */
@@ -31,9 +32,10 @@ export async function cachedCredential(
   const { identity, path } = placeOf(session, context, request)
   const { minRemainingMs = 60_000, insteadOf } = options
   const fresh = async () => {
-    const known = (await readEntry(path))?.credential
-    if (known === undefined || known.id === insteadOf) return undefined
-    return isFresh(known, context.now(), minRemainingMs) ? known : undefined
+    const entry = await readEntry(path)
+    if (entry === undefined || entry.credential.id === insteadOf) return undefined
+    if (!isFresh(entry.credential, context.now(), minRemainingMs)) return undefined
+    return (await isCovering(session, context, request, entry)) ? entry.credential : undefined
   }
   const known = await fresh()
   if (known !== undefined) return known
@@ -44,11 +46,56 @@ export async function cachedCredential(
     if (theirs !== undefined) return theirs
     const issued = requireToken(await session.client.issue(request))
     // A failed write only costs a new credential next time.
-    await writePrivateFile(path, JSON.stringify({ identity, credential: issued })).catch(() => {})
+    const held = await loginScopes(session, context)
+    await writePrivateFile(path, JSON.stringify({ identity, credential: issued, held })).catch(() => {})
     return issued
   } finally {
     release?.()
   }
+}
+
+/** Whether there is a cached credential of this request that covers what the request means now. */
+export async function isCoveredByCache(
+  session: Session,
+  context: Context,
+  request: IssueRequest,
+): Promise<boolean> {
+  const entry = await readEntry(placeOf(session, context, request).path)
+  return entry !== undefined && (await isCovering(session, context, request, entry))
+}
+
+/**
+ * A request that names no scopes means those of the agent, which may have changed since: while requests for more are
+ * undecided, the client asks for them, and logs in again once one is decided.
+ */
+async function isCovering(
+  session: Session,
+  context: Context,
+  { backend, scopes }: IssueRequest,
+  { credential, held }: CacheEntry,
+): Promise<boolean> {
+  if (scopes !== undefined) {
+    const granted = credential.scopes.map((scope) => absoluteScope(backend, scope))
+    return scopes.every((scope) =>
+      [absoluteScope(backend, scope), `${backend}:${scope}`].some((one) => coversAny(granted, one)),
+    )
+  }
+  if (held === undefined) return true
+  await settleRequests(session, context)
+  const now = await loginScopes(session, context)
+  return now === undefined || now === held
+}
+
+async function settleRequests({ client, target, login }: Session, context: Context): Promise<void> {
+  const token = await cacheOf(context, target.server.text, login?.auth ?? { kind: 'none' })?.load()
+  if (token?.requests === undefined) return
+  // Without the server, what is cached counts as good.
+  await client.status().catch(() => context.signal.throwIfAborted())
+}
+
+/** The scopes of the login that is kept, as text; undefined for a login that keeps none. */
+async function loginScopes({ target, login }: Session, context: Context): Promise<string | undefined> {
+  return (await cacheOf(context, target.server.text, login?.auth ?? { kind: 'none' })?.load())?.scope
 }
 
 /** The cached credential of this request, even if it has expired. */
@@ -87,6 +134,8 @@ const entryPath = (context: Context, key: string) => cachePath(context, 'credent
 interface CacheEntry {
   readonly identity: string
   readonly credential: HeldCredential
+  /** The scopes of the login when it was issued. */
+  readonly held?: string
 }
 
 async function readEntry(path: string): Promise<CacheEntry | undefined> {
@@ -94,7 +143,8 @@ async function readEntry(path: string): Promise<CacheEntry | undefined> {
     const text = await readPrivateFile(path)
     const entry = text === undefined ? undefined : (JSON.parse(text) as CacheEntry)
     const { token, expires_at } = entry?.credential ?? {}
-    return typeof token === 'string' && typeof expires_at === 'string' ? entry : undefined
+    const isWhole = typeof token === 'string' && typeof expires_at === 'string'
+    return isWhole && Array.isArray(entry?.credential.scopes) ? entry : undefined
   } catch {
     return undefined
   }

@@ -1,7 +1,7 @@
 import { MayflyError } from '../../client/errors.ts'
 import type { IssueRequest } from '../../client/wire.ts'
 import type { Context } from '../frame/verb.ts'
-import { cachedCredential, dropCached, peekCached } from '../session/credential-cache.ts'
+import { cachedCredential, dropCached, isCoveredByCache, peekCached } from '../session/credential-cache.ts'
 import { type HeldCredential, isFresh } from '../session/held-credential.ts'
 import type { Session } from '../session/open.ts'
 
@@ -36,6 +36,7 @@ export async function heldAnswer<T>(
   const isGood =
     known !== undefined &&
     isFresh(known, context.now(), minRemainingMs) &&
+    (await isCoveredByCache(session, context, request)) &&
     !(await hasEnded(context, session, known.id))
   const held = isGood
     ? known

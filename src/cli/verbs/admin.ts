@@ -4,7 +4,7 @@ import type { Entry } from '../frame/verb.ts'
 export const ADMIN_VERBS: readonly Entry[] = [
   {
     name: 'agent',
-    summary: 'create, show and delete agents',
+    summary: 'create, show, change and delete agents',
     verbs: [
       {
         name: 'create',
@@ -20,6 +20,16 @@ export const ADMIN_VERBS: readonly Entry[] = [
         name: 'show',
         summary: 'show an agent',
         load: async () => (await import('../commands/agent.ts')).show,
+      },
+      {
+        name: 'update',
+        summary: 'change the scopes, expiry, audiences or description of an agent',
+        load: async () => (await import('../commands/agent-update.ts')).verb,
+      },
+      {
+        name: 'rotate',
+        summary: 'replace the token and client secret of an agent',
+        load: async () => (await import('../commands/agent-rotate.ts')).verb,
       },
       {
         name: 'rm',

@@ -1,6 +1,9 @@
-import type { AgentBounds } from '../../domain/agent.ts'
+import type { Agent, AgentBounds } from '../../domain/agent.ts'
+import { canonicalJson } from '../../domain/canonical-json.ts'
 import { type CompiledPolicy, policyBounds, tightest } from '../../domain/policy.ts'
-import type { Caller } from '../caller.ts'
+import { Problem } from '../../domain/problems.ts'
+import { boundsOf } from '../authentication/callers.ts'
+import type { Actor, Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 
 /**
@@ -17,6 +20,23 @@ export function createdUnder(
     bounds: tightest(policy === undefined ? {} : policyBounds(policy), parent?.bounds ?? {}),
   }
 }
+
+/**
+ * For an act that gives to an agent, or takes it over: what its caller may not have itself must not be reached through it.
+ * Throws `insufficient_scope`.
+ */
+export function requireBounds(core: Pick<Core, 'settings' | 'denials'>, actor: Actor, agent: Agent): void {
+  const { caller } = actor
+  if (caller.kind === 'local') return
+  const bounds = boundsOf(core, agent)
+  if (isSame(tightest(bounds, caller.bounds), bounds)) return
+  core.denials.record(actor, { action: 'auth.failed', details: { reason: 'bounds_wider' } })
+  throw new Problem('insufficient_scope', {
+    message: 'This agent may have more credentials, or for longer, than you may.',
+  })
+}
+
+const isSame = (one: AgentBounds, other: AgentBounds) => canonicalJson(one) === canonicalJson(other)
 
 /** Records the bounds of agents that an earlier build admitted, so that they outlast a change of the policy's name. */
 export async function recordBounds({ store, settings }: Pick<Core, 'store' | 'settings'>): Promise<void> {

@@ -17,6 +17,7 @@ export interface AgentCommand {
   /** A duration as it was written. */
   readonly expires_in?: string | undefined
   readonly audiences?: readonly string[] | undefined
+  readonly description?: string | undefined
 }
 
 /** The secrets are shown once and never again. */
@@ -44,6 +45,7 @@ export async function createAgent(core: Parts, actor: Actor, command: AgentComma
   const made = await prepareAgent(core, {
     name: command.name,
     scopes,
+    description: command.description,
     lifetimeMs,
     audiences,
     ...createdUnder(actor.caller, undefined),
@@ -98,14 +100,14 @@ export function requireHeld(
  * As with scopes: a caller can allow only audiences that it may request tokens for. Returns those to store: the server's
  * own are not stored, so that an agent loses them with their removal from its list.
  */
-async function requireAudiences(
-  core: Parts,
+export async function requireAudiences(
+  core: Pick<Core, 'store' | 'settings' | 'denials'>,
   actor: Actor,
   audiences: readonly string[],
 ): Promise<readonly string[]> {
   const { caller } = actor
   if (!audiences.every(isAudience)) throw invalid('An audience must be a name without spaces, or a URI.')
-  const beyond = audiences.filter((one) => !core.settings.audiences.includes(one))
+  const beyond = beyondServer(core, audiences)
   if (caller.kind === 'local' || beyond.length === 0) return beyond
   const own = (await core.store.agents.findLiving(caller.agentId))?.audiences ?? []
   if (beyond.every((one) => own.includes(one))) return beyond
@@ -115,8 +117,17 @@ async function requireAudiences(
   })
 }
 
+/** Those that the server does not allow anyway. */
+export function beyondServer(
+  { settings }: Pick<Core, 'settings'>,
+  audiences: readonly string[] = [],
+): readonly string[] {
+  return [...new Set(audiences)].filter((one) => !settings.audiences.includes(one))
+}
+
 export interface AgentPlan {
   readonly name: string
+  readonly description?: string | undefined
   readonly scopes: readonly string[]
   readonly audiences?: readonly string[] | undefined
   readonly lifetimeMs?: number | undefined
@@ -142,12 +153,15 @@ export async function prepareAgent(core: Parts, plan: AgentPlan): Promise<Prepar
   const agent: Agent = {
     id,
     name: plan.name,
+    description: plan.description || null,
     scopes: [...new Set(plan.scopes)],
     audiences: plan.audiences ?? [],
     version: 1,
     bearerHash: core.hasher.hash(token),
     clientId: core.ids.id('client'),
     clientSecretHash: core.hasher.hash(clientSecret),
+    rotation: 0,
+    previous: null,
     publicJwk: plan.publicJwk ?? null,
     signingKeyId: pgp.keyId,
     signingEmail: email,

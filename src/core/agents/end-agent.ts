@@ -2,7 +2,7 @@ import { type Agent, type AgentEndReason, endOfCredentials } from '../../domain/
 import { Problem } from '../../domain/problems.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit, traceOf } from '../audit/entry.ts'
-import { agentEnded } from '../authentication/authenticate.ts'
+import { agentEnded, requireScope } from '../authentication/authenticate.ts'
 import type { Actor, AgentCaller, Caller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
@@ -16,6 +16,11 @@ export async function deleteAgent(core: Parts, actor: Actor, name: string): Prom
   const agent = await core.store.agents.findByName(name)
   if (agent === undefined) throw new Problem('agent_not_found')
   await endAgent(core, actor, agent, 'deleted')
+}
+
+/** For an agent that ends as part of another act. Throws `insufficient_scope`. */
+export function requireMayEnd(core: Pick<Core, 'denials'>, actor: Actor): void {
+  requireScope(core, actor, 'admin:agents:write')
 }
 
 /** Deletes the calling agent. Throws `insufficient_scope` for a narrowed token, and `unauthorized` when the agent has already ended. */
@@ -42,23 +47,31 @@ export async function endAgent(
   how: AgentEndReason,
   more: Step[] = [],
 ): Promise<void> {
+  await commit(core, actor, [...(await endSteps(core, actor, agent, how)), ...more], { urgent: true })
+}
+
+/** The end of an agent as steps, refused when it has ended. Few of them, however many credentials it has. */
+export async function endSteps(
+  core: Parts,
+  actor: Actor<Caller | undefined>,
+  agent: Agent,
+  how: AgentEndReason,
+): Promise<Step[]> {
   const now = core.store.now()
   const reason = endOfCredentials(how)
   const by = traceOf(actor)
   const limit = END_SLICE[core.store.dialect]
   const hasMany = (await core.store.credentials.countLiving(agent.id, limit + 1)) > limit
-  const change: Step[] = [
+  return [
     ...core.store.agents.end(agent.id, how, now),
     ...(hasMany
       ? [core.store.agents.beginEnd({ agentId: agent.id, reason, endedAt: now, by })]
       : core.store.credentials.endAll({ agentId: agent.id }, reason, now, by)),
     ...core.store.enrollments.expireOf(agent.id, now),
-    ...more,
     audit(core, actor, {
       action: how === 'expired' ? 'agent.expired' : 'agent.deleted',
       agent,
       ...(how === 'uncollected' ? { details: { reason: how } } : {}),
     }),
   ]
-  await commit(core, actor, change, { urgent: true })
 }

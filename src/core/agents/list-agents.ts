@@ -15,6 +15,9 @@ export interface AgentView {
   readonly expiresAt: number | null
   readonly policy: string | null
   readonly audiences: readonly string[]
+  readonly description: string | null
+  /** Until when the secrets before the last rotation are accepted; null: they are not. */
+  readonly previousUntil: number | null
 }
 
 type Parts = Pick<Core, 'store' | 'lastUse'>
@@ -41,16 +44,19 @@ export async function readAgent(core: Parts, name: string): Promise<AgentView> {
   return viewOf(core, { ...agent, lastUsedAt }, await core.store.agents.grantsOf(agent.id))
 }
 
-function viewOf(core: Parts, agent: AgentWithUse, grants: readonly AgentGrant[]): AgentView {
+export function viewOf(core: Parts, agent: AgentWithUse, grants: readonly AgentGrant[]): AgentView {
+  const now = core.store.now()
   return {
     id: agent.id,
     name: agent.name,
-    scopes: heldScopes(agent, livingGrants(grants, core.store.now())),
+    scopes: heldScopes(agent, livingGrants(grants, now)),
     createdAt: agent.createdAt,
     lastUsed: core.lastUse.get(agent.id) ?? agent.lastUsedAt,
     expiresAt: agent.expiresAt,
     policy: agent.policy,
     audiences: agent.audiences,
+    description: agent.description,
+    previousUntil: (agent.previous?.until ?? 0) > now ? (agent.previous?.until ?? null) : null,
   }
 }
 

@@ -10,6 +10,7 @@ import type { AuditFilter } from '../../store/tables/audit/filter.ts'
 import type { Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { findAgentId } from '../find-agent.ts'
+import { findBackendName } from '../find-backend-name.ts'
 
 export interface AuditQuestion {
   readonly backend?: string | undefined
@@ -79,7 +80,7 @@ async function readFilter(
   return {
     agentId,
     actor,
-    backend: question.backend,
+    backend: await findBackendName(core, question.backend),
     action: question.action,
     credentialId: question.credential,
     from,

@@ -1,4 +1,4 @@
-import type { Agent, AgentBounds, AgentGrant } from '../../domain/agent.ts'
+import { type Agent, type AgentBounds, type AgentGrant, secretsEnd } from '../../domain/agent.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { policyBounds, tightest } from '../../domain/policy.ts'
 import { coversAny, type HeldScopes, intersectScopes } from '../../domain/scope.ts'
@@ -15,6 +15,8 @@ interface Known {
 }
 
 interface TokenPart {
+  /** Of the secrets that it is or came from. */
+  readonly rotation: number
   readonly method: AgentCaller['method']
   /** Undefined: all scopes that the agent holds. */
   readonly scopes: readonly string[] | undefined
@@ -24,9 +26,9 @@ interface TokenPart {
 
 const MAX_KNOWN = 20_000
 const NEVER = Number.POSITIVE_INFINITY
-const OPAQUE: TokenPart = { method: 'opaque', scopes: undefined, expiresAt: NEVER }
+const OPAQUE = { method: 'opaque', scopes: undefined, expiresAt: NEVER } as const
 /** The method is set once the client has proven who it is. */
-const CLIENT: TokenPart = { method: 'client_secret_basic', scopes: undefined, expiresAt: NEVER }
+const CLIENT = { method: 'client_secret_basic', scopes: undefined, expiresAt: NEVER } as const
 
 type Parts = Pick<Core, 'store' | 'hasher' | 'keys' | 'issuerKeys' | 'settings'>
 
@@ -73,13 +75,14 @@ export function createCallers(core: Parts): Callers {
       return load(bearer, key, generation)
     },
     isCurrent,
-    async refresh({ agentId, method, scopes, accessToken }, generation) {
+    async refresh({ agentId, method, scopes, rotation, accessToken }, generation) {
       const agent = await core.store.agents.findLiving(agentId)
       if (!isAlive(core, agent)) return undefined
       const narrowed = method === 'opaque' ? undefined : scopes
-      const token = { method, scopes: narrowed, expiresAt: accessToken?.expiresAt ?? NEVER, accessToken }
+      const expiresAt = accessToken?.expiresAt ?? NEVER
+      const token = { rotation, method, scopes: narrowed, expiresAt, accessToken }
       const grants = await core.store.agents.grantsOf(agentId)
-      return build(core, { agent, grants, token, generation }).caller
+      return build(core, { agent, grants, token, generation })?.caller
     },
     knownClient: (clientId) => recall(clientId)?.client,
     async readClient(clientId, generation) {
@@ -87,7 +90,9 @@ export function createCallers(core: Parts): Callers {
       // Also for an unknown client, so that the time of the answer does not tell it from a known one.
       const grants = await core.store.agents.grantsOf(agent?.id ?? '')
       if (!isAlive(core, agent)) return undefined
-      const { caller, grantsEndAt } = build(core, { agent, grants, token: CLIENT, generation })
+      const found = build(core, { agent, grants, token: { ...CLIENT, rotation: agent.rotation }, generation })
+      if (found === undefined) return undefined
+      const { caller, grantsEndAt } = found
       const client = { agent, caller, grantsEndAt }
       remember(clientId, { caller, client })
       return client
@@ -97,9 +102,11 @@ export function createCallers(core: Parts): Callers {
 
 async function fromOpaque(core: Parts, bearer: string, generation: number): Promise<Known | undefined> {
   const agent = await core.store.agents.findByBearer(core.hasher.hash(bearer))
-  if (!isAlive(core, agent) || !core.hasher.matches(bearer, agent.bearerHash)) return undefined
+  if (!isAlive(core, agent)) return undefined
+  const rotation = rotationOf(agent, ({ bearerHash }) => core.hasher.matches(bearer, bearerHash))
+  if (rotation === undefined) return undefined
   const grants = await core.store.agents.grantsOf(agent.id)
-  return build(core, { agent, grants, token: OPAQUE, generation })
+  return build(core, { agent, grants, token: { ...OPAQUE, rotation }, generation })
 }
 
 async function fromJwt(core: Parts, bearer: string, generation: number): Promise<Known | undefined> {
@@ -114,6 +121,7 @@ async function fromJwt(core: Parts, bearer: string, generation: number): Promise
     return undefined
   const retires = usable.find((key) => key.kid === verified.kid)?.retiresAt ?? NEVER
   const token = {
+    rotation: verified.rotation,
     method: 'jwt',
     scopes: verified.scopes,
     expiresAt: Math.min(verified.expiresAt, retires),
@@ -131,10 +139,13 @@ interface Found {
   readonly generation: number
 }
 
+/** Undefined: the secrets behind the token have been replaced, and are no longer accepted. */
 function build(
   core: Parts,
   { agent, grants, token, generation }: Found,
-): Known & { readonly grantsEndAt: number } {
+): (Known & { readonly grantsEndAt: number }) | undefined {
+  const secretsUntil = secretsEnd(agent, token.rotation)
+  if (secretsUntil <= core.store.now()) return undefined
   const living = livingGrants(grants, core.store.now())
   const held = heldScopes(agent, living)
   const scopes = token.scopes === undefined ? held : intersectScopes(token.scopes, held)
@@ -153,14 +164,25 @@ function build(
     bounds: boundsOf(core, agent),
     clientId: agent.clientId,
     accessToken: token.accessToken,
-    validUntil: Math.min(token.expiresAt, agent.expiresAt ?? NEVER, grantsEndAt),
+    rotation: token.rotation,
+    secretsUntil,
+    validUntil: Math.min(token.expiresAt, secretsUntil, agent.expiresAt ?? NEVER, grantsEndAt),
     method: token.method,
     generation,
   }
   return { caller, grantsEndAt }
 }
 
-function boundsOf({ settings }: Parts, agent: Agent): AgentBounds {
+/** Which of the agent's secrets it is: the current ones, those before, or (undefined) none. */
+export function rotationOf(
+  agent: Agent,
+  matches: (secrets: Pick<Agent, 'bearerHash' | 'clientSecretHash'>) => boolean,
+): number | undefined {
+  if (matches(agent)) return agent.rotation
+  return agent.previous !== null && matches(agent.previous) ? agent.rotation - 1 : undefined
+}
+
+export function boundsOf({ settings }: Pick<Core, 'settings'>, agent: Agent): AgentBounds {
   const policy = settings.policies.find(({ name }) => name === agent.policy)
   return tightest(agent.bounds ?? {}, policy === undefined ? {} : policyBounds(policy))
 }

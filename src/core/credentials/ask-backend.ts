@@ -85,6 +85,7 @@ export function replyOf(
     fields,
     backend: backend.name,
     scopes: plan.scopes,
+    leftOut: plan.leftOut,
     ttlMs: plan.ttlMs,
     createdAt: plan.now,
     expiresAt,

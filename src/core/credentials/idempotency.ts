@@ -76,6 +76,7 @@ function repeated(
     fields: secret?.fields,
     backend: credential.backend,
     scopes: credential.scopes,
+    leftOut: secret?.leftOut ?? [],
     ttlMs: credential.ttlMs,
     createdAt: credential.createdAt,
     expiresAt: credential.expiresAt,
@@ -126,14 +127,15 @@ export function releaseClaim(core: Pick<Core, 'store'>, { actor: { caller }, pla
 }
 
 function sealReply(core: Pick<Core, 'sealer'>, reply: IssuedCredential): string {
-  const { id, token, fields } = reply
-  return core.sealer.seal('idempotency', id, 'reply', JSON.stringify({ token, fields }))
+  const { id, token, fields, leftOut } = reply
+  const kept = { token, fields, ...(leftOut.length === 0 ? {} : { leftOut }) }
+  return core.sealer.seal('idempotency', id, 'reply', JSON.stringify(kept))
 }
 
 function openReply(
   core: Pick<Core, 'sealer'>,
   credentialId: string,
   sealed: string,
-): { token: string; fields?: Record<string, string | number> } {
+): { token: string; fields?: Record<string, string | number>; leftOut?: string[] } {
   return JSON.parse(core.sealer.open('idempotency', credentialId, 'reply', sealed))
 }

@@ -48,6 +48,8 @@ export interface Plan {
   /** The credential's. */
   readonly id: string
   readonly scopes: readonly string[]
+  /** Scopes of the agent that this backend cannot give; only if the request named none. */
+  readonly leftOut: readonly string[]
   readonly ttlMs: number
   readonly now: number
   readonly expiresAt: number
@@ -66,6 +68,8 @@ export interface IssuedCredential {
   readonly fields: Readonly<Record<string, string | number>> | undefined
   readonly backend: string
   readonly scopes: readonly string[]
+  /** Scopes of the agent that this backend cannot give; only if the request named none. */
+  readonly leftOut: readonly string[]
   readonly ttlMs: number
   readonly createdAt: number
   readonly expiresAt: number

@@ -17,7 +17,7 @@ import {
 } from './issue-attempt.ts'
 import { issueLocally } from './issue-locally.ts'
 import { takeRates } from './limits.ts'
-import { planIssue, requireGrant } from './plan-issue.ts'
+import { planIssue, requireStillGranted } from './plan-issue.ts'
 
 const UNREADABLE =
   'The stored configuration of this backend cannot be opened. An administrator must enter it again.'
@@ -117,7 +117,7 @@ async function replay(
 ): Promise<IssuedCredential> {
   const { actor, command, backend } = attempt
   const { caller } = actor
-  if (backend !== undefined) requireGrant(caller, backend, undefined, reply.scopes)
+  if (backend !== undefined) requireStillGranted(caller, backend, reply.scopes)
   if (reply.token === undefined) return reply
   const entry = audit(core, actor, {
     action: 'credential.repeated',

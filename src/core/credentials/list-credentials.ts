@@ -3,6 +3,7 @@ import { isId } from '../../domain/ids.ts'
 import { invalid } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
 import { findAgentId } from '../find-agent.ts'
+import { findBackendName } from '../find-backend-name.ts'
 import { type CredentialView, viewOf } from './read-credential.ts'
 
 export interface CredentialFilter {
@@ -63,8 +64,9 @@ async function sourceOf(core: Pick<Core, 'store'>, filter: CredentialFilter): Pr
   if (filter.cursor !== undefined && !isId('audit', `aud_${filter.cursor}`)) throw badCursor()
   const agentId = filter.agent === undefined ? undefined : await findAgentId(core, filter.agent)
   if (filter.agent !== undefined && agentId === undefined) return async () => []
+  const backend = await findBackendName(core, filter.backend)
   return async (cursor) => {
-    const question = { agentId, backend: filter.backend, action: 'credential.issued', before: cursor }
+    const question = { agentId, backend, action: 'credential.issued', before: cursor }
     const entries = await core.store.audit.credentialsOf(question, CHUNK)
     const found = await core.store.credentials.findAll(entries.flatMap((entry) => entry.credentialId ?? []))
     const byId = new Map(found.map((credential) => [credential.id, credential]))

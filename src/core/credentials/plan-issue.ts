@@ -1,10 +1,18 @@
 import { findParamFaults } from '../../backends/config-fields.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
-import { absoluteScope, decideGrant, heldUntil, requireScopes, scopeHere } from '../../domain/scope.ts'
+import {
+  absoluteScope,
+  coversGranted,
+  decideGrant,
+  heldUntil,
+  requireScopes,
+  scopeHere,
+} from '../../domain/scope.ts'
 import { decideLifetime } from '../../domain/ttl.ts'
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
+import { grantingBackend } from '../granting-backend.ts'
 import type { Attempt, IdempotencyClaim, Plan } from './issue-attempt.ts'
 import { paramsOf } from './narrow-params.ts'
 
@@ -17,7 +25,7 @@ export function planIssue(
 ): Plan {
   const now = core.store.now()
   if (command.scopes !== undefined) requireScopes(command.scopes)
-  const scopes = requireGrant(caller, backend, backend.allowedScopes, command.scopes)
+  const { granted: scopes, leftOut } = requireGrant(caller, backend, command.scopes)
   if (!scopes.every((scope) => backend.kind.scopes.valid(scopeHere(backend.name, scope))))
     throw invalid(`A scope is not one of this backend. ${backend.kind.scopes.help}`)
   const rule = {
@@ -33,6 +41,7 @@ export function planIssue(
   return {
     id: core.ids.id('credential'),
     scopes,
+    leftOut,
     ttlMs: lifetime.ttlMs,
     now,
     expiresAt: Math.min(lifetime.expiresAt, endOfGrant(caller, backend.name, scopes)),
@@ -45,18 +54,24 @@ const REFUSALS = {
   no_scope_here: 'Your scopes do not include this backend.',
   agent: 'A requested scope is not among your scopes.',
   backend: 'A requested scope is not permitted on this backend.',
+  never_given: 'This backend can give none of your scopes.',
 } as const
 
-/** The scopes that the caller is granted on this backend. Throws `scope_not_allowed`. */
-export function requireGrant(
-  caller: AgentCaller,
-  backend: OpenBackend,
-  allowed: readonly string[] | undefined,
-  requested: readonly string[] | undefined,
-): readonly string[] {
-  const grant = decideGrant(backend.name, caller.scopes, allowed, requested)
+/** Throws `scope_not_allowed`. */
+function requireGrant(caller: AgentCaller, backend: OpenBackend, requested: readonly string[] | undefined) {
+  const grant = decideGrant(grantingBackend(backend), caller.scopes, requested)
   if ('refused' in grant) throw new Problem('scope_not_allowed', { message: REFUSALS[grant.refused] })
-  return grant.granted
+  return grant
+}
+
+/** For a credential that was issued before. Throws `scope_not_allowed` unless the caller holds all that it grants. */
+export function requireStillGranted(
+  { scopes }: AgentCaller,
+  backend: OpenBackend,
+  granted: readonly string[],
+): void {
+  if (!coversGranted(backend.name, scopes, granted))
+    throw new Problem('scope_not_allowed', { message: REFUSALS.agent })
 }
 
 /**

@@ -7,13 +7,14 @@ import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { createdUnder } from '../agents/agent-bounds.ts'
-import { prepareAgent, requireHeld } from '../agents/create-agent.ts'
+import { prepareAgent, requireAudiences, requireHeld } from '../agents/create-agent.ts'
+import { endSteps, requireMayEnd } from '../agents/end-agent.ts'
 import { actorId, audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
-import { policyFor, TAKEN } from './judge-enrollment.ts'
+import { policyFor, REPLACE } from './judge-enrollment.ts'
 import { answerOf, decisionRefused, findPending } from './pending-enrollment.ts'
 
 export interface ApproveCommand {
@@ -22,6 +23,10 @@ export interface ApproveCommand {
   /** Lifetime of the agent or of the extra scopes: a duration as it was written. */
   readonly expires_in?: string | undefined
   readonly note?: string | undefined
+  /** Of a new agent; default: those of its policy. */
+  readonly audiences?: readonly string[] | undefined
+  /** Ends the agent that has the name. */
+  readonly replace?: boolean | undefined
 }
 
 type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials'>
@@ -34,12 +39,14 @@ interface Approval {
   readonly scopes: readonly string[]
   readonly lifetimeMs: number | undefined
   readonly note: string | null
+  readonly audiences: readonly string[]
+  readonly isReplacing: boolean
 }
 
 /**
  * Throws `enrollment_not_found`, `gone` when it has expired, `conflict` when it is decided or its name is
  * taken, `invalid_request`, and `insufficient_scope` for a narrowed token and for scopes that the caller does not hold, or
- * not for that long.
+ * not for that long; replacing an agent also requires the scope to delete it.
  */
 export async function approveEnrollment(
   core: Parts,
@@ -56,8 +63,14 @@ export async function approveEnrollment(
   const policy = enrollment.agentId === null ? policyFor(core, enrollment.name) : undefined
   const lifetimeMs = withinPolicy(policy, chosen)
   requireHeld(core, actor, { scopes, lifetimeMs })
-  const approval = { actor, enrollment, policy, scopes, lifetimeMs, note: command.note ?? null }
   const { agentId } = enrollment
+  const isReplacing = command.replace === true
+  if (agentId !== null && (isReplacing || command.audiences !== undefined))
+    throw invalid('"replace" and "audiences" are for enrollments; this is a request for more scopes.')
+  if (isReplacing) requireMayEnd(core, actor)
+  const audiences = await requireAudiences(core, actor, [...new Set(command.audiences ?? policy?.audiences)])
+  const note = command.note ?? null
+  const approval = { actor, enrollment, policy, scopes, lifetimeMs, note, audiences, isReplacing }
   return agentId === null ? approveAgent(core, approval) : approveAmendment(core, approval, agentId)
 }
 
@@ -82,13 +95,22 @@ function decisionOf(core: Parts, { actor, scopes, lifetimeMs, note }: Approval) 
 }
 
 async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment> {
-  const { actor, enrollment, policy, scopes, lifetimeMs } = approval
+  const { actor, enrollment, policy, scopes, lifetimeMs, audiences, isReplacing } = approval
   const { id, name, publicJwk } = enrollment
-  const taken = new Problem('conflict', { message: TAKEN })
-  if ((await core.store.agents.findByName(name)) !== undefined) throw taken
+  const taken = new Problem('conflict', { message: REPLACE })
+  const present = await core.store.agents.findByName(name)
+  if (present !== undefined && !isReplacing) throw taken
   const createdBy = actorId(actor)
   const under = createdUnder(actor.caller, policy)
-  const made = await prepareAgent(core, { name, scopes, lifetimeMs, publicJwk, createdBy, ...under })
+  const made = await prepareAgent(core, {
+    name,
+    scopes,
+    audiences,
+    lifetimeMs,
+    publicJwk,
+    createdBy,
+    ...under,
+  })
   const { agent } = made
   const base = decisionOf(core, approval)
   const decision = {
@@ -101,10 +123,13 @@ async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment
     enrollment_id: id,
     expires_at: agent.expiresAt,
     ...(policy === undefined ? {} : { policy: policy.name }),
+    ...(audiences.length === 0 ? {} : { audiences }),
+    ...(present === undefined ? {} : { replaces: present.id }),
   }
   const outcome = await commit(core, actor, [
     core.store.enrollments.decide(id, decision),
     ...whileUnchanged(actor),
+    ...(present === undefined ? [] : await endSteps(core, actor, present, 'deleted')),
     ...made.steps,
     approvedEntry(core, approval, agent, details),
     audit(core, actor, { action: 'agent.created', agent, scopes, details }),

@@ -115,21 +115,6 @@ describe('policies', () => {
     expect((await ask('ci-4')).status).toBe('approved')
   })
 
-  it('leaves the enrollment pending when its name is taken just before the commit', async () => {
-    await start([ci])
-    test.before(
-      (change) => change.some((step) => step.op === 'insert' && step.table === 'enrollments'),
-      () => createAgent(test.core, LOCAL, { name: 'CI-1' }),
-    )
-    const row = await ask('ci-1')
-    expect(row).toMatchObject({
-      status: 'pending',
-      note: 'An agent with this name already exists.',
-      sealedAnswer: null,
-    })
-    expect((await test.audit('agent.created')).length).toBe(1)
-  })
-
   it('leaves a name that gives no valid signing e-mail to the administrator', async () => {
     await start([ci], { signingDomain: `${'d'.repeat(60)}.${'d'.repeat(60)}.${'d'.repeat(20)}` })
     const row = await ask(`ci-${'x'.repeat(125)}`)

@@ -5,21 +5,15 @@ import { type Admission, policyBounds } from '../../domain/policy.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
-import { type CreatedAgent, type PreparedAgent, prepareAgent } from '../agents/create-agent.ts'
+import { beyondServer, type CreatedAgent, type PreparedAgent, prepareAgent } from '../agents/create-agent.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor, Origin } from '../caller.ts'
 import { commit, commitOrConflict } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { networkOf, siteOf } from '../network.ts'
 import { takeOrRefuse } from '../rates.ts'
-import {
-  boundsNote,
-  countAdmission,
-  fullNote,
-  judgeEnrollment,
-  reservedNote,
-  TAKEN,
-} from './judge-enrollment.ts'
+import { admittedName } from './admitted-name.ts'
+import { boundsNote, countAdmission, fullNote, judgeEnrollment, reservedNote } from './judge-enrollment.ts'
 import { answerOf } from './pending-enrollment.ts'
 
 export interface EnrollCommand {
@@ -90,13 +84,13 @@ async function findSame(
 }
 
 async function decide(core: Parts, attempt: Attempt): Promise<Enrollment> {
-  const { admission, scopes, note } = await judgeEnrollment(core, attempt.command)
+  const { admission, scopes, note, isTaken } = await judgeEnrollment(core, attempt.command)
   const policy = admission.policy?.name
   const asked = { ...attempt, enrollment: { ...attempt.enrollment, scopes } }
   if (admission.decision === 'wait' || note !== '') return leavePending(core, asked, { note, policy })
   // Serialized, so that the counted number of agents is the real one.
   return core.serialize(`admit|${admission.policy.name}`, async () => {
-    const admitted = await admit(core, asked, admission)
+    const admitted = await admit(core, asked, admission, isTaken)
     return typeof admitted === 'string' ? leavePending(core, asked, { note: admitted, policy }) : admitted
   })
 }
@@ -179,20 +173,26 @@ const TRIES = 5
 const BUSY = 'Too many agents are enrolling under this policy at once.'
 
 /** Approves at once, or says why an administrator has to decide. */
-async function admit(core: Parts, attempt: Attempt, approval: Approval): Promise<Enrollment | string> {
+async function admit(
+  core: Parts,
+  attempt: Attempt,
+  approval: Approval,
+  isTaken: boolean,
+): Promise<Enrollment | string> {
   const { policy } = approval
   let count = await countAdmission(core, policy)
   const bound = await boundsNote(core, policy, 'take')
   if (bound !== undefined) return bound
-  const made = await prepareAdmitted(core, attempt, approval)
-  if (made instanceof Problem) return made.message
+  let made = await prepareAdmitted(core, attempt, approval, isTaken)
   for (let tries = 1; ; tries += 1) {
+    if (made instanceof Problem) return made.message
     const approved = approvedBy(core, attempt.enrollment, made, approval)
     const steps = admissionSteps(core, { ...attempt, enrollment: approved }, made, policy.name)
     const outcome = await commit(core, attempt.actor, [...count, ...steps])
     if (outcome.done) return approved
-    if (outcome.step >= count.length) return TAKEN
     if (tries === TRIES) return BUSY
+    // The name was taken in the meantime.
+    if (outcome.step >= count.length) made = await prepareAdmitted(core, attempt, approval, true)
     count = await countAdmission(core, policy)
     const full = await fullNote(core, policy)
     if (full !== undefined) return full
@@ -240,7 +240,10 @@ function admissionSteps(
     core.store.enrollments.insert(enrollment),
     requested(core, attempt, { policy }),
     entry('enrollment.approved', {}),
-    entry('agent.created', { expires_at: agent.expiresAt }),
+    entry('agent.created', {
+      expires_at: agent.expiresAt,
+      ...(agent.audiences.length === 0 ? {} : { audiences: agent.audiences }),
+    }),
   ]
 }
 
@@ -248,11 +251,13 @@ async function prepareAdmitted(
   core: Parts,
   { enrollment }: Attempt,
   { scopes, lifetimeMs, policy }: Approval,
+  isTaken: boolean,
 ): Promise<PreparedAgent | Problem> {
   try {
     return await prepareAgent(core, {
-      name: enrollment.name,
+      name: admittedName(core, policy, enrollment.name, isTaken),
       scopes,
+      audiences: beyondServer(core, policy.audiences),
       lifetimeMs,
       policy: policy.name,
       bounds: policyBounds(policy),

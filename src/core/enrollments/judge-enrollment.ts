@@ -5,6 +5,7 @@ import type { Step } from '../../store/engine/change.ts'
 import type { Core, Settings } from '../context.ts'
 
 export const TAKEN = 'An agent with this name already exists.'
+export const REPLACE = `${TAKEN} Approve with "replace": true to delete it first, or reject.`
 
 export interface AskedAdmission {
   readonly name: string
@@ -16,6 +17,8 @@ export interface Judgement {
   readonly admission: Admission<Settings['policies'][number]>
   /** The scopes that the agent would hold, or that an administrator is asked for. */
   readonly scopes: readonly string[]
+  /** Whether a living agent has this name. */
+  readonly isTaken: boolean
   /** Why an administrator has to decide; empty when only the bounds of the policy can still object. */
   readonly note: string
 }
@@ -26,11 +29,14 @@ export async function judgeEnrollment(
   { name, scopes }: AskedAdmission,
 ): Promise<Judgement> {
   const reserved = reservedNote(name)
-  const taken = (await core.store.agents.findByName(name)) === undefined ? undefined : TAKEN
+  const isTaken = (await core.store.agents.findByName(name)) !== undefined
   const admission = decideAdmission(core.settings.policies, { name, scopes })
-  const notes = [reserved, taken, admission.decision === 'wait' ? admission.reason : undefined]
+  // A policy that approves gives another name (ADR 0028).
+  const waits = admission.decision === 'wait' ? [isTaken ? TAKEN : undefined, admission.reason] : []
+  const notes = [reserved, ...waits]
   return {
     admission,
+    isTaken,
     // A request without scopes asks for those of the policy, also when an administrator decides.
     scopes: [...new Set(scopes ?? admission.policy?.scopes ?? [])],
     note: notes.filter((one) => one !== undefined).join(' '),

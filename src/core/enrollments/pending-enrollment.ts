@@ -44,6 +44,8 @@ export function answerOf({ agent, token, clientSecret }: CreatedAgent): string {
     oidc: { client_id: agent.clientId, client_secret: clientSecret },
     scopes: agent.scopes,
     agent_id: agent.id,
+    // A policy may have added a suffix.
+    agent_name: agent.name,
     signing_key_id: agent.signingKeyId,
     signing_email: agent.signingEmail,
   })

@@ -1,3 +1,4 @@
+import { secretsEnd } from '../../domain/agent.ts'
 import { isId } from '../../domain/ids.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
 import { OAuthProblem } from '../../domain/oauth-problem.ts'
@@ -59,13 +60,20 @@ export async function authenticateClient(
   if (client === undefined || proof === undefined) throw refuseClient(core, attempt, client, origin)
   core.meter.authenticated(attempt.method, 'ok')
   core.lastUse.touch(client.agent.id, core.store.now())
-  return { client, actor: clientActor(client, attempt, origin), proof, attempt, generation }
+  const actor = clientActor(client, attempt, origin, proof.rotation)
+  return { client, actor, proof: proof.steps, attempt, generation }
+}
+
+interface Proof {
+  readonly steps: readonly Step[]
+  /** Of the secret; the current one for a login by key, which no rotation ends. */
+  readonly rotation: number
 }
 
 interface Identified {
   readonly client: Client | undefined
   /** Undefined: the evidence is not that of the client. */
-  readonly proof: readonly Step[] | undefined
+  readonly proof: Proof | undefined
 }
 
 /** A refusal takes one check of the evidence and the same queries, whether or not the client is known. */
@@ -86,8 +94,12 @@ function prove(
   client: Client | undefined,
 ): Identified['proof'] | Promise<Identified['proof']> {
   if (attempt.method === 'private_key_jwt') return proveByKey(core, attempt, client)
-  const matches = core.hasher.matches(attempt.evidence, client?.agent.clientSecretHash ?? NO_HASH)
-  return matches && client !== undefined ? [] : undefined
+  const { clientSecretHash = NO_HASH, previous = null } = client?.agent ?? {}
+  const isCurrent = core.hasher.matches(attempt.evidence, clientSecretHash)
+  const isPrevious = core.hasher.matches(attempt.evidence, previous?.clientSecretHash ?? NO_HASH)
+  if (client === undefined || !(isCurrent || isPrevious)) return undefined
+  const rotation = isCurrent ? client.agent.rotation : client.agent.rotation - 1
+  return secretsEnd(client.agent, rotation) > core.store.now() ? { steps: [], rotation } : undefined
 }
 
 async function proveByKey(
@@ -106,7 +118,8 @@ async function proveByKey(
   })
   if (verified === undefined || client === undefined || own === undefined) return undefined
   const id = `assertion:${client.agent.clientId}:${verified.jti}`
-  return [core.store.tokens.useProof(id, verified.rememberUntil)]
+  const steps = [core.store.tokens.useProof(id, verified.rememberUntil)]
+  return { steps, rotation: client.agent.rotation }
 }
 
 /** Records the failure and returns the answer. `client`: the client that the request named, if there is one. */
@@ -160,8 +173,14 @@ export function requireRate(
 }
 
 /** The client that made this attempt, as the actor of a use case. */
-export function clientActor(client: Client, { method }: ClientAttempt, origin: Origin): Actor<AgentCaller> {
-  return { caller: { ...client.caller, method }, origin }
+export function clientActor(
+  client: Client,
+  { method }: ClientAttempt,
+  origin: Origin,
+  rotation: number,
+): Actor<AgentCaller> {
+  const secretsUntil = secretsEnd(client.agent, rotation)
+  return { caller: { ...client.caller, method, rotation, secretsUntil }, origin }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { secretsEnd } from '../../domain/agent.ts'
 import { coversAny, intersectScopes } from '../../domain/scope.ts'
 import type { Core } from '../context.ts'
 import type { Client } from '../parts.ts'
@@ -69,11 +70,12 @@ async function describeBearer(
 ): Promise<ActiveToken | undefined> {
   const caller = await core.callers.find(text, generation)
   if (caller === undefined) return undefined
+  const end = Math.min(caller.agentExpiresAt ?? Number.POSITIVE_INFINITY, caller.secretsUntil)
   return {
     ...common(core, { id: caller.agentId, name: caller.agentName }, caller.clientId),
     scope: caller.scopes.join(' '),
     iat: Math.floor(caller.createdAt / 1000),
-    ...(caller.agentExpiresAt === null ? {} : { exp: Math.floor(caller.agentExpiresAt / 1000) }),
+    ...(Number.isFinite(end) ? { exp: Math.floor(end / 1000) } : {}),
   }
 }
 
@@ -118,13 +120,15 @@ async function describeAccess(
   const owner =
     core.callers.knownClient(token.clientId) ?? (await core.callers.readClient(token.clientId, generation))
   if (owner === undefined || owner.agent.id !== token.agentId) return undefined
+  const secretsUntil = secretsEnd(owner.agent, token.rotation)
+  if (secretsUntil <= core.store.now()) return undefined
   return {
     ...common(core, owner.agent, owner.agent.clientId),
     aud: token.audience,
     // The scopes that the agent still holds, not those at the time of issue.
     scope: intersectScopes(token.scopes, owner.caller.scopes).join(' '),
     iat: Math.floor(token.issuedAt / 1000),
-    exp: Math.floor(token.expiresAt / 1000),
+    exp: Math.floor(Math.min(token.expiresAt, secretsUntil) / 1000),
     jti: token.jti,
   }
 }

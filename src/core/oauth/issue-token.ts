@@ -1,3 +1,4 @@
+import { secretsEnd } from '../../domain/agent.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
@@ -53,7 +54,7 @@ export async function issueToken(
   let current = who
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const plan = decide(core, current, command)
-    const made = await sign(core, current.client, plan)
+    const made = await sign(core, current, plan)
     const entry = audit(core, current.actor, {
       action: 'token.issued',
       scopes: plan.scopes,
@@ -81,7 +82,11 @@ async function readAgain(core: Parts, who: AuthenticatedClient): Promise<Authent
   const generation = await core.store.generation()
   const client = await core.callers.readClient(who.client.agent.clientId, generation)
   if (client === undefined) throw refuseClient(core, attempt, who.client, actor.origin)
-  return { ...who, client, actor: clientActor(client, attempt, actor.origin) }
+  // The secret may have been replaced; an enrolled key stays.
+  const { rotation } = attempt.method === 'private_key_jwt' ? client.agent : actor.caller
+  if (secretsEnd(client.agent, rotation) <= core.store.now())
+    throw refuseClient(core, attempt, client, actor.origin)
+  return { ...who, client, actor: clientActor(client, attempt, actor.origin, rotation) }
 }
 
 function decide(core: Parts, who: AuthenticatedClient, command: TokenCommand): Plan {
@@ -136,17 +141,29 @@ function decideAudience(
 }
 
 /** Whole seconds. A token that others verify by themselves must not outlive a timed scope. */
-function lifetime(settings: Parts['settings'], client: Client, plan: Plan, now: number): number {
+function lifetime(
+  settings: Parts['settings'],
+  { client, actor }: AuthenticatedClient,
+  plan: Plan,
+  now: number,
+): number {
   const ends = plan.audience === settings.issuer ? Number.POSITIVE_INFINITY : client.grantsEndAt
-  const left = Math.min(ends, client.agent.expiresAt ?? Number.POSITIVE_INFINITY) - now
+  const { agentExpiresAt, secretsUntil } = actor.caller
+  const left = Math.min(ends, secretsUntil, agentExpiresAt ?? Number.POSITIVE_INFINITY) - now
   return Math.floor(Math.min(settings.accessTokenTtlMs, left) / 1000)
 }
 
-async function sign(core: Parts, client: Client, plan: Plan): Promise<IssuedToken & { jti: string }> {
+async function sign(
+  core: Parts,
+  who: AuthenticatedClient,
+  plan: Plan,
+): Promise<IssuedToken & { jti: string }> {
   const { settings } = core
+  const { client, actor } = who
   const { agent } = client
+  const { rotation } = actor.caller
   const now = core.store.now()
-  const expiresIn = lifetime(settings, client, plan, now)
+  const expiresIn = lifetime(settings, who, plan, now)
   // Less than a second is left: the agent has practically ended.
   if (expiresIn < 1) throw new OAuthProblem('invalid_client', 'Client authentication failed.')
   const iat = Math.floor(now / 1000)
@@ -166,6 +183,8 @@ async function sign(core: Parts, client: Client, plan: Plan): Promise<IssuedToke
       agent_id: agent.id,
       agent_name: agent.name,
       scopes: plan.scopes,
+      // Ends with the secret that it came from.
+      ...(rotation === 0 ? {} : { rotation }),
     },
   )
   const idClaims = { ...shared, aud: [agent.clientId], auth_time: iat, agent_name: agent.name }

@@ -43,3 +43,8 @@ export function timestampOrNull(ms: number | null): string | null {
 export function optional<K extends string, V>(key: K, value: V | undefined | null): { [P in K]?: V } {
   return value === undefined || value === null ? {} : ({ [key]: value } as { [P in K]?: V })
 }
+
+/** Absent when empty. */
+export function presentWarnings(warnings: readonly string[]): { warnings?: string[] } {
+  return warnings.length === 0 ? {} : { warnings: [...warnings] }
+}

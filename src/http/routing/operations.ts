@@ -25,7 +25,12 @@ const CONFIGURE = ['conflict', 'not_allowed', 'insufficient_scope', ...UPSTREAM]
 const body = (field: string) => `$response.body#/${field}`
 const credential = (id: string) => ({ getCredential: { id: body(id) }, revokeCredential: { id: body(id) } })
 const ownCredential = (id: string) => ({ ...credential(id), revokeActiveCredential: { id: body(id) } })
-const agent = { getAgent: { name: body('name') }, deleteAgent: { name: body('name') } }
+const agent = {
+  getAgent: { name: body('name') },
+  changeAgent: { name: body('name') },
+  rotateAgent: { name: body('name') },
+  deleteAgent: { name: body('name') },
+}
 const backend = {
   getBackend: { name: body('name') },
   changeBackend: { name: body('name') },
@@ -95,8 +100,13 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   'POST /v1/request': {
     id: 'requestScopes',
     errors: ['insufficient_scope', 'conflict', 'rate_limited'],
-    links: { approveEnrollment: { id: body('id') }, rejectEnrollment: { id: body('id') } },
+    links: {
+      getRequest: { id: body('id') },
+      approveEnrollment: { id: body('id') },
+      rejectEnrollment: { id: body('id') },
+    },
   },
+  'GET /v1/request/:id': { id: 'getRequest', errors: ['enrollment_not_found'] },
   'POST /v1/enroll': {
     id: 'enroll',
     errors: ['conflict', 'rate_limited'],
@@ -117,6 +127,16 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   },
   'POST /v1/admin/agents': { id: 'createAgent', errors: ['conflict'], links: agent },
   'GET /v1/admin/agents/:name': { id: 'getAgent', errors: ['agent_not_found'], links: agent },
+  'PATCH /v1/admin/agents/:name': {
+    id: 'changeAgent',
+    errors: ['agent_not_found', 'insufficient_scope', 'conflict'],
+    links: agent,
+  },
+  'POST /v1/admin/agents/:name/rotate': {
+    id: 'rotateAgent',
+    errors: ['agent_not_found', 'insufficient_scope', 'conflict'],
+    links: agent,
+  },
   'DELETE /v1/admin/agents/:name': { id: 'deleteAgent', errors: ['agent_not_found', 'conflict'] },
   'GET /v1/admin/backends': { id: 'listBackends', links: { getBackend: { name: body('0/name') } } },
   'POST /v1/admin/backends': { id: 'createBackend', errors: CONFIGURE, links: backend },

@@ -50,6 +50,13 @@ export const COLUMNS = {
     audiences: nullable(text),
     /** JSON object; null: none, or recorded by an earlier build. */
     bounds: nullable(text),
+    description: nullable(text),
+    /** How often the secrets were replaced; null: never. */
+    rotation: nullable(bigint),
+    /** The secrets before the last rotation, if they are accepted for a while: all three or none. */
+    previous_bearer_hash: nullable(text),
+    previous_secret_hash: nullable(text),
+    previous_until: nullable(bigint),
   },
   /** Extra scopes from an approved amendment. */
   agent_grants: {

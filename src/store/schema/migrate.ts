@@ -3,6 +3,7 @@ import * as initial from './migrations/0001-initial.ts'
 import * as agentAudiences from './migrations/0002-agent-audiences.ts'
 import * as agentBounds from './migrations/0003-agent-bounds.ts'
 import * as repeatedAndEnding from './migrations/0004-repeated-and-ending.ts'
+import * as agentChanges from './migrations/0005-agent-changes.ts'
 
 export interface Migration {
   readonly version: number
@@ -16,6 +17,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 2, name: 'agent-audiences', statements: agentAudiences.statements },
   { version: 3, name: 'agent-bounds', statements: agentBounds.statements },
   { version: 4, name: 'repeated-and-ending', statements: repeatedAndEnding.statements },
+  { version: 5, name: 'agent-changes', statements: agentChanges.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -31,7 +31,9 @@ export function agentEnds({ build, read }: Engine) {
           .updateTable('agents')
           .set((e) => ({ ended_at: now, end_reason: reason, version: e('version', '+', 1) }))
           .where('id', '=', id)
-          .where('ended_at', 'is', null),
+          .where('ended_at', 'is', null)
+          // An administrator may have extended it since.
+          .$if(reason === 'expired', (update) => update.where('expires_at', '<=', now)),
         1,
       ),
       run(

@@ -1,4 +1,4 @@
-import { type Agent, type AgentGrant, nameKey } from '../../domain/agent.ts'
+import { type Agent, type AgentGrant, nameKey, type PreviousSecrets } from '../../domain/agent.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
 import type { AgentGrantRow, AgentRow, SigningKeyRow } from '../schema/rows.ts'
 import { decodeJson, encodeJson } from './json.ts'
@@ -24,19 +24,44 @@ export function encodeAgent(agent: Agent): AgentRow {
     end_reason: agent.endReason,
     audiences: agent.audiences.length === 0 ? null : JSON.stringify(agent.audiences),
     bounds: encodeJson(agent.bounds),
+    description: agent.description,
+    rotation: agent.rotation === 0 ? null : agent.rotation,
+    ...encodePrevious(agent.previous),
   }
+}
+
+export function encodePrevious(previous: PreviousSecrets | null) {
+  return {
+    previous_bearer_hash: previous?.bearerHash ?? null,
+    previous_secret_hash: previous?.clientSecretHash ?? null,
+    previous_until: previous?.until ?? null,
+  }
+}
+
+function decodePrevious(row: AgentRow): PreviousSecrets | null {
+  const {
+    previous_bearer_hash: bearerHash,
+    previous_secret_hash: clientSecretHash,
+    previous_until: until,
+  } = row
+  return bearerHash === null || clientSecretHash === null || until === null
+    ? null
+    : { bearerHash, clientSecretHash, until }
 }
 
 export function decodeAgent(row: AgentRow): Agent {
   return {
     id: row.id,
     name: row.name,
+    description: row.description,
     scopes: JSON.parse(row.scopes),
     audiences: decodeJson(row.audiences) ?? [],
     version: row.version,
     bearerHash: row.bearer_hash,
     clientId: row.client_id,
     clientSecretHash: row.client_secret_hash,
+    rotation: row.rotation ?? 0,
+    previous: decodePrevious(row),
     publicJwk: decodeJson(row.public_jwk),
     signingKeyId: row.signing_key_id,
     signingEmail: row.signing_email,

@@ -1,4 +1,4 @@
-import type { Compilable } from 'kysely'
+import { type Compilable, sql } from 'kysely'
 import { type Agent, type AgentBounds, type AgentGrant, nameKey } from '../../domain/agent.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
 import type { Step } from '../engine/change.ts'
@@ -13,8 +13,10 @@ import {
   decodeSigningKey,
   encodeAgent,
   encodeGrant,
+  encodePrevious,
   encodeSigningKey,
 } from './agent-rows.ts'
+import { among } from './among.ts'
 
 /** An agent with the time it was last seen. */
 export type AgentWithUse = Agent & { readonly lastUsedAt: number | null }
@@ -27,6 +29,7 @@ export function createAgents(engine: Engine) {
     ...signingKeyReads(engine),
     ...boundsOfPolicies(engine),
     ...agentSteps(engine),
+    ...changeSteps(engine),
     ...agentEnds(engine),
   }
 }
@@ -39,10 +42,22 @@ function agentReads(engine: Engine) {
     return row === undefined ? undefined : decodeAgent(row)
   }
   return {
-    findByBearer: (hash: string) => one(living().where('bearer_hash', '=', hash)),
+    /** By its token, or by the one before, which the caller must check (`secretsEnd`). */
+    findByBearer: (hash: string) =>
+      one(living().where((e) => e.or([e('bearer_hash', '=', hash), e('previous_bearer_hash', '=', hash)]))),
     findByClient: (clientId: string) => one(living().where('client_id', '=', clientId)),
     findLiving: (id: string) => one(living().where('id', '=', id)),
     findByName: (name: string) => one(living().where('name_key', '=', nameKey(name))),
+    /** Which of these names living agents have, in lower case. */
+    takenNames: async (names: readonly string[]): Promise<Set<string>> => {
+      if (names.length === 0) return new Set()
+      const taken = build
+        .selectFrom('agents')
+        .select('name_key')
+        .where('ended_at', 'is', null)
+        .where(among(engine, names.map(nameKey), 'name_key'))
+      return new Set((await read<{ name_key: string }>(taken)).map((row) => row.name_key))
+    },
     /** The id of the last agent with this name, ended or not: a name is free again only when nobody has it. */
     lastNamed: async (name: string): Promise<string | undefined> => {
       const named = build.selectFrom('agents').select('id').where('name_key', '=', nameKey(name))
@@ -176,6 +191,67 @@ function agentSteps({ build }: Engine) {
           .insertInto('agent_uses')
           .values({ agent_id: id, last_used_at: at })
           .onConflict((c) => c.column('agent_id').doUpdateSet({ last_used_at: at })),
+        1,
+      ),
+  }
+}
+
+/** What an administrator may change. */
+export type AgentSettings = Pick<Agent, 'scopes' | 'audiences' | 'expiresAt' | 'description'>
+/** What a rotation replaces. */
+export type AgentSecrets = Pick<Agent, 'bearerHash' | 'clientSecretHash' | 'rotation' | 'previous'>
+
+/** Each is refused when the agent has changed since it was read, or has ended. */
+function changeSteps({ build, dialect }: Engine) {
+  const change = ({ id, version }: Pick<Agent, 'id' | 'version'>, set: Partial<AgentRow>): Step[] => [
+    run(
+      build
+        .updateTable('agents')
+        .set({ ...set, version: version + 1 })
+        .where('id', '=', id)
+        .where('version', '=', version)
+        .where('ended_at', 'is', null),
+      1,
+    ),
+    { op: 'invalidate', topic: id },
+  ]
+  return {
+    change: (agent: Pick<Agent, 'id' | 'version'>, settings: AgentSettings): Step[] =>
+      change(agent, {
+        scopes: JSON.stringify(settings.scopes),
+        audiences: settings.audiences.length === 0 ? null : JSON.stringify(settings.audiences),
+        expires_at: settings.expiresAt,
+        description: settings.description,
+      }),
+    rotate: (agent: Pick<Agent, 'id' | 'version'>, secrets: AgentSecrets): Step[] =>
+      change(agent, {
+        bearer_hash: secrets.bearerHash,
+        client_secret_hash: secrets.clientSecretHash,
+        rotation: secrets.rotation,
+        ...encodePrevious(secrets.previous),
+      }),
+    setGrantScopes: (id: string, scopes: readonly string[]): Step =>
+      run(
+        build
+          .updateTable('agent_grants')
+          .set({ scopes: JSON.stringify(scopes) })
+          .where('id', '=', id),
+        1,
+      ),
+    /**
+     * Refused when the agent has a living credential beside `known`. Place it AFTER the step that changes the agent: on
+     * PostgreSQL that step waits for the issues that hold a guard on it, and only a later step sees their credentials.
+     */
+    requireNoOther: (id: string, known: readonly string[], now: number): Step =>
+      run(
+        build
+          .updateTable('agents')
+          .set({ id })
+          .where('id', '=', id)
+          .where(
+            sql<boolean>`NOT EXISTS (SELECT 1 FROM credentials AS c WHERE c.agent_id = ${id} AND c.ended_at IS NULL
+              AND NOT (c.state = 'active' AND c.expires_at <= ${now}) AND NOT ${among({ dialect }, known, 'c.id')})`,
+          ),
         1,
       ),
   }

@@ -17,6 +17,11 @@ function backendReads({ build, read }: Engine) {
       const living = all().where('ended_at', 'is', null)
       return (await read<BackendRow>(living.where('name_key', '=', nameKey(name)))).map(toBackend)[0]
     },
+    /** How the last backend of this name, deleted or not, is written. */
+    spellingOf: async (name: string): Promise<string | undefined> => {
+      const named = build.selectFrom('backends').select('name').where('name_key', '=', nameKey(name))
+      return (await read<{ name: string }>(named.orderBy('uid', 'desc').limit(1)))[0]?.name
+    },
     /** Whether any backend, deleted or not, has this name. */
     isNameUsed: async (name: string): Promise<boolean> => {
       const named = build.selectFrom('backends').select('uid').where('name_key', '=', nameKey(name)).limit(1)

@@ -7,6 +7,7 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { Tables } from '../schema/rows.ts'
+import { among } from './among.ts'
 
 /** Who ended a set of credentials, for the audit entry of each. */
 export type EndedBy = AuditTrace
@@ -133,12 +134,6 @@ export function expireAll(
     .where('state', '=', 'active')
   const recorded = record(build, { action: 'credential.expired', now, by }, which)
   return [run(ended, ids.length), run(recorded, ids.length)]
-}
-
-function among({ dialect }: Pick<Engine, 'dialect'>, ids: readonly string[]): RawBuilder<boolean> {
-  return dialect === 'sqlite'
-    ? sql<boolean>`id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
-    : sql<boolean>`id = ANY (cast(${`{${ids.join(',')}}`} as text[]))`
 }
 
 interface Entries {

@@ -3,7 +3,7 @@ import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 
 /**
- * Single values by name: `key_check`, `hash_key` (sealed), `admitted|<policy>`, a count of admissions, and
+ * Single values by name: `key_check`, `hash_key` (sealed), `issuer_key` (the first), `admitted|<policy>`, a count of admissions, and
  * `ending|<agent>` (`agent-ends.ts`).
  */
 export function createMeta(engine: Engine) {

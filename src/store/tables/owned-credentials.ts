@@ -4,6 +4,9 @@ import type { Engine } from '../engine/engine.ts'
 import type { CredentialRow } from '../schema/rows.ts'
 import { toCredential } from './credential-rows.ts'
 
+/** A credential with what it grants. */
+export type ScopedCredential = Pick<Credential, 'id' | 'backend' | 'scopes' | 'expiresAt'>
+
 /** Credentials as they are shown, and as they are looked up to be ended. */
 export function ownedReads(engine: Engine) {
   const { build, read } = engine
@@ -28,6 +31,30 @@ export function ownedReads(engine: Engine) {
       ids.length === 0
         ? []
         : (await read<OwnedRow>(owned().where('credentials.id', 'in', ids))).map(toOwnedCredential),
+    /** All that have neither ended nor expired, also those whose issue is under way, after `cursor`. */
+    livingScopesOf: async (
+      agentId: string,
+      now: number,
+      cursor: string,
+      limit: number,
+    ): Promise<ScopedCredential[]> => {
+      const living = build
+        .selectFrom('credentials')
+        .select(['id', 'backend', 'scopes', 'expires_at'])
+        .where('agent_id', '=', agentId)
+        .where('ended_at', 'is', null)
+        .where((e) => e.or([e('state', '<>', 'active'), e('expires_at', '>', now)]))
+        .where('id', '>', cursor)
+        .orderBy('id')
+        .limit(limit)
+      type Row = Pick<CredentialRow, 'id' | 'backend' | 'scopes' | 'expires_at'>
+      return (await read<Row>(living)).map((row) => ({
+        id: row.id,
+        backend: row.backend,
+        scopes: JSON.parse(row.scopes) as string[],
+        expiresAt: row.expires_at,
+      }))
+    },
     /** Newest first, before `cursor`. */
     list: async (cursor: string | undefined, limit: number): Promise<Credential[]> => {
       let query = owned()

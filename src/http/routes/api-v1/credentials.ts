@@ -38,6 +38,7 @@ export function credentialRoutes(http: Http): void {
         upstream_expires_at:
           issued.upstreamExpiresAt === null ? undefined : timestamp(issued.upstreamExpiresAt),
         fields: issued.fields,
+        left_out: issued.leftOut.length === 0 ? undefined : issued.leftOut,
       }
     },
   })

@@ -3,12 +3,13 @@ import { Approve, EnrollmentId, PendingEnrollment, PendingQuery, Reject } from '
 import { approveEnrollment } from '../../../core/enrollments/approve-enrollment.ts'
 import { listPending } from '../../../core/enrollments/list-pending.ts'
 import { rejectEnrollment } from '../../../core/enrollments/reject-enrollment.ts'
+import { scopeWarnings } from '../../../core/granting-backend.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import { type Enrollment, enrollmentStatusAt } from '../../../domain/enrollment.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { optionalBody } from '../../server/validation.ts'
 import { linkNext } from '../paging.ts'
-import { optional, timestamp } from '../wire.ts'
+import { optional, presentWarnings, timestamp } from '../wire.ts'
 
 const tags = ['admin: enrollments']
 
@@ -25,7 +26,7 @@ export function adminPendingRoutes(http: Http): void {
     handle: async ({ query, request, reply }) => {
       const { enrollments, next } = await listPending(core, query)
       linkNext(reply, request, next)
-      return enrollments.map((one) => present(one, core.store.now()))
+      return Promise.all(enrollments.map((one) => present(core, one)))
     },
   })
 
@@ -38,7 +39,7 @@ export function adminPendingRoutes(http: Http): void {
       response: { 200: PendingEnrollment },
     },
     handle: async ({ actor, params, body }) =>
-      present(await approveEnrollment(core, actor, params.id, body ?? {}), core.store.now()),
+      present(core, await approveEnrollment(core, actor, params.id, body ?? {})),
   })
 
   addRoute(http, 'POST /v1/admin/pending/:id/reject', {
@@ -50,11 +51,11 @@ export function adminPendingRoutes(http: Http): void {
       response: { 200: PendingEnrollment },
     },
     handle: async ({ actor, params, body }) =>
-      present(await rejectEnrollment(core, actor, params.id, body ?? {}), core.store.now()),
+      present(core, await rejectEnrollment(core, actor, params.id, body ?? {})),
   })
 }
 
-function present(enrollment: Enrollment, now: number) {
+async function present(core: Http['core'], enrollment: Enrollment & { readonly isTaken?: boolean }) {
   const { note, reason, lifetimeMs, agentId, decidedAt, decidedBy, decisionNote, collectedAt } = enrollment
   return {
     id: enrollment.id,
@@ -66,7 +67,8 @@ function present(enrollment: Enrollment, now: number) {
     ip_address: enrollment.ipAddress,
     created_at: timestamp(enrollment.createdAt),
     expires_at: timestamp(enrollment.expiresAt),
-    status: enrollmentStatusAt(enrollment, now),
+    status: enrollmentStatusAt(enrollment, core.store.now()),
+    ...(enrollment.isTaken === true ? { name_taken: true } : {}),
     ...optional('note', note === '' ? null : note),
     ...optional('reason', reason),
     ...(lifetimeMs === null ? {} : { expires_in: formatDuration(lifetimeMs) }),
@@ -75,5 +77,6 @@ function present(enrollment: Enrollment, now: number) {
     ...optional('decided_by', decidedBy),
     ...optional('decision_note', decisionNote),
     ...(collectedAt === null ? {} : { collected_at: timestamp(collectedAt) }),
+    ...presentWarnings(await scopeWarnings(core, enrollment.scopes)),
   }
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { PageQuery } from '../../../api/admin.ts'
-import { ExplainQuery, Explanation, Policy } from '../../../api/enrollment.ts'
+import { ExplainQuery, Explanation, Policy } from '../../../api/policies.ts'
 import { explainPolicy } from '../../../core/enrollments/explain-policy.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import { formatRate } from '../../../domain/policy.ts'
@@ -31,6 +31,8 @@ export function adminPolicyRoutes(http: Http): void {
         ...optional('rate', policy.rate && formatRate(policy.rate)),
         ...optional('issue_rate', policy.issueRate && formatRate(policy.issueRate)),
         ...optional('max_active', policy.maxActive),
+        ...optional('audiences', policy.audiences),
+        ...optional('suffix', policy.suffix),
         deny: policy.deny,
       }))
     },

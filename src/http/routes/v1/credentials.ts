@@ -60,5 +60,6 @@ async function issue({ core }: Http, call: Asked, command: Parameters<typeof iss
     id: issued.id,
     ttl: formatDuration(issued.ttlMs),
     fields: issued.fields,
+    left_out: issued.leftOut.length === 0 ? undefined : issued.leftOut,
   }
 }

@@ -1,11 +1,12 @@
 import { Enroll, Enrolled, EnrollmentId, EnrollmentPoll, ProofHeader } from '../../../api/enrollment.ts'
 import { enroll } from '../../../core/enrollments/enroll.ts'
 import { pickUpEnrollment } from '../../../core/enrollments/pick-up-enrollment.ts'
+import { unknownBackendWarnings } from '../../../core/granting-backend.ts'
 import { enrollmentStatusAt } from '../../../domain/enrollment.ts'
 import { ENROLLMENT_POLL_MS } from '../../../domain/limits.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { requireMetadata } from '../metadata.ts'
-import { optional, timestamp } from '../wire.ts'
+import { optional, presentWarnings, timestamp } from '../wire.ts'
 
 const tags = ['enrollment']
 
@@ -23,6 +24,7 @@ export function enrollRoutes(http: Http): void {
     },
     handle: async ({ actor, body }) => {
       requireMetadata(body.metadata)
+      const warnings = await unknownBackendWarnings(core, body.scopes ?? [])
       const enrollment = await enroll(core, actor, body)
       const { id, createdAt, expiresAt, collectUntil } = enrollment
       return {
@@ -32,6 +34,7 @@ export function enrollRoutes(http: Http): void {
         poll_url: `${core.settings.issuer}/v1/enroll/${id}/status`,
         poll_interval_ms: ENROLLMENT_POLL_MS,
         expires_at: timestamp(collectUntil ?? expiresAt),
+        ...presentWarnings(warnings),
       }
     },
   })

@@ -1,32 +1,53 @@
-import { RequestedScopes, RequestScopes } from '../../../api/enrollment.ts'
+import { EnrollmentId, RequestedScopes, RequestScopes } from '../../../api/enrollment.ts'
+import { readRequest } from '../../../core/enrollments/read-request.ts'
 import { requestScopes } from '../../../core/enrollments/request-scopes.ts'
+import { scopeWarnings } from '../../../core/granting-backend.ts'
 import { formatDuration } from '../../../domain/duration.ts'
+import type { Enrollment } from '../../../domain/enrollment.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { optional, timestamp } from '../wire.ts'
+import { optional, presentWarnings, timestamp } from '../wire.ts'
+
+const tags = ['agent']
 
 export function requestRoutes(http: Http): void {
+  const { core } = http
+
   addRoute(http, 'POST /v1/request', {
     schema: {
       summary: 'Request more scopes; an administrator decides',
-      tags: ['agent'],
+      tags,
       body: RequestScopes,
       response: { 200: RequestedScopes },
     },
     handle: async ({ actor, body }) => {
-      const { id, scopes, reason, lifetimeMs, createdAt, expiresAt } = await requestScopes(
-        http.core,
-        actor,
-        body,
-      )
-      return {
-        id,
-        status: 'pending',
-        scopes,
-        ...optional('reason', reason),
-        ...(lifetimeMs === null ? {} : { expires_in: formatDuration(lifetimeMs) }),
-        created_at: timestamp(createdAt),
-        expires_at: timestamp(expiresAt),
-      }
+      const warnings = await scopeWarnings(core, body.scopes)
+      return { ...present(await requestScopes(core, actor, body)), ...presentWarnings(warnings) }
     },
   })
+
+  addRoute(http, 'GET /v1/request/:id', {
+    schema: {
+      summary: 'One of my requests for more scopes, and what was decided',
+      tags,
+      params: EnrollmentId,
+      response: { 200: RequestedScopes },
+    },
+    handle: async ({ actor, params }) => present(await readRequest(core, actor.caller, params.id)),
+  })
+}
+
+function present(request: Enrollment) {
+  const { id, status, scopes, reason, lifetimeMs, createdAt, expiresAt, decidedAt, decisionNote } = request
+  return {
+    id,
+    status,
+    scopes,
+    ...optional('reason', reason),
+    ...(lifetimeMs === null ? {} : { expires_in: formatDuration(lifetimeMs) }),
+    created_at: timestamp(createdAt),
+    expires_at: timestamp(expiresAt),
+    ...(decidedAt === null ? {} : { decided_at: timestamp(decidedAt) }),
+    // The note of an approval is for administrators.
+    ...(status === 'rejected' ? optional('decision_note', decisionNote) : {}),
+  }
 }

@@ -1,0 +1,125 @@
+import type { ChangeAgent, ChangedAgent } from '../../client/wire.ts'
+import { describeAgent, unknownAgent } from '../admin/describe-agent.ts'
+import { noteWarnings } from '../admin/warnings.ts'
+import { usage } from '../frame/failure.ts'
+import { table } from '../frame/output.ts'
+import { relative } from '../frame/times.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
+import { openAdminClient } from '../session/admin.ts'
+
+interface Options {
+  readonly addScope?: readonly string[]
+  readonly removeScope?: readonly string[]
+  readonly scope?: readonly string[]
+  readonly expiresIn?: string
+  readonly expiresAt?: string
+  /** False with `--no-expiry`. */
+  readonly expiry?: boolean
+  readonly audience?: readonly string[]
+  /** False with `--no-audiences`. */
+  readonly audiences?: boolean
+  readonly description?: string
+  readonly revoke?: boolean
+}
+
+export const verb = defineVerb<Options, [name: string]>({
+  description:
+    'Changes an agent at once, on all nodes. Omitted settings stay unchanged. Lists the credentials that the new scopes no longer cover, or revokes them with --revoke.',
+  arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
+  options: [
+    { flags: '--add-scope <scope>', description: 'grant this scope, too; may be repeated', repeatable: true },
+    {
+      flags: '--remove-scope <scope>',
+      description: 'take this scope away, as `mayfly agent show` lists it; may be repeated',
+      repeatable: true,
+    },
+    {
+      flags: '--scope <scope>',
+      description: 'replace all scopes with this one; may be repeated',
+      repeatable: true,
+    },
+    { flags: '--expires-in <duration>', description: 'new lifetime, from now' },
+    { flags: '--expires-at <time>', description: 'new expiry, such as 2027-01-31T12:00:00Z' },
+    { flags: '--no-expiry', description: 'the agent does not expire' },
+    {
+      flags: '--audience <audience>',
+      description: 'replace the audiences it may request tokens for; may be repeated',
+      repeatable: true,
+    },
+    { flags: '--no-audiences', description: 'take all audiences away' },
+    { flags: '--description <text>', description: 'what the agent is for; empty removes it' },
+    { flags: '--revoke', description: 'revoke the credentials that its scopes no longer cover' },
+  ],
+  examples: [
+    { command: 'mayfly agent update ci-42 --add-scope shop:orders:read', about: 'grant one more scope' },
+    {
+      command: 'mayfly agent update ci-42 --remove-scope shop --revoke',
+      about: 'take one away, and end what was issued under it',
+    },
+    { command: 'mayfly agent update ci-42 --expires-in 30d', about: 'let it live for another month' },
+  ],
+  json: async () => (await import('../../api/admin.ts')).ChangedAgent,
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, options, name) => {
+    const body = bodyOf(options)
+    const client = await openAdminClient(context)
+    const changed = await client.admin.agents.update(name, body).catch(unknownAgent)
+    await context.out.show(changed, () => describeAgent(changed, context.now()))
+    if (!context.out.isJson) {
+      noteWarnings(context, changed)
+      noteBeyond(context, changed)
+    }
+  },
+})
+
+/** Throws `CliError` (usage). */
+function bodyOf(options: Options): ChangeAgent {
+  const { addScope, removeScope, scope, expiresIn, expiresAt, audience, description, revoke } = options
+  if (scope !== undefined && (addScope ?? removeScope) !== undefined)
+    throw usage('--scope replaces all scopes.', 'Omit --add-scope and --remove-scope.')
+  if (
+    [expiresIn, expiresAt, options.expiry === false ? '' : undefined].filter((one) => one !== undefined)
+      .length > 1
+  )
+    throw usage('--expires-in, --expires-at and --no-expiry are mutually exclusive.')
+  if (audience !== undefined && options.audiences === false)
+    throw usage('--audience and --no-audiences are mutually exclusive.')
+  const body: ChangeAgent = {
+    ...(scope === undefined ? {} : { scopes: [...scope] }),
+    ...(addScope === undefined ? {} : { add_scopes: [...addScope] }),
+    ...(removeScope === undefined ? {} : { remove_scopes: [...removeScope] }),
+    ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
+    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+    ...(options.expiry === false ? { expires_at: null } : {}),
+    ...(audience === undefined ? {} : { audiences: [...audience] }),
+    ...(options.audiences === false ? { audiences: [] } : {}),
+    ...(description === undefined ? {} : { description }),
+    ...(revoke === true ? { revoke } : {}),
+  }
+  if (Object.keys(body).length > 0) return body
+  throw usage('There is nothing to change.', 'List the options with `mayfly agent update --help`.')
+}
+
+function noteBeyond(context: Context, { name, out_of_scope: beyond = [] }: ChangedAgent): void {
+  const { note } = context.out
+  if (beyond.length === 0) return
+  const isRevoked = beyond.every(({ status }) => status === 'revoked')
+  note(
+    isRevoked
+      ? 'Revoked, because its scopes no longer cover them:'
+      : 'Still active, although its scopes no longer cover them:',
+  )
+  note(
+    table(
+      ['CREDENTIAL', 'BACKEND', 'SCOPES', 'EXPIRES'],
+      beyond.map((one) => [
+        one.id,
+        one.backend,
+        one.scopes.join(' '),
+        relative(one.expires_at, context.now()),
+      ]),
+    ),
+  )
+  if (!isRevoked) note(`Revoke them with \`mayfly agent update ${name} --revoke\`.`)
+}

@@ -1,0 +1,192 @@
+import type { Agent } from '../../domain/agent.ts'
+import { invalid } from '../../domain/problems.ts'
+import type { Step } from '../../store/engine/change.ts'
+import type { AgentSettings } from '../../store/tables/agents.ts'
+import { audit, traceOf } from '../audit/entry.ts'
+import type { Actor } from '../caller.ts'
+import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
+import type { Core } from '../context.ts'
+import { scopeWarnings } from '../granting-backend.ts'
+import { requireWhole } from '../require-whole.ts'
+import { requireBounds } from './agent-bounds.ts'
+import { checkExpiry, decideExpiry, type ExpiryChanges } from './change-expiry.ts'
+import { requireAudiences, requireHeld } from './create-agent.ts'
+import { busyAgent, findLivingAgent, type LivingAgent, TRIES } from './find-living.ts'
+import { type AgentView, viewOf } from './list-agents.ts'
+import { type Beyond, findBeyond, type OutOfScope, REVOKED_AT_ONCE, revokeInSlices } from './out-of-scope.ts'
+import { checkScopeChanges, planScopes, type ScopeChanges, type ScopePlan, stillHeld } from './plan-scopes.ts'
+
+/** What is undefined stays as it is. */
+export interface AgentChanges extends ScopeChanges, ExpiryChanges {
+  readonly audiences?: readonly string[] | undefined
+  /** Null or empty: none. */
+  readonly description?: string | null | undefined
+  /** Revokes the living credentials that the agent's scopes no longer cover. */
+  readonly revoke?: boolean | undefined
+}
+
+export interface ChangedAgent {
+  readonly view: AgentView
+  readonly warnings: readonly string[]
+  /** Living credentials that the agent's scopes no longer cover: revoked now, if that was requested. */
+  readonly outOfScope: readonly OutOfScope[]
+}
+
+type Parts = Pick<Core, 'store' | 'ids' | 'settings' | 'denials' | 'backends' | 'lastUse'>
+
+interface Plan extends ScopePlan {
+  readonly agent: Agent
+  readonly before: LivingAgent
+  readonly settings: AgentSettings
+}
+
+/**
+ * Changes an agent, for all nodes at once. Removing scopes and shortening the expiry take from the agent; all else gives,
+ * and nobody gives more than they hold (ADR 0027). Throws `agent_not_found`, `invalid_request`, `conflict`, and
+ * `insufficient_scope`.
+ */
+export async function changeAgent(
+  core: Parts,
+  actor: Actor,
+  name: string,
+  changes: AgentChanges,
+): Promise<ChangedAgent> {
+  requireWhole(core, actor)
+  checkForm(changes)
+  const isRevoking = changes.revoke === true
+  for (let tries = 1; tries <= TRIES; tries += 1) {
+    const plan = await decide(core, actor, await findLivingAgent(core, name), changes)
+    const named = changes.scopes ?? changes.add_scopes ?? []
+    const warnings = [...(await scopeWarnings(core, named)), ...stillHeld(plan)]
+    const revoked = isRevoking ? await findBeyond(core, plan) : undefined
+    if (revoked !== undefined && revoked.credentials.length > REVOKED_AT_ONCE)
+      await revokeInSlices(core, actor, revoked)
+    else if (await store(core, actor, plan, revoked)) return present(core, plan, warnings, revoked)
+  }
+  throw busyAgent()
+}
+
+async function present(
+  core: Parts,
+  plan: Plan,
+  warnings: readonly string[],
+  revoked: Beyond | undefined,
+): Promise<ChangedAgent> {
+  const { agent, settings, grants, removed } = plan
+  const lastUsedAt = await core.store.agents.lastUsed(agent.id)
+  // What was issued under the old scopes is there by now.
+  const left = revoked !== undefined || removed.length === 0 ? [] : (await findBeyond(core, plan)).credentials
+  return {
+    view: viewOf(core, { ...agent, ...settings, lastUsedAt }, grants),
+    warnings,
+    outOfScope: [
+      ...(revoked?.credentials ?? []).map((one) => ({ ...one, isRevoked: true })),
+      ...left.map((one) => ({ ...one, isRevoked: false })),
+    ],
+  }
+}
+
+function checkForm(changes: AgentChanges): void {
+  if (Object.values(changes).every((value) => value === undefined || value === false))
+    throw invalid('The request changes nothing.')
+  checkScopeChanges(changes)
+  checkExpiry(changes)
+}
+
+/** What the agent is to become. Throws `invalid_request`, and `insufficient_scope` for what the caller does not hold. */
+async function decide(core: Parts, actor: Actor, before: LivingAgent, changes: AgentChanges): Promise<Plan> {
+  const { agent } = before
+  const scopes = planScopes(before, changes)
+  const expiresAt = decideExpiry(core, agent, changes)
+  const until = expiresAt ?? Number.POSITIVE_INFINITY
+  const isExtended = until > (agent.expiresAt ?? Number.POSITIVE_INFINITY)
+  if (scopes.added.length > 0) requireHeldUntil(core, actor, scopes.added, until)
+  if (scopes.added.length > 0 || isExtended) requireBounds(core, actor, agent)
+  if (isExtended) {
+    requireHeldUntil(core, actor, scopes.scopes, until)
+    for (const grant of scopes.grants)
+      requireHeldUntil(
+        core,
+        actor,
+        grant.scopes,
+        Math.min(until, grant.expiresAt ?? Number.POSITIVE_INFINITY),
+      )
+  }
+  const audiences = await decideAudiences(core, actor, agent, changes.audiences)
+  const description = changes.description === undefined ? agent.description : changes.description || null
+  return { ...scopes, agent, before, settings: { scopes: scopes.scopes, audiences, expiresAt, description } }
+}
+
+function requireHeldUntil(core: Parts, actor: Actor, scopes: readonly string[], until: number): void {
+  const lifetimeMs = Number.isFinite(until) ? until - core.store.now() : undefined
+  requireHeld(core, actor, { scopes, lifetimeMs })
+}
+
+/** The caller must hold those that are new. */
+async function decideAudiences(
+  core: Parts,
+  actor: Actor,
+  { audiences: known }: Agent,
+  wanted: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  if (wanted === undefined) return known
+  const all = [...new Set(wanted)]
+  const allowed = await requireAudiences(
+    core,
+    actor,
+    all.filter((one) => !known.includes(one)),
+  )
+  return all.filter((one) => known.includes(one) || allowed.includes(one))
+}
+
+/** False when the agent has changed since, or issued a credential that would have to be revoked, too. */
+async function store(core: Parts, actor: Actor, plan: Plan, revoked: Beyond | undefined): Promise<boolean> {
+  const { agent, settings } = plan
+  const { agents, credentials } = core.store
+  const now = core.store.now()
+  const ids = revoked?.credentials.map(({ id }) => id) ?? []
+  const change: Step[] = [
+    ...whileUnchanged(actor),
+    ...agents.change(agent, settings),
+    ...(revoked === undefined ? [] : [agents.requireNoOther(agent.id, revoked.living, now)]),
+    ...grantSteps(core, plan),
+    ...(ids.length === 0 ? [] : credentials.endSome(ids, 'revoked', now, traceOf(actor))),
+    entryOf(core, actor, plan, ids.length),
+  ]
+  const outcome = await commit(core, actor, change)
+  requireUnchanged(outcome)
+  return outcome.done
+}
+
+function grantSteps({ store: { agents } }: Parts, { before, grants }: Plan): Step[] {
+  return before.grants.flatMap((old) => {
+    const left = grants.find(({ id }) => id === old.id)
+    if (left === undefined) return [agents.dropGrant(old.id)]
+    return left.scopes.length === old.scopes.length ? [] : [agents.setGrantScopes(old.id, left.scopes)]
+  })
+}
+
+/** One entry: what was added and removed, and each setting that changed. */
+function entryOf(
+  core: Parts,
+  actor: Actor,
+  { agent, settings, added, removed }: Plan,
+  revoked: number,
+): Step {
+  const isScoped = added.length + removed.length > 0
+  const fields = (['expiresAt', 'audiences', 'description'] as const).filter(
+    (field) => JSON.stringify(agent[field]) !== JSON.stringify(settings[field]),
+  )
+  return audit(core, actor, {
+    action: isScoped ? 'agent.scopes_changed' : 'agent.changed',
+    agent,
+    ...(isScoped ? { scopes: settings.scopes } : {}),
+    details: {
+      ...(isScoped ? { change: 'set', added, removed } : {}),
+      ...(fields.includes('expiresAt') ? { expires_at: settings.expiresAt } : {}),
+      ...(fields.includes('audiences') ? { audiences: settings.audiences } : {}),
+      ...(fields.includes('description') ? { description: settings.description } : {}),
+      ...(revoked === 0 ? {} : { revoked }),
+    },
+  })
+}

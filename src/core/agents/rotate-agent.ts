@@ -1,0 +1,92 @@
+import type { Agent } from '../../domain/agent.ts'
+import { requireLifetime } from '../../domain/duration.ts'
+import { audit } from '../audit/entry.ts'
+import type { Actor } from '../caller.ts'
+import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
+import type { Core } from '../context.ts'
+import { requireWhole } from '../require-whole.ts'
+import { requireBounds } from './agent-bounds.ts'
+import { type CreatedAgent, requireAudiences, requireHeld } from './create-agent.ts'
+import { busyAgent, findLivingAgent, type LivingAgent, TRIES } from './find-living.ts'
+
+type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'settings' | 'denials'>
+
+/** The new secrets are shown once and never again. */
+export interface RotatedAgent extends CreatedAgent {
+  /** Epoch ms until which the old ones are accepted; null: they ended with the rotation. */
+  readonly previousUntil: number | null
+}
+
+/**
+ * Replaces the token and the client secret of an agent. The old ones, and the access tokens that came from them, end at once
+ * on all nodes, or after `grace` (a duration). Its name, id, client id, scopes, credentials and keys stay. Whoever gets the new
+ * secrets can do what the agent can, so this requires as much as creating the agent (ADR 0027). Throws `agent_not_found`,
+ * `invalid_request`, `conflict`, and `insufficient_scope`.
+ */
+export async function rotateAgent(
+  core: Parts,
+  actor: Actor,
+  name: string,
+  command: { readonly grace?: string | undefined },
+): Promise<RotatedAgent> {
+  requireWhole(core, actor)
+  const graceMs = command.grace === undefined ? undefined : requireLifetime(command.grace, 'grace')
+  for (let tries = 1; tries <= TRIES; tries += 1) {
+    const found = await findLivingAgent(core, name)
+    await requireEqual(core, actor, found)
+    const rotated = await replaceSecrets(core, actor, found.agent, graceMs)
+    if (rotated !== undefined) return rotated
+  }
+  throw busyAgent()
+}
+
+/** Undefined when the agent changed in the meantime. */
+async function replaceSecrets(
+  core: Parts,
+  actor: Actor,
+  agent: Agent,
+  graceMs: number | undefined,
+): Promise<RotatedAgent | undefined> {
+  const token = core.keys.mintBearer()
+  const clientSecret = core.keys.mintClientSecret()
+  const previousUntil = graceMs === undefined ? null : core.store.now() + graceMs
+  const { bearerHash, clientSecretHash } = agent
+  const secrets = {
+    bearerHash: core.hasher.hash(token),
+    clientSecretHash: core.hasher.hash(clientSecret),
+    rotation: agent.rotation + 1,
+    previous: previousUntil === null ? null : { bearerHash, clientSecretHash, until: previousUntil },
+  }
+  const change = [
+    ...whileUnchanged(actor),
+    ...core.store.agents.rotate(agent, secrets),
+    audit(core, actor, {
+      action: 'agent.rotated',
+      agent,
+      details: previousUntil === null ? {} : { previous_until: previousUntil },
+    }),
+  ]
+  const outcome = await commit(core, actor, change, { urgent: true })
+  requireUnchanged(outcome)
+  if (!outcome.done) return undefined
+  return { agent: { ...agent, ...secrets }, token, clientSecret, previousUntil }
+}
+
+/** The caller must hold all that the agent can do, as if it created the agent. Throws `insufficient_scope`. */
+async function requireEqual(core: Parts, actor: Actor, { agent, grants }: LivingAgent): Promise<void> {
+  const { caller } = actor
+  if (caller.kind === 'local') return
+  const now = core.store.now()
+  const end = agent.expiresAt ?? Number.POSITIVE_INFINITY
+  const parts = [
+    { scopes: agent.scopes, until: end },
+    ...grants.map(({ scopes, expiresAt }) => ({
+      scopes,
+      until: Math.min(end, expiresAt ?? Number.POSITIVE_INFINITY),
+    })),
+  ]
+  for (const { scopes, until } of parts)
+    requireHeld(core, actor, { scopes, lifetimeMs: Number.isFinite(until) ? until - now : undefined })
+  await requireAudiences(core, actor, agent.audiences)
+  requireBounds(core, actor, agent)
+}
