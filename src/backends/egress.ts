@@ -5,6 +5,7 @@ import { isIP } from 'node:net'
 import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
 import { type AddressLookup, resolveAddress } from './egress-address.ts'
 import { BackendError } from './kind.ts'
+import { connectionError, untilAborted } from './network.ts'
 
 export interface EgressOptions {
   /** The upstream is on this machine or in its own network: permits loopback and unique-local addresses. */
@@ -47,7 +48,7 @@ export function createEgressFetch(
       const agent = target.protocol === 'https:' ? secure : plain
       return await exchange(target, request, body, { address, agent, signal })
     } catch (error) {
-      throw toBackendError(error, signal)
+      throw error instanceof BackendError ? error : connectionError(error, 'The upstream', signal)
     }
   }
 }
@@ -143,32 +144,4 @@ async function readAll(incoming: IncomingMessage): Promise<Buffer<ArrayBuffer>> 
     parts.push(part)
   }
   return Buffer.concat(parts)
-}
-
-/** A resolver cannot be stopped, but we need not wait for it. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
-}
-
-function toBackendError(error: unknown, signal: AbortSignal): BackendError {
-  if (error instanceof BackendError) return error
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code'
-  const detail = `${code}: ${error instanceof Error ? error.message : 'unknown'}`
-  if (signal.aborted || code === 'ETIMEDOUT') {
-    return new BackendError('timeout', 'The upstream did not answer in time.', { detail, cause: error })
-  }
-  if (/CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code)) {
-    return new BackendError('misconfigured', 'The certificate of the upstream is not trusted.', {
-      detail,
-      cause: error,
-    })
-  }
-  return new BackendError('unavailable', 'The upstream cannot be reached.', { detail, cause: error })
 }

@@ -1,18 +1,50 @@
-import { Socket } from 'node:net'
-import type { ClientConfig, Connection, Pool, PoolClient, QueryResult } from 'pg'
-import { MAX_UPSTREAM_BYTES } from '../../domain/limits.ts'
+import type { ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
 import { BackendError, type Host } from '../kind.ts'
+import { boundReplies, checkedSocket, untilAborted } from '../network.ts'
 import { type Config, tlsOf } from './config.ts'
 import { toBackendError } from './faults.ts'
-import type { Connections, Row, Session } from './session.ts'
 
 const MAIN_POOL = 4
 const OTHER_POOL = 2
 const IDLE_MS = 30_000
-/** `privilege_not_granted`: a GRANT that granted nothing is only a warning to PostgreSQL. */
-const NOT_GRANTED = '01007'
+
+export type Row = Readonly<Record<string, unknown>>
+
+export interface Session {
+  /** One statement, perhaps the administrator's. */
+  query(text: string): Promise<void>
+  /** Several statements of our own, in one round trip. Returns the rows of the last one that has any. */
+  run(statements: readonly string[]): Promise<readonly Row[]>
+}
 
 /** Connections of one purpose: issuing and revoking have their own, so that blocked issues hold back no revocation. */
+export interface Connections extends AsyncDisposable {
+  /** The statements that begin a transaction. */
+  readonly begin: readonly string[]
+  /** Throws `BackendError`. When `signal` fires the connection is cut, which rolls back what is open. */
+  use<T>(database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>
+  /** The statements in one transaction and one round trip. Throws `BackendError`. */
+  transact(database: string, signal: AbortSignal, statements: readonly string[]): Promise<readonly Row[]>
+  /** Opens a connection if there is none: it stays open, for when the server has none left. Throws `BackendError`. */
+  keepOne(signal: AbortSignal): Promise<void>
+  /** Whether the server has asked for the password: one that trusts everybody never does. */
+  readonly askedPassword: boolean
+}
+
+/** Names are looked up in pg_catalog alone, so that no foreign operator runs with our rights. */
+function beginning(timeoutMs: number): readonly string[] {
+  // Two statements may each wait so long: nothing is under way for longer than one call.
+  const each = Math.floor(timeoutMs / 2)
+  return [
+    'BEGIN',
+    'SET LOCAL search_path = pg_catalog',
+    'SET LOCAL client_min_messages = warning',
+    `SET LOCAL statement_timeout = ${each}`,
+    `SET LOCAL lock_timeout = ${Math.floor(each / 2)}`,
+    `SET LOCAL idle_in_transaction_session_timeout = ${timeoutMs}`,
+  ]
+}
+
 export async function connect(settings: Config, host: Host): Promise<Connections> {
   const { default: pg } = await import('pg')
   let asked = false
@@ -20,17 +52,24 @@ export async function connect(settings: Config, host: Host): Promise<Connections
     constructor(options?: ClientConfig) {
       let inClear = false
       // A function, so that neither PGPASSWORD nor ~/.pgpass of the server's own account is ever tried.
-      super({ ...options, password: () => passwordFor(settings, inClear) })
-      boundReplies(this.connection)
-      this.connection.on('authenticationSASL', () => {
+      const password = () => {
         asked = true
-      })
+        return passwordFor(settings, inClear)
+      }
+      super({ ...options, password })
       for (const event of ['authenticationCleartextPassword', 'authenticationMD5Password']) {
         this.connection.on(event, () => {
-          asked = true
           inClear = true
         })
       }
+      const bounds = [boundReplies(this.connection.stream)]
+      // From then on another stream, which decrypts.
+      this.connection.on('sslconnect', () => bounds.push(boundReplies(this.connection.stream)))
+      this.connection.on('readyForQuery', () => {
+        for (const replied of bounds) replied()
+      })
+      // A connection that breaks while checked out fails its query as well; this only keeps the process alive.
+      this.on('error', () => undefined)
     }
   }
   const pools = new Map<string, Pool>()
@@ -39,12 +78,13 @@ export async function connect(settings: Config, host: Host): Promise<Connections
   function poolOf(database: string): Pool {
     const known = pools.get(database)
     if (known !== undefined) return known
+    const isMain = database === settings.database
     const pool = new pg.Pool({
       ...clientOptions(settings, host, database),
       Client: BoundedClient,
-      max: database === settings.database ? MAIN_POOL : OTHER_POOL,
+      max: isMain ? MAIN_POOL : OTHER_POOL,
       // One stays open: the holder of a credential may take every connection left, and must still be ended.
-      min: database === settings.database ? 1 : 0,
+      min: isMain ? 1 : 0,
       idleTimeoutMillis: IDLE_MS,
       allowExitOnIdle: true,
     })
@@ -54,27 +94,24 @@ export async function connect(settings: Config, host: Host): Promise<Connections
     return pool
   }
 
-  async function use<T>(
-    database: string,
-    caller: AbortSignal,
-    work: (session: Session) => Promise<T>,
-  ): Promise<T> {
-    const signal = AbortSignal.any([caller, closed.signal, AbortSignal.timeout(host.timeoutMs)])
-    try {
-      signal.throwIfAborted()
-      const client = await checkOut(poolOf(database), signal)
-      return await withClient(client, signal, work)
-    } catch (error) {
-      throw toBackendError(error, signal)
-    }
-  }
-
-  return {
-    timeoutMs: host.timeoutMs,
-    use,
-    keepOne: async (signal) => {
-      if (poolOf(settings.database).totalCount === 0)
-        await use(settings.database, signal, async () => undefined)
+  const connections: Connections = {
+    begin: beginning(host.timeoutMs),
+    async use(database, caller, work) {
+      const signal = AbortSignal.any([caller, closed.signal, AbortSignal.timeout(host.timeoutMs)])
+      try {
+        signal.throwIfAborted()
+        return await withClient(await checkOut(poolOf(database), signal), signal, work)
+      } catch (error) {
+        throw toBackendError(error, signal)
+      }
+    },
+    transact: (database, signal, statements) =>
+      connections.use(database, signal, (session) =>
+        session.run([...connections.begin, ...statements, 'COMMIT']),
+      ),
+    async keepOne(signal) {
+      if (poolOf(settings.database).totalCount > 0) return
+      await connections.use(settings.database, signal, async () => undefined)
     },
     get askedPassword() {
       return asked
@@ -86,7 +123,11 @@ export async function connect(settings: Config, host: Host): Promise<Connections
       await Promise.all(ending.map((pool) => pool.end()))
     },
   }
+  return connections
 }
+
+const IN_CLEAR =
+  'PostgreSQL asks for the password in clear or as an MD5 hash, which Mayfly sends only to a server whose certificate it has verified ("tls": "verify-full"). Set password_encryption to scram-sha-256 on the server, and set the password of the role again.'
 
 /**
  * SCRAM (RFC 5802) never sends the password. The older methods do, in clear or as an MD5 hash that is as good, so they are
@@ -97,11 +138,9 @@ function passwordFor(settings: Config, inClear: boolean): string {
   return settings.password ?? ''
 }
 
-const IN_CLEAR =
-  'PostgreSQL asks for the password in clear or as an MD5 hash, which Mayfly sends only to a server whose certificate it has verified ("tls": "verify-full"). Set password_encryption to scram-sha-256 on the server, and set the password of the role again.'
-
 function clientOptions(settings: Config, host: Host, database: string) {
   const tls = tlsOf(settings)
+  const ca = settings.ca === undefined ? {} : { ca: settings.ca }
   return {
     host: settings.host,
     port: settings.port,
@@ -110,70 +149,22 @@ function clientOptions(settings: Config, host: Host, database: string) {
     application_name: 'mayfly',
     connectionTimeoutMillis: host.timeoutMs,
     keepAlive: true,
-    ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', ...caOf(settings) },
-    stream: () => checkedSocket(settings, host),
+    ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', ...ca },
+    stream: () => checkedSocket(host, settings.local),
   }
-}
-
-function caOf(settings: Config): { ca?: string } {
-  return settings.ca === undefined ? {} : { ca: settings.ca }
-}
-
-/** Connects to the address that the egress rules accepted; TLS still checks the configured name. */
-function checkedSocket(settings: Config, host: Host): Socket {
-  const socket = new Socket()
-  const connectTo = socket.connect.bind(socket)
-  const connectChecked = (port: number, hostname: string): Socket => {
-    host.resolve(hostname, { local: settings.local }).then(
-      (address) => {
-        if (!socket.destroyed) connectTo(port, address)
-      },
-      (error: Error) => socket.destroy(error),
-    )
-    return socket
-  }
-  return Object.assign(socket, { connect: connectChecked })
-}
-
-/**
- * The client library accepts a message of any length from any peer, requested or not. No reply to our own statements comes
- * near the bound.
- */
-function boundReplies(connection: Connection): void {
-  let taken = 0
-  const watch = () => {
-    const { stream } = connection
-    stream.on('data', (chunk: Buffer) => {
-      taken += chunk.length
-      if (taken > MAX_UPSTREAM_BYTES) {
-        stream.destroy(new BackendError('unavailable', 'The reply of PostgreSQL is too long.'))
-      }
-    })
-  }
-  watch()
-  // From then on another stream, which decrypts.
-  connection.on('sslconnect', watch)
-  connection.on('readyForQuery', () => {
-    taken = 0
-  })
 }
 
 /** A connection that arrives after the caller has gone returns to the pool. */
 async function checkOut(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   const arriving = pool.connect()
-  const { promise: gone, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
   try {
-    return await Promise.race([arriving, gone])
+    return await untilAborted(arriving, signal)
   } catch (error) {
     arriving.then(
       (client) => client.release(),
       () => undefined,
     )
     throw error
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }
 
@@ -182,66 +173,46 @@ async function withClient<T>(
   signal: AbortSignal,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
-  let released = false
-  const release = (destroy: boolean) => {
-    if (released) return
-    released = true
-    client.release(destroy)
-  }
-  const refused: string[] = []
-  const onNotice = (notice: { code?: string | undefined }) => {
-    if (notice.code === NOT_GRANTED) refused.push(notice.code)
-  }
-  const onAbort = () => release(true)
-  const onError = () => undefined
-  client.on('notice', onNotice)
-  // A connection that breaks while checked out fails its query as well; this only keeps the process alive.
-  client.on('error', onError)
-  signal.addEventListener('abort', onAbort, { once: true })
+  const cut = () => client.connection.stream.destroy()
+  signal.addEventListener('abort', cut, { once: true })
+  // Until the work is done a transaction may be open. Closing the connection rolls that back.
+  let isClean = false
   try {
-    const result = await work(sessionOf(client, refused))
+    const result = await work({
+      query: (text) => queryOne(client, text),
+      run: (list) => runAll(client, list),
+    })
     signal.throwIfAborted()
-    release(false)
+    isClean = true
     return result
-  } catch (error) {
-    // Its state is unknown: a transaction may be open. Closing it rolls that back.
-    release(true)
-    throw error
   } finally {
-    signal.removeEventListener('abort', onAbort)
-    client.off('notice', onNotice)
-    if (!signal.aborted) client.off('error', onError)
+    signal.removeEventListener('abort', cut)
+    client.release(!isClean)
   }
 }
 
-function sessionOf(client: PoolClient, refused: readonly string[]): Session {
-  async function answered<T>(replying: Promise<T>): Promise<T> {
-    try {
-      return await replying
-    } finally {
-      // Also of a reply that was cut short: of many tables, there is a warning each.
-      requireGranted(refused)
-    }
+/** The extended protocol takes one statement only: nothing can be smuggled in behind a semicolon. */
+async function queryOne(client: PoolClient, text: string): Promise<void> {
+  let isRefused = false
+  // `privilege_not_granted`: a GRANT that granted nothing is only a warning to PostgreSQL.
+  const onNotice = ({ code }: { code?: string | undefined }) => {
+    isRefused ||= code === '01007'
   }
-  return {
-    async query(text, values = []) {
-      // The extended protocol takes one statement only: nothing can be smuggled in behind a semicolon.
-      const query = { text, values: [...values], queryMode: 'extended' }
-      return (await answered(client.query<Row>(query))).rows
-    },
-    async run(statements) {
-      const text = statements.join(';\n')
-      const results: QueryResult<Row> | QueryResult<Row>[] = await answered(client.query<Row>(text))
-      return (
-        (Array.isArray(results) ? results.findLast(({ fields }) => fields.length > 0) : results)?.rows ?? []
-      )
-    },
+  client.on('notice', onNotice)
+  const query = { text, values: [], queryMode: 'extended' }
+  const failure = await client.query(query).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  client.off('notice', onNotice)
+  // Also of a reply that was cut short: of many tables, there is a warning each.
+  if (isRefused) {
+    throw new BackendError('denied', 'The role that Mayfly uses cannot grant that privilege on to others.')
   }
+  if (failure !== undefined) throw failure
 }
 
-function requireGranted(refused: readonly string[]): void {
-  if (refused.length === 0) return
-  throw new BackendError('denied', 'The role that Mayfly uses cannot grant that privilege on to others.', {
-    detail: NOT_GRANTED,
-  })
+async function runAll(client: PoolClient, statements: readonly string[]): Promise<readonly Row[]> {
+  const results: QueryResult<Row> | QueryResult<Row>[] = await client.query<Row>(statements.join(';\n'))
+  return [results].flat().findLast(({ fields }) => fields.length > 0)?.rows ?? []
 }

@@ -1,16 +1,21 @@
-import { bodyOf, PARAMETERS, type ProcedureName, type Way } from './procedures.ts'
-import type { Row } from './session.ts'
+import type { Row } from './client.ts'
+import { bodyOf, PROCEDURES, type ProcedureName, type Way } from './procedures.ts'
 import { quoteList, quoteLiteral } from './statements.ts'
 
 type Value = string | readonly string[] | undefined
-export type Arguments = Readonly<Record<string, Value>>
 
 /** The statements that run a procedure; the last one returns its reply. */
-export function invoke(way: Way, name: ProcedureName, values: Arguments): readonly string[] {
+export function invoke(
+  way: Way,
+  name: ProcedureName,
+  values: Readonly<Record<string, Value>>,
+): readonly string[] {
+  const { given, fixed, direct } = PROCEDURES[name]
   if (way === 'functions') {
-    return [`SELECT mayfly.${name}(${Object.values(values).map(literal).join(', ')}) AS reply`]
+    const list = Object.keys(given).map((parameter) => literal(values[parameter]))
+    return [`SELECT mayfly.${name}(${list.join(', ')}) AS reply`]
   }
-  const declared = Object.entries(PARAMETERS[name]).map(
+  const declared = Object.entries({ ...given, ...fixed, ...direct }).map(
     ([parameter, type]) => `${parameter} ${type} := ${literal(values[parameter])};`,
   )
   const block = `DECLARE ${declared.join(' ')} BEGIN ${bodyOf(name, way)}; END`

@@ -8,8 +8,8 @@ import { issueRole } from './issue.ts'
 import { canGrant } from './plan.ts'
 import { preflight } from './preflight.ts'
 import { revokeRole } from './revoke.ts'
-import { setupOf, setupScript, uninstallScript } from './setup-sql.ts'
-import { createUpstream, keepUp, retire } from './upstream.ts'
+import { setupScript, uninstallScript } from './setup-sql.ts'
+import { createUpstream, retire } from './upstream.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
@@ -41,8 +41,8 @@ export const postgres: Kind<typeof config, typeof params> = {
   },
   setup: {
     needs: ['database', 'username'],
-    install: (settings) => setupScript(setupOf(settings)),
-    uninstall: (settings) => uninstallScript(setupOf(settings)),
+    install: setupScript,
+    uninstall: uninstallScript,
   },
   open: openPostgres,
 }
@@ -63,7 +63,7 @@ async function openPostgres(settings: Config, host: Host): Promise<Backend<Param
     },
     revoke: async (handle, signal) => revokeRole(upstream, roleOf(handle), signal),
     recover: (credentialId) => ({ username: roleName(credentialId) }),
-    keepUp: (signal) => keepUp(upstream, host, signal),
+    keepUp: upstream.keepUp,
     retire: (signal) => retire(upstream, [], signal),
     async [Symbol.asyncDispose]() {
       await Promise.all([issuing, revoking].map((connections) => connections[Symbol.asyncDispose]()))

@@ -3,7 +3,7 @@ import { covers } from '../../domain/scope.ts'
 import { BackendError } from '../kind.ts'
 import { type Config, databasesOf } from './config.ts'
 
-export type Access = 'read' | 'write'
+type Access = 'read' | 'write'
 
 /** What a credential may do in one database, by membership of one group role. */
 export interface Group {
@@ -11,6 +11,7 @@ export interface Group {
   readonly access: Access
 }
 
+const SCOPES = 'Scopes here are <database>, <database>:read or <database>:write.'
 /** `<database>`, `<database>:read`, `<database>:write` or `*`; both parts may end in `*`. */
 const TEMPLATE_SCOPE = /^(?<database>[^:]+)(?::(?<access>read|write|\*))?$/
 
@@ -25,10 +26,7 @@ export function planGroups(settings: Config, scopes: readonly string[]): readonl
   for (const scope of scopes) {
     const parts = TEMPLATE_SCOPE.exec(scope)?.groups
     if (parts === undefined) {
-      throw new BackendError(
-        'unsupported',
-        'Scopes here are <database>, <database>:read or <database>:write.',
-      )
+      throw new BackendError('unsupported', SCOPES)
     }
     if (parts['access'] === 'write' && most === 'read') {
       throw new BackendError('unsupported', 'This backend grants reading only.')

@@ -1,19 +1,28 @@
 import { randomBytes } from 'node:crypto'
 import { BackendError, type Host } from '../kind.ts'
-import { type Config, iterationsOf } from './config.ts'
-import { sqlState, stateOf, toBackendError } from './faults.ts'
-import { replyOf } from './invoke.ts'
-import { createStatements, type RoleValues, runStatements } from './issue.ts'
-import { allGroups, type Group } from './plan.ts'
-import { disownStatements, revokeStatements } from './revoke.ts'
+import type { Row, Session } from './client.ts'
+import { type Config, databasesOf } from './config.ts'
+import { stateOf, toBackendError } from './faults.ts'
+import { invoke, replyOf } from './invoke.ts'
+import { issueStatements, type NewRole, runStatements } from './issue.ts'
+import { allGroups } from './plan.ts'
+import { revokeStatements } from './revoke.ts'
 import { scramVerifier } from './scram.ts'
 import { requireSetup, roleOfGroup, type Server } from './server.ts'
-import { type Session, within } from './session.ts'
 import { quoteIdentifier } from './statements.ts'
 import { prepareStatements, type Refreshed, refreshStatements, type Upstream } from './upstream.ts'
 
 /** How long the rehearsed role would live, had it ever been committed. */
 const REHEARSED_MS = 60_000
+
+const FUNCTIONS =
+  'Mayfly creates roles with rights of its own (CREATEROLE). The functions that "mayfly backend setup-sql postgres" prints need none.'
+const SUPERUSER = `Mayfly logs in as a superuser, who can run programs on the server of the database. Use a role that may only execute the functions that "mayfly backend setup-sql postgres" prints, or one with CREATEROLE that grants only what credentials need.`
+const TRUSTING =
+  'PostgreSQL never asked for the password, so it was not checked: pg_hba.conf trusts this login, and perhaps those of credentials.'
+/** A reassigned function or view of a credential's role runs with the rights of its new owner. */
+const MIGHTY_HEIR =
+  '"reassign_owned_to" is a superuser or may create roles: functions that a credential leaves behind would run with its rights. Name a role without any.'
 
 /**
  * Finds out whether our own login can issue and revoke, by doing both in transactions that are rolled back, one in each
@@ -28,157 +37,96 @@ export async function preflight(
   upstream.forget()
   const server = await upstream.server(issuing, signal)
   requireSetup(server, settings)
-  requireCreateRole(server)
+  if (server.mightyHeir) throw new BackendError('misconfigured', MIGHTY_HEIR)
+  const { way, login } = server
+  if (way === 'direct' && !server.createRole) {
+    const script = 'the script that "mayfly backend setup-sql postgres" prints'
+    throw lacking(`ALTER ROLE ${login} CREATEROLE, or, better, ${script}`)
+  }
   const values = {
     role: `mf_${randomBytes(16).toString('hex').slice(0, 26)}`,
-    verifier: await scramVerifier(randomBytes(32).toString('base64url'), iterationsOf(settings)),
-    expiresAt: host.now() + REHEARSED_MS,
+    verifier: await scramVerifier(randomBytes(32).toString('base64url'), settings.scram_iterations),
+    until: new Date(host.now() + REHEARSED_MS).toISOString(),
     scopes: ['*'],
   }
-  const groups = allGroups(settings)
-  const warnings = [...warningsOf(server, settings, issuing.askedPassword)]
-  for (const database of new Set([settings.database, ...groups.map((group) => group.database)])) {
-    const here = groups.filter((group) => group.database === database)
-    const missing = await within(issuing, database, signal, 'ROLLBACK', (session) =>
-      rehearse(session, upstream, server, here, database === settings.database ? values : undefined),
-    )
-    warnings.push(...missing)
+  const uncovered: string[] = []
+  for (const database of new Set([settings.database, ...databasesOf(settings)])) {
+    await issuing.use(database, signal, async (session) => {
+      await session.run(issuing.begin)
+      uncovered.push(...(await rehearse(session, settings, server, database, values)))
+      await session.run(['ROLLBACK'])
+    })
   }
-  return warnings
-}
-
-const FUNCTIONS =
-  'Mayfly creates roles with rights of its own (CREATEROLE). The functions that "mayfly backend setup-sql postgres" prints need none.'
-const SUPERUSER = `Mayfly logs in as a superuser, who can run programs on the server of the database. Use a role that may only execute the functions that "mayfly backend setup-sql postgres" prints, or one with CREATEROLE that grants only what credentials need.`
-const TRUSTING =
-  'PostgreSQL never asked for the password, so it was not checked: pg_hba.conf trusts this login, and perhaps those of credentials.'
-
-function* warningsOf(server: Server, settings: Config, askedPassword: boolean): Iterable<string> {
-  if (server.superuser) yield SUPERUSER
-  else if (server.way === 'direct' && settings.grant !== 'statements') yield FUNCTIONS
-  if (settings.password !== undefined && !askedPassword) yield TRUSTING
-}
-
-function requireCreateRole(server: Server): void {
-  if (server.way === 'functions' || server.createRole) return
-  throw lacking(
-    `ALTER ROLE ${server.login} CREATEROLE, or, better, the script that "mayfly backend setup-sql postgres" prints`,
-  )
+  return [
+    ...(server.superuser ? [SUPERUSER] : []),
+    ...(way === 'direct' && !server.superuser && settings.grant !== 'statements' ? [FUNCTIONS] : []),
+    ...(settings.password !== undefined && !issuing.askedPassword ? [TRUSTING] : []),
+    ...uncovered,
+  ]
 }
 
 /** Returns warnings of what the groups of this database do not cover. Roles are made and ended in the main one only. */
 async function rehearse(
   session: Session,
-  { settings }: Upstream,
+  settings: Config,
   server: Server,
-  groups: readonly Group[],
-  values: RoleValues | undefined,
+  database: string,
+  values: NewRole,
 ): Promise<readonly string[]> {
+  const { way, login, version } = server
+  const { reassign_owned_to: reassignTo } = settings
+  const isMain = database === settings.database
   const advice =
-    server.version < 160_000
-      ? `ALTER ROLE ${server.login} CREATEROLE INHERIT`
-      : `ALTER ROLE ${server.login} CREATEROLE; GRANT CREATE ON DATABASE ${quoteIdentifier(settings.database)} TO ${server.login}`
-  const warnings: string[] = []
-  if (server.way === 'direct') {
-    const here = values === undefined ? { ...server, creators: false } : server
-    await step(advice, () => session.run(prepareStatements(settings, here, groups)))
-  }
-  for (const group of groups) {
-    const reply = await session.run(refreshStatements(settings, server, group))
-    warnings.push(...requireCovered(server, settings, group, replyOf<Refreshed>(reply)))
-  }
-  if (values === undefined) return warnings
+    version < 160_000
+      ? `ALTER ROLE ${login} CREATEROLE INHERIT`
+      : `ALTER ROLE ${login} CREATEROLE; GRANT CREATE ON DATABASE ${quoteIdentifier(settings.database)} TO ${login}`
+  const run = (statements: readonly string[]) => session.run(statements).catch(withAdvice(advice))
+  const creators = server.creators && isMain
+  await run(prepareStatements(settings, { ...server, creators }, database))
+  const refreshed = replyOf<Refreshed>(await session.run(refreshStatements(settings, server, database)))
+  const warnings = requireCovered(database, refreshed)
+  if (!isMain) return warnings
+  const groups = allGroups(settings).filter((group) => group.database === database)
   const names = groups.map((group) => roleOfGroup(server, settings, group))
-  await step(advice, () => session.run(createStatements(server, values, names)))
-  if (settings.grant === 'statements') await runStatements(session, settings, server, values)
-  const reassignTo = settings.reassign_owned_to
-  if (reassignTo !== undefined) await requireHarmless(session, reassignTo)
-  await rehearseEnd(session, server, settings, values.role, advice)
+  await run(issueStatements(server, values, names))
+  await runStatements(session, settings, server, values)
+
+  // Something to disown, so that the end takes every step.
+  const [large] = await session.run(['SELECT lo_create(0) AS oid'])
+  await session.run([`GRANT SELECT ON LARGE OBJECT ${large?.['oid']} TO ${quoteIdentifier(values.role)}`])
+  const disown = invoke(way, 'disown', { p_role: values.role, p_reassign: reassignTo })
+  for (let state = ''; state !== 'gone'; ) {
+    state = replyOf<{ state: string }>(await run(revokeStatements(server, values.role))).state
+    if (state !== 'owned') continue
+    const kept = replyOf<Record<'state' | 'code' | 'message', string>>(await run(disown))
+    if (kept.state !== 'kept') continue
+    const join = `GRANT ${quoteIdentifier(reassignTo ?? '')} TO ${login} ("reassign_owned_to")`
+    throw lacking(reassignTo === undefined ? advice : join, { detail: `${kept.code}: ${kept.message}` })
+  }
   return warnings
 }
 
-/** The role is granted something, so that its end takes every step. */
-async function rehearseEnd(
-  session: Session,
-  server: Server,
-  { reassign_owned_to: reassignTo }: Config,
-  role: string,
-  advice: string,
-): Promise<void> {
-  const [large] = await session.run(['SELECT lo_create(0) AS oid'])
-  const object = `LARGE OBJECT ${large?.['oid']}`
-  await session.run([`GRANT SELECT ON ${object} TO ${quoteIdentifier(role)}`])
-  const revoke = revokeStatements(server, role)
-  const disown = disownStatements(server, role, reassignTo)
-  for (let state = ''; state !== 'gone'; ) {
-    state = replyOf<{ state: string }>(await step(advice, () => session.run(revoke))).state
-    if (state !== 'owned') continue
-    const rows = await step(advice, () => session.run(disown))
-    const reply = replyOf<{ state: string; code?: string; message?: string }>(rows)
-    if (reply.state !== 'kept') continue
-    const join =
-      reassignTo === undefined
-        ? advice
-        : `GRANT ${quoteIdentifier(reassignTo)} TO ${server.login} ("reassign_owned_to")`
-    throw lacking(join, `${reply.code}: ${reply.message}`)
-  }
-}
-
 /** A schema or database that is out of reach is a mistake; of tables the administrator is warned. */
-function requireCovered(
-  { login, way }: Server,
-  { schemas }: Config,
-  { database, access }: Group,
-  { count, uncovered }: Refreshed,
-): readonly string[] {
+function requireCovered(database: string, { count, uncovered, absent, closed, remedy }: Refreshed): string[] {
   if (count === 0) return []
+  const where = quoteIdentifier(database)
+  if (absent !== null) {
+    throw new BackendError('misconfigured', `In ${where} there is no schema ${quoteIdentifier(absent)}.`)
+  }
+  if (closed && remedy !== null) throw lacking(remedy, { detail: uncovered.join(', ') })
   const more = count > uncovered.length ? ` and ${count - uncovered.length} more` : ''
-  const what = `Credentials do not reach everything in ${quoteIdentifier(database)}: ${uncovered.join(', ')}${more}.`
-  const missing = uncovered.find((one) => one.endsWith('which does not exist'))
-  if (missing !== undefined)
-    throw new BackendError(
-      'misconfigured',
-      `In ${quoteIdentifier(database)} there is no ${missing.replace(', which does not exist', '')}.`,
-    )
-  if (way === 'functions') return [what]
-  const list = schemas.map(quoteIdentifier).join(', ')
-  const privileges = access === 'write' ? 'SELECT, INSERT, UPDATE, DELETE' : 'SELECT'
-  const sequences = access === 'write' ? 'USAGE, SELECT, UPDATE' : 'SELECT'
-  const run =
-    `in ${quoteIdentifier(database)}: GRANT CONNECT ON DATABASE ${quoteIdentifier(database)} TO ${login} WITH GRANT OPTION; ` +
-    `GRANT USAGE ON SCHEMA ${list} TO ${login} WITH GRANT OPTION; ` +
-    `GRANT ${privileges} ON ALL TABLES IN SCHEMA ${list} TO ${login} WITH GRANT OPTION; ` +
-    `GRANT ${sequences} ON ALL SEQUENCES IN SCHEMA ${list} TO ${login} WITH GRANT OPTION`
-  if (uncovered.some((one) => /^(schema|CONNECT) /.test(one))) throw lacking(run, uncovered.join(', '))
-  return [`${what} Run: ${run}`]
+  const run = remedy === null ? '' : ` Run: ${remedy}`
+  return [`Credentials do not reach everything in ${where}: ${uncovered.join(', ')}${more}.${run}`]
 }
 
-/** A reassigned function or view of a credential's role runs with the rights of its new owner. */
-async function requireHarmless(session: Session, reassignTo: string): Promise<void> {
-  const rows = await session.query(
-    'SELECT rolsuper OR rolcreaterole AS mighty FROM pg_roles WHERE rolname = $1::name',
-    [reassignTo],
-  )
-  if (rows[0]?.['mighty'] !== true) return
-  throw new BackendError(
-    'misconfigured',
-    '"reassign_owned_to" is a superuser or may create roles: functions that a credential leaves behind would run with its rights. Name a role without any.',
-  )
-}
-
-/** A refusal becomes the statement that would lift it. */
-async function step<T>(advice: string, action: () => Promise<T>): Promise<T> {
-  try {
-    return await action()
-  } catch (error) {
+/** A refused login is no missing privilege. */
+function withAdvice(advice: string): (error: unknown) => readonly Row[] {
+  return (error) => {
     if (toBackendError(error).fault !== 'denied' || stateOf(error)?.startsWith('28') === true) throw error
-    throw lacking(advice, sqlState(error), error)
+    throw lacking(advice, { detail: stateOf(error) ?? 'no SQLSTATE', cause: error })
   }
 }
 
-function lacking(advice: string, detail?: string, cause?: unknown): BackendError {
-  return new BackendError('denied', `The role that Mayfly uses lacks a privilege. Run: ${advice}`, {
-    ...(detail === undefined ? {} : { detail }),
-    ...(cause === undefined ? {} : { cause }),
-  })
+function lacking(advice: string, why: { detail?: string; cause?: unknown } = {}): BackendError {
+  return new BackendError('denied', `The role that Mayfly uses lacks a privilege. Run: ${advice}`, why)
 }

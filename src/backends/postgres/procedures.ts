@@ -6,15 +6,31 @@
 /** How a statement becomes another role, and what it may rely on. */
 export type Way = 'functions' | 'direct'
 
-/** Name and type of each parameter, in order. */
-export const PARAMETERS = {
-  prepare: { p_schema: 'text', p_creators: 'text[]', p_groups: 'text[]', p_comment: 'text' },
-  refresh: { p_group: 'text', p_access: 'text', p_schemas: 'text[]', p_reassign: 'text' },
-  revoke: { p_role: 'text', p_schema: 'text' },
-  disown: { p_role: 'text', p_reassign: 'text' },
-  retire: { p_prefix: 'text', p_schema: 'text', p_keep: 'text[]' },
+/**
+ * Name and type of each parameter, in order. What is `fixed`, the functions find in what the script has set up; a DO block is
+ * given it as well, and what only it needs, for its creators: `direct`.
+ */
+export const PROCEDURES = {
+  prepare: {
+    given: { p_schema: 'text', p_creators: 'text[]', p_groups: 'text[]', p_comment: 'text' },
+    fixed: {},
+    direct: {},
+  },
+  issue: {
+    given: { p_role: 'text', p_verifier: 'text', p_until: 'timestamptz', p_groups: 'text[]' },
+    fixed: {},
+    direct: { p_schema: 'text', p_creator: 'text' },
+  },
+  refresh: {
+    given: { p_groups: 'text[]' },
+    fixed: { p_schemas: 'text[]', p_reassign: 'text' },
+    direct: {},
+  },
+  revoke: { given: { p_role: 'text' }, fixed: {}, direct: { p_schema: 'text' } },
+  disown: { given: { p_role: 'text' }, fixed: { p_reassign: 'text' }, direct: {} },
+  retire: { given: { p_prefix: 'text', p_schema: 'text', p_keep: 'text[]' }, fixed: {}, direct: {} },
 } as const
-export type ProcedureName = keyof typeof PARAMETERS
+export type ProcedureName = keyof typeof PROCEDURES
 
 /** A role of a credential: `mf_` and the body of its id. No other role is ever ended. */
 export const CREDENTIAL = '^mf_[0-9a-z]{26}$'
@@ -93,6 +109,32 @@ const DECLARED = `x record; admin text; version int := current_setting('server_v
 const REQUIRE_CREDENTIAL = `IF p_role !~ '${CREDENTIAL}' THEN
     RAISE EXCEPTION 'not a role of a credential' USING ERRCODE = 'invalid_parameter_value';
   END IF;`
+
+const VERIFIER = '^SCRAM-SHA-256[$][0-9]{1,7}:[A-Za-z0-9+/]+=*[$][A-Za-z0-9+/]{43}=:[A-Za-z0-9+/]{43}=$'
+
+/** The functions create no other role, give no other password, and no groups of another login. */
+const CHECK_ISSUE = `IF p_role !~ '${CREDENTIAL}' OR p_verifier !~ '${VERIFIER}' OR p_until IS NULL THEN
+    RAISE EXCEPTION 'not a role of a credential, or not a SCRAM verifier' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF EXISTS (SELECT FROM unnest(p_groups) g WHERE NOT EXISTS (SELECT FROM mayfly.groups x WHERE x.name = g AND x.login = session_user)) THEN
+    RAISE EXCEPTION 'not a group of this login' USING ERRCODE = 'insufficient_privilege';
+  END IF;`
+
+/**
+ * Creates the login role as a member of the groups. SET FALSE, where the server knows it (16): a member cannot become the
+ * group, whose objects would outlive it.
+ */
+const issue = (way: Way) => `DECLARE
+  version int := current_setting('server_version_num')::int; admin text; members text;
+BEGIN
+  ${way === 'functions' ? CHECK_ISSUE : 'admin := p_creator;'}
+  ${asAdmin(way, "format('CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD %L VALID UNTIL %L', p_role, p_verifier, p_until)")}
+  SELECT string_agg(quote_ident(g), ', ') INTO members FROM unnest(p_groups) g;
+  IF members IS NOT NULL THEN
+    ${asAdmin(way, "format('GRANT %s TO %I%s', members, p_role, CASE WHEN version >= 160000 THEN ' WITH INHERIT TRUE, SET FALSE, ADMIN FALSE' ELSE '' END)")}
+  END IF;
+  ${state(way, 'issued')}
+END`
 
 /**
  * One step towards the end of a role, to be repeated until the state is `gone`. `disabled`, `again`: at once; `sessions`:
@@ -257,24 +299,36 @@ const REFRESH_LOCK = `BEGIN
   EXCEPTION WHEN lock_not_available THEN NULL;
   END;`
 
+/** What an administrator must run so that our login can grant it on. */
+const REMEDY = `format('in %1$I: GRANT CONNECT ON DATABASE %1$I TO %2$I WITH GRANT OPTION; GRANT USAGE ON SCHEMA %3$s TO %2$I WITH GRANT OPTION; '
+    'GRANT %4$s ON ALL TABLES IN SCHEMA %3$s TO %2$I WITH GRANT OPTION; GRANT %5$s ON ALL SEQUENCES IN SCHEMA %3$s TO %2$I WITH GRANT OPTION',
+    current_database(), session_user, (SELECT string_agg(quote_ident(s), ', ') FROM unnest(p_schemas) s),
+    CASE WHEN writes THEN 'SELECT, INSERT, UPDATE, DELETE' ELSE 'SELECT' END,
+    CASE WHEN writes THEN 'USAGE, SELECT, UPDATE' ELSE 'SELECT' END)`
+
 /**
- * Grants the group what its access means in the connected database and revokes it outside of the schemas. What it cannot
- * cover it names and goes on. Passes over what credentials own: its owner could keep others from being granted anything.
+ * Grants those of the groups that exist what their access, the end of their names, means in the connected database, and revokes
+ * it outside of the schemas. What it cannot cover it names (20 at most) and goes on; `closed`: it cannot open the database or a schema.
+ * Passes over what credentials own: its owner could keep others from being granted anything.
  */
 const refresh = (way: Way) => `DECLARE
-  version int := current_setting('server_version_num')::int; admin text; g oid; o record; code text; granted int := 0;
-  uncovered text[] := '{}'; lacking text[]; grantable text[];
+  version int := current_setting('server_version_num')::int; admin text; p_group text; p_access text; g oid; o record; granted int := 0;
+  uncovered text[] := '{}'; absent text; closed boolean := false; writes boolean := false; lacking text[]; grantable text[];
   here oid := (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
 BEGIN
   PERFORM set_config('client_min_messages', 'error', true);
+  FOREACH p_group IN ARRAY p_groups LOOP
   ${
     way === 'functions'
-      ? `SELECT x.access, x.schemas, x.reassign_to INTO p_access, p_schemas, p_reassign FROM mayfly.groups x
+      ? `SELECT x.schemas, x.reassign_to INTO p_schemas, p_reassign FROM mayfly.groups x
    WHERE x.name = p_group AND x.login = session_user AND x.database = current_database();
   IF NOT FOUND THEN RAISE EXCEPTION 'not a group of this database' USING ERRCODE = 'insufficient_privilege'; END IF;`
       : ''
   }
-  SELECT r.oid INTO STRICT g FROM pg_roles r WHERE r.rolname = p_group;
+  SELECT r.oid INTO g FROM pg_roles r WHERE r.rolname = p_group;
+  CONTINUE WHEN g IS NULL;
+  p_access := substring(p_group FROM '[^_]+$');
+  writes := writes OR p_access = 'write';
   ${REFRESH_LOCK}
   ${OBJECT_LOCK}
   -- Up to 15 a member may become the group (SET ROLE), and leave objects behind in its name.
@@ -291,16 +345,26 @@ BEGIN
       EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), p_group);
     EXCEPTION WHEN insufficient_privilege THEN NULL;
     END;
-    IF NOT has_database_privilege(g, here, 'CONNECT') THEN uncovered := uncovered || format('CONNECT on database %I', current_database()); END IF;
+    IF NOT has_database_privilege(g, here, 'CONNECT') THEN
+      uncovered := uncovered || format('CONNECT on database %I', current_database());
+      closed := true;
+    END IF;
   END IF;
   FOR o IN SELECT s.name, n.oid FROM unnest(p_schemas) s (name) LEFT JOIN pg_namespace n ON n.nspname = s.name LOOP
-    IF o.oid IS NULL THEN uncovered := uncovered || format('schema %I, which does not exist', o.name); CONTINUE; END IF;
+    IF o.oid IS NULL THEN
+      uncovered := uncovered || format('schema %I, which does not exist', o.name);
+      absent := o.name;
+      CONTINUE;
+    END IF;
     IF has_schema_privilege(g, o.oid, 'USAGE') THEN CONTINUE; END IF;
     BEGIN
       EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', o.name, p_group);
     EXCEPTION WHEN insufficient_privilege OR lock_not_available THEN NULL;
     END;
-    IF NOT has_schema_privilege(g, o.oid, 'USAGE') THEN uncovered := uncovered || format('schema %I', o.name); END IF;
+    IF NOT has_schema_privilege(g, o.oid, 'USAGE') THEN
+      uncovered := uncovered || format('schema %I', o.name);
+      closed := true;
+    END IF;
   END LOOP;
   FOR o IN SELECT c.oid, n.nspname, c.relname, c.relkind, p.lacking FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
       JOIN pg_roles r ON r.oid = c.relowner,
@@ -336,7 +400,13 @@ BEGIN
     EXCEPTION WHEN OTHERS THEN uncovered := uncovered || format('the end of the grants on %s', o.identity);
     END;
   END LOOP;
-  ${reply(way, `json_build_object('granted', granted, 'count', cardinality(uncovered), 'uncovered', uncovered[1:20])::text`)}
+  END LOOP;
+  uncovered := ARRAY(SELECT DISTINCT unnest(uncovered));
+  ${reply(
+    way,
+    `json_build_object('granted', granted, 'count', cardinality(uncovered), 'uncovered', uncovered[1:20],
+    'absent', absent, 'closed', closed, 'remedy', ${way === 'functions' ? 'NULL' : REMEDY})::text`,
+  )}
 END`
 
 /**
@@ -378,12 +448,11 @@ BEGIN
 END`
 
 /**
- * Drops the roles of the prefix that are not kept and that no credential needs. `owned`: first their grants in the databases
- * named, by another call there.
+ * Drops the roles of the prefix that are not kept and that no credential needs. Replies with the databases in which they still
+ * hold grants: first these go, by another call there.
  */
 const RETIRE = `DECLARE
-  version int := current_setting('server_version_num')::int; admin text; o record; found json;
-  here oid := (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
+  version int := current_setting('server_version_num')::int; admin text; o record; databases text[] := '{}';
 BEGIN
   PERFORM set_config('client_min_messages', 'error', true);
   IF p_keep = '{}' AND to_regnamespace(quote_ident(p_schema)) IS NOT NULL THEN EXECUTE format('DROP SCHEMA %I CASCADE', p_schema); END IF;
@@ -399,17 +468,16 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_shdepend s WHERE s.refclassid = 1260 AND s.refobjid = o.oid AND s.dbid <> 0) THEN
       EXECUTE format('DROP ROLE %I', o.name);
     ELSE
-      SELECT json_agg(d.datname) INTO found FROM pg_database d
-       WHERE d.datallowconn AND d.oid IN (SELECT s.dbid FROM pg_shdepend s WHERE s.refclassid = 1260 AND s.refobjid = o.oid);
-      ${reply('direct', `json_build_object('state', 'owned', 'databases', found)::text`)}
+      databases := databases || ARRAY(SELECT d.datname::text FROM pg_database d
+        WHERE d.oid IN (SELECT s.dbid FROM pg_shdepend s WHERE s.refclassid = 1260 AND s.refobjid = o.oid));
     END IF;
   END LOOP;
-  ${state('direct', 'done')}
+  ${reply('direct', 'to_json(ARRAY(SELECT DISTINCT unnest(databases)))::text')}
 END`
 
 /** The PL/pgSQL block of a procedure. */
 export function bodyOf(name: ProcedureName, way: Way): string {
   if (name === 'prepare') return PREPARE
   if (name === 'retire') return RETIRE
-  return { refresh, revoke, disown }[name](way)
+  return { issue, refresh, revoke, disown }[name](way)
 }

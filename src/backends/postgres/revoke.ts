@@ -4,7 +4,6 @@ import { DEPENDED_ON, stateOf, toBackendError } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
 import { creatorSchema } from './plan.ts'
 import type { Server } from './server.ts'
-import { transact } from './session.ts'
 import { quoteIdentifier, quoteLiteral } from './statements.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -15,7 +14,7 @@ const PAUSE_MS = 25
  * `42704`: the role was dropped by another attempt, which the next round finds; `23505`: another attempt joined it.
  */
 const AGAIN = new Set(['XX000', '40001', '40P01', '2BP01', '42704', '23505'])
-const ROUNDS = 5
+const FAILURES = 5
 /** Of steps: five seconds of pauses, or of waiting for a lock of 250 ms. */
 const STEPS = 200
 const LOCKED_STEPS = 20
@@ -43,62 +42,42 @@ type Disowned =
  */
 export async function revokeRole(upstream: Upstream, role: string, signal: AbortSignal): Promise<void> {
   const { revoking, settings } = upstream
-  let locked = 0
-  let disowned = false
-  for (let steps = 1, failures = 0; ; steps += 1) {
-    if (steps > STEPS) throw new BackendError('denied', 'Sessions of the role do not end.')
-    if (locked > LOCKED_STEPS)
-      throw new BackendError('denied', 'Another transaction holds the lock of the role.')
+  let [failures, locked, disowned] = [0, 0, false]
+  for (let steps = 0; steps < STEPS; steps += 1) {
     try {
       const server = await upstream.server(revoking, signal)
       const statements = revokeStatements(server, role)
-      const step = replyOf<Step>(await transact(revoking, settings.database, signal, statements))
+      const step = replyOf<Step>(await revoking.transact(settings.database, signal, statements))
       if (step.state === 'gone') return
       if (step.state === 'sessions') await pause(signal)
-      if (step.state === 'again') locked += 1
       if (step.state === 'prepared') await rollBack(upstream, step.prepared, signal)
+      if (step.state === 'again' && ++locked > LOCKED_STEPS) {
+        throw new BackendError('denied', 'Another transaction holds the lock of the role.')
+      }
       if (step.state === 'owned') {
         // What another role granted only that role, or a superuser, can revoke.
         if (disowned) throw new BackendError('denied', DEPENDED_ON)
-        await disownIn(upstream, server, step.databases, role, signal)
+        for (const database of step.databases) await disownIn(upstream, database, role, signal)
         disowned = true
       }
     } catch (error) {
       failures += 1
-      if (failures >= ROUNDS || signal.aborted || !AGAIN.has(stateOf(error) ?? ''))
-        throw toBackendError(error, signal)
+      if (failures >= FAILURES || !AGAIN.has(stateOf(error) ?? '')) throw toBackendError(error, signal)
       await pause(signal)
     }
   }
+  throw new BackendError('denied', 'Sessions of the role do not end.')
 }
 
 export function revokeStatements(server: Server, role: string): readonly string[] {
-  return invoke(server.way, 'revoke', {
-    p_role: role,
-    ...(server.way === 'functions' ? {} : { p_schema: creatorSchema(server) }),
-  })
-}
-
-export function disownStatements(
-  { way }: Server,
-  role: string,
-  reassignTo: string | undefined,
-): readonly string[] {
-  return invoke(way, 'disown', {
-    p_role: role,
-    ...(way === 'functions' ? {} : { p_reassign: reassignTo }),
-  })
+  return invoke(server.way, 'revoke', { p_role: role, p_schema: creatorSchema(server) })
 }
 
 /**
  * Rolls back what the role has prepared for a two-phase commit: it outlives sessions, keeps its locks, and could still be
  * committed. By its owner, in its database, outside a transaction; our login has become a member.
  */
-async function rollBack(
-  { revoking }: Upstream,
-  prepared: readonly Prepared[],
-  signal: AbortSignal,
-): Promise<void> {
+async function rollBack({ revoking }: Upstream, prepared: readonly Prepared[], signal: AbortSignal) {
   for (const { gid, database, owner } of prepared) {
     await revoking.use(database, signal, async (session) => {
       await session.query(`SET ROLE ${quoteIdentifier(owner)}`)
@@ -108,29 +87,20 @@ async function rollBack(
   }
 }
 
-/** Each in its database, some at a time. Throws `BackendError` when something has to stay. */
-async function disownIn(
-  { revoking, settings }: Upstream,
-  server: Server,
-  databases: readonly string[],
-  role: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const statements = disownStatements(server, role, settings.reassign_owned_to)
-  for (const database of databases) {
-    let reply: Disowned
-    do reply = replyOf<Disowned>(await transact(revoking, database, signal, statements))
-    while (reply.state === 'more')
-    if (reply.state === 'kept') {
-      throw new BackendError('denied', DEPENDED_ON, { detail: `${reply.code}: ${reply.message}` })
-    }
+/** Some at a time. Throws `BackendError` when something has to stay. */
+async function disownIn(upstream: Upstream, database: string, role: string, signal: AbortSignal) {
+  const { revoking, settings } = upstream
+  const { way } = await upstream.server(revoking, signal)
+  const statements = invoke(way, 'disown', { p_role: role, p_reassign: settings.reassign_owned_to })
+  let reply: Disowned
+  do reply = replyOf<Disowned>(await revoking.transact(database, signal, statements))
+  while (reply.state === 'more')
+  if (reply.state === 'kept') {
+    throw new BackendError('denied', DEPENDED_ON, { detail: `${reply.code}: ${reply.message}` })
   }
 }
 
+/** Ends early with the signal, which the next call then reports. */
 async function pause(signal: AbortSignal): Promise<void> {
-  try {
-    await delay(PAUSE_MS, undefined, { signal })
-  } catch (error) {
-    throw toBackendError(error, signal)
-  }
+  await delay(PAUSE_MS, undefined, { signal }).catch(() => undefined)
 }

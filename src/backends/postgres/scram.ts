@@ -10,7 +10,7 @@ const derive = promisify(pbkdf2)
  */
 export async function scramVerifier(
   password: string,
-  iterations: number,
+  iterations = 4096,
   salt: Buffer = randomBytes(16),
 ): Promise<string> {
   const salted = await derive(password, salt, iterations, 32, 'sha256')

@@ -65,7 +65,7 @@ describe('the functions', () => {
     for (const text of [
       "SELECT mayfly.revoke('postgres')",
       `SELECT mayfly.disown('${mayfly.username}')`,
-      `SELECT mayfly.refresh('${foreign}')`,
+      `SELECT mayfly.refresh('{${own},${foreign}}')`,
       'SELECT * FROM mayfly.groups',
       'SELECT * FROM public.orders',
       `SET ROLE ${made}`,

@@ -1,59 +1,15 @@
 import { createHash } from 'node:crypto'
-import type { Config } from './config.ts'
-import { bodyOf, CREDENTIAL } from './procedures.ts'
+import { type Config, databasesOf } from './config.ts'
+import { allGroups, type Group } from './plan.ts'
+import { bodyOf, CREDENTIAL, PROCEDURES } from './procedures.ts'
 import { quoteIdentifier, quoteList, quoteLiteral } from './statements.ts'
 
 /** Of the functions; a change of what they do or take raises it. */
 export const FUNCTIONS_VERSION = 1
 
-export interface Setup {
-  /** The role that Mayfly logs in as. */
-  readonly login: string
-  /** The first one is where Mayfly connects and creates roles. */
-  readonly databases: readonly string[]
-  readonly granted: readonly string[]
-  readonly schemas: readonly string[]
-  readonly accesses: readonly ('read' | 'write')[]
-  readonly reassignTo: string | undefined
-}
-
-/** Own statements run with rights of the login's own: for them there is nothing to set up. */
-export function setupOf(settings: Config): Setup {
-  const granted = settings.databases ?? [settings.database]
-  return {
-    login: settings.username,
-    databases: [...new Set([settings.database, ...granted])],
-    granted,
-    schemas: settings.schemas,
-    accesses: settings.grant === 'read-write' ? ['read', 'write'] : ['read'],
-    reassignTo: settings.reassign_owned_to,
-  }
-}
-
-/** What a role may be called: the functions create no other, and give no other password. */
-const VERIFIER = '^SCRAM-SHA-256[$][0-9]{1,7}:[A-Za-z0-9+/]+=*[$][A-Za-z0-9+/]{43}=:[A-Za-z0-9+/]{43}=$'
-
-const ISSUE = `DECLARE members text;
-BEGIN
-  IF p_role !~ '${CREDENTIAL}' OR p_verifier !~ '${VERIFIER}' OR p_until IS NULL THEN
-    RAISE EXCEPTION 'not a role of a credential, or not a SCRAM verifier' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF EXISTS (SELECT FROM unnest(p_groups) g WHERE NOT EXISTS (SELECT FROM mayfly.groups x WHERE x.name = g AND x.login = session_user)) THEN
-    RAISE EXCEPTION 'not a group of this login' USING ERRCODE = 'insufficient_privilege';
-  END IF;
-  EXECUTE format('CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD %L VALID UNTIL %L', p_role, p_verifier, p_until);
-  SELECT string_agg(quote_ident(g), ', ') INTO members FROM unnest(p_groups) g;
-  IF members IS NOT NULL THEN
-    EXECUTE format('GRANT %s TO %I%s', members, p_role,
-      CASE WHEN current_setting('server_version_num')::int >= 160000 THEN ' WITH INHERIT TRUE, SET FALSE, ADMIN FALSE' ELSE '' END);
-  END IF;
-  RETURN '{"state":"issued"}';
-END`
-
 const INSPECT = `BEGIN
-  RETURN json_build_object('version', ${FUNCTIONS_VERSION}, 'groups', (SELECT coalesce(json_agg(json_build_object('name', g.name,
-      'database', g.database, 'access', g.access, 'schemas', g.schemas, 'reassign_to', g.reassign_to)), '[]') FROM mayfly.groups g
-    WHERE g.login = session_user));
+  RETURN json_build_object('version', ${FUNCTIONS_VERSION}, 'reassignTo', (SELECT coalesce(json_object_agg(g.name, g.reassign_to), '{}')
+    FROM mayfly.groups g WHERE g.login = session_user));
 END`
 
 const LIST = `BEGIN
@@ -61,34 +17,35 @@ const LIST = `BEGIN
     SELECT r.rolname, r.rolvaliduntil FROM pg_roles r WHERE r.rolname ~ '${CREDENTIAL}' AND r.rolname > p_after ORDER BY r.rolname LIMIT least(p_limit, 1000)) r);
 END`
 
-/** Name, parameters, block, and the parameters of the block that the functions find by themselves. */
-const FUNCTIONS: readonly [string, Readonly<Record<string, string>>, string, string][] = [
-  ['issue', { p_role: 'text', p_verifier: 'text', p_until: 'timestamptz', p_groups: 'text[]' }, ISSUE, ''],
-  ['revoke', { p_role: 'text' }, bodyOf('revoke', 'functions'), ''],
-  ['disown', { p_role: 'text' }, bodyOf('disown', 'functions'), 'p_reassign text;'],
-  [
-    'refresh',
-    { p_group: 'text' },
-    bodyOf('refresh', 'functions'),
-    'p_access text; p_schemas text[]; p_reassign text;',
-  ],
-  ['inspect', {}, INSPECT, ''],
-  ['list', { p_after: 'text', p_limit: 'int' }, LIST, ''],
+/** Name, parameters, block. */
+const FUNCTIONS: readonly [string, Readonly<Record<string, string>>, string][] = [
+  ...(['issue', 'revoke', 'disown', 'refresh'] as const).map(
+    (name) => [name, PROCEDURES[name].given, blockOf(name)] as [string, Record<string, string>, string],
+  ),
+  ['inspect', {}, INSPECT],
+  ['list', { p_after: 'text', p_limit: 'int' }, LIST],
 ]
+
+/** The functions declare what is fixed, and find it themselves. */
+function blockOf(name: 'issue' | 'revoke' | 'disown' | 'refresh'): string {
+  const fixed = Object.entries(PROCEDURES[name].fixed).map(([parameter, type]) => `${parameter} ${type};`)
+  const body = bodyOf(name, 'functions')
+  return fixed.length === 0 ? body : `DECLARE ${fixed.join(' ')}\nBEGIN\n${body};\nEND`
+}
 
 /**
  * A script for psql that a superuser reads and runs once, and again after an upgrade of Mayfly that asks for it. Names are
  * quoted; `psql` does not expand variables in quoted identifiers and literals.
  */
-export function setupScript(setup: Setup): string {
-  const login = quoteIdentifier(setup.login)
-  const groups = groupsOf(setup)
+export function setupScript(settings: Config): string {
+  const login = quoteIdentifier(settings.username)
+  const groups = allGroups(settings)
   return [
     `-- The functions by which Mayfly creates and ends roles, version ${FUNCTIONS_VERSION}. Run it as a superuser, with psql.`,
-    `-- Mayfly's login (${oneLine(setup.login)}) needs to exist, with a password and nothing else: CREATE ROLE … LOGIN PASSWORD '…'`,
+    `-- Mayfly's login (${oneLine(settings.username)}) needs to exist, with a password and nothing else: CREATE ROLE … LOGIN PASSWORD '…'`,
     '\\set ON_ERROR_STOP on',
-    ...groups.map(({ name }) => createGroup(name)),
-    ...setup.databases.flatMap((database) => [
+    ...groups.map((group) => createGroup(groupOfScript(settings, group))),
+    ...connectedBy(settings).flatMap((database) => [
       '',
       connectTo(database),
       'BEGIN;',
@@ -96,10 +53,7 @@ export function setupScript(setup: Setup): string {
       'REVOKE ALL ON SCHEMA mayfly FROM PUBLIC;',
       `CREATE TABLE IF NOT EXISTS mayfly.groups (name text PRIMARY KEY, login name NOT NULL, database name NOT NULL,
   access text NOT NULL, schemas text[] NOT NULL, reassign_to name);`,
-      ...groups.map(
-        (group) =>
-          `INSERT INTO mayfly.groups VALUES (${quoteLiteral(group.name)}, ${quoteLiteral(setup.login)}, ${quoteLiteral(group.database)}, ${quoteLiteral(group.access)}, ${quoteList(setup.schemas)}, ${setup.reassignTo === undefined ? 'NULL' : quoteLiteral(setup.reassignTo)}) ON CONFLICT (name) DO UPDATE SET reassign_to = excluded.reassign_to;`,
-      ),
+      ...groups.map((group) => insertGroup(settings, group)),
       ...FUNCTIONS.map(createFunction),
       'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mayfly FROM PUBLIC;',
       `GRANT USAGE ON SCHEMA mayfly TO ${login};`,
@@ -111,13 +65,13 @@ export function setupScript(setup: Setup): string {
 }
 
 /** Takes away what `setupScript` made. Refuses while credentials live that only the functions can end. */
-export function uninstallScript(setup: Setup): string {
-  const groups = groupsOf(setup).map(({ name }) => quoteIdentifier(name))
+export function uninstallScript(settings: Config): string {
+  const groups = allGroups(settings).map((group) => quoteIdentifier(groupOfScript(settings, group)))
   return [
     '-- Takes away what Mayfly has installed here. Revoke its credentials first. Run it as a superuser, with psql.',
     '\\set ON_ERROR_STOP on',
     `DO ${quoteLiteral(`BEGIN IF EXISTS (SELECT FROM pg_roles WHERE rolname ~ '${CREDENTIAL}') THEN RAISE EXCEPTION 'credentials of Mayfly are alive on this server: revoke them first'; END IF; END`)};`,
-    ...setup.databases.flatMap((database) => [
+    ...connectedBy(settings).flatMap((database) => [
       connectTo(database),
       ...groups.map((group) => `DROP OWNED BY ${group};`),
       'DROP SCHEMA IF EXISTS mayfly CASCADE;',
@@ -127,26 +81,35 @@ export function uninstallScript(setup: Setup): string {
   ].join('\n')
 }
 
-/** Fixed by what the script says: two configurations of one login have groups of their own. */
-function groupsOf({ login, granted, schemas, accesses }: Setup) {
-  return granted.flatMap((database) =>
-    accesses.map((access) => {
-      const hash = createHash('sha256')
-        .update(JSON.stringify([login, database, schemas]))
-        .digest('hex')
-      return { name: `mfg_${hash.slice(0, 26)}_${access}`, database, access }
-    }),
+/** The first one is where Mayfly connects and creates roles. */
+const connectedBy = (settings: Config) => [...new Set([settings.database, ...databasesOf(settings)])]
+
+/** The role of a group. Fixed by what the script says: two configurations of one login have groups of their own. */
+export function groupOfScript({ username, schemas }: Config, { database, access }: Group): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([username, database, schemas]))
+    .digest('hex')
+  return `mfg_${hash.slice(0, 26)}_${access}`
+}
+
+function insertGroup(settings: Config, group: Group): string {
+  const { username, schemas, reassign_owned_to: reassignTo } = settings
+  const texts = [groupOfScript(settings, group), username, group.database, group.access].map(quoteLiteral)
+  const reassign = reassignTo === undefined ? 'NULL' : quoteLiteral(reassignTo)
+  return (
+    `INSERT INTO mayfly.groups VALUES (${texts.join(', ')}, ${quoteList(schemas)}, ${reassign}) ` +
+    'ON CONFLICT (name) DO UPDATE SET reassign_to = excluded.reassign_to;'
   )
 }
 
 const createGroup = (name: string) =>
   `DO ${quoteLiteral(`BEGIN CREATE ROLE ${quoteIdentifier(name)} NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END`)};`
 
-function createFunction([name, parameters, block, found]: (typeof FUNCTIONS)[number]): string {
+function createFunction([name, parameters, block]: (typeof FUNCTIONS)[number]): string {
   const list = Object.entries(parameters).map(([parameter, type]) => `${parameter} ${type}`)
   return (
     `CREATE OR REPLACE FUNCTION mayfly.${name}(${list.join(', ')}) RETURNS text LANGUAGE plpgsql SECURITY DEFINER ` +
-    `SET search_path = pg_catalog, pg_temp AS $mayfly$\n${found === '' ? '' : `DECLARE ${found}\nBEGIN\n`}${block}${found === '' ? '' : ';\nEND'}\n$mayfly$;`
+    `SET search_path = pg_catalog, pg_temp AS $mayfly$\n${block}\n$mayfly$;`
   )
 }
 

@@ -1,11 +1,11 @@
 import { BackendError, type Host } from '../kind.ts'
+import type { Connections } from './client.ts'
 import type { Config } from './config.ts'
 import { stateOf } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
 import { allGroups, creatorNames, creatorSchema, type Group, prefixOf } from './plan.ts'
 import { inspectServer, roleOfGroup, type Server } from './server.ts'
-import { type Connections, transact, within } from './session.ts'
-import { quoteIdentifier } from './statements.ts'
+import { quoteList } from './statements.ts'
 
 /** The server with the group roles of one backend. */
 export interface Upstream {
@@ -17,38 +17,51 @@ export interface Upstream {
   server(connections: Connections, signal: AbortSignal): Promise<Server>
   /** The roles of these groups, which exist and hold their grants from then on. Throws `BackendError`. */
   ready(server: Server, groups: readonly Group[]): Promise<readonly string[]>
+  /** Grants what has been added since, and drops the groups that nothing needs any more. Throws `BackendError`. */
+  keepUp(signal: AbortSignal): Promise<void>
   /** What was found out is asked again: somebody has dropped a role or a function. */
   forget(): void
 }
 
-/** What a refresh could not grant or revoke, at most 20 of `count` named. */
+/** The reply of a refresh (see procedures.ts). */
 export interface Refreshed {
-  readonly granted: number
   readonly count: number
   readonly uncovered: readonly string[]
+  readonly absent: string | null
+  readonly closed: boolean
+  readonly remedy: string | null
 }
+
+/** `unique_violation`, `duplicate_object`, `duplicate_schema`. */
+const EXISTS = new Set(['23505', '42710', '42P06'])
 
 export function createUpstream(
   settings: Config,
   host: Host,
-  connections: Pick<Upstream, 'issuing' | 'revoking'>,
+  { issuing, revoking }: Pick<Upstream, 'issuing' | 'revoking'>,
 ): Upstream {
-  const { issuing, revoking } = connections
   const prepared = new Map<string, Promise<unknown>>()
   let known: Promise<Server> | undefined
 
-  /** Once, for all that need it at the same time, and again if it fails. */
-  function once(key: string, make: () => Promise<unknown>): Promise<unknown> {
-    const making = prepared.get(key) ?? make()
-    prepared.set(key, making)
-    making.catch(() => prepared.delete(key))
-    return making
+  /** What it cannot grant goes to the log. */
+  async function refresh(server: Server, database: string, signal: AbortSignal): Promise<void> {
+    const statements = refreshStatements(settings, server, database)
+    const { count, uncovered } = replyOf<Refreshed>(await issuing.transact(database, signal, statements))
+    if (count === 0) return
+    host.log.warn({ database, count, uncovered }, 'credentials do not reach everything that they should')
   }
 
-  async function prepareOne(server: Server, group: Group): Promise<void> {
-    const signal = AbortSignal.timeout(issuing.timeoutMs)
-    await makeRoles(issuing, settings, server, [group], signal)
-    warnOf(host, group.database, await refreshGroup(issuing, settings, server, group, signal))
+  async function prepare(server: Server, database: string): Promise<void> {
+    // Others wait for it, too: no caller's own signal.
+    const signal = AbortSignal.timeout(host.timeoutMs)
+    const statements = prepareStatements(settings, server, database)
+    const makeRoles = () => issuing.transact(settings.database, signal, statements)
+    await makeRoles().catch((error: unknown) => {
+      if (!EXISTS.has(stateOf(error) ?? '')) throw error
+      // Another node was making them at the same time, and has made them now.
+      return makeRoles()
+    })
+    await refresh(server, database, signal)
   }
 
   const upstream: Upstream = {
@@ -56,23 +69,35 @@ export function createUpstream(
     issuing,
     revoking,
     server(through, signal) {
-      known ??= within(through, settings.database, signal, 'COMMIT', (session) =>
-        inspectServer(session, settings, host.uid),
-      ).catch((error: unknown) => {
+      known ??= inspectServer(through, signal, settings, host.uid).catch((error: unknown) => {
         known = undefined
         throw error
       })
       return known
     },
     async ready(server, groups) {
-      if (server.creators) {
-        const signal = AbortSignal.timeout(issuing.timeoutMs)
-        await once('creators', () => makeRoles(issuing, settings, server, [], signal))
-      }
-      for (const group of groups) {
-        await once(JSON.stringify([group.database, group.access]), () => prepareOne(server, group))
+      const databases = new Set(groups.map(({ database }) => database))
+      if (server.creators) databases.add(settings.database)
+      for (const database of databases) {
+        const preparing = prepared.get(database) ?? prepare(server, database)
+        prepared.set(database, preparing)
+        preparing.catch(() => prepared.delete(database))
+        await preparing
       }
       return groups.map((group) => roleOfGroup(server, settings, group))
+    },
+    async keepUp(signal) {
+      const server = await upstream.server(issuing, signal)
+      const groups = allGroups(settings)
+      const names = groups.map((group) => roleOfGroup(server, settings, group))
+      const rows = await issuing.transact(settings.database, signal, [
+        `SELECT rolname FROM pg_roles WHERE rolname = ANY (${quoteList(names)})`,
+      ])
+      // No connection to databases that no credential has needed yet.
+      const existing = groups.filter((_, index) => rows.some(({ rolname }) => rolname === names[index]))
+      for (const database of new Set(existing.map((group) => group.database)))
+        await refresh(server, database, signal)
+      await retire(upstream, [...names, ...creatorNames(server)], signal)
     },
     forget() {
       known = undefined
@@ -82,88 +107,29 @@ export function createUpstream(
   return upstream
 }
 
-/** Makes the roles that are missing. The setup script has made those of the functions. */
-async function makeRoles(
-  connections: Connections,
-  settings: Config,
-  server: Server,
-  groups: readonly Group[],
-  signal: AbortSignal,
-): Promise<void> {
-  if (server.way === 'functions') return
-  const statements = prepareStatements(settings, server, groups)
-  try {
-    await transact(connections, settings.database, signal, statements)
-  } catch (error) {
-    if (!EXISTS.has(stateOf(error) ?? '')) throw error
-    // Another node was making them at the same time, and has made them now.
-    await transact(connections, settings.database, signal, statements)
-  }
+function rolesIn(settings: Config, server: Server, database: string): readonly string[] {
+  const groups = allGroups(settings).filter((group) => group.database === database)
+  return groups.map((group) => roleOfGroup(server, settings, group))
 }
 
-/** `unique_violation`, `duplicate_object`, `duplicate_schema`. */
-const EXISTS = new Set(['23505', '42710', '42P06'])
-
-export function prepareStatements(
-  settings: Config,
-  server: Server,
-  groups: readonly Group[],
-): readonly string[] {
+/** Makes the roles that are missing. The setup script has made those of the functions. */
+export function prepareStatements(settings: Config, server: Server, database: string): readonly string[] {
+  if (server.way === 'functions') return []
   return invoke('direct', 'prepare', {
     p_schema: creatorSchema(server),
     p_creators: server.creators ? creatorNames(server) : [],
-    p_groups: groups.map((group) => roleOfGroup(server, settings, group)),
+    p_groups: rolesIn(settings, server, database),
     p_comment: 'Credentials of Mayfly are members of this role',
   })
 }
 
-export function refreshStatements(settings: Config, server: Server, group: Group): readonly string[] {
-  const p_group = roleOfGroup(server, settings, group)
-  return server.way === 'functions'
-    ? invoke('functions', 'refresh', { p_group })
-    : invoke('direct', 'refresh', {
-        p_group,
-        p_access: group.access,
-        p_schemas: settings.schemas,
-        p_reassign: settings.reassign_owned_to,
-      })
-}
-
-/** In the group's database. Fails only when the server cannot be asked. */
-async function refreshGroup(
-  connections: Connections,
-  settings: Config,
-  server: Server,
-  group: Group,
-  signal: AbortSignal,
-): Promise<Refreshed> {
-  const statements = refreshStatements(settings, server, group)
-  return replyOf(await transact(connections, group.database, signal, statements))
-}
-
-function warnOf(host: Host, database: string, { count, uncovered }: Refreshed): void {
-  if (count === 0) return
-  host.log.warn({ database, count, uncovered }, 'credentials do not reach everything that they should')
-}
-
-/**
- * Grants the groups that exist what has been added since, and drops those that no configuration and no credential needs any
- * more. Throws `BackendError`.
- */
-export async function keepUp(upstream: Upstream, host: Host, signal: AbortSignal): Promise<void> {
-  const { settings, issuing } = upstream
-  const server = await upstream.server(issuing, signal)
-  const groups = allGroups(settings)
-  const names = groups.map((group) => roleOfGroup(server, settings, group))
-  const rows = await transact(issuing, settings.database, signal, [
-    `SELECT rolname FROM pg_roles WHERE starts_with(rolname, 'mfg_')`,
-  ])
-  const existing = new Set(rows.map(({ rolname }) => String(rolname)))
-  for (const [index, group] of groups.entries()) {
-    if (!existing.has(names[index] ?? '')) continue
-    warnOf(host, group.database, await refreshGroup(issuing, settings, server, group, signal))
-  }
-  await retire(upstream, [...names, ...creatorNames(server)], signal)
+/** To be run in that database. */
+export function refreshStatements(settings: Config, server: Server, database: string): readonly string[] {
+  return invoke(server.way, 'refresh', {
+    p_groups: rolesIn(settings, server, database),
+    p_schemas: settings.schemas,
+    p_reassign: settings.reassign_owned_to,
+  })
 }
 
 /** Drops the backend's own roles but `kept` and those that a credential still needs. */
@@ -179,19 +145,14 @@ export async function retire(
     p_schema: creatorSchema(server),
     p_keep: kept,
   })
-  const drop = async (database: string) =>
-    replyOf<{ state: 'done' } | { state: 'owned'; databases: readonly string[] }>(
-      await transact(issuing, database, signal, statements),
-    )
-  for (let reply = await drop(settings.database); reply.state === 'owned'; ) {
-    for (const database of reply.databases) await drop(database)
-    const next = await drop(settings.database)
-    if (next.state === 'owned' && next.databases.join() === reply.databases.join()) {
-      throw new BackendError(
-        'denied',
-        `A group role still holds grants in ${next.databases.map(quoteIdentifier).join(', ')}.`,
-      )
-    }
-    reply = next
+  const dropIn = async (database: string) =>
+    replyOf<readonly string[]>(await issuing.transact(database, signal, statements))
+  const elsewhere = await dropIn(settings.database)
+  for (const database of elsewhere) await dropIn(database)
+  const left = elsewhere.length === 0 ? [] : await dropIn(settings.database)
+  if (left.length > 0) {
+    throw new BackendError('denied', 'A group role still holds grants in another database.', {
+      detail: left.join(', '),
+    })
   }
 }

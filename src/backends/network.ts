@@ -1,0 +1,69 @@
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
+import { BackendError, type Host } from './kind.ts'
+
+/** What `egress.ts` and the kinds that open connections of their own share. */
+
+/** A socket that connects to the address that the egress rules accept; TLS still checks the configured name. */
+export function checkedSocket(host: Pick<Host, 'resolve'>, local: boolean): Socket {
+  const socket = new Socket()
+  const connectTo = socket.connect.bind(socket)
+  const connectChecked = (port: number, hostname: string): Socket => {
+    host.resolve(hostname, { local }).then(
+      (address) => {
+        if (!socket.destroyed) connectTo(port, address)
+      },
+      (error: Error) => socket.destroy(error),
+    )
+    return socket
+  }
+  return Object.assign(socket, { connect: connectChecked })
+}
+
+/**
+ * Destroys the stream when more arrives than the longest reply, requested or not. Returns what to call at the end of each
+ * reply, to count from zero again.
+ */
+export function boundReplies(stream: Duplex): () => void {
+  let taken = 0
+  stream.on('data', (chunk: Buffer) => {
+    taken += chunk.length
+    if (taken > MAX_UPSTREAM_BYTES) {
+      stream.destroy(new BackendError('unavailable', 'The reply of the upstream is too long.'))
+    }
+  })
+  return () => {
+    taken = 0
+  }
+}
+
+/** For work that cannot be stopped: we need not wait for it. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Codes of Node's TLS for a certificate that is not trusted or of another name. */
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/
+const TIMEOUT = /^(ETIMEDOUT|ERR_SOCKET_CONNECTION_TIMEOUT)$/
+
+/** A connection that failed, by the code of the error. `upstream` begins the message: "PostgreSQL". */
+export function connectionError(error: unknown, upstream: string, signal?: AbortSignal): BackendError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code'
+  const detail = `${code}: ${error instanceof Error ? error.message : 'unknown'}`
+  const options = { detail, cause: error }
+  if (signal?.aborted === true || TIMEOUT.test(code)) {
+    return new BackendError('timeout', `${upstream} did not answer in time.`, options)
+  }
+  if (CERTIFICATE.test(code)) {
+    return new BackendError('misconfigured', `${upstream} has a certificate that is not trusted.`, options)
+  }
+  return new BackendError('unavailable', `${upstream} cannot be reached.`, options)
+}
