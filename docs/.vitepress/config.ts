@@ -24,6 +24,8 @@ const GUIDES = pages(
   'http',
   'enrollment-policies',
   'administrators',
+  'add-a-scope',
+  'leaked-token',
   'who-had-what',
   'end-an-agent',
 )

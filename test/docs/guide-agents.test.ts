@@ -19,8 +19,8 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 /** The agent of the pages; its token is in REVIEWER. */
-async function runPage(path: string) {
-  const reviewer = await world.app.newAgent({ name: 'reviewer', scopes: ['demo'] })
+async function runPage(path: string, scopes = ['demo']) {
+  const reviewer = await world.app.newAgent({ name: 'reviewer', scopes })
   await runGuide(path, { env: { ...env, REVIEWER: reviewer.token }, cwd: world.home })
   return reviewer
 }
@@ -28,6 +28,16 @@ async function runPage(path: string) {
 test('docs/guides/who-had-what.md works as shown', async () => {
   const reviewer = await runPage('docs/guides/who-had-what.md')
   await reviewer.client.delete('/v1/self')
+})
+
+test('docs/guides/add-a-scope.md works as shown', async () => {
+  const reviewer = await runPage('docs/guides/add-a-scope.md', ['demo:read'])
+  await reviewer.client.delete('/v1/self')
+})
+
+test('docs/guides/leaked-token.md works as shown', async () => {
+  await runPage('docs/guides/leaked-token.md')
+  await world.app.admin('DELETE', '/v1/admin/agents/reviewer')
 })
 
 test('docs/guides/end-an-agent.md works as shown', async () => {
