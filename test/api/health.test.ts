@@ -32,6 +32,9 @@ describe('health', () => {
     expect(reply.text).toContain(`mayfly_issues_total{backend="${backend}",outcome="ok"} 1`)
     expect(reply.text).toContain('mayfly_ready 1')
     expect((await agent.client.get('/metrics')).status).toBe(403)
+    // The denial is recorded after its reply, and is a change that the next test must not count.
+    const denials = `/v1/admin/audit?agent=${agent.id}&action=auth.failed`
+    await expect.poll(async () => (await app.admin('GET', denials)).body).toHaveLength(1)
   })
 
   test('names exactly its counters with _total, however often it is scraped', async () => {

@@ -19,6 +19,10 @@ async function newTimed(scopes: string[], more: string[]): Promise<{ agent: NewA
   return { agent, endsAt: Date.parse(approved.body.decided_at) + HOUR_MS }
 }
 
+/** A denial is recorded after its reply: poll for it. */
+const denialsOf = async ({ name }: NewAgent): Promise<{ details: { reason: string } }[]> =>
+  (await app.admin('GET', `/v1/admin/audit?agent=${name}&action=auth.failed`)).body
+
 const endOf = (reply: { body: { expires_at: string } }) => Date.parse(reply.body.expires_at)
 
 describe('a credential', () => {
@@ -67,8 +71,9 @@ describe('a timed scope', () => {
     const approve = (body?: object) => agent.client.post(`/v1/admin/pending/${id}/approve`, body)
     expect((await approve()).body.error.code).toBe('insufficient_scope')
     expect((await approve({ expires_in: '30m' })).status).toBe(200)
-    const audit = await app.admin('GET', `/v1/admin/audit?agent=${agent.name}&action=auth.failed`)
-    expect(audit.body).toMatchObject([{ details: { reason: 'grant_outlives', scope: 'orders' } }])
+    await expect
+      .poll(() => denialsOf(agent))
+      .toMatchObject([{ details: { reason: 'grant_outlives', scope: 'orders' } }])
   })
 })
 
@@ -88,9 +93,8 @@ describe('an agent that ends', () => {
     expect((await make('younger', { scopes: ['orders:read'], expires_in: '50m' })).status).toBe(200)
     const narrow = app.as(await app.accessToken(ending, 'admin:agents:write'))
     expect((await narrow.post('/v1/admin/agents', { name: 'survivor' })).status).toBe(403)
-    const audit = await app.admin('GET', `/v1/admin/audit?agent=${ending.name}&action=auth.failed`)
-    const reasons = audit.body.map((entry: { details: { reason: string } }) => entry.details.reason)
-    expect(reasons.slice(0, 2)).toEqual(['narrowed_token', 'grant_outlives'])
+    const reasons = async () => (await denialsOf(ending)).map(({ details }) => details.reason).slice(0, 2)
+    await expect.poll(reasons).toEqual(['narrowed_token', 'grant_outlives'])
     expect((await app.admin('GET', '/v1/admin/agents/survivor')).status).toBe(404)
   })
 

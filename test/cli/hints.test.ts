@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rememberServer } from '../../src/cli/session/last-server.ts'
 import { freePort } from '../support/app.ts'
 import { newHome, runCli, spawnCli, startWorld, type World } from './support.ts'
+import { installCommands } from './tools-support.ts'
 
 let world: World
 let env: Record<string, string>
@@ -84,6 +85,34 @@ describe('a login that the server refuses', () => {
         'MAYFLY_TOKEN is set and takes precedence over a stored login. Correct it, or unset it.',
       )
     }
+  })
+
+  test('of the host that docker or terraform asks for: names its server, and no variable for another one', async () => {
+    const { home, env: bare } = await newHome()
+    const installed = { ...(await installCommands({ ...world, home })), ...bare }
+    const own = { ...installed, PATH: `${join(home, 'bin')}:${process.env['PATH']}` }
+    const agent = await world.app.newAgent({ scopes: ['*'] })
+    const at = ['--server', world.url]
+    const backend = ['--backend', 'demo', ...at]
+    for (const argv of [
+      ['login', ...at],
+      ['docker', 'setup', 'r.example', ...backend],
+      ['terraform', 'setup', 'tf.example', ...backend],
+    ])
+      expect(await runCli(argv, { env: own, stdin: agent.token })).toMatchObject({ code: 0 })
+    await world.app.admin('DELETE', `/v1/admin/agents/${agent.name}`)
+    const elsewhere = { ...own, MAYFLY_SERVER: 'http://127.0.0.1:9', MAYFLY_TOKEN: 'for-another-server' }
+    for (const argv of [
+      ['docker-credential', 'get'],
+      ['terraform-credentials', 'get', 'tf.example'],
+    ]) {
+      const { code, stderr } = await runCli(argv, { env: elsewhere, stdin: 'r.example' })
+      expect(code).toBe(4)
+      expect(stderr).toMatch(/^mayfly: [^\n]+\n$/)
+      expect(stderr).toContain(`Run \`mayfly login --server ${world.url}\``)
+      expect(stderr).not.toContain('MAYFLY_TOKEN')
+    }
+    await rm(home, { recursive: true })
   })
 
   test('given to `mayfly login`: asks for no other login', async () => {

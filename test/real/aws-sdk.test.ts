@@ -60,7 +60,9 @@ describe('fromProcess', () => {
   test('fails with our reason and no secret when nothing can be issued', async () => {
     const { code, answer } = await sdk('process', [], { MAYFLY_TOKEN: 'ckr_wrong' })
     expect(code).toBe(1)
-    expect(answer['message']).toContain('mayfly login')
+    expect(answer['message']).toContain(
+      'MAYFLY_TOKEN is set and takes precedence over a stored login. Correct it',
+    )
     expectNoSecret(JSON.stringify(answer), 'ckr_wrong')
   })
 })

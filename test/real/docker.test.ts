@@ -72,11 +72,11 @@ describe.each(clients)('%s', (client) => {
     expect([...new Set(other.seen.slice(before))]).toEqual([':'])
   })
 
-  test('is refused without a login and says why', async () => {
+  test('is refused with a wrong login and says why', async () => {
     const before = registry.seen.length
     const end = await ask(client, registry.host, { MAYFLY_TOKEN: 'ckr_wrong' })
     expect(end.code).not.toBe(0)
-    expect(end.stderr).toContain('mayfly login')
+    expect(end.stderr).toContain('MAYFLY_TOKEN is set and takes precedence over a stored login. Correct it')
     expect(registry.seen).toHaveLength(before)
   })
 

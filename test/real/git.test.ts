@@ -137,7 +137,9 @@ describe.concurrent('git with our credential helper', () => {
     await world.app.admin('DELETE', `/v1/admin/agents/${agent.name}`)
     const clone = user.git('.', 'clone', '-q', url, 'work')
     await expect(clone).rejects.toMatchObject({
-      stderr: expect.stringMatching(/^mayfly: .*mayfly login.*\n.*told us to quit\n$/),
+      stderr: expect.stringMatching(
+        /^mayfly: .* MAYFLY_TOKEN is set .*Correct it, or unset it\.\n.*told us to quit\n$/,
+      ),
     })
   })
 })

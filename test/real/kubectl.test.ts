@@ -79,12 +79,12 @@ describe.each(versions)('kubectl with exec plugins of %s', (version) => {
     expect(await world.alive('kube')).not.toContain(id)
   })
 
-  test('is refused and shows our reason without a login', async () => {
+  test('is refused and shows our reason with a wrong login', async () => {
     const seen = api.seen.length
     const end = await askAs('kube', version, { MAYFLY_TOKEN: 'ckr_wrong' })
     expect(end.code).not.toBe(0)
     expect(end.stderr).toContain('mayfly: ')
-    expect(end.stderr).toContain('mayfly login')
+    expect(end.stderr).toContain('MAYFLY_TOKEN is set and takes precedence over a stored login. Correct it')
     expect(api.seen).toHaveLength(seen)
   })
 })

@@ -7,7 +7,7 @@ import { peekCached } from '../session/credential-cache.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
 import { endHeld, heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
-import { contextFor, type HostEntry, readHosts } from '../tools/host-map.ts'
+import { atHost, type HostEntry, readHosts } from '../tools/host-map.ts'
 import { needOneLine, partOf, singleSecret } from '../tools/parts.ts'
 import { requestOf } from '../tools/request.ts'
 
@@ -63,10 +63,10 @@ async function get(context: Context, entry: HostEntry | undefined, serverUrl: st
     await context.out.result(MISS)
     return EXIT.failed
   }
-  const ours = contextFor(context, entry)
-  const session = await openAgentSession(ours)
   const toPair = (credential: HeldCredential) => pairOf(credential, entry)
-  const pair = await heldAnswer(ours, session, requestOf(entry), RENEW_BEFORE_MS.command, toPair)
+  const pair = await atHost(context, entry, verb, async (ours) =>
+    heldAnswer(ours, await openAgentSession(ours), requestOf(entry), RENEW_BEFORE_MS.command, toPair),
+  )
   await context.out.json({ ServerURL: serverUrl, ...pair }, 'line')
   return EXIT.done
 }
@@ -100,8 +100,9 @@ function readStored(text: string): Stored {
 /** `docker login` stores the credential it got from us. We refuse anything else, because it would be lost. */
 async function store(context: Context, entry: HostEntry | undefined, given: Stored): Promise<void> {
   if (entry !== undefined) {
-    const ours = contextFor(context, entry)
-    const known = await peekCached(await openAgentSession(ours), ours, requestOf(entry))
+    const known = await atHost(context, entry, verb, async (ours) =>
+      peekCached(await openAgentSession(ours), ours, requestOf(entry)),
+    )
     if (known !== undefined && isSame(known, entry, given)) return
   }
   throw new CliError(
@@ -124,6 +125,7 @@ function isSame(credential: HeldCredential, entry: HostEntry, { Username, Secret
 
 /** `docker logout` of this registry. */
 async function erase(context: Context, entry: HostEntry): Promise<void> {
-  const ours = contextFor(context, entry)
-  await endHeld(ours, await openAgentSession(ours), requestOf(entry))
+  await atHost(context, entry, verb, async (ours) =>
+    endHeld(ours, await openAgentSession(ours), requestOf(entry)),
+  )
 }

@@ -4,7 +4,7 @@ import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
 import { terraformHost } from '../terraform/config.ts'
 import { endHeld, heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
-import { contextFor, readHosts } from '../tools/host-map.ts'
+import { atHost, readHosts } from '../tools/host-map.ts'
 import { singleSecret } from '../tools/parts.ts'
 import { requestOf } from '../tools/request.ts'
 
@@ -32,11 +32,12 @@ export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number], 
       if (operation === 'get') await context.out.result('{}')
       return
     }
-    const ours = contextFor(context, entry)
-    const session = await openAgentSession(ours)
-    if (operation === 'invalidate') return endHeld(ours, session, requestOf(entry))
-    const toToken = (credential: HeldCredential) => singleSecret(credential, 'terraform')
-    const token = await heldAnswer(ours, session, requestOf(entry), RENEW_BEFORE_MS.command, toToken)
-    await context.out.json({ token }, 'line')
+    await atHost(context, entry, verb, async (ours) => {
+      const session = await openAgentSession(ours)
+      if (operation === 'invalidate') return endHeld(ours, session, requestOf(entry))
+      const toToken = (credential: HeldCredential) => singleSecret(credential, 'terraform')
+      const token = await heldAnswer(ours, session, requestOf(entry), RENEW_BEFORE_MS.command, toToken)
+      await context.out.json({ token }, 'line')
+    })
   },
 })

@@ -73,11 +73,7 @@ async function invoke(
     out.clearProgress()
     const cause: unknown = signal.aborted ? signal.reason : error
     const { explain } = await import('../session/explain.ts')
-    const failure = await explain(context, verb, cause)
-    const { withGlobalFlags } = await import('./global-flags.ts')
-    const hint = failure.hint === undefined ? undefined : await withGlobalFlags(failure.hint, globals, VERBS)
-    const { code, message, exitCode } = failure
-    return fail(host, { code, message, hint, exitCode }, globals.json === true)
+    return fail(host, await explain(context, verb, cause), globals.json === true)
   } finally {
     out.clearProgress()
   }

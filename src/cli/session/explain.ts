@@ -1,14 +1,26 @@
 import { adminSocketOf } from '../../config/admin-socket.ts'
 import { shellWord } from '../../domain/shell-word.ts'
 import { type Failure, failureOf, WITH_PROXY } from '../frame/failure.ts'
+import { withGlobalFlags } from '../frame/global-flags.ts'
 import { inOwnWords } from '../frame/own-words.ts'
 import type { AnyVerb, Context } from '../frame/verb.ts'
 import { type LastServer, readLastServer } from './last-server.ts'
 import { DEFAULT_SERVER } from './server-address.ts'
 import { readTarget, type Target } from './session.ts'
 
-/** Describes the failure of a verb in its own words, with what this user's settings and files say about it. */
+/**
+ * Describes the failure of a verb in its own words, with what this user's settings and files say about it. The hint
+ * repeats the options that lead to the server.
+ */
 export async function explain(context: Context, verb: AnyVerb, error: unknown): Promise<Failure> {
+  const failure = await inWordsOf(context, verb, error)
+  if (failure.hint === undefined) return failure
+  const { code, message, exitCode } = failure
+  const hint = await withGlobalFlags(failure.hint, context.globals, context.verbs)
+  return { code, message, hint, exitCode }
+}
+
+async function inWordsOf(context: Context, verb: AnyVerb, error: unknown): Promise<Failure> {
   const failure = failureOf(error)
   const { name } = error as { name?: unknown }
   if (name !== 'MayflyError' && name !== 'UnreachableError') return failure

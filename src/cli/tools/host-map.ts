@@ -1,6 +1,6 @@
-import { CliError } from '../frame/failure.ts'
+import { CliError, type ExitCode } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
-import type { Context } from '../frame/verb.ts'
+import type { AnyVerb, Context } from '../frame/verb.ts'
 import type { wayTo } from '../git/wrapper.ts'
 import { changeAlone } from '../session/file-lock.ts'
 import { configPath } from '../session/paths.ts'
@@ -91,8 +91,28 @@ function isMap(value: unknown): boolean {
   )
 }
 
+/** Works for a host, and explains a failure by the settings of that host's server, not by those of the environment. */
+export async function atHost<T>(
+  context: Context,
+  entry: HostEntry,
+  verb: AnyVerb,
+  work: (ours: Context) => Promise<T>,
+): Promise<T> {
+  const ours = contextFor(context, entry)
+  try {
+    return await work(ours)
+  } catch (error) {
+    const { explain } = await import('../session/explain.ts')
+    const { code, message, hint, exitCode } = await explain(ours, verb, error)
+    // A signal or a closed pipe has no words.
+    if (message === '') throw error
+    const exit = exitCode as ExitCode
+    throw new CliError(code, message, { exit, cause: error, ...(hint === undefined ? {} : { hint }) })
+  }
+}
+
 /** The context for a host's server. Only the flags of this call take precedence, not the environment. */
-export function contextFor(context: Context, { way }: HostEntry): Context {
+function contextFor(context: Context, { way }: HostEntry): Context {
   const { globals } = context
   if (globals.server !== undefined) return context
   const profile = globals.profile ?? way.profile
