@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startWorld, type World } from '../cli/support.ts'
+import { runCli, startWorld, type World } from '../cli/support.ts'
+import type { NewAgent } from '../support/app.ts'
 import { installMayfly, runGuide } from './run-guide.ts'
 
 let world: World
@@ -18,34 +19,52 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** The agent of the pages; its token is in REVIEWER. */
-async function runPage(path: string, scopes = ['demo']) {
+/** The agent of the pages, whose token the home's login has, and which has a credential under each of `held`. */
+async function runPage(path: string, { scopes = ['demo'], held = [] as string[] } = {}) {
   const reviewer = await world.app.newAgent({ name: 'reviewer', scopes })
-  await runGuide(path, { env: { ...env, REVIEWER: reviewer.token }, cwd: world.home })
+  const login = await runCli(['login'], { env, stdin: reviewer.token })
+  expect(login).toMatchObject({ code: 0 })
+  for (const scope of held) expect((await issue(reviewer, scope)).status).toBe(200)
+  await runGuide(path, { env, cwd: world.home, replace: [TODAY] })
   return reviewer
 }
 
+/** The test has no entries of last Tuesday. */
+const TODAY = ['last tuesday', 'today'] as const
+
+const issue = (agent: NewAgent, scope: string) =>
+  agent.client.post('/v1/credentials/demo', { scopes: [scope] })
+
+async function audited(agent: NewAgent, action: string) {
+  const { body } = await world.app.admin('GET', `/v1/admin/audit?agent_id=${agent.id}&action=${action}`)
+  return body
+}
+
 test('docs/guides/who-had-what.md works as shown', async () => {
-  const reviewer = await runPage('docs/guides/who-had-what.md')
+  const reviewer = await runPage('docs/guides/who-had-what.md', { held: ['read'] })
   await reviewer.client.delete('/v1/self')
 })
 
 test('docs/guides/add-a-scope.md works as shown', async () => {
-  const reviewer = await runPage('docs/guides/add-a-scope.md', ['demo:read'])
+  const reviewer = await runPage('docs/guides/add-a-scope.md', { scopes: ['demo:read'] })
+  const [requested, removed, added] = await audited(reviewer, 'agent.scopes_changed')
+  expect(added.scopes).toEqual(['demo:read', 'demo:write'])
+  expect(removed.scopes).toEqual(['demo:read'])
+  expect(requested.scopes).toEqual(['demo:write'])
+  expect(await audited(reviewer, 'credential.revoked')).toHaveLength(1)
+  expect((await issue(reviewer, 'write')).status).toBe(200)
   await reviewer.client.delete('/v1/self')
 })
 
 test('docs/guides/leaked-token.md works as shown', async () => {
-  await runPage('docs/guides/leaked-token.md')
+  const reviewer = await runPage('docs/guides/leaked-token.md', { held: ['read'] })
+  expect((await reviewer.client.get('/v1/status')).status).toBe(401)
+  expect(await audited(reviewer, 'credential.revoked')).toHaveLength(1)
   await world.app.admin('DELETE', '/v1/admin/agents/reviewer')
 })
 
 test('docs/guides/end-an-agent.md works as shown', async () => {
-  const reviewer = await runPage('docs/guides/end-an-agent.md')
+  const reviewer = await runPage('docs/guides/end-an-agent.md', { held: ['read'] })
   expect((await reviewer.client.get('/v1/status')).status).toBe(401)
-  const { body } = await world.app.admin(
-    'GET',
-    `/v1/admin/audit?agent_id=${reviewer.id}&action=credential.revoked`,
-  )
-  expect(body).toHaveLength(1)
+  expect(await audited(reviewer, 'credential.revoked')).toHaveLength(1)
 })

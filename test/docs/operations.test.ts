@@ -1,4 +1,4 @@
-import { copyFile, readdir } from 'node:fs/promises'
+import { copyFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newAuthority } from '../cli/certificates.ts'
@@ -11,6 +11,8 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
+const listAgents = () => server.mayfly('agent', 'ls', '--data-dir', join(server.home, 'var'))
+
 // In this order: each page finds the server as the one before has left it.
 
 test('troubleshooting.md works as shown', async () => {
@@ -19,10 +21,14 @@ test('troubleshooting.md works as shown', async () => {
 
 test('backup.md works as shown', async () => {
   await server.runPage('docs/operations/backup.md')
+  expect(await listAgents()).toContain('first')
+  expect(await readdir(join(server.home, 'var.old'))).toContain('mayfly.db')
 })
 
 test('master-key.md works as shown', async () => {
   await server.runPage('docs/operations/master-key.md')
+  expect(await listAgents()).toContain('first')
+  expect(await readFile(join(server.etc, 'master.key'), 'utf8')).toMatch(/^2:[0-9a-f]{64}\n$/)
 })
 
 test('upgrade.md works as shown', async () => {

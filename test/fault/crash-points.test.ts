@@ -58,8 +58,8 @@ const ISSUING: Table = [
 const REVOKING: Table = [
   ['before the commit', before('credential.revoked', '{id}', 'COMMIT'), 'active'],
   ['after the commit', after('credential.revoked', '{id}', 'COMMIT'), 'ended'],
-  ['during the upstream call', upstreamAt('answered', 'ALTER ROLE "{role}"', 'COMMIT'), 'ended'],
-  ['after the upstream call', upstreamAt('answered', 'DROP ROLE', '"{role}"', 'COMMIT'), 'ended'],
+  ['during the upstream call', upstreamAt('answered', '{role}', 'COMMIT'), 'ended'],
+  ['after the upstream call', upstreamAt('answered', '{role}', 'COMMIT', '{role}', 'COMMIT'), 'ended'],
   ['before the record is settled', before('credential.settled', '{id}', 'COMMIT'), 'ended'],
   ['after the record is settled', after('credential.settled', '{id}', 'COMMIT'), 'ended'],
   ['before the reply', reply('DELETE /api/v1/credentials'), 'ended'],
@@ -73,7 +73,7 @@ const DELETING: Table = [
 const EXPIRING: Table = [
   ['before the commit', before('credential.expired', '{id}', 'COMMIT'), 'ended'],
   ['after the commit', after('credential.expired', '{id}', 'COMMIT'), 'ended'],
-  ['during the upstream call', upstreamAt('answered', 'ALTER ROLE "{role}"', 'COMMIT'), 'ended'],
+  ['during the upstream call', upstreamAt('answered', '{role}', 'COMMIT'), 'ended'],
 ]
 
 interface Case {

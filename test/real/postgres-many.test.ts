@@ -33,7 +33,7 @@ async function open(major: number, way: Way): Promise<World> {
   await root.query("CREATE TABLE fruit (name text); CREATE ROLE mayfly LOGIN PASSWORD 'plum'")
   if (way === 'direct') {
     await root.query(
-      `ALTER ROLE mayfly CREATEROLE;
+      `ALTER ROLE mayfly CREATEROLE; GRANT CREATE ON DATABASE ${database.name} TO mayfly;
        GRANT USAGE ON SCHEMA public TO mayfly WITH GRANT OPTION;
        GRANT SELECT ON ALL TABLES IN SCHEMA public TO mayfly WITH GRANT OPTION`,
     )
