@@ -162,7 +162,7 @@ describe('who may rotate', () => {
     const narrow = await app.accessToken(admin, 'admin:agents:write')
     expect((await rotate(narrow, equal.name)).body.error.code).toBe('insufficient_scope')
     expect((await wider.client.get('/v1/status')).status).toBe(200)
-    expect(await reasons(admin.name)).toEqual(['narrowed_token', 'grant_not_held'])
+    await expect.poll(() => reasons(admin.name)).toEqual(['narrowed_token', 'grant_not_held'])
   })
 
   test('not one that would get extra scopes, a longer life or audiences by it', async () => {
@@ -177,8 +177,8 @@ describe('who may rotate', () => {
     const far = (await app.admin('POST', '/v1/admin/agents', { name: 'far', audiences: ['sts.example'] }))
       .body
     expect((await rotate(admin.token, far.name)).body.error?.code).toBe('insufficient_scope')
-    expect(await reasons(admin.name)).toEqual(['audience_not_held', 'grant_not_held'])
-    expect(await reasons(ending.name)).toEqual(['grant_outlives'])
+    await expect.poll(() => reasons(admin.name)).toEqual(['audience_not_held', 'grant_not_held'])
+    await expect.poll(() => reasons(ending.name)).toEqual(['grant_outlives'])
   })
 
   test('an agent may rotate itself, which ends the token that it used', async () => {
