@@ -185,7 +185,7 @@ describe('request', () => {
     await world.app.admin('POST', `/v1/admin/pending/${id}/${decision}`, {})
     const { code, stdout, stderr } = await ended
     expect({ code, stdout }).toEqual({ code: decision === 'approve' ? 0 : 5, stdout: '' })
-    expect(stderr).toMatch(decision === 'approve' ? /Approved: demo:read\n$/ : /was rejected, expired/)
+    expect(stderr).toMatch(decision === 'approve' ? /Approved: demo:read\n$/ : /was rejected\. Ask/)
   })
 
   test('--wait and Ctrl-C: 130', async () => {

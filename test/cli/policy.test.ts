@@ -172,7 +172,8 @@ describe('policy explain', () => {
       decision: 'wait',
       reason: expect.stringMatching(/maximum number of agents/),
     })
-    expect((await explain('ci-full', [])).reason).toMatch(/already exists/)
+    // Its name is taken, too, for which the policy would only add a suffix.
+    expect((await explain('ci-full', [])).reason).toMatch(/maximum number of agents/)
     expect(await explain('ci-next', [], '--file', 'good.yaml')).toMatchObject({ decision: 'approve' })
   })
 
