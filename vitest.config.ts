@@ -1,14 +1,18 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { LONG } from './test/support/long.ts'
 import { isInstalled } from './test/support/run-program.ts'
 
 /** Debian has no package of terraform: where it is absent, CI goes without, and a person is told of the skip. */
 const absent =
   process.env['CI'] !== undefined && !isInstalled('terraform') ? ['test/real/terraform.test.ts'] : []
 
+/** Several minutes each, in one piece: `npm run test:long` runs them. */
+const long = LONG ? [] : ['test/package/package-debian.test.ts', 'test/package/package-npm.test.ts']
+
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...absent],
+    exclude: [...configDefaults.exclude, ...absent, ...long],
     globalSetup: ['test/support/shared-postgres.ts'],
     // What hangs is ended by these; what is merely slow, on a machine that others use, must pass.
     testTimeout: 120_000,

@@ -1,29 +1,18 @@
 import pg from 'pg'
-import { describe, it } from 'vitest'
 import type { Handle, Issued } from '../../src/backends/kind.ts'
 import type { Config } from '../../src/backends/postgres/config.ts'
 import { postgres } from '../../src/backends/postgres/kind.ts'
+import { describePostgresVersions } from '../support/describe-postgres.ts'
 import { createTestHost } from '../support/host.ts'
 import { openBench } from '../support/postgres-kind.ts'
-import {
-  availablePostgresVersions,
-  INSTALL_POSTGRES,
-  POSTGRES_MAJORS,
-  startPostgresVersion,
-} from '../support/postgres-versions.ts'
+import { startPostgresVersion } from '../support/postgres-versions.ts'
 import { describeKind, type OpenKind } from './kind-contract.ts'
 
-const available = availablePostgresVersions()
-for (const major of POSTGRES_MAJORS) {
-  const isHere = available.includes(major)
-  if (!isHere && process.env['CI'] === 'true') throw new Error(`PostgreSQL ${major}: ${INSTALL_POSTGRES}`)
-  describe.skipIf(!isHere)(`PostgreSQL ${major}${isHere ? '' : `, by ${INSTALL_POSTGRES}`}`, () => {
-    if (!isHere) it('is installed', () => undefined)
-    for (const way of ['functions', 'direct'] as const) {
-      if (isHere) describeKind(`postgres, by ${way}`, () => openOn(major, way))
-    }
-  })
-}
+describePostgresVersions((major) => {
+  for (const way of ['functions', 'direct'] as const) {
+    describeKind(`postgres, by ${way}`, () => openOn(major, way))
+  }
+})
 
 async function openOn(major: number, way: 'functions' | 'direct'): Promise<OpenKind> {
   const bench = await openBench(await startPostgresVersion(major, { fsync: 'off' }))

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LONG } from '../support/long.ts'
 import { type BuiltServer, docsStatus, startLine } from './built-server.ts'
 import { type FreshRoot, makeFreshRoot } from './fresh-root.ts'
 
@@ -16,7 +15,7 @@ const NEW = '0.2.9'
 const MINUTES = 60_000
 
 /** In the order in which an operator does it; each step continues where the one before it ended. */
-describe.runIf(LONG)('the Debian package in a fresh root without Node.js', { timeout: 10 * MINUTES }, () => {
+describe('the Debian package in a fresh root without Node.js', { timeout: 10 * MINUTES }, () => {
   let folder: string
   let root: FreshRoot
   let port: number

@@ -3,14 +3,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LONG } from '../support/long.ts'
 import { run } from '../support/run-program.ts'
 import { type BuiltServer, startBuilt } from './built-server.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const MINUTES = 60_000
 
-describe.runIf(LONG)('the package of npm', { timeout: 10 * MINUTES }, () => {
+describe('the package of npm', { timeout: 10 * MINUTES }, () => {
   let folder: string
   let tarball: string
   /** The Node.js of this test comes first. */

@@ -2,12 +2,15 @@ import { describe, it } from 'vitest'
 import { availablePostgresVersions, INSTALL_POSTGRES, POSTGRES_MAJORS } from './postgres-versions.ts'
 
 /**
- * Declares the same tests for each major version. Those of a version that is not installed are reported as skipped; in
+ * Declares the same tests for each of the major versions. Those of a version that is not installed are reported as skipped; in
  * CI that is a failure.
  */
-export function describePostgresVersions(tests: (major: number) => void): void {
+export function describePostgresVersions(
+  tests: (major: number) => void,
+  majors: readonly number[] = POSTGRES_MAJORS,
+): void {
   const available = availablePostgresVersions()
-  for (const major of POSTGRES_MAJORS) {
+  for (const major of majors) {
     if (available.includes(major)) describe(`PostgreSQL ${major}`, () => tests(major))
     else if (process.env['CI'] === 'true') {
       it(`PostgreSQL ${major}`, () =>
