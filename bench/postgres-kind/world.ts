@@ -130,7 +130,8 @@ async function createLogin(
     await ask(database, (client) =>
       client.query(
         `GRANT USAGE ON SCHEMA public TO ${username} WITH GRANT OPTION;
-         GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${username} WITH GRANT OPTION`,
+         GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${username} WITH GRANT OPTION;
+         DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO ${username}', current_database()); END $$`,
       ),
     )
   }
