@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { FIELDS, type FieldPath } from '../../config/schema.ts'
 import { requireName } from '../../domain/agent.ts'
@@ -6,6 +5,7 @@ import { usage } from '../frame/failure.ts'
 import { ask, askSecret } from '../frame/prompt.ts'
 import type { Context } from '../frame/verb.ts'
 import { SYSTEM_DATA_DIR } from '../session/local-server.ts'
+import { isPresent } from '../session/private-file.ts'
 import { givenOf } from '../session/session.ts'
 import { type Before, readBefore } from './before.ts'
 import { SYSTEM_CONFIG } from './installation.ts'
@@ -71,7 +71,7 @@ export async function answer(context: Context, options: InitOptions): Promise<An
   const database = await askForDatabase(context, questions, options, beside('database.url'))
   const masterKeyFile = await questions.text('master_key_file', options.masterKeyFile, {
     question: 'File of the master key, apart from the data',
-    preset: (await isThere(join(dataDir, 'master.key'))) ? join(dataDir, 'master.key') : beside('master.key'),
+    preset: (await isPresent(join(dataDir, 'master.key'))) ? join(dataDir, 'master.key') : beside('master.key'),
   })
   const admin = await questions.checked(options.admin, requireAgentName, {
     question: 'Name of the first administrator',
@@ -144,7 +144,7 @@ async function askForDatabase(
     context.cwd,
     await questions.text('database_url_file', undefined, { question, preset }),
   )
-  if (await isThere(file)) return { file, url: undefined }
+  if (await isPresent(file)) return { file, url: undefined }
   for (;;) {
     const url = await askSecret(context, 'Database URL (postgres://…, not shown): ')
     const fault = faultOf('database_url', url)
@@ -152,12 +152,6 @@ async function askForDatabase(
     context.out.note(fault)
   }
 }
-
-const isThere = (file: string) =>
-  stat(file).then(
-    () => true,
-    () => false,
-  )
 
 interface Question {
   readonly question: string

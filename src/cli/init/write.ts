@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { shellWord } from '../../domain/shell-word.ts'
 import { CliError, systemReason } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
-import { writePrivateFile } from '../session/private-file.ts'
+import { isPresent, writePrivateFile } from '../session/private-file.ts'
 import type { Answers } from './answers.ts'
 
 /** The account that runs the server. */
@@ -102,11 +102,7 @@ async function writable(directory: string): Promise<void> {
 }
 
 async function makeDataDir(directory: string, { uid, gid }: Account): Promise<void> {
-  const isThere = await stat(directory).then(
-    () => true,
-    () => false,
-  )
-  if (isThere) return
+  if (await isPresent(directory)) return
   await writable(dirname(directory))
   await mkdir(directory, { mode: 0o700 })
   if (process.getuid?.() === 0) await chown(directory, uid, gid)
@@ -115,10 +111,7 @@ async function makeDataDir(directory: string, { uid, gid }: Account): Promise<vo
 /** Returns whether it made a new one. A store that is there already needs the key that it was sealed with. */
 async function makeMasterKey({ settings }: Answers): Promise<boolean> {
   const { data_dir: directory, master_key_file: file } = settings
-  const hasStore = await stat(join(directory, 'mayfly.db')).then(
-    () => true,
-    () => false,
-  )
+  const hasStore = await isPresent(join(directory, 'mayfly.db'))
   const { loadMasterKeyText } = await import('../../config/master-key.ts')
   if (!hasStore) await writable(dirname(file))
   let isNew = false
@@ -179,11 +172,6 @@ export async function nextCommands(
 }
 
 async function isService(): Promise<boolean> {
-  const isThere = (path: string) =>
-    stat(path).then(
-      () => true,
-      () => false,
-    )
-  if (!(await isThere('/run/systemd/system'))) return false
-  return (await Promise.all(UNITS.map((directory) => isThere(`${directory}/mayfly.service`)))).includes(true)
+  if (!(await isPresent('/run/systemd/system'))) return false
+  return (await Promise.all(UNITS.map((directory) => isPresent(`${directory}/mayfly.service`)))).includes(true)
 }

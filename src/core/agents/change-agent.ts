@@ -10,7 +10,7 @@ import { scopeWarnings } from '../granting-backend.ts'
 import { requireWhole } from '../require-whole.ts'
 import { requireBounds } from './agent-bounds.ts'
 import { checkExpiry, decideExpiry, type ExpiryChanges } from './change-expiry.ts'
-import { requireAudiences, requireHeld } from './create-agent.ts'
+import { requireAllHeld, requireAudiences, requireHeld } from './create-agent.ts'
 import { busyAgent, findLivingAgent, type LivingAgent, TRIES } from './find-living.ts'
 import { type AgentView, viewOf } from './list-agents.ts'
 import { type Beyond, findBeyond, type OutOfScope, REVOKED_AT_ONCE, revokeInSlices } from './out-of-scope.ts'
@@ -100,26 +100,12 @@ async function decide(core: Parts, actor: Actor, before: LivingAgent, changes: A
   const expiresAt = decideExpiry(core, agent, changes)
   const until = expiresAt ?? Number.POSITIVE_INFINITY
   const isExtended = until > (agent.expiresAt ?? Number.POSITIVE_INFINITY)
-  if (scopes.added.length > 0) requireHeldUntil(core, actor, scopes.added, until)
+  if (scopes.added.length > 0) requireHeld(core, actor, scopes.added, until)
   if (scopes.added.length > 0 || isExtended) requireBounds(core, actor, agent)
-  if (isExtended) {
-    requireHeldUntil(core, actor, scopes.scopes, until)
-    for (const grant of scopes.grants)
-      requireHeldUntil(
-        core,
-        actor,
-        grant.scopes,
-        Math.min(until, grant.expiresAt ?? Number.POSITIVE_INFINITY),
-      )
-  }
+  if (isExtended) requireAllHeld(core, actor, scopes, until)
   const audiences = await decideAudiences(core, actor, agent, changes.audiences)
   const description = changes.description === undefined ? agent.description : changes.description || null
   return { ...scopes, agent, before, settings: { scopes: scopes.scopes, audiences, expiresAt, description } }
-}
-
-function requireHeldUntil(core: Parts, actor: Actor, scopes: readonly string[], until: number): void {
-  const lifetimeMs = Number.isFinite(until) ? until - core.store.now() : undefined
-  requireHeld(core, actor, { scopes, lifetimeMs })
 }
 
 /** The caller must hold those that are new. */

@@ -10,6 +10,7 @@ import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { createdUnder } from './agent-bounds.ts'
+import type { ScopePlan } from './plan-scopes.ts'
 
 export interface AgentCommand {
   readonly name: string
@@ -40,7 +41,7 @@ export async function createAgent(core: Parts, actor: Actor, command: AgentComma
   requireScopes(scopes)
   const lifetimeMs =
     command.expires_in === undefined ? undefined : requireLifetime(command.expires_in, 'expires_in')
-  requireHeld(core, actor, { scopes, lifetimeMs })
+  requireHeld(core, actor, scopes, endAfter(core, lifetimeMs))
   const audiences = await requireAudiences(core, actor, [...new Set(command.audiences)])
   const made = await prepareAgent(core, {
     name: command.name,
@@ -63,14 +64,20 @@ export async function createAgent(core: Parts, actor: Actor, command: AgentComma
   return made
 }
 
+/** Epoch ms, or infinity. */
+export function endAfter({ store }: Pick<Core, 'store'>, lifetimeMs: number | undefined): number {
+  return lifetimeMs === undefined ? Number.POSITIVE_INFINITY : store.now() + lifetimeMs
+}
+
 /**
  * A caller grants only scopes it holds (decisions.md §5.2), and for no longer than it holds them, which is never beyond
- * its own end (ADR 0018). The local host is exempt.
+ * its own end (ADR 0018). The local host is exempt. `until` is epoch ms, or infinity.
  */
 export function requireHeld(
   core: Pick<Core, 'denials' | 'store'>,
   actor: Actor,
-  { scopes, lifetimeMs }: { readonly scopes: readonly string[]; readonly lifetimeMs: number | undefined },
+  scopes: readonly string[],
+  until: number,
 ): void {
   const { caller } = actor
   if (caller.kind === 'local') return
@@ -79,7 +86,6 @@ export function requireHeld(
     core.denials.record(actor, { action: 'auth.failed', details: { reason, ...lacking } })
     return new Problem('insufficient_scope', { message, ...lacking })
   }
-  const until = lifetimeMs === undefined ? Number.POSITIVE_INFINITY : core.store.now() + lifetimeMs
   for (const scope of scopes) {
     if (!coversAny(caller.scopes, scope))
       throw refuse('grant_not_held', 'You can grant only scopes that you hold.', scope)
@@ -94,6 +100,18 @@ export function requireHeld(
     const time = new Date(caller.agentExpiresAt).toISOString()
     throw refuse('grant_outlives', `Your agent expires at ${time}; set "expires_in" to end no later.`)
   }
+}
+
+/** The same for all that an agent may do: its own scopes, and what it was granted for a time. */
+export function requireAllHeld(
+  core: Pick<Core, 'denials' | 'store'>,
+  actor: Actor,
+  { scopes, grants }: Pick<ScopePlan, 'scopes' | 'grants'>,
+  until: number,
+): void {
+  requireHeld(core, actor, scopes, until)
+  for (const grant of grants)
+    requireHeld(core, actor, grant.scopes, Math.min(until, grant.expiresAt ?? Number.POSITIVE_INFINITY))
 }
 
 /**

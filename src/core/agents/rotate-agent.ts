@@ -6,7 +6,7 @@ import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { requireBounds } from './agent-bounds.ts'
-import { type CreatedAgent, requireAudiences, requireHeld } from './create-agent.ts'
+import { type CreatedAgent, requireAllHeld, requireAudiences } from './create-agent.ts'
 import { busyAgent, findLivingAgent, type LivingAgent, TRIES } from './find-living.ts'
 
 type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'settings' | 'denials'>
@@ -74,19 +74,9 @@ async function replaceSecrets(
 
 /** The caller must hold all that the agent can do, as if it created the agent. Throws `insufficient_scope`. */
 async function requireEqual(core: Parts, actor: Actor, { agent, grants }: LivingAgent): Promise<void> {
-  const { caller } = actor
-  if (caller.kind === 'local') return
-  const now = core.store.now()
-  const end = agent.expiresAt ?? Number.POSITIVE_INFINITY
-  const parts = [
-    { scopes: agent.scopes, until: end },
-    ...grants.map(({ scopes, expiresAt }) => ({
-      scopes,
-      until: Math.min(end, expiresAt ?? Number.POSITIVE_INFINITY),
-    })),
-  ]
-  for (const { scopes, until } of parts)
-    requireHeld(core, actor, { scopes, lifetimeMs: Number.isFinite(until) ? until - now : undefined })
+  if (actor.caller.kind === 'local') return
+  const until = agent.expiresAt ?? Number.POSITIVE_INFINITY
+  requireAllHeld(core, actor, { scopes: agent.scopes, grants }, until)
   await requireAudiences(core, actor, agent.audiences)
   requireBounds(core, actor, agent)
 }

@@ -7,7 +7,7 @@ import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { createdUnder } from '../agents/agent-bounds.ts'
-import { prepareAgent, requireAudiences, requireHeld } from '../agents/create-agent.ts'
+import { endAfter, prepareAgent, requireAudiences, requireHeld } from '../agents/create-agent.ts'
 import { endSteps, requireMayEnd } from '../agents/end-agent.ts'
 import { actorId, audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
@@ -62,7 +62,7 @@ export async function approveEnrollment(
   const chosen = command.expires_in === undefined ? asked : requireLifetime(command.expires_in, 'expires_in')
   const policy = enrollment.agentId === null ? policyFor(core, enrollment.name) : undefined
   const lifetimeMs = withinPolicy(policy, chosen)
-  requireHeld(core, actor, { scopes, lifetimeMs })
+  requireHeld(core, actor, scopes, endAfter(core, lifetimeMs))
   const { agentId } = enrollment
   const isReplacing = command.replace === true
   if (agentId !== null && (isReplacing || command.audiences !== undefined))
