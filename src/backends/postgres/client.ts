@@ -4,7 +4,7 @@ import { boundReplies, checkedSocket, untilAborted } from '../network.ts'
 import { type Config, tlsOf } from './config.ts'
 import { toBackendError } from './faults.ts'
 
-const MAIN_POOL = 4
+const MAIN_POOL = 8
 const OTHER_POOL = 2
 const IDLE_MS = 30_000
 

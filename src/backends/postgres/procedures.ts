@@ -60,37 +60,37 @@ const asAdmin = (way: Way, statement: string) =>
  * From 16 on a role that is not a superuser may only use a role that it was granted with INHERIT and SET, even one that it
  * created (PostgreSQL 16, release notes, E.1.3.4).
  */
+const joinStatement = (role: string) =>
+  `format('GRANT %I TO %I%s', ${role}, session_user, CASE WHEN version >= 160000 THEN ' WITH INHERIT TRUE, SET TRUE' ELSE '' END)`
 const join = (way: Way, role: string) =>
   way === 'functions'
     ? ''
     : `IF NOT pg_has_role(session_user, ${role}, 'USAGE') THEN
-      ${asAdmin(way, `format('GRANT %I TO %I%s', ${role}, session_user, CASE WHEN version >= 160000 THEN ' WITH INHERIT TRUE, SET TRUE' ELSE '' END)`)}
+      ${asAdmin(way, joinStatement(role))}
     END IF;`
 
-/**
- * Terminates the sessions `pids`, as the role itself, so that those of others are refused and stay.
- * `pg_terminate_backend` in a function: through one that the role owns for that moment.
- */
-const terminateHidden = (way: Way) =>
-  way === 'functions'
-    ? `EXECUTE format('CREATE FUNCTION mayfly.%I(int) RETURNS boolean LANGUAGE sql SECURITY DEFINER AS ''SELECT pg_catalog.pg_terminate_backend($1)''', p_role);
-      EXECUTE format('ALTER FUNCTION mayfly.%I(int) OWNER TO %I', p_role, p_role);
-      FOREACH pid IN ARRAY hidden LOOP
+/** Counts in `seen` those of the sessions `suspects` that `terminate` ends. The server refuses to end those of others. */
+const terminateEach = (terminate: string) => `FOREACH pid IN ARRAY suspects LOOP
         BEGIN
-          EXECUTE format('SELECT mayfly.%I($1)', p_role) USING pid INTO STRICT ended;
+          ${terminate}
           IF ended THEN seen := seen + 1; END IF;
         EXCEPTION WHEN insufficient_privilege THEN NULL;
         END;
-      END LOOP;
+      END LOOP;`
+
+/**
+ * Terminates sessions as the role itself, so that those of others are refused and stay. `pg_terminate_backend` in a function:
+ * through one that the role owns for that moment.
+ */
+const terminateSuspects = (way: Way) =>
+  way === 'functions'
+    ? `EXECUTE format('CREATE FUNCTION mayfly.%I(int) RETURNS boolean LANGUAGE sql SECURITY DEFINER AS ''SELECT pg_catalog.pg_terminate_backend($1)''', p_role);
+      EXECUTE format('ALTER FUNCTION mayfly.%I(int) OWNER TO %I', p_role, p_role);
+      ${terminateEach("EXECUTE format('SELECT mayfly.%I($1)', p_role) USING pid INTO STRICT ended;")}
       EXECUTE format('DROP FUNCTION mayfly.%I(int)', p_role);`
     : `${join(way, 'p_role')}
       EXECUTE format('SET LOCAL ROLE %I', p_role);
-      FOREACH pid IN ARRAY hidden LOOP
-        BEGIN
-          IF pg_terminate_backend(pid) THEN seen := seen + 1; END IF;
-        EXCEPTION WHEN insufficient_privilege THEN NULL;
-        END;
-      END LOOP;
+      ${terminateEach('ended := pg_terminate_backend(pid);')}
       SET LOCAL ROLE NONE;`
 
 /** Who may change the role: the creator that made it (see `PREPARE`), else the login itself. */
@@ -146,7 +146,7 @@ END`
  * one whose session shows no user may be the role's.
  */
 const revoke = (way: Way) => `DECLARE
-  ${DECLARED} pids int[]; visible int[]; hidden int[]; pid int; ended boolean; seen int := 0; owners text[]; found json; other record;
+  ${DECLARED} pids int[]; suspects int[]; pid int; ended boolean; seen int := 0; owners text[]; found json; other record;
 BEGIN
   ${REQUIRE_CREDENTIAL}
   PERFORM set_config('client_min_messages', 'error', true);
@@ -174,12 +174,10 @@ BEGIN
 
   pids := ARRAY(SELECT l.pid FROM pg_locks l WHERE l.locktype = 'virtualxid' AND l.pid <> pg_backend_pid());
   PERFORM pg_stat_clear_snapshot();
-  visible := ARRAY(SELECT a.pid FROM pg_stat_activity a WHERE a.usesysid = x.oid);
-  hidden := ARRAY(SELECT p FROM unnest(pids) p LEFT JOIN pg_stat_activity a ON a.pid = p
+  suspects := ARRAY(SELECT a.pid FROM pg_stat_activity a WHERE a.usesysid = x.oid) || ARRAY(SELECT p FROM unnest(pids) p LEFT JOIN pg_stat_activity a ON a.pid = p
     WHERE a.usesysid IS NULL AND coalesce(a.backend_type, 'client backend') = 'client backend');
-  hidden := hidden || visible;
-  IF hidden <> '{}' THEN
-    ${terminateHidden(way)}
+  IF suspects <> '{}' THEN
+    ${terminateSuspects(way)}
     IF seen > 0 THEN ${state(way, 'sessions')} END IF;
   END IF;
 
@@ -190,11 +188,7 @@ BEGIN
   IF found IS NOT NULL THEN
     FOR other IN SELECT DISTINCT p.owner FROM pg_prepared_xacts p WHERE p.owner = ANY (owners) LOOP
       -- Only the owner or a superuser may roll it back, and not in a transaction: our login becomes the owner for that.
-      ${
-        way === 'functions'
-          ? `EXECUTE format('GRANT %I TO %I%s', other.owner, session_user, CASE WHEN version >= 160000 THEN ' WITH INHERIT TRUE, SET TRUE' ELSE '' END);`
-          : join(way, 'other.owner')
-      }
+      ${way === 'functions' ? `EXECUTE ${joinStatement('other.owner')};` : join(way, 'other.owner')}
     END LOOP;
     ${reply(way, `json_build_object('state', 'prepared', 'prepared', found)::text`)}
   END IF;
@@ -312,7 +306,7 @@ const REMEDY = `format('in %1$I: GRANT CONNECT ON DATABASE %1$I TO %2$I WITH GRA
  * Passes over what credentials own: its owner could keep others from being granted anything.
  */
 const refresh = (way: Way) => `DECLARE
-  version int := current_setting('server_version_num')::int; admin text; p_group text; p_access text; g oid; o record; granted int := 0;
+  version int := current_setting('server_version_num')::int; admin text; p_group text; p_access text; g oid; o record;
   uncovered text[] := '{}'; absent text; closed boolean := false; writes boolean := false; lacking text[]; grantable text[];
   here oid := (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
 BEGIN
@@ -382,7 +376,6 @@ BEGIN
       BEGIN
         EXECUTE format('GRANT %s ON %s %I.%I TO %I', array_to_string(grantable, ', '),
           CASE WHEN o.relkind = 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, o.nspname, o.relname, p_group);
-        granted := granted + 1;
         lacking := ARRAY(SELECT unnest(lacking) EXCEPT SELECT unnest(grantable));
       EXCEPTION WHEN OTHERS THEN NULL;
       END;
@@ -404,7 +397,7 @@ BEGIN
   uncovered := ARRAY(SELECT DISTINCT unnest(uncovered));
   ${reply(
     way,
-    `json_build_object('granted', granted, 'count', cardinality(uncovered), 'uncovered', uncovered[1:20],
+    `json_build_object('count', cardinality(uncovered), 'uncovered', uncovered[1:20],
     'absent', absent, 'closed', closed, 'remedy', ${way === 'functions' ? 'NULL' : REMEDY})::text`,
   )}
 END`
@@ -475,9 +468,17 @@ BEGIN
   ${reply('direct', 'to_json(ARRAY(SELECT DISTINCT unnest(databases)))::text')}
 END`
 
+const bodiesOf = (way: Way): Readonly<Record<ProcedureName, string>> => ({
+  prepare: PREPARE,
+  retire: RETIRE,
+  issue: issue(way),
+  refresh: refresh(way),
+  revoke: revoke(way),
+  disown: disown(way),
+})
+const BODIES = { functions: bodiesOf('functions'), direct: bodiesOf('direct') }
+
 /** The PL/pgSQL block of a procedure. */
 export function bodyOf(name: ProcedureName, way: Way): string {
-  if (name === 'prepare') return PREPARE
-  if (name === 'retire') return RETIRE
-  return { issue, refresh, revoke, disown }[name](way)
+  return BODIES[way][name]
 }

@@ -52,7 +52,7 @@ export function setupScript(settings: Config): string {
       'CREATE SCHEMA IF NOT EXISTS mayfly;',
       'REVOKE ALL ON SCHEMA mayfly FROM PUBLIC;',
       `CREATE TABLE IF NOT EXISTS mayfly.groups (name text PRIMARY KEY, login name NOT NULL, database name NOT NULL,
-  access text NOT NULL, schemas text[] NOT NULL, reassign_to name);`,
+  schemas text[] NOT NULL, reassign_to name);`,
       ...groups.map((group) => insertGroup(settings, group)),
       ...FUNCTIONS.map(createFunction),
       'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mayfly FROM PUBLIC;',
@@ -94,7 +94,7 @@ export function groupOfScript({ username, schemas }: Config, { database, access 
 
 function insertGroup(settings: Config, group: Group): string {
   const { username, schemas, reassign_owned_to: reassignTo } = settings
-  const texts = [groupOfScript(settings, group), username, group.database, group.access].map(quoteLiteral)
+  const texts = [groupOfScript(settings, group), username, group.database].map(quoteLiteral)
   const reassign = reassignTo === undefined ? 'NULL' : quoteLiteral(reassignTo)
   return (
     `INSERT INTO mayfly.groups VALUES (${texts.join(', ')}, ${quoteList(schemas)}, ${reassign}) ` +

@@ -79,9 +79,12 @@ export function createUpstream(
       const databases = new Set(groups.map(({ database }) => database))
       if (server.creators) databases.add(settings.database)
       for (const database of databases) {
-        const preparing = prepared.get(database) ?? prepare(server, database)
-        prepared.set(database, preparing)
-        preparing.catch(() => prepared.delete(database))
+        let preparing = prepared.get(database)
+        if (preparing === undefined) {
+          preparing = prepare(server, database)
+          prepared.set(database, preparing)
+          preparing.catch(() => prepared.delete(database))
+        }
         await preparing
       }
       return groups.map((group) => roleOfGroup(server, settings, group))

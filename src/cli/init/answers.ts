@@ -71,7 +71,9 @@ export async function answer(context: Context, options: InitOptions): Promise<An
   const database = await askForDatabase(context, questions, options, beside('database.url'))
   const masterKeyFile = await questions.text('master_key_file', options.masterKeyFile, {
     question: 'File of the master key, apart from the data',
-    preset: (await isPresent(join(dataDir, 'master.key'))) ? join(dataDir, 'master.key') : beside('master.key'),
+    preset: (await isPresent(join(dataDir, 'master.key')))
+      ? join(dataDir, 'master.key')
+      : beside('master.key'),
   })
   const admin = await questions.checked(options.admin, requireAgentName, {
     question: 'Name of the first administrator',

@@ -173,5 +173,7 @@ export async function nextCommands(
 
 async function isService(): Promise<boolean> {
   if (!(await isPresent('/run/systemd/system'))) return false
-  return (await Promise.all(UNITS.map((directory) => isPresent(`${directory}/mayfly.service`)))).includes(true)
+  return (await Promise.all(UNITS.map((directory) => isPresent(`${directory}/mayfly.service`)))).includes(
+    true,
+  )
 }
