@@ -127,6 +127,13 @@ export const Kind = Type.Object(
       {
         help: text('What its scopes mean.', 'Any scope that the resource server understands.'),
         examples: Type.Array(text('A scope.', 'orders:read'), { description: 'Scopes of this kind.' }),
+        forms: Type.Array(
+          Type.Object({
+            form: text('A scope; `<name>` stands for a name.', 'orders:read'),
+            gives: text('What a credential with it may do.', 'read orders'),
+          }),
+          { description: 'The forms of a scope, with what they give.' },
+        ),
       },
       { description: 'Its scopes, relative to a backend.' },
     ),

@@ -12,6 +12,7 @@ import { createCallers } from '../core/authentication/callers.ts'
 import { createLastUse } from '../core/authentication/last-use.ts'
 import { definitionOf } from '../core/backends/definition.ts'
 import type { Core, Keys, Settings } from '../core/context.ts'
+import { createIdTokens } from '../core/oauth/backend-id-tokens.ts'
 import { createIssuerKeys, newIssuerKey } from '../core/oauth/issuer-keys.ts'
 import { createOverdue } from '../core/overdue.ts'
 import { createQuotas } from '../core/quotas.ts'
@@ -67,16 +68,17 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
     const quotas = createQuotas(() => store.now())
     const base = { store, sealer, hasher, keys, settings, rates, quotas, log, random: Math.random }
     const ids = createIdSource(store.now)
+    const issuerKeys = createIssuerKeys(base)
+    const idToken = createIdTokens({ ...base, ids, issuerKeys })
     const backends = createRegistry({
       kinds,
       load: async () => (await store.backends.listOpen()).map((stored) => definitionOf(base, stored)),
       snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-      host: (of) => hostOf(of, config, store, log),
+      host: (of) => hostOf(of, config, idToken, store, log),
       lingerMs: 3 * config.upstreamTimeoutMs,
       now: () => store.now(),
       onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
     })
-    const issuerKeys = createIssuerKeys(base)
     const metrics = createMetrics(store, async () => [
       ...(await backends.at(await store.generation())).byUid.values(),
     ])
@@ -216,11 +218,19 @@ function settingsOf({ databaseUrl: _, masterKey: __, ...config }: Config): Setti
   return { ...config, version: VERSION }
 }
 
-function hostOf({ uid, name }: Pick<Host, 'uid' | 'name'>, config: Config, store: Store, log: Log): Host {
+function hostOf(
+  { uid, name }: Pick<Host, 'uid' | 'name'>,
+  config: Config,
+  idToken: Host['idToken'],
+  store: Store,
+  log: Log,
+): Host {
   return {
     uid,
     name,
     issuer: `${config.issuer}/backends/${name}`,
+    issuerUrl: config.issuer,
+    idToken,
     now: store.now,
     timeoutMs: config.upstreamTimeoutMs,
     fetch: createEgressFetch({ local: false, timeoutMs: config.upstreamTimeoutMs }),

@@ -4,7 +4,7 @@ import { request as secureRequest, Agent as TlsAgent } from 'node:https'
 import { isIP } from 'node:net'
 import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
 import { type AddressLookup, resolveAddress } from './egress-address.ts'
-import { BackendError } from './kind.ts'
+import { BackendError, type FetchOptions } from './kind.ts'
 import { connectionError, untilAborted } from './network.ts'
 
 export interface EgressOptions {
@@ -32,11 +32,18 @@ const IDLE_MS = 4_000
  */
 export function createEgressFetch(
   options: EgressOptions & { readonly timeoutMs: number },
-): (url: string, init?: RequestInit) => Promise<Response> {
+): (url: string, init?: RequestInit, how?: FetchOptions) => Promise<Response> {
   const agents = { keepAlive: true, timeout: IDLE_MS, maxSockets: 32 }
   const plain = new PlainAgent(agents)
-  const secure = new TlsAgent(agents)
-  return async (url, init = {}) => {
+  // One for each set of certificates, so that a connection is never used under the trust of another one.
+  const secure = new Map<string, TlsAgent>()
+  const secureAgent = ({ ca, cert, key }: FetchOptions) => {
+    const id = JSON.stringify([ca, cert, key])
+    const known = secure.get(id) ?? new TlsAgent({ ...agents, ca, cert, key })
+    secure.set(id, known)
+    return known
+  }
+  return async (url, init = {}, how = {}) => {
     const deadline = AbortSignal.timeout(options.timeoutMs)
     const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline
     try {
@@ -44,8 +51,9 @@ export function createEgressFetch(
       const target = requireUrl(url)
       const request = new Request(target, { ...init, signal })
       const body = Buffer.from(await request.arrayBuffer())
-      const address = await untilAborted(resolveChecked(target.hostname, options), signal)
-      const agent = target.protocol === 'https:' ? secure : plain
+      const local = how.local ?? options.local
+      const address = await untilAborted(resolveChecked(target.hostname, { ...options, local }), signal)
+      const agent = target.protocol === 'https:' ? secureAgent(how) : plain
       return await exchange(target, request, body, { address, agent, signal })
     } catch (error) {
       throw error instanceof BackendError ? error : connectionError(error, 'The upstream', signal)

@@ -5,7 +5,7 @@ import type { Static, TObject, TSchema } from 'typebox'
  *
  * A kind talks to one type of upstream. It names what it creates after the credential's id, so that an issue
  * whose outcome is unknown can be undone, and it states truthfully whether it can revoke a credential at once.
- * To add one: a folder with `kind.ts`, its README, a call of `describeKind` (test/contract) and a line in `index.ts`.
+ * To add one: a folder with `kind.ts`, its page in docs/backends, a call of `describeKind` (test/contract) and a line in `index.ts`.
  */
 export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> {
   readonly type: string
@@ -24,6 +24,11 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
   readonly limits: { readonly minTtlMs?: number; readonly maxTtlMs?: number; readonly why?: string }
   /** `exact`: `open` returns `revoke` and `recover`. `expiry_only`: a credential lasts until the upstream's own expiry. */
   readonly revocation: 'exact' | 'expiry_only'
+  /**
+   * `none`: what an interrupted issue left behind cannot be found, because only the reply names it; nobody has received it, and
+   * it lasts until the upstream's own expiry. `recover` then returns `undefined`. Administrators and the audit see it.
+   */
+  readonly recovery?: 'none'
   /** Whether issuing reaches an upstream. Without one there is nothing to record beforehand, nor to recover. */
   readonly upstream: boolean
   readonly scopes: {
@@ -37,10 +42,16 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
      * those for which this is false are left out, and administrators who grant one are warned. Absent: it always can.
      */
     gives?(config: Static<C>, scope: string): boolean
-    /** `<field>` stands for the text of that field of the configuration: `<database>:read`. */
-    readonly examples: readonly string[]
+    /** The forms of a scope, the most useful one first: for examples, forms and completion. */
+    readonly forms: readonly ScopeForm[]
+    /** The grammar in one or two sentences; callers see it when they ask for a scope that is not valid. */
     readonly help: string
   }
+  /**
+   * Variables that the programs of this upstream read by themselves, with what they get: `{field}` stands for a field of the
+   * credential, `{secret}` for its one value. `{ file }` is written to a private file, and the variable names that.
+   */
+  readonly environment?: Readonly<Record<string, string | { readonly file: string }>>
   /** Fills in omitted fields (a key pair, for example). Mayfly stores the result as the configuration. */
   complete?(config: Static<C>): Promise<Static<C>>
   /** A script for the upstream's own administrator, after which Mayfly's login needs few rights. */
@@ -54,9 +65,16 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
   open(config: Static<C>, host: Host): Promise<Backend<Static<P>>>
 }
 
+export interface ScopeForm {
+  /** `<field>` stands for the text of that field of the configuration, `<database>:read`; any other `<word>` for a name. */
+  readonly form: string
+  /** What it gives, as the end of a sentence that begins "a credential that may …": `read the tables of a database`. */
+  readonly gives: string
+}
+
 /** An open backend. Every method throws `BackendError` and nothing else, and stops soon after `signal` fires. */
 export type Backend<P = unknown> = Issuing<P> &
-  (Revoking | { readonly revoke?: never; readonly recover?: never })
+  (Revoking | { readonly revoke?: never; readonly recover?: never; readonly list?: never })
 
 interface Issuing<P> extends AsyncDisposable {
   /**
@@ -74,14 +92,53 @@ interface Issuing<P> extends AsyncDisposable {
   retire?(signal: AbortSignal): Promise<void>
   /** Public keys of a backend that is an issuer of its own, for its JWKS (RFC 7517 §5). */
   publicKeys?(): readonly Record<string, unknown>[]
+  /** Present where Mayfly can replace the secret that it logs in with itself. */
+  readonly rotation?: Rotation
+}
+
+/**
+ * Replaces the secrets of the configuration. At every crash point Mayfly's store knows ones that work: it stores the proposal
+ * before `adopt`, and forgets the old ones only after `adopt` has returned. Each step may be repeated after a crash, also on an
+ * instance that was opened with the proposal.
+ */
+export interface Rotation {
+  /**
+   * New values of secret fields. The present ones keep working. Where the upstream makes them, it ends first what an interrupted
+   * rotation left behind.
+   */
+  propose(signal: AbortSignal): Promise<Readonly<Record<string, string>>>
+  /** Makes them valid upstream; the present ones may end here. */
+  adopt(next: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>
+  /** Ends the old ones, where they are still valid. Called on an instance that was opened with the new ones. */
+  finish?(old: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>
+}
+
+/** One account upstream that carries a name of ours. */
+export interface Listed {
+  readonly credentialId: string
+  /** What `revoke` needs. */
+  readonly handle: Handle
+  /** Epoch ms, where the upstream says it. */
+  readonly expiresAt?: number
+}
+
+export interface ListedPage {
+  readonly items: readonly Listed[]
+  /** Where the next page begins; absent on the last one. */
+  readonly next?: string
 }
 
 /** Both or neither: an account that can be revoked must also be found when the answer to `issue` is lost. */
 interface Revoking {
   /** Idempotent: an account that does not exist counts as revoked. */
   revoke(handle: Handle, signal: AbortSignal): Promise<void>
-  /** The handle that `issue` returns, from the credential's id alone. Reaches nothing. */
-  recover(credentialId: string): Handle
+  /**
+   * A handle by which `revoke` finds the account, from the credential's id alone: what `issue` returns holds at least as much.
+   * Reaches nothing. `undefined` only for kinds whose `recovery` is `none`.
+   */
+  recover(credentialId: string): Handle | undefined
+  /** Accounts upstream whose names are ours, also those of other installations. `after` is the `next` of a page. */
+  list?(after: string | undefined, signal: AbortSignal): Promise<ListedPage>
 }
 
 /** What revoking needs, as plain JSON; sealed at rest. */
@@ -124,13 +181,37 @@ export interface Host {
   /** The setting `upstream_timeout`, in ms: the server abandons a call after this time. */
   readonly timeoutMs: number
   /** `fetch` under the egress rules: no redirects, `timeoutMs` in all, at most 256 KiB, checked addresses. */
-  readonly fetch: (url: string, init?: RequestInit) => Promise<Response>
+  readonly fetch: (url: string, init?: RequestInit, options?: FetchOptions) => Promise<Response>
+  /** A JWT of Mayfly's own issuer, signed with its key (RS256). Its `iss` is `issuerUrl`. */
+  idToken(claims: IdTokenClaims): Promise<string>
+  /** The issuer of the server, without a path of the backend. */
+  readonly issuerUrl: string
   /** The checked address to connect to. Throws `BackendError` for loopback and metadata addresses unless `local`. */
   resolve(hostname: string, options: { local: boolean }): Promise<string>
   readonly log: {
     warn(fields: Record<string, unknown>, message: string): void
     debug(fields: Record<string, unknown>, message: string): void
   }
+}
+
+export interface FetchOptions {
+  /** The upstream is on this machine or in its own network: permits loopback addresses. */
+  readonly local?: boolean
+  /** PEM of the certificate authorities to trust instead of the system's. */
+  readonly ca?: string
+  /** PEM of a client certificate and its key. */
+  readonly cert?: string
+  readonly key?: string
+}
+
+/** For an upstream that trusts Mayfly as an OpenID provider. It verifies the token with the JWKS that Mayfly publishes. */
+export interface IdTokenClaims {
+  readonly audience: string
+  readonly subject: string
+  /** Epoch ms; at most ten minutes from now. */
+  readonly expiresAt: number
+  /** Further claims; the registered ones (RFC 7519 §4.1) cannot be replaced. */
+  readonly claims?: Readonly<Record<string, unknown>>
 }
 
 /**

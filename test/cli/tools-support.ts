@@ -26,7 +26,7 @@ const parts: Kind<typeof config> = {
   limits: {},
   revocation: 'expiry_only',
   upstream: false,
-  scopes: { valid: () => true, examples: ['read'], help: 'Any.' },
+  scopes: { valid: () => true, forms: [{ form: 'read', gives: 'read' }], help: 'Any.' },
   open: async ({ fields, secret, early }) => ({
     check: async () => [],
     issue: async ({ credentialId, expiresAt }) => {

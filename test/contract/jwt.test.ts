@@ -2,7 +2,8 @@ import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jos
 import { jwt } from '../../src/backends/jwt/kind.ts'
 import type { Issued, Kind } from '../../src/backends/kind.ts'
 import { createTestHost } from '../support/host.ts'
-import { describeKind, type OpenKind } from './kind-contract.ts'
+import { describeKind } from './kind-contract.ts'
+import type { OpenKind } from './open-kind.ts'
 
 for (const algorithm of ['ES256', 'EdDSA', 'RS256'] as const) {
   describeKind(`jwt, ${algorithm}`, async (): Promise<OpenKind> => {

@@ -1,60 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  type Backend,
-  BackendError,
-  type Handle,
-  type Issued,
-  type IssueRequest,
-  type Kind,
-  UPSTREAM_MARK,
-} from '../../src/backends/kind.ts'
-import { encodeTail, encodeTime, isId } from '../../src/domain/ids.ts'
+import { BackendError, type Issued, type IssueRequest, UPSTREAM_MARK } from '../../src/backends/kind.ts'
+import { isId } from '../../src/domain/ids.ts'
 import { isScope } from '../../src/domain/scope.ts'
-
-/** Looks at the upstream itself, past the kind. Times are epoch ms. */
-export interface Probe {
-  /** Whether what the handle names is there. Absent where nothing is made upstream. */
-  exists?(handle: Handle): Promise<boolean>
-  /** Uses the credential as an agent would; throws or is false when it does not work. */
-  use(issued: Issued): Promise<boolean>
-  /** When the upstream itself ends it. */
-  expiresAt(issued: Issued): Promise<number>
-}
-
-export interface OpenKind {
-  readonly kind: Kind
-  readonly backend: Backend
-  /** Scopes that can be granted here. */
-  readonly scopes: readonly string[]
-  readonly probe: Probe
-  /** All that the kind has logged so far. */
-  logged(): string
-  /** A second instance whose upstream cannot be reached; absent on kinds without an upstream. */
-  unreachable?(): Promise<Backend>
-  close(): Promise<void>
-}
-
-export function newCredentialId(now = Date.now()): string {
-  return `cred_${encodeTime(now)}${encodeTail(0, randomBytes(13))}`
-}
-
-export function newRequest(
-  scopes: readonly string[],
-  options: { ttlMs?: number; params?: unknown } = {},
-): IssueRequest<unknown> {
-  const issuedAt = Date.now()
-  return {
-    credentialId: newCredentialId(issuedAt),
-    agent: { id: `ag_${newCredentialId().slice(5)}`, name: 'contract' },
-    scopes,
-    params: options.params ?? {},
-    issuedAt,
-    expiresAt: issuedAt + (options.ttlMs ?? 600_000),
-  }
-}
-
-const never = () => AbortSignal.timeout(60_000)
+import { describeBadDays } from './kind-bad-days.ts'
+import { describeListing } from './kind-listing.ts'
+import { never, newCredentialId, newRequest, type OpenKind } from './open-kind.ts'
 
 /** What every kind promises (src/backends/kind.ts). */
 export function describeKind(name: string, open: () => Promise<OpenKind>): void {
@@ -68,6 +18,8 @@ export function describeKind(name: string, open: () => Promise<OpenKind>): void 
     describeShape(() => opened)
     describeIssue(() => opened)
     describeRevoke(() => opened)
+    describeListing(() => opened)
+    describeBadDays(() => opened)
   })
 }
 
@@ -82,11 +34,9 @@ function describeShape(get: () => OpenKind): void {
     // Without it the living credentials of one upstream would be "revoked" at another, and its secrets sent there.
     const addresses = Object.values(kind.config.properties).filter((field) => UPSTREAM_MARK in field)
     if (kind.upstream) expect(addresses).not.toEqual([])
-    for (const example of kind.scopes.examples) {
-      const scope = example.replace(/<(\w+)>/g, (_, field: string) => {
-        expect(kind.config.properties).toHaveProperty(field)
-        return 'app'
-      })
+    for (const { form, gives } of kind.scopes.forms) {
+      expect(gives).not.toBe('')
+      const scope = form.replace(/<\w+>/g, 'app')
       expect(isScope(scope)).toBe(true)
       expect(kind.scopes.valid(scope)).toBe(true)
     }
@@ -107,8 +57,8 @@ function describeShape(get: () => OpenKind): void {
     const backend = await get().unreachable?.()
     if (backend === undefined) return
     const handle = backend.recover?.(newCredentialId())
-    const tries = [backend.check(never()), backend.issue(newRequest([]), never())]
-    if (handle !== undefined && backend.revoke) tries.push(backend.revoke(handle, never()) as Promise<never>)
+    const tries: Promise<unknown>[] = [backend.check(never()), backend.issue(newRequest([]), never())]
+    if (handle !== undefined && backend.revoke) tries.push(backend.revoke(handle, never()))
     for (const outcome of await Promise.allSettled(tries)) {
       expect(outcome.status).toBe('rejected')
       const reason = outcome.status === 'rejected' ? outcome.reason : undefined
@@ -139,20 +89,38 @@ function describeIssue(get: () => OpenKind): void {
     expect(secretsOf(issued).every((text) => text.length >= 20)).toBe(true)
     expect(await probe.use(issued)).toBe(true)
     if (kind.upstream && kind.revocation === 'exact') {
-      expect(issued.handle).toEqual(backend.recover?.(request.credentialId))
+      const recovered = backend.recover?.(request.credentialId)
+      expect(recovered === undefined).toBe(kind.recovery === 'none')
+      expect(issued.handle).toMatchObject(recovered ?? {})
       expect(isId('credential', request.credentialId)).toBe(true)
     }
     await end(get(), request)
   })
 
   it('sets the expiry upstream, never later than asked', async () => {
-    const { backend, probe, scopes } = get()
-    const request = newRequest(scopes, { ttlMs: 61_234 })
+    const { backend, probe, scopes, kind } = get()
+    if (probe.expiresAt === undefined) return
+    const request = newRequest(scopes, { ttlMs: Math.max(61_234, (kind.limits.minTtlMs ?? 0) + 1_234) })
     const issued = await backend.issue(request, never())
     const actual = await probe.expiresAt(issued)
     expect(actual).toBe(issued.upstreamExpiresAt ?? request.expiresAt)
     expect(actual).toBeLessThanOrEqual(request.expiresAt)
     expect(actual).toBeGreaterThan(request.expiresAt - 1_001)
+    await end(get(), request)
+  })
+
+  it('returns what its environment variables need', async () => {
+    const { backend, scopes, kind } = get()
+    const request = newRequest(scopes)
+    const issued = await backend.issue(request, never())
+    const known: Record<string, unknown> = { secret: issued.secret, ...issued.fields }
+    for (const [variable, value] of Object.entries(kind.environment ?? {})) {
+      expect(variable).toMatch(/^[A-Z][A-Z0-9_]*$/)
+      const template = typeof value === 'string' ? value : value.file
+      const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+      expect(names).not.toEqual([])
+      for (const name of names) expect(known[name], `${variable} needs ${name}`).toBeDefined()
+    }
     await end(get(), request)
   })
 
@@ -187,7 +155,7 @@ function describeRevoke(get: () => OpenKind): void {
     expect(await probe.exists?.(handle)).toBe(false)
     await expect(probe.use(issued).catch(() => false)).resolves.toBe(false)
     await backend.revoke(handle, never())
-    await backend.revoke(backend.recover(newCredentialId()), never())
+    await backend.revoke(backend.recover(newCredentialId()) ?? handle, never())
   })
 
   it('revokes once when several try at the same time', async () => {
@@ -201,6 +169,8 @@ function describeRevoke(get: () => OpenKind): void {
   it('leaves nothing behind when an issue is aborted anywhere and then undone', async () => {
     const { backend, kind, probe, scopes } = get()
     if (!kind.upstream || backend.recover === undefined || backend.revoke === undefined) return
+    // Where nothing can be found without the reply, there is nothing to undo.
+    if (kind.recovery === 'none') return
     let refused = 0
     for (let ms = 0; ms < 24; ms += 2) {
       const request = newRequest(scopes)
@@ -212,7 +182,7 @@ function describeRevoke(get: () => OpenKind): void {
       // The point of the abort has to move through the exchange with the upstream: only time can do that.
       setTimeout(() => abort.abort(), ms)
       await issuing
-      const handle = backend.recover(request.credentialId)
+      const handle = backend.recover(request.credentialId) ?? {}
       await backend.revoke(handle, never())
       expect(await probe.exists?.(handle)).toBe(false)
     }

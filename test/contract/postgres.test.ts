@@ -6,7 +6,8 @@ import { describePostgresVersions } from '../support/describe-postgres.ts'
 import { createTestHost } from '../support/host.ts'
 import { openBench } from '../support/postgres-kind.ts'
 import { startPostgresVersion } from '../support/postgres-versions.ts'
-import { describeKind, type OpenKind } from './kind-contract.ts'
+import { describeKind } from './kind-contract.ts'
+import type { OpenKind } from './open-kind.ts'
 
 describePostgresVersions((major) => {
   for (const way of ['functions', 'direct'] as const) {

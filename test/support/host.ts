@@ -16,6 +16,8 @@ export function createTestHost(name: string): { host: Host; logged(): string } {
       // Not of the form of a real one, but as long.
       uid: `be_${randomUUID().replaceAll('-', '').slice(0, 26)}`,
       issuer: `https://mayfly.test/backends/${name}`,
+      issuerUrl: 'https://mayfly.test',
+      idToken: () => Promise.reject(new Error('this host has no issuer')),
       now: () => Date.now(),
       timeoutMs: UPSTREAM_TIMEOUT_MS,
       fetch: createEgressFetch({ local: true, timeoutMs: UPSTREAM_TIMEOUT_MS }),

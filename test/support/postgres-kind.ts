@@ -3,7 +3,7 @@ import pg from 'pg'
 import type { Backend, Issued } from '../../src/backends/kind.ts'
 import type { Config } from '../../src/backends/postgres/config.ts'
 import { postgres } from '../../src/backends/postgres/kind.ts'
-import { newRequest } from '../contract/kind-contract.ts'
+import { newRequest } from '../contract/open-kind.ts'
 import { createTestHost } from './host.ts'
 import { startPostgres, type TestDatabase, type TestPostgres } from './postgres.ts'
 

@@ -9,7 +9,7 @@ import {
   jwtVerify,
 } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { newRequest } from '../../../test/contract/kind-contract.ts'
+import { newRequest } from '../../../test/contract/open-kind.ts'
 import { createTestHost } from '../../../test/support/host.ts'
 import { jwt } from './kind.ts'
 

@@ -69,7 +69,10 @@ export const jwt: Kind<typeof config, typeof params> = {
   upstream: false,
   scopes: {
     valid: isScope,
-    examples: ['orders:read', 'orders:*'],
+    forms: [
+      { form: 'orders:read', gives: 'read orders, where the resource server names its scopes so' },
+      { form: 'orders:*', gives: 'do all that the resource server takes this scope for' },
+    ],
     help: 'Any scope that the resource server understands; the claim "scope" holds them as granted.',
   },
   async complete(settings) {

@@ -29,11 +29,23 @@ export const postgres: Kind<typeof config, typeof params> = {
   scopes: {
     valid: isScope,
     gives: canGrant,
-    examples: ['<database>:read', '<database>:write', '<database>', '*'],
+    forms: [
+      { form: '<database>:read', gives: 'read the tables of a database' },
+      { form: '<database>:write', gives: 'read and change the tables of a database' },
+      { form: '<database>', gives: 'do in a database all that the backend grants' },
+      { form: '*', gives: 'do so in all databases of the backend' },
+    ],
     help:
       '<database>, <database>:read or <database>:write of the databases that the backend grants; * is all of them. ' +
       'Without :read or :write it is all that the backend grants. A read-only backend refuses :write. ' +
       'Own statements receive the scopes as they are, in {{scopes}}.',
+  },
+  environment: {
+    PGHOST: '{host}',
+    PGPORT: '{port}',
+    PGUSER: '{username}',
+    PGPASSWORD: '{password}',
+    PGDATABASE: '{database}',
   },
   async complete(settings) {
     requireConsistent(settings)

@@ -215,7 +215,7 @@ describe('own statements', () => {
     await backend.revoke?.(none.handle ?? {}, signal())
     const asked = request(['x'])
     await expect(backend.issue(asked, signal())).rejects.toMatchObject({ fault: 'misconfigured' })
-    const name = backend.recover?.(asked.credentialId)['username']
+    const name = backend.recover?.(asked.credentialId)?.['username']
     expect(await bench.sql('SELECT 1 FROM pg_roles WHERE rolname = $1', [name])).toEqual([])
   })
 })

@@ -99,8 +99,8 @@ export function exampleScope(
   { scopes }: Pick<Kind, 'scopes'>,
   config: Readonly<Record<string, unknown>>,
 ): string | undefined {
-  const filled = scopes.examples.map((example) =>
-    example.replace(/<(\w+)>/g, (whole, name: string) => {
+  const filled = scopes.forms.map(({ form }) =>
+    form.replace(/<(\w+)>/g, (whole, name: string) => {
       const value = config[name]
       return typeof value === 'string' && /^[\w.@+-]+$/.test(value) ? value : whole
     }),

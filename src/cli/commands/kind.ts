@@ -82,7 +82,7 @@ function describeKind(kind: Kind): string {
     title: kind.title,
     revocation: revocation(kind),
     scopes: kind.scopes.help,
-    examples: kind.scopes.examples.join(', '),
+    examples: kind.scopes.forms.map(({ form }) => form).join(', '),
   })
   return `${facts}\n\n${table(['FLAG', '', 'MEANING'], rows)}`
 }

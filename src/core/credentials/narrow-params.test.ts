@@ -26,7 +26,7 @@ const narrowing: Kind<typeof config, typeof params> = {
   limits: {},
   revocation: 'expiry_only',
   upstream: false,
-  scopes: { valid: isScope, examples: ['read'], help: 'Any scope.' },
+  scopes: { valid: isScope, forms: [], help: 'Any scope.' },
   open: async () => ({
     check: async () => [],
     issue: async (request) => ({ secret: JSON.stringify(request.params) }),

@@ -110,7 +110,11 @@ function kindRoute(http: Http): void {
         type: kind.type,
         title: kind.title,
         revocation: kind.revocation,
-        scopes: { help: kind.scopes.help, examples: [...kind.scopes.examples] },
+        scopes: {
+          help: kind.scopes.help,
+          examples: kind.scopes.forms.map(({ form }) => form),
+          forms: [...kind.scopes.forms],
+        },
         config: kind.config,
         params: kind.params,
       }))
