@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { covers, isScope } from '../../domain/scope.ts'
 import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { givenBy, readNamed, requireGiven, requireNamed } from '../named-scopes.ts'
 
 const URL_TEXT = { minLength: 9, maxLength: 1024, pattern: '^https?://[\\x21-\\x7e]+$' }
 /** RFC 6749, appendix A.1 and A.2: VSCHAR. */
@@ -132,29 +132,16 @@ export const revocableConfig = Type.Object(
 
 export type Config = Static<typeof config> & { readonly revocation_endpoint?: string }
 
-/** The configured scopes: our name, and what the server is asked for. */
-export function scopesOf({ scopes }: Config): readonly (readonly [string, string])[] | undefined {
-  return scopes?.map((entry) => {
-    const [, name = entry, theirs = entry] = /^([^=]*)=(.*)$/.exec(entry) ?? []
-    return [name, theirs]
-  })
-}
-
 /** Without configured scopes only a name can be asked for: the server knows no wildcards. */
-export function gives(settings: Config, scope: string): boolean {
-  const known = scopesOf(settings)
-  return known === undefined ? !scope.includes('*') : known.some(([name]) => covers(scope, name))
+export function gives({ scopes }: Config, scope: string): boolean {
+  return scopes === undefined ? !scope.includes('*') : givenBy(readNamed(scopes), scope).length > 0
 }
 
 /** The server's scopes for ours. Throws `unsupported` for one that it cannot be narrowed to. */
-export function translate(settings: Config, scopes: readonly string[]): readonly string[] {
-  const known = scopesOf(settings)
-  const asked = scopes.flatMap((scope) => {
-    if (!isScope(scope)) throw new BackendError('unsupported', 'A scope is not well formed.')
-    if (!gives(settings, scope)) throw new BackendError('unsupported', `This backend cannot give "${scope}".`)
-    const meant = known?.filter(([name]) => covers(scope, name)).map(([, theirs]) => theirs)
-    return (meant ?? [scope]).flatMap((text) => text.split(' '))
-  })
+export function translate({ scopes: entries }: Config, scopes: readonly string[]): readonly string[] {
+  // Without configured scopes each stands for itself.
+  const named = entries === undefined ? scopes.filter((scope) => !scope.includes('*')) : entries
+  const asked = requireGiven(readNamed(named), scopes).flatMap((text) => text.split(' '))
   // RFC 6749 §3.3: without a scope the server gives what it likes.
   if (asked.length === 0) {
     throw new BackendError('unsupported', 'A token has at least one scope; the request names none.')
@@ -191,8 +178,5 @@ export function requireConsistent(settings: Config): void {
     (settings.refresh_token !== undefined), '"refresh_token" goes with "grant" refresh_token.')
   const exchanges = grant === 'token_exchange' || settings.subject_token === undefined
   require(exchanges, '"subject_token" goes with "grant" token_exchange.')
-  for (const [name, theirs] of scopesOf(settings) ?? []) {
-    require(isScope(name) && !name.includes('*'), '"scopes" contains a name that is not a scope of Mayfly.')
-    require(THEIRS.test(theirs), '"scopes" contains a scope that RFC 6749 does not permit.')
-  }
+  requireNamed('scopes', settings.scopes ?? [], THEIRS)
 }

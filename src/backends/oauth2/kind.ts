@@ -9,16 +9,9 @@ import {
   type IssueRequest,
   type Kind,
 } from '../kind.ts'
+import { readNamed } from '../named-scopes.ts'
 import { connectionError, untilAborted } from '../network.ts'
-import {
-  type Config,
-  config,
-  gives,
-  requireConsistent,
-  revocableConfig,
-  scopesOf,
-  translate,
-} from './config.ts'
+import { type Config, config, gives, requireConsistent, revocableConfig, translate } from './config.ts'
 import { createRefresh } from './refresh.ts'
 import { createServer, type Server, type Token } from './server.ts'
 
@@ -139,7 +132,7 @@ async function tryOut(
   { server, obtain }: { readonly server: Server; readonly obtain: Obtain },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const scope = [...new Set((scopesOf(settings) ?? []).flatMap(([, theirs]) => theirs.split(' ')))]
+  const scope = [...new Set(readNamed(settings.scopes ?? []).flatMap(([, theirs]) => theirs.split(' ')))]
   const now = host.now()
   const token = await obtain(scope, host, signal).catch((error: unknown) => {
     // The login and the grant were accepted; without configured scopes this names none.
