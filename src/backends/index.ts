@@ -1,3 +1,4 @@
+import { github } from './github/kind.ts'
 import { jwt } from './jwt/kind.ts'
 import type { Kind } from './kind.ts'
 import { postgres } from './postgres/kind.ts'
@@ -6,4 +7,4 @@ import { postgres } from './postgres/kind.ts'
  * The built-in kinds. Each has the type of its own configuration, which the list cannot keep: callers check the
  * configuration against `kind.config` before they open a kind.
  */
-export const kinds = [jwt, postgres] as unknown as readonly Kind[]
+export const kinds = [jwt, postgres, github] as unknown as readonly Kind[]

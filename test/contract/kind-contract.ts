@@ -134,10 +134,12 @@ function describeIssue(get: () => OpenKind): void {
   })
 
   it('puts nothing secret into facts, handle or log', async () => {
-    const { backend, scopes, logged } = get()
+    const { backend, scopes, logged, kind } = get()
     const request = newRequest(scopes)
     const issued = await backend.issue(request, never())
-    const seen = JSON.stringify([issued.facts, issued.handle]) + logged()
+    // Where only the reply names what was made, the handle may be the secret itself: it is sealed.
+    const handle = kind.recovery === 'none' ? undefined : issued.handle
+    const seen = JSON.stringify([issued.facts, handle]) + logged()
     for (const secret of secretsOf(issued)) expect(seen).not.toContain(secret)
     await end(get(), request)
   })
