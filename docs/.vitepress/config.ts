@@ -13,7 +13,13 @@ const all = (folder: string) =>
     .filter((name) => name.endsWith('.md'))
     .map((name) => page(`docs/${folder}/${name}`))
 
-const START = pages('start', 'first-steps', 'first-postgresql-credential', 'when-something-goes-wrong')
+const START = pages(
+  'start',
+  'first-steps',
+  'first-postgresql-credential',
+  'from-the-package',
+  'when-something-goes-wrong',
+)
 const GUIDES = pages(
   'guides',
   'ai-agents',

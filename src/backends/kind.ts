@@ -186,12 +186,25 @@ export interface Host {
   idToken(claims: IdTokenClaims): Promise<string>
   /** The issuer of the server, without a path of the backend. */
   readonly issuerUrl: string
+  /** For an upstream that replaces a secret whenever it is used (refresh tokens, RFC 6749 §6). */
+  readonly state: BackendState
   /** The checked address to connect to. Throws `BackendError` for loopback and metadata addresses unless `local`. */
   resolve(hostname: string, options: { local: boolean }): Promise<string>
   readonly log: {
     warn(fields: Record<string, unknown>, message: string): void
     debug(fields: Record<string, unknown>, message: string): void
   }
+}
+
+/**
+ * One short text of the backend, sealed at rest, that every node sees and that is gone once the backend was deleted. Throws
+ * `BackendError` (`unavailable`) when the store fails.
+ */
+export interface BackendState {
+  /** `undefined`: nothing was written yet. */
+  read(): Promise<string | undefined>
+  /** Durable once it returns true. False: it is no longer `before`, or may not be; read it again. */
+  replace(before: string | undefined, after: string): Promise<boolean>
 }
 
 export interface FetchOptions {
