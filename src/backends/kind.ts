@@ -196,7 +196,7 @@ export interface Host {
   now(): number
   /** The setting `upstream_timeout`, in ms: the server abandons a call after this time. */
   readonly timeoutMs: number
-  /** `fetch` under the egress rules: no redirects, `timeoutMs` in all, at most 256 KiB, checked addresses. */
+  /** `fetch` under the egress rules: no redirects, `timeoutMs` in all, at most 256 KiB unless said, checked addresses. */
   readonly fetch: (url: string, init?: RequestInit, options?: FetchOptions) => Promise<Response>
   /** A JWT of Mayfly's own issuer, signed with its key (RS256). Its `iss` is `issuerUrl`. */
   idToken(claims: IdTokenClaims): Promise<string>
@@ -231,6 +231,8 @@ export interface FetchOptions {
   /** PEM of a client certificate and its key. */
   readonly cert?: string
   readonly key?: string
+  /** Longest reply, where 256 KiB do not do: GitHub repeats some kilobytes for each repository that a request names. */
+  readonly maxBytes?: number
 }
 
 /** For an upstream that trusts Mayfly as an OpenID provider. It verifies the token with the JWKS that Mayfly publishes. */
