@@ -1,7 +1,7 @@
-import type { Kind } from './kind.ts'
 import { aws } from './aws/kind.ts'
 import { github } from './github/kind.ts'
 import { jwt } from './jwt/kind.ts'
+import type { Kind } from './kind.ts'
 import { mysql } from './mysql/kind.ts'
 import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
 import { postgres } from './postgres/kind.ts'
@@ -12,4 +12,14 @@ import { ssh } from './ssh/kind.ts'
  * The built-in kinds. Each has the type of its own configuration, which the list cannot keep: callers check the
  * configuration against `kind.config` before they open a kind.
  */
-export const kinds = [aws, github, jwt, mysql, oauth2, oauth2Revocable, postgres, rabbitmq, ssh] as unknown as readonly Kind[]
+export const kinds = [
+  aws,
+  github,
+  jwt,
+  mysql,
+  oauth2,
+  oauth2Revocable,
+  postgres,
+  rabbitmq,
+  ssh,
+] as unknown as readonly Kind[]
