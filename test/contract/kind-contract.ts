@@ -57,7 +57,10 @@ function describeShape(get: () => OpenKind): void {
     const backend = await get().unreachable?.()
     if (backend === undefined) return
     const handle = backend.recover?.(newCredentialId())
-    const tries: Promise<unknown>[] = [backend.check(never()), backend.issue(newRequest([]), never())]
+    const tries: Promise<unknown>[] = [
+      backend.check(never()),
+      backend.issue(newRequest(get().scopes), never()),
+    ]
     if (handle !== undefined && backend.revoke) tries.push(backend.revoke(handle, never()))
     for (const outcome of await Promise.allSettled(tries)) {
       expect(outcome.status).toBe('rejected')
