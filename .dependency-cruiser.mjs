@@ -86,7 +86,7 @@ export default {
     allow(
       'cli-imports-client',
       '^src/cli/',
-      '^src/(cli|client|api|config|domain)/|^src/(app/app|app/backup|log/log|backends/index|backends/config-fields|installation)\\.ts$',
+      '^src/(cli|client|api|config|domain)/|^src/(app/app|app/backup|app/recipes|log/log|backends/index|backends/config-fields|installation)\\.ts$',
     ),
     ...rooms('core', {
       audit: [],
