@@ -123,6 +123,8 @@ export const Kind = Type.Object(
     type: text('Its name.', 'postgres'),
     title: text('Its title.', 'PostgreSQL role'),
     revocation: backendInfo.revocation,
+    recovery: backendInfo.recovery,
+    environment: backendInfo.environment,
     scopes: Type.Object(
       {
         help: text('What its scopes mean.', 'Any scope that the resource server understands.'),

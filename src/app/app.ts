@@ -11,6 +11,7 @@ import { createDenials } from '../core/audit/denials.ts'
 import { createLocalReads } from '../core/audit/local-reads.ts'
 import { createCallers } from '../core/authentication/callers.ts'
 import { createLastUse } from '../core/authentication/last-use.ts'
+import { createBackendState } from '../core/backends/backend-state.ts'
 import { definitionOf } from '../core/backends/definition.ts'
 import type { Core, Keys, Settings } from '../core/context.ts'
 import { createIdTokens } from '../core/oauth/backend-id-tokens.ts'
@@ -78,7 +79,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       kinds: [...kinds, ...own],
       load: async () => (await store.backends.listOpen()).map((stored) => definitionOf(base, stored)),
       snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-      host: (of) => hostOf(of, config, idToken, store, log),
+      host: (of) => hostOf(of, config, idToken, base, log),
       lingerMs: 3 * config.upstreamTimeoutMs,
       now: () => store.now(),
       onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
@@ -226,7 +227,7 @@ function hostOf(
   { uid, name }: Pick<Host, 'uid' | 'name'>,
   config: Config,
   idToken: Host['idToken'],
-  store: Store,
+  core: Pick<Core, 'store' | 'sealer'>,
   log: Log,
 ): Host {
   return {
@@ -235,7 +236,8 @@ function hostOf(
     issuer: `${config.issuer}/backends/${name}`,
     issuerUrl: config.issuer,
     idToken,
-    now: store.now,
+    now: core.store.now,
+    state: createBackendState(core, uid),
     timeoutMs: config.upstreamTimeoutMs,
     fetch: createEgressFetch({ local: false, timeoutMs: config.upstreamTimeoutMs }),
     resolve: (hostname, options) => resolveChecked(hostname, options),

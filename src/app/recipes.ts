@@ -84,6 +84,8 @@ export async function tryKind(
       issuer: `${issuer}/backends/${kind.type}`,
       issuerUrl: issuer,
       idToken: () => Promise.reject(new BackendError('misconfigured', 'Only a server can sign tokens.')),
+      // No recipe keeps anything.
+      state: { read: async () => undefined, replace: async () => false },
       now: Date.now,
       timeoutMs: UPSTREAM_TIMEOUT_MS,
       fetch: createEgressFetch(egress),

@@ -11,10 +11,11 @@ export const ACTION_MEANING = {
   'credential.revoked': 'A credential was revoked; `details.reason` if nobody asked for it.',
   'credential.expired': 'A credential expired.',
   'credential.issue_failed':
-    'No credential was issued: refused (`denied`) or failed upstream (`failed`); `details.code` says why.',
+    'No credential was issued: refused (`denied`) or failed upstream (`failed`); `details.code` says why. `details.recover` is `none` if nobody can find what that may have left upstream.',
   'credential.revoke_failed':
     'The upstream did not revoke: recorded at the first failure and when the credential is stuck; `details.code` says why.',
-  'credential.settled': 'Nothing of the credential is left at its upstream.',
+  'credential.settled':
+    'Nothing of the credential is left at its upstream, or with `details.recover: none` nothing that can be found.',
   'agent.created': 'An agent was created.',
   'agent.deleted': 'An agent was deleted, with all its credentials.',
   'agent.expired': 'An agent expired, with all its credentials.',

@@ -32,3 +32,8 @@ export interface BackendEnding {
   /** Who deletes it, for the audit entries of its credentials. */
   readonly by: AuditTrace
 }
+
+/** Where `meta` holds what the kind of this backend keeps. */
+export function backendStateKey(uid: string): string {
+  return `state.${uid}`
+}

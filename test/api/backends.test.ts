@@ -133,6 +133,10 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
     expect(untried.status).toBe(200)
     expect(untried.body.config).toMatchObject({ host: '127.0.0.1', password: '[redacted]' })
     expect(untried.body.revocation).toBe('exact')
+    const { environment } = untried.body
+    expect(environment).toMatchObject({ PGUSER: '{username}', PGPASSWORD: '{password}' })
+    const agent = await app.newAgent()
+    expect((await agent.client.get('/api/v1/backends/pg')).body.environment).toEqual(environment)
     expect((await app.admin('GET', '/v1/admin/backends')).text).not.toContain('very secret')
   })
 

@@ -17,8 +17,9 @@ export function describeKind(name: string, open: () => Promise<OpenKind>): void 
 
     describeShape(() => opened)
     describeIssue(() => opened)
-    describeRevoke(() => opened)
     describeListing(() => opened)
+    // Its last test disposes of the backend.
+    describeRevoke(() => opened)
     describeBadDays(() => opened)
   })
 }
@@ -74,7 +75,9 @@ function describeShape(get: () => OpenKind): void {
 
 function secretsOf(issued: Issued): string[] {
   const fields = Object.entries(issued.fields ?? {})
-  const hidden = fields.filter(([field]) => /password|secret|token|key|url/.test(field))
+  const hidden = fields.filter(
+    ([field]) => /password|secret|token|key|url/.test(field) && !/_id$/.test(field),
+  )
   return [issued.secret, ...hidden.map(([, value]) => String(value))].filter((text) => text !== undefined)
 }
 
@@ -137,10 +140,12 @@ function describeIssue(get: () => OpenKind): void {
   })
 
   it('puts nothing secret into facts, handle or log', async () => {
-    const { backend, scopes, logged } = get()
+    const { backend, kind, scopes, logged } = get()
     const request = newRequest(scopes)
     const issued = await backend.issue(request, never())
-    const seen = JSON.stringify([issued.facts, issued.handle]) + logged()
+    // Where an upstream knows a credential by its secret alone, revoking needs it; handles are sealed.
+    const handle = kind.recovery === 'none' ? {} : issued.handle
+    const seen = JSON.stringify([issued.facts, handle]) + logged()
     for (const secret of secretsOf(issued)) expect(seen).not.toContain(secret)
     await end(get(), request)
   })

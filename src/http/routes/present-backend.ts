@@ -12,6 +12,8 @@ export function presentBackend(backend: ConfiguredBackend) {
     ...optional('allowed_scopes', backend.allowedScopes),
     ...optional('description', backend.description),
     revocation: backend.kind.revocation,
+    ...optional('recovery', backend.kind.recovery),
+    ...optional('environment', backend.kind.environment),
     ...optional('broken', backend.config === undefined ? true : undefined),
   }
 }

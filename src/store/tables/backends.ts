@@ -1,5 +1,5 @@
 import { nameKey } from '../../domain/agent.ts'
-import type { BackendEnding, StoredBackend } from '../../domain/backend.ts'
+import { type BackendEnding, backendStateKey, type StoredBackend } from '../../domain/backend.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
@@ -114,7 +114,7 @@ function endSteps({ build }: Engine) {
       ),
       { op: 'invalidate', topic: 'backends' },
     ],
-    /** Erases the configuration of a deleted backend whose last credential is settled. */
+    /** Erases the configuration of a deleted backend whose last credential is settled, and what its kind kept. */
     erase: (uid: string): Step[] => [
       run(
         build
@@ -125,6 +125,7 @@ function endSteps({ build }: Engine) {
           .where('config', 'is not', null),
         1,
       ),
+      run(build.deleteFrom('meta').where('key', '=', backendStateKey(uid)), 'any'),
       { op: 'invalidate', topic: 'backends' },
     ],
   }

@@ -110,6 +110,8 @@ function kindRoute(http: Http): void {
         type: kind.type,
         title: kind.title,
         revocation: kind.revocation,
+        ...optional('recovery', kind.recovery),
+        ...optional('environment', kind.environment),
         scopes: {
           help: kind.scopes.help,
           examples: kind.scopes.forms.map(({ form }) => form),
