@@ -194,6 +194,10 @@ function checkParts(recipe: Recipe, report: Report): void {
     if (!new RegExp(`^(?:${naming.pattern})$`, 'u').test(sample))
       report(['naming', 'pattern'], `does not match names such as ${sample}`)
   }
+  for (const name of Object.keys(recipe.environment ?? {})) {
+    if (!/^[A-Z][A-Z0-9_]*$/.test(name))
+      report(['environment', name], 'is not a variable: write it in capital letters, digits and _')
+  }
   if (list === undefined && check === undefined)
     report([], 'needs "list" or "check", so that a configuration can be tried')
   if (revoke === undefined && issue.expires === undefined)
@@ -233,7 +237,7 @@ function checkTemplates(recipe: Recipe, report: Report): void {
     if (hasStrayBrace(text)) report(path, 'has a "{" or "}" that belongs to no variable')
     for (const name of namesIn(text)) {
       const isField = Object.hasOwn(fields, name)
-      if (fields[name]?.secret === true && within !== 'auth')
+      if (fields[name]?.secret === true && within !== 'auth' && within !== 'environment')
         report(path, `{${name}} is secret: only "auth" may use it`)
       else if (!known[within].includes(name) && !taken.includes(name))
         report(path, `there is no variable {${name}} here`)

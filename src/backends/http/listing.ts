@@ -1,7 +1,8 @@
 import type { Handle, Listed, ListedPage } from '../kind.ts'
+import type { Send } from './calls.ts'
 import { credentialOf } from './names.ts'
 import type { ExpirySpec, ListSpec, Recipe } from './schema.ts'
-import { odd, type Send, takeAll } from './send.ts'
+import { odd, takeAll } from './send.ts'
 import { pointAt, type Vars } from './template.ts'
 
 export interface Listing {
@@ -84,7 +85,9 @@ function listedOf(recipe: Recipe, list: ListSpec, item: unknown, vars: Vars): Li
   if (typeof item !== 'object' || item === null) throw odd(recipe)
   const name = pointAt(item, list.name)
   const credentialId = credentialOf(recipe, name)
-  if (credentialId === undefined) return []
+  const ended = list.unless === undefined ? undefined : pointAt(item, list.unless)
+  const hasEnded = ended !== undefined && ended !== null && ended !== false
+  if (credentialId === undefined || hasEnded) return []
   const expiresAt = list.expires === undefined ? undefined : expiryOf(recipe, list.expires, item)
   const handle = { name: String(name), ...takeAll(recipe, list.handle, item, { ...vars, name }) }
   return [{ credentialId, handle, ...(expiresAt === undefined ? {} : { expiresAt }) }]
