@@ -5,6 +5,7 @@ import { kindOf } from './http/kind.ts'
 import type { Recipe } from './http/schema.ts'
 import { jwt } from './jwt/kind.ts'
 import type { Kind } from './kind.ts'
+import { mqtt } from './mqtt/kind.ts'
 import { mysql } from './mysql/kind.ts'
 import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
 import { postgres } from './postgres/kind.ts'
@@ -22,6 +23,7 @@ export const kinds = [
   aws,
   github,
   jwt,
+  mqtt,
   mysql,
   oauth2,
   oauth2Revocable,
