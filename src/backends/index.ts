@@ -11,6 +11,7 @@ import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
 import { postgres } from './postgres/kind.ts'
 import { rabbitmq } from './rabbitmq/kind.ts'
 import { ssh } from './ssh/kind.ts'
+import { x509 } from './x509/kind.ts'
 
 /** A test has found them free of faults. */
 const recipes = (RECIPES as readonly Recipe[]).map(kindOf)
@@ -30,5 +31,6 @@ export const kinds = [
   postgres,
   rabbitmq,
   ssh,
+  x509,
   ...recipes,
 ] as unknown as readonly Kind[]
