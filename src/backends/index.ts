@@ -11,6 +11,7 @@ import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
 import { postgres } from './postgres/kind.ts'
 import { rabbitmq } from './rabbitmq/kind.ts'
 import { ssh } from './ssh/kind.ts'
+import { vault, vaultSecret } from './vault/kind.ts'
 import { x509 } from './x509/kind.ts'
 
 /** A test has found them free of faults. */
@@ -31,6 +32,8 @@ export const kinds = [
   postgres,
   rabbitmq,
   ssh,
+  vault,
+  vaultSecret,
   x509,
   ...recipes,
 ] as unknown as readonly Kind[]
