@@ -1,10 +1,12 @@
 import { aws } from './aws/kind.ts'
+import { gcp } from './gcp/kind.ts'
 import { github } from './github/kind.ts'
 import { RECIPES } from './http/builtin.ts'
 import { kindOf } from './http/kind.ts'
 import type { Recipe } from './http/schema.ts'
 import { jwt } from './jwt/kind.ts'
 import type { Kind } from './kind.ts'
+import { kubernetes } from './kubernetes/kind.ts'
 import { mqtt } from './mqtt/kind.ts'
 import { mysql } from './mysql/kind.ts'
 import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
@@ -23,8 +25,10 @@ const recipes = (RECIPES as readonly Recipe[]).map(kindOf)
  */
 export const kinds = [
   aws,
+  gcp,
   github,
   jwt,
+  kubernetes,
   mqtt,
   mysql,
   oauth2,
