@@ -36,7 +36,7 @@ test('each kind has a page, and each page a kind', () => {
   expect(pages.sort()).toEqual(kinds.map(({ type }) => type).sort())
 })
 
-describe.each(kinds.filter(({ type }) => isDocumented(type)))('docs/backends/$type.md', (kind) => {
+describe.each(kinds.filter(({ type }) => isDocumented(type)))('the page of $type', (kind) => {
   const text = read(kind.type)
 
   test('has exactly the headings of every such page', () => {
