@@ -70,7 +70,7 @@ describe('what a credential may do', () => {
         'FLUSHALL',
         'FLUSHDB',
         'SHUTDOWN',
-        'DEBUG SLEEP 0',
+
         'MONITOR',
       ],
       ...[
