@@ -12,6 +12,7 @@ import { mysql } from './mysql/kind.ts'
 import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
 import { postgres } from './postgres/kind.ts'
 import { rabbitmq } from './rabbitmq/kind.ts'
+import { redis } from './redis/kind.ts'
 import { ssh } from './ssh/kind.ts'
 import { vault, vaultSecret } from './vault/kind.ts'
 import { x509 } from './x509/kind.ts'
@@ -35,6 +36,7 @@ export const kinds = [
   oauth2Revocable,
   postgres,
   rabbitmq,
+  redis,
   ssh,
   vault,
   vaultSecret,

@@ -189,7 +189,8 @@ function describeRevoke(get: () => OpenKind): void {
         expect(error).toBeInstanceOf(BackendError)
       })
       // The point of the abort has to move through the exchange with the upstream: only time can do that.
-      setTimeout(() => abort.abort(), ms)
+      if (ms === 0) setImmediate(() => abort.abort())
+      else setTimeout(() => abort.abort(), ms)
       await issuing
       const handle = backend.recover(request.credentialId) ?? {}
       await backend.revoke(handle, never())
