@@ -9,6 +9,7 @@ import type { Kind } from './kind.ts'
 import { kubernetes } from './kubernetes/kind.ts'
 import { mqtt } from './mqtt/kind.ts'
 import { mysql } from './mysql/kind.ts'
+import { nats } from './nats/kind.ts'
 import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
 import { postgres } from './postgres/kind.ts'
 import { rabbitmq } from './rabbitmq/kind.ts'
@@ -32,6 +33,7 @@ export const kinds = [
   kubernetes,
   mqtt,
   mysql,
+  nats,
   oauth2,
   oauth2Revocable,
   postgres,

@@ -76,7 +76,7 @@ function describeShape(get: () => OpenKind): void {
 function secretsOf(issued: Issued): string[] {
   const fields = Object.entries(issued.fields ?? {})
   const hidden = fields.filter(
-    ([field]) => /password|secret|token|key|url/.test(field) && !/_id$/.test(field),
+    ([field]) => /password|secret|token|key|url|seed|creds/.test(field) && !/_id$/.test(field),
   )
   return [issued.secret, ...hidden.map(([, value]) => String(value))].filter((text) => text !== undefined)
 }
