@@ -7,6 +7,7 @@ import type { Recipe } from './http/schema.ts'
 import { jwt } from './jwt/kind.ts'
 import type { Kind } from './kind.ts'
 import { kubernetes } from './kubernetes/kind.ts'
+import { ldap } from './ldap/kind.ts'
 import { mqtt } from './mqtt/kind.ts'
 import { mysql } from './mysql/kind.ts'
 import { nats } from './nats/kind.ts'
@@ -31,6 +32,7 @@ export const kinds = [
   github,
   jwt,
   kubernetes,
+  ldap,
   mqtt,
   mysql,
   nats,
