@@ -1,3 +1,4 @@
+import { anthropic } from './anthropic/kind.ts'
 import { aws } from './aws/kind.ts'
 import { azure } from './azure/kind.ts'
 import { gcp } from './gcp/kind.ts'
