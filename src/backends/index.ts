@@ -1,4 +1,6 @@
+import { anthropic } from './anthropic/kind.ts'
 import { aws } from './aws/kind.ts'
+import { azure } from './azure/kind.ts'
 import { gcp } from './gcp/kind.ts'
 import { github } from './github/kind.ts'
 import { RECIPES } from './http/builtin.ts'
@@ -27,7 +29,9 @@ const recipes = (RECIPES as readonly Recipe[]).map(kindOf)
  * configuration against `kind.config` before they open a kind.
  */
 export const kinds = [
+  anthropic,
   aws,
+  azure,
   gcp,
   github,
   jwt,
