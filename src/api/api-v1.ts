@@ -131,6 +131,14 @@ export const Environment = Type.Record(
   },
 )
 
+export const ScopeForms = Type.Array(
+  Type.Object({
+    form: text('A scope; `<name>` stands for a name.', 'orders:read'),
+    gives: text('What a credential with it may do.', 'read orders'),
+  }),
+  { description: 'The forms of a scope, relative to the backend, with what they give.' },
+)
+
 /** What every agent may see of a backend. */
 export const backendInfo = {
   id: text('Its name.', 'orders'),
@@ -151,6 +159,7 @@ export const backendInfo = {
     }),
   ),
   environment: Type.Optional(Environment),
+  scope_forms: ScopeForms,
   broken: Type.Optional(flag('true: its stored configuration cannot be opened, so it issues nothing')),
 }
 export const BackendInfo = Type.Object(backendInfo, { title: 'BackendInfo' })
@@ -213,7 +222,7 @@ export const AuditEntry = Type.Object(
     scopes: nullable(shownScopes('The scopes that were requested or granted.')),
     ttl: nullable(lasts('The requested lifetime.')),
     ip_address: nullable(text('Address of the client.', '192.0.2.7')),
-    user_agent: nullable(text('User agent of the client, at most 256 characters.', 'mayfly/0.1.0')),
+    user_agent: nullable(text('User agent of the client, at most 256 characters.', 'mayfly/0.2.0')),
     auth_method: nullable(text('How the caller authenticated.', 'bearer')),
     request_id: nullable(text('The `X-Request-Id` of the reply.', EXAMPLE_ID.request)),
     metadata: nullable(free('What the request sent as `metadata`.', { job: 'build-42' })),
