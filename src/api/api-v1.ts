@@ -213,7 +213,7 @@ export const AuditEntry = Type.Object(
     scopes: nullable(shownScopes('The scopes that were requested or granted.')),
     ttl: nullable(lasts('The requested lifetime.')),
     ip_address: nullable(text('Address of the client.', '192.0.2.7')),
-    user_agent: nullable(text('User agent of the client, at most 256 characters.', 'mayfly/0.1.0')),
+    user_agent: nullable(text('User agent of the client, at most 256 characters.', 'mayfly/0.2.0')),
     auth_method: nullable(text('How the caller authenticated.', 'bearer')),
     request_id: nullable(text('The `X-Request-Id` of the reply.', EXAMPLE_ID.request)),
     metadata: nullable(free('What the request sent as `metadata`.', { job: 'build-42' })),

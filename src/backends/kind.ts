@@ -92,8 +92,24 @@ interface Issuing<P> extends AsyncDisposable {
   retire?(signal: AbortSignal): Promise<void>
   /** Public keys of a backend that is an issuer of its own, for its JWKS (RFC 7517 §5). */
   publicKeys?(): readonly Record<string, unknown>[]
+  /**
+   * A public document by which verifiers that never ask Mayfly learn of revoked credentials (a CRL, a KRL), at `<issuer of the
+   * backend>/revoked`. Only for kinds without an upstream. `revoked`: all that have not expired, oldest first.
+   */
+  revocationList?(revoked: readonly RevokedCredential[]): Promise<RevocationList>
   /** Present where Mayfly can replace the secret that it logs in with itself. */
   readonly rotation?: Rotation
+}
+
+export interface RevokedCredential {
+  readonly credentialId: string
+  /** Epoch ms. */
+  readonly endedAt: number
+}
+
+export interface RevocationList {
+  readonly contentType: string
+  readonly body: Uint8Array
 }
 
 /**
@@ -180,7 +196,7 @@ export interface Host {
   now(): number
   /** The setting `upstream_timeout`, in ms: the server abandons a call after this time. */
   readonly timeoutMs: number
-  /** `fetch` under the egress rules: no redirects, `timeoutMs` in all, at most 256 KiB, checked addresses. */
+  /** `fetch` under the egress rules: no redirects, `timeoutMs` in all, at most 256 KiB unless said, checked addresses. */
   readonly fetch: (url: string, init?: RequestInit, options?: FetchOptions) => Promise<Response>
   /** A JWT of Mayfly's own issuer, signed with its key (RS256). Its `iss` is `issuerUrl`. */
   idToken(claims: IdTokenClaims): Promise<string>
@@ -215,6 +231,8 @@ export interface FetchOptions {
   /** PEM of a client certificate and its key. */
   readonly cert?: string
   readonly key?: string
+  /** Longest reply, where 256 KiB do not do: GitHub repeats some kilobytes for each repository that a request names. */
+  readonly maxBytes?: number
 }
 
 /** For an upstream that trusts Mayfly as an OpenID provider. It verifies the token with the JWKS that Mayfly publishes. */

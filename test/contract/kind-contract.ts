@@ -17,8 +17,9 @@ export function describeKind(name: string, open: () => Promise<OpenKind>): void 
 
     describeShape(() => opened)
     describeIssue(() => opened)
-    describeRevoke(() => opened)
     describeListing(() => opened)
+    // Its last test disposes of the backend.
+    describeRevoke(() => opened)
     describeBadDays(() => opened)
   })
 }

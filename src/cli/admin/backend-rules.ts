@@ -124,6 +124,7 @@ export function describeBackend(backend: Backend, now: number): string {
     rate: backend.rate,
     'max active': backend.max_active === undefined ? undefined : String(backend.max_active),
     revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
+    recovery: backend.recovery === 'none' ? 'what an interrupted issue leaves cannot be found' : undefined,
     created: relative(backend.created_at, now),
     warning: backend.warnings?.join(' '),
     broken: backend.broken === true ? 'its stored configuration cannot be opened; enter it again' : undefined,
