@@ -142,7 +142,7 @@ export interface Listed {
 
 export interface ListedPage {
   readonly items: readonly Listed[]
-  /** Where the next page begins; absent on the last one. */
+  /** Where the next page begins, also after accounts of this one were revoked: a name, no count. Absent on the last one. */
   readonly next?: string
 }
 

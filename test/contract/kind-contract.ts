@@ -76,7 +76,7 @@ function describeShape(get: () => OpenKind): void {
 function secretsOf(issued: Issued): string[] {
   const fields = Object.entries(issued.fields ?? {})
   const hidden = fields.filter(
-    ([field]) => /password|secret|token|key|url/.test(field) && !/_id$/.test(field),
+    ([field]) => /password|secret|token|key|url|seed|creds/.test(field) && !/_id$/.test(field),
   )
   return [issued.secret, ...hidden.map(([, value]) => String(value))].filter((text) => text !== undefined)
 }
@@ -189,7 +189,8 @@ function describeRevoke(get: () => OpenKind): void {
         expect(error).toBeInstanceOf(BackendError)
       })
       // The point of the abort has to move through the exchange with the upstream: only time can do that.
-      setTimeout(() => abort.abort(), ms)
+      if (ms === 0) setImmediate(() => abort.abort())
+      else setTimeout(() => abort.abort(), ms)
       await issuing
       const handle = backend.recover(request.credentialId) ?? {}
       await backend.revoke(handle, never())
