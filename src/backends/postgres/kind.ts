@@ -46,6 +46,8 @@ export const postgres: Kind<typeof config, typeof params> = {
     PGUSER: '{username}',
     PGPASSWORD: '{password}',
     PGDATABASE: '{database}',
+    // libpq's default, prefer, would send everything in clear if the server seemed to have no TLS (libpq, SSL Mode Descriptions).
+    PGSSLMODE: '{sslmode}',
   },
   async complete(settings) {
     requireConsistent(settings)
