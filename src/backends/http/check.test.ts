@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
 import { RECIPES } from './builtin.ts'
 import { findRecipeFaults } from './check.ts'
@@ -14,6 +16,13 @@ test.each((RECIPES as Recipe[]).map((recipe) => [recipe.type, recipe]))(
     expect(recipe.issue.requests.every(({ needs }) => needs !== undefined)).toBe(true)
   },
 )
+
+test('the published schema describes them, to another validator, too', () => {
+  const file = new URL('../../../docs/reference/recipe.schema.json', import.meta.url)
+  const validate = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync(file, 'utf8')))
+  for (const recipe of RECIPES) expect(validate(recipe), JSON.stringify(validate.errors)).toBe(true)
+  expect(validate({ ...(RECIPES[0] as object), colour: 'red' })).toBe(false)
+})
 
 const SOUND = {
   type: 'acme',
