@@ -31,7 +31,7 @@ const SOUND = {
   base_url: { default: 'https://api.acme.example' },
   fields: {
     token: { secret: true, description: 'Token.', example: 'x' },
-    teams: { type: 'list', form: '<team>', description: 'Teams.', example: ['a'] },
+    teams: { type: 'list', form: '<team>', upstream: true, description: 'Teams.', example: ['a'] },
   },
   auth: { bearer: '{token}' },
   scopes: { help: 'A team.', forms: [{ form: '<team>:read', gives: 'read' }], places: 'teams' },
@@ -102,6 +102,7 @@ describe('a faulty recipe', () => {
     ],
     ['auth', {}, 'auth', 'exactly one way to log in'],
     ['auth', { bearer: '{tok}' }, 'auth.bearer', 'there is no variable {tok} here'],
+    ['fields.teams.upstream', false, 'fields.teams', 'needs "upstream: true"'],
     ['scopes.places', 'token', 'scopes.places', 'must be a required field of the type list'],
     ['scopes.forms', [{ form: 'a b', gives: 'x' }], 'scopes.forms', 'is not a scope'],
     [
