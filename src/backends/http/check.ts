@@ -166,6 +166,10 @@ function checkScopes(recipe: Recipe, report: Report): void {
   for (const [index, part] of same.entries())
     if (!known.includes(part)) report(['scopes', 'same', index], 'is not a part of the forms')
   const placeForm = places === undefined ? undefined : fields[places]?.form
+  // Otherwise a change would leave accounts behind at a place where nobody looks for them any more.
+  if (places !== undefined && placeForm !== undefined && fields[places]?.upstream !== true) {
+    report(['fields', places], 'needs "upstream: true", because "places" names it')
+  }
   if (places !== undefined && (placeForm === undefined || fields[places]?.optional === true)) {
     report(['scopes', 'places'], 'must be a required field of the type list with a "form"')
   }

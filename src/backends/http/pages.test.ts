@@ -29,7 +29,7 @@ test.each((RECIPES as Recipe[]).map((recipe) => [recipe.type, recipe]))(
     const needed = flags.filter(({ field }) => field.needed)
     expect(given).toEqual(expect.arrayContaining(needed.map(({ flag }) => flag)))
 
-    const rows = [...page.matchAll(/^\| `([^`]+)` \|/gm)].map(([, form]) => form)
+    const rows = [...page.matchAll(/^\| `([^`]+)` +\|/gm)].map(([, form]) => form)
     const forms = new Set(kind.scopes.forms.map(({ form }) => form))
     for (const form of rows)
       if (form !== '<area>:read' && form !== '<area>:write') expect(forms).toContain(form)

@@ -18,7 +18,7 @@ export const RECIPE = {
   base_url: { example: 'https://acme.example' },
   fields: {
     token: { secret: true, description: 'Token.', example: 'x', optional: true },
-    teams: { type: 'list', form: '<team>', description: 'Teams.', example: ['a', 'b'] },
+    teams: { type: 'list', form: '<team>', upstream: true, description: 'Teams.', example: ['a', 'b'] },
   },
   auth: { bearer: '{token}' },
   headers: { 'x-team': 'mayfly' },
