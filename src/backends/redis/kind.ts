@@ -27,6 +27,7 @@ export const redis: Kind<typeof config, typeof params> = {
       { form: 'read:<prefix>*', gives: 'read the keys that begin with a prefix' },
       { form: 'write:<prefix>*', gives: 'read, write and delete those keys' },
       { form: 'read:<key>', gives: 'read a key, and the keys below it (<key>:…)' },
+      { form: 'read', gives: 'read all keys' },
       { form: 'channel:<name>', gives: 'publish and subscribe to a channel, and to those below it' },
       { form: 'script', gives: 'run Lua scripts on the keys of its other scopes' },
       { form: '*', gives: 'do all of this with all keys and channels' },
