@@ -72,7 +72,7 @@ async function subscribe({ fields }: Issued, topic: string) {
     resolve(false)
     return lines.join('\n')
   })
-  return { granted, ended, close: () => child.kill() }
+  return { granted, ended, close: () => child.kill('SIGKILL') }
 }
 
 const clientExists = async ({ fields }: Pick<Issued, 'fields'>) => {
