@@ -7,7 +7,9 @@ const absent =
   process.env['CI'] !== undefined && !isInstalled('terraform') ? ['test/real/terraform.test.ts'] : []
 
 /** Several minutes each, in one piece: `npm run test:long` runs them. */
-const long = LONG ? [] : ['test/package/package-debian.test.ts', 'test/package/package-npm.test.ts']
+const long = LONG
+  ? []
+  : ['debian', 'first-credential', 'npm'].map((name) => `test/package/package-${name}.test.ts`)
 
 export default defineConfig({
   test: {

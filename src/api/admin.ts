@@ -198,7 +198,7 @@ export const RotatedKeys = Type.Object(
   { title: 'RotatedKeys' },
 )
 
-const version = text('Version of the kind.', '0.1.0')
+const version = text('Version of the kind.', '0.2.0')
 export const Plugin = Type.Object(
   { name: text('The kind.', 'postgres'), version, builtin: flag('Whether it comes with Mayfly.') },
   { title: 'Plugin' },

@@ -118,6 +118,27 @@ export const CredentialId = Type.Object({
   }),
 })
 
+export const Environment = Type.Record(
+  Type.String(),
+  Type.Union([
+    Type.String({ description: 'The value; `{field}` stands for a field, `{secret}` for the one value.' }),
+    Type.Object({ file: Type.String({ description: 'The text of a file; the variable names its path.' }) }),
+  ]),
+  {
+    description:
+      'Variables that the programs of this upstream read, with what they get of a credential; absent: none.',
+    examples: [{ PGUSER: '{username}', PGPASSWORD: '{password}' }],
+  },
+)
+
+export const ScopeForms = Type.Array(
+  Type.Object({
+    form: text('A scope; `<name>` stands for a name.', 'orders:read'),
+    gives: text('What a credential with it may do.', 'read orders'),
+  }),
+  { description: 'The forms of a scope, relative to the backend, with what they give.' },
+)
+
 /** What every agent may see of a backend. */
 export const backendInfo = {
   id: text('Its name.', 'orders'),
@@ -130,6 +151,15 @@ export const backendInfo = {
     enum: ['exact', 'expiry_only'],
     description: '`exact`: a revoked credential ends at once. `expiry_only`: it lasts until its expiry.',
   }),
+  recovery: Type.Optional(
+    Type.String({
+      enum: ['none'],
+      description:
+        'What an interrupted issue left upstream cannot be found; nobody has received it, and it lasts until its own expiry.',
+    }),
+  ),
+  environment: Type.Optional(Environment),
+  scope_forms: ScopeForms,
   broken: Type.Optional(flag('true: its stored configuration cannot be opened, so it issues nothing')),
 }
 export const BackendInfo = Type.Object(backendInfo, { title: 'BackendInfo' })
@@ -192,7 +222,7 @@ export const AuditEntry = Type.Object(
     scopes: nullable(shownScopes('The scopes that were requested or granted.')),
     ttl: nullable(lasts('The requested lifetime.')),
     ip_address: nullable(text('Address of the client.', '192.0.2.7')),
-    user_agent: nullable(text('User agent of the client, at most 256 characters.', 'mayfly/0.1.0')),
+    user_agent: nullable(text('User agent of the client, at most 256 characters.', 'mayfly/0.2.0')),
     auth_method: nullable(text('How the caller authenticated.', 'bearer')),
     request_id: nullable(text('The `X-Request-Id` of the reply.', EXAMPLE_ID.request)),
     metadata: nullable(free('What the request sent as `metadata`.', { job: 'build-42' })),

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createEgressFetch, resolveChecked } from '../backends/egress.ts'
 import { kinds } from '../backends/index.ts'
 import type { Host } from '../backends/kind.ts'
@@ -10,6 +11,7 @@ import { createDenials } from '../core/audit/denials.ts'
 import { createLocalReads } from '../core/audit/local-reads.ts'
 import { createCallers } from '../core/authentication/callers.ts'
 import { createLastUse } from '../core/authentication/last-use.ts'
+import { createBackendState } from '../core/backends/backend-state.ts'
 import { definitionOf } from '../core/backends/definition.ts'
 import type { Core, Keys, Settings } from '../core/context.ts'
 import { createIdTokens } from '../core/oauth/backend-id-tokens.ts'
@@ -33,6 +35,7 @@ import { StoreRefused } from '../store/errors.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { type HttpApp, openHttpApp } from './http-app.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { readRecipes } from './recipes.ts'
 import { VERSION } from './version.ts'
 
 const keys: Keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
@@ -70,11 +73,13 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
     const ids = createIdSource(store.now)
     const issuerKeys = createIssuerKeys(base)
     const idToken = createIdTokens({ ...base, ids, issuerKeys })
+    const own =
+      config.recipesDir === undefined ? [] : await readRecipes(config.recipesDir, (path) => readFile(path))
     const backends = createRegistry({
-      kinds,
+      kinds: [...kinds, ...own],
       load: async () => (await store.backends.listOpen()).map((stored) => definitionOf(base, stored)),
       snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-      host: (of) => hostOf(of, config, idToken, store, log),
+      host: (of) => hostOf(of, config, idToken, base, log),
       lingerMs: 3 * config.upstreamTimeoutMs,
       now: () => store.now(),
       onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
@@ -222,7 +227,7 @@ function hostOf(
   { uid, name }: Pick<Host, 'uid' | 'name'>,
   config: Config,
   idToken: Host['idToken'],
-  store: Store,
+  core: Pick<Core, 'store' | 'sealer'>,
   log: Log,
 ): Host {
   return {
@@ -231,7 +236,8 @@ function hostOf(
     issuer: `${config.issuer}/backends/${name}`,
     issuerUrl: config.issuer,
     idToken,
-    now: store.now,
+    now: core.store.now,
+    state: createBackendState(core, uid),
     timeoutMs: config.upstreamTimeoutMs,
     fetch: createEgressFetch({ local: false, timeoutMs: config.upstreamTimeoutMs }),
     resolve: (hostname, options) => resolveChecked(hostname, options),

@@ -28,7 +28,7 @@ const IDLE_MS = 4_000
 
 /**
  * A `fetch` for upstreams: the address is resolved once, checked and connected to; redirects are refused; `timeoutMs` in
- * all; a reply over 256 KiB is refused. The reply is complete when the promise resolves. Throws `BackendError`.
+ * all; a reply over 256 KiB, or `maxBytes`, is refused. The reply is complete when the promise resolves. Throws `BackendError`.
  */
 export function createEgressFetch(
   options: EgressOptions & { readonly timeoutMs: number },
@@ -54,7 +54,8 @@ export function createEgressFetch(
       const local = how.local ?? options.local
       const address = await untilAborted(resolveChecked(target.hostname, { ...options, local }), signal)
       const agent = target.protocol === 'https:' ? secureAgent(how) : plain
-      return await exchange(target, request, body, { address, agent, signal })
+      const maxBytes = how.maxBytes ?? MAX_UPSTREAM_BYTES
+      return await exchange(target, request, body, { address, agent, signal, maxBytes })
     } catch (error) {
       throw error instanceof BackendError ? error : connectionError(error, 'The upstream', signal)
     }
@@ -79,6 +80,7 @@ interface Way {
   readonly address: string
   readonly agent: PlainAgent | TlsAgent
   readonly signal: AbortSignal
+  readonly maxBytes: number
 }
 
 async function exchange(target: URL, request: Request, body: Buffer, way: Way): Promise<Response> {
@@ -94,7 +96,7 @@ async function exchange(target: URL, request: Request, body: Buffer, way: Way): 
     if ((incoming.headers['content-encoding'] ?? 'identity') !== 'identity') {
       throw new BackendError('unavailable', 'The upstream compressed its reply, which was not requested.')
     }
-    const content = await readAll(incoming)
+    const content = await readAll(incoming, way.maxBytes)
     const headers = new Headers()
     for (const [name, values] of Object.entries(incoming.headersDistinct)) {
       for (const value of values ?? []) headers.append(name, value)
@@ -141,12 +143,12 @@ function send(target: URL, request: Request, body: Buffer, way: Way): Promise<In
   return promise
 }
 
-async function readAll(incoming: IncomingMessage): Promise<Buffer<ArrayBuffer>> {
+async function readAll(incoming: IncomingMessage, maxBytes: number): Promise<Buffer<ArrayBuffer>> {
   const parts: Buffer[] = []
   let length = 0
   for await (const part of incoming as AsyncIterable<Buffer>) {
     length += part.length
-    if (length > MAX_UPSTREAM_BYTES) {
+    if (length > maxBytes) {
       throw new BackendError('unavailable', 'The reply of the upstream is too long.')
     }
     parts.push(part)

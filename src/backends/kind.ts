@@ -49,7 +49,9 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
   }
   /**
    * Variables that the programs of this upstream read by themselves, with what they get: `{field}` stands for a field of the
-   * credential, `{secret}` for its one value. `{ file }` is written to a private file, and the variable names that.
+   * credential, `{secret}` for its one value. `{ file }` is written to a private file, and the variable names that. Values are
+   * put in as they are: return a file that needs more, such as JSON, as one field. A variable whose field a credential lacks is
+   * left out. The command line sets only names that it knows: `cli/frame/conventional-variables.ts`.
    */
   readonly environment?: Readonly<Record<string, string | { readonly file: string }>>
   /** Fills in omitted fields (a key pair, for example). Mayfly stores the result as the configuration. */
@@ -140,7 +142,7 @@ export interface Listed {
 
 export interface ListedPage {
   readonly items: readonly Listed[]
-  /** Where the next page begins; absent on the last one. */
+  /** Where the next page begins, also after accounts of this one were revoked: a name, no count. Absent on the last one. */
   readonly next?: string
 }
 
@@ -196,18 +198,31 @@ export interface Host {
   now(): number
   /** The setting `upstream_timeout`, in ms: the server abandons a call after this time. */
   readonly timeoutMs: number
-  /** `fetch` under the egress rules: no redirects, `timeoutMs` in all, at most 256 KiB, checked addresses. */
+  /** `fetch` under the egress rules: no redirects, `timeoutMs` in all, at most 256 KiB unless said, checked addresses. */
   readonly fetch: (url: string, init?: RequestInit, options?: FetchOptions) => Promise<Response>
   /** A JWT of Mayfly's own issuer, signed with its key (RS256). Its `iss` is `issuerUrl`. */
   idToken(claims: IdTokenClaims): Promise<string>
   /** The issuer of the server, without a path of the backend. */
   readonly issuerUrl: string
+  /** For an upstream that replaces a secret whenever it is used (refresh tokens, RFC 6749 §6). */
+  readonly state: BackendState
   /** The checked address to connect to. Throws `BackendError` for loopback and metadata addresses unless `local`. */
   resolve(hostname: string, options: { local: boolean }): Promise<string>
   readonly log: {
     warn(fields: Record<string, unknown>, message: string): void
     debug(fields: Record<string, unknown>, message: string): void
   }
+}
+
+/**
+ * One short text of the backend, sealed at rest, that every node sees and that is gone once the backend was deleted. Throws
+ * `BackendError` (`unavailable`) when the store fails.
+ */
+export interface BackendState {
+  /** `undefined`: nothing was written yet. */
+  read(): Promise<string | undefined>
+  /** Durable once it returns true. False: it is no longer `before`, or may not be; read it again. */
+  replace(before: string | undefined, after: string): Promise<boolean>
 }
 
 export interface FetchOptions {
@@ -218,6 +233,8 @@ export interface FetchOptions {
   /** PEM of a client certificate and its key. */
   readonly cert?: string
   readonly key?: string
+  /** Longest reply, where 256 KiB do not do: GitHub repeats some kilobytes for each repository that a request names. */
+  readonly maxBytes?: number
 }
 
 /** For an upstream that trusts Mayfly as an OpenID provider. It verifies the token with the JWKS that Mayfly publishes. */

@@ -11,10 +11,11 @@ export const ACTION_MEANING = {
   'credential.revoked': 'A credential was revoked; `details.reason` if nobody asked for it.',
   'credential.expired': 'A credential expired.',
   'credential.issue_failed':
-    'No credential was issued: refused (`denied`) or failed upstream (`failed`); `details.code` says why.',
+    'No credential was issued: refused (`denied`) or failed upstream (`failed`); `details.code` says why. `details.recover` is `none` if nobody can find what that may have left upstream.',
   'credential.revoke_failed':
     'The upstream did not revoke: recorded at the first failure and when the credential is stuck; `details.code` says why.',
-  'credential.settled': 'Nothing of the credential is left at its upstream.',
+  'credential.settled':
+    'Nothing of the credential is left at its upstream, or with `details.recover: none` nothing that can be found.',
   'agent.created': 'An agent was created.',
   'agent.deleted': 'An agent was deleted, with all its credentials.',
   'agent.expired': 'An agent expired, with all its credentials.',
@@ -38,6 +39,10 @@ export const ACTION_MEANING = {
   'backend.created': 'A backend was created.',
   'backend.changed': 'A backend was changed; `details.fields` names the fields.',
   'backend.deleted': 'A backend was deleted.',
+  'backend.root_rotated':
+    'The secrets that Mayfly logs in to an upstream with were replaced; `details.fields` names them, `details.resumed` if an earlier attempt was interrupted.',
+  'backend.reconciled':
+    'The accounts at an upstream were compared with the credentials; `details` has how many there are and how many have no credential. Each account that was ended for that has an entry `credential.revoked`.',
   'plugin.reloaded': 'Backends were reopened.',
   'admin.local_access':
     "Somebody on the server's own host read what needs an admin scope, or was refused a change, without an agent's token. Once a minute for each route; repetitions are one entry with `details.repeated`. A change has its own entry instead.",

@@ -24,6 +24,8 @@ export interface StoredBackend {
   readonly endedAt: number | null
   /** While it is being deleted, and many of its credentials have not ended yet. */
   readonly ending: BackendEnding | null
+  /** A rotation of its root secret that has not ended (ADR 0033): JSON, sealed. */
+  readonly sealedRotation: string | null
 }
 
 export interface BackendEnding {
@@ -31,4 +33,9 @@ export interface BackendEnding {
   readonly since: number
   /** Who deletes it, for the audit entries of its credentials. */
   readonly by: AuditTrace
+}
+
+/** Where `meta` holds what the kind of this backend keeps. */
+export function backendStateKey(uid: string): string {
+  return `state.${uid}`
 }

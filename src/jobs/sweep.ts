@@ -87,7 +87,7 @@ async function settleAll(
     Array.from({ length: AT_ONCE }, async () => {
       for (const credential of waiting) {
         if (signal.aborted) return
-        const revoking = await takeOver(core, credential)
+        const revoking = await takeOver(core, backend, credential)
         if (revoking !== undefined) await settleUpstream(core, backend, revoking)
       }
     }),

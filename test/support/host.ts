@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createEgressFetch, resolveChecked } from '../../src/backends/egress.ts'
-import type { Host } from '../../src/backends/kind.ts'
+import type { BackendState, Host } from '../../src/backends/kind.ts'
 import { UPSTREAM_TIMEOUT_MS } from '../../src/domain/limits.ts'
 
 /** A host with the real egress rules and a log that tests can read. */
@@ -17,12 +17,26 @@ export function createTestHost(name: string): { host: Host; logged(): string } {
       uid: `be_${randomUUID().replaceAll('-', '').slice(0, 26)}`,
       issuer: `https://mayfly.test/backends/${name}`,
       issuerUrl: 'https://mayfly.test',
+      state: createTestState(),
       idToken: () => Promise.reject(new Error('this host has no issuer')),
       now: () => Date.now(),
       timeoutMs: UPSTREAM_TIMEOUT_MS,
       fetch: createEgressFetch({ local: true, timeoutMs: UPSTREAM_TIMEOUT_MS }),
       resolve: (hostname, { local }) => resolveChecked(hostname, { local }),
       log: { warn: write, debug: write },
+    },
+  }
+}
+
+/** In memory, as long as the host. */
+export function createTestState(): BackendState {
+  let kept: string | undefined
+  return {
+    read: async () => kept,
+    async replace(before, after) {
+      if (kept !== before) return false
+      kept = after
+      return true
     },
   }
 }

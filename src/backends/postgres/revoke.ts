@@ -3,7 +3,7 @@ import { BackendError } from '../kind.ts'
 import { DEPENDED_ON, stateOf, toBackendError } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
 import { creatorSchema } from './plan.ts'
-import type { Server } from './server.ts'
+import { explainAbsent, type Server } from './server.ts'
 import { quoteIdentifier, quoteLiteral } from './statements.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -90,10 +90,14 @@ async function rollBack({ revoking }: Upstream, prepared: readonly Prepared[], s
 /** Some at a time. Throws `BackendError` when something has to stay. */
 async function disownIn(upstream: Upstream, database: string, role: string, signal: AbortSignal) {
   const { revoking, settings } = upstream
-  const { way } = await upstream.server(revoking, signal)
-  const statements = invoke(way, 'disown', { p_role: role, p_reassign: settings.reassign_owned_to })
+  const server = await upstream.server(revoking, signal)
+  const statements = invoke(server.way, 'disown', { p_role: role, p_reassign: settings.reassign_owned_to })
   let reply: Disowned
-  do reply = replyOf<Disowned>(await revoking.transact(database, signal, statements))
+  const disown = () =>
+    revoking.transact(database, signal, statements).catch((error: unknown) => {
+      throw explainAbsent(server, database, error)
+    })
+  do reply = replyOf<Disowned>(await disown())
   while (reply.state === 'more')
   if (reply.state === 'kept') {
     throw new BackendError('denied', DEPENDED_ON, { detail: `${reply.code}: ${reply.message}` })

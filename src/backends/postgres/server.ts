@@ -1,6 +1,7 @@
 import { BackendError } from '../kind.ts'
 import type { Connections } from './client.ts'
 import type { Config } from './config.ts'
+import { stateOf } from './faults.ts'
 import { replyOf } from './invoke.ts'
 import { allGroups, type Group, groupName, type Owner } from './plan.ts'
 import type { Way } from './procedures.ts'
@@ -74,6 +75,19 @@ export async function inspectServer(
 }
 
 const SETUP = 'Run the script that "mayfly backend setup-sql postgres" prints for this configuration.'
+
+/** `undefined_function`, `invalid_schema_name`, and no right to use the schema. */
+const ABSENT = new Set(['42883', '3F000', '42501'])
+
+/** What a call of the functions in this database failed with; says so if the script was not run there. */
+export function explainAbsent(server: Server, database: string, error: unknown): unknown {
+  if (server.way === 'direct' || !ABSENT.has(stateOf(error) ?? '')) return error
+  return new BackendError(
+    'misconfigured',
+    `Mayfly cannot use the functions in the schema mayfly of the database ${quoteIdentifier(database)}. ${SETUP}`,
+    { cause: error },
+  )
+}
 
 /** The role of a group. Throws `BackendError` (`misconfigured`) for one that the setup script has not made. */
 export function roleOfGroup(server: Server, settings: Config, group: Group): string {

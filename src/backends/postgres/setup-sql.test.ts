@@ -94,6 +94,18 @@ describe('the functions', () => {
   })
 })
 
+it('names the database in which the functions are missing', async () => {
+  const other = await bench.createDatabase()
+  const overrides = { databases: [bench.database.name, other.name] }
+  const login = await bench.setUp(overrides)
+  await bench.sql('DROP SCHEMA mayfly CASCADE', [], other.name)
+  const backend = await bench.open({ ...login, ...overrides })
+  await expect(backend.issue(request([`${other.name}:read`]), signal())).rejects.toMatchObject({
+    fault: 'misconfigured',
+    message: expect.stringContaining(`the database "${other.name}". Run the script`),
+  })
+})
+
 describe('the script', () => {
   const psql = (script: string) =>
     promisify(execFile)('bash', ['-c', 'psql -X -q -v ON_ERROR_STOP=1 "$URL" <<<"$SCRIPT"'], {

@@ -4,7 +4,7 @@ import type { Config } from './config.ts'
 import { stateOf } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
 import { allGroups, creatorNames, creatorSchema, type Group, prefixOf } from './plan.ts'
-import { inspectServer, roleOfGroup, type Server } from './server.ts'
+import { explainAbsent, inspectServer, roleOfGroup, type Server } from './server.ts'
 import { quoteList } from './statements.ts'
 
 /** The server with the group roles of one backend. */
@@ -46,7 +46,10 @@ export function createUpstream(
   /** What it cannot grant goes to the log. */
   async function refresh(server: Server, database: string, signal: AbortSignal): Promise<void> {
     const statements = refreshStatements(settings, server, database)
-    const { count, uncovered } = replyOf<Refreshed>(await issuing.transact(database, signal, statements))
+    const rows = await issuing.transact(database, signal, statements).catch((error: unknown) => {
+      throw explainAbsent(server, database, error)
+    })
+    const { count, uncovered } = replyOf<Refreshed>(rows)
     if (count === 0) return
     host.log.warn({ database, count, uncovered }, 'credentials do not reach everything that they should')
   }

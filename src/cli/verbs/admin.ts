@@ -68,6 +68,16 @@ export const ADMIN_VERBS: readonly Entry[] = [
         load: async () => (await import('../commands/backend.ts')).remove,
       },
       {
+        name: 'rotate-root',
+        summary: 'replace the secret that Mayfly logs in with',
+        load: async () => (await import('../commands/backend-rotate-root.ts')).verb,
+      },
+      {
+        name: 'reconcile',
+        summary: 'find accounts upstream that no credential owns',
+        load: async () => (await import('../commands/backend-reconcile.ts')).verb,
+      },
+      {
         name: 'setup-sql',
         summary: 'print the script that a database needs',
         load: async () => (await import('../commands/backend-setup.ts')).verb,
@@ -98,6 +108,17 @@ export const ADMIN_VERBS: readonly Entry[] = [
         name: 'reload',
         summary: 'reopen the backends of a kind',
         load: async () => (await import('../commands/kind.ts')).reload,
+      },
+    ],
+  },
+  {
+    name: 'recipe',
+    summary: 'check recipes: files that describe kinds',
+    verbs: [
+      {
+        name: 'check',
+        summary: 'check a recipe, and try it',
+        load: async () => (await import('../commands/recipe.ts')).check,
       },
     ],
   },

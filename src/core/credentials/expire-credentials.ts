@@ -4,7 +4,7 @@ import { audit, traceOf } from '../audit/entry.ts'
 import { claimedUntil } from '../backends/call-upstream.ts'
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
-import { about } from './settle-upstream.ts'
+import { about, unfindable } from './settle-upstream.ts'
 
 type Parts = Pick<Core, 'store' | 'ids' | 'meter' | 'settings'>
 
@@ -30,14 +30,18 @@ export async function expireLocal(
  * Brings a due credential of an upstream to `revoking`: an expired one, or one whose issue a crash interrupted. Returns
  * the credential to settle; undefined when another node has it by now, or nothing is left to do.
  */
-export async function takeOver(core: Parts, credential: Credential): Promise<Credential | undefined> {
+export async function takeOver(
+  core: Parts,
+  backend: OpenBackend,
+  credential: Credential,
+): Promise<Credential | undefined> {
   switch (credential.state) {
     case 'revoking':
       return credential
     case 'active':
       return expire(core, credential)
     case 'pending':
-      return interrupt(core, credential)
+      return interrupt(core, backend, credential)
     default:
       return undefined
   }
@@ -58,7 +62,11 @@ async function expire(core: Parts, credential: Credential): Promise<Credential |
     : undefined
 }
 
-async function interrupt(core: Parts, credential: Credential): Promise<Credential | undefined> {
+async function interrupt(
+  core: Parts,
+  backend: OpenBackend,
+  credential: Credential,
+): Promise<Credential | undefined> {
   const { id, agentId } = credential
   const { credentials, idempotency } = core.store
   const now = core.store.now()
@@ -70,7 +78,7 @@ async function interrupt(core: Parts, credential: Credential): Promise<Credentia
     audit(core, SYSTEM, {
       action: 'credential.revoked',
       ...about(credential),
-      details: { reason },
+      details: { reason, ...unfindable(backend) },
     }),
   ]
   if (!(await core.store.commit(change, { urgent: true })).done) return undefined

@@ -22,11 +22,21 @@ import {
   whileGranted,
 } from './issue-attempt.ts'
 import { withPlaces } from './limits.ts'
-import { settleUpstream } from './settle-upstream.ts'
+import { settleUpstream, unfindable } from './settle-upstream.ts'
 
 type Parts = Pick<
   Core,
-  'store' | 'sealer' | 'hasher' | 'ids' | 'quotas' | 'settings' | 'meter' | 'log' | 'random' | 'overdue'
+  | 'store'
+  | 'backends'
+  | 'sealer'
+  | 'hasher'
+  | 'ids'
+  | 'quotas'
+  | 'settings'
+  | 'meter'
+  | 'log'
+  | 'random'
+  | 'overdue'
 >
 
 /**
@@ -48,7 +58,13 @@ export async function issueAtUpstream(core: Parts, attempt: Granted): Promise<Is
       )
       throw asked.problem
     case 'unknown':
-      await recordReclaim(core, attempt, asked.problem, reclaimUnseen(core, attempt))
+      await recordReclaim(
+        core,
+        attempt,
+        asked.problem,
+        reclaimUnseen(core, attempt),
+        unfindable(attempt.backend),
+      )
       throw asked.problem
     default: {
       const never: never = asked
@@ -173,11 +189,17 @@ function reclaimUnseen(core: Parts, attempt: Granted): Step {
 }
 
 /** The end of the credential with its entry; the same `Idempotency-Key` may try again. */
-function failureOf(core: Parts, attempt: Granted, { code }: Problem, end: Step): Change {
+function failureOf(
+  core: Parts,
+  attempt: Granted,
+  { code }: Problem,
+  end: Step,
+  left?: Readonly<Record<string, string>>,
+): Change {
   const entry = auditAttempt(core, attempt, {
     action: 'credential.issue_failed',
     outcome: 'failed',
-    details: { code },
+    details: { code, ...left },
   })
   return [end, ...releaseClaim(core, attempt), entry]
 }
@@ -192,8 +214,14 @@ async function recordFailure(core: Parts, attempt: Granted, failure: Change): Pr
  * Something may exist upstream, or has just been revoked there, so the store must know in the end: after a lost COMMIT
  * the record may say `active`, and after a failover there may be none.
  */
-async function recordReclaim(core: Parts, attempt: Granted, problem: Problem, reclaim: Step): Promise<void> {
-  const failure = failureOf(core, attempt, problem, reclaim)
+async function recordReclaim(
+  core: Parts,
+  attempt: Granted,
+  problem: Problem,
+  reclaim: Step,
+  left?: Readonly<Record<string, string>>,
+): Promise<void> {
+  const failure = failureOf(core, attempt, problem, reclaim, left)
   try {
     await recordFailure(core, attempt, failure)
   } catch (error) {

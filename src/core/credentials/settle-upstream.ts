@@ -15,7 +15,7 @@ import {
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 
-type Parts = Pick<Core, 'store' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
+type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
 
 /**
  * Brings one `revoking` credential to its end: revokes it upstream, then records that it is gone. Retries for ever;
@@ -52,7 +52,7 @@ export async function settleUpstream(
       audit(core, SYSTEM, {
         action: 'credential.settled',
         ...about(credential),
-        details: { state },
+        details: { state, ...(credential.sealedHandle === null ? unfindable(backend) : {}) },
       }),
     ],
     { urgent: true },
@@ -107,6 +107,11 @@ async function recordRetry(core: Parts, credential: Credential, error: unknown):
 
 function openHandle(core: Parts, id: string, sealed: string): Handle {
   return JSON.parse(core.sealer.open('credentials', id, 'handle', sealed)) as Handle
+}
+
+/** For the entry of an issue without an answer, where the kind cannot find what that may have left upstream. */
+export function unfindable({ kind }: Pick<OpenBackend, 'kind'>): { readonly recover?: 'none' } {
+  return kind.recovery === undefined ? {} : { recover: kind.recovery }
 }
 
 /** What every audit entry about a credential says of it. */

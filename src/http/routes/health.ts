@@ -14,7 +14,7 @@ export interface HealthParts {
 
 export function healthRoutes(http: Http, parts: HealthParts): void {
   const Health = Type.Object(
-    { status: text('ok or ready.', 'ok'), version: text('Version of the server.', '0.1.0') },
+    { status: text('ok or ready.', 'ok'), version: text('Version of the server.', '0.2.0') },
     { title: 'Health' },
   )
 

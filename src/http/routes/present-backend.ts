@@ -12,6 +12,9 @@ export function presentBackend(backend: ConfiguredBackend) {
     ...optional('allowed_scopes', backend.allowedScopes),
     ...optional('description', backend.description),
     revocation: backend.kind.revocation,
+    ...optional('recovery', backend.kind.recovery),
+    ...optional('environment', backend.kind.environment),
+    scope_forms: [...backend.kind.scopes.forms],
     ...optional('broken', backend.config === undefined ? true : undefined),
   }
 }

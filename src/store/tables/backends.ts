@@ -1,5 +1,5 @@
 import { nameKey } from '../../domain/agent.ts'
-import type { BackendEnding, StoredBackend } from '../../domain/backend.ts'
+import { type BackendEnding, backendStateKey, type StoredBackend } from '../../domain/backend.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
@@ -59,6 +59,23 @@ function backendSteps({ build }: Engine) {
         { op: 'invalidate', topic: 'backends' },
       ]
     },
+    /** Writes what is stored of a rotation. Refused when the backend or its rotation has changed since, or was deleted. */
+    setRotation: (
+      { uid, version, sealedRotation: old }: Pick<StoredBackend, 'uid' | 'version' | 'sealedRotation'>,
+      rotation: string | null,
+    ): Step[] => [
+      run(
+        build
+          .updateTable('backends')
+          .set({ rotation })
+          .where('uid', '=', uid)
+          .where('version', '=', version)
+          .where('rotation', old === null ? 'is' : '=', old)
+          .where('ended_at', 'is', null),
+        1,
+      ),
+      { op: 'invalidate', topic: 'backends' },
+    ],
     /**
      * Refused while the backend has credentials. Place it AFTER the step that changes the row: on PostgreSQL that step
      * waits for the issues that hold a guard on the row, and only a later step sees their credentials.
@@ -114,17 +131,18 @@ function endSteps({ build }: Engine) {
       ),
       { op: 'invalidate', topic: 'backends' },
     ],
-    /** Erases the configuration of a deleted backend whose last credential is settled. */
+    /** Erases the configuration of a deleted backend whose last credential is settled, and what its kind kept. */
     erase: (uid: string): Step[] => [
       run(
         build
           .updateTable('backends')
-          .set({ config: null })
+          .set({ config: null, rotation: null })
           .where('uid', '=', uid)
           .where('ended_at', 'is not', null)
           .where('config', 'is not', null),
         1,
       ),
+      run(build.deleteFrom('meta').where('key', '=', backendStateKey(uid)), 'any'),
       { op: 'invalidate', topic: 'backends' },
     ],
   }
@@ -147,6 +165,7 @@ function toBackend(row: BackendRow): StoredBackend {
     changedAt: row.changed_at,
     endedAt: row.ended_at,
     ending: row.ending === null ? null : (JSON.parse(row.ending) as BackendEnding),
+    sealedRotation: row.rotation,
   }
 }
 
@@ -168,5 +187,6 @@ function toRow(backend: StoredBackend): BackendRow {
     changed_at: backend.changedAt,
     ended_at: backend.endedAt,
     ending: backend.ending === null ? null : JSON.stringify(backend.ending),
+    rotation: backend.sealedRotation,
   }
 }

@@ -3,8 +3,8 @@ import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 
 /**
- * Single values by name: `key_check`, `hash_key` (sealed), `issuer_key` (the first), `admitted|<policy>`, a count of admissions, and
- * `ending|<agent>` (`agent-ends.ts`).
+ * Single values by name: `key_check`, `hash_key` (sealed), `issuer_key` (the first), `admitted|<policy>`, a count of admissions,
+ * `ending|<agent>` (`agent-ends.ts`), and `state.<backend>` (sealed).
  */
 export function createMeta(engine: Engine) {
   const { build, read } = engine

@@ -1,0 +1,149 @@
+import Type, { type Static } from 'typebox'
+import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+
+const URL_FIELD = { minLength: 8, maxLength: 512, pattern: '^https?://[^\\s]+$' }
+/** AWS Identity and Access Management, User Guide, "IAM ARNs"; Ceph's have an empty account. */
+const ROLE_ARN = '^arn:[a-z0-9-]+:iam::[A-Za-z0-9]*:role/[\\w+=,.@/-]{1,512}$'
+
+export const config = Type.Object(
+  {
+    role_arn: Type.String(
+      upstreamField({
+        maxLength: 640,
+        pattern: ROLE_ARN,
+        description: 'Role that credentials are sessions of.',
+      }),
+    ),
+    region: Type.String({
+      minLength: 1,
+      maxLength: 64,
+      pattern: '^[a-z0-9-]+$',
+      default: 'us-east-1',
+      description: 'Region of STS, which agents get as theirs.',
+    }),
+    access_key_id: Type.Optional(
+      Type.String({
+        minLength: 16,
+        maxLength: 128,
+        pattern: '^\\w+$',
+        description:
+          'Access key that may assume the role. Leave it out to identify with an id token of Mayfly.',
+      }),
+    ),
+    secret_access_key: Type.Optional(
+      Type.String(
+        secretField({ minLength: 1, maxLength: 256, description: 'The secret of the access key.' }),
+      ),
+    ),
+    audience: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: 'Audience of the id token; sts.amazonaws.com by default.',
+      }),
+    ),
+    external_id: Type.Optional(
+      Type.String({
+        minLength: 2,
+        maxLength: 1224,
+        pattern: '^[\\w+=,.@:/-]+$',
+        description: 'External id that the trust policy of the role asks for.',
+      }),
+    ),
+    policies: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            name: Type.String({
+              minLength: 1,
+              maxLength: 64,
+              pattern: '^[A-Za-z0-9._-]+$',
+              description: 'What scopes call it.',
+            }),
+            policy: Type.String({ minLength: 2, maxLength: 2048, description: 'An IAM policy, as JSON.' }),
+          },
+          { additionalProperties: false },
+        ),
+        guardedField(
+          protectionField({
+            minItems: 1,
+            maxItems: 32,
+            description: 'Session policies of your own, which scopes name as policy/<name>.',
+          }),
+        ),
+      ),
+    ),
+    endpoint: Type.Optional(
+      Type.String(
+        upstreamField({
+          ...URL_FIELD,
+          description: 'Address of STS, where it is not the one of the region.',
+        }),
+      ),
+    ),
+    local: Type.Boolean(
+      guardedField(
+        protectionField({
+          default: false,
+          description: 'STS is on this machine or in its own network: permits loopback addresses.',
+        }),
+        false,
+      ),
+    ),
+    ca: Type.Optional(
+      Type.String(
+        protectionField({
+          maxLength: 32_768,
+          description: 'PEM of the certificate authority of `endpoint`.',
+        }),
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    examples: [{ role_arn: 'arn:aws:iam::123456789012:role/reports', region: 'eu-west-1' }],
+  },
+)
+
+export type Config = Static<typeof config>
+
+/** Of China and GovCloud, too (AWS General Reference, "AWS Security Token Service endpoints"). */
+export function endpointOf({ endpoint, region }: Config): string {
+  if (endpoint !== undefined) return endpoint
+  return `https://sts.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}/`
+}
+
+/** The part of an ARN that names the partition: aws, aws-cn, aws-us-gov. */
+export function partitionOf({ role_arn: role }: Config): string {
+  return role.split(':')[1] ?? 'aws'
+}
+
+/** Throws `BackendError` (`misconfigured`) that names the field. */
+export function requireConsistent({
+  access_key_id: id,
+  secret_access_key: secret,
+  policies,
+  audience,
+}: Config) {
+  const require = (condition: boolean, message: string) => {
+    if (!condition) throw new BackendError('misconfigured', message)
+  }
+  require((id === undefined) ===
+    (secret === undefined), '"access_key_id" and "secret_access_key" go together.')
+  require(id === undefined ||
+    audience === undefined, '"audience" has no effect on an access key; leave one of them out.')
+  for (const { name, policy } of policies ?? []) {
+    require(statementsOf(policy) !==
+      undefined, `The policy "${name}" is not a JSON object with a list "Statement".`)
+  }
+}
+
+/** The statements of a policy document, or `undefined`. */
+export function statementsOf(policy: string): readonly unknown[] | undefined {
+  try {
+    const { Statement: statements } = JSON.parse(policy)
+    return Array.isArray(statements) && statements.length > 0 ? statements : undefined
+  } catch {
+    return undefined
+  }
+}

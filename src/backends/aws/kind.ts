@@ -1,0 +1,103 @@
+import Type from 'typebox'
+import { isId } from '../../domain/ids.ts'
+import { type Backend, BackendError, type Host, type Issued, type IssueRequest, type Kind } from '../kind.ts'
+import { type Config, config, requireConsistent } from './config.ts'
+import { canGive, isAwsScope, NOTHING, sessionPolicy } from './scopes.ts'
+import { assumeRole } from './sts.ts'
+
+const params = Type.Object({}, { additionalProperties: false })
+type Params = Type.Static<typeof params>
+
+/** AWS STS API Reference, "AssumeRole", DurationSeconds. A role may permit less than twelve hours. */
+const SHORTEST_S = 900
+const LONGEST_S = 43_200
+
+/** Sessions of one IAM role, narrowed by a session policy. STS cannot end one session. */
+export const aws: Kind<typeof config, typeof params> = {
+  type: 'aws',
+  title: 'AWS (STS)',
+  config,
+  params,
+  limits: {
+    minTtlMs: SHORTEST_S * 1_000,
+    maxTtlMs: LONGEST_S * 1_000,
+    why: 'AWS STS issues sessions of 15 minutes to 12 hours',
+  },
+  revocation: 'expiry_only',
+  upstream: true,
+  scopes: {
+    valid: isAwsScope,
+    gives: canGive,
+    forms: [
+      { form: 's3/<bucket>:read', gives: 'list a bucket and read its objects' },
+      { form: 's3/<bucket>:write', gives: 'list a bucket, and read, write and delete its objects' },
+      { form: 's3/<bucket>/<prefix>*:read', gives: 'do so for the keys that begin with a prefix' },
+      { form: 'policy/<name>', gives: 'do what a session policy of the backend allows' },
+      { form: '*', gives: 'do all that the role may do' },
+    ],
+    help:
+      's3/<bucket>:read, s3/<bucket>:write, or with a key: s3/<bucket>/<key>:read, where * at its end stands for any ending; ' +
+      'policy/<name> for a session policy of the backend; * for all that the role may do.',
+  },
+  environment: {
+    AWS_ACCESS_KEY_ID: '{access_key_id}',
+    AWS_SECRET_ACCESS_KEY: '{secret_access_key}',
+    AWS_SESSION_TOKEN: '{session_token}',
+    AWS_REGION: '{region}',
+    AWS_DEFAULT_REGION: '{region}',
+  },
+  async complete(settings) {
+    requireConsistent(settings)
+    return settings
+  },
+  open,
+}
+
+async function open(settings: Config, host: Host): Promise<Backend<Params>> {
+  requireConsistent(settings)
+  return {
+    async check(signal) {
+      // A session that may do nothing.
+      const policy = JSON.stringify({ Version: '2012-10-17', Statement: NOTHING })
+      await assumeRole(settings, host, { name: 'mayfly-check', seconds: SHORTEST_S, policy }, signal)
+      return []
+    },
+    issue: (request, signal) => issue(settings, host, request, signal),
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+async function issue(
+  settings: Config,
+  host: Host,
+  { credentialId, agent, scopes, expiresAt }: IssueRequest<Params>,
+  signal: AbortSignal,
+): Promise<Issued> {
+  if (!scopes.every(isAwsScope)) throw new BackendError('unsupported', 'A scope is not one of this kind.')
+  const name = sessionName(credentialId, agent.name)
+  const policy = sessionPolicy(settings, scopes)
+  const seconds = Math.max(SHORTEST_S, Math.floor((expiresAt - host.now()) / 1_000))
+  const session = await assumeRole(settings, host, { name, seconds, policy }, signal)
+  return {
+    fields: {
+      access_key_id: session.accessKeyId,
+      secret_access_key: session.secretAccessKey,
+      session_token: session.sessionToken,
+      region: settings.region,
+    },
+    upstreamExpiresAt: session.expiresAt,
+    facts: { role_session_name: name },
+  }
+}
+
+/**
+ * `mf_`, the body of the credential's id and the agent's name, cut to what STS takes: 2 to 64 of [\w+=,.@-]. CloudTrail shows it
+ * in the ARN of the session.
+ */
+function sessionName(credentialId: string, agentName: string): string {
+  if (!isId('credential', credentialId)) {
+    throw new BackendError('misconfigured', 'The credential id is not well formed.')
+  }
+  const plain = agentName.replace(/[^A-Za-z0-9_+=,.@-]/g, '-')
+  return `mf_${credentialId.slice('cred_'.length)}-${plain}`.slice(0, 64)
+}

@@ -1,0 +1,105 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import Type, { type Static } from 'typebox'
+import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+
+/** Account names: letters, digits and hyphens, and for managed users `_` with the short code of the enterprise. */
+export const OWNER = '[A-Za-z0-9][A-Za-z0-9_-]{0,99}'
+export const REPOSITORY = '[A-Za-z0-9._-]{1,100}'
+
+export const config = Type.Object(
+  {
+    app_id: Type.String({
+      pattern: '^[A-Za-z0-9._-]{1,64}$',
+      description: 'App ID or client ID of the GitHub App.',
+    }),
+    private_key: Type.String(
+      secretField({ maxLength: 16_384, description: 'Private key of the App, the PEM file from GitHub.' }),
+    ),
+    owner: Type.Optional(
+      Type.String({
+        pattern: `^${OWNER}$`,
+        description: 'Account where the App is installed. Without it, every scope names its account.',
+      }),
+    ),
+    installation_id: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: 'The installation. Without it, Mayfly looks it up by account.',
+      }),
+    ),
+    base_url: Type.String(
+      upstreamField({
+        maxLength: 512,
+        pattern: '^https?://[^\\s?#]+$',
+        default: 'https://api.github.com',
+        description: 'The REST API; https://HOST/api/v3 on GitHub Enterprise Server.',
+      }),
+    ),
+    ca: Type.Optional(
+      Type.String(
+        protectionField({
+          maxLength: 32_768,
+          description: 'PEM of the certificate authority of an Enterprise Server.',
+        }),
+      ),
+    ),
+    local: Type.Boolean(
+      guardedField(
+        protectionField({
+          default: false,
+          description:
+            'The server is on this machine or in its own network: permits loopback addresses and http.',
+        }),
+        false,
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    examples: [{ app_id: '123456', private_key: 'PEM of the private key', owner: 'acme' }],
+  },
+)
+export type Config = Static<typeof config>
+
+const REPOSITORY_OPTION = {
+  pattern: `^(?:${OWNER}/)?${REPOSITORY}$`,
+  description: 'A repository: owner/name, or its name where the account is known.',
+}
+
+export const params = Type.Object(
+  {
+    repos: Type.Optional(
+      Type.Array(Type.String(REPOSITORY_OPTION), {
+        minItems: 1,
+        maxItems: 500,
+        description: 'Only these repositories; the scopes must cover each.',
+      }),
+    ),
+    read_only: Type.Optional(
+      Type.Boolean({ description: 'Reduces every permission to read.', default: false }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type Params = Static<typeof params>
+
+/** Throws `BackendError` (`misconfigured`) that names the field. Returns the key that signs as the App. */
+export function requireConsistent(settings: Config): KeyObject {
+  if (!settings.base_url.startsWith('https:') && !settings.local) {
+    throw new BackendError('misconfigured', '"base_url" must begin with https:// unless "local" is true.')
+  }
+  const key = privateKey(settings.private_key)
+  // GitHub signs up RSA keys only ("Managing private keys for GitHub Apps").
+  if (key?.asymmetricKeyType !== 'rsa') {
+    throw new BackendError('misconfigured', '"private_key" is not an RSA private key in PEM form.')
+  }
+  return key
+}
+
+function privateKey(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem)
+  } catch {
+    return undefined
+  }
+}

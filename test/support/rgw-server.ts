@@ -1,0 +1,134 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { freePort } from './postgres.ts'
+
+const execute = promisify(execFile)
+
+export interface RgwUser {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+
+/** A Ceph object gateway: a real STS, IAM and S3. */
+export interface RgwServer {
+  readonly endpoint: string
+  /** May administer roles and OIDC providers, and owns what it creates. */
+  readonly root: RgwUser
+  createUser(name: string): Promise<RgwUser>
+  stop(): Promise<void>
+}
+
+const USER = {
+  accessKeyId: 'ROOTACCESS0000000001',
+  secretAccessKey: 'root-secret-root-secret-root-secret-0001',
+}
+
+/** A monitor, one OSD that keeps its data in memory, and the gateway, on free ports; some 15 seconds. */
+export async function startRgw(): Promise<RgwServer> {
+  const home = await mkdtemp(join(tmpdir(), 'mayfly-rgw-'))
+  const [monitorPort, port] = [await freePort(), await freePort()]
+  for (const folder of ['mon', 'osd', 'rgw', 'run']) await mkdir(join(home, folder))
+  const conf = join(home, 'ceph.conf')
+  const fsid = crypto.randomUUID()
+  await writeFile(conf, configuration(home, fsid, monitorPort, port))
+  const children: ChildProcess[] = []
+  const run = async (program: string, ...args: string[]) =>
+    (await execute(program, ['-c', conf, ...args], { timeout: 60_000 })).stdout
+  const start = (program: string, ...args: string[]) => {
+    const child = spawn(program, ['-c', conf, ...args, '-f'], { stdio: 'ignore' })
+    children.push(child)
+  }
+  const stop = async () => {
+    for (const child of children.reverse()) {
+      const ended = once(child, 'exit')
+      if (child.kill('SIGKILL')) await ended
+    }
+    await rm(home, { recursive: true, force: true })
+  }
+  try {
+    const map = join(home, 'monmap')
+    await execute('monmaptool', [
+      '--create',
+      '--fsid',
+      fsid,
+      '--addv',
+      'a',
+      `[v1:127.0.0.1:${monitorPort}]`,
+      map,
+    ])
+    await run('ceph-mon', '--mkfs', '-i', 'a', '--monmap', map)
+    start('ceph-mon', '-i', 'a')
+    const osd = crypto.randomUUID()
+    await run('ceph', 'osd', 'create', osd)
+    await run('ceph-osd', '-i', '0', '--mkfs', '--osd-uuid', osd)
+    start('ceph-osd', '-i', '0')
+    const { accessKeyId, secretAccessKey } = USER
+    const login = ['--access-key', accessKeyId, '--secret', secretAccessKey]
+    const caps = ['--caps', 'roles=*;oidc-provider=*;user-policy=*']
+    await run('radosgw-admin', 'user', 'create', '--uid', 'root', '--display-name', 'root', ...login, ...caps)
+    start('radosgw', '-n', 'client.rgw.a')
+    await answers(port)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    root: USER,
+    async createUser(name) {
+      const made = await run('radosgw-admin', 'user', 'create', '--uid', name, '--display-name', name)
+      const [key] = JSON.parse(made).keys
+      return { accessKeyId: key.access_key, secretAccessKey: key.secret_key }
+    },
+    stop,
+  }
+}
+
+/** Until it listens there is nothing to wait for but the next try. */
+async function answers(port: number): Promise<void> {
+  const end = Date.now() + 60_000
+  for (;;) {
+    const reply = await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined)
+    if (reply?.ok) return
+    if (Date.now() > end) throw new Error('the gateway did not start')
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}
+
+const configuration = (home: string, fsid: string, monitorPort: number, port: number) => `[global]
+fsid = ${fsid}
+mon host = v1:127.0.0.1:${monitorPort}
+mon initial members = a
+auth cluster required = none
+auth service required = none
+auth client required = none
+ms mon cluster mode = crc
+ms mon service mode = crc
+ms mon client mode = crc
+osd pool default size = 1
+osd pool default min size = 1
+osd pool default pg num = 1
+osd pool default pgp num = 1
+osd pool default pg autoscale mode = off
+osd crush chooseleaf type = 0
+mon max pg per osd = 2000
+osd objectstore = memstore
+memstore device bytes = 268435456
+run dir = ${home}/run
+admin socket = ${home}/run/$name.asok
+log file = ${home}/$name.log
+mon data = ${home}/mon
+osd data = ${home}/osd
+rgw data = ${home}/rgw
+keyring = ${home}/keyring
+public addr = 127.0.0.1
+cluster addr = 127.0.0.1
+setuser match path = ${home}
+rgw sts key = abcdefghijklmnop
+rgw s3 auth use sts = true
+rgw frontends = beast endpoint=127.0.0.1:${port}
+`
