@@ -112,6 +112,14 @@ export async function startLdapServer(): Promise<LdapServer> {
   }
 }
 
+/** As docs/backends/ldap.md has them. */
+const permissions = (place: string) => `access to ${place} attrs=userPassword
+  by dn.exact="cn=mayfly,${ROOT}" write
+  by anonymous auth
+access to ${place}
+  by dn.exact="cn=mayfly,${ROOT}" write
+  by * break`
+
 const configOf = (directory: string) => `
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
@@ -134,19 +142,15 @@ rootdn "cn=admin,${ROOT}"
 rootpw admin
 index objectClass,uid,member eq
 dbnosync
-limits dn.exact="cn=mayfly,${ROOT}" size.prtotal=unlimited
-access to attrs=userPassword
-  by dn.exact="cn=mayfly,${ROOT}" write
+${permissions(`dn.subtree="ou=agents,${ROOT}"`)}
+${permissions(`dn.regex="^(uid=mf_[a-z0-9]+,)?ou=.*[(][*][)],${ROOT}$"`)}
+access to dn.exact="cn=mayfly,${ROOT}" attrs=userPassword
+  by self write
   by anonymous auth
-access to dn.regex="^ou=[^,]*,${ROOT}$" attrs=children
+access to dn.one="ou=groups,${ROOT}" attrs=entry,objectClass,member
   by dn.exact="cn=mayfly,${ROOT}" write
-  by users read
-access to dn.regex="^(uid=mf_[a-z0-9]+,).+,${ROOT}$"
-  by dn.exact="cn=mayfly,${ROOT}" write
-  by users read
-access to dn.one="ou=groups,${ROOT}" attrs=member
-  by dn.exact="cn=mayfly,${ROOT}" write
-  by users read
+  by * break
+limits dn.exact="cn=mayfly,${ROOT}" size.prtotal=unlimited
 access to dn.subtree="ou=secrets,${ROOT}"
   by group.exact="cn=readers,ou=groups,${ROOT}" read
 access to dn.subtree="ou=drafts,${ROOT}"

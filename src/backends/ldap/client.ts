@@ -61,6 +61,7 @@ export interface Connection extends AsyncDisposable {
 
 export function createConnection(settings: Config, host: Host): Connection {
   let current: Promise<Opened> | undefined
+  let closing = new AbortController()
   const opened = async (): Promise<Opened> => {
     const known = current
     if (known !== undefined) {
@@ -68,30 +69,42 @@ export function createConnection(settings: Config, host: Host): Connection {
       if (one.isUsable()) return one
       if (current === known) current = undefined
     }
-    current ??= open(settings, host).catch((error: unknown) => {
+    current ??= open(settings, host, closing.signal).catch((error: unknown) => {
       current = undefined
       throw error
     })
     return current
   }
+  /** A server that does not answer may be gone without a word: the next request tries another connection. */
+  const leave = (left: Promise<Opened> | undefined) => {
+    if (left === undefined || current !== left) return
+    current = undefined
+    const close = () => void left.then(({ close: end }) => end()).catch(() => undefined)
+    // Requests of others may be under way.
+    setTimeout(close, host.timeoutMs).unref()
+  }
   return {
     async use(signal, work) {
+      let mine: Promise<Opened> | undefined
       try {
         signal.throwIfAborted()
-        const { client, reset } = await untilAborted(opened(), signal)
+        const opening = opened()
+        mine = current
+        const { client, reset } = await untilAborted(opening, signal)
+        mine = current
         signal.throwIfAborted()
         const result = await untilAborted(work(client, reset), signal)
         reset()
         return result
       } catch (error) {
+        if (codeOf(error) === undefined && !(error instanceof BackendError)) leave(mine)
         throw toBackendError(error, signal)
       }
     },
     async [Symbol.asyncDispose]() {
-      const last = current
       current = undefined
-      const known = await last?.catch(() => undefined)
-      known?.close()
+      closing.abort()
+      closing = new AbortController()
     },
   }
 }
@@ -104,7 +117,7 @@ interface Opened {
   readonly close: () => void
 }
 
-async function open(settings: Config, host: Host): Promise<Opened> {
+async function open(settings: Config, host: Host, closing: AbortSignal): Promise<Opened> {
   const { Client: LdapClient } = await import('ldapts')
   const hostname = new URL(settings.url).hostname.replace(/^\[|\]$/g, '')
   const address = await host.resolve(hostname, { local: settings.local })
@@ -144,10 +157,13 @@ async function open(settings: Config, host: Host): Promise<Opened> {
       )) as typeof connectSecure,
   })
   const close = () => {
+    closing.removeEventListener('abort', close)
     client.unbind().catch(() => undefined)
     socket?.destroySoon()
   }
+  closing.addEventListener('abort', close, { once: true })
   try {
+    closing.throwIfAborted()
     if (upgrades) await client.startTLS(tlsOptions)
     await client.bind(settings.bind_dn, settings.bind_password)
   } catch (error) {
