@@ -68,7 +68,7 @@ export default {
     allow(
       'a-kind-stays-at-home',
       '^src/backends/([^/]+)/',
-      '^src/(domain/|backends/(kind|network|json-api)\\.ts$|backends/$1/)',
+      '^src/(domain/|backends/(json-api|kind|named-scopes|network)\\.ts$|backends/$1/)',
     ),
     allow('backends-import-domain', '^src/backends/[^/]+\\.ts$', '^src/(domain|backends)/'),
     allow(
@@ -86,7 +86,7 @@ export default {
     allow(
       'cli-imports-client',
       '^src/cli/',
-      '^src/(cli|client|api|config|domain)/|^src/(app/app|app/backup|log/log|backends/index|backends/config-fields|installation)\\.ts$',
+      '^src/(cli|client|api|config|domain)/|^src/(app/app|app/backup|app/recipes|log/log|backends/index|backends/config-fields|installation)\\.ts$',
     ),
     ...rooms('core', {
       audit: [],

@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { RecipeSchema } from '../src/backends/http/schema.ts'
 import { PolicySchema } from '../src/config/policy-schema.ts'
 import { CONFIG_ENV, ConfigSchema, FIELDS, type Field } from '../src/config/schema.ts'
 import { renderAuditPage } from './docs-audit.ts'
@@ -18,6 +19,7 @@ export interface Page {
 export const PAGES: readonly Page[] = [
   { path: 'docs/reference/config.md', render: renderConfigPage },
   { path: 'docs/reference/config.schema.json', render: renderConfigSchema },
+  { path: 'docs/reference/recipe.schema.json', render: renderRecipeSchema },
   { path: 'docs/reference/errors.md', render: renderErrorsPage },
   { path: 'docs/reference/audit.md', render: renderAuditPage },
   { path: 'docs/reference/cli.md', render: renderCliPage },
@@ -95,6 +97,11 @@ export function renderConfigSchema(): string {
   const { properties, ...rest } = JSON.parse(JSON.stringify(ConfigSchema))
   const kept = Object.entries(properties).filter(([name]) => !away.includes(name))
   return `${toJson(withoutMarks({ ...rest, properties: Object.fromEntries(kept) }), '')}\n`
+}
+
+/** JSON Schema of a recipe, for editors. */
+export function renderRecipeSchema(): string {
+  return `${toJson(JSON.parse(JSON.stringify(RecipeSchema)), '')}\n`
 }
 
 function withoutMarks(value: unknown): unknown {

@@ -49,11 +49,8 @@ const OPERATIONS = pages(
   'troubleshooting',
   'remove',
 )
-const REFERENCE = [
-  ...pages('reference', 'cli', 'config', 'mayfly-yaml', 'http', 'errors', 'audit', 'client'),
-  page('src/backends/postgres/README.md'),
-  page('src/backends/jwt/README.md'),
-]
+const REFERENCE = [...pages('reference', 'cli', 'config', 'mayfly-yaml', 'http', 'errors', 'audit', 'client')]
+const BACKENDS = all('backends').sort((one, other) => one.text.localeCompare(other.text))
 const EXPLANATION = [
   ...pages('explanation', 'overview', 'performance', 'threat-model', 'decisions'),
   page('SECURITY.md'),
@@ -111,6 +108,7 @@ export default defineConfig({
       { text: 'Guides', link: GUIDES[0]?.link ?? '/' },
       { text: 'Operations', link: OPERATIONS[0]?.link ?? '/' },
       { text: 'Reference', link: REFERENCE[0]?.link ?? '/' },
+      { text: 'Backends', link: '/docs/backends/postgres' },
       { text: 'Explanation', link: EXPLANATION[0] === undefined ? '/' : '/docs/explanation/overview' },
     ],
     sidebar: [
@@ -118,6 +116,7 @@ export default defineConfig({
       { text: 'Guides', items: GUIDES },
       { text: 'Operations', items: OPERATIONS },
       { text: 'Reference', items: REFERENCE },
+      { text: 'Backends', items: BACKENDS },
       { text: 'Explanation', items: EXPLANATION },
     ],
   },

@@ -36,6 +36,15 @@ const installation: Plugin = {
       : null,
 }
 
+const RECIPES = join(ROOT, 'src/backends/http/builtin.ts')
+
+/** The recipes as data, in place of the module that reads their files. */
+const recipes: Plugin = {
+  name: 'recipes',
+  load: async (id) =>
+    id === RECIPES ? `export const RECIPES = ${JSON.stringify((await import(RECIPES)).RECIPES)}` : null,
+}
+
 /** Bundles the command: `mayfly.cjs`, which loads the chunks beside it, and the thread of the store. */
 export async function bundle(options: BundleOptions): Promise<void> {
   const { form, directory } = options
@@ -64,7 +73,7 @@ async function write(
   const built = await rolldown({
     input: join(ROOT, 'src', entry),
     platform: 'node',
-    plugins: [installation],
+    plugins: [installation, recipes],
     // A dynamic import that is also a static one elsewhere is a matter of the sources.
     checks: { ineffectiveDynamicImport: false },
     // A name is a package; of these, only the executable holds copies.

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
-import { backendInfo, createdAt } from './api-v1.ts'
+import { backendInfo, createdAt, ScopeForms } from './api-v1.ts'
 import {
   accepts,
   flag,
@@ -129,13 +129,7 @@ export const Kind = Type.Object(
       {
         help: text('What its scopes mean.', 'Any scope that the resource server understands.'),
         examples: Type.Array(text('A scope.', 'orders:read'), { description: 'Scopes of this kind.' }),
-        forms: Type.Array(
-          Type.Object({
-            form: text('A scope; `<name>` stands for a name.', 'orders:read'),
-            gives: text('What a credential with it may do.', 'read orders'),
-          }),
-          { description: 'The forms of a scope, with what they give.' },
-        ),
+        forms: ScopeForms,
       },
       { description: 'Its scopes, relative to a backend.' },
     ),

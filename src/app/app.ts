@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createEgressFetch, resolveChecked } from '../backends/egress.ts'
 import { kinds } from '../backends/index.ts'
 import type { Host } from '../backends/kind.ts'
@@ -34,6 +35,7 @@ import { StoreRefused } from '../store/errors.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { type HttpApp, openHttpApp } from './http-app.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { readRecipes } from './recipes.ts'
 import { VERSION } from './version.ts'
 
 const keys: Keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
@@ -71,8 +73,10 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
     const ids = createIdSource(store.now)
     const issuerKeys = createIssuerKeys(base)
     const idToken = createIdTokens({ ...base, ids, issuerKeys })
+    const own =
+      config.recipesDir === undefined ? [] : await readRecipes(config.recipesDir, (path) => readFile(path))
     const backends = createRegistry({
-      kinds,
+      kinds: [...kinds, ...own],
       load: async () => (await store.backends.listOpen()).map((stored) => definitionOf(base, stored)),
       snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
       host: (of) => hostOf(of, config, idToken, base, log),

@@ -92,8 +92,24 @@ interface Issuing<P> extends AsyncDisposable {
   retire?(signal: AbortSignal): Promise<void>
   /** Public keys of a backend that is an issuer of its own, for its JWKS (RFC 7517 §5). */
   publicKeys?(): readonly Record<string, unknown>[]
+  /**
+   * A public document by which verifiers that never ask Mayfly learn of revoked credentials (a CRL, a KRL), at `<issuer of the
+   * backend>/revoked`. Only for kinds without an upstream. `revoked`: all that have not expired, oldest first.
+   */
+  revocationList?(revoked: readonly RevokedCredential[]): Promise<RevocationList>
   /** Present where Mayfly can replace the secret that it logs in with itself. */
   readonly rotation?: Rotation
+}
+
+export interface RevokedCredential {
+  readonly credentialId: string
+  /** Epoch ms. */
+  readonly endedAt: number
+}
+
+export interface RevocationList {
+  readonly contentType: string
+  readonly body: Uint8Array
 }
 
 /**

@@ -144,6 +144,15 @@ const storage = {
 }
 
 const behaviour = {
+  recipes_dir: text(
+    {
+      description:
+        'Directory of recipes, files `*.yaml` that each describe a kind of backend. The server does not start with a faulty one.',
+      'x-default': 'none',
+      'x-argument': '<path>',
+    },
+    parsePath,
+  ),
   signing_domain: text(
     {
       description: 'Domain of the email addresses in signing keys.',

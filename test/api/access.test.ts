@@ -19,6 +19,7 @@ const NEEDED: Record<RouteName, string> = {
   'GET /.well-known/jwks.json': 'public',
   'GET /backends/:backend/.well-known/openid-configuration': 'public',
   'GET /backends/:backend/.well-known/jwks.json': 'public',
+  'GET /backends/:backend/revoked': 'public',
   'POST /oauth/token': 'public',
   'POST /oauth/introspect': 'public',
   'POST /oauth/revoke': 'public',

@@ -144,6 +144,70 @@ describe('variables', () => {
   })
 })
 
+describe('variables of a kind', () => {
+  const environment = {
+    GIT_SSH_COMMAND: 'touch owned',
+    LD_PRELOAD: '/tmp/owned.so',
+    HTTPS_PROXY: 'http://evil.example',
+    MAYFLY_TOKEN: '{secret}',
+    'X_TOKEN;touch owned': 'x',
+    SHOP_TOKEN: '$(touch owned)\'"; touch owned; {secret}',
+  }
+
+  test('a shell gets only those that the command knows, as they are', async () => {
+    const { stdout, code } = await ask({ ...credential, environment }, 'get', 'demo', '-o', 'env')
+    expect(code).toBe(0)
+    const script = `${stdout}\nenv | grep -E '^(GIT|LD|HTTPS|MAYFLY|X|SHOP|DEMO)_'`
+    const shown = await run('/bin/sh', ['-ec', script], { cwd, env: { PATH: env['PATH'] } })
+    const value = '$(touch owned)\'"; touch owned; secret'
+    expect(shown.stdout.trim().split('\n').sort()).toEqual(['DEMO_TOKEN=secret', `SHOP_TOKEN=${value}`])
+    expect(await readdir(cwd)).toEqual([])
+  })
+
+  test('a command gets only those, and a line about each other', async () => {
+    const end = await ask(
+      { ...credential, environment },
+      'run',
+      '--backend',
+      'demo',
+      '--',
+      'sh',
+      '-c',
+      'exit 3',
+    )
+    expect(end).toMatchObject({ code: 3, stdout: '' })
+    expect(end.stderr.match(/demo names the variable "[^"]+"/g)?.map((line) => line.slice(24))).toEqual(
+      Object.keys(environment)
+        .slice(0, -1)
+        .map((name) => JSON.stringify(name)),
+    )
+  })
+
+  test('a kubeconfig that names a program reaches no command', async () => {
+    const config = 'users: [{ name: u, user: { exec: { command: touch, args: [owned] } } }]'
+    const hostile = { ...credential, fields: { config }, environment: { KUBECONFIG: { file: '{config}' } } }
+    const end = await ask(hostile, 'run', '--backend', 'demo', '--', 'touch', 'ran')
+    expect(end).toMatchObject({ code: 1, stdout: '' })
+    expect(end.stderr).toContain('The kubeconfig holds more than a cluster and a login.')
+    expect(await readdir(cwd)).toEqual([])
+  })
+
+  test.each([[{ A_TOKEN: 5 }], ['text'], [{ A_TOKEN: { file: null } }]])('%j are refused', async (wrong) => {
+    const end = await ask(
+      { ...credential, environment: wrong },
+      'run',
+      '--backend',
+      'demo',
+      '--',
+      'touch',
+      'ran',
+    )
+    expect(end).toMatchObject({ code: 1, stdout: '' })
+    expect(end.stderr).toContain('The server sent variables that cannot be read.')
+    expect(await readdir(cwd)).toEqual([])
+  })
+})
+
 describe('a terminal', () => {
   const steering = '\x1b]0;owned\x07\x1b[8m\x9b2J\x7f\u202e'
   const hostile = `secret${steering}end`

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { kinds } from '../../src/backends/index.ts'
 import { runCli, startWorld, type World } from './support.ts'
 
 let world: World
@@ -12,7 +13,7 @@ afterAll(() => world.close())
 const mayfly = (...argv: string[]) => runCli(argv, { env })
 
 test('plugin ls', async () => {
-  expect((await mayfly('plugin', 'ls')).stdout).toMatch(/^KIND +VERSION +FROM\njwt +\S+ +built in$/m)
+  expect((await mayfly('plugin', 'ls')).stdout).toMatch(/^KIND +VERSION +FROM\n[\s\S]*^jwt +\S+ +built in$/m)
   expect(JSON.parse((await mayfly('plugin', 'ls', '--json')).stdout)[0]).toMatchObject({ builtin: true })
 })
 
@@ -29,11 +30,13 @@ test.each([
   expect((await mayfly(...list)).stdout).toMatch(
     /^KIND +TITLE +REVOCATION\n[\s\S]*^postgres +PostgreSQL +at once$/m,
   )
-  expect(JSON.parse((await mayfly(...list, '--json')).stdout)).toHaveLength(2)
+  expect(JSON.parse((await mayfly(...list, '--json')).stdout)).toHaveLength(kinds.length)
   const shape = await mayfly(...show, 'postgres')
   expect(shape.stdout).toMatch(/^--password-file <path> /m)
   expect(shape.stdout).toMatch(/^--host <text> +required /m)
   expect(shape.stdout).not.toMatch(/^--password </m)
+  expect(shape.stdout).toMatch(/^<database>:read +read the tables of a database$/m)
+  expect(shape.stdout).toMatch(/^PGPASSWORD +\{password\}$/m)
   expect((await mayfly(...show, 'postgers')).stderr).toMatch(/did you mean "postgres"/)
 })
 

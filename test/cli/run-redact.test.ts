@@ -19,7 +19,9 @@ beforeAll(async () => {
 
 /** `mayfly run` against a server whose credential has these parts. */
 async function run(fields: Record<string, string | number>, argv: readonly string[]) {
-  const server = await scripted(json(201, { ...ISSUED, fields }), json(200, {}))
+  const server = await scripted((request, response) =>
+    json(200, request.method === 'POST' ? { ...ISSUED, fields } : {})(request, response),
+  )
   onTestFinished(async () => void (await server.close()))
   const login = { MAYFLY_SERVER: server.url, MAYFLY_TOKEN: `ckr_${'0'.repeat(48)}` }
   return spawnCli(['run', '--backend', 'demo', ...argv, '--', 'sh', '-c', PARTS], {

@@ -2,11 +2,10 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freePort } from '../support/app.ts'
-import { startOwnPostgres } from '../support/postgres.ts'
 import { installMayfly, runGuide } from './run-guide.ts'
+import { startShop } from './shop.ts'
 
 let home: string
 let env: Record<string, string>
@@ -32,32 +31,6 @@ async function runPage(path: string, more: { env?: object; ports?: readonly [str
     cwd: home,
     replace: [...ports.map(([port, here]) => [port, String(here)] as const), ['/home/you', home]],
   })
-}
-
-/** A PostgreSQL server with the database `shop`, which has one table. */
-async function startShop() {
-  const server = await startOwnPostgres()
-  await query(server.url, 'CREATE DATABASE shop')
-  const url = server.url.replace(/[^/]*$/, 'shop')
-  await query(url, "CREATE TABLE items (id int, name text); INSERT INTO items VALUES (1, 'lamp')")
-  // For psql without a URL, as a superuser on the server's machine has it.
-  const env = {
-    PGHOST: server.host,
-    PGPORT: String(server.port),
-    PGUSER: server.username,
-    PGPASSWORD: server.password ?? '',
-  }
-  return { url, env, port: server.port, stop: () => server.stop() }
-}
-
-async function query(url: string, text: string): Promise<void> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    await client.query(text)
-  } finally {
-    await client.end()
-  }
 }
 
 /** An `npm` that installs nothing and starts the server of this checkout with the flags of `npm start`. */

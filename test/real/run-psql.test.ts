@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newRunner, recordsOf } from '../cli/run-support.ts'
 import { runCli, spawnCli, startWorld, type World } from '../cli/support.ts'
@@ -50,6 +52,34 @@ test.each([
   expect([role, name]).toEqual([expect.stringMatching(/^mf_/), 'plums'])
   expect(await database.hasRole(role ?? '')).toBe(false)
   expect(await recordsOf(world, agent)).toMatchObject([{ backend: 'orders-db', status: 'revoked' }])
+})
+
+test('psql with nothing mapped; what is mapped by name wins', async () => {
+  const { agent, env } = await newRunner(world, ['orders-db'])
+  const query = ['psql', '-Atc', 'select current_user, name from orders']
+  const end = await spawnCli(['run', '--backend', 'orders-db', '--', ...query], { env }).ended
+  expect(end).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^mf_\w+\|plums\n$/) })
+  const shadowed = ['--backend', 'orders-db', '--env', 'PGDATABASE=orders-db:username', '--', ...query]
+  const other = await spawnCli(['run', ...shadowed], { env }).ended
+  expect(other).toMatchObject({ code: 2, stderr: expect.stringMatching(/database "mf_\w+" does not exist/) })
+  const cwd = await project('unmapped', 'credentials: { orders-db: { ttl: 5m } }\n')
+  expect(await spawnCli(['run', '--', ...query], { env, cwd }).ended).toMatchObject({ code: 0, stderr: '' })
+  expect(await recordsOf(world, agent)).toMatchObject(Array(3).fill({ status: 'revoked' }))
+})
+
+test('get -o env sets what psql reads, and with --prefix only what was asked for', async () => {
+  const { env } = await newRunner(world, ['orders-db'])
+  const shown = await runCli(['get', 'orders-db', '-o', 'env'], { env })
+  expect(shown).toMatchObject({ code: 0, stderr: '' })
+  const script = `${shown.stdout}\npsql -Atc 'select name from orders'`
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-ec', script], {
+    env: { PATH: world.bareEnv['PATH'] },
+  })
+  expect(stdout).toBe('plums\n')
+  const dotenv = await runCli(['get', 'orders-db', '-o', 'dotenv'], { env })
+  expect(dotenv.stdout).toMatch(/^PGPASSWORD='/m)
+  const prefixed = await runCli(['get', 'orders-db', '-o', 'env', '--prefix', 'DB'], { env })
+  expect(prefixed.stdout).toMatch(/^(export DB_[A-Z]+='[^']+'\n)+$/)
 })
 
 test('--redact hides the password and the URL and leaves the rest readable', async () => {

@@ -7,6 +7,8 @@ import { jsonText } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
 import { fieldOf } from '../project-file/credential-field.ts'
+import { askKindVariables, type KindVariables, variablesWithin } from '../project-file/kind-variables.ts'
+import { fill } from '../project-file/template.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
 
@@ -31,7 +33,12 @@ export const verb = defineVerb<Options, [backend: string]>({
   ],
   options: [
     { flags: '--ttl <duration>', description: 'lifetime of the credential, such as 10m or 1h30m' },
-    { flags: '--scope <scope>', description: 'request only this scope; may be repeated', repeatable: true },
+    {
+      flags: '--scope <scope>',
+      values: 'scopes',
+      description: 'request only this scope; may be repeated',
+      repeatable: true,
+    },
     {
       flags: '--param <name=value>',
       description: 'parameter of the kind of backend; name:=json for values other than text; may be repeated',
@@ -49,7 +56,8 @@ export const verb = defineVerb<Options, [backend: string]>({
     },
     {
       flags: '--prefix <name>',
-      description: 'prefix of the variables with -o env and dotenv; by default the backend',
+      description:
+        'prefix of the variables with -o env and dotenv; by default the backend, beside the variables that the programs of its kind read',
     },
   ],
   examples: [
@@ -60,7 +68,7 @@ export const verb = defineVerb<Options, [backend: string]>({
     },
     {
       command: 'eval "$(mayfly get reports -o env)"',
-      about: 'set a variable for each field: REPORTS_USERNAME, REPORTS_PASSWORD, …',
+      about: 'set a variable for each field (REPORTS_USERNAME, …) and those of the kind (PGUSER, …)',
     },
     { command: 'mayfly get reports -o field=password', about: 'print one field' },
   ],
@@ -71,6 +79,8 @@ export const verb = defineVerb<Options, [backend: string]>({
     const params = readAssignments(options.param, '--param')
     const metadata = readAssignments(options.metadata, '--metadata')
     const { client } = await openAgentSession(context)
+    const asksKind = FORMS_OF_VARIABLES.has(form) && options.prefix === undefined
+    const kind = asksKind ? await askKindVariables(client, backend) : undefined
     const asked = client.issue({
       backend,
       ...(options.ttl === undefined ? {} : { ttl: options.ttl }),
@@ -82,7 +92,8 @@ export const verb = defineVerb<Options, [backend: string]>({
     try {
       // An interrupt that arrived with the reply: nobody is waiting any more.
       context.signal.throwIfAborted()
-      await context.out.result(form(issued, options.prefix ?? backend))
+      await context.out.result(form(issued, { prefix: options.prefix ?? backend, kind }))
+      if (kind !== undefined) noteFiles(context, backend, variablesWithin(kind, issued))
       if (!context.out.isJson) noteLeftOut(context, issued)
     } catch (error) {
       await revokeUndelivered(context, issued.id)
@@ -98,14 +109,20 @@ function noteLeftOut({ out }: Context, { backend, left_out: leftOut = [] }: Held
     out.note(`Left out, because ${backend} cannot give it: ${leftOut.join(', ')}`, 'yellow')
 }
 
-type Form = (credential: HeldCredential, prefix: string) => string
+/** How variables are named: after the prefix, and as the kind says. */
+interface Naming {
+  readonly prefix: string
+  readonly kind: KindVariables | undefined
+}
+
+type Form = (credential: HeldCredential, naming: Naming) => string
 
 /** Throws `CliError` (usage) for an unknown form, before anything is issued. */
 function formOf(name: string): Form {
   if (name === 'secret') return ({ token }) => token
   if (name === 'json') return (credential) => jsonText(credential, 2)
-  if (name === 'env') return (credential, prefix) => lines(credential, prefix, exportLine)
-  if (name === 'dotenv') return (credential, prefix) => lines(credential, prefix, dotenvLine)
+  if (name === 'env') return envForm
+  if (name === 'dotenv') return dotenvForm
   if (name.startsWith('field=')) return (credential) => fieldOf(credential, name.slice('field='.length))
   throw usage(
     `Unknown output form ${JSON.stringify(name.slice(0, 40))}.`,
@@ -113,14 +130,27 @@ function formOf(name: string): Form {
   )
 }
 
+const envForm: Form = (credential, naming) => lines(credential, naming, exportLine)
+const dotenvForm: Form = (credential, naming) => lines(credential, naming, dotenvLine)
+const FORMS_OF_VARIABLES: ReadonlySet<Form> = new Set([envForm, dotenvForm])
+
 function lines(
   credential: HeldCredential,
-  prefix: string,
+  { prefix, kind }: Naming,
   lineOf: (name: string, value: string) => string,
 ): string {
-  return Object.entries(variablesOf(credential, prefix))
+  const own = kind === undefined ? [] : variablesWithin(kind, credential).env
+  const filled = own.map(({ variable, value }) => [variable, fill(value, credential)] as const)
+  return Object.entries({ ...variablesOf(credential, prefix), ...Object.fromEntries(filled) })
     .map(([name, value]) => lineOf(name, value))
     .join('\n')
+}
+
+/** On standard error: a file of a credential exists only while `mayfly run` does. */
+function noteFiles({ out }: Context, backend: string, { files }: KindVariables): void {
+  if (files.length === 0) return
+  const names = files.map(({ variable }) => variable).join(', ')
+  out.note(`Not printed: ${names}. Only \`mayfly run --backend ${backend}\` writes the file.`, 'yellow')
 }
 
 /** What a person needs to revoke it. */

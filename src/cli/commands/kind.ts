@@ -22,7 +22,8 @@ export const list = defineVerb({
 })
 
 export const show = defineVerb<object, [kind: string]>({
-  description: 'Shows a kind of backend, and its flags for `backend add` and `backend update`.',
+  description:
+    'Shows a kind of backend: its scopes, the variables that `mayfly run --backend` sets, and its flags for `backend add` and `backend update`.',
   arguments: [{ name: '<kind>', description: 'the kind', values: 'kinds' }],
   examples: [{ command: 'mayfly kind show postgres', about: 'the flags of `mayfly backend add postgres`' }],
   json: async () => (await import('../../api/admin-backends.ts')).Kind,
@@ -81,10 +82,27 @@ function describeKind(kind: Kind): string {
     kind: kind.type,
     title: kind.title,
     revocation: revocation(kind),
+    recovery: kind.recovery === 'none' ? 'what an interrupted issue leaves cannot be found' : undefined,
     scopes: kind.scopes.help,
-    examples: kind.scopes.forms.map(({ form }) => form).join(', '),
   })
-  return `${facts}\n\n${table(['FLAG', '', 'MEANING'], rows)}`
+  const tables = [
+    facts,
+    tableOf(
+      ['SCOPE', 'A CREDENTIAL MAY'],
+      kind.scopes.forms.map(({ form, gives }) => [form, gives]),
+    ),
+    tableOf(['VARIABLE', 'VALUE'], Object.entries(kind.environment ?? {}).map(variableRow)),
+    tableOf(['FLAG', '', 'MEANING'], rows),
+  ]
+  return tables.filter((part) => part !== '').join('\n\n')
+}
+
+const tableOf = (heading: readonly string[], rows: readonly string[][]) =>
+  rows.length === 0 ? '' : table(heading, rows)
+
+/** What `mayfly run --backend` sets. */
+function variableRow([name, value]: [string, string | { readonly file: string }]): string[] {
+  return [name, typeof value === 'string' ? value : `path of a file with ${value.file}`]
 }
 
 /** The kinds as they are loaded. */

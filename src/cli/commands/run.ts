@@ -28,7 +28,7 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
       flags: '--backend <name>',
       values: 'backends',
       description:
-        'set every field of a credential as a variable, named as by `mayfly get -o env`; may be repeated',
+        'set every field of a credential as a variable, and the variables that the programs of its kind read, as `mayfly get -o env`; may be repeated',
       repeatable: true,
     },
     {
@@ -44,6 +44,7 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
     { flags: '--ttl <duration>', description: 'lifetime of the credentials, such as 10m' },
     {
       flags: '--scope <scope>',
+      values: 'scopes',
       description: 'request only this scope; BACKEND:SCOPE with several backends; may be repeated',
       repeatable: true,
     },
@@ -71,6 +72,10 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
     { flags: '--keep-login', description: 'keep the login of mayfly in the environment of the command' },
   ],
   examples: [
+    {
+      command: 'mayfly run --backend orders-db -- psql',
+      about: 'with PGHOST, PGUSER, PGPASSWORD, … of a new credential',
+    },
     {
       command: "mayfly run -- psql -c 'select current_user'",
       about: 'with the credentials listed in mayfly.yaml',

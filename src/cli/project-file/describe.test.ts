@@ -66,10 +66,10 @@ credentials:
       '+   env PGSERVICE: host',
       '+ more',
       '+   backend: more',
-      '+   env: all fields',
+      '+   env: all fields, and the variables of its kind',
       '- reports',
       '-   backend: reports',
-      '-   env: all fields',
+      '-   env: all fields, and the variables of its kind',
     ].join('\n'),
   )
 })

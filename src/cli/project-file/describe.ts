@@ -46,7 +46,7 @@ function describe({ name, request, isSpread, env, files }: RequestedCredential):
       ...(scopes === undefined ? [] : [`scopes: ${JSON.stringify(scopes)}`]),
       ...(params === undefined ? [] : [`params: ${JSON.stringify(params)}`]),
       ...(metadata === undefined ? [] : [`metadata: ${JSON.stringify(metadata)}`]),
-      ...(isSpread ? ['env: all fields'] : []),
+      ...(isSpread ? ['env: all fields, and the variables of its kind'] : []),
       ...env.map(({ variable, value }) => `env ${variable}: ${textOf(value)}`),
       ...files.map(
         ({ variable, fileName, content }) => `file ${variable}: ${fileName} with ${textOf(content)}`,

@@ -6,6 +6,8 @@ export interface RequestedFile {
   readonly variable: string
   readonly fileName: string
   readonly content: Template
+  /** The server chose what the file is for, so a content that names programs is refused. */
+  readonly isChecked?: true
 }
 
 /** One credential that a command needs, and how it is delivered. */
@@ -13,7 +15,9 @@ export interface RequestedCredential {
   /** Its name in the project file, or the backend's name. */
   readonly name: string
   readonly request: IssueRequest
-  /** Each field in a variable of its own, such as `<NAME>_PASSWORD`; the names are those of `mayfly get -o env`. */
+  /**
+   * Each field in a variable of its own, such as `<NAME>_PASSWORD`, and the variables of the kind; as by `mayfly get -o env`.
+   */
   readonly isSpread: boolean
   readonly env: readonly { readonly variable: string; readonly value: Template }[]
   readonly files: readonly RequestedFile[]

@@ -6,6 +6,7 @@ import type { RequestedCredential } from '../project-file/requested-credential.t
 import { fill, isLasting } from '../project-file/template.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import type { Issuance } from './issued-credentials.ts'
+import { plainKubeconfig } from './plain-kubeconfig.ts'
 import type { PrivateDirectory } from './private-directory.ts'
 
 /** A credential as delivered to the child. */
@@ -40,7 +41,13 @@ export async function writeFiles(
   credential: HeldCredential,
 ): Promise<Record<string, string>> {
   if (files.length === 0) return {}
-  const texts = files.map(({ fileName, content }) => ({ name: fileName, text: fill(content, credential) }))
+  const texts = await Promise.all(
+    files.map(async ({ variable, fileName, content, isChecked }) => {
+      const text = fill(content, credential)
+      const isPlain = variable !== 'KUBECONFIG' || isChecked !== true
+      return { name: fileName, text: isPlain ? text : await plainKubeconfig(text) }
+    }),
+  )
   const place = await (await openDirectory()).replace(set, texts)
   return Object.fromEntries(files.map(({ variable, fileName }) => [variable, join(place, fileName)]))
 }

@@ -1,12 +1,14 @@
 import { Interrupted } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
+import { askKindVariables } from '../project-file/kind-variables.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { type Delivery, secretsOf, variablesFor, writeFiles } from './deliver.ts'
 import type { Issuance, IssuedCredentials } from './issued-credentials.ts'
 import { type Redaction, SHORTEST_SECRET } from './redact.ts'
 import { keepAlive } from './renew.ts'
+import { type Obtained, withKindVariables } from './spread.ts'
 import type { Run } from './supervise.ts'
 
 export interface Delivered {
@@ -22,7 +24,7 @@ export interface Delivered {
  */
 export async function deliverAll(
   context: Pick<Context, 'now' | 'out'>,
-  { issued, openDirectory, onEnd, note }: Run,
+  { session, issued, openDirectory, onEnd, note }: Run,
   { requested, env, redaction }: Delivered,
 ): Promise<Context['env']> {
   const hide = redaction === undefined ? () => {} : hideFrom(redaction, note)
@@ -30,7 +32,8 @@ export async function deliverAll(
     hide(delivery.requested.name, credential)
     return writeFiles(openDirectory, delivery, credential)
   }
-  const deliveries = await whileWaiting(context, 'Waiting for credentials', obtainAll(issued, requested))
+  const obtained = obtainAll(issued, requested, session.client)
+  const deliveries = withKindVariables(await whileWaiting(context, 'Waiting for credentials', obtained), note)
   const variables: Record<string, string | undefined> = { ...env }
   for (const delivery of deliveries) {
     const { requested: one, issuance } = delivery
@@ -63,7 +66,11 @@ function hideFrom(redaction: Redaction, note: Run['note']) {
 async function obtainAll(
   issued: IssuedCredentials,
   requested: readonly RequestedCredential[],
-): Promise<Delivery[]> {
+  client: Run['session']['client'],
+): Promise<Obtained[]> {
+  const asking = Promise.allSettled(
+    requested.map((one) => (one.isSpread ? askKindVariables(client, one.request.backend) : undefined)),
+  )
   const results = await Promise.allSettled(
     requested.map(async (one, index) => ({
       requested: one,
@@ -71,8 +78,11 @@ async function obtainAll(
       issuance: await issued.obtain(one.request),
     })),
   )
-  return results.map((one) => {
+  const kinds = await asking
+  return results.map((one, index) => {
     if (one.status === 'rejected') throw one.reason
-    return one.value
+    const kind = kinds[index]
+    if (kind?.status === 'rejected') throw kind.reason
+    return { ...one.value, kind: kind?.value }
   })
 }

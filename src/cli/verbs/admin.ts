@@ -102,6 +102,17 @@ export const ADMIN_VERBS: readonly Entry[] = [
     ],
   },
   {
+    name: 'recipe',
+    summary: 'check recipes: files that describe kinds',
+    verbs: [
+      {
+        name: 'check',
+        summary: 'check a recipe, and try it',
+        load: async () => (await import('../commands/recipe.ts')).check,
+      },
+    ],
+  },
+  {
     name: 'pending',
     summary: 'list pending enrollments and requests',
     load: async () => (await import('../commands/pending.ts')).verb,

@@ -1,14 +1,37 @@
+import { Type } from 'typebox'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
+import type { Kind } from '../../backends/kind.ts'
 import { createAgent } from '../agents/create-agent.ts'
 import { deleteAgent } from '../agents/end-agent.ts'
 import { changeBackend, createBackend } from '../backends/configure-backend.ts'
 import { deleteBackend } from '../backends/delete-backend.ts'
 import { issueCredential } from './issue-credential.ts'
 
+const empty = Type.Object({}, { additionalProperties: false })
+/** A kind that knows two scopes. */
+const picky: Kind<typeof empty, typeof empty> = {
+  type: 'picky',
+  title: 'Picky',
+  config: empty,
+  params: empty,
+  limits: {},
+  revocation: 'expiry_only',
+  upstream: false,
+  scopes: {
+    valid: (scope) => ['repo:read', 'repo:write'].includes(scope),
+    forms: [
+      { form: '<repo>:read', gives: 'read it' },
+      { form: '<repo>:write', gives: 'change it' },
+    ],
+    help: 'Of your own repositories.',
+  },
+  open: () => Promise.reject(new Error('nothing is issued')),
+}
+
 let test: TestCore
 beforeAll(async () => {
-  test = await testCore()
+  test = await testCore({}, [picky])
 })
 afterAll(() => test.close())
 
@@ -48,4 +71,16 @@ it.each<[string, (name: string) => Promise<unknown>, string]>([
   ],
 ])('between decision and commit: %s', async (_, race, outcome) => {
   expect(await overtaken(race)).toBe(outcome)
+})
+
+it('names the forms of a scope when it refuses one', async () => {
+  const { core } = test
+  await createBackend(core, LOCAL, { type: 'picky', name: 'hub', config: {} }, false)
+  const { token } = await createAgent(core, LOCAL, { name: 'picky', scopes: ['hub:*'] })
+  const asked = issueCredential(core, await test.actor(token), { backend: 'hub', scopes: ['repo:admin'] })
+  await expect(asked).rejects.toMatchObject({
+    code: 'invalid_request',
+    message:
+      'A scope is not one of this backend, which takes <repo>:read, <repo>:write. Of your own repositories.',
+  })
 })

@@ -27,7 +27,7 @@ export function planIssue(
   if (command.scopes !== undefined) requireScopes(command.scopes)
   const { granted: scopes, leftOut } = requireGrant(caller, backend, command.scopes)
   if (!scopes.every((scope) => backend.kind.scopes.valid(scopeHere(backend.name, scope))))
-    throw invalid(`A scope is not one of this backend. ${backend.kind.scopes.help}`)
+    throw invalid(`A scope is not one of this backend${formsOf(backend.kind)}. ${backend.kind.scopes.help}`)
   const rule = {
     defaultTtlMs: backend.defaultTtlMs,
     maxTtlMs: Math.min(backend.maxTtlMs, backend.kind.limits.maxTtlMs ?? Number.POSITIVE_INFINITY),
@@ -48,6 +48,17 @@ export function planIssue(
     params,
     claim,
   }
+}
+
+const MOST_SHOWN = 12
+
+function formsOf({ scopes: { forms } }: OpenBackend['kind']): string {
+  return forms.length === 0
+    ? ''
+    : `, which takes ${forms
+        .slice(0, MOST_SHOWN)
+        .map(({ form }) => form)
+        .join(', ')}`
 }
 
 const REFUSALS = {

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { DiscoveryReply, JwksReply } from '../../api/oauth.ts'
 import { name } from '../../api/shared.ts'
+import { publishRevoked } from '../../core/backends/publish-revoked.ts'
 import { publishBackendKeys, publishIssuerKeys } from '../../core/oauth/publish-keys.ts'
 import { addRoute, type Http } from '../routing/route.ts'
 
@@ -97,5 +98,22 @@ function backendDocumentRoutes(http: Http): void {
     },
     cacheControl: CACHED,
     handle: async ({ params: { backend } }) => ({ keys: await publishBackendKeys(http.core, backend) }),
+  })
+  addRoute(http, 'GET /backends/:backend/revoked', {
+    schema: {
+      tags: ['discovery'],
+      summary: 'Revoked credentials of a backend whose credentials servers verify by themselves',
+      description:
+        'A key revocation list of OpenSSH for kind `ssh`, a certificate revocation list (DER) for kind `x509`.',
+      params,
+      response: { 200: Type.Unknown({ description: 'The list.' }) },
+      produces: ['application/octet-stream', 'application/pkix-crl'],
+    },
+    cacheControl: 'public, max-age=1',
+    handle: async ({ params: { backend }, reply }) => {
+      const { contentType, body } = await publishRevoked(http.core, backend)
+      reply.header('content-type', contentType)
+      return Buffer.from(body)
+    },
   })
 }

@@ -58,6 +58,7 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
     errors: ['not_found'],
   },
   'GET /backends/:backend/.well-known/jwks.json': { id: 'getBackendKeys', errors: ['not_found'] },
+  'GET /backends/:backend/revoked': { id: 'getRevocationList', errors: ['not_found'] },
 
   'POST /oauth/token': { id: 'createToken' },
   'POST /oauth/introspect': { id: 'introspectToken' },

@@ -36,6 +36,7 @@ export const ROUTES = {
   'GET /.well-known/jwks.json': open(),
   'GET /backends/:backend/.well-known/openid-configuration': open(),
   'GET /backends/:backend/.well-known/jwks.json': open(),
+  'GET /backends/:backend/revoked': open(),
 
   'POST /oauth/token': open('failures a minute per client and address', 'token.issued'),
   'POST /oauth/introspect': open('failures a minute per client and address'),

@@ -4,6 +4,7 @@ import * as agentAudiences from './migrations/0002-agent-audiences.ts'
 import * as agentBounds from './migrations/0003-agent-bounds.ts'
 import * as repeatedAndEnding from './migrations/0004-repeated-and-ending.ts'
 import * as agentChanges from './migrations/0005-agent-changes.ts'
+import * as revokedCredentials from './migrations/0006-revoked-credentials.ts'
 
 export interface Migration {
   readonly version: number
@@ -18,6 +19,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: 'agent-bounds', statements: agentBounds.statements },
   { version: 4, name: 'repeated-and-ending', statements: repeatedAndEnding.statements },
   { version: 5, name: 'agent-changes', statements: agentChanges.statements },
+  { version: 6, name: 'revoked-credentials', statements: revokedCredentials.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -9,6 +9,7 @@ import { toCredentialRow } from './credential-rows.ts'
 import { backlogReads, dueReads } from './due-credentials.ts'
 import { type EndedBy, endAll, endLate, endSome, expireAll, type Owner } from './end-all.ts'
 import { ownedReads } from './owned-credentials.ts'
+import { revokedReads } from './revoked-credentials.ts'
 
 /** An active credential, as its agent is shown it. */
 export type LivingCredential = Pick<Credential, 'id' | 'backend' | 'expiresAt' | 'createdAt'>
@@ -17,6 +18,7 @@ export function createCredentials(engine: Engine) {
   return {
     ...credentialReads(engine),
     ...ownedReads(engine),
+    ...revokedReads(engine),
     ...issueSteps(engine),
     ...endSteps(engine),
     ...settlingSteps(engine),

@@ -1,0 +1,101 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readConfig } from '../backends/config-fields.ts'
+import { createEgressFetch, resolveChecked } from '../backends/egress.ts'
+import { findRecipeFaults } from '../backends/http/check.ts'
+import { kindOf } from '../backends/http/kind.ts'
+import type { Recipe } from '../backends/http/schema.ts'
+import { kinds } from '../backends/index.ts'
+import { BackendError, type Kind } from '../backends/kind.ts'
+import { ConfigError, type Fault, quote } from '../config/fault.ts'
+import { fileFault, type ReadFile } from '../config/read-secret.ts'
+import { readConfigFile } from '../config/yaml-file.ts'
+import { UPSTREAM_TIMEOUT_MS } from '../domain/limits.ts'
+
+const IS_RECIPE = /\.ya?ml$/
+
+export interface LoadedRecipe {
+  readonly file: string
+  readonly kind: Kind
+  readonly privileges: string
+}
+
+/** Reads one recipe. Throws `ConfigError` with every fault and its place. `taken`: types that exist already. */
+export async function readRecipe(
+  path: string,
+  readFile: ReadFile,
+  taken: ReadonlySet<string>,
+): Promise<LoadedRecipe> {
+  const file = await readConfigFile(path, path, readFile)
+  const faults: Fault[] = findRecipeFaults(file.value).map(({ path: at, message }) => ({
+    source: file.locate(at, message === 'is not known here' ? 'key' : 'value'),
+    message: at.length === 0 ? `the recipe ${message}` : `${at.join('.')} ${message}`,
+  }))
+  const { type } = file.value
+  if (typeof type === 'string' && taken.has(type)) {
+    faults.push({ source: file.locate(['type']), message: `type: there is a kind ${quote(type)} already` })
+  }
+  if (faults.length > 0) throw new ConfigError(faults)
+  const recipe = file.value as unknown as Recipe
+  return { file: path, kind: kindOf(recipe), privileges: recipe.privileges }
+}
+
+/** The types that a recipe cannot have. */
+export const builtInTypes = () => new Set(kinds.map(({ type }) => type))
+
+/** The kinds of a directory, in the order of the names of the files. Throws `ConfigError` with the faults of all files. */
+export async function readRecipes(directory: string, readFile: ReadFile): Promise<readonly Kind[]> {
+  const names = await readdir(directory).catch((error: unknown) => {
+    throw new ConfigError([
+      { source: 'recipes_dir', message: `the directory ${quote(directory)} ${fileFault(error)}` },
+    ])
+  })
+  const taken = builtInTypes()
+  const faults: Fault[] = []
+  const loaded: Kind[] = []
+  for (const name of names.filter((one) => IS_RECIPE.test(one)).sort()) {
+    try {
+      const { kind } = await readRecipe(join(directory, name), readFile, taken)
+      taken.add(kind.type)
+      loaded.push(kind)
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      faults.push(...error.faults)
+    }
+  }
+  if (faults.length > 0) throw new ConfigError(faults)
+  return loaded
+}
+
+/** The check of a backend, from this machine. Returns what is wrong, in one sentence, or `undefined`. */
+export async function tryKind(
+  kind: Kind,
+  given: Readonly<Record<string, unknown>>,
+): Promise<string | undefined> {
+  const { config, faults } = readConfig(kind.config, given)
+  if (faults.length > 0) return `${faults.join('. ')}.`
+  const egress = { local: false, timeoutMs: UPSTREAM_TIMEOUT_MS }
+  const issuer = 'http://127.0.0.1:8620'
+  try {
+    const complete = (await kind.complete?.(config)) ?? config
+    await using backend = await kind.open(complete, {
+      name: kind.type,
+      uid: 'be_00000000000000000000000000',
+      issuer: `${issuer}/backends/${kind.type}`,
+      issuerUrl: issuer,
+      idToken: () => Promise.reject(new BackendError('misconfigured', 'Only a server can sign tokens.')),
+      // No recipe keeps anything.
+      state: { read: async () => undefined, replace: async () => false },
+      now: Date.now,
+      timeoutMs: UPSTREAM_TIMEOUT_MS,
+      fetch: createEgressFetch(egress),
+      resolve: resolveChecked,
+      log: { warn: () => undefined, debug: () => undefined },
+    })
+    await backend.check(AbortSignal.timeout(3 * UPSTREAM_TIMEOUT_MS))
+    return undefined
+  } catch (error) {
+    if (!(error instanceof BackendError)) throw error
+    return error.message
+  }
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { RECIPES } from './builtin.ts'
+import { findRecipeFaults } from './check.ts'
+import type { Recipe } from './schema.ts'
+
+test.each((RECIPES as Recipe[]).map((recipe) => [recipe.type, recipe]))('%s has no faults', (_, recipe) => {
+  expect(findRecipeFaults(recipe)).toEqual([])
+})
+
+test.each((RECIPES as Recipe[]).map((recipe) => [recipe.type, recipe]))(
+  '%s says where and why',
+  (_, recipe) => {
+    expect(recipe.source.every((page) => URL.canParse(page))).toBe(true)
+    expect(recipe.issue.requests.every(({ needs }) => needs !== undefined)).toBe(true)
+  },
+)
+
+const SOUND = {
+  type: 'acme',
+  title: 'Acme',
+  source: ['https://acme.example/docs'],
+  base_url: { default: 'https://api.acme.example' },
+  fields: {
+    token: { secret: true, description: 'Token.', example: 'x' },
+    teams: { type: 'list', form: '<team>', description: 'Teams.', example: ['a'] },
+  },
+  auth: { bearer: '{token}' },
+  scopes: { help: 'A team.', forms: [{ form: '<team>:read', gives: 'read' }], places: 'teams' },
+  issue: {
+    requests: [{ request: 'POST /teams/{team}/keys', json: { label: '{name}', ttl: '{ttl_seconds}' } }],
+    secret: '/key',
+    handle: { id: '/id', team: '{team}' },
+  },
+  revoke: { request: 'DELETE /teams/{team}/keys/{id}' },
+  list: { request: 'GET /teams/{team}/keys', name: '/label', handle: { id: '/id', team: '{team}' } },
+  privileges: 'A token.',
+}
+
+/** The sound recipe with one part replaced; `undefined` removes it. */
+function withPart(path: string, value: unknown): unknown {
+  const recipe = structuredClone(SOUND) as unknown as Record<string, unknown>
+  const steps = path.split('.')
+  const last = steps.pop() ?? ''
+  const parent = steps.reduce<Record<string, unknown>>(
+    (at, step) => at[step] as Record<string, unknown>,
+    recipe,
+  )
+  if (value === undefined) delete parent[last]
+  else parent[last] = value
+  return recipe
+}
+
+describe('a faulty recipe', () => {
+  test('the sound one has no faults', () => {
+    expect(findRecipeFaults(SOUND)).toEqual([])
+  })
+
+  test.each([
+    ['title', undefined, '', 'title'],
+    ['colour', 'red', 'colour', 'is not known here'],
+    ['issue.secret', 'key', 'issue.secret', 'JSON Pointer'],
+    ['issue.secret', '/a~2b', 'issue.secret', 'JSON Pointer'],
+    ['issue.fields', { a: '/a' }, 'issue', 'needs either "secret" or "fields"'],
+    ['issue.handle', { id: '/id' }, 'list', 'same names in "handle"'],
+    ['issue.handle.name', '/name', 'issue.handle.name', 'Mayfly uses itself'],
+    [
+      'issue.requests.0.json',
+      { label: '{nam}' },
+      'issue.requests.0.json.label',
+      'there is no variable {nam} here',
+    ],
+    ['issue.requests.0.json', { label: '{name' }, 'issue.requests.0.json.label', 'belongs to no variable'],
+    [
+      'issue.requests.0.json',
+      { '{token}': 1 },
+      'issue.requests.0.json.{token}',
+      'is secret: only "auth" may use it',
+    ],
+    ['issue.requests.0.request', 'POST /teams/{token}', 'issue.requests.0.request', 'is secret'],
+    [
+      'issue.requests.0.request',
+      'POST https://evil.example/',
+      'issue.requests.0.request',
+      'a method and a path',
+    ],
+    ['issue.requests.0.request', 'POST /a?b={name}', 'issue.requests.0.request', 'a method and a path'],
+    ['issue.facts', { token: '{token}' }, 'issue.facts.token', 'is secret'],
+    [
+      'revoke.request',
+      'DELETE /keys/{credential_id}',
+      'revoke.request',
+      'there is no variable {credential_id} here',
+    ],
+    ['auth', {}, 'auth', 'exactly one way to log in'],
+    ['auth', { bearer: '{tok}' }, 'auth.bearer', 'there is no variable {tok} here'],
+    ['scopes.places', 'token', 'scopes.places', 'must be a required field of the type list'],
+    ['scopes.forms', [{ form: 'a b', gives: 'x' }], 'scopes.forms', 'is not a scope'],
+    [
+      'scopes.forms.1',
+      { form: '*', gives: 'x' },
+      'scopes.forms.1.form',
+      'must give the variables of the first form: team',
+    ],
+    ['scopes.parts', { team: { pattern: '(' } }, 'scopes.parts.team.pattern', 'is not a regular expression'],
+    ['scopes.most', 3, 'issue.requests.0.request', '{team} is a list here'],
+    ['naming', { max_length: 20 }, 'naming.max_length', 'must be at least 29'],
+    ['naming', { pattern: '[a-z]+' }, 'naming.pattern', 'does not match names such as mf_'],
+    ['limits', { min_ttl: 'soon', why: 'x' }, 'limits.min_ttl', 'is not a duration'],
+    ['fields.Token', { description: 'x', optional: true }, 'fields.Token', 'is not a name'],
+    ['fields.local', { description: 'x', optional: true }, 'fields.local', 'Mayfly uses itself'],
+    ['fields.region', { description: 'x' }, 'fields.region', 'needs an "example"'],
+    ['base_url', {}, 'base_url', 'needs either'],
+    ['environment', { ACME_KEY: '{key}' }, 'environment.ACME_KEY', 'there is no variable {key} here'],
+    ['list', undefined, '', 'needs "list" or "check"'],
+  ])('%s: %j', (path, value, at, message) => {
+    const faults = findRecipeFaults(withPart(path, value)).map((fault) => [
+      fault.path.join('.'),
+      fault.message,
+    ])
+    expect(faults).toContainEqual([at, expect.stringContaining(message)])
+  })
+})

@@ -1,0 +1,164 @@
+import {
+  type Backend,
+  BackendError,
+  type Handle,
+  type Host,
+  type Issued,
+  type IssueRequest,
+} from '../kind.ts'
+import type { Config, Reply, Send } from './calls.ts'
+import { createListing, expiryOf, type Listing } from './listing.ts'
+import { credentialOf, nameOf } from './names.ts'
+import type { Recipe } from './schema.ts'
+import type { Grammar } from './scopes.ts'
+import { createSend, odd, takeAll, takeOne } from './send.ts'
+import { pointAt, type Vars } from './template.ts'
+
+type Expected = NonNullable<NonNullable<Recipe['revoke']>['expect']>[number]
+
+interface Parts {
+  readonly recipe: Recipe
+  readonly grammar: Grammar
+  readonly config: Config
+  /** The fields that are not secret. */
+  readonly settings: Vars
+  readonly send: Send
+  readonly listing: Listing | undefined
+}
+
+/** An open backend of a recipe. */
+export function createCredentials(recipe: Recipe, grammar: Grammar, config: Config, host: Host): Backend {
+  const send = createSend(recipe, config, host)
+  const isOpen = ([name]: [string, unknown]) => recipe.fields[name]?.secret !== true
+  const settings = Object.fromEntries(Object.entries(config).filter(isOpen))
+  const places = grammar.places(config)
+  const listing =
+    recipe.list === undefined ? undefined : createListing(recipe, recipe.list, places, settings, send)
+  const parts = { recipe, grammar, config, settings, send, listing }
+  const base = {
+    check: (signal: AbortSignal) => check(parts, signal),
+    issue: (request: IssueRequest<unknown>, signal: AbortSignal) => issue(parts, request, host.now(), signal),
+    async [Symbol.asyncDispose]() {},
+  }
+  if (recipe.revoke === undefined) return base
+  const isNamed = recipe.list !== undefined || recipe.issue.handle === undefined
+  return {
+    ...base,
+    revoke: (handle, signal) => revoke(parts, handle, signal),
+    recover: (credentialId) => (isNamed ? { name: nameOf(recipe, credentialId) } : undefined),
+    ...(listing === undefined ? {} : { list: listing.page }),
+  }
+}
+
+async function check(
+  { recipe, grammar, config, settings, send, listing }: Parts,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const places = grammar.places(config)
+  if (listing !== undefined) for (const index of places.keys()) await listing.page(`${index}:`, signal)
+  for (const { expect = [], ...request } of recipe.check ?? []) {
+    const reply = await send(request, { vars: { ...settings, ...places[0] }, signal })
+    requireExpected(recipe, expect, reply)
+  }
+  return []
+}
+
+function requireExpected(recipe: Recipe, expect: readonly Expected[], reply: Reply): void {
+  for (const { at, is, needs } of expect) {
+    const value = pointAt(reply.json(), at)
+    if (value === undefined) throw odd(recipe)
+    const isThere = Array.isArray(value) ? value.includes(is) : value === is
+    if (!isThere) throw new BackendError('denied', `${recipe.title}: Mayfly's login needs ${needs}.`)
+  }
+}
+
+async function issue(
+  parts: Parts,
+  request: IssueRequest<unknown>,
+  now: number,
+  signal: AbortSignal,
+): Promise<Issued> {
+  const { recipe, grammar, config, settings, send } = parts
+  const { vars: granted, each } = grammar.read(config, request.scopes)
+  const name = nameOf(recipe, request.credentialId)
+  let vars: Vars = { ...settings, ...granted, ...variablesOf(request, now), name }
+  let reply: unknown
+  for (const [index, { take, ...step }] of recipe.issue.requests.entries()) {
+    try {
+      const answer = await send(step, { vars, each, signal })
+      reply = answer.json()
+      vars = { ...vars, ...takeAll(recipe, take, reply, vars) }
+    } catch (error) {
+      throw index === 0 ? error : leftToRevocation(recipe, error)
+    }
+  }
+  try {
+    return issuedOf(recipe, name, reply, vars)
+  } catch (error) {
+    throw leftToRevocation(recipe, error)
+  }
+}
+
+/** Something exists upstream: whatever the fault is, Mayfly must revoke it. */
+function leftToRevocation(recipe: Recipe, error: unknown): BackendError {
+  if (!(error instanceof BackendError)) return odd(recipe)
+  if (error.fault === 'unavailable' || error.fault === 'timeout') return error
+  return new BackendError('unavailable', error.message, {
+    cause: error,
+    ...(error.detail === undefined ? {} : { detail: error.detail }),
+  })
+}
+
+function issuedOf(recipe: Recipe, name: string, reply: unknown, vars: Vars): Issued {
+  const { secret, fields, handle, expires, facts } = recipe.issue
+  const upstreamExpiresAt = expires === undefined ? undefined : expiryOf(recipe, expires, reply)
+  return {
+    ...(secret === undefined ? {} : { secret: String(takeOne(recipe, secret, reply, vars)) }),
+    ...(fields === undefined ? {} : { fields: takeAll(recipe, fields, reply, vars) }),
+    ...(upstreamExpiresAt === undefined ? {} : { upstreamExpiresAt }),
+    ...(recipe.revoke === undefined ? {} : { handle: { name, ...takeAll(recipe, handle, reply, vars) } }),
+    facts: { name, ...takeAll(recipe, facts, reply, vars) },
+  }
+}
+
+const DAY_MS = 86_400_000
+
+/** The variables of every issue; `schema.ts` has the list for the documentation. */
+function variablesOf({ credentialId, agent, expiresAt }: IssueRequest<unknown>, now: number): Vars {
+  const seconds = Math.floor(expiresAt / 1000)
+  return {
+    credential_id: credentialId,
+    agent_id: agent.id,
+    agent_name: agent.name,
+    ttl_seconds: Math.max(1, Math.floor((expiresAt - now) / 1000)),
+    expires_iso: new Date(expiresAt).toISOString(),
+    expires_iso_seconds: new Date(seconds * 1000).toISOString().replace('.000Z', 'Z'),
+    expires_seconds: seconds,
+    expires_ms: expiresAt,
+    // The first day that begins at or after the expiry.
+    expires_date: new Date(expiresAt + DAY_MS - 1).toISOString().slice(0, 10),
+  }
+}
+
+async function revoke(
+  { recipe, settings, send, listing }: Parts,
+  handle: Handle,
+  signal: AbortSignal,
+): Promise<void> {
+  const { revoke: request, issue: spec } = recipe
+  if (request === undefined) return
+  const name = String(handle['name'])
+  // Whatever a handle says, only what carries a name of ours is ever ended.
+  if (credentialOf(recipe, handle['name']) === undefined) {
+    throw new BackendError('misconfigured', 'The handle does not name an account of Mayfly.')
+  }
+  const isKnown = Object.keys(spec.handle ?? {}).every((one) => handle[one] !== undefined)
+  const found = isKnown || listing === undefined ? [handle] : await listing.find(name, signal)
+  for (const one of found) {
+    const { gone = [404], expect = [], ...step } = request
+    const reply = await send(step, { vars: { ...settings, ...one, name }, expected: gone, signal })
+    // Many services also answer so to a login that may not see it: believe it only where listing works.
+    if (!gone.includes(reply.status)) requireExpected(recipe, expect, reply)
+    else await listing?.requireReadable(one, signal)
+  }
+}

@@ -1,0 +1,130 @@
+import Type, { type TObject, type TSchema } from 'typebox'
+import { parseDuration } from '../../domain/duration.ts'
+import { guardedField, type Kind, protectionField, secretField, upstreamField } from '../kind.ts'
+import { createCredentials } from './credentials.ts'
+import type { FieldSpec, Recipe } from './schema.ts'
+import { createGrammar, formRegExp } from './scopes.ts'
+import { requireBase } from './send.ts'
+
+const params = Type.Object({}, { additionalProperties: false })
+
+/** The kind that a checked recipe describes. */
+export function kindOf(recipe: Recipe): Kind {
+  const grammar = createGrammar(recipe)
+  const { min_ttl: least, max_ttl: most, why } = recipe.limits ?? {}
+  const kind: Kind = {
+    type: recipe.type,
+    title: recipe.title,
+    config: configOf(recipe),
+    params,
+    limits: {
+      ...(least === undefined ? {} : { minTtlMs: parseDuration(least) ?? 0 }),
+      ...(most === undefined ? {} : { maxTtlMs: parseDuration(most) ?? 0 }),
+      ...(why === undefined ? {} : { why }),
+    },
+    revocation: recipe.revoke === undefined ? 'expiry_only' : 'exact',
+    ...(isFindable(recipe) ? {} : { recovery: 'none' as const }),
+    upstream: true,
+    scopes: {
+      valid: grammar.valid,
+      ...(recipe.scopes.places === undefined
+        ? {}
+        : { gives: grammar.gives as NonNullable<Kind['scopes']['gives']> }),
+      forms: grammar.forms,
+      help: grammar.help,
+    },
+    ...(recipe.environment === undefined ? {} : { environment: recipe.environment }),
+    async complete(config) {
+      requireBase(config)
+      return config
+    },
+    open: async (config, host) => createCredentials(recipe, grammar, config, host),
+  }
+  return kind
+}
+
+/** Whether `revoke` needs nothing that only the reply to `issue` says. */
+function isFindable({ revoke, list, issue }: Recipe): boolean {
+  return revoke === undefined || list !== undefined || issue.handle === undefined
+}
+
+const LONG = 32_768
+
+function configOf(recipe: Recipe): TObject {
+  const { fields, scopes, base_url: base } = recipe
+  const { default: preset, example } = base
+  const own = Object.entries(fields).map(([name, field]) => [name, fieldOf(field, scopes)] as const)
+  const given = Object.entries(fields).filter(([, field]) => field.example !== undefined)
+  const address = { maxLength: 512, pattern: '^https?://[^?#@\\\\\\s]+$', description: 'Address of the API.' }
+  const local = {
+    default: false,
+    description: 'The server is on this machine or in its own network: permits loopback addresses and http.',
+  }
+  return Type.Object(
+    {
+      base_url: Type.String(upstreamField(preset === undefined ? address : { ...address, default: preset })),
+      ...Object.fromEntries(own),
+      ca: Type.Optional(
+        Type.String(
+          protectionField({
+            maxLength: LONG,
+            description: "PEM of the certificate authority to trust instead of the system's.",
+          }),
+        ),
+      ),
+      local: Type.Boolean(guardedField(protectionField(local), false)),
+    },
+    {
+      additionalProperties: false,
+      examples: [
+        {
+          ...(example === undefined ? {} : { base_url: example }),
+          ...Object.fromEntries(given.map(([name, field]) => [name, field.example])),
+        },
+      ],
+    },
+  )
+}
+
+function fieldOf(field: FieldSpec, scopes: Recipe['scopes']): TSchema {
+  let options: Record<string, unknown> = { description: field.description }
+  if (field.default !== undefined) options['default'] = field.default
+  if (field.secret === true) options = secretField(options)
+  if (field.upstream === true) options = upstreamField(options)
+  if (field.protection === true) options = protectionField(options)
+  if (field.guarded === true) options = guardedField(options, field.default as string | undefined)
+  const schema = typeOf(field, options, scopes)
+  return field.optional === true ? Type.Optional(schema) : schema
+}
+
+function typeOf(field: FieldSpec, options: Record<string, unknown>, scopes: Recipe['scopes']): TSchema {
+  if (field.choices !== undefined)
+    return Type.Union(
+      field.choices.map((one) => Type.Literal(one)),
+      options,
+    )
+  const form =
+    field.form === undefined
+      ? undefined
+      : formRegExp(field.form, scopes).source.replaceAll(/\(\?<\w+>/g, '(?:')
+  const pattern = form ?? field.pattern
+  const text = {
+    minLength: 1,
+    maxLength: field.max_length ?? (field.secret === true ? 4096 : 256),
+    ...(pattern === undefined ? {} : { pattern: `^(?:${pattern})$` }),
+  }
+  switch (field.type ?? 'text') {
+    case 'integer':
+      return Type.Integer(options)
+    case 'boolean':
+      return Type.Boolean(options)
+    case 'list':
+      return Type.Array(Type.String({ ...text, description: 'One of them.' }), {
+        minItems: 1,
+        maxItems: 64,
+        ...options,
+      })
+    default:
+      return Type.String({ ...text, ...options })
+  }
+}

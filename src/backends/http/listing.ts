@@ -1,0 +1,104 @@
+import type { Handle, Listed, ListedPage } from '../kind.ts'
+import type { Send } from './calls.ts'
+import { credentialOf } from './names.ts'
+import type { ExpirySpec, ListSpec, Recipe } from './schema.ts'
+import { odd, takeAll } from './send.ts'
+import { pointAt, type Vars } from './template.ts'
+
+export interface Listing {
+  /** One page of our accounts at one place; `after` is the `next` of the page before. */
+  page(after: string | undefined, signal: AbortSignal): Promise<ListedPage>
+  /** The handles of the accounts that have this name, wherever they are. */
+  find(name: string, signal: AbortSignal): Promise<readonly Handle[]>
+  /** Throws where the place of this account cannot be listed. */
+  requireReadable(handle: Handle, signal: AbortSignal): Promise<void>
+}
+
+/** Lists place after place, page after page. The position is `<index of the place>:<cursor or number of the page>`. */
+export function createListing(
+  recipe: Recipe,
+  list: ListSpec,
+  places: readonly Vars[],
+  settings: Vars,
+  send: Send,
+): Listing {
+  async function read(
+    after: string | undefined,
+    name: string | undefined,
+    signal: AbortSignal,
+  ): Promise<ListedPage> {
+    const [, index = '0', cursor = ''] = /^(\d+):(.*)$/s.exec(after ?? '') ?? []
+    const vars = { ...settings, ...places[Number(index)] }
+    const page = /^\d+$/.test(cursor) ? Number(cursor) : 1
+    const asked = { ...vars, name, page, ...(cursor === '' ? {} : { after: cursor }) }
+    const reply = (await send(list, { vars: asked, signal })).json()
+    const items = list.items === undefined ? reply : pointAt(reply, list.items)
+    if (!Array.isArray(items)) throw odd(recipe)
+    const following = nextOf(recipe, list, reply, { page, cursor, count: items.length })
+    const next = following === undefined ? Number(index) + 1 : `${index}:${following}`
+    const position = typeof next === 'string' ? next : next < places.length ? `${next}:` : undefined
+    return {
+      items: items.flatMap((item) => listedOf(recipe, list, item, vars)),
+      ...(position === undefined ? {} : { next: position }),
+    }
+  }
+  return {
+    page: (after, signal) => read(after, undefined, signal),
+    async find(name, signal) {
+      for (let after: string | undefined; ; ) {
+        const { items, next } = await read(after, name, signal)
+        const found = items.filter(({ handle }) => handle['name'] === name).map(({ handle }) => handle)
+        if (found.length > 0 || next === undefined) return found
+        after = next
+      }
+    },
+    async requireReadable(handle, signal) {
+      const isAt = (place: Vars) => Object.entries(place).every(([part, value]) => handle[part] === value)
+      await read(`${Math.max(0, places.findIndex(isAt))}:`, undefined, signal)
+    },
+  }
+}
+
+interface Position {
+  readonly page: number
+  readonly cursor: string
+  readonly count: number
+}
+
+function nextOf(
+  recipe: Recipe,
+  { next }: ListSpec,
+  reply: unknown,
+  { page, cursor, count }: Position,
+): string | undefined {
+  if (next?.while !== undefined && pointAt(reply, next.while) !== true) return undefined
+  if (next?.size !== undefined) return count < next.size ? undefined : String(page + 1)
+  const following = next?.cursor === undefined ? undefined : pointAt(reply, next.cursor)
+  if (following === undefined || following === null || following === '') return undefined
+  // The same page for ever.
+  if (String(following) === cursor) throw odd(recipe)
+  return String(following)
+}
+
+/** Only what carries a name of ours. */
+function listedOf(recipe: Recipe, list: ListSpec, item: unknown, vars: Vars): Listed[] {
+  if (typeof item !== 'object' || item === null) throw odd(recipe)
+  const name = pointAt(item, list.name)
+  const credentialId = credentialOf(recipe, name)
+  const ended = list.unless === undefined ? undefined : pointAt(item, list.unless)
+  const hasEnded = ended !== undefined && ended !== null && ended !== false
+  if (credentialId === undefined || hasEnded) return []
+  const expiresAt = list.expires === undefined ? undefined : expiryOf(recipe, list.expires, item)
+  const handle = { name: String(name), ...takeAll(recipe, list.handle, item, { ...vars, name }) }
+  return [{ credentialId, handle, ...(expiresAt === undefined ? {} : { expiresAt }) }]
+}
+
+/** Epoch ms. Throws `unavailable` for an expiry of another form. */
+export function expiryOf(recipe: Recipe, { at, as }: ExpirySpec, reply: unknown): number | undefined {
+  const value = pointAt(reply, at)
+  if (value === undefined || value === null || value === '') return undefined
+  const ms =
+    as === 'iso' || as === 'date' ? Date.parse(String(value)) : Number(value) * (as === 'seconds' ? 1000 : 1)
+  if (!Number.isFinite(ms)) throw odd(recipe)
+  return Math.floor(ms)
+}

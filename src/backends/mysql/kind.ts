@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto'
+import Type from 'typebox'
+import { isId } from '../../domain/ids.ts'
+import { type Backend, BackendError, type Handle, type Host, type Issued, type Kind } from '../kind.ts'
+import { createAccount, dropAccount, fieldsOf, listAccounts, PREFIX } from './accounts.ts'
+import { type Connections, connect, numberOf, type Row } from './client.ts'
+import { type Config, config, requireConsistent } from './config.ts'
+import { canGrant, isValid, planGrants } from './grants.ts'
+
+const params = Type.Object({}, { additionalProperties: false })
+type Params = Type.Static<typeof params>
+
+/** MariaDB 10.5 and MySQL 8.0 and later: one account per credential, dropped with its sessions. */
+export const mysql: Kind<typeof config, typeof params> = {
+  type: 'mysql',
+  title: 'MySQL and MariaDB',
+  config,
+  params,
+  limits: {},
+  revocation: 'exact',
+  upstream: true,
+  scopes: {
+    valid: isValid,
+    gives: canGrant,
+    forms: [
+      { form: '<database>:read', gives: 'read the tables of a database' },
+      { form: '<database>:write', gives: 'read and change the rows of a database' },
+      { form: '<database>.<table>:read', gives: 'read one table' },
+      { form: '<database>.<table>:write', gives: 'read and change the rows of one table' },
+      { form: '<database>', gives: 'do in a database all that the backend grants' },
+      { form: '*', gives: 'do so in all databases of the backend' },
+    ],
+    help:
+      '<database> or <database>.<table> of the databases that the backend grants, followed by :read or :write; * is all of ' +
+      'them. Without :read or :write it is all that the backend grants. A read-only backend refuses :write.',
+  },
+  // No client reads a name of the user: programs take the last two by convention only.
+  environment: {
+    MYSQL_HOST: '{host}',
+    MYSQL_TCP_PORT: '{port}',
+    MYSQL_PWD: '{password}',
+    MYSQL_USER: '{username}',
+    MYSQL_DATABASE: '{database}',
+  },
+  async complete(settings) {
+    requireConsistent(settings)
+    return settings
+  },
+  open: openMysql,
+}
+
+async function openMysql(settings: Config, host: Host): Promise<Backend<Params>> {
+  requireConsistent(settings)
+  const issuing = await connect(settings, host)
+  const revoking = await connect(settings, host)
+  return {
+    check: (signal) => preflight(revoking, settings, signal),
+    async issue({ credentialId, scopes }, signal): Promise<Issued> {
+      const grants = planGrants(settings, scopes)
+      const username = nameOf(credentialId)
+      const password = await createAccount(issuing, username, grants, signal)
+      const fields = fieldsOf(settings, username, password, grants)
+      return { fields, handle: { username }, facts: { username } }
+    },
+    revoke: async (handle, signal) => dropAccount(revoking, ourNameOf(handle), signal),
+    recover: (credentialId) => ({ username: nameOf(credentialId) }),
+    list: async (after, signal) => {
+      const page = await listAccounts(revoking, after ?? '', signal)
+      return { ...page, items: page.items.filter(({ credentialId }) => isId('credential', credentialId)) }
+    },
+    rotation: {
+      propose: async () => ({ password: `${randomBytes(32).toString('base64url')}-aA1` }),
+      adopt: ({ password = '' }, signal) => setOwnPassword(revoking, password, signal),
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([issuing, revoking].map((connections) => connections[Symbol.asyncDispose]()))
+    },
+  }
+}
+
+/** Of the login itself, which needs no privilege. MySQL takes the password, and MariaDB its hash. */
+async function setOwnPassword(
+  connections: Connections,
+  password: string,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!/^[\w-]{20,}$/.test(password)) {
+    throw new BackendError('misconfigured', 'The new password is not one that Mayfly made.')
+  }
+  await connections.use(signal, async (session) => {
+    const [[row = {}] = []] = await session.run('SELECT VERSION() AS version')
+    const isMaria = /mariadb/i.test(String(row['version']))
+    await session.run(`SET PASSWORD = ${isMaria ? `PASSWORD('${password}')` : `'${password}'`}`)
+  })
+}
+
+/** `mf_` and the body of the credential's id: 29 of the 32 characters that MySQL permits, none of which needs quoting. */
+function nameOf(credentialId: string): string {
+  if (!isId('credential', credentialId)) {
+    throw new BackendError('misconfigured', 'The credential id is not well formed.')
+  }
+  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+}
+
+/** Only accounts of the form that we create are ever dropped. */
+function ourNameOf(handle: Handle): string {
+  const username = handle['username']
+  const ours = typeof username === 'string' && username.startsWith(PREFIX)
+  if (!ours || !isId('credential', `cred_${username.slice(PREFIX.length)}`)) {
+    throw new BackendError('misconfigured', 'The handle does not name an account of Mayfly.')
+  }
+  return username
+}
+
+const LOGIN = `CONCAT('''', LEFT(CURRENT_USER(), LENGTH(CURRENT_USER()) - LENGTH(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)) - 1),
+  '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')`
+const READ = ['SELECT', 'SHOW VIEW']
+const WRITE = [...READ, 'INSERT', 'UPDATE', 'DELETE']
+const MAY_NOT_SELECT = 1142
+
+const SUPERUSER =
+  'Mayfly logs in with the privilege SUPER. Use an account that has only the privileges which the page of this kind lists.'
+
+/** Reads what the login may do. Throws `BackendError` that names everything that is missing. */
+async function preflight(
+  connections: Connections,
+  settings: Config,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { databases } = settings
+  const found = await connections.use(signal, (session) =>
+    session.run(
+      'SELECT @@global.read_only AS only_reads',
+      `SELECT PRIVILEGE_TYPE AS name, IS_GRANTABLE AS grantable FROM information_schema.USER_PRIVILEGES WHERE GRANTEE = ${LOGIN}`,
+      ...databases.flatMap((database) => [
+        `SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ${quote(database)}`,
+        `SELECT PRIVILEGE_TYPE AS name FROM information_schema.SCHEMA_PRIVILEGES
+          WHERE GRANTEE = ${LOGIN} AND IS_GRANTABLE = 'YES' AND ${quote(database)} LIKE TABLE_SCHEMA`,
+      ]),
+    ),
+  )
+  const [[state = {}] = [], everywhere = [], ...each] = found
+  if (Number(state['only_reads']) === 1) {
+    throw new BackendError('misconfigured', 'The server only reads: it is a replica, or was made read-only.')
+  }
+  const held = namesOf(everywhere)
+  const lacks = (name: string) => !held.has(name)
+  const missing = ['CREATE USER', 'PROCESS'].filter(lacks)
+  if (['CONNECTION ADMIN', 'CONNECTION_ADMIN', 'SUPER'].every(lacks)) missing.push('CONNECTION ADMIN')
+  const passedOn = namesOf(everywhere.filter((row) => row['grantable'] === 'YES'))
+  const needed = settings.grant === 'read-write' ? WRITE : READ
+  for (const [index, database] of databases.entries()) {
+    const here = namesOf(each[index * 2 + 1] ?? [])
+    const absent = needed.filter((name) => !passedOn.has(name) && !here.has(name))
+    if (absent.length > 0) missing.push(`${absent.join(', ')} ON \`${database}\`.* WITH GRANT OPTION`)
+    else if (each[index * 2]?.length === 0) {
+      throw new BackendError('misconfigured', `The database "${database}" does not exist.`)
+    }
+  }
+  if (!(await mayList(connections, signal))) missing.push('SELECT (User) ON mysql.user')
+  if (missing.length > 0) {
+    throw new BackendError('denied', `The account that Mayfly uses lacks ${missing.join('; ')}.`)
+  }
+  return held.has('SUPER') ? [SUPERUSER] : []
+}
+
+async function mayList(connections: Connections, signal: AbortSignal): Promise<boolean> {
+  try {
+    await connections.use(signal, (session) => session.run('SELECT User FROM mysql.user LIMIT 0'))
+    return true
+  } catch (error) {
+    if (numberOf(error) === MAY_NOT_SELECT) return false
+    throw error
+  }
+}
+
+const namesOf = (rows: readonly Row[]) => new Set(rows.map(({ name }) => String(name)))
+/** Of a database's name, in which the configuration permits no backslash. */
+const quote = (name: string) => `'${name.replaceAll("'", "''")}'`

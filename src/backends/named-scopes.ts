@@ -1,0 +1,41 @@
+import { covers, isScope } from '../domain/scope.ts'
+import { BackendError } from './kind.ts'
+
+/** A scope of ours, and what it stands for at the upstream. */
+export type NamedScope = readonly [name: string, theirs: string]
+
+/** Configured scopes are `<name>`, the same at the upstream, or `<name>=<what it is there>`. */
+export function readNamed(entries: readonly string[]): readonly NamedScope[] {
+  return entries.map((entry) => {
+    const [, name = entry, theirs = entry] = /^([^=]*)=(.*)$/.exec(entry) ?? []
+    return [name, theirs]
+  })
+}
+
+/** What a scope gives of the configured ones: those that it covers. */
+export function givenBy(named: readonly NamedScope[], scope: string): readonly string[] {
+  return named.filter(([name]) => covers(scope, name)).map(([, theirs]) => theirs)
+}
+
+/** Throws `BackendError` (`unsupported`) for a scope that is not well formed or gives nothing. */
+export function requireGiven(named: readonly NamedScope[], scopes: readonly string[]): readonly string[] {
+  const given = scopes.flatMap((scope) => {
+    if (!isScope(scope)) throw new BackendError('unsupported', 'A scope is not well formed.')
+    const theirs = givenBy(named, scope)
+    if (theirs.length > 0) return theirs
+    throw new BackendError('unsupported', `This backend cannot give "${scope}".`)
+  })
+  return [...new Set(given)]
+}
+
+/** Throws `BackendError` (`misconfigured`) for entries whose names are no scopes, or that stand for what `theirs` refuses. */
+export function requireNamed(field: string, entries: readonly string[], theirs: RegExp): void {
+  for (const [name, text] of readNamed(entries)) {
+    if (!isScope(name) || name.includes('*')) {
+      throw new BackendError('misconfigured', `"${field}" contains a name that is not a scope of Mayfly.`)
+    }
+    if (!theirs.test(text)) {
+      throw new BackendError('misconfigured', `"${field}" contains what the upstream does not permit.`)
+    }
+  }
+}

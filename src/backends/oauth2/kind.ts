@@ -1,0 +1,229 @@
+import Type from 'typebox'
+import { isScope } from '../../domain/scope.ts'
+import {
+  type Backend,
+  BackendError,
+  type Handle,
+  type Host,
+  type Issued,
+  type IssueRequest,
+  type Kind,
+} from '../kind.ts'
+import { readNamed } from '../named-scopes.ts'
+import { connectionError, untilAborted } from '../network.ts'
+import { type Config, config, gives, requireConsistent, revocableConfig, translate } from './config.ts'
+import { createRefresh } from './refresh.ts'
+import { createServer, type Server, type Token } from './server.ts'
+
+const params = Type.Object({}, { additionalProperties: false })
+type Params = Type.Static<typeof params>
+
+const shared = {
+  params,
+  limits: {},
+  upstream: true,
+  /** Only the reply names a token. */
+  recovery: 'none',
+  scopes: {
+    valid: isScope,
+    gives,
+    forms: [
+      { form: '<scope>', gives: 'do what the server takes this scope for' },
+      { form: '*', gives: 'do all that the configured scopes permit' },
+    ],
+    help:
+      'Scopes of the authorization server, or the names that the backend configures for them. ' +
+      'A * is all configured scopes that it matches; without configured ones there is no *.',
+  },
+  async complete<C extends Config>(settings: C): Promise<C> {
+    requireConsistent(settings)
+    return settings
+  },
+} as const
+
+/** An access token of any authorization server (RFC 6749), which lasts as long as the server says. */
+export const oauth2: Kind<typeof config, typeof params> = {
+  ...shared,
+  type: 'oauth2',
+  title: 'OAuth 2.0',
+  config,
+  revocation: 'expiry_only',
+  async open(settings, host) {
+    const tokens = await openTokens(settings, host)
+    return {
+      check: tokens.check,
+      issue: async (request, signal) => (await tokens.issue(request, signal)).issued,
+      [Symbol.asyncDispose]: tokens.close,
+    }
+  },
+}
+
+/** The same at a server that revokes (RFC 7009). */
+export const oauth2Revocable: Kind<typeof revocableConfig, typeof params> = {
+  ...shared,
+  type: 'oauth2-revocable',
+  title: 'OAuth 2.0 with revocation',
+  config: revocableConfig,
+  revocation: 'exact',
+  async open(settings, host): Promise<Backend<Params>> {
+    const tokens = await openTokens(settings, host)
+    return {
+      check: tokens.check,
+      async issue(request, signal) {
+        const { issued, token } = await tokens.issue(request, signal)
+        // Sealed at rest: the server knows a token only by itself.
+        return { ...issued, handle: { token } }
+      },
+      revoke: (handle, signal) => tokens.server.revoke(tokenOf(handle), signal),
+      recover: () => undefined,
+      [Symbol.asyncDispose]: tokens.close,
+    }
+  },
+}
+
+function tokenOf(handle: Handle): string {
+  const token = handle['token']
+  if (typeof token !== 'string') throw new BackendError('misconfigured', 'The handle does not hold a token.')
+  return token
+}
+
+interface Tokens {
+  readonly server: Server
+  check(signal: AbortSignal): Promise<readonly string[]>
+  issue(
+    request: IssueRequest<Params>,
+    signal: AbortSignal,
+  ): Promise<{ readonly issued: Issued; readonly token: string }>
+  close(): Promise<void>
+}
+
+async function openTokens(settings: Config, host: Host): Promise<Tokens> {
+  requireConsistent(settings)
+  const server = await createServer(settings, host)
+  const refresh = createRefresh(settings, server, host)
+  const obtain = createObtain(settings, host, server, refresh.use)
+  return {
+    server,
+    check: (signal) => tryOut(settings, host, { server, obtain }, signal),
+    async issue({ scopes, agent }, signal) {
+      const asked = translate(settings, scopes)
+      const now = host.now()
+      const token = await obtain(asked, agent, signal)
+      const upstreamExpiresAt = expiryOf(settings, token, now)
+      const facts = { scope: token.scope ?? asked.join(' ') }
+      const issued = { secret: token.accessToken, facts }
+      return {
+        issued: upstreamExpiresAt === undefined ? issued : { ...issued, upstreamExpiresAt },
+        token: token.accessToken,
+      }
+    },
+    async close() {
+      await refresh.idle()
+    },
+  }
+}
+
+type Obtain = (scope: readonly string[], agent: Agent, signal: AbortSignal) => Promise<Token>
+
+/** Obtains a token and, where that is configured, ends it: a right to do so that is missing is found here. */
+async function tryOut(
+  settings: Config,
+  host: Host,
+  { server, obtain }: { readonly server: Server; readonly obtain: Obtain },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const scope = [...new Set(readNamed(settings.scopes ?? []).flatMap(([, theirs]) => theirs.split(' ')))]
+  const now = host.now()
+  const token = await obtain(scope, host, signal).catch((error: unknown) => {
+    // The login and the grant were accepted; without configured scopes this names none.
+    if (error instanceof BackendError && error.fault === 'unsupported' && scope.length === 0) return
+    throw error
+  })
+  if (token === undefined) return []
+  expiryOf(settings, token, now)
+  if (settings.revocation_endpoint === undefined) return []
+  await server.revoke(token.accessToken, signal)
+  if (settings.grant !== 'refresh_token') return []
+  // RFC 7009 §2.1: a server may revoke the refresh token with the access token.
+  const next = await obtain(scope, host, signal).catch((error: unknown) => {
+    if (!(error instanceof BackendError) || error.fault !== 'denied') throw error
+    throw new BackendError('misconfigured', ENDS_ALL, { cause: error })
+  })
+  await server.revoke(next.accessToken, signal)
+  return []
+}
+
+const ENDS_ALL =
+  'This authorization server ends the whole sign-in when one access token is revoked; use the kind oauth2 with a new refresh token.'
+
+type Agent = Pick<Host, 'name'> & { readonly id?: string }
+
+/** Returns what obtains a token for exactly these scopes. One that nobody will receive is ended, if that can be. */
+function createObtain(
+  settings: Config,
+  host: Host,
+  server: Server,
+  refresh: ReturnType<typeof createRefresh>['use'],
+): Obtain {
+  const { audience, resource, grant } = settings
+  const targets = Object.entries({ audience, resource }).filter(([, value]) => value !== undefined)
+
+  async function obtain(scope: readonly string[], agent: Agent, signal: AbortSignal): Promise<Token> {
+    const form = {
+      ...Object.fromEntries(targets),
+      ...(scope.length === 0 ? {} : { scope: scope.join(' ') }),
+    }
+    if (grant === 'refresh_token') return refresh(form, signal)
+    const more = grant === 'token_exchange' ? await subjectOf(settings, host, agent) : { grant_type: grant }
+    return server.token({ ...form, ...more }, signal)
+  }
+
+  async function discard({ accessToken }: Token): Promise<void> {
+    if (settings.revocation_endpoint === undefined) return
+    await server.revoke(accessToken, AbortSignal.timeout(host.timeoutMs)).catch((error: unknown) => {
+      host.log.warn({ detail: String(error) }, 'a token that nobody received could not be revoked')
+    })
+  }
+
+  return async (scope, agent, signal) => {
+    const obtaining = obtain(scope, agent, signal)
+    const token = await untilAborted(obtaining, signal).catch((error: unknown) => {
+      if (signal.aborted) obtaining.then(discard).catch(() => undefined)
+      throw error instanceof BackendError ? error : connectionError(error, 'The authorization server', signal)
+    })
+    const granted = token.scope?.split(' ').filter((text) => text !== '') ?? []
+    if (scope.length > 0 && !granted.every((text) => scope.includes(text))) {
+      await discard(token)
+      throw new BackendError('denied', 'The authorization server grants more than was asked for.')
+    }
+    return token
+  }
+}
+
+/** Epoch ms. Unknown only where the token can be revoked. */
+function expiryOf(settings: Config, token: Token, asked: number): number | undefined {
+  const { token_lifetime: assumed, revocation_endpoint: revocation } = settings
+  const known = token.expiresAt ?? (assumed === undefined ? undefined : asked + assumed * 1000)
+  if (known !== undefined || revocation !== undefined) return known
+  throw new BackendError(
+    'unavailable',
+    'The authorization server does not say how long its tokens live; configure "token_lifetime".',
+  )
+}
+
+/** RFC 8693 §2.1. */
+async function subjectOf(settings: Config, host: Host, agent: Agent): Promise<Record<string, string>> {
+  const ours = () =>
+    host.idToken({
+      audience: settings.subject_audience ?? settings.token_endpoint,
+      subject: agent.id ?? host.uid,
+      expiresAt: host.now() + 60_000,
+      claims: { backend: host.name, agent_name: agent.name },
+    })
+  return {
+    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+    requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+    subject_token: settings.subject_token ?? (await ours()),
+    subject_token_type: settings.subject_token_type,
+  }
+}

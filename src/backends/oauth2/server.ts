@@ -1,0 +1,133 @@
+import { BackendError, type Fault, type Host } from '../kind.ts'
+import type { Config } from './config.ts'
+import { prepareLogin } from './login.ts'
+
+export interface Token {
+  readonly accessToken: string
+  /** Epoch ms, where the server says it. */
+  readonly expiresAt: number | undefined
+  /** What the server granted, where that is not what was asked for. */
+  readonly scope: string | undefined
+  readonly refreshToken: string | undefined
+}
+
+export interface Server {
+  /** One request to the token endpoint. Throws `BackendError`. */
+  token(form: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<Token>
+  /** RFC 7009: a token that the server does not know counts as revoked. Throws `BackendError`. */
+  revoke(token: string, signal: AbortSignal): Promise<void>
+}
+
+export async function createServer(settings: Config, host: Host): Promise<Server> {
+  const login = await prepareLogin(settings, host)
+  const way = { local: settings.local, ...(settings.ca === undefined ? {} : { ca: settings.ca }) }
+
+  async function post(url: string, form: Readonly<Record<string, string>>, signal?: AbortSignal) {
+    const { headers, form: mine } = await login()
+    const body = new URLSearchParams({ ...form, ...mine })
+    const init = { method: 'POST', headers: { accept: 'application/json', ...headers }, body }
+    const reply = await host.fetch(url, { ...init, ...(signal === undefined ? {} : { signal }) }, way)
+    if (!reply.ok) throw await failureOf(reply)
+    return reply
+  }
+
+  return {
+    async token(form, signal) {
+      // Counted from before the request, so that a token is never said to live longer than it does.
+      const asked = host.now()
+      const reply = await post(settings.token_endpoint, form, signal)
+      return readToken(await jsonOf(reply), asked)
+    },
+    async revoke(token, signal) {
+      const url = settings.revocation_endpoint
+      if (url === undefined) throw new BackendError('misconfigured', '"revocation_endpoint" is missing.')
+      const reply = await post(url, { token, token_type_hint: 'access_token' }, signal)
+      // RFC 7009 §2.2: 200. Another success, such as 202, does not say that the token has ended.
+      if (reply.status !== 200 && reply.status !== 204) {
+        throw new BackendError('unavailable', 'The revocation endpoint did not say that the token has ended.')
+      }
+    },
+  }
+}
+
+const NOT_UNDERSTOOD =
+  'The reply of the authorization server is not a token response (RFC 6749, section 5.1).'
+
+/** RFC 6749 §5.1, RFC 8693 §2.2.1. */
+function readToken(reply: Readonly<Record<string, unknown>> | undefined, asked: number): Token {
+  const unreadable = () => new BackendError('unavailable', NOT_UNDERSTOOD)
+  const { access_token: accessToken, token_type: type, expires_in: given, scope, refresh_token } = reply ?? {}
+  if (typeof accessToken !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(accessToken)) throw unreadable()
+  if (typeof type !== 'string') throw unreadable()
+  if (type.toLowerCase() !== 'bearer') {
+    throw new BackendError(
+      'unavailable',
+      'The authorization server issued a token that is not a bearer token.',
+    )
+  }
+  // Some servers send a number as text.
+  const seconds = typeof given === 'string' && /^\d{1,10}$/.test(given) ? Number(given) : given
+  if (seconds !== undefined && !(typeof seconds === 'number' && seconds > 0)) throw unreadable()
+  if (scope !== undefined && typeof scope !== 'string') throw unreadable()
+  if (refresh_token !== undefined && typeof refresh_token !== 'string') throw unreadable()
+  return {
+    accessToken,
+    expiresAt: seconds === undefined ? undefined : asked + Math.floor(seconds) * 1000,
+    scope,
+    refreshToken: refresh_token,
+  }
+}
+
+/** RFC 6749 §5.2, RFC 7009 §2.2.1, RFC 8693 §2.2.2. After each of them no token was issued. */
+const ERRORS: Readonly<Record<string, readonly [Fault, string]>> = {
+  invalid_client: ['denied', "The authorization server refused the login of Mayfly's client."],
+  invalid_grant: [
+    'denied',
+    'The authorization server no longer accepts the refresh token or the token to exchange: sign in again, and configure the new one.',
+  ],
+  unauthorized_client: ['denied', "Mayfly's client may not use this grant."],
+  unsupported_grant_type: ['misconfigured', 'The authorization server does not know this grant.'],
+  invalid_scope: ['unsupported', "The authorization server does not give these scopes to Mayfly's client."],
+  invalid_target: ['misconfigured', 'The authorization server refused "audience" or "resource".'],
+  invalid_request: ['misconfigured', 'The authorization server found the request invalid; see the log.'],
+  unsupported_token_type: [
+    'misconfigured',
+    'The authorization server cannot revoke such tokens; use the kind oauth2.',
+  ],
+  server_error: ['unavailable', 'The authorization server failed.'],
+  temporarily_unavailable: ['unavailable', 'The authorization server cannot take requests at this time.'],
+}
+
+/** Of the server's own words, for the log. */
+const MAX_SAID = 200
+
+async function failureOf(reply: Response): Promise<BackendError> {
+  const { status } = reply
+  const body = await jsonOf(reply).catch(() => undefined)
+  const code =
+    typeof body?.['error'] === 'string' && /^[a-z_]{1,40}$/.test(body['error']) ? body['error'] : ''
+  const words = status < 500 ? body?.['error_description'] : undefined
+  const said = typeof words === 'string' ? words.replace(/[^\x20-\x7e]/g, ' ').slice(0, MAX_SAID) : ''
+  const detail = [status, code, said].join(' ').trim()
+  if (status >= 500 || status === 429) {
+    return new BackendError('unavailable', 'The authorization server cannot take requests at this time.', {
+      detail,
+    })
+  }
+  const [fault, message] = ERRORS[code] ?? [
+    status === 401 || status === 403 ? 'denied' : 'misconfigured',
+    `The authorization server refused the request (${status}).`,
+  ]
+  return new BackendError(fault, message, { detail })
+}
+
+async function jsonOf(reply: Response): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const text = await reply.text()
+  try {
+    const value: unknown = JSON.parse(text)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Readonly<Record<string, unknown>>) : undefined
+  } catch {
+    return undefined
+  }
+}

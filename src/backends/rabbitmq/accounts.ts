@@ -1,0 +1,144 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { isId } from '../../domain/ids.ts'
+import { BackendError, type Handle, type Issued, type IssueRequest, type ListedPage } from '../kind.ts'
+import { type Api, fieldOf, isNotFound, type Reply, unexpected } from './client.ts'
+import { amqpOf, type Config } from './config.ts'
+import { planGrants, type VhostGrant } from './scopes.ts'
+
+/** Every user that Mayfly creates begins so; no other is ever deleted. */
+const PREFIX = 'mf_'
+const PAGE = 500
+
+/** `mf_` and the body of the credential's id. */
+export function userName(credentialId: string): string {
+  if (!isId('credential', credentialId)) {
+    throw new BackendError('misconfigured', 'The credential id is not well formed.')
+  }
+  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+}
+
+function credentialOf(name: unknown): string | undefined {
+  if (typeof name !== 'string' || !name.startsWith(PREFIX)) return undefined
+  const id = `cred_${name.slice(PREFIX.length)}`
+  return isId('credential', id) ? id : undefined
+}
+
+function userOf(handle: Handle): string {
+  const username = handle['username']
+  if (typeof username !== 'string' || credentialOf(username) === undefined) {
+    throw new BackendError('misconfigured', 'The handle does not name a user of Mayfly.')
+  }
+  return username
+}
+
+/** The salted SHA-256 of https://www.rabbitmq.com/docs/passwords#computing-password-hash, so that only the hash is sent. */
+export function passwordHash(password: string) {
+  const salt = randomBytes(4)
+  const digest = createHash('sha256').update(salt).update(password, 'utf8').digest()
+  return {
+    password_hash: Buffer.concat([salt, digest]).toString('base64'),
+    hashing_algorithm: 'rabbit_password_hashing_sha256',
+  }
+}
+
+/** Creates the user, then its permissions: until they are there, it may enter no virtual host. */
+export async function issueUser(
+  api: Api,
+  settings: Config,
+  { credentialId, scopes }: IssueRequest<unknown>,
+  signal: AbortSignal,
+): Promise<Issued> {
+  const username = userName(credentialId)
+  const grants = planGrants(settings, scopes)
+  if (scopes.length > 0 && grants.length === 0) {
+    throw new BackendError(
+      'unsupported',
+      'The backend grants none of the virtual hosts that the scopes name.',
+    )
+  }
+  const password = randomBytes(32).toString('base64url')
+  const body = { ...passwordHash(password), tags: '' }
+  const created = await api.call('PUT', `/users/${username}`, signal, { body })
+  if (created.status === 400) throw new BackendError('denied', 'RabbitMQ refused to create a user.')
+  requireDone(created)
+  for (const grant of grants) {
+    const fault = await permit(api, username, grant, signal)
+    if (fault === undefined) continue
+    // Only with nothing left upstream may the fault be a certain one.
+    await revokeUser(api, { username }, signal).catch(leaveToRevocation)
+    throw fault
+  }
+  return {
+    fields: fieldsOf(settings, username, password, grants[0]?.vhost ?? settings.vhosts[0] ?? '/'),
+    handle: { username },
+    facts: { username },
+  }
+}
+
+/** Returns what RabbitMQ itself refused for certain; throws `unavailable` for the rest. */
+async function permit(api: Api, username: string, { vhost, permissions }: VhostGrant, signal: AbortSignal) {
+  const path = `/permissions/${encodeURIComponent(vhost)}/${username}`
+  const reply = await api.call('PUT', path, signal, { body: permissions }).catch(leaveToRevocation)
+  if (reply.status !== 400) return void requireDone(reply)
+  return new BackendError('misconfigured', `RabbitMQ has no virtual host "${vhost}".`, {
+    detail: JSON.stringify(reply.body),
+  })
+}
+
+/** The user exists already: whatever else went wrong, it must be deleted. */
+function leaveToRevocation(error: unknown): never {
+  if (error instanceof BackendError && (error.fault === 'unavailable' || error.fault === 'timeout'))
+    throw error
+  throw new BackendError('unavailable', 'RabbitMQ created the user, but refused what follows.', {
+    cause: error,
+  })
+}
+
+function requireDone(reply: Reply): void {
+  if (reply.status !== 201 && reply.status !== 204) throw unexpected(reply)
+}
+
+/**
+ * Deletes the user, so that nobody logs in any more, then closes its connections: RabbitMQ closes those by itself, but only
+ * after it has replied. A user that does not exist is success.
+ */
+export async function revokeUser(api: Api, handle: Handle, signal: AbortSignal): Promise<void> {
+  const username = userOf(handle)
+  const remove = async (path: string) => {
+    const reply = await api.call('DELETE', path, signal)
+    if (reply.status !== 204 && !isNotFound(reply)) throw unexpected(reply)
+  }
+  await remove(`/users/${username}`).catch((error: unknown) => {
+    // Of two that delete a user at the same time, RabbitMQ 3.10 answers one with 500. The next time it is not found.
+    if (error instanceof BackendError && error.fault === 'unavailable') return remove(`/users/${username}`)
+    throw error
+  })
+  await remove(`/connections/username/${username}`)
+}
+
+/** Releases without pages for users (3.10, for one) reply with all of them at once. */
+export async function listUsers(
+  api: Api,
+  after: string | undefined,
+  signal: AbortSignal,
+): Promise<ListedPage> {
+  const page = Number(after ?? '1')
+  const query = `page=${page}&page_size=${PAGE}&name=%5E${PREFIX}&use_regex=true&columns=name&pagination=true`
+  const reply = await api.call('GET', `/users?${query}`, signal)
+  const isPaged = !Array.isArray(reply.body)
+  const users = isPaged ? fieldOf(reply.body, 'items') : reply.body
+  if (reply.status !== 200 || !Array.isArray(users)) throw unexpected(reply)
+  const items = users.flatMap((user: unknown) => {
+    const username = String(fieldOf(user, 'name'))
+    const credentialId = credentialOf(username)
+    return credentialId === undefined ? [] : [{ credentialId, handle: { username } }]
+  })
+  const pages = isPaged ? Number(fieldOf(reply.body, 'page_count')) : 1
+  return page < pages ? { items, next: String(page + 1) } : { items }
+}
+
+function fieldsOf(settings: Config, username: string, password: string, vhost: string) {
+  const { protocol, hostname, port } = amqpOf(settings)
+  const url = `${protocol}//${username}:${password}@${hostname}:${port}/${encodeURIComponent(vhost)}`
+  return { username, password, host: hostname.replace(/^\[|\]$/g, ''), port: Number(port), vhost, url }
+}

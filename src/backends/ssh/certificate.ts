@@ -1,0 +1,78 @@
+import { type KeyObject, randomBytes, sign } from 'node:crypto'
+import { isId } from '../../domain/ids.ts'
+import { BackendError, type RevokedCredential } from '../kind.ts'
+import { blobOf, ED25519, lineOf, type PublicKey, publicKeyOf, string, uint32, uint64 } from './wire.ts'
+
+const NONCE_BYTES = 32
+const USER_CERTIFICATE = 1
+
+export interface CertificateOf {
+  readonly key: PublicKey
+  readonly serial: bigint
+  readonly keyId: string
+  readonly principals: readonly string[]
+  /** Seconds since 1970. Valid from `after` on, and no longer at `before`. */
+  readonly after: number
+  readonly before: number
+  readonly options: Readonly<Record<string, string>>
+  readonly extensions: readonly string[]
+}
+
+/** A user certificate (OpenSSH, PROTOCOL.certkeys) as a line of a `-cert.pub` file. */
+export function signCertificate(ca: KeyObject, of: CertificateOf): string {
+  // A certificate without principals is valid for every one, under some ways of trusting its CA (PROTOCOL.certkeys).
+  if (of.principals.length === 0) throw new RangeError('a certificate needs principals')
+  const type = of.key.type.replace(/(@openssh\.com)?$/, '-cert-v01@openssh.com')
+  const body = Buffer.concat([
+    ...[string(type), string(randomBytes(NONCE_BYTES)), ...of.key.fields.map(string)],
+    ...[uint64(of.serial), uint32(USER_CERTIFICATE), string(of.keyId)],
+    string(Buffer.concat(of.principals.map(string))),
+    ...[uint64(BigInt(of.after)), uint64(BigInt(of.before))],
+    // The value of an option is a string within the string; a flag has no value.
+    optionList(Object.entries(of.options).map(([name, value]) => [name, string(value)])),
+    optionList(of.extensions.map((name) => [name, Buffer.alloc(0)])),
+    ...[string(''), string(blobOf(publicKeyOf(ca)))],
+  ])
+  const signature = Buffer.concat([string(ED25519), string(sign(null, body, ca))])
+  return lineOf(type, Buffer.concat([body, string(signature)]), of.keyId)
+}
+
+/** Names must be in lexical order, and occur once (PROTOCOL.certkeys). */
+function optionList(options: readonly (readonly [string, Buffer])[]): Buffer {
+  const sorted = [...options].sort(([a], [b]) => (a < b ? -1 : 1))
+  return string(Buffer.concat(sorted.flatMap(([name, data]) => [string(name), string(data)])))
+}
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+const numberOf = (digits: string) =>
+  [...digits].reduce((value, digit) => value * 32 + ALPHABET.indexOf(digit), 0)
+
+/** The last 64 bits of the credential's id, of which 62 are random. Never zero, which would mean "without a serial". */
+export function serialOf(credentialId: string): bigint {
+  if (!isId('credential', credentialId)) {
+    throw new BackendError('misconfigured', 'The credential id is not well formed.')
+  }
+  // Thirteen digits of five bits each; six of them fit into a bitwise number.
+  const high = BigInt(numberOf(credentialId.slice(-13, -6)))
+  return BigInt.asUintN(64, (high << 30n) | BigInt(numberOf(credentialId.slice(-6))))
+}
+
+const KRL_MAGIC = Buffer.from('SSHKRL\n\0')
+const KRL_FORMAT = 1
+const SECTION_CERTIFICATES = Buffer.from([1])
+const SECTION_SERIAL_LIST = Buffer.from([0x20])
+
+/** A key revocation list (OpenSSH, PROTOCOL.krl) of these certificates. It has no signature: no sshd would check one. */
+export function writeKrl(revoked: readonly RevokedCredential[], now: number, comment: string): Buffer {
+  const serials = revoked.map(({ credentialId }) => uint64(serialOf(credentialId)))
+  // An empty key of the CA stands for every CA: the serials are random, and an earlier key of this backend may have signed.
+  const certificates = Buffer.concat([
+    ...[string(''), string('')],
+    ...(serials.length === 0 ? [] : [SECTION_SERIAL_LIST, string(Buffer.concat(serials))]),
+  ])
+  return Buffer.concat([
+    ...[KRL_MAGIC, uint32(KRL_FORMAT), uint64(BigInt(now)), uint64(BigInt(Math.floor(now / 1000)))],
+    ...[uint64(0n), string(''), string(comment)],
+    ...[SECTION_CERTIFICATES, string(certificates)],
+  ])
+}

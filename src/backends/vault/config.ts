@@ -1,0 +1,103 @@
+import Type, { type Static } from 'typebox'
+import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { requireNamed } from '../named-scopes.ts'
+
+const LOCAL = {
+  default: false,
+  description: 'The server is on this machine or in its own network: permits loopback addresses and http.',
+}
+/** A mount or a path below it, without a slash at either end. */
+const PATH = '[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*'
+const MOUNT = { minLength: 1, maxLength: 128, pattern: `^${PATH}$` }
+const ID = { minLength: 1, maxLength: 512, pattern: '^[\\x21-\\x7e]+$' }
+const ENTRY = { minLength: 1, maxLength: 512 }
+
+const fields = {
+  address: Type.String(
+    upstreamField({
+      minLength: 8,
+      maxLength: 512,
+      pattern: '^https?://[A-Za-z0-9.:\\[\\]-]+/?$',
+      description: 'Address of Vault or OpenBao, such as https://vault.example.com:8200.',
+    }),
+  ),
+  namespace: Type.Optional(
+    Type.String(upstreamField({ ...MOUNT, description: 'Namespace in which everything is done.' })),
+  ),
+  auth: Type.Union([Type.Literal('approle'), Type.Literal('jwt'), Type.Literal('token')], {
+    default: 'approle',
+    description: 'How Mayfly logs in: approle, jwt (by a token of its own) or token.',
+  }),
+  auth_mount: Type.Optional(
+    Type.String({ ...MOUNT, description: 'Mount of the auth method. Default: approle or jwt.' }),
+  ),
+  role: Type.Optional(
+    Type.String({ ...ID, description: 'Role ID of the AppRole, or name of the role for jwt.' }),
+  ),
+  secret_id: Type.Optional(
+    Type.String(secretField({ ...ID, description: 'Secret ID of the AppRole, if it needs one.' })),
+  ),
+  token: Type.Optional(Type.String(secretField({ ...ID, description: 'Token that Mayfly uses.' }))),
+  ca: Type.Optional(
+    Type.String(
+      protectionField({ maxLength: 32_768, description: 'PEM of the certificate authority of the server.' }),
+    ),
+  ),
+  local: Type.Boolean(guardedField(protectionField(LOCAL), false)),
+}
+
+const list = { minItems: 1, maxItems: 64 }
+const example = { address: 'https://vault.example.com:8200', role: 'role-id', secret_id: 'change-me' }
+const closed = { additionalProperties: false }
+
+export const tokenConfig = Type.Object(
+  {
+    ...fields,
+    policies: Type.Array(Type.String({ ...ENTRY, description: 'Policy.' }), {
+      ...list,
+      description: 'Policies that are granted, as scopes of the same name or as <scope>=<policies>.',
+    }),
+  },
+  { ...closed, examples: [{ ...example, policies: ['orders-read', 'orders-write'] }] },
+)
+
+export const secretConfig = Type.Object(
+  {
+    ...fields,
+    secrets: Type.Array(Type.String({ ...ENTRY, description: 'Path.' }), {
+      ...list,
+      description: 'Paths of dynamic secrets, as scopes of the same name or as <scope>=<path>.',
+    }),
+  },
+  { ...closed, examples: [{ ...example, secrets: ['orders:read=database/creds/orders-read'] }] },
+)
+
+export type TokenConfig = Static<typeof tokenConfig>
+export type SecretConfig = Static<typeof secretConfig>
+export type Config = Omit<TokenConfig, 'policies'> & {
+  readonly policies?: readonly string[]
+  readonly secrets?: readonly string[]
+}
+
+/** Policy names, separated by spaces; Vault writes them in lower case. */
+const POLICIES = /^(?!root( |$))[a-z0-9._/@-]+( (?!root( |$))[a-z0-9._/@-]+)*$/
+/** What is read is never an endpoint of the system, nor one that makes tokens. */
+const SECRET = new RegExp(`^(?!sys/|auth/|identity/|cubbyhole/)${PATH}$`)
+
+/** Checks that the schema cannot express. Throws `BackendError` (`misconfigured`) that names the field. */
+export function requireConsistent(settings: Config): void {
+  const { address, auth, local } = settings
+  const require = (condition: boolean, message: string) => {
+    if (!condition) throw new BackendError('misconfigured', message)
+  }
+  require(URL.canParse(address), '"address" is not a URL.')
+  require(local || address.startsWith('https:'), '"address" must begin with https:// unless "local" is set.')
+  require((auth === 'token') === (settings.token !== undefined), '"token" goes with "auth" token.')
+  require((auth !== 'token') === (settings.role !== undefined), '"role" goes with "auth" approle or jwt.')
+  require(auth === 'approle' || settings.secret_id === undefined, '"secret_id" goes with "auth" approle.')
+  for (const path of [settings.namespace ?? '', settings.auth_mount ?? '', ...(settings.secrets ?? [])]) {
+    require(!/(^|[/=])\.{1,2}(\/|$)/.test(path), 'A path contains "." or "..".')
+  }
+  requireNamed('policies', settings.policies ?? [], POLICIES)
+  requireNamed('secrets', settings.secrets ?? [], SECRET)
+}

@@ -1,0 +1,30 @@
+import mysqlClient from 'mysql2/promise'
+import type { Handle, Issued } from '../../src/backends/kind.ts'
+import { mysql } from '../../src/backends/mysql/kind.ts'
+import { openMysqlBench } from '../support/mysql-kind.ts'
+import { describeKind } from './kind-contract.ts'
+import type { OpenKind } from './open-kind.ts'
+
+describeKind('mysql', async (): Promise<OpenKind> => {
+  const bench = await openMysqlBench()
+  return {
+    kind: mysql as unknown as OpenKind['kind'],
+    backend: await bench.open(),
+    scopes: ['shop'],
+    logged: bench.logged,
+    // A port where nothing listens.
+    unreachable: () => bench.open({ port: 1 }),
+    probe: {
+      exists: async (handle: Handle) =>
+        (await bench.sql(`SELECT 1 FROM mysql.user WHERE User = '${handle['username']}'`)).length === 1,
+      async use(issued: Issued) {
+        const client = await mysqlClient.createConnection(String(issued.fields?.['url']))
+        await client.query('INSERT INTO orders VALUES (1)')
+        const [[row]] = await client.query<mysqlClient.RowDataPacket[]>('SELECT USER() AS me')
+        await client.end()
+        return String(row?.['me']).startsWith(`${issued.fields?.['username']}@`)
+      },
+    },
+    close: bench.close,
+  }
+})
