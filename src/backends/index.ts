@@ -9,11 +9,14 @@ import type { Recipe } from './http/schema.ts'
 import { jwt } from './jwt/kind.ts'
 import type { Kind } from './kind.ts'
 import { kubernetes } from './kubernetes/kind.ts'
+import { ldap } from './ldap/kind.ts'
 import { mqtt } from './mqtt/kind.ts'
 import { mysql } from './mysql/kind.ts'
+import { nats } from './nats/kind.ts'
 import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
 import { postgres } from './postgres/kind.ts'
 import { rabbitmq } from './rabbitmq/kind.ts'
+import { redis } from './redis/kind.ts'
 import { ssh } from './ssh/kind.ts'
 import { vault, vaultSecret } from './vault/kind.ts'
 import { x509 } from './x509/kind.ts'
@@ -33,12 +36,15 @@ export const kinds = [
   github,
   jwt,
   kubernetes,
+  ldap,
   mqtt,
   mysql,
+  nats,
   oauth2,
   oauth2Revocable,
   postgres,
   rabbitmq,
+  redis,
   ssh,
   vault,
   vaultSecret,
