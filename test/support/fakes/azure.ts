@@ -113,6 +113,7 @@ export async function startEntra(issuer: string, certificate: string, tls?: { ce
     client: CLIENT,
     secret,
     stranger: stranger.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    federated,
     resources,
     tokens,
   }
