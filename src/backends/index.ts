@@ -9,6 +9,7 @@ import { mysql } from './mysql/kind.ts'
 import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
 import { postgres } from './postgres/kind.ts'
 import { rabbitmq } from './rabbitmq/kind.ts'
+import { registry } from './registry/kind.ts'
 import { ssh } from './ssh/kind.ts'
 import { vault, vaultSecret } from './vault/kind.ts'
 
@@ -28,6 +29,7 @@ export const kinds = [
   oauth2Revocable,
   postgres,
   rabbitmq,
+  registry,
   ssh,
   vault,
   vaultSecret,
