@@ -131,6 +131,14 @@ export const Environment = Type.Record(
   },
 )
 
+export const ScopeForms = Type.Array(
+  Type.Object({
+    form: text('A scope; `<name>` stands for a name.', 'orders:read'),
+    gives: text('What a credential with it may do.', 'read orders'),
+  }),
+  { description: 'The forms of a scope, relative to the backend, with what they give.' },
+)
+
 /** What every agent may see of a backend. */
 export const backendInfo = {
   id: text('Its name.', 'orders'),
@@ -151,6 +159,7 @@ export const backendInfo = {
     }),
   ),
   environment: Type.Optional(Environment),
+  scope_forms: ScopeForms,
   broken: Type.Optional(flag('true: its stored configuration cannot be opened, so it issues nothing')),
 }
 export const BackendInfo = Type.Object(backendInfo, { title: 'BackendInfo' })

@@ -3,6 +3,8 @@ import { DAY_MS } from '../../src/domain/limits.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { credentialRow, DIALECTS } from '../support/store.ts'
 
+/** As the kind `jwt` has them. */
+const FORMS = expect.arrayContaining([{ form: 'orders:read', gives: expect.stringMatching(/^read orders/) }])
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 describe.each(DIALECTS)('backends on %s', (dialect) => {
@@ -40,6 +42,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
       max_active: 5,
       created_at: expect.stringMatching(RFC3339),
       revocation: 'expiry_only',
+      scope_forms: FORMS,
       config: {
         audience: 'orders',
         algorithm: 'ES256',
@@ -67,6 +70,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
       allowed_scopes: ['read', 'logs:*'],
       description: 'tokens for orders',
       revocation: 'expiry_only',
+      scope_forms: FORMS,
     })
     expect(body.backends.find((one: { id: string }) => one.id === 'plain')).toEqual({
       id: 'plain',
@@ -74,6 +78,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
       default_ttl: '1h',
       max_ttl: '24h',
       revocation: 'expiry_only',
+      scope_forms: FORMS,
     })
     expect(text).not.toMatch(/config|signing_key|audience/)
     const one = await agent.client.get('/api/v1/backends/Orders')

@@ -29,6 +29,30 @@ describe('an agent gets', () => {
     expect(found).toMatch(/^(--backend=)?demo\tjwt$/)
   })
 
+  test.each([
+    ['get', ['get', 'demo', '--scope', 'or']],
+    ['run', ['run', '--backend', 'demo', '--scope', '']],
+    ['an option in one word', ['run', '--backend=demo', '--scope', '']],
+  ])('the forms of the scopes of the backend for %s', async (_, words) => {
+    const found = await offered(words, world.env)
+    // A form with a star would be expanded by the shell.
+    expect(found).toEqual([expect.stringMatching(/^orders:read\torders:read: read orders/)])
+  })
+
+  test('them also where bash splits a scope, and each with its backend where there are several', async () => {
+    for (const rest of [[':', 're'], [':']]) {
+      const [found = ''] = await offered(['get', 'demo', '--scope', 'orders', ...rest], world.env)
+      expect(found.split('\t')[0]).toBe('read')
+    }
+    const two = ['run', '--backend', 'demo', '--backend', 'second', '--scope', '']
+    await world.app.newBackend({ name: 'second' })
+    const words = (await offered(two, world.env)).map((line) => line.split('\t')[0])
+    expect(words).toEqual(['demo:orders:read', 'second:orders:read'])
+    await world.app.admin('DELETE', '/v1/admin/backends/second')
+    expect(await offered(['run', '--scope', ''], world.env)).toEqual([])
+    expect(await offered(['get', 'nowhere', '--scope', ''], world.env)).toEqual([])
+  })
+
   test('its credentials, each once', async () => {
     const { body } = await world.agent.client.post('/api/v1/credentials', { backend: 'demo' })
     expect(await offered(['revoke', ''], world.env)).toEqual([`${body.id}\tdemo`])
@@ -58,6 +82,8 @@ describe('an administrator gets', () => {
     expect(await offered(['audit', '--agent', ''], admin)).toContain(`${world.agent.name}\tdemo:*`)
     expect(await offered(['backend', 'show', ''], admin)).toEqual(['demo\tjwt'])
     expect(await offered(['backend', 'add', 'post'], admin)).toEqual(['postgres\tPostgreSQL'])
+    const forms = await offered(['backend', 'update', 'demo', '--allow-scope', ''], admin)
+    expect(forms).toEqual([expect.stringMatching(/^orders:read\t/)])
     expect(await offered(['kind', 'show', 'j'], admin)).toEqual([expect.stringMatching(/^jwt\t/)])
     const { MAYFLY_SERVER: server = '', ...other } = admin
     expect(await offered(['backend', 'show', '--server', server, ''], other)).toEqual(['demo\tjwt'])

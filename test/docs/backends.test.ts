@@ -31,12 +31,19 @@ const headings = (text: string, level: string) =>
 const sectionOf = (text: string, title: string) =>
   text.split(/^## /m).find((part) => part.startsWith(`${title}\n`)) ?? ''
 
+/** Whole, or for a kind with many of them by its parts: `repository` where there is `<area>:read`. */
+function isNamed(section: string, form: string): boolean {
+  const [name, right, ...rest] = form.split(':')
+  const byParts = section.includes(`\`${name}\``) && section.includes(`>:${right}\``)
+  return section.includes(`\`${form}\``) || (rest.length === 0 && byParts)
+}
+
 test('each kind has a page, and each page a kind', () => {
   const pages = readdirSync(FOLDER).map((name) => name.replace(/\.md$/, ''))
   expect(pages.sort()).toEqual(kinds.map(({ type }) => type).sort())
 })
 
-describe.each(kinds.filter(({ type }) => isDocumented(type)))('docs/backends/$type.md', (kind) => {
+describe.each(kinds.filter(({ type }) => isDocumented(type)))('the page of $type', (kind) => {
   const text = read(kind.type)
 
   test('has exactly the headings of every such page', () => {
@@ -49,7 +56,7 @@ describe.each(kinds.filter(({ type }) => isDocumented(type)))('docs/backends/$ty
 
   test('names each form of a scope', () => {
     const section = sectionOf(text, 'Scopes')
-    expect(kind.scopes.forms.filter(({ form }) => !section.includes(`\`${form}\``))).toEqual([])
+    expect(kind.scopes.forms.filter(({ form }) => !isNamed(section, form))).toEqual([])
   })
 
   test('names each variable, and the command sets them all', () => {

@@ -54,8 +54,13 @@ export const config = Type.Object(
       Type.Array(
         Type.Object(
           {
-            name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9._-]+$' }),
-            policy: Type.String({ minLength: 2, maxLength: 2048 }),
+            name: Type.String({
+              minLength: 1,
+              maxLength: 64,
+              pattern: '^[A-Za-z0-9._-]+$',
+              description: 'What scopes call it.',
+            }),
+            policy: Type.String({ minLength: 2, maxLength: 2048, description: 'An IAM policy, as JSON.' }),
           },
           { additionalProperties: false },
         ),

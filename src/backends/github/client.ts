@@ -13,7 +13,6 @@ import {
 } from '../json-api.ts'
 import { BackendError, type Host } from '../kind.ts'
 import type { Config } from './config.ts'
-import type { TokenPlan } from './plan.ts'
 import { isLevel, type Level } from './scopes.ts'
 
 const NAME = 'GitHub'
@@ -38,6 +37,12 @@ const MAX_PAGES = 50
 const AT_ONCE = 8
 
 const signAsync = promisify(sign)
+
+/** The body of the request for a token. */
+export interface TokenPlan {
+  readonly repositories: readonly string[]
+  readonly permissions: Readonly<Record<string, Level>>
+}
 
 /** An account's installation of the App. */
 export interface Installation {

@@ -8,9 +8,9 @@ import {
   type IssueRequest,
   type Kind,
 } from '../kind.ts'
-import { createClient, type GitHub, type Installation, type Token } from './client.ts'
+import { createClient, type GitHub, type Installation, type Token, type TokenPlan } from './client.ts'
 import { type Config, config, type Params, params, requireConsistent } from './config.ts'
-import { accountOf, canGive, parseWishes, planToken, rank, type TokenPlan } from './plan.ts'
+import { accountOf, canGive, parseWishes, planToken, rank } from './plan.ts'
 import { isLevel, PERMISSIONS, parseScope, SCOPE_FORMS, SCOPE_HELP } from './scopes.ts'
 
 /** For so long installations and their repositories are taken as they were. */

@@ -1,16 +1,10 @@
 import { BackendError } from '../kind.ts'
-import type { Installation } from './client.ts'
+import type { Installation, TokenPlan } from './client.ts'
 import type { Config, Params } from './config.ts'
 import { LEVELS, type Level, matches, PERMISSIONS, parseScope, type Wish, WRITE_ONLY } from './scopes.ts'
 
 /** Of the body parameter `repositories` ("Create an installation access token for an app"). */
 const MAX_REPOSITORIES = 500
-
-/** The body of the request for a token. */
-export interface TokenPlan {
-  readonly repositories: readonly string[]
-  readonly permissions: Readonly<Record<string, Level>>
-}
 
 /** Throws `unsupported`. */
 export function parseWishes(scopes: readonly string[]): Wish[] {

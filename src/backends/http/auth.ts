@@ -1,7 +1,7 @@
 import { parseDuration } from '../../domain/duration.ts'
 import { BackendError, type Host } from '../kind.ts'
+import type { Config, Send } from './calls.ts'
 import type { Recipe } from './schema.ts'
-import type { Config, Send } from './send.ts'
 import { fillHeader, fillJson, fillText, pointAt, type Vars } from './template.ts'
 
 export interface Auth {

@@ -194,6 +194,10 @@ function checkParts(recipe: Recipe, report: Report): void {
     if (!new RegExp(`^(?:${naming.pattern})$`, 'u').test(sample))
       report(['naming', 'pattern'], `does not match names such as ${sample}`)
   }
+  for (const name of Object.keys(recipe.environment ?? {})) {
+    if (!/^[A-Z][A-Z0-9_]*$/.test(name))
+      report(['environment', name], 'is not a variable: write it in capital letters, digits and _')
+  }
   if (list === undefined && check === undefined)
     report([], 'needs "list" or "check", so that a configuration can be tried')
   if (revoke === undefined && issue.expires === undefined)
@@ -214,14 +218,14 @@ function checkParts(recipe: Recipe, report: Report): void {
 /** Which variables each template may use, and how. */
 function checkTemplates(recipe: Recipe, report: Report): void {
   const { fields, scopes, issue } = recipe
-  const open = Object.keys(fields).filter((name) => fields[name]?.secret !== true)
+  const open = [...Object.keys(fields).filter((name) => fields[name]?.secret !== true), 'base_url']
   const granted = variablesOfForm(scopes.forms[0] ?? { form: '', gives: '' })
   const placeForm = scopes.places === undefined ? undefined : fields[scopes.places]?.form
   const places = placeForm === undefined ? [] : partsOf(placeForm)
   const results = issue.secret === undefined ? Object.keys(issue.fields ?? {}) : ['secret']
   const known: Record<Use['within'], readonly string[]> = {
-    auth: Object.keys(fields),
-    issue: [...open, 'base_url', ...granted, ...ISSUE_VARIABLES],
+    auth: [...Object.keys(fields), 'base_url'],
+    issue: [...open, ...granted, ...ISSUE_VARIABLES],
     revoke: [...open, 'name', ...Object.keys(issue.handle ?? {})],
     list: [...open, ...places, 'name', 'after', 'page'],
     check: [...open, ...places],
@@ -233,7 +237,7 @@ function checkTemplates(recipe: Recipe, report: Report): void {
     if (hasStrayBrace(text)) report(path, 'has a "{" or "}" that belongs to no variable')
     for (const name of namesIn(text)) {
       const isField = Object.hasOwn(fields, name)
-      if (fields[name]?.secret === true && within !== 'auth')
+      if (fields[name]?.secret === true && within !== 'auth' && within !== 'environment')
         report(path, `{${name}} is secret: only "auth" may use it`)
       else if (!known[within].includes(name) && !taken.includes(name))
         report(path, `there is no variable {${name}} here`)

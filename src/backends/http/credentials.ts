@@ -6,12 +6,15 @@ import {
   type Issued,
   type IssueRequest,
 } from '../kind.ts'
+import type { Config, Reply, Send } from './calls.ts'
 import { createListing, expiryOf, type Listing } from './listing.ts'
 import { credentialOf, nameOf } from './names.ts'
 import type { Recipe } from './schema.ts'
 import type { Grammar } from './scopes.ts'
-import { type Config, createSend, odd, type Send, takeAll, takeOne } from './send.ts'
+import { createSend, odd, takeAll, takeOne } from './send.ts'
 import { pointAt, type Vars } from './template.ts'
+
+type Expected = NonNullable<NonNullable<Recipe['revoke']>['expect']>[number]
 
 interface Parts {
   readonly recipe: Recipe
@@ -52,16 +55,21 @@ async function check(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const places = grammar.places(config)
-  if (listing !== undefined) for (const index of places.keys()) await listing.page(`${index}:`, signal)
+  await listing?.requireReadable(undefined, signal)
   for (const { expect = [], ...request } of recipe.check ?? []) {
     const reply = await send(request, { vars: { ...settings, ...places[0] }, signal })
-    for (const { at, is, needs } of expect) {
-      const value = pointAt(reply.json(), at)
-      const isThere = Array.isArray(value) ? value.includes(is) : value === is
-      if (!isThere) throw new BackendError('denied', `${recipe.title}: Mayfly's login needs ${needs}.`)
-    }
+    requireExpected(recipe, expect, reply)
   }
   return []
+}
+
+function requireExpected(recipe: Recipe, expect: readonly Expected[], reply: Reply): void {
+  for (const { at, is, needs } of expect) {
+    const value = pointAt(reply.json(), at)
+    if (value === undefined) throw odd(recipe)
+    const isThere = Array.isArray(value) ? value.includes(is) : value === is
+    if (!isThere) throw new BackendError('denied', `${recipe.title}: Mayfly's login needs ${needs}.`)
+  }
 }
 
 async function issue(
@@ -147,9 +155,10 @@ async function revoke(
   const isKnown = Object.keys(spec.handle ?? {}).every((one) => handle[one] !== undefined)
   const found = isKnown || listing === undefined ? [handle] : await listing.find(name, signal)
   for (const one of found) {
-    const { gone = [404], ...step } = request
-    const { status } = await send(step, { vars: { ...settings, ...one, name }, expected: gone, signal })
+    const { gone = [404], expect = [], ...step } = request
+    const reply = await send(step, { vars: { ...settings, ...one, name }, expected: gone, signal })
     // Many services also answer so to a login that may not see it: believe it only where listing works.
-    if (gone.includes(status)) await listing?.requireReadable(one, signal)
+    if (!gone.includes(reply.status)) requireExpected(recipe, expect, reply)
+    else await listing?.requireReadable(one, signal)
   }
 }

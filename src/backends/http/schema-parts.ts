@@ -47,6 +47,19 @@ export const request = {
   ),
 }
 
+export const expect = Type.Optional(
+  Type.Array(
+    Type.Object(
+      {
+        at: pointer('Where to look in the reply.'),
+        is: Type.Unknown({ description: 'The value, or an item of the list there.' }),
+        needs: text('What is missing otherwise.'),
+      },
+      STRICT,
+    ),
+  ),
+)
+
 export const Request = Type.Object(request, STRICT)
 
 export const Field = Type.Object(
@@ -163,6 +176,9 @@ export const List = Type.Object(
     ...request,
     items: Type.Optional(pointer('Where the list is in the reply. Default: the reply is the list.')),
     name: pointer('Where the name is in an item.'),
+    unless: Type.Optional(
+      pointer('Where an item says, with anything but null or false, that it has ended already.'),
+    ),
     handle,
     expires: Type.Optional(Expiry),
     next: Type.Optional(

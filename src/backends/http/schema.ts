@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import {
   Auth,
   Expiry,
+  expect,
   Field,
   handle,
   List,
@@ -168,6 +169,7 @@ export const RecipeSchema = Type.Object(
       Type.Object(
         {
           ...request,
+          expect,
           gone: Type.Optional(statuses('Statuses that mean that it does not exist. Default: 404.')),
         },
         { ...STRICT, description: 'Absent: a credential lasts until the expiry of the upstream.' },
@@ -179,18 +181,7 @@ export const RecipeSchema = Type.Object(
         Type.Object(
           {
             ...request,
-            expect: Type.Optional(
-              Type.Array(
-                Type.Object(
-                  {
-                    at: pointer('Where to look in the reply.'),
-                    is: Type.Unknown({ description: 'The value, or an item of the list there.' }),
-                    needs: text('What is missing otherwise.'),
-                  },
-                  STRICT,
-                ),
-              ),
-            ),
+            expect,
           },
           STRICT,
         ),

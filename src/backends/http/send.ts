@@ -1,5 +1,6 @@
 import { BackendError, type Host } from '../kind.ts'
 import { type Auth, createAuth } from './auth.ts'
+import type { Call, Config, Reply, Send } from './calls.ts'
 import type { Recipe, RecipeRequest } from './schema.ts'
 import {
   fillHeader,
@@ -12,26 +13,6 @@ import {
   type Vars,
 } from './template.ts'
 
-export type Config = Readonly<Record<string, unknown>>
-
-/** The reply to a request that succeeded, or whose status the caller expects. */
-export interface Reply {
-  readonly status: number
-  /** Throws `unavailable` for a reply that is not JSON. */
-  json(): unknown
-}
-
-export interface Call {
-  readonly vars: Vars
-  /** The variables of each scope, for `$each`. */
-  readonly each?: readonly Vars[]
-  /** Statuses that are no faults besides those of success. */
-  readonly expected?: readonly number[]
-  readonly signal: AbortSignal
-}
-
-export type Send = (request: RecipeRequest, call: Call) => Promise<Reply>
-
 /** Sends the requests of a recipe, logged in as it says. Throws `BackendError`. */
 export function createSend(recipe: Recipe, config: Config, host: Host): Send {
   const base = requireBase(config)
@@ -43,7 +24,7 @@ export function createSend(recipe: Recipe, config: Config, host: Host): Send {
     const url = urlOf(base, request, call.vars)
     const { body, type } = bodyOf(request, call)
     const headers = Object.entries({ ...recipe.headers, ...request.headers }).map(
-      ([name, value]) => [name, fillHeader(value, call.vars)] as const,
+      ([name, value]) => [name.toLowerCase(), fillHeader(value, call.vars)] as const,
     )
     return host.fetch(
       url,
@@ -51,8 +32,8 @@ export function createSend(recipe: Recipe, config: Config, host: Host): Send {
         method: request.request.split(' ')[0] ?? 'GET',
         headers: {
           accept: 'application/json',
-          ...Object.fromEntries(headers),
           ...(type === undefined ? {} : { 'content-type': type }),
+          ...Object.fromEntries(headers),
           ...login,
         },
         ...(body === undefined ? {} : { body }),

@@ -28,7 +28,12 @@ export const RULE_OPTIONS: readonly OptionSpec[] = [
   },
   { flags: '--default-ttl <duration>', description: 'lifetime of a credential if the request names none' },
   { flags: '--max-ttl <duration>', description: 'longest lifetime of a credential' },
-  { flags: '--allow-scope <scope>', description: 'allow only this scope; may be repeated', repeatable: true },
+  {
+    flags: '--allow-scope <scope>',
+    values: 'scopes',
+    description: 'allow only this scope; may be repeated',
+    repeatable: true,
+  },
   { flags: '--description <text>', description: 'shown to agents that may use it' },
   { flags: '--rate <rate>', description: 'limit on requests for credentials, such as 10/hour' },
   { flags: '--max-active <number>', description: 'limit on active credentials, exact on one node' },
@@ -126,6 +131,9 @@ export function describeBackend(backend: Backend, now: number): string {
     revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
     recovery: backend.recovery === 'none' ? 'what an interrupted issue leaves cannot be found' : undefined,
     created: relative(backend.created_at, now),
+    rotation:
+      backend.rotation &&
+      `not complete since ${relative(backend.rotation.since, now)}: ${backend.rotation.stage === 'proposed' ? 'the old or the new root secret is valid' : 'the old root secret is still to be ended'}`,
     warning: backend.warnings?.join(' '),
     broken: backend.broken === true ? 'its stored configuration cannot be opened; enter it again' : undefined,
     ...Object.fromEntries(config),

@@ -12,10 +12,8 @@ export const verb = defineVerb<object, [argv: readonly string[]]>({
   globals: false,
   passThrough: 'all',
   run: async (context, _options, argv) => {
-    const found = await complete(
-      argv.slice(argv[0] === '--' ? 1 : 0),
-      context.verbs,
-      (what, isAdmin, globals) => namesOf({ ...context, globals }, what, isAdmin),
+    const found = await complete(argv.slice(argv[0] === '--' ? 1 : 0), context.verbs, (wanted) =>
+      namesOf({ ...context, globals: wanted.globals }, wanted),
     )
     const lines =
       found === 'files' ? [':files'] : found.map(({ word, about }) => `${word}\t${oneLine(about)}`)

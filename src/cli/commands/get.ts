@@ -33,7 +33,12 @@ export const verb = defineVerb<Options, [backend: string]>({
   ],
   options: [
     { flags: '--ttl <duration>', description: 'lifetime of the credential, such as 10m or 1h30m' },
-    { flags: '--scope <scope>', description: 'request only this scope; may be repeated', repeatable: true },
+    {
+      flags: '--scope <scope>',
+      values: 'scopes',
+      description: 'request only this scope; may be repeated',
+      repeatable: true,
+    },
     {
       flags: '--param <name=value>',
       description: 'parameter of the kind of backend; name:=json for values other than text; may be repeated',

@@ -44,6 +44,7 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
     { flags: '--ttl <duration>', description: 'lifetime of the credentials, such as 10m' },
     {
       flags: '--scope <scope>',
+      values: 'scopes',
       description: 'request only this scope; BACKEND:SCOPE with several backends; may be repeated',
       repeatable: true,
     },

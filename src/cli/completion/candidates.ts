@@ -10,8 +10,16 @@ export interface Candidate {
 /** `files`: the shell completes a path. An empty list: nothing is known. */
 export type Completion = readonly Candidate[] | 'files'
 
-/** The names of what the server has, to be read with the global options of the line. */
-export type ReadNames = (what: Listed, isAdmin: boolean, globals: Globals) => Promise<readonly Candidate[]>
+/** What to read, with the global options of the line and the backends that it names. */
+export interface Wanted {
+  readonly what: Listed
+  readonly isAdmin: boolean
+  readonly globals: Globals
+  readonly backends: readonly string[]
+}
+
+/** The names of what the server has. */
+export type ReadNames = (wanted: Wanted) => Promise<readonly Candidate[]>
 
 interface Line {
   /** The words before the one to complete, without those that the frame takes. */
@@ -29,9 +37,16 @@ export async function complete(
 ): Promise<Completion> {
   const before = rejoin(words.slice(0, -1))
   const last = words.at(-1) ?? ''
-  const current = last === '=' ? '' : last
+  // Bash completes what follows the last colon.
+  const isSplit = last === ':' || words.at(-2) === ':'
+  const head = isSplit ? `${before.pop() ?? ''}${last === ':' ? ':' : ''}` : ''
+  const rest = last === '=' || last === ':' ? '' : last
+  const current = `${head}${rest}`
   const found = await candidates({ before, current, verbs, readNames })
-  return found === 'files' ? found : found.filter(({ word }) => word.startsWith(current))
+  if (found === 'files') return found
+  return found
+    .filter(({ word }) => word.startsWith(current))
+    .map((one) => ({ ...one, word: one.word.slice(head.length) }))
 }
 
 /** Bash splits `--server=http://x` at `=` and `:`. */
@@ -52,7 +67,7 @@ async function candidates(line: Line): Promise<Completion> {
   if (before.includes('--')) return 'files'
   const options = [...GLOBALS, DATA_DIR]
   const valued = optionBefore(before.at(-1), options)
-  if (valued !== undefined) return valuesOf(line, valued, true)
+  if (valued !== undefined) return valuesOf(line, valued, true, [])
   // A line that cannot be right has no completion.
   const found = await findVerb(before, verbs).catch(() => undefined)
   switch (found?.what) {
@@ -76,17 +91,30 @@ async function nextVerbs(line: Line, verbs: readonly Entry[]): Promise<Completio
 async function verbCandidates(line: Line, verb: AnyVerb, argv: readonly string[]): Promise<Completion> {
   const options = [...(verb.options ?? []), HELP, ...globalsOf(verb)]
   const isAdmin = verb.admin === true
-  const valued = optionBefore(argv.at(-1), options)
-  if (valued !== undefined) return valuesOf(line, valued, isAdmin)
   const given = argv.filter(
     (word, at) => !word.startsWith('-') && optionBefore(argv[at - 1], options) === undefined,
   )
+  const backends = backendsIn(verb, argv, given)
+  const valued = optionBefore(argv.at(-1), options)
+  if (valued !== undefined) return valuesOf(line, valued, isAdmin, backends)
   if (verb.passThrough === 'all' || (verb.passThrough === 'options' && given.length > 0)) return 'files'
-  if (line.current.startsWith('-')) return optionsFor(line, options, isAdmin)
+  if (line.current.startsWith('-')) return optionsFor(line, options, isAdmin, backends)
   const argument = argumentAt(verb.arguments ?? [], given.length)
   if (argument === undefined) return []
-  const found = await valuesOf(line, { ...argument, value: argument.name }, isAdmin)
+  const found = await valuesOf(line, { ...argument, value: argument.name }, isAdmin, backends)
   return found === 'files' ? found : found.filter(({ word }) => !given.includes(word))
+}
+
+/** The backends that the line names, as an argument or an option. */
+function backendsIn(verb: AnyVerb, argv: readonly string[], given: readonly string[]): string[] {
+  const named = given.filter((_, at) => argumentAt(verb.arguments ?? [], at)?.values === 'backends')
+  const options = (verb.options ?? []).filter(({ values }) => values === 'backends')
+  const valued = argv.flatMap((word, at) => {
+    const [name = '', joined] = word.split('=', 2)
+    const value = optionBefore(name, options) === undefined ? undefined : (joined ?? argv[at + 1])
+    return value === undefined ? [] : [value]
+  })
+  return [...new Set([...named, ...valued])]
 }
 
 function argumentAt(all: readonly ArgumentSpec[], at: number): ArgumentSpec | undefined {
@@ -95,12 +123,17 @@ function argumentAt(all: readonly ArgumentSpec[], at: number): ArgumentSpec | un
 }
 
 /** The options; with `--status=` the values of that one. */
-async function optionsFor(line: Line, options: readonly OptionSpec[], isAdmin: boolean): Promise<Completion> {
+async function optionsFor(
+  line: Line,
+  options: readonly OptionSpec[],
+  isAdmin: boolean,
+  backends: readonly string[] = [],
+): Promise<Completion> {
   const [name = ''] = line.current.split('=', 1)
   if (name === line.current)
     return options.map((spec) => ({ word: `--${flagOf(spec).name}`, about: firstClause(spec.description) }))
   const valued = optionBefore(name, options)
-  const values = valued === undefined ? [] : await valuesOf(line, valued, isAdmin)
+  const values = valued === undefined ? [] : await valuesOf(line, valued, isAdmin, backends)
   return values === 'files' ? values : values.map((one) => ({ ...one, word: `${name}=${one.word}` }))
 }
 
@@ -125,9 +158,10 @@ async function valuesOf(
   { before, readNames }: Line,
   { value, choices, values }: Valued,
   isAdmin: boolean,
+  backends: readonly string[],
 ): Promise<Completion> {
   if (choices !== undefined) return choices.map((word) => ({ word, about: '' }))
-  if (values !== undefined) return readNames(values, isAdmin, globalsIn(before))
+  if (values !== undefined) return readNames({ what: values, isAdmin, globals: globalsIn(before), backends })
   return /file|path|dir|socket/i.test(value) ? 'files' : []
 }
 

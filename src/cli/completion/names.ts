@@ -1,6 +1,6 @@
 import { collect } from '../frame/collect.ts'
 import type { Context, Listed } from '../frame/verb.ts'
-import type { Candidate } from './candidates.ts'
+import type { Candidate, Wanted } from './candidates.ts'
 
 /** A person who presses Tab does not wait for longer. */
 const PATIENCE_MS = 1_500
@@ -10,9 +10,13 @@ const MOST = 200
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /** The names that an argument or option may take. None if they cannot be read: completion reports no errors. */
-export async function namesOf(context: Context, what: Listed, isAdmin: boolean): Promise<Candidate[]> {
+export async function namesOf(
+  context: Context,
+  { what, isAdmin, backends }: Omit<Wanted, 'globals'>,
+): Promise<Candidate[]> {
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)])
   try {
+    if (what === 'scopes') return await scopeForms({ ...context, signal }, isAdmin, backends)
     const found = await read({ ...context, signal }, what, isAdmin)
     return found.filter(({ word }) => NAME.test(word))
   } catch {
@@ -20,7 +24,11 @@ export async function namesOf(context: Context, what: Listed, isAdmin: boolean):
   }
 }
 
-async function read(context: Context, what: Listed, isAdmin: boolean): Promise<Candidate[]> {
+async function read(
+  context: Context,
+  what: Exclude<Listed, 'scopes'>,
+  isAdmin: boolean,
+): Promise<Candidate[]> {
   if (what === 'profiles') return profiles(context)
   const page = { limit: MOST }
   if (!isAdmin) {
@@ -60,6 +68,37 @@ async function read(context: Context, what: Listed, isAdmin: boolean): Promise<C
       }))
     }
   }
+}
+
+/** Nothing in it means anything to a shell: forms with `*` are left out. */
+const SCOPE = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}$/
+
+/** The forms of a scope: `database:read` to be filled in. With several backends each follows the name of its own. */
+async function scopeForms(
+  context: Context,
+  isAdmin: boolean,
+  backends: readonly string[],
+): Promise<Candidate[]> {
+  const all = await Promise.all(
+    backends.map(async (backend) => {
+      const { scope_forms: forms } = await readBackend(context, isAdmin, backend)
+      const prefix = backends.length > 1 ? `${backend}:` : ''
+      return forms.map(({ form, gives }) => ({
+        word: `${prefix}${form.replace(/[<>]/g, '')}`,
+        about: `${form}: ${gives}`,
+      }))
+    }),
+  )
+  return all.flat().filter(({ word }) => SCOPE.test(word))
+}
+
+async function readBackend(context: Context, isAdmin: boolean, name: string) {
+  if (isAdmin) {
+    const { openAdmin } = await import('../session/admin.ts')
+    return (await openAdmin(context)).client.admin.backends.show(name)
+  }
+  const { openAgentSession } = await import('../session/open.ts')
+  return (await openAgentSession(context)).client.backend(name)
 }
 
 async function profiles(context: Context): Promise<Candidate[]> {

@@ -14,6 +14,7 @@ export function presentBackend(backend: ConfiguredBackend) {
     revocation: backend.kind.revocation,
     ...optional('recovery', backend.kind.recovery),
     ...optional('environment', backend.kind.environment),
+    scope_forms: [...backend.kind.scopes.forms],
     ...optional('broken', backend.config === undefined ? true : undefined),
   }
 }

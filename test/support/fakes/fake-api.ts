@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
@@ -40,9 +40,15 @@ export async function startFakeApi(
     const [method = '', path = ''] = route.split(' ')
     return { method, path: new RegExp(`^${path.replace(/:\w+/g, '([^/]+)')}$`), answer }
   })
-  const server = createServer(async (incoming, response) => {
+  // In the order in which they arrive, also those that the client has given up.
+  let before = Promise.resolve()
+  const server = createServer((incoming, response) => {
+    const arriving = text(incoming).catch(() => undefined)
+    before = before.then(async () => handle(incoming, response, await arriving))
+  })
+  function handle(incoming: IncomingMessage, response: ServerResponse, body: string | undefined): void {
+    if (body === undefined) return
     const url = new URL(incoming.url ?? '/', 'http://fake.test')
-    const body = await text(incoming)
     const type = String(incoming.headers['content-type']).split(';')[0]
     const found = table.find(({ method, path }) => method === incoming.method && path.test(url.pathname))
     const request: FakeRequest = {
@@ -58,7 +64,8 @@ export async function startFakeApi(
     const [status, reply, headers] = fake.instead?.(request) ?? found?.answer(request) ?? missing
     response.writeHead(status, { 'content-type': 'application/json', ...headers })
     response.end(reply === undefined ? undefined : JSON.stringify(reply))
-  }).listen(0, '127.0.0.1')
+  }
+  server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const fake: FakeApi = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

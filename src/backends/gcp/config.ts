@@ -1,0 +1,102 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import Type, { type Static } from 'typebox'
+import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+
+export const config = Type.Object(
+  {
+    service_account: Type.String(
+      upstreamField({
+        maxLength: 254,
+        pattern: '^[a-z0-9][a-z0-9._-]*@[a-z0-9.-]+$',
+        description: 'E-mail address of the service account whose tokens agents get.',
+      }),
+    ),
+    key: Type.Optional(
+      Type.String(
+        secretField({
+          maxLength: 16_384,
+          description: "JSON key file of Mayfly's own service account; leave out for federation.",
+        }),
+      ),
+    ),
+    provider: Type.Optional(
+      Type.String(
+        upstreamField({
+          pattern:
+            '^projects/\\d+/locations/global/workloadIdentityPools/[a-z0-9-]{4,32}/providers/[a-z0-9-]{4,32}$',
+          description: 'Workload identity provider that trusts Mayfly: projects/NUMBER/locations/global/…',
+        }),
+      ),
+    ),
+    oauth_scopes: Type.Array(
+      Type.String({ pattern: '^[a-z][a-z0-9._/-]{0,127}$', description: 'OAuth scope.' }),
+      {
+        minItems: 1,
+        maxItems: 32,
+        default: ['cloud-platform'],
+        description:
+          'What the scope * stands for, without https://www.googleapis.com/auth/. IAM limits it further.',
+      },
+    ),
+    endpoint: Type.Optional(
+      Type.String(
+        upstreamField({
+          maxLength: 512,
+          pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
+          description: 'Address that stands for all Google APIs, such as a private endpoint.',
+        }),
+      ),
+    ),
+    local: Type.Boolean(
+      guardedField(
+        protectionField({
+          default: false,
+          description: 'The endpoint is on this machine or in its own network: permits loopback and http.',
+        }),
+        false,
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    examples: [
+      {
+        service_account: 'reports@my-project.iam.gserviceaccount.com',
+        provider: 'projects/123456789012/locations/global/workloadIdentityPools/mayfly/providers/mayfly',
+      },
+    ],
+  },
+)
+export type Config = Static<typeof config>
+
+/** Of the JSON file that Google makes ("Create and delete service account keys"). */
+export interface ServiceAccountKey {
+  readonly email: string
+  readonly keyId: string
+  readonly key: KeyObject
+}
+
+/** Throws `BackendError` (`misconfigured`) that names the field. Returns the key, unless Mayfly federates. */
+export function requireConsistent(settings: Config): ServiceAccountKey | undefined {
+  const { key, provider, endpoint, local } = settings
+  const require = (condition: boolean, message: string) => {
+    if (!condition) throw new BackendError('misconfigured', message)
+  }
+  require(endpoint?.startsWith('http:') !== true ||
+    local, '"endpoint" must begin with https:// unless "local" is true.')
+  require((key === undefined) !== (provider === undefined), 'Give either "key" or "provider".')
+  if (key === undefined) return undefined
+  const parsed = parseKey(key)
+  require(parsed !== undefined, '"key" is not the JSON key file of a service account.')
+  return parsed
+}
+
+function parseKey(text: string): ServiceAccountKey | undefined {
+  try {
+    const { type, client_email: email, private_key_id: keyId, private_key: pem } = JSON.parse(text)
+    if (type !== 'service_account' || typeof email !== 'string' || typeof keyId !== 'string') return undefined
+    return { email, keyId, key: createPrivateKey(pem) }
+  } catch {
+    return undefined
+  }
+}

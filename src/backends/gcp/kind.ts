@@ -1,0 +1,72 @@
+import Type from 'typebox'
+import { isScope } from '../../domain/scope.ts'
+import { type Backend, BackendError, type Host, type Issued, type IssueRequest, type Kind } from '../kind.ts'
+import { createClient } from './client.ts'
+import { type Config, config, requireConsistent } from './config.ts'
+
+const params = Type.Object({}, { additionalProperties: false })
+type Params = Type.Static<typeof params>
+
+const NAMED = /^[a-z][a-z0-9._/-]{0,127}$/
+const MAX_TTL_MS = 12 * 3_600_000
+const CHECK_SCOPE = 'userinfo.email'
+const CHECK_S = 300
+
+/** Access tokens of a service account that Mayfly impersonates, by a key or by its own id tokens. */
+export const gcp: Kind<typeof config, typeof params> = {
+  type: 'gcp',
+  title: 'Google Cloud',
+  config,
+  params,
+  limits: {
+    minTtlMs: 1_000,
+    maxTtlMs: MAX_TTL_MS,
+    why: 'Google makes tokens for up to an hour, or 12 where an organization policy permits it.',
+  },
+  revocation: 'expiry_only',
+  upstream: true,
+  scopes: {
+    valid: (scope) => isScope(scope) && (scope === '*' || NAMED.test(scope)),
+    forms: [
+      { form: 'devstorage.read_only', gives: 'read Cloud Storage, as far as the service account may' },
+      { form: 'cloud-platform', gives: 'do all that the service account may' },
+      { form: '*', gives: 'do all that the OAuth scopes of the backend permit' },
+    ],
+    help:
+      'An OAuth scope of Google without https://www.googleapis.com/auth/, such as devstorage.read_only; ' +
+      '* is those of the backend. The IAM roles of the service account limit each.',
+  },
+  environment: { CLOUDSDK_AUTH_ACCESS_TOKEN: '{secret}', GOOGLE_OAUTH_ACCESS_TOKEN: '{secret}' },
+  async complete(settings) {
+    requireConsistent(settings)
+    return settings
+  },
+  open: openGcp,
+}
+
+async function openGcp(settings: Config, host: Host): Promise<Backend<Params>> {
+  const client = createClient(settings, requireConsistent(settings), host)
+  return {
+    async check(signal) {
+      await client.logIn(signal)
+      // Never leaves Mayfly, and says no more than which account it is of.
+      await client.generate([CHECK_SCOPE], CHECK_S, signal)
+      return []
+    },
+    async issue({ scopes, expiresAt }: IssueRequest<Params>, signal): Promise<Issued> {
+      await client.logIn(signal)
+      const asked = new Set(scopes.flatMap((scope) => (scope === '*' ? settings.oauth_scopes : [scope])))
+      if (asked.size === 0)
+        throw new BackendError('unsupported', 'Google has no token without an OAuth scope.')
+      const seconds = Math.floor((expiresAt - host.now()) / 1000)
+      if (seconds < 1) throw new BackendError('unsupported', 'Google counts lifetimes in whole seconds.')
+      const { token, until } = await client.generate([...asked], seconds, signal)
+      return {
+        secret: token,
+        ...(until === expiresAt ? {} : { upstreamExpiresAt: until }),
+        facts: { service_account: settings.service_account, oauth_scopes: [...asked].join(' ') },
+      }
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+}

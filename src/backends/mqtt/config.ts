@@ -1,0 +1,78 @@
+import Type, { type Static } from 'typebox'
+import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+
+const URL_PATTERN = '^mqtts?://[A-Za-z0-9._:\\[\\]-]+$'
+const LOCAL = {
+  default: false,
+  description: 'The broker is on this machine or in its own network: permits loopback addresses and mqtt://.',
+}
+
+export const config = Type.Object(
+  {
+    url: Type.String(
+      upstreamField({
+        pattern: URL_PATTERN,
+        maxLength: 1024,
+        description: 'Address of the broker, mqtts://host:8883.',
+      }),
+    ),
+    username: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: '^[^\\u0000-\\u001f]+$',
+      description: 'Client that Mayfly logs in as; it has a role that may use the dynamic security plugin.',
+    }),
+    password: Type.String(secretField({ minLength: 1, maxLength: 1024, description: 'Its password.' })),
+    ca: Type.Optional(
+      Type.String(
+        protectionField({
+          maxLength: 32_768,
+          description: 'PEM of the certificate authority of the broker.',
+        }),
+      ),
+    ),
+    local: Type.Boolean(guardedField(protectionField(LOCAL), false)),
+    // Agents send their passwords there.
+    connect_url: Type.Optional(
+      Type.String(
+        protectionField({
+          pattern: URL_PATTERN,
+          maxLength: 1024,
+          description: 'Address for agents, where it differs.',
+        }),
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    examples: [{ url: 'mqtts://mqtt.example.com:8883', username: 'mayfly', password: 'change-me' }],
+  },
+)
+
+export type Config = Static<typeof config>
+
+export interface Address {
+  readonly scheme: string
+  readonly host: string
+  readonly port: number
+}
+
+/** https://github.com/mqtt/mqtt.org/wiki/URI-Scheme: 1883, with TLS 8883. */
+export function addressOf(url: string): Address {
+  const { protocol, hostname, port } = new URL(url)
+  const scheme = protocol.slice(0, -1)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return { scheme, host, port: port === '' ? (scheme === 'mqtts' ? 8883 : 1883) : Number(port) }
+}
+
+/** Checks that the schema cannot express. Throws `BackendError` (`misconfigured`) that names the field. */
+export function requireConsistent({ url, connect_url, local, ca }: Config): void {
+  const require = (condition: boolean, message: string) => {
+    if (!condition) throw new BackendError('misconfigured', message)
+  }
+  require(URL.canParse(url), '"url" is not a URL.')
+  require(connect_url === undefined || URL.canParse(connect_url), '"connect_url" is not a URL.')
+  const isClear = url.startsWith('mqtt:')
+  require(!isClear || local, '"url" needs mqtts, except for a broker in its own network ("local").')
+  require(!isClear || ca === undefined, '"ca" needs a "url" with mqtts.')
+}

@@ -1,0 +1,176 @@
+import { sign } from 'node:crypto'
+import { promisify } from 'node:util'
+import Type, { type Static } from 'typebox'
+import { MAX_JWT_BYTES } from '../../domain/limits.ts'
+import {
+  type Backend,
+  BackendError,
+  type Issued,
+  type IssueRequest,
+  type Kind,
+  protectionField,
+  secretField,
+} from '../kind.ts'
+import { type AccountKey, accountKeyOf, isAccountId, newUserKey, type UserKey } from './nkeys.ts'
+import { isOurScope, permissionsOf } from './scopes.ts'
+
+const signAsync = promisify(sign)
+
+const config = Type.Object(
+  {
+    // Agents send what they publish there.
+    url: Type.String(
+      protectionField({
+        pattern: '^(nats|tls|wss?)://[A-Za-z0-9._:\\[\\]/,-]+$',
+        maxLength: 1024,
+        description: 'Address of the servers for agents, tls://host:4222; several with commas between them.',
+      }),
+    ),
+    account: Type.String({
+      minLength: 56,
+      maxLength: 56,
+      pattern: '^A[A-Z2-7]+$',
+      description: 'Public key of the account, which begins with A.',
+    }),
+    signing_key: Type.String(
+      secretField({
+        minLength: 58,
+        maxLength: 64,
+        description: 'Seed of a signing key of the account, or of the account itself; it begins with SA.',
+      }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    examples: [
+      {
+        url: 'tls://nats.example.com:4222',
+        account: 'ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA',
+        signing_key: 'SAANJIBNEKGCRUWJCPIWUXFBFJLR36FJTFKGBGKAT7AQXH2LVFNQWZJMQU',
+      },
+    ],
+  },
+)
+type Config = Static<typeof config>
+
+const params = Type.Object({}, { additionalProperties: false })
+type Params = Static<typeof params>
+
+/** NATS with decentralised authentication: short user JWTs, signed by a key of the account, without a server. */
+export const nats: Kind<typeof config, typeof params> = {
+  type: 'nats',
+  title: 'NATS',
+  config,
+  params,
+  limits: { minTtlMs: 1_000, why: 'A JWT counts its expiry in whole seconds.' },
+  revocation: 'expiry_only',
+  upstream: false,
+  scopes: {
+    valid: isOurScope,
+    forms: [
+      { form: 'orders.<name>:sub', gives: 'subscribe to a subject' },
+      { form: 'orders.<name>:pub', gives: 'publish to a subject' },
+      { form: 'orders.<name>', gives: 'do both' },
+      { form: 'orders.*:sub', gives: 'subscribe to all subjects that begin with these tokens' },
+      { form: '_INBOX.*:sub', gives: 'receive the replies to its own requests' },
+      { form: '*', gives: 'publish and subscribe to all subjects of the account' },
+    ],
+    help:
+      '<subject>, <subject>:pub or <subject>:sub. The last token of the subject may be *, for one or more tokens, as > in NATS. ' +
+      'Subjects that begin with $ are only in *.',
+  },
+  environment: { NATS_URL: '{url}', NATS_CREDS: { file: '{creds}' } },
+  async complete(settings) {
+    requireConsistent(settings)
+    return settings
+  },
+  open: openNats,
+}
+
+function requireConsistent({ account, signing_key }: Config): AccountKey {
+  if (!isAccountId(account)) {
+    throw new BackendError('misconfigured', '"account" is not the public key of an account.')
+  }
+  return accountKeyOf(signing_key)
+}
+
+async function openNats(settings: Config): Promise<Backend<Params>> {
+  const key = requireConsistent(settings)
+  return {
+    async check() {
+      await signed(key, '{}')
+      return []
+    },
+    issue: (request) => issueUser(settings, key, request),
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+async function issueUser(settings: Config, key: AccountKey, request: IssueRequest<Params>): Promise<Issued> {
+  const { credentialId, scopes, issuedAt, expiresAt } = request
+  if (!scopes.every(isOurScope)) throw new BackendError('unsupported', 'A scope is not well formed.')
+  const exp = Math.floor(expiresAt / 1000)
+  if (exp * 1000 <= issuedAt) {
+    throw new BackendError('unsupported', 'The agent expires within a second, which a JWT cannot express.')
+  }
+  const user = await newUserKey()
+  const name = `mf_${credentialId.slice('cred_'.length)}`
+  const claims = {
+    jti: credentialId,
+    iat: Math.floor(issuedAt / 1000),
+    exp,
+    iss: key.id,
+    aud: 'NATS',
+    name,
+    sub: user.id,
+    nats: userClaims(settings, key, scopes),
+  }
+  const jwt = await signed(key, JSON.stringify(claims))
+  if (jwt.length > MAX_JWT_BYTES) {
+    throw new BackendError(
+      'unsupported',
+      `The token would be longer than ${MAX_JWT_BYTES} bytes; request fewer scopes.`,
+    )
+  }
+  const issued = {
+    fields: { jwt, seed: user.seed, creds: credsFile(jwt, user), url: settings.url, user: user.id },
+    facts: { user: user.id },
+  }
+  return exp * 1000 === expiresAt ? issued : { ...issued, upstreamExpiresAt: exp * 1000 }
+}
+
+/** The claims of a user, version 2: https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_intro/jwt */
+function userClaims({ account }: Config, { id }: AccountKey, scopes: readonly string[]) {
+  return {
+    ...permissionsOf(scopes),
+    // No limits of its own, beside those of the account.
+    subs: -1,
+    data: -1,
+    payload: -1,
+    type: 'user',
+    version: 2,
+    // A signing key says for which account it signs.
+    ...(id === account ? {} : { issuer_account: account }),
+  }
+}
+
+const HEADER = Buffer.from('{"typ":"JWT","alg":"ed25519-nkey"}').toString('base64url')
+
+async function signed({ privateKey }: AccountKey, claims: string): Promise<string> {
+  const text = `${HEADER}.${Buffer.from(claims).toString('base64url')}`
+  // `null`: Ed25519 has its own hash.
+  const signature = await signAsync(null, Buffer.from(text), privateKey)
+  return `${text}.${signature.toString('base64url')}`
+}
+
+/** As nsc writes it; every client of NATS reads this form. */
+function credsFile(jwt: string, { seed }: UserKey): string {
+  return `-----BEGIN NATS USER JWT-----
+${jwt}
+------END NATS USER JWT------
+
+-----BEGIN USER NKEY SEED-----
+${seed}
+------END USER NKEY SEED------
+`
+}

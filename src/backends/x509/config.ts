@@ -1,0 +1,124 @@
+import Type, { type Static } from 'typebox'
+import { BackendError, secretField, upstreamField } from '../kind.ts'
+
+/** The characters of a scope, so that a scope can name each of them; a star stands for one or more labels or for a path. */
+const NAME = { minLength: 1, maxLength: 250, pattern: '^(\\*\\.)?[A-Za-z0-9._:/-]+\\*?$' }
+
+export const config = Type.Object(
+  {
+    names: Type.Array(Type.String({ ...NAME, description: 'Name.' }), {
+      minItems: 1,
+      maxItems: 64,
+      description:
+        'Names for which certificates are issued: web.example.com, *.example.com for every host below, spiffe://example.com/web, or spiffe://example.com/ns/* for every path below.',
+    }),
+    usage: Type.Union([Type.Literal('client'), Type.Literal('server'), Type.Literal('both')], {
+      default: 'client',
+      description: 'What certificates are for: client, server or both.',
+    }),
+    ca_key: Type.Optional(
+      Type.String(
+        secretField({
+          maxLength: 8192,
+          description:
+            'Private key of the CA (PKCS #8, P-256, P-384 or RSA); generated with its certificate.',
+        }),
+      ),
+    ),
+    // Verifiers that trust another CA accept none of the living certificates.
+    ca_certificate: Type.Optional(
+      Type.String(
+        upstreamField({
+          maxLength: 16_384,
+          description: 'Certificate of the CA as PEM, which servers trust; generated with its key.',
+        }),
+      ),
+    ),
+  },
+  { additionalProperties: false, examples: [{ names: ['worker', 'spiffe://example.com/ns/*'] }] },
+)
+export type Config = Static<typeof config>
+
+export const params = Type.Object(
+  {
+    csr: Type.Optional(
+      Type.String({
+        maxLength: 16_384,
+        description:
+          'Certificate request (PKCS #10, PEM) with the key to certify; its names are ignored. Default: a fresh P-256 key pair.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type Params = Static<typeof params>
+
+/** RFC 1123 §2.1: labels of letters, digits and hyphens. In lower case alone, so that each name has one form. */
+const HOST = /^(?=.{1,250}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/
+/** The SPIFFE Identity §2.1 and §2.2: trust domain, and a path without empty, `.` and `..` segments. */
+const SPIFFE = /^spiffe:\/\/[a-z0-9._-]{1,255}(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._-]+)+$/
+
+const isUri = (name: string) => name.startsWith('spiffe://')
+export const isName = (name: string): boolean => SPIFFE.test(name) || HOST.test(name)
+
+/** Throws `misconfigured` for a name that no certificate can contain. */
+export function requireNames({ names }: Config): void {
+  const isGiven = (name: string) =>
+    isUri(name) ? isName(name.replace(/\/\*$/, '/x')) : isName(name.replace(/^\*\./, ''))
+  const wrong = names.find((name) => !isGiven(name))
+  if (wrong === undefined) return
+  throw new BackendError(
+    'misconfigured',
+    `"names" contains "${wrong}", which is neither a host nor a SPIFFE ID.`,
+  )
+}
+
+/** Whether the configuration permits a certificate for this name. */
+function permits(permitted: string, name: string): boolean {
+  if (permitted.startsWith('*.')) return !isUri(name) && name.endsWith(permitted.slice(1))
+  if (permitted.endsWith('/*')) return isUri(name) && name.startsWith(permitted.slice(0, -1))
+  return permitted === name
+}
+
+/** The names that a scope grants; one that ends in `*` grants those that the configuration spells out and that begin so. */
+export function namesOf({ names }: Config, scope: string): string[] {
+  const spelled = names.filter((name) => !name.includes('*'))
+  if (scope.endsWith('*')) return spelled.filter((name) => name.startsWith(scope.slice(0, -1)))
+  return isName(scope) && names.some((one) => permits(one, scope)) ? [scope] : []
+}
+
+/** Whether a request for some part of this scope can succeed. */
+export function canGive(settings: Config, scope: string): boolean {
+  if (namesOf(settings, scope).length > 0) return true
+  if (!scope.endsWith('*')) return false
+  const start = scope.slice(0, -1)
+  return settings.names.some((name) => {
+    if (name.startsWith('*.')) return !start.includes(':')
+    const path = name.endsWith('/*') ? name.slice(0, -1) : name
+    return path.startsWith(start) || (path !== name && start.startsWith(path))
+  })
+}
+
+/** The subject alternative names of a request. Throws `unsupported` where a scope grants none. */
+export function subjectsOf(
+  settings: Config,
+  scopes: readonly string[],
+): { readonly hosts: readonly string[]; readonly uris: readonly string[] } {
+  const none = scopes.find((scope) => namesOf(settings, scope).length === 0)
+  if (none !== undefined || scopes.length === 0) {
+    throw new BackendError(
+      'unsupported',
+      `The backend has no name for ${none ?? 'a request without scopes'}; request the scope of one name.`,
+    )
+  }
+  const all = [...new Set(scopes.flatMap((scope) => namesOf(settings, scope)))]
+  const uris = all.filter(isUri)
+  // The SPIFFE X.509-SVID §2: exactly one URI.
+  if (uris.length > 1) {
+    throw new BackendError(
+      'unsupported',
+      'A certificate has one SPIFFE ID at most; request the scope of one.',
+    )
+  }
+  return { hosts: all.filter((name) => !isUri(name)), uris }
+}

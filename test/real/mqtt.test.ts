@@ -1,0 +1,216 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Config } from '../../src/backends/mqtt/config.ts'
+import { mqtt } from '../../src/backends/mqtt/kind.ts'
+import { newCredentialId, newRequest } from '../contract/open-kind.ts'
+import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { createTestHost } from '../support/host.ts'
+import { type MosquittoServer, startMosquitto } from '../support/mosquitto-server.ts'
+import { run } from '../support/run-program.ts'
+
+interface Issued {
+  id: string
+  fields: { username: string; password: string; host: string; port: number; url: string }
+}
+
+const env = { PATH: process.env['PATH'] ?? '' }
+const signal = () => AbortSignal.timeout(60_000)
+
+let server: MosquittoServer
+let app: TestApp
+let agent: NewAgent
+
+beforeAll(async () => {
+  server = await startMosquitto()
+  app = await startApp({ jobs: true })
+  const reply = await app.admin('POST', '/v1/admin/backends', {
+    type: 'mqtt',
+    name: 'broker',
+    config: server.settings,
+  })
+  expect([reply.status, reply.text]).toEqual([200, expect.anything()])
+  agent = await app.newAgent({ scopes: ['broker'] })
+})
+afterAll(async () => {
+  await app.close()
+  await server.stop()
+})
+
+async function issue(scopes: readonly string[], ttl = '5m'): Promise<Issued> {
+  const reply = await agent.client.post('/v1/credentials/broker', { ttl, scopes })
+  expect([reply.status, reply.text]).toEqual([200, expect.anything()])
+  return reply.body
+}
+
+/** MQTT 5 has the broker say whether it took the message. */
+async function publishes({ fields }: Pick<Issued, 'fields'>, topic: string, ...more: string[]) {
+  const url = `${fields.url}/${topic}`
+  const { code, stderr } = await run(
+    ['mosquitto_pub', '-V', '5', '-q', '1', '-m', 'hello', '-L', url, ...more],
+    env,
+  )
+  return code === 0 && stderr === ''
+}
+
+/** A subscription that stays open, and its end with what the program says then. */
+async function subscribe({ fields }: Issued, topic: string) {
+  const to = ['-h', fields.host, '-p', String(fields.port), '-u', fields.username, '-P', fields.password]
+  // Into a pipe, it would say nothing before its end.
+  const child = spawn('stdbuf', ['-oL', 'mosquitto_sub', '-d', '-V', '5', ...to, '-t', topic], { env })
+  const lines: string[] = []
+  const { promise: granted, resolve } = Promise.withResolvers<boolean>()
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      lines.push(line)
+      if (/^Subscribed/.test(line)) resolve(/: 0(, 0)*$/.test(line))
+    })
+  }
+  const ended = once(child, 'close').then(() => {
+    resolve(false)
+    return lines.join('\n')
+  })
+  return { granted, ended, close: () => child.kill() }
+}
+
+const clientExists = async ({ fields }: Pick<Issued, 'fields'>) => {
+  const { stdout, stderr } = await server.control('getClient', fields.username)
+  return !`${stdout}${stderr}`.includes('not found')
+}
+
+/** As the administrator; mosquitto_ctrl 2.0.11 has the command, but it has no effect. */
+async function setDefault(acltype: string, allow: boolean): Promise<void> {
+  const { host, port } = new URL('http'.concat(server.settings.url.slice('mqtt'.length)))
+  const control = '$CONTROL/dynamic-security/v1'
+  const to = ['-h', host.split(':')[0] ?? '', '-p', port, '-u', server.settings.username]
+  const command = { command: 'setDefaultACLAccess', acls: [{ acltype, allow }] }
+  const reply = await run(
+    [
+      ...['mosquitto_rr', ...to, '-P', server.settings.password, '-t', control, '-e', `${control}/response`],
+      ...['-m', JSON.stringify({ commands: [command] })],
+    ],
+    env,
+  )
+  expect(reply.stdout).not.toContain('error')
+}
+
+describe('a client of Mosquitto', () => {
+  test('publishes and subscribes where its scopes say, and nowhere else', async () => {
+    const issued = await issue(['sensors/hall/*:write', 'sensors/+/state:read', 'jobs'])
+    expect(issued.fields.username).toBe(`mf_${issued.id.slice('cred_'.length)}`)
+    expect(await publishes(issued, 'sensors/hall/temperature')).toBe(true)
+    expect(await publishes(issued, 'jobs')).toBe(true)
+    for (const topic of ['sensors/kitchen/temperature', 'jobs/1', '$CONTROL/dynamic-security/v1', '$SYS/a'])
+      expect([topic, await publishes(issued, topic)]).toEqual([topic, false])
+    const read = async (topic: string) => {
+      const { granted, ended, close } = await subscribe(issued, topic)
+      const isGranted = await granted
+      close()
+      await ended
+      return isGranted
+    }
+    for (const topic of ['sensors/hall/state', 'sensors/+/state', 'jobs'])
+      expect(await read(topic)).toBe(true)
+    for (const topic of ['sensors/#', '#', 'sensors/+/+', '+', 'jobs/#', '$SYS/#', '$share/a/#'])
+      expect([topic, await read(topic)]).toEqual([topic, false])
+  })
+
+  test('revoked, it is refused, and its open connection has ended', async () => {
+    const issued = await issue(['jobs'])
+    const { granted, ended } = await subscribe(issued, 'jobs')
+    expect(await granted).toBe(true)
+    const since = performance.now()
+    const reply = await agent.client.delete(`/api/v1/credentials/${issued.id}`)
+    expect(reply.body).toMatchObject({ revoked: true })
+    // "Administrative action" (MQTT 5.0, §3.14.2.1).
+    expect(await ended).toContain('DISCONNECT (152)')
+    expect(performance.now() - since).toBeLessThan(5_000)
+    expect(await publishes(issued, 'jobs')).toBe(false)
+    expect(await clientExists(issued)).toBe(false)
+    expect((await server.control('listRoles')).stdout).not.toContain(issued.fields.username)
+  })
+
+  test('expired, it is gone by the work of the sweeper, with its connection', async () => {
+    const issued = await issue(['jobs'], '1s')
+    const { ended } = await subscribe(issued, 'jobs')
+    await ended
+    await eventually(async () => expect(await clientExists(issued)).toBe(false))
+  })
+
+  test('outlives a restart of the broker, and can be ended after it', async () => {
+    const issued = await issue(['jobs'])
+    await server.restart()
+    expect(await publishes(issued, 'jobs')).toBe(true)
+    await agent.client.delete(`/api/v1/credentials/${issued.id}`)
+    await eventually(async () => expect(await clientExists(issued)).toBe(false))
+    expect(await publishes(await issue(['jobs']), 'jobs')).toBe(true)
+  })
+})
+
+describe('a backend of Mosquitto', () => {
+  const openWith = (settings: Partial<Config>) =>
+    mqtt.open({ ...server.settings, ...settings }, createTestHost('broker').host)
+
+  test('says what its check misses', async () => {
+    const fails = async (settings: Partial<Config>) => {
+      const backend = await openWith(settings)
+      return backend.check(signal()).then(
+        () => 'works',
+        ({ fault, message }) => `${fault}: ${message}`,
+      )
+    }
+    expect(await fails({ password: 'wrong' })).toBe('denied: The broker refused the login.')
+    const { fields = {} } = await (await openWith({})).issue({ ...newRequest(['*']), params: {} }, signal())
+    const weak = { username: String(fields['username']), password: String(fields['password']) }
+    expect(await fails(weak)).toContain('denied: The broker does not let Mayfly use $CONTROL')
+    await setDefault('subscribe', true)
+    expect(await fails({})).toContain('misconfigured: The broker allows subscribe by default')
+    await setDefault('subscribe', false)
+    expect(await fails({})).toBe('works')
+    await expect(openWith({ url: 'mqtt://broker.test', local: false })).rejects.toThrow('mqtts')
+  })
+
+  test('verifies the certificate of the broker', async () => {
+    const { url, ca } = server.tls
+    await expect((await openWith({ url })).check(signal())).rejects.toMatchObject({ fault: 'misconfigured' })
+    const backend = await openWith({ url, ca })
+    await backend.check(signal())
+    const request = { ...newRequest(['jobs']), params: {} }
+    const { fields } = await backend.issue(request, signal())
+    expect(await publishes({ fields: fields as never }, 'jobs')).toBe(false)
+    await backend.revoke?.(backend.recover?.(request.credentialId) ?? {}, signal())
+    await backend[Symbol.asyncDispose]()
+  })
+
+  test('deletes no client but those of Mayfly', async () => {
+    const backend = await openWith({})
+    for (const username of ['mayfly', 'mf_admin', `mf_${newCredentialId().slice(6)}`])
+      await expect(backend.revoke?.({ username }, signal())).rejects.toMatchObject({ fault: 'misconfigured' })
+  })
+
+  const BAD: [string, (socket: Socket) => void, string][] = [
+    ['says nothing', () => undefined, 'timeout'],
+    ['hangs up', (socket) => socket.end(), 'unavailable'],
+    ['speaks HTTP', (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'), 'unavailable'],
+    ['sends too much', (socket) => socket.write(Buffer.alloc(400_000, 0x30)), 'unavailable'],
+  ]
+  test.each(BAD)('fails when the broker %s', async (_, answer, fault) => {
+    const sockets: Socket[] = []
+    const bad = createServer((socket) => {
+      sockets.push(socket)
+      socket.on('error', () => undefined)
+      socket.once('data', () => answer(socket))
+    })
+    await new Promise<void>((resolve) => bad.listen(0, '127.0.0.1', resolve))
+    const { port } = bad.address() as { port: number }
+    const backend = await openWith({ url: `mqtt://127.0.0.1:${port}` })
+    const request = { ...newRequest(['jobs']), params: {} }
+    const soon = AbortSignal.timeout(500)
+    await expect(backend.issue(request, soon)).rejects.toMatchObject({ name: 'BackendError', fault })
+    for (const socket of sockets) socket.destroy()
+    await backend[Symbol.asyncDispose]()
+    await new Promise((resolve) => bad.close(resolve))
+  })
+})

@@ -1,0 +1,93 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../../src/backends/mqtt/config.ts'
+import { eventually, freePort } from './app.ts'
+import { makeCertificates } from './certificates.ts'
+import { type ProgramEnd, run } from './run-program.ts'
+
+/** Debian installs servers in a directory that only root's PATH includes. */
+const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
+
+export interface MosquittoServer {
+  /** A configuration for the client that may administer the plugin. */
+  readonly settings: Config
+  /** A listener with TLS, and the authority that signed its certificate. */
+  readonly tls: { readonly url: string; readonly ca: string }
+  /** `mosquitto_ctrl dynsec …`, past the kind. */
+  control(...args: string[]): Promise<ProgramEnd>
+  /** Ends the process and starts it again, with what it has stored. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** A broker with the dynamic security plugin, on ports and in a directory of its own. */
+export async function startMosquitto(): Promise<MosquittoServer> {
+  const directory = await mkdtemp(join(tmpdir(), 'mf-mosquitto-'))
+  const [port = 0, tlsPort = 0] = await Promise.all([freePort(), freePort()])
+  const at = (name: string) => join(directory, name)
+  const { server } = makeCertificates(directory)
+  const login = { username: 'mayfly', password: 'the password of mayfly itself' }
+  execFileSync('mosquitto_ctrl', ['dynsec', 'init', at('dynsec.json'), login.username, login.password], {
+    env,
+  })
+  await writeFile(
+    at('mosquitto.conf'),
+    `
+user root
+allow_anonymous false
+plugin ${pluginFile()}
+plugin_opt_config_file ${at('dynsec.json')}
+listener ${port} 127.0.0.1
+listener ${tlsPort} 127.0.0.1
+certfile ${at('server.pem')}
+keyfile ${at('server.key')}
+`,
+  )
+  let child = spawn('mosquitto', ['-c', at('mosquitto.conf')], { env, stdio: 'ignore' })
+  const isUp = () =>
+    eventually(async () => {
+      if (child.pid === undefined || child.exitCode !== null) throw new Error('mosquitto has ended')
+      const socket = connect(port, '127.0.0.1')
+      await once(socket, 'connect').finally(() => socket.destroy())
+    })
+  const end = async () => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    await ended
+  }
+  const stop = async () => {
+    await end()
+    await rm(directory, { recursive: true, force: true })
+  }
+  child.on('error', () => undefined)
+  await isUp().catch(async (error: unknown) => {
+    await stop()
+    throw error
+  })
+  const options = ['-h', '127.0.0.1', '-p', String(port), '-u', login.username, '-P', login.password]
+  return {
+    settings: { ...login, url: `mqtt://127.0.0.1:${port}`, local: true },
+    tls: { url: `mqtts://localhost:${tlsPort}`, ca: server.ca },
+    control: (...args) => run(['mosquitto_ctrl', ...options, 'dynsec', ...args], env),
+    async restart() {
+      await end()
+      child = spawn('mosquitto', ['-c', at('mosquitto.conf')], { env, stdio: 'ignore' })
+      await isUp()
+    },
+    stop,
+  }
+}
+
+function pluginFile(): string {
+  const directories = readdirSync('/usr/lib').map((name) => `/usr/lib/${name}`)
+  const files = directories.map((directory) => `${directory}/mosquitto_dynamic_security.so`)
+  const file = files.find(existsSync)
+  if (file === undefined) throw new Error('no dynamic security plugin of mosquitto')
+  return file
+}
