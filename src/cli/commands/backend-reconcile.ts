@@ -53,7 +53,7 @@ export const verb = defineVerb<{ revoke?: boolean; yes?: boolean }, [name: strin
     if (failed > 0)
       throw new CliError(
         'backend_error',
-        `The upstream did not end ${failed} of ${accounts.length} accounts.`,
+        `The upstream did not end ${failed} of ${counted(accounts.length)}.`,
         {
           hint: 'The log of the server says why. Run the command again to try them again.',
         },
@@ -63,7 +63,7 @@ export const verb = defineVerb<{ revoke?: boolean; yes?: boolean }, [name: strin
 })
 
 async function requireConfirmed(context: Context, { name, accounts }: Result): Promise<void> {
-  const question = `End ${accounts.length} accounts at ${name} that this Mayfly has no credential for? Those of another Mayfly are among them.`
+  const question = `End ${counted(accounts.length)} at ${name} that this Mayfly has no credential for? Those of another Mayfly would be among them.`
   const otherwise = 'Use --yes to end them without confirmation.'
   if (!(await confirm(context, question, { otherwise })))
     throw new CliError('not_confirmed', 'Nothing was ended.')
@@ -101,8 +101,10 @@ function describe(accounts: readonly Account[], now: number): string {
 }
 
 function summary(seen: number, found: number, revoked: boolean): string {
-  const of = `${seen} ${seen === 1 ? 'account' : 'accounts'} seen`
+  const of = `${counted(seen)} seen`
   if (found === 0) return `${of}; a living credential owns each.`
   if (revoked) return `${of}; ended ${found} that no credential owned.`
   return `${of}; no credential owns ${found} of them. End these with --revoke, unless another Mayfly uses this upstream.`
 }
+
+const counted = (accounts: number) => `${accounts} ${accounts === 1 ? 'account' : 'accounts'}`
