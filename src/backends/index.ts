@@ -17,6 +17,7 @@ import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
 import { postgres } from './postgres/kind.ts'
 import { rabbitmq } from './rabbitmq/kind.ts'
 import { redis } from './redis/kind.ts'
+import { registry } from './registry/kind.ts'
 import { ssh } from './ssh/kind.ts'
 import { vault, vaultSecret } from './vault/kind.ts'
 import { x509 } from './x509/kind.ts'
@@ -45,6 +46,7 @@ export const kinds = [
   postgres,
   rabbitmq,
   redis,
+  registry,
   ssh,
   vault,
   vaultSecret,
