@@ -78,6 +78,7 @@ describe('JSON', () => {
   test('a value stays a value, whatever it is', () => {
     fc.assert(
       fc.property(fc.string(), (value) => {
+        fc.pre(!['name', 'only'].includes(value))
         const filled = JSON.parse(
           JSON.stringify(fillJson({ name: 'x {x}', '{x}': 1, only: '{x}' }, { x: value }, [])),
         )
