@@ -1,4 +1,5 @@
 import type { Scenario } from './scenario.ts'
+import { accountKinds } from './scenarios/account-kinds.ts'
 import { agentChurn } from './scenarios/agent-churn.ts'
 import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
@@ -22,6 +23,7 @@ export const SCENARIOS: readonly Scenario[] = [
   auditQuery,
   sweep,
   postgresKind,
+  accountKinds,
   startUp,
   commandLine,
 ]

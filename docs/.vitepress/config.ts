@@ -28,6 +28,7 @@ const GUIDES = pages(
   'aws',
   'kubernetes',
   'http',
+  'write-a-recipe',
   'enrollment-policies',
   'administrators',
   'add-a-scope',

@@ -3,6 +3,7 @@ import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { backendInfo, createdAt, ScopeForms } from './api-v1.ts'
 import {
   accepts,
+  credentialId,
   flag,
   free,
   lifetime,
@@ -113,9 +114,70 @@ export const Backend = Type.Object(
       signing_key: '[redacted]',
     }),
     deletion: Type.Optional(Type.Object(deletion, { description: 'While it is being deleted.' })),
+    rotation: Type.Optional(
+      Type.Object(
+        {
+          since: timestamp('When it began.'),
+          stage: Type.Union([Type.Literal('proposed'), Type.Literal('finishing')], {
+            description:
+              '`proposed`: the old or the new secret is valid. `finishing`: the new one is; the old one is still to be ended.',
+          }),
+        },
+        { description: 'While its root secret is being replaced, also after an interruption.' },
+      ),
+    ),
     warnings: Type.Optional(Warnings),
   },
   { title: 'Backend' },
+)
+
+export const RootRotation = Type.Object(
+  {
+    name: text('Name of the backend.', 'orders'),
+    fields: Type.Array(text('A field of the configuration.', 'password'), {
+      description: 'The fields that have new values.',
+    }),
+    rotated_at: timestamp('When the new secrets became the configuration.'),
+    resumed: flag('true: it completed a rotation that had been interrupted, with the secrets of that one.'),
+    old_ended: flag('false: the old secrets could not be ended yet; the server goes on trying.'),
+  },
+  { title: 'RootRotation' },
+)
+
+const reconcileCursor = 'The `next_cursor` of the previous reply.'
+export const Reconcile = Type.Object(
+  {
+    revoke: Type.Optional(
+      flag('true: end the accounts that are found, also those of other installations of Mayfly.'),
+    ),
+    cursor: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 8_192, description: reconcileCursor, examples: ['s1.1.4rGf'] }),
+    ),
+  },
+  { additionalProperties: false, title: 'Reconcile' },
+)
+export const Reconciled = Type.Object(
+  {
+    name: text('Name of the backend.', 'orders'),
+    seen: Type.Integer({
+      description: 'Accounts at the upstream that carry a name of Mayfly; earlier replies counted theirs.',
+      examples: [120],
+    }),
+    accounts: Type.Array(
+      Type.Object({
+        credential_id: credentialId('The credential that it was made for.'),
+        expires_at: Type.Optional(timestamp('When the upstream ends it; absent: the upstream does not say.')),
+        outcome: Type.Union([Type.Literal('left'), Type.Literal('revoked'), Type.Literal('failed')], {
+          description: '`failed`: the upstream refused; the log says why.',
+        }),
+      }),
+      { description: 'Those that no living credential of this server owns.' },
+    ),
+    next_cursor: nullable(
+      text('More is left to compare: send it as `cursor`; null: that was all.', 's1.1.4rGf'),
+    ),
+  },
+  { title: 'Reconciled' },
 )
 
 export const Kind = Type.Object(

@@ -1,4 +1,6 @@
+import { anthropic } from './anthropic/kind.ts'
 import { aws } from './aws/kind.ts'
+import { azure } from './azure/kind.ts'
 import { gcp } from './gcp/kind.ts'
 import { github } from './github/kind.ts'
 import { RECIPES } from './http/builtin.ts'
@@ -7,12 +9,15 @@ import type { Recipe } from './http/schema.ts'
 import { jwt } from './jwt/kind.ts'
 import type { Kind } from './kind.ts'
 import { kubernetes } from './kubernetes/kind.ts'
+import { ldap } from './ldap/kind.ts'
 import { mqtt } from './mqtt/kind.ts'
 import { mysql } from './mysql/kind.ts'
 import { nats } from './nats/kind.ts'
 import { oauth2, oauth2Revocable } from './oauth2/kind.ts'
 import { postgres } from './postgres/kind.ts'
 import { rabbitmq } from './rabbitmq/kind.ts'
+import { redis } from './redis/kind.ts'
+import { registry } from './registry/kind.ts'
 import { ssh } from './ssh/kind.ts'
 import { vault, vaultSecret } from './vault/kind.ts'
 import { x509 } from './x509/kind.ts'
@@ -25,11 +30,14 @@ const recipes = (RECIPES as readonly Recipe[]).map(kindOf)
  * configuration against `kind.config` before they open a kind.
  */
 export const kinds = [
+  anthropic,
   aws,
+  azure,
   gcp,
   github,
   jwt,
   kubernetes,
+  ldap,
   mqtt,
   mysql,
   nats,
@@ -37,6 +45,8 @@ export const kinds = [
   oauth2Revocable,
   postgres,
   rabbitmq,
+  redis,
+  registry,
   ssh,
   vault,
   vaultSecret,

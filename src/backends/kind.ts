@@ -49,7 +49,9 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
   }
   /**
    * Variables that the programs of this upstream read by themselves, with what they get: `{field}` stands for a field of the
-   * credential, `{secret}` for its one value. `{ file }` is written to a private file, and the variable names that.
+   * credential, `{secret}` for its one value. `{ file }` is written to a private file, and the variable names that. Values are
+   * put in as they are: return a file that needs more, such as JSON, as one field. A variable whose field a credential lacks is
+   * left out. The command line sets only names that it knows: `cli/frame/conventional-variables.ts`.
    */
   readonly environment?: Readonly<Record<string, string | { readonly file: string }>>
   /** Fills in omitted fields (a key pair, for example). Mayfly stores the result as the configuration. */
@@ -140,7 +142,7 @@ export interface Listed {
 
 export interface ListedPage {
   readonly items: readonly Listed[]
-  /** Where the next page begins; absent on the last one. */
+  /** Where the next page begins, also after accounts of this one were revoked: a name, no count. Absent on the last one. */
   readonly next?: string
 }
 

@@ -25,11 +25,11 @@ export function checkedSocket(host: Pick<Host, 'resolve'>, local: boolean): Sock
  * Destroys the stream when more arrives than the longest reply, requested or not. Returns what to call at the end of each
  * reply, to count from zero again.
  */
-export function boundReplies(stream: Duplex): () => void {
+export function boundReplies(stream: Duplex, most = MAX_UPSTREAM_BYTES): () => void {
   let taken = 0
   stream.on('data', (chunk: Buffer) => {
     taken += chunk.length
-    if (taken > MAX_UPSTREAM_BYTES) {
+    if (taken > most) {
       stream.destroy(new BackendError('unavailable', 'The reply of the upstream is too long.'))
     }
   })

@@ -24,6 +24,16 @@ export interface BackendDefinition
   readonly allowedScopes: readonly string[] | undefined
   readonly rate: { readonly count: number; readonly perMs: number } | undefined
   readonly maxActive: number | undefined
+  readonly rotation: PendingRotation | undefined
+}
+
+/** A rotation of a root secret that has not ended (ADR 0033). */
+export interface PendingRotation {
+  readonly id: string
+  /** Epoch ms. */
+  readonly since: number
+  /** The configuration with the new secrets while either may be valid. Undefined: only the old ones are still to be ended. */
+  readonly proposed: Record<string, unknown> | undefined
 }
 
 /** A backend ready for use. Its upstream connection is made when it is first needed. */
@@ -32,6 +42,10 @@ export interface OpenBackend extends BackendDefinition {
   /** One for each direction, so that failed issues, which agents can cause, hold back no revocation. */
   readonly breakers: { readonly issuing: Breaker; readonly revoking: Breaker }
   connect(): Promise<Backend>
+  /** While a rotation is pending: the instance with the secrets that `refused` does not have. */
+  connectOther(refused: Backend): Promise<Backend | undefined>
+  /** `connect` returns this instance from now on: its secrets are the valid ones. */
+  prefer(instance: Backend): void
 }
 
 export interface BackendSet {
@@ -66,6 +80,46 @@ export interface RegistryParts {
   onError(name: string, error: unknown): void
 }
 
+/** An instance that is opened when it is first needed. */
+interface Instance {
+  open(): Promise<Backend>
+  has(instance: Backend): boolean
+  close(): Promise<void>
+}
+
+function keepOpen(make: () => Promise<Backend>): Instance {
+  let opening: Promise<Backend> | undefined
+  let opened: Backend | undefined
+  return {
+    open: () => {
+      opening ??= make().then(
+        (instance) => {
+          opened = instance
+          return instance
+        },
+        (error: unknown) => {
+          opening = undefined
+          throw error
+        },
+      )
+      return opening
+    },
+    has: (instance) => opened === instance,
+    close: async () => {
+      const old = opening
+      // A caller that still holds this backend gets a new instance, never a closed one.
+      opening = undefined
+      await (await old)?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** A rotation leaves the version alone until it makes its proposal the configuration. */
+function keyOf({ uid, version, rotation }: BackendDefinition): string {
+  const stage = rotation === undefined ? '' : `+${rotation.id}${rotation.proposed === undefined ? '' : '?'}`
+  return `${uid}@${version}${stage}`
+}
+
 interface Live {
   readonly open: OpenBackend
   readonly dispose: () => Promise<void>
@@ -74,45 +128,48 @@ interface Live {
 const UNREADABLE =
   'The stored configuration of this backend cannot be opened; enter it again, or delete the backend.'
 
+function createLive(parts: RegistryParts, kind: Kind, definition: BackendDefinition): Live {
+  const instanceOf = (config: BackendDefinition['config']) =>
+    keepOpen(async () => {
+      if (config === undefined) throw new BackendError('misconfigured', UNREADABLE)
+      return kind.open(config, parts.host(definition))
+    })
+  const { rotation } = definition
+  const present = instanceOf(definition.config)
+  const proposed = rotation?.proposed && instanceOf(rotation.proposed)
+  let preferred = present
+  return {
+    open: {
+      ...definition,
+      kind,
+      breakers: { issuing: createBreaker(parts.now), revoking: createBreaker(parts.now) },
+      connect: () => preferred.open(),
+      connectOther: async (refused) =>
+        proposed && ((await present.open()) === refused ? proposed : present).open(),
+      prefer: (instance) => {
+        preferred = proposed?.has(instance) === true ? proposed : present
+      },
+    },
+    dispose: async () => {
+      await Promise.all([present.close(), proposed?.close()])
+    },
+  }
+}
+
 export function createRegistry(parts: RegistryParts): Registry {
   const kinds = new Map(parts.kinds.map((kind) => [kind.type, kind]))
   const live = new Map<string, Live>()
 
-  async function openInstance(kind: Kind, definition: BackendDefinition): Promise<Backend> {
-    if (definition.config === undefined) throw new BackendError('misconfigured', UNREADABLE)
-    return kind.open(definition.config, parts.host(definition))
-  }
-
   function ready(definition: BackendDefinition): OpenBackend {
-    const key = `${definition.uid}@${definition.version}`
+    const key = keyOf(definition)
     const known = live.get(key)
     if (known !== undefined) return known.open
     const kind = kinds.get(definition.type)
     if (kind === undefined) throw new Error(`no kind "${definition.type}" for the backend ${definition.name}`)
     if (definition.config === undefined) parts.onError(definition.name, new Error(UNREADABLE))
-    let instance: Promise<Backend> | undefined
-    const open: OpenBackend = {
-      ...definition,
-      kind,
-      breakers: { issuing: createBreaker(parts.now), revoking: createBreaker(parts.now) },
-      connect: () => {
-        instance ??= openInstance(kind, definition).catch((error: unknown) => {
-          instance = undefined
-          throw error
-        })
-        return instance
-      },
-    }
-    live.set(key, {
-      open,
-      dispose: async () => {
-        const old = instance
-        // A caller that still holds this backend gets a new instance, never a closed one.
-        instance = undefined
-        await (await old)?.[Symbol.asyncDispose]()
-      },
-    })
-    return open
+    const one = createLive(parts, kind, definition)
+    live.set(key, one)
+    return one.open
   }
 
   function retire(kept: ReadonlySet<string>): void {
@@ -138,7 +195,7 @@ export function createRegistry(parts: RegistryParts): Registry {
       if (definition.endedAt === null && definition.ending === null)
         byName.set(nameKey(definition.name), open)
     }
-    retire(new Set([...byUid.values()].map((one) => `${one.uid}@${one.version}`)))
+    retire(new Set([...byUid.values()].map(keyOf)))
     return { byName, byUid }
   })
 

@@ -40,17 +40,7 @@ export function createAdmin(authorizer: Authorizer) {
       delete: (name: string, options: CallOptions = {}) =>
         request('DELETE /v1/admin/agents/:id', { id: name, ...options }),
     },
-    backends: {
-      list: (page: Page = {}) => list<wire.Backend>('/v1/admin/backends', {}, page),
-      create: (body: wire.CreateBackend, { signal, ...query }: CheckOptions = {}) =>
-        request('POST /v1/admin/backends', { body, query, signal }),
-      show: (name: string, options: CallOptions = {}) =>
-        request('GET /v1/admin/backends/:id', { id: name, ...options }),
-      update: (name: string, body: wire.ChangeBackend, { signal, ...query }: ChangeOptions = {}) =>
-        request('PUT /v1/admin/backends/:id', { id: name, body, query, signal }),
-      delete: (name: string, { signal, ...query }: ForceOptions = {}) =>
-        request('DELETE /v1/admin/backends/:id', { id: name, query, signal }),
-    },
+    backends: createBackends(authorizer),
     kinds: (page: Page = {}) => list<wire.Kind>('/v1/admin/kinds', {}, page),
     tokens: {
       /** Newest first. */
@@ -93,5 +83,29 @@ export function createAdmin(authorizer: Authorizer) {
       rotate: (body: { grace?: string } = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/keys/rotate', { body, ...options }),
     },
+  }
+}
+
+function createBackends(authorizer: Authorizer) {
+  const request = requestThrough(authorizer)
+  return {
+    list: (page: Page = {}) => pages<wire.Backend>(authorizer, '/v1/admin/backends', {}, page),
+    create: (body: wire.CreateBackend, { signal, ...query }: CheckOptions = {}) =>
+      request('POST /v1/admin/backends', { body, query, signal }),
+    show: (name: string, options: CallOptions = {}) =>
+      request('GET /v1/admin/backends/:id', { id: name, ...options }),
+    update: (name: string, body: wire.ChangeBackend, { signal, ...query }: ChangeOptions = {}) =>
+      request('PUT /v1/admin/backends/:id', { id: name, body, query, signal }),
+    delete: (name: string, { signal, ...query }: ForceOptions = {}) =>
+      request('DELETE /v1/admin/backends/:id', { id: name, query, signal }),
+    /** Replaces the secret that the server logs in to the upstream with. */
+    rotateRoot: (name: string, options: CallOptions = {}) =>
+      request('POST /v1/admin/backends/:id/rotate-root', { id: name, ...options }),
+    /**
+     * Accounts at the upstream that carry Mayfly's names and that no credential owns; `revoke` ends them. Go on with the
+     * `next_cursor` of the answer until it is null.
+     */
+    reconcile: (name: string, body: wire.Reconcile = {}, options: CallOptions = {}) =>
+      request('POST /v1/admin/backends/:id/reconcile', { id: name, body, ...options }),
   }
 }

@@ -29,6 +29,8 @@ interface Routes {
   'GET /v1/admin/backends/:id': [body: undefined, answer: wire.Backend]
   'PUT /v1/admin/backends/:id': [body: wire.ChangeBackend, answer: wire.Backend]
   'DELETE /v1/admin/backends/:id': [body: undefined, answer: wire.BackendDeletion | undefined]
+  'POST /v1/admin/backends/:id/rotate-root': [body: undefined, answer: wire.RootRotation]
+  'POST /v1/admin/backends/:id/reconcile': [body: wire.Reconcile, answer: wire.Reconciled]
   'DELETE /v1/admin/tokens/:id': [body: undefined, answer: undefined]
   'POST /v1/admin/pending/:id/approve': [body: wire.Approval, answer: wire.PendingEnrollment]
   'POST /v1/admin/pending/:id/reject': [body: wire.Rejection, answer: wire.PendingEnrollment]

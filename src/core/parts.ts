@@ -9,8 +9,8 @@ import type { Actor, AgentCaller, Caller, LocalCaller } from './caller.ts'
 export interface Entry {
   action: Action
   outcome?: AuditOutcome
-  /** The agent it is about. Default: the caller's own. */
-  agent?: { readonly id: string; readonly name: string } | undefined
+  /** The agent it is about; null: none. Default: the caller's own. */
+  agent?: { readonly id: string; readonly name: string } | null | undefined
   backend?: string | undefined
   credentialId?: string | undefined
   scopes?: readonly string[] | undefined

@@ -39,6 +39,10 @@ export const ACTION_MEANING = {
   'backend.created': 'A backend was created.',
   'backend.changed': 'A backend was changed; `details.fields` names the fields.',
   'backend.deleted': 'A backend was deleted.',
+  'backend.root_rotated':
+    'The secrets that Mayfly logs in to an upstream with were replaced; `details.fields` names them, `details.resumed` if an earlier attempt was interrupted.',
+  'backend.reconciled':
+    'The accounts at an upstream were compared with the credentials; `details` has how many there are and how many have no credential. Each account that was ended for that has an entry `credential.revoked`.',
   'plugin.reloaded': 'Backends were reopened.',
   'admin.local_access':
     "Somebody on the server's own host read what needs an admin scope, or was refused a change, without an agent's token. Once a minute for each route; repetitions are one entry with `details.repeated`. A change has its own entry instead.",

@@ -24,6 +24,8 @@ export interface StoredBackend {
   readonly endedAt: number | null
   /** While it is being deleted, and many of its credentials have not ended yet. */
   readonly ending: BackendEnding | null
+  /** A rotation of its root secret that has not ended (ADR 0033): JSON, sealed. */
+  readonly sealedRotation: string | null
 }
 
 export interface BackendEnding {

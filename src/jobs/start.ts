@@ -1,6 +1,7 @@
 import { finishEnds } from '../core/agents/finish-ends.ts'
 import { reapAgents } from '../core/agents/reap-agents.ts'
 import { keepUpBackends } from '../core/backends/keep-up.ts'
+import { resumeRotations } from '../core/backends/rotate-root.ts'
 import type { Core } from '../core/context.ts'
 import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
 import { startLoop } from './loop.ts'
@@ -48,6 +49,10 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
     startLoop('rewrap', TIDY_MS, core.log, createRewrap(core)),
     startLoop('keep up', KEEP_UP_MS, core.log, async () => {
       await keepUpBackends(core)
+      return false
+    }),
+    startLoop('rotate', KEEP_UP_MS, core.log, async () => {
+      await resumeRotations(core)
       return false
     }),
     startLoop('tidy', TIDY_MS, core.log, () => tidy(core)),

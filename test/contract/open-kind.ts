@@ -18,6 +18,8 @@ export interface OpenKind {
   /** Scopes that can be granted here. */
   readonly scopes: readonly string[]
   readonly probe: Probe
+  /** Fields that a credential has only with another configuration. */
+  readonly absentFields?: readonly string[]
   /** All that the kind has logged so far. */
   logged(): string
   /** A second instance whose upstream cannot be reached; absent on kinds without an upstream. */

@@ -29,6 +29,8 @@ async function openOn(major: number, way: 'functions' | 'direct'): Promise<OpenK
     kind: postgres as unknown as OpenKind['kind'],
     backend: await postgres.open(settings, host),
     scopes: [bench.database.name],
+    // Only over TLS.
+    absentFields: ['sslmode'],
     logged,
     // A port where nothing listens.
     unreachable: () => postgres.open({ ...settings, port: 1 }, host),

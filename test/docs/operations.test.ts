@@ -1,8 +1,10 @@
-import { copyFile, readdir, readFile } from 'node:fs/promises'
+import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newAuthority } from '../cli/certificates.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { newCredentialId } from '../contract/open-kind.ts'
+import { startOwnPostgres, startPostgres } from '../support/postgres.ts'
+import { createLogin, openUpstreamDatabase } from '../support/upstream-database.ts'
 import { type InstalledServer, installServer } from './installed-server.ts'
 
 let server: InstalledServer
@@ -29,6 +31,27 @@ test('master-key.md works as shown', async () => {
   await server.runPage('docs/operations/master-key.md')
   expect(await listAgents()).toContain('first')
   expect(await readFile(join(server.etc, 'master.key'), 'utf8')).toMatch(/^2:[0-9a-f]{64}\n$/)
+})
+
+test('root-rotation-and-reconcile.md works as shown', async () => {
+  // Its own, because it ends all accounts that are not ours.
+  const upstream = await openUpstreamDatabase(await startOwnPostgres())
+  const login = await createLogin(upstream)
+  const left = `mf_${newCredentialId().slice('cred_'.length)}`
+  const until = new Date(Date.now() + 3_600_000).toISOString()
+  await upstream.root.query(`CREATE ROLE ${left} LOGIN VALID UNTIL '${until}'`)
+  const at = ['--data-dir', join(server.home, 'var')]
+  const file = join(server.home, 'orders.json')
+  await writeFile(file, JSON.stringify(upstream.config(login)))
+  try {
+    await server.mayfly('backend', 'add', 'postgres', 'orders', '--config', file, ...at)
+    await server.runPage('docs/operations/root-rotation-and-reconcile.md')
+    const { rows } = await upstream.root.query("SELECT rolname FROM pg_roles WHERE rolname LIKE 'mf\\_%'")
+    expect(rows).toEqual([])
+    await server.mayfly('backend', 'rm', 'orders', '--yes', ...at)
+  } finally {
+    await upstream.close()
+  }
 })
 
 test('upgrade.md works as shown', async () => {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { plainKubeconfig } from '../../src/cli/run/plain-kubeconfig.ts'
 import { runCli } from '../cli/support.ts'
 import { installCommands, startToolsWorld, type ToolsWorld } from '../cli/tools-support.ts'
 import { makeCertificates } from '../support/certificates.ts'
@@ -87,4 +88,25 @@ describe.each(versions)('kubectl with exec plugins of %s', (version) => {
     expect(end.stderr).toContain('MAYFLY_TOKEN is set and takes precedence over a stored login. Correct it')
     expect(api.seen).toHaveLength(seen)
   })
+})
+
+test('kubectl reads a kubeconfig as `mayfly run` leaves it', async () => {
+  const text = `apiVersion: v1
+kind: Config
+current-context: mayfly
+clusters: [{ name: mayfly, cluster: { server: "https://k8s.example:6443" } }]
+users: [{ name: u, user: { token: abc } }]
+contexts: [{ name: mayfly, context: { cluster: mayfly, user: u, namespace: shop } }]
+`
+  const file = join(world.home, 'plain.json')
+  await writeFile(file, await plainKubeconfig(text))
+  const argv = [
+    'kubectl',
+    'config',
+    'view',
+    '--raw',
+    '-o',
+    'jsonpath={.users[0].user.token} {.contexts[0].context.namespace}',
+  ]
+  expect(await run(argv, { ...env, KUBECONFIG: file })).toMatchObject({ stdout: 'abc shop' })
 })

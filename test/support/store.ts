@@ -172,6 +172,7 @@ export function backendRow(set: Partial<BackendRow> = {}): BackendRow {
     changed_at: T0,
     ended_at: null,
     ending: null,
+    rotation: null,
     ...set,
   }
 }

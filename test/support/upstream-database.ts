@@ -13,8 +13,9 @@ export interface UpstreamDatabase {
   close(): Promise<void>
 }
 
-export async function openUpstreamDatabase(): Promise<UpstreamDatabase> {
-  const server = await startPostgres()
+/** `given`: a server of its own, where nothing else has credentials. */
+export async function openUpstreamDatabase(given?: TestPostgres): Promise<UpstreamDatabase> {
+  const server = given ?? (await startPostgres())
   const database = await server.createDatabase()
   const root = new pg.Client({ connectionString: database.url })
   await root.connect()

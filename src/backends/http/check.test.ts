@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
 import { RECIPES } from './builtin.ts'
 import { findRecipeFaults } from './check.ts'
@@ -15,6 +17,13 @@ test.each((RECIPES as Recipe[]).map((recipe) => [recipe.type, recipe]))(
   },
 )
 
+test('the published schema describes them, to another validator, too', () => {
+  const file = new URL('../../../docs/reference/recipe.schema.json', import.meta.url)
+  const validate = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync(file, 'utf8')))
+  for (const recipe of RECIPES) expect(validate(recipe), JSON.stringify(validate.errors)).toBe(true)
+  expect(validate({ ...(RECIPES[0] as object), colour: 'red' })).toBe(false)
+})
+
 const SOUND = {
   type: 'acme',
   title: 'Acme',
@@ -22,7 +31,7 @@ const SOUND = {
   base_url: { default: 'https://api.acme.example' },
   fields: {
     token: { secret: true, description: 'Token.', example: 'x' },
-    teams: { type: 'list', form: '<team>', description: 'Teams.', example: ['a'] },
+    teams: { type: 'list', form: '<team>', upstream: true, description: 'Teams.', example: ['a'] },
   },
   auth: { bearer: '{token}' },
   scopes: { help: 'A team.', forms: [{ form: '<team>:read', gives: 'read' }], places: 'teams' },
@@ -93,6 +102,7 @@ describe('a faulty recipe', () => {
     ],
     ['auth', {}, 'auth', 'exactly one way to log in'],
     ['auth', { bearer: '{tok}' }, 'auth.bearer', 'there is no variable {tok} here'],
+    ['fields.teams.upstream', false, 'fields.teams', 'needs "upstream: true"'],
     ['scopes.places', 'token', 'scopes.places', 'must be a required field of the type list'],
     ['scopes.forms', [{ form: 'a b', gives: 'x' }], 'scopes.forms', 'is not a scope'],
     [

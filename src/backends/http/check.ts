@@ -166,6 +166,10 @@ function checkScopes(recipe: Recipe, report: Report): void {
   for (const [index, part] of same.entries())
     if (!known.includes(part)) report(['scopes', 'same', index], 'is not a part of the forms')
   const placeForm = places === undefined ? undefined : fields[places]?.form
+  // Otherwise a change would leave accounts behind at a place where nobody looks for them any more.
+  if (places !== undefined && placeForm !== undefined && fields[places]?.upstream !== true) {
+    report(['fields', places], 'needs "upstream: true", because "places" names it')
+  }
   if (places !== undefined && (placeForm === undefined || fields[places]?.optional === true)) {
     report(['scopes', 'places'], 'must be a required field of the type list with a "form"')
   }
@@ -218,14 +222,14 @@ function checkParts(recipe: Recipe, report: Report): void {
 /** Which variables each template may use, and how. */
 function checkTemplates(recipe: Recipe, report: Report): void {
   const { fields, scopes, issue } = recipe
-  const open = Object.keys(fields).filter((name) => fields[name]?.secret !== true)
+  const open = [...Object.keys(fields).filter((name) => fields[name]?.secret !== true), 'base_url']
   const granted = variablesOfForm(scopes.forms[0] ?? { form: '', gives: '' })
   const placeForm = scopes.places === undefined ? undefined : fields[scopes.places]?.form
   const places = placeForm === undefined ? [] : partsOf(placeForm)
   const results = issue.secret === undefined ? Object.keys(issue.fields ?? {}) : ['secret']
   const known: Record<Use['within'], readonly string[]> = {
-    auth: Object.keys(fields),
-    issue: [...open, 'base_url', ...granted, ...ISSUE_VARIABLES],
+    auth: [...Object.keys(fields), 'base_url'],
+    issue: [...open, ...granted, ...ISSUE_VARIABLES],
     revoke: [...open, 'name', ...Object.keys(issue.handle ?? {})],
     list: [...open, ...places, 'name', 'after', 'page'],
     check: [...open, ...places],

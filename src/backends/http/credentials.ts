@@ -55,7 +55,7 @@ async function check(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const places = grammar.places(config)
-  if (listing !== undefined) for (const index of places.keys()) await listing.page(`${index}:`, signal)
+  await listing?.requireReadable(undefined, signal)
   for (const { expect = [], ...request } of recipe.check ?? []) {
     const reply = await send(request, { vars: { ...settings, ...places[0] }, signal })
     requireExpected(recipe, expect, reply)

@@ -10,8 +10,8 @@ export interface Listing {
   page(after: string | undefined, signal: AbortSignal): Promise<ListedPage>
   /** The handles of the accounts that have this name, wherever they are. */
   find(name: string, signal: AbortSignal): Promise<readonly Handle[]>
-  /** Throws where the place of this account cannot be listed. */
-  requireReadable(handle: Handle, signal: AbortSignal): Promise<void>
+  /** Throws where a place cannot be listed: that of the account, or without one any place. */
+  requireReadable(handle: Handle | undefined, signal: AbortSignal): Promise<void>
 }
 
 /** Lists place after place, page after page. The position is `<index of the place>:<cursor or number of the page>`. */
@@ -22,6 +22,7 @@ export function createListing(
   settings: Vars,
   send: Send,
 ): Listing {
+  const nameless = `${recipe.naming?.prefix ?? 'mf_'}${'0'.repeat(26)}`
   async function read(
     after: string | undefined,
     name: string | undefined,
@@ -53,8 +54,10 @@ export function createListing(
       }
     },
     async requireReadable(handle, signal) {
-      const isAt = (place: Vars) => Object.entries(place).every(([part, value]) => handle[part] === value)
-      await read(`${Math.max(0, places.findIndex(isAt))}:`, undefined, signal)
+      const isAt = (place: Vars) => Object.entries(place).every(([part, value]) => handle?.[part] === value)
+      const here = [...places.keys()].filter((index) => handle === undefined || isAt(places[index] ?? {}))
+      // By a name that there never is, so that an upstream that looks for names replies briefly.
+      for (const index of here.length === 0 ? [0] : here) await read(`${index}:`, nameless, signal)
     },
   }
 }

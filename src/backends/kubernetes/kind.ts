@@ -211,11 +211,12 @@ async function end(client: Client, settings: Config, handle: Handle, signal: Abo
     where.map(async (namespace) => {
       const path = ROLE_BINDINGS(namespace)
       const { items } = await client.list(path, { labelSelector: `${CREDENTIAL}=${name}` }, signal)
-      const ours = items
-        .map((item) => String(item['name']))
-        .filter((one) => /^-\d+$/.test(one.slice(name.length)))
-      const same = ours.filter((one) => one.startsWith(name))
-      await Promise.all(same.map((one) => client.remove(`${path}/${one}`, signal)))
+      const names = items.map((item) => String(item['name']))
+      // Whatever the label says: only what has our name is ever deleted.
+      const ours = names.filter(
+        (one) => one.startsWith(`${name}-`) && /^\d+$/.test(one.slice(name.length + 1)),
+      )
+      await Promise.all(ours.map((one) => client.remove(`${path}/${one}`, signal)))
     }),
   )
 }

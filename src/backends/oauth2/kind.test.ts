@@ -140,8 +140,16 @@ describe('the client', () => {
     expect(await faultOf(check(scopes))).toMatchObject({ fault: 'unsupported' })
     const lost = settingsOf({ token_endpoint: `${server.url}/nowhere` })
     expect(await faultOf(check(lost))).toMatchObject({ fault: 'misconfigured' })
+    const kept = await refreshing()
+    expect(await check(kept)).toEqual([])
+    // If the backend is not stored, the next try still needs it.
+    expect(await server.isUsable(kept.refresh_token ?? '')).toBe(true)
+    const stranger = await refreshing({ client_secret: 'wrong' })
+    expect(await faultOf(check(stranger))).toMatchObject({ fault: 'denied' })
     const ended = settingsOf({ grant: 'refresh_token', refresh_token: 'x'.repeat(43) })
-    expect(await faultOf(check(ended))).toMatchObject({ message: expect.stringContaining('sign in again') })
+    expect(await faultOf(issueOnce(ended, ['orders:read']))).toMatchObject({
+      message: expect.stringContaining('sign in again'),
+    })
   })
 
   test.each([

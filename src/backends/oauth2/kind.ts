@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
 import { isScope } from '../../domain/scope.ts'
 import {
@@ -134,6 +135,8 @@ async function tryOut(
 ): Promise<readonly string[]> {
   const scope = [...new Set(readNamed(settings.scopes ?? []).flatMap(([, theirs]) => theirs.split(' ')))]
   const now = host.now()
+  const rotates = settings.grant === 'refresh_token' && !settings.refresh_token_reusable
+  if (rotates && settings.revocation_endpoint === undefined) return probe(server, signal)
   const token = await obtain(scope, host, signal).catch((error: unknown) => {
     // The login and the grant were accepted; without configured scopes this names none.
     if (error instanceof BackendError && error.fault === 'unsupported' && scope.length === 0) return
@@ -150,6 +153,18 @@ async function tryOut(
     throw new BackendError('misconfigured', ENDS_ALL, { cause: error })
   })
   await server.revoke(next.accessToken, signal)
+  return []
+}
+
+/**
+ * Where each use of the refresh token replaces it, the check must not: if the backend is not stored in the end, the new one would
+ * be lost. A server that refuses an unknown one as such (RFC 6749 §5.2) has accepted the login and the grant.
+ */
+async function probe(server: Server, signal: AbortSignal): Promise<readonly string[]> {
+  const form = { grant_type: 'refresh_token', refresh_token: randomBytes(32).toString('base64url') }
+  await server.token(form, signal).catch((error: unknown) => {
+    if (!(error instanceof BackendError) || error.cause !== 'invalid_grant') throw error
+  })
   return []
 }
 

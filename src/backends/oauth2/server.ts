@@ -118,7 +118,7 @@ async function failureOf(reply: Response): Promise<BackendError> {
     status === 401 || status === 403 ? 'denied' : 'misconfigured',
     `The authorization server refused the request (${status}).`,
   ]
-  return new BackendError(fault, message, { detail })
+  return new BackendError(fault, message, { detail, cause: code })
 }
 
 async function jsonOf(reply: Response): Promise<Readonly<Record<string, unknown>> | undefined> {

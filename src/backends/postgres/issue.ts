@@ -136,8 +136,9 @@ function fieldsOf(settings: Config, username: string, password: string, groups: 
   const database = first ?? settings.database
   const authority = host.includes(':') ? `[${host}]` : host
   // verify-full needs a file of roots on the agent's side, which we cannot know of: it may strengthen this.
-  const query = tlsOf(settings) === 'disable' ? '' : '?sslmode=require'
+  const secured = tlsOf(settings) === 'disable' ? {} : { sslmode: 'require' }
+  const query = 'sslmode' in secured ? '?sslmode=require' : ''
   const login = `${encodeURIComponent(username)}:${encodeURIComponent(password)}`
   const url = `postgresql://${login}@${authority}:${port}/${encodeURIComponent(database)}${query}`
-  return { username, password, host, port, database, url }
+  return { username, password, host, port, database, url, ...secured }
 }

@@ -5,17 +5,17 @@ import { type Backend, BackendError, type Handle, type Host, type Kind } from '.
 import { connect } from './client.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { issueRole } from './issue.ts'
+import { listRoles } from './list.ts'
 import { canGrant } from './plan.ts'
 import { preflight } from './preflight.ts'
+import { ROLE_PREFIX } from './procedures.ts'
 import { revokeRole } from './revoke.ts'
+import { rotationOf } from './rotation.ts'
 import { setupScript, uninstallScript } from './setup-sql.ts'
 import { createUpstream, retire } from './upstream.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
-
-/** Every role that we create for a credential begins so; no other is ever ended. */
-const ROLE_PREFIX = 'mf_'
 
 /** PostgreSQL 15 and later: one login role per credential, a member of the backend's group roles, ended exactly. */
 export const postgres: Kind<typeof config, typeof params> = {
@@ -46,6 +46,8 @@ export const postgres: Kind<typeof config, typeof params> = {
     PGUSER: '{username}',
     PGPASSWORD: '{password}',
     PGDATABASE: '{database}',
+    // libpq's default, prefer, would send everything in clear if the server seemed to have no TLS (libpq, SSL Mode Descriptions).
+    PGSSLMODE: '{sslmode}',
   },
   async complete(settings) {
     requireConsistent(settings)
@@ -64,6 +66,7 @@ async function openPostgres(settings: Config, host: Host): Promise<Backend<Param
   const issuing = await connect(settings, host)
   const revoking = await connect(settings, host)
   const upstream = createUpstream(settings, host, { issuing, revoking })
+  const rotation = rotationOf(upstream)
   return {
     check: (signal) => preflight(upstream, host, signal),
     issue: async (request, signal) => {
@@ -75,6 +78,8 @@ async function openPostgres(settings: Config, host: Host): Promise<Backend<Param
     },
     revoke: async (handle, signal) => revokeRole(upstream, roleOf(handle), signal),
     recover: (credentialId) => ({ username: roleName(credentialId) }),
+    list: (after, signal) => listRoles(upstream, after, signal),
+    ...(rotation === undefined ? {} : { rotation }),
     keepUp: upstream.keepUp,
     retire: (signal) => retire(upstream, [], signal),
     async [Symbol.asyncDispose]() {

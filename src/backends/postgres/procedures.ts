@@ -32,8 +32,16 @@ export const PROCEDURES = {
 } as const
 export type ProcedureName = keyof typeof PROCEDURES
 
+/** Every role that we create for a credential begins so. */
+export const ROLE_PREFIX = 'mf_'
+
 /** A role of a credential: `mf_` and the body of its id. No other role is ever ended. */
 export const CREDENTIAL = '^mf_[0-9a-z]{26}$'
+
+/** The roles of credentials after a name, as SQL that the setup script writes into a function. */
+export const listOf = (after: string, limit: string) =>
+  `(SELECT coalesce(json_agg(json_build_object('name', r.rolname, 'until', r.rolvaliduntil) ORDER BY r.rolname), '[]') FROM (
+    SELECT r.rolname, r.rolvaliduntil FROM pg_roles r WHERE r.rolname ~ '${CREDENTIAL}' AND r.rolname > ${after} ORDER BY r.rolname LIMIT least(${limit}, 1000)) r)`
 
 /** How long a change of a role waits, in ms, before it ends the sessions that hold the lock. */
 const ROLE_LOCK = "PERFORM set_config('lock_timeout', '250ms', true);"

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Config, databasesOf } from './config.ts'
 import { allGroups, type Group } from './plan.ts'
-import { bodyOf, CREDENTIAL, PROCEDURES } from './procedures.ts'
+import { bodyOf, CREDENTIAL, listOf, PROCEDURES } from './procedures.ts'
 import { quoteIdentifier, quoteList, quoteLiteral } from './statements.ts'
 
 /** Of the functions; a change of what they do or take raises it. */
@@ -13,8 +13,7 @@ const INSPECT = `BEGIN
 END`
 
 const LIST = `BEGIN
-  RETURN (SELECT coalesce(json_agg(json_build_object('name', r.rolname, 'until', r.rolvaliduntil) ORDER BY r.rolname), '[]') FROM (
-    SELECT r.rolname, r.rolvaliduntil FROM pg_roles r WHERE r.rolname ~ '${CREDENTIAL}' AND r.rolname > p_after ORDER BY r.rolname LIMIT least(p_limit, 1000)) r);
+  RETURN ${listOf('p_after', 'p_limit')};
 END`
 
 /** Name, parameters, block. */

@@ -67,6 +67,7 @@ describe('TLS to PostgreSQL', () => {
     const backend = await bench.open({ port: proxy.port, tls: 'require' })
     const { fields, handle = {} } = await backend.issue(request([]), signal())
     expect(new URL(String(fields?.['url'])).searchParams.get('sslmode')).toBe('require')
+    expect(fields?.['sslmode']).toBe('require')
     await backend.revoke?.(handle, signal())
   })
 })

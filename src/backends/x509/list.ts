@@ -84,7 +84,7 @@ export function writeList(signer: Signer, revoked: readonly RevokedCredential[],
     // Version 2.
     ...[der(INTEGER, Buffer.from([1])), algorithm, signer.name, time(now), time(now + VALIDITY_MS)],
     // Absent where it would be empty (RFC 5280 §5.1.2.6).
-    ...(entries.length === 0 ? [] : [der(SEQUENCE, ...entries)]),
+    ...(entries.length === 0 ? [] : [der(SEQUENCE, Buffer.concat(entries))]),
     der(0xa0, der(SEQUENCE, ...signer.extensions, listNumber)),
   )
   const signature = sign(signer.hash.replace('-', ''), body, signer.key)

@@ -131,6 +131,9 @@ export function describeBackend(backend: Backend, now: number): string {
     revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
     recovery: backend.recovery === 'none' ? 'what an interrupted issue leaves cannot be found' : undefined,
     created: relative(backend.created_at, now),
+    rotation:
+      backend.rotation &&
+      `not complete since ${relative(backend.rotation.since, now)}: ${backend.rotation.stage === 'proposed' ? 'the old or the new root secret is valid' : 'the old root secret is still to be ended'}`,
     warning: backend.warnings?.join(' '),
     broken: backend.broken === true ? 'its stored configuration cannot be opened; enter it again' : undefined,
     ...Object.fromEntries(config),

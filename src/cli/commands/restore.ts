@@ -42,5 +42,8 @@ export const verb = defineVerb<Installation, [file: string]>({
       context.out.note(
         `The master key is not part of a backup: the server needs ${keyInWords(config)}, which fits this one.`,
       )
+      context.out.note(
+        'Credentials that were issued after the backup have no record here. Once the server runs, list their accounts with `mayfly backend reconcile NAME`, for each backend.',
+      )
     }),
 })

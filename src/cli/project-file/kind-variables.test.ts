@@ -40,7 +40,7 @@ test('reads variables and files, and sets apart those that the command does not 
     LD_PRELOAD: '/x.so',
   })
   expect(read).toEqual({
-    env: [{ variable: 'PGUSER', value: { parts: [{ field: 'username' }] } }],
+    env: [{ variable: 'PGUSER', value: { parts: [{ field: 'username' }] }, mayLast: true }],
     files: [
       {
         variable: 'KUBECONFIG',

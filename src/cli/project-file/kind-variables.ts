@@ -37,7 +37,7 @@ export function readKindVariables(environment: unknown): KindVariables {
   const known = forms.filter(({ variable }) => isConventional(variable))
   return {
     env: known.flatMap(({ variable, text, isFile }) =>
-      isFile ? [] : [{ variable, value: parseKindTemplate(text) }],
+      isFile ? [] : [{ variable, value: parseKindTemplate(text), mayLast: true as const }],
     ),
     files: known.flatMap(({ variable, text, isFile }) =>
       isFile

@@ -10,6 +10,13 @@ export interface RequestedFile {
   readonly isChecked?: true
 }
 
+interface RequestedVariable {
+  readonly variable: string
+  readonly value: Template
+  /** Of a kind, where only the next credential shows whether it stays the same. */
+  readonly mayLast?: true
+}
+
 /** One credential that a command needs, and how it is delivered. */
 export interface RequestedCredential {
   /** Its name in the project file, or the backend's name. */
@@ -19,6 +26,6 @@ export interface RequestedCredential {
    * Each field in a variable of its own, such as `<NAME>_PASSWORD`, and the variables of the kind; as by `mayfly get -o env`.
    */
   readonly isSpread: boolean
-  readonly env: readonly { readonly variable: string; readonly value: Template }[]
+  readonly env: readonly RequestedVariable[]
   readonly files: readonly RequestedFile[]
 }

@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import { variablesOf } from '../frame/credential-variables.ts'
 import { CliError } from '../frame/failure.ts'
 import { isOpenField } from '../project-file/connection-fields.ts'
+import { hasField } from '../project-file/credential-field.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
-import { fill, isLasting } from '../project-file/template.ts'
+import { fieldsOf, fill, isLasting } from '../project-file/template.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import type { Issuance } from './issued-credentials.ts'
 import { plainKubeconfig } from './plain-kubeconfig.ts'
@@ -19,7 +20,17 @@ export interface Delivery {
 
 /** The environment of a running process cannot be changed, so only a credential in files is renewed. */
 export function isRenewable({ isSpread, env, files }: RequestedCredential): boolean {
-  return !isSpread && files.length > 0 && env.every(({ value }) => isLasting(value))
+  return !isSpread && files.length > 0 && env.every(({ value, mayLast }) => mayLast || isLasting(value))
+}
+
+/** Whether the variables that the command already has are right for this credential, too. */
+export function fitsVariables({ requested, issuance }: Delivery, next: HeldCredential): boolean {
+  return requested.env.every(
+    ({ value, mayLast }) =>
+      !mayLast ||
+      (fieldsOf(value).every((field) => hasField(next, field)) &&
+        fill(value, next) === fill(value, issuance.credential)),
+  )
 }
 
 /** The variables of one credential, without those of its files. Throws `CliError` for a missing field. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { parseKindTemplate } from '../project-file/template.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { freshSupply } from '../tools/fresh-supply.ts'
 import type { Issuance } from './issued-credentials.ts'
@@ -39,6 +40,34 @@ test('renews at most once a second, however short the lives of the credentials a
   over.abort()
   await kept
   expect(issued.count()).toBe(11)
+})
+
+test.each([
+  ['stays the same', '{ttl}', true],
+  ['changes', '{id}', false],
+])('renews beside a variable of the kind only if it %s', async (_, text, isRenewed) => {
+  const issued = shortLived()
+  const revoked: string[] = []
+  const revoke = async (id: string) => revoked.push(id) > 0
+  const file = { variable: 'F', fileName: 'F', content: { parts: [{ field: 'token' }] } }
+  const env = [{ variable: 'A', value: parseKindTemplate(text), mayLast: true as const }]
+  const requested = { name: 'demo', request: { backend: 'demo' }, isSpread: false, env, files: [file] }
+  const over = new AbortController()
+  const delivery = { requested, set: '0', issuance: await issued.obtain() }
+  const notes: string[] = []
+  const placed: string[] = []
+  const options = {
+    issued: { obtain: issued.obtain, revoke },
+    now: Date.now,
+    note: (line: string) => notes.push(line),
+    place: async (_: unknown, { credential }: Issuance) => placed.push(credential.id),
+  }
+  const kept = keepAlive([delivery], options, over.signal)
+  await vi.advanceTimersByTimeAsync(1_500)
+  over.abort()
+  await kept
+  expect([placed, revoked]).toEqual(isRenewed ? [['cred_2'], ['cred_1']] : [[], ['cred_2']])
+  expect(notes.some((line) => line.includes('has expired'))).toBe(!isRenewed)
 })
 
 test('a supply asks at most once a second, however often a program asks it', async () => {

@@ -1,6 +1,6 @@
 import { pause } from '../../client/abort.ts'
 import { CliError } from '../frame/failure.ts'
-import { type Delivery, isRenewable } from './deliver.ts'
+import { type Delivery, fitsVariables, isRenewable } from './deliver.ts'
 import type { Issuance, IssuedCredentials } from './issued-credentials.ts'
 
 export interface RenewOptions {
@@ -54,6 +54,7 @@ async function renew(delivery: Delivery, options: RenewOptions, signal: AbortSig
     const life = current.endsAt - current.askedAt
     await until(current.askedAt + Math.max(life * RENEW_AT, LEAST_INTERVAL_MS), now, signal)
     const next = await obtainInTime(delivery, current, options, signal)
+    if (next === undefined) return reportEnd({ ...delivery, issuance: current }, options, signal)
     await pause(Math.min(OVERLAP_MS, life * OVERLAP_SHARE), signal)
     // On failure the end of the run tries again, and the credential expires soon anyway.
     await issued.revoke(current.credential.id)
@@ -61,13 +62,16 @@ async function renew(delivery: Delivery, options: RenewOptions, signal: AbortSig
   }
 }
 
-/** Retries until it works, with growing pauses. Reports the first failure, and once that the old one has expired. */
+/**
+ * Retries until it works, with growing pauses. Reports the first failure, and once that the old one has expired. Undefined: the
+ * next credential needs other variables, so the command cannot use it.
+ */
 async function obtainInTime(
   delivery: Delivery,
   current: Issuance,
   options: RenewOptions,
   signal: AbortSignal,
-): Promise<Issuance> {
+): Promise<Issuance | undefined> {
   const { issued, now, note, place } = options
   let reported: 'nothing' | 'failing' | 'expired' = 'nothing'
   for (;;) {
@@ -75,6 +79,10 @@ async function obtainInTime(
     try {
       const next = await issued.obtain(delivery.requested.request)
       signal.throwIfAborted()
+      if (!fitsVariables(delivery, next.credential)) {
+        await issued.revoke(next.credential.id)
+        return undefined
+      }
       await placeOrRevoke(next)
       if (reported !== 'nothing') note(`mayfly: renewed the credential of ${delivery.requested.name}.`)
       return next

@@ -68,6 +68,16 @@ export const ADMIN_VERBS: readonly Entry[] = [
         load: async () => (await import('../commands/backend.ts')).remove,
       },
       {
+        name: 'rotate-root',
+        summary: 'replace the secret that Mayfly logs in with',
+        load: async () => (await import('../commands/backend-rotate-root.ts')).verb,
+      },
+      {
+        name: 'reconcile',
+        summary: 'find accounts upstream that no credential owns',
+        load: async () => (await import('../commands/backend-reconcile.ts')).verb,
+      },
+      {
         name: 'setup-sql',
         summary: 'print the script that a database needs',
         load: async () => (await import('../commands/backend-setup.ts')).verb,

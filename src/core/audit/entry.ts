@@ -11,15 +11,16 @@ export function audit(
   entry: Entry,
 ): Step {
   const { caller } = actor
-  const own = caller?.kind === 'agent' ? caller : undefined
+  const own = caller?.kind === 'agent' ? { id: caller.agentId, name: caller.agentName } : null
+  const agent = entry.agent === undefined ? own : entry.agent
   return core.store.audit.append({
     ...traceOf(actor),
     id: core.ids.body(),
     at: core.store.now(),
     action: entry.action,
     outcome: entry.outcome ?? 'ok',
-    agentId: entry.agent?.id ?? own?.agentId ?? null,
-    agentName: entry.agent?.name ?? own?.agentName ?? null,
+    agentId: agent?.id ?? null,
+    agentName: agent?.name ?? null,
     backend: entry.backend ?? null,
     credentialId: entry.credentialId ?? null,
     scopes: entry.scopes ?? null,

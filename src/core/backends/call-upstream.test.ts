@@ -11,7 +11,7 @@ const NOW = 1_800_000_000_000
 const core = {
   settings: { upstreamTimeoutMs: 1_000 },
   store: { now: () => NOW },
-} as Pick<Core, 'settings' | 'store'>
+} as Pick<Core, 'settings' | 'store' | 'backends'>
 
 /** What Mayfly makes of an answer of the kind. */
 function answered(issued: Issued, upstream: boolean) {

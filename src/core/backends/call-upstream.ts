@@ -17,15 +17,13 @@ export function enterBreaker(breaker: Breaker): void {
  * connection is lost. Throws what `work` throws, or `DeadlineError`.
  */
 export async function callEntered<T>(
-  core: Pick<Core, 'settings'>,
+  core: CallParts,
   backend: OpenBackend,
   breaker: Breaker,
   work: Work<T>,
 ): Promise<T> {
   try {
-    const result = await withDeadline(core.settings.upstreamTimeoutMs, async (signal) =>
-      work(await backend.connect(), signal),
-    )
+    const result = await callOnce(core, backend, work)
     breaker.succeeded()
     return result
   } catch (error) {
@@ -34,6 +32,37 @@ export async function callEntered<T>(
     throw error
   }
 }
+
+/**
+ * One call within the server's own deadline. Where the upstream refuses the login, its secrets may have been replaced since
+ * `backend` was read, or be replaced at this moment (ADR 0033): then the work is done again with the others. `denied` means
+ * that it had no effect.
+ */
+export async function callOnce<T>(core: CallParts, backend: OpenBackend, work: Work<T>): Promise<T> {
+  return withDeadline(core.settings.upstreamTimeoutMs, async (signal) => {
+    const first = await backend.connect()
+    try {
+      return await work(first, signal)
+    } catch (error) {
+      if (faultOf(error) !== 'denied') throw error
+      const newest = (await core.backends.at(await core.store.generation())).byUid.get(backend.uid) ?? backend
+      const preferred = await newest.connect()
+      for (const other of [preferred, await newest.connectOther(preferred)]) {
+        if (other === undefined || other === first) continue
+        try {
+          const result = await work(other, signal)
+          newest.prefer(other)
+          return result
+        } catch (again) {
+          if (faultOf(again) !== 'denied') throw again
+        }
+      }
+      throw error
+    }
+  })
+}
+
+type CallParts = Pick<Core, 'settings' | 'backends' | 'store'>
 
 /** The breaker is open: nothing was tried. */
 export class BreakerOpen extends Problem {

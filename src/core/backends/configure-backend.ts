@@ -12,7 +12,8 @@ import { requireWhole } from '../require-whole.ts'
 import { isFullAdministrator, requireTrial, requireUnguarded, requireWholeBackend } from './backend-power.ts'
 import { type BackendRules, readRules } from './backend-rules.ts'
 import { asProblem, describe, withDeadline } from './call-upstream.ts'
-import { type ConfiguredBackend, definitionOf, sealConfig } from './definition.ts'
+import { type ConfiguredBackend, definitionOf, openStoredConfig, sealConfig } from './definition.ts'
+import { settleByChange } from './rotation-record.ts'
 
 export interface BackendCommand extends BackendRules {
   readonly type: string
@@ -70,6 +71,7 @@ export async function createBackend(
     changedAt: now,
     endedAt: null,
     ending: null,
+    sealedRotation: null,
   }
   const entry = audit(core, actor, {
     action: 'backend.created',
@@ -107,6 +109,7 @@ export async function changeBackend(
   if (isWidened(before.allowedScopes, rules.allowedScopes)) requireWholeBackend(core, actor, before.name)
   const by = { actor, check: options.check }
   const { config, moved } = await changeConfig(core, kind, before, command.config, by)
+  const settled = settleByChange(core, before, openStoredConfig(core, before), config)
   const mustBeIdle = moved !== undefined && !options.force
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
   const isTried = config !== undefined && options.check
@@ -128,6 +131,7 @@ export async function changeBackend(
   })
   const outcome = await commit(core, actor, [
     ...whileUnchanged(actor),
+    ...settled,
     ...core.store.backends.change(before, after),
     ...(mustBeIdle ? [core.store.backends.requireIdle(before.uid)] : []),
     entry,

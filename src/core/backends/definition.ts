@@ -3,6 +3,7 @@ import type { BackendDefinition, OpenBackend } from '../../backends/registry.ts'
 import type { StoredBackend } from '../../domain/backend.ts'
 import { parseRate } from '../../domain/policy.ts'
 import type { Core } from '../context.ts'
+import { openRotation, type RotationRecord } from './rotation-record.ts'
 
 /** A backend as it is shown, its secrets not yet redacted. */
 export type ConfiguredBackend = BackendDefinition & Pick<OpenBackend, 'kind'>
@@ -10,15 +11,26 @@ export type ConfiguredBackend = BackendDefinition & Pick<OpenBackend, 'kind'>
 /** Opens the configuration. One that cannot be opened, changed or sealed under another key, is left out. */
 export function definitionOf(
   { sealer }: Pick<Core, 'sealer'>,
-  { allowedScopes, rate, maxActive, sealedConfig, ...stored }: StoredBackend,
+  { allowedScopes, rate, maxActive, sealedConfig, sealedRotation, ...stored }: StoredBackend,
 ): BackendDefinition {
+  const config = openStoredConfig({ sealer }, { uid: stored.uid, sealedConfig })
   return {
     ...stored,
-    config: sealedConfig === null ? {} : openConfig(sealer, stored.uid, sealedConfig),
+    config,
+    rotation: rotationOf(config, openRotation({ sealer }, { ...stored, sealedRotation })),
     allowedScopes: allowedScopes ?? undefined,
     rate: rate === null ? undefined : parseRate(rate),
     maxActive: maxActive ?? undefined,
   }
+}
+
+function rotationOf(
+  config: BackendDefinition['config'],
+  record: RotationRecord | undefined,
+): BackendDefinition['rotation'] {
+  if (config === undefined || record === undefined) return undefined
+  const { id, since, stage, values } = record
+  return { id, since, proposed: stage === 'proposed' ? { ...config, ...values } : undefined }
 }
 
 function openConfig(sealer: Core['sealer'], uid: string, sealed: string): BackendDefinition['config'] {
@@ -28,6 +40,14 @@ function openConfig(sealer: Core['sealer'], uid: string, sealed: string): Backen
     // One backend must not hide the others. The registry reports it.
     return undefined
   }
+}
+
+/** Undefined where it cannot be opened; empty once it is erased. */
+export function openStoredConfig(
+  { sealer }: Pick<Core, 'sealer'>,
+  { uid, sealedConfig }: Pick<StoredBackend, 'uid' | 'sealedConfig'>,
+): BackendDefinition['config'] {
+  return sealedConfig === null ? {} : openConfig(sealer, uid, sealedConfig)
 }
 
 export function sealConfig(core: Pick<Core, 'sealer'>, uid: string, config: Record<string, unknown>): string {

@@ -1,6 +1,6 @@
 import type { OpenBackend } from '../../backends/registry.ts'
 import type { Core } from '../context.ts'
-import { callEntered, describe, enterBreaker, withDeadline } from './call-upstream.ts'
+import { callEntered, callOnce, describe, enterBreaker } from './call-upstream.ts'
 
 type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'log'>
 
@@ -17,8 +17,7 @@ async function keepUpOne(core: Parts, backend: OpenBackend): Promise<void> {
   if (!backend.kind.upstream || backend.endedAt !== null || backend.breakers.issuing.wait() > 0) return
   if ((await core.store.credentials.countOpenOfBackend(backend.uid, 1)) === 0) return
   try {
-    const instance = await backend.connect()
-    await withDeadline(core.settings.upstreamTimeoutMs, async (signal) => instance.keepUp?.(signal))
+    await callOnce(core, backend, async (instance, signal) => instance.keepUp?.(signal))
   } catch (error) {
     core.log.warn(
       { backend: backend.name, detail: describe(error) },

@@ -4,14 +4,21 @@ import { nameKey } from '../../domain/agent.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
 
-/** Anybody may ask: each backend reads and signs at most one list in this time, in ms. */
+/** Anybody may ask, so a list is kept for this time, in ms, and a long one for a multiple of the time that it took. */
 const FRESH_MS = 1_000
+const FRESH_FACTOR = 20
 /** Agents whose credentials are being ended in slices. */
 const MAX_UNFINISHED = 1_000
 
 type Parts = Pick<Core, 'store' | 'backends'>
 
-const kept = new WeakMap<OpenBackend, { readonly at: number; readonly list: Promise<RevocationList> }>()
+interface Kept {
+  readonly at: number
+  freshMs: number
+  readonly list: Promise<RevocationList>
+}
+
+const kept = new WeakMap<OpenBackend, Kept>()
 
 /**
  * The list by which verifiers learn of the revoked credentials of a backend. The name is case-sensitive, as for its keys.
@@ -24,11 +31,18 @@ export async function publishRevoked(core: Parts, name: string): Promise<Revocat
   if (backend === undefined || backend.name !== name || backend.kind.upstream) throw new Problem('not_found')
   const now = core.store.now()
   const last = kept.get(backend)
-  if (last !== undefined && now >= last.at && now - last.at < FRESH_MS) return last.list
-  const list = makeList(core, backend, now)
-  kept.set(backend, { at: now, list })
-  list.catch(() => kept.delete(backend))
-  return list
+  if (last !== undefined && now >= last.at && now - last.at < last.freshMs) return last.list
+  const begun = performance.now()
+  const next: Kept = { at: now, freshMs: FRESH_MS, list: makeList(core, backend, now) }
+  kept.set(backend, next)
+  try {
+    return await next.list
+  } catch (error) {
+    kept.delete(backend)
+    throw error
+  } finally {
+    next.freshMs = Math.max(FRESH_MS, FRESH_FACTOR * (performance.now() - begun))
+  }
 }
 
 async function makeList(core: Parts, backend: OpenBackend, now: number): Promise<RevocationList> {

@@ -18,7 +18,7 @@ export interface BackendAnswer {
 
 /** Asks the backend for the secret and checks that the answer makes sense. The breaker of an upstream is entered. */
 export async function askBackend(
-  core: Pick<Core, 'settings' | 'store'>,
+  core: Pick<Core, 'settings' | 'store' | 'backends'>,
   attempt: Granted,
 ): Promise<BackendAnswer> {
   const { backend, plan } = attempt

@@ -26,7 +26,17 @@ import { settleUpstream, unfindable } from './settle-upstream.ts'
 
 type Parts = Pick<
   Core,
-  'store' | 'sealer' | 'hasher' | 'ids' | 'quotas' | 'settings' | 'meter' | 'log' | 'random' | 'overdue'
+  | 'store'
+  | 'backends'
+  | 'sealer'
+  | 'hasher'
+  | 'ids'
+  | 'quotas'
+  | 'settings'
+  | 'meter'
+  | 'log'
+  | 'random'
+  | 'overdue'
 >
 
 /**

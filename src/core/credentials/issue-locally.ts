@@ -12,7 +12,7 @@ import {
 } from './issue-attempt.ts'
 import { withPlaces } from './limits.ts'
 
-type Parts = Pick<Core, 'store' | 'sealer' | 'hasher' | 'ids' | 'quotas' | 'settings'>
+type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'hasher' | 'ids' | 'quotas' | 'settings'>
 
 /** For a kind without an upstream: nothing can be left behind, so the record and its entry are one commit. */
 export function issueLocally(core: Parts, attempt: Granted): Promise<IssuedCredential> {

@@ -15,7 +15,7 @@ import {
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 
-type Parts = Pick<Core, 'store' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
+type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
 
 /**
  * Brings one `revoking` credential to its end: revokes it upstream, then records that it is gone. Retries for ever;

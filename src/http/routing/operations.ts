@@ -152,6 +152,16 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
     errors: ['backend_not_found', 'conflict'],
     links: { getBackend: { name: body('name') } },
   },
+  'POST /v1/admin/backends/:name/rotate-root': {
+    id: 'rotateRoot',
+    errors: ['backend_not_found', 'conflict', 'insufficient_scope', ...UPSTREAM],
+    links: backend,
+  },
+  'POST /v1/admin/backends/:name/reconcile': {
+    id: 'reconcileBackend',
+    errors: ['backend_not_found', 'insufficient_scope', ...UPSTREAM],
+    links: backend,
+  },
   'GET /v1/admin/kinds': { id: 'listKinds' },
   'GET /v1/admin/tokens': {
     id: 'listCredentials',

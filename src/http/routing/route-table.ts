@@ -78,6 +78,8 @@ export const ROUTES = {
   'GET /v1/admin/backends/:name': admin('admin:backends:read'),
   'PUT /v1/admin/backends/:name': admin('admin:backends:write', 'backend.changed'),
   'DELETE /v1/admin/backends/:name': admin('admin:backends:write', 'backend.deleted'),
+  'POST /v1/admin/backends/:name/rotate-root': admin('admin:backends:write', 'backend.root_rotated'),
+  'POST /v1/admin/backends/:name/reconcile': admin('admin:backends:write', 'backend.reconciled'),
   'GET /v1/admin/kinds': admin('admin:backends:read'),
   'GET /v1/admin/tokens': admin('admin:tokens:read'),
   'DELETE /v1/admin/tokens/:id': admin('admin:tokens:write', 'credential.revoked'),

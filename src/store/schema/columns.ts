@@ -101,6 +101,8 @@ export const COLUMNS = {
     ended_at: nullable(bigint),
     /** JSON, while it is being deleted: since when, and who deletes it, for the entries of its credentials. */
     ending: nullable(text),
+    /** Sealed JSON, while its root secret is being replaced. */
+    rotation: nullable(text),
   },
   credentials: {
     id: text,

@@ -5,6 +5,7 @@ import * as agentBounds from './migrations/0003-agent-bounds.ts'
 import * as repeatedAndEnding from './migrations/0004-repeated-and-ending.ts'
 import * as agentChanges from './migrations/0005-agent-changes.ts'
 import * as revokedCredentials from './migrations/0006-revoked-credentials.ts'
+import * as rootRotation from './migrations/0007-root-rotation.ts'
 
 export interface Migration {
   readonly version: number
@@ -20,6 +21,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: 'repeated-and-ending', statements: repeatedAndEnding.statements },
   { version: 5, name: 'agent-changes', statements: agentChanges.statements },
   { version: 6, name: 'revoked-credentials', statements: revokedCredentials.statements },
+  { version: 7, name: 'root-rotation', statements: rootRotation.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

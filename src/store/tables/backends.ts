@@ -59,6 +59,23 @@ function backendSteps({ build }: Engine) {
         { op: 'invalidate', topic: 'backends' },
       ]
     },
+    /** Writes what is stored of a rotation. Refused when the backend or its rotation has changed since, or was deleted. */
+    setRotation: (
+      { uid, version, sealedRotation: old }: Pick<StoredBackend, 'uid' | 'version' | 'sealedRotation'>,
+      rotation: string | null,
+    ): Step[] => [
+      run(
+        build
+          .updateTable('backends')
+          .set({ rotation })
+          .where('uid', '=', uid)
+          .where('version', '=', version)
+          .where('rotation', old === null ? 'is' : '=', old)
+          .where('ended_at', 'is', null),
+        1,
+      ),
+      { op: 'invalidate', topic: 'backends' },
+    ],
     /**
      * Refused while the backend has credentials. Place it AFTER the step that changes the row: on PostgreSQL that step
      * waits for the issues that hold a guard on the row, and only a later step sees their credentials.
@@ -119,7 +136,7 @@ function endSteps({ build }: Engine) {
       run(
         build
           .updateTable('backends')
-          .set({ config: null })
+          .set({ config: null, rotation: null })
           .where('uid', '=', uid)
           .where('ended_at', 'is not', null)
           .where('config', 'is not', null),
@@ -148,6 +165,7 @@ function toBackend(row: BackendRow): StoredBackend {
     changedAt: row.changed_at,
     endedAt: row.ended_at,
     ending: row.ending === null ? null : (JSON.parse(row.ending) as BackendEnding),
+    sealedRotation: row.rotation,
   }
 }
 
@@ -169,5 +187,6 @@ function toRow(backend: StoredBackend): BackendRow {
     changed_at: backend.changedAt,
     ended_at: backend.endedAt,
     ending: backend.ending === null ? null : JSON.stringify(backend.ending),
+    rotation: backend.sealedRotation,
   }
 }

@@ -9,6 +9,7 @@ export const SEALED = [
   { table: 'signing_keys', key: 'agent_id', column: 'private_key' },
   { table: 'issuer_keys', key: 'kid', column: 'private_key' },
   { table: 'backends', key: 'uid', column: 'config' },
+  { table: 'backends', key: 'uid', column: 'rotation' },
   { table: 'credentials', key: 'id', column: 'handle' },
   { table: 'enrollments', key: 'id', column: 'answer' },
 ] as const

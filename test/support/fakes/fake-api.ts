@@ -23,8 +23,6 @@ export interface FakeApi {
   readonly url: string
   /** Every request so far, as `METHOD /path`. */
   readonly seen: string[]
-  /** What to answer in place of the routes, for as long as it is set. */
-  instead: ((request: FakeRequest) => FakeReply | undefined) | undefined
   close(): Promise<void>
 }
 
@@ -61,7 +59,7 @@ export async function startFakeApi(
       parts: (found?.path.exec(url.pathname) ?? []).slice(1).map(decodeURIComponent),
     }
     fake.seen.push(`${request.method} ${incoming.url}`)
-    const [status, reply, headers] = fake.instead?.(request) ?? found?.answer(request) ?? missing
+    const [status, reply, headers] = found?.answer(request) ?? missing
     response.writeHead(status, { 'content-type': 'application/json', ...headers })
     response.end(reply === undefined ? undefined : JSON.stringify(reply))
   }
@@ -70,7 +68,6 @@ export async function startFakeApi(
   const fake: FakeApi = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen: [],
-    instead: undefined,
     close: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -9,14 +9,20 @@ import {
   CreateBackend,
   ForceQuery,
   Kind,
+  Reconcile,
+  Reconciled,
+  RootRotation,
 } from '../../../api/admin-backends.ts'
 import { name } from '../../../api/shared.ts'
 import { changeBackend, createBackend } from '../../../core/backends/configure-backend.ts'
 import { type ConfiguredBackend, shownConfig } from '../../../core/backends/definition.ts'
 import { deleteBackend, readDeletion } from '../../../core/backends/delete-backend.ts'
 import { listAllBackends, readAnyBackend } from '../../../core/backends/list-backends.ts'
+import { reconcileBackend } from '../../../core/backends/reconcile-backend.ts'
+import { rotateRoot } from '../../../core/backends/rotate-root.ts'
 import { formatRate } from '../../../domain/policy.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
+import { optionalBody } from '../../server/validation.ts'
 import { firstPage, isAfter, pageLimit, sortedAfter } from '../paging.ts'
 import { presentBackend } from '../present-backend.ts'
 import { optional, timestamp } from '../wire.ts'
@@ -93,7 +99,57 @@ export function adminBackendRoutes(http: Http): void {
       return { name, since: timestamp(since), remaining, poll_url: path }
     },
   })
+  rootRoutes(http)
   kindRoute(http)
+}
+
+/** What concerns the upstream as a whole. */
+function rootRoutes(http: Http): void {
+  const { core } = http
+
+  addRoute(http, 'POST /v1/admin/backends/:name/rotate-root', {
+    schema: {
+      summary:
+        'Replace the secret that the server logs in to the upstream with, or complete an interrupted replacement',
+      tags,
+      params: BackendParam,
+      response: { 200: RootRotation },
+    },
+    handle: async ({ actor, params }) => {
+      const { name, fields, rotatedAt, isResumed, isFinished } = await rotateRoot(core, actor, params.name)
+      return {
+        name,
+        fields: [...fields],
+        rotated_at: timestamp(rotatedAt),
+        resumed: isResumed,
+        old_ended: isFinished,
+      }
+    },
+  })
+
+  addRoute(http, 'POST /v1/admin/backends/:name/reconcile', {
+    schema: {
+      summary:
+        'Accounts at the upstream that carry names of Mayfly and that no credential owns; `revoke` ends them',
+      tags,
+      params: BackendParam,
+      body: optionalBody(Reconcile),
+      response: { 200: Reconciled },
+    },
+    handle: async ({ actor, params, body }) => {
+      const { name, seen, unowned, nextCursor } = await reconcileBackend(core, actor, params.name, body ?? {})
+      return {
+        name,
+        seen,
+        accounts: unowned.map(({ credentialId, expiresAt, outcome }) => ({
+          credential_id: credentialId,
+          ...optional('expires_at', expiresAt === undefined ? undefined : timestamp(expiresAt)),
+          outcome,
+        })),
+        next_cursor: nextCursor ?? null,
+      }
+    },
+  })
 }
 
 function kindRoute(http: Http): void {
@@ -130,6 +186,10 @@ async function presentOpen(core: Http['core'], backend: ConfiguredBackend) {
   return { ...present(backend), deletion: { since: timestamp(since), remaining } }
 }
 
+function presentRotation({ since, proposed }: NonNullable<ConfiguredBackend['rotation']>) {
+  return { since: timestamp(since), stage: proposed === undefined ? 'finishing' : 'proposed' } as const
+}
+
 function present(backend: ConfiguredBackend & { readonly warnings?: readonly string[] }) {
   return {
     ...presentBackend(backend),
@@ -138,6 +198,7 @@ function present(backend: ConfiguredBackend & { readonly warnings?: readonly str
     ...optional('rate', backend.rate === undefined ? undefined : formatRate(backend.rate)),
     ...optional('max_active', backend.maxActive),
     config: shownConfig(backend),
+    ...optional('rotation', backend.rotation && presentRotation(backend.rotation)),
     ...optional('warnings', backend.warnings?.length === 0 ? undefined : backend.warnings),
   }
 }

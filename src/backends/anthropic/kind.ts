@@ -1,0 +1,191 @@
+import Type, { type Static } from 'typebox'
+import { isScope } from '../../domain/scope.ts'
+import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
+import {
+  type Backend,
+  BackendError,
+  guardedField,
+  type Host,
+  type Issued,
+  type IssueRequest,
+  type Kind,
+  protectionField,
+  upstreamField,
+} from '../kind.ts'
+
+const NAME = 'Anthropic'
+const ID_TOKEN_MS = 300_000
+/** Of the exchange; the first one of every request with such a token (SDK, lib/credentials/types). */
+const BETA = 'oauth-2025-04-20,oidc-federation-2026-04-01'
+const WORKSPACE = '(?:default|wrkspc_[A-Za-z0-9]{1,64})'
+const LOCAL = 'The API is on this machine or in its own network: permits loopback addresses and http.'
+
+const config = Type.Object(
+  {
+    organization_id: Type.String({
+      pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
+      description: 'Organization: a UUID, in the settings of the Console.',
+    }),
+    federation_rule_id: Type.String({
+      pattern: '^fdrl_[A-Za-z0-9]{1,64}$',
+      description: 'Federation rule that trusts Mayfly, fdrl_….',
+    }),
+    service_account_id: Type.String({
+      pattern: '^svac_[A-Za-z0-9]{1,64}$',
+      description: 'Service account that agents act as, svac_….',
+    }),
+    workspaces: Type.Array(Type.String({ pattern: `^${WORKSPACE}$`, description: 'Workspace.' }), {
+      minItems: 1,
+      maxItems: 64,
+      default: ['default'],
+      description: 'Workspaces for which tokens are made: wrkspc_…, or default.',
+    }),
+    audience: Type.String({
+      minLength: 1,
+      maxLength: 512,
+      default: 'https://api.anthropic.com',
+      description: 'Audience of the id token, as the federation rule expects it.',
+    }),
+    base_url: Type.String(
+      upstreamField({
+        maxLength: 512,
+        pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
+        default: 'https://api.anthropic.com',
+        description: 'Address of the API.',
+      }),
+    ),
+    local: Type.Boolean(guardedField(protectionField({ default: false, description: LOCAL }), false)),
+  },
+  {
+    additionalProperties: false,
+    examples: [
+      {
+        organization_id: '00000000-0000-0000-0000-000000000000',
+        federation_rule_id: 'fdrl_01abc',
+        service_account_id: 'svac_01abc',
+        workspaces: ['wrkspc_01abc'],
+      },
+    ],
+  },
+)
+export type Config = Static<typeof config>
+
+const params = Type.Object({}, { additionalProperties: false })
+type Params = Static<typeof params>
+
+const NAMED = /^[A-Za-z][A-Za-z0-9_]{0,79}\*?$/
+
+/** Tokens of a service account, by Workload Identity Federation: Mayfly's id token is all that Anthropic asks for. */
+export const anthropic: Kind<typeof config, typeof params> = {
+  type: 'anthropic',
+  title: 'Anthropic',
+  config,
+  params,
+  limits: { maxTtlMs: 86_400_000, why: 'The federation rule decides the lifetime of a token.' },
+  revocation: 'expiry_only',
+  upstream: true,
+  scopes: {
+    valid: (scope) => isScope(scope) && (scope === '*' || NAMED.test(scope)),
+    gives: (settings, scope) => workspacesOf(settings, scope).length > 0,
+    forms: [
+      { form: 'default', gives: 'use the API in the default workspace' },
+      { form: '<workspace>', gives: 'use the API in a workspace, by its id' },
+      { form: '*', gives: 'use the API in the workspace of the backend, where it has one only' },
+    ],
+    help:
+      'One of the workspaces of the backend: default, or an id that begins with wrkspc_. A token is for one workspace; ' +
+      'the federation rule limits it further.',
+  },
+  environment: { ANTHROPIC_AUTH_TOKEN: '{secret}' },
+  async complete(settings) {
+    requireConsistent(settings)
+    return settings
+  },
+  open: openAnthropic,
+}
+
+async function openAnthropic(settings: Config, host: Host): Promise<Backend<Params>> {
+  requireConsistent(settings)
+  return {
+    async check(signal) {
+      // Nothing is left of a token that nobody keeps.
+      for (const workspace of settings.workspaces) await exchange(settings, host, workspace, signal)
+      return []
+    },
+    async issue({ scopes, expiresAt }: IssueRequest<Params>, signal): Promise<Issued> {
+      const workspace = oneOf(settings, scopes)
+      const { token, until } = await exchange(settings, host, workspace, signal)
+      return {
+        secret: token,
+        ...(until === expiresAt ? {} : { upstreamExpiresAt: until }),
+        facts: { service_account: settings.service_account_id, workspace },
+      }
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+function requireConsistent({ base_url: url, local }: Config): void {
+  if (url.startsWith('https:') || local) return
+  throw new BackendError('misconfigured', '"base_url" must begin with https:// unless "local" is true.')
+}
+
+/** The workspaces of the backend that a scope covers. */
+function workspacesOf({ workspaces }: Config, scope: string): readonly string[] {
+  return workspaces.filter((one) =>
+    scope.endsWith('*') ? one.startsWith(scope.slice(0, -1)) : one === scope,
+  )
+}
+
+/** Throws `unsupported` where the scopes do not come to one workspace. */
+function oneOf(settings: Config, scopes: readonly string[]): string {
+  const found = scopes.map((scope) => workspacesOf(settings, scope))
+  if (found.some((some) => some.length === 0)) {
+    throw new BackendError('unsupported', 'A scope names no workspace of the backend.')
+  }
+  const [workspace, ...others] = new Set(found.flat())
+  if (workspace !== undefined && others.length === 0) return workspace
+  throw new BackendError('unsupported', 'A token of Anthropic is for one workspace; request exactly one.')
+}
+
+/** "WIF reference", Token exchange request and response. A token belongs to its workspace for good. */
+async function exchange(settings: Config, host: Host, workspace: string, signal: AbortSignal) {
+  const assertion = await host.idToken({
+    audience: settings.audience,
+    subject: `backend/${host.name}`,
+    expiresAt: host.now() + ID_TOKEN_MS,
+  })
+  const json = {
+    grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+    assertion,
+    federation_rule_id: settings.federation_rule_id,
+    organization_id: settings.organization_id,
+    service_account_id: settings.service_account_id,
+    workspace_id: workspace,
+  }
+  const { base_url: base, local } = settings
+  const asked = host.now()
+  const call = { method: 'POST', headers: { 'anthropic-beta': BETA }, json, signal } as const
+  const reply = await callJson(host, NAME, `${base}/v1/oauth/token`, call, { local })
+  if (reply.status !== 200) throw refusal(reply)
+  const seconds = reply.body?.['expires_in']
+  const token = textIn(NAME, reply.body, 'access_token')
+  if (typeof seconds !== 'number') throw notUnderstood(NAME)
+  return { token, until: asked + seconds * 1000 }
+}
+
+/** The error of a refused assertion says no more, so that strangers learn nothing; the Console lists the reason. */
+function refusal(reply: JsonReply): BackendError {
+  const options = { detail: detailOf(reply) }
+  if (reply.status < 400) return notUnderstood(NAME)
+  if (reply.status === 400 && reply.body?.['error'] !== 'invalid_grant') {
+    return new BackendError(
+      'misconfigured',
+      'Anthropic does not understand the request: check the ids.',
+      options,
+    )
+  }
+  const why =
+    'Anthropic does not accept the id token of Mayfly: check the federation rule, its issuer and its workspaces; the Console lists the reason.'
+  return new BackendError('denied', why, options)
+}

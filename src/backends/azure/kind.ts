@@ -1,0 +1,79 @@
+import Type from 'typebox'
+import { isScope } from '../../domain/scope.ts'
+import { type Backend, BackendError, type Host, type Issued, type IssueRequest, type Kind } from '../kind.ts'
+import { takeToken } from './client.ts'
+import { type Config, config, requireConsistent } from './config.ts'
+
+const params = Type.Object({}, { additionalProperties: false })
+type Params = Type.Static<typeof params>
+
+const NAMED = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,140}\*?$/
+
+/** Access tokens of an application in Microsoft Entra, each for one resource. */
+export const azure: Kind<typeof config, typeof params> = {
+  type: 'azure',
+  title: 'Microsoft Azure',
+  config,
+  params,
+  // Whatever is asked ("Configurable token lifetimes in the Microsoft identity platform").
+  limits: { maxTtlMs: 86_400_000, why: 'Microsoft Entra decides the lifetime of a token: 60 to 90 minutes.' },
+  revocation: 'expiry_only',
+  upstream: true,
+  scopes: {
+    valid: (scope) => isScope(scope) && (scope === '*' || NAMED.test(scope)),
+    gives: (settings, scope) => resourcesOf(settings, scope).length > 0,
+    forms: [
+      { form: 'management.azure.com', gives: 'use Azure Resource Manager as the application' },
+      { form: 'api/<application>', gives: 'use an application of the tenant, api://<application>' },
+      { form: '*', gives: 'use the resource of the backend, where it has one only' },
+    ],
+    help:
+      'One of the resources of the backend: a host name such as management.azure.com or vault.azure.net, or api/NAME. ' +
+      'A token is for one resource; the roles of the application limit it further.',
+  },
+  async complete(settings) {
+    requireConsistent(settings)
+    return settings
+  },
+  open: openAzure,
+}
+
+async function openAzure(settings: Config, host: Host): Promise<Backend<Params>> {
+  const login = requireConsistent(settings)
+  const take = (resource: string, signal: AbortSignal) => takeToken(settings, login, host, resource, signal)
+  return {
+    async check(signal) {
+      // Nothing is left of a token that nobody keeps.
+      for (const resource of settings.resources) await take(resource, signal)
+      return []
+    },
+    async issue({ scopes, expiresAt }: IssueRequest<Params>, signal): Promise<Issued> {
+      const resource = oneOf(settings, scopes)
+      const { token, until } = await take(resource, signal)
+      return {
+        secret: token,
+        ...(until === expiresAt ? {} : { upstreamExpiresAt: until }),
+        facts: { client_id: settings.client_id, resource },
+      }
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+/** The resources of the backend that a scope covers. */
+function resourcesOf({ resources }: Config, scope: string): readonly string[] {
+  return resources.filter((one) => (scope.endsWith('*') ? one.startsWith(scope.slice(0, -1)) : one === scope))
+}
+
+/** Throws `unsupported` where the scopes do not come to one resource. */
+function oneOf(settings: Config, scopes: readonly string[]): string {
+  const all = new Set<string>()
+  for (const scope of scopes) {
+    const found = resourcesOf(settings, scope)
+    if (found.length === 0) throw new BackendError('unsupported', 'A scope names no resource of the backend.')
+    for (const resource of found) all.add(resource)
+  }
+  const [resource, ...others] = all
+  if (resource !== undefined && others.length === 0) return resource
+  throw new BackendError('unsupported', 'A token of Azure is for one resource; request exactly one.')
+}

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import Type from 'typebox'
+import { isId } from '../../domain/ids.ts'
+import { isScope } from '../../domain/scope.ts'
+import { type Backend, BackendError, type Handle, type Host, type Kind } from '../kind.ts'
+import { untilAborted } from '../network.ts'
+import { createConnection, setPassword } from './client.ts'
+import { type Config, config, groupsOf, requireConsistent } from './config.ts'
+import { addEntry, dnOf, listEntries, preflight, removeEntry } from './entries.ts'
+
+const params = Type.Object({}, { additionalProperties: false })
+type Params = Type.Static<typeof params>
+
+/** Every entry that we create begins so; no other is ever deleted. */
+const PREFIX = 'mf_'
+
+/** An entry with a password in an LDAP directory (RFC 4511), a member of the groups that its scopes name. */
+export const ldap: Kind<typeof config, typeof params> = {
+  type: 'ldap',
+  title: 'LDAP',
+  config,
+  params,
+  limits: {},
+  revocation: 'exact',
+  upstream: true,
+  scopes: {
+    valid: (scope) => isScope(scope) && !scope.includes(':'),
+    gives: (settings, scope) => groupsOf(settings, scope).length > 0,
+    forms: [
+      { form: '<group>', gives: 'log in as a member of a group' },
+      { form: '*', gives: 'log in as a member of all groups of the backend' },
+    ],
+    help: 'The name of a group of the backend (the value of the first part of its DN); with * at its end, all that begin so.',
+  },
+  // ldap.conf(5): libldap reads these. No variable holds a password: `ldapsearch -y FILE` reads it.
+  environment: { LDAPURI: '{url}', LDAPBINDDN: '{dn}' },
+  async complete(settings) {
+    requireConsistent(settings)
+    return settings
+  },
+  open: openLdap,
+}
+
+async function openLdap(settings: Config, host: Host): Promise<Backend<Params>> {
+  requireConsistent(settings)
+  const connection = createConnection(settings, host)
+  /** Issues whose requests may still be under way at the server, also after nobody waits for them. */
+  const underWay = new Map<string, Promise<unknown>>()
+  return {
+    check: (signal) => preflight(connection, settings, signal),
+    async issue(request, signal) {
+      const username = nameOf(request.credentialId)
+      const groups = grantedGroups(settings, request.scopes)
+      const password = randomBytes(24).toString('base64url')
+      const until = new Date(request.expiresAt).toISOString()
+      const description = `Mayfly credential of ${request.agent.name}, until ${until}`
+      const work = addEntry(connection, settings, { username, password, groups, description }, signal)
+      underWay.set(username, work.settled)
+      void work.settled.then(() => underWay.delete(username))
+      await work.done
+      const dn = dnOf(settings, username)
+      const url = settings.connect_url ?? settings.url
+      return {
+        fields: { dn, username, password, url, base: settings.base },
+        handle: { username, groups: groups.join('\n') },
+        facts: { dn },
+      }
+    },
+    async revoke(handle, signal) {
+      const username = usernameOf(handle)
+      // An entry that the server adds after we have deleted it would stay.
+      const pending = underWay.get(username)
+      if (pending !== undefined) await waitFor(pending, signal)
+      const { groups } = handle
+      const named = typeof groups === 'string' ? { groups: groups.split('\n').filter(Boolean) } : {}
+      await removeEntry(connection, settings, { username, ...named }, signal)
+    },
+    recover: (credentialId) => ({ username: nameOf(credentialId) }),
+    async list(_after, signal) {
+      // slapd keeps one search in pages per connection (slapd.conf(5), `limits`), and its place ends with the connection.
+      await using own = createConnection(settings, host)
+      const items = (await listEntries(own, settings, signal)).flatMap((username) => {
+        const credentialId = `cred_${username.slice(PREFIX.length)}`
+        return isId('credential', credentialId) ? [{ credentialId, handle: { username } }] : []
+      })
+      return { items }
+    },
+    rotation: {
+      propose: async () => ({ bind_password: randomBytes(24).toString('base64url') }),
+      adopt: async (next, signal) => {
+        const password = next['bind_password'] ?? ''
+        await connection.use(signal, (client) => setPassword(client, undefined, password))
+      },
+    },
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+  }
+}
+
+async function waitFor(pending: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  try {
+    signal.throwIfAborted()
+    await untilAborted(pending, signal)
+  } catch (cause) {
+    throw new BackendError('timeout', 'The LDAP server has not answered the issue of this credential.', {
+      cause,
+    })
+  }
+}
+
+/** Throws `unsupported` where a scope names no group. An empty list grants none. */
+function grantedGroups(settings: Config, scopes: readonly string[]): string[] {
+  const none = scopes.find((scope) => !isScope(scope) || groupsOf(settings, scope).length === 0)
+  if (none !== undefined) throw new BackendError('unsupported', `The backend has no group for ${none}.`)
+  return [...new Set(scopes.flatMap((scope) => groupsOf(settings, scope)))]
+}
+
+/** `mf_` and the body of the credential's id: characters that need no escaping in a DN or a filter (RFC 4514, RFC 4515). */
+function nameOf(credentialId: string): string {
+  if (!isId('credential', credentialId)) {
+    throw new BackendError('misconfigured', 'The credential id is not well formed.')
+  }
+  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+}
+
+/** Only entries of the form that we create are ever deleted. */
+function usernameOf(handle: Handle): string {
+  const username = handle['username']
+  const ours = typeof username === 'string' && username.startsWith(PREFIX)
+  if (!ours || !isId('credential', `cred_${username.slice(PREFIX.length)}`)) {
+    throw new BackendError('misconfigured', 'The handle does not name an entry of Mayfly.')
+  }
+  return username
+}

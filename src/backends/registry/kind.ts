@@ -1,0 +1,214 @@
+import Type, { type Static } from 'typebox'
+import { DAY_MS, MAX_JWT_BYTES } from '../../domain/limits.ts'
+import {
+  type Backend,
+  BackendError,
+  guardedField,
+  type Host,
+  type Kind,
+  protectionField,
+  secretField,
+} from '../kind.ts'
+import { certificateIn, generateKey, prepareSigner, type Signer, selfSigned } from './keys.ts'
+import { accessOf, gives, isRegistryScope, REPOSITORY } from './scopes.ts'
+
+const NAME = { minLength: 1, maxLength: 255, pattern: `^${REPOSITORY}$` }
+const PEM = { minLength: 1, maxLength: 8192 }
+
+const config = Type.Object(
+  {
+    // Agents send their tokens there.
+    address: Type.String(
+      protectionField({
+        minLength: 8,
+        maxLength: 512,
+        pattern: '^https?://[A-Za-z0-9.:\\[\\]-]+/?$',
+        description: 'Address of the registry, such as https://registry.example.com.',
+      }),
+    ),
+    service: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        pattern: '^[\\x21-\\x7e]+$',
+        description: 'Its "service" in auth.token. Default: its host name with the port, if there is one.',
+      }),
+    ),
+    repositories: Type.Optional(
+      Type.Array(Type.String({ ...NAME, description: 'Repository.' }), {
+        minItems: 1,
+        maxItems: 256,
+        description: 'Repositories that are granted, which a * can stand for. Default: all, by name.',
+      }),
+    ),
+    leeway: Type.Integer({
+      minimum: 0,
+      maximum: 300,
+      default: 60,
+      description: 'Seconds for which the registry accepts an expired token: 60 in Distribution 2 and 3.',
+    }),
+    signing_key: Type.Optional(
+      Type.String(secretField({ ...PEM, description: 'Private P-256 key as PEM; generated if absent.' })),
+    ),
+    certificate: Type.Optional(
+      Type.String({
+        ...PEM,
+        description: 'Its certificate as PEM, for rootcertbundle; generated if absent.',
+      }),
+    ),
+    ca: Type.Optional(
+      Type.String(
+        protectionField({
+          maxLength: 32_768,
+          description: 'PEM of the certificate authority of the registry.',
+        }),
+      ),
+    ),
+    local: Type.Boolean(
+      guardedField(
+        protectionField({
+          default: false,
+          description:
+            'The registry is on this machine or in its own network: permits loopback addresses and http.',
+        }),
+        false,
+      ),
+    ),
+  },
+  { additionalProperties: false, examples: [{ address: 'https://registry.example.com' }] },
+)
+export type Config = Static<typeof config>
+
+const params = Type.Object({}, { additionalProperties: false })
+type Params = Static<typeof params>
+
+/** Tokens for a container registry that trusts Mayfly as its token issuer (Distribution, "auth.token"). */
+export const registry: Kind<typeof config, typeof params> = {
+  type: 'registry',
+  title: 'Container registry',
+  config,
+  params,
+  limits: { minTtlMs: 1_000, why: 'A JWT counts its expiry in whole seconds.' },
+  revocation: 'expiry_only',
+  upstream: false,
+  scopes: {
+    valid: isRegistryScope,
+    gives: ({ repositories }, scope) => gives(repositories, scope),
+    forms: [
+      { form: '<repository>:pull', gives: 'pull images of a repository' },
+      { form: '<repository>:push', gives: 'pull and push images of a repository' },
+      { form: '<repository>:delete', gives: 'delete images of a repository' },
+      { form: '<repository>', gives: 'do all of this in a repository' },
+    ],
+    help:
+      '<repository>, <repository>:pull, <repository>:push or <repository>:delete. ' +
+      'A * stands for configured repositories, or for all permissions.',
+  },
+  async complete(settings) {
+    requireConsistent(settings)
+    if (settings.signing_key === undefined && settings.certificate !== undefined) {
+      throw new BackendError('misconfigured', '"certificate" goes with "signing_key".')
+    }
+    const key = settings.signing_key ?? (await generateKey())
+    const certificate = settings.certificate ?? certificateIn(key) ?? (await selfSigned(key, Date.now()))
+    await prepareSigner(key, certificate)
+    // Kept together: with another certificate, even of the same key, the registry would refuse the tokens.
+    const signingKey = certificateIn(key) === undefined ? `${key.trimEnd()}\n${certificate}` : key
+    return { ...settings, signing_key: signingKey, certificate }
+  },
+  open: openRegistry,
+}
+
+function requireConsistent({ address, local }: Config): void {
+  if (!URL.canParse(address)) throw new BackendError('misconfigured', '"address" is not a URL.')
+  if (!local && !address.startsWith('https:')) {
+    throw new BackendError('misconfigured', '"address" must begin with https:// unless "local" is set.')
+  }
+}
+
+async function openRegistry(settings: Config, host: Host): Promise<Backend<Params>> {
+  requireConsistent(settings)
+  if (settings.signing_key === undefined || settings.certificate === undefined) {
+    throw new BackendError('misconfigured', '"signing_key" or "certificate" is missing.')
+  }
+  const signer = await prepareSigner(settings.signing_key, settings.certificate)
+  const { host: name } = new URL(settings.address)
+  const service = settings.service ?? name
+  const facts = { kid: signer.kid }
+  return {
+    check: (signal) => lookAt(settings, host, { signer, service }, signal),
+    async issue({ scopes, agent, credentialId, issuedAt, expiresAt }) {
+      const access = accessOf(settings.repositories, scopes)
+      // The registry adds the leeway, so that it ends where the credential does.
+      const end = Math.floor(expiresAt / 1000)
+      if (end * 1000 <= issuedAt) {
+        throw new BackendError(
+          'unsupported',
+          'The agent expires within a second, which a JWT cannot express.',
+        )
+      }
+      const iat = Math.floor(issuedAt / 1000)
+      const times = { iat, nbf: iat, exp: end - settings.leeway }
+      const claims = { iss: host.issuer, sub: agent.id, aud: service, jti: credentialId, ...times, access }
+      const token = await signer.sign(claims)
+      if (token.length > MAX_JWT_BYTES) {
+        throw new BackendError(
+          'unsupported',
+          `The token would be longer than ${MAX_JWT_BYTES} bytes; request fewer scopes.`,
+        )
+      }
+      const auths = { [name]: { registrytoken: token } }
+      return {
+        fields: { token, registry: name, docker_config: JSON.stringify({ auths }) },
+        upstreamExpiresAt: end * 1000,
+        facts,
+      }
+    },
+    publicKeys: () => [signer.publicJwk],
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+const SOON_MS = 30 * DAY_MS
+
+/**
+ * Whether the registry accepts our tokens. These are warnings: the certificate can only be given to the registry once the
+ * backend exists, and tokens can be issued without reaching it.
+ */
+async function lookAt(
+  settings: Config,
+  host: Host,
+  { signer, service }: { readonly signer: Signer; readonly service: string },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const warnings: string[] = []
+  if (signer.certificateEndsAt < host.now() + SOON_MS) {
+    warnings.push('The certificate ends soon: replace "signing_key" and "certificate", then rootcertbundle.')
+  }
+  const iat = Math.floor(host.now() / 1000)
+  const claims = { iss: host.issuer, sub: 'mayfly', aud: service, iat, nbf: iat, exp: iat + 60, access: [] }
+  const token = await signer.sign(claims)
+  const way = { local: settings.local, ...(settings.ca === undefined ? {} : { ca: settings.ca }) }
+  const look = async (headers: Record<string, string>) =>
+    host.fetch(`${settings.address.replace(/\/$/, '')}/v2/`, { headers, signal }, way)
+  try {
+    const asked = await look({})
+    const challenge = asked.headers.get('www-authenticate') ?? ''
+    const [, wanted] = /service="([^"]*)"/.exec(challenge) ?? []
+    if (asked.status !== 401 || !/^bearer /i.test(challenge)) {
+      warnings.push('The registry does not ask for tokens: set up auth.token in its configuration.')
+    } else if (wanted !== service) {
+      warnings.push('The registry has another "service" in auth.token than this backend.')
+    } else if ((await look({ authorization: `Bearer ${token}` })).status !== 200) {
+      warnings.push(
+        `The registry does not accept tokens of this backend yet: its "issuer" must be ${host.issuer}, and its rootcertbundle must contain the certificate of this backend.`,
+      )
+    }
+  } catch (error) {
+    if (!(error instanceof BackendError)) throw error
+    warnings.push(
+      `The registry could not be asked whether it accepts tokens of this backend. ${error.message}`,
+    )
+  }
+  return warnings
+}

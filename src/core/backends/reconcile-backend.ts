@@ -1,0 +1,217 @@
+import type { Listed, ListedPage } from '../../backends/kind.ts'
+import type { OpenBackend } from '../../backends/registry.ts'
+import { invalid, type Problem } from '../../domain/problems.ts'
+import { audit } from '../audit/entry.ts'
+import { type Actor, SYSTEM } from '../caller.ts'
+import { commit } from '../commit.ts'
+import type { Core } from '../context.ts'
+import { requireWhole } from '../require-whole.ts'
+import { asProblem, callEntered, describe, enterBreaker } from './call-upstream.ts'
+import { readAnyBackend } from './list-backends.ts'
+
+export interface ReconcileCommand {
+  /** End what is found. */
+  readonly revoke?: boolean | undefined
+  /** Where an earlier reply has stopped. */
+  readonly cursor?: string | undefined
+}
+
+/** An account upstream that carries our name and that no living credential owns. */
+export interface Unowned {
+  readonly credentialId: string
+  /** Epoch ms, where the upstream says it. */
+  readonly expiresAt: number | undefined
+  readonly outcome: Outcome
+}
+
+/** `left`: only listed. `failed`: the upstream did not end it; another run tries it again. */
+type Outcome = 'left' | 'revoked' | 'failed'
+
+export interface Reconciled {
+  readonly name: string
+  /** Accounts with our names, owned or not. */
+  readonly seen: number
+  readonly unowned: readonly Unowned[]
+  /** Undefined when the upstream has been listed to its end. */
+  readonly nextCursor: string | undefined
+}
+
+/** One reply: so long it lists, so long it revokes (ms), and so many accounts it names, about. */
+const LIST_MS = 5_000
+const REVOKE_MS = 10_000
+const MOST = 1_000
+/** Accounts that are ended at once. */
+const AT_ONCE = 4
+/** Ids in one query. */
+const SLICE = 500
+
+type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'log' | 'denials'>
+
+/** A page of the upstream's listing. */
+interface Place {
+  readonly after: string | undefined
+  /** So many pages from here on were counted by an earlier reply. */
+  readonly counted: number
+}
+
+interface Found {
+  readonly account: Listed
+  /** The number of its page, from 0. */
+  readonly page: number
+  outcome: Outcome | undefined
+}
+
+/**
+ * Finds the accounts that carry our names and that no living credential of any backend owns: left behind by a restored store,
+ * or owned by another installation of Mayfly. With `revoke` it ends them. Throws `backend_not_found`, `invalid_request` for
+ * a kind that cannot list, and the `backend_*` problems.
+ */
+export async function reconcileBackend(
+  core: Parts,
+  actor: Actor,
+  name: string,
+  { revoke = false, cursor }: ReconcileCommand,
+): Promise<Reconciled> {
+  if (revoke) requireWhole(core, actor)
+  const backend = await readAnyBackend(core, actor.caller, name)
+  const first = cursor === undefined ? { after: undefined, counted: 0 } : openCursor(core, backend, cursor)
+  const { places, rest, found, seen } = await listUnowned(core, backend, first)
+  const details = { seen, unowned: found.length, revoke }
+  await commit(core, actor, [
+    audit(core, actor, { action: 'backend.reconciled', backend: backend.name, details }),
+  ])
+  if (revoke) await endAll(core, actor, backend, found)
+  const unreached = found.find(({ outcome }) => outcome === undefined)
+  // Where nothing could be ended, the same place again would not end.
+  const again = unreached !== undefined && found.some(({ outcome }) => outcome === 'revoked')
+  const next = again
+    ? {
+        after: places[unreached.page]?.after,
+        counted: places.length - unreached.page + (rest?.counted ?? 0),
+      }
+    : rest
+  return {
+    name: backend.name,
+    seen,
+    unowned: found
+      .filter(({ outcome }) => !again || outcome !== undefined)
+      .map(({ account: { credentialId, expiresAt }, outcome = 'left' }) => ({
+        credentialId,
+        expiresAt,
+        outcome,
+      })),
+    nextCursor: next === undefined ? undefined : sealCursor(core, backend, next),
+  }
+}
+
+async function listUnowned(core: Parts, backend: OpenBackend, first: Place) {
+  const until = core.store.now() + LIST_MS
+  const places: Place[] = []
+  const found: Found[] = []
+  let seen = 0
+  let place: Place | undefined = first
+  do {
+    const here: Place = place
+    const begunAt = core.store.now()
+    const { items, next }: ListedPage = await listPage(core, backend, here.after)
+    // Only now: an issue records its credential before it reaches the upstream.
+    const owned = await ownedAt(core, items, begunAt)
+    const page = places.push(here) - 1
+    if (here.counted === 0) seen += items.length
+    for (const account of items)
+      if (!owned.has(account.credentialId)) found.push({ account, page, outcome: undefined })
+    place = next === undefined ? undefined : { after: next, counted: Math.max(0, here.counted - 1) }
+  } while (place !== undefined && found.length < MOST && core.store.now() < until)
+  return { places, rest: place, found, seen }
+}
+
+async function listPage(core: Parts, backend: OpenBackend, after: string | undefined) {
+  const { revoking } = backend.breakers
+  enterBreaker(revoking)
+  try {
+    return await callEntered(core, backend, revoking, async (instance, signal) => {
+      if (instance.list === undefined)
+        throw invalid(
+          'Backends of this kind cannot be reconciled: the upstream does not list what Mayfly creates.',
+        )
+      return instance.list(after, signal)
+    })
+  } catch (error) {
+    throw asProblem(error)
+  }
+}
+
+/** Those with a record that is not settled, of any backend: several may share an upstream. */
+async function ownedAt(core: Parts, items: readonly Listed[], begunAt: number): Promise<Set<string>> {
+  const owned = new Set<string>()
+  for (let from = 0; from < items.length; from += SLICE) {
+    const ids = items.slice(from, from + SLICE).map(({ credentialId }) => credentialId)
+    // Settled since the upstream was asked: it was owned then, and is gone by now.
+    for (const { id, settledAt } of await core.store.credentials.findAll(ids))
+      if (settledAt === null || settledAt >= begunAt) owned.add(id)
+  }
+  return owned
+}
+
+/** Stops at the first outage, whose problem it throws. What it does not reach in time has no outcome. */
+async function endAll(core: Parts, actor: Actor, backend: OpenBackend, found: readonly Found[]) {
+  const until = core.store.now() + REVOKE_MS
+  const waiting = found.values()
+  let outage: Problem | undefined
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const one of waiting) {
+        if (outage !== undefined || core.store.now() > until) return
+        try {
+          one.outcome = await endOne(core, actor, backend, one.account)
+        } catch (error) {
+          outage = asProblem(error)
+        }
+      }
+    }),
+  )
+  if (outage !== undefined) throw outage
+}
+
+async function endOne(
+  core: Parts,
+  actor: Actor,
+  backend: OpenBackend,
+  { credentialId, handle }: Listed,
+): Promise<Outcome> {
+  const { revoking } = backend.breakers
+  enterBreaker(revoking)
+  try {
+    await callEntered(core, backend, revoking, async (instance, signal) => instance.revoke?.(handle, signal))
+  } catch (error) {
+    const problem = asProblem(error)
+    if (problem.code !== 'backend_error' && problem.code !== 'invalid_request') throw problem
+    core.log.warn(
+      { backend: backend.name, credential: credentialId, detail: describe(error) },
+      'the upstream did not end an account that no credential owns',
+    )
+    return 'failed'
+  }
+  const entry = audit(core, actor, {
+    action: 'credential.revoked',
+    agent: null,
+    backend: backend.name,
+    credentialId,
+    details: { reason: 'no_record' },
+  })
+  await commit(core, SYSTEM, [entry], { urgent: true })
+  return 'revoked'
+}
+
+/** Sealed: what a kind puts into it, such as an address, is no caller's to choose. */
+function sealCursor({ sealer }: Parts, { uid }: OpenBackend, place: Place): string {
+  return sealer.seal('backends', uid, 'cursor', JSON.stringify(place))
+}
+
+function openCursor({ sealer }: Parts, { uid }: OpenBackend, cursor: string): Place {
+  try {
+    return JSON.parse(sealer.open('backends', uid, 'cursor', cursor)) as Place
+  } catch {
+    throw invalid('"cursor" is not one that this backend has returned.')
+  }
+}

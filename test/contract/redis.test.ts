@@ -1,0 +1,33 @@
+import type { Handle, Issued } from '../../src/backends/kind.ts'
+import { redis } from '../../src/backends/redis/kind.ts'
+import { openRedisBench } from '../support/redis-kind.ts'
+import { describeKind } from './kind-contract.ts'
+import type { OpenKind } from './open-kind.ts'
+
+for (const persist of [false, true]) {
+  describeKind(`redis, ${persist ? 'with' : 'without'} its ACL file`, async (): Promise<OpenKind> => {
+    const bench = await openRedisBench()
+    return {
+      kind: redis as unknown as OpenKind['kind'],
+      backend: await bench.open({ persist }),
+      scopes: ['write:shop:*'],
+      logged: bench.logged,
+      // A port where nothing listens.
+      unreachable: () => bench.open({ port: 1 }),
+      probe: {
+        exists: async (handle: Handle) =>
+          (await bench.call('ACL', 'GETUSER', String(handle['username']))) !== null,
+        async use({ fields }: Issued) {
+          const login = { username: String(fields?.['username']), password: String(fields?.['password']) }
+          const client = bench.login(login)
+          try {
+            return (await client.set('shop:1', 'x')) === 'OK'
+          } finally {
+            client.disconnect()
+          }
+        },
+      },
+      close: bench.close,
+    }
+  })
+}

@@ -1,0 +1,175 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Client } from 'ldapts'
+import type { Config } from '../../src/backends/ldap/config.ts'
+import { eventually, freePort } from './app.ts'
+
+const run = promisify(execFile)
+const ROOT = 'dc=example,dc=com'
+const GROUPS = ['readers', 'writers', 'idle'].map((name) => `cn=${name},ou=groups,${ROOT}`)
+/** A name with every character that a DN must escape (RFC 4514 §2.4). */
+export const HOSTILE_BASE = `ou=\\#a\\,b\\+c\\"d\\\\e\\<f\\>g\\;h\\=ä (*),${ROOT}`
+
+export interface LdapServer {
+  readonly url: string
+  readonly secureUrl: string
+  readonly ca: string
+  /** The configuration of a backend, with StartTLS. */
+  readonly settings: Config
+  /** As the administrator. */
+  admin<T>(work: (client: Client) => Promise<T>): Promise<T>
+  /** A client that is logged in with these fields. */
+  login(dn: unknown, password: unknown): Promise<Client>
+  exists(username: unknown, base?: string): Promise<boolean>
+  members(group: string): Promise<string[]>
+  /** Ends slapd and starts it again on the same data. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** An own slapd with its own database, TLS, and a login for Mayfly as the page of the kind describes it. */
+export async function startLdapServer(): Promise<LdapServer> {
+  const directory = await mkdtemp(join(tmpdir(), 'mf-slapd-'))
+  const at = (name: string) => join(directory, name)
+  const [port, securePort] = [await freePort(), await freePort()]
+  await mkdir(at('data'))
+  await run('openssl', [
+    ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
+    ...[
+      '-addext', // libldap takes `localhost` for the name of the machine.
+      `subjectAltName=DNS:localhost,DNS:${hostname()}`,
+      '-keyout',
+      at('key.pem'),
+      '-out',
+      at('cert.pem'),
+    ],
+  ])
+  await writeFile(at('slapd.conf'), configOf(directory))
+  await writeFile(at('start.ldif'), startLdif())
+  await run('/usr/sbin/slapadd', ['-f', at('slapd.conf'), '-l', at('start.ldif')])
+  const start = async () => {
+    const addresses = `ldap://127.0.0.1:${port} ldaps://127.0.0.1:${securePort}`
+    const child = spawn('/usr/sbin/slapd', ['-f', at('slapd.conf'), '-h', addresses, '-d', '0'], {
+      stdio: 'ignore',
+    })
+    await eventually(async () => {
+      if (child.exitCode !== null) throw new Error('slapd ended')
+      const socket = connect(port, '127.0.0.1')
+      await once(socket, 'connect').finally(() => socket.destroy())
+    })
+    return child
+  }
+  let child = await start()
+  const end = async () => {
+    child.kill()
+    if (child.exitCode === null) await once(child, 'exit')
+  }
+  const url = `ldap://localhost:${port}`
+  const ca = await readFile(at('cert.pem'), 'utf8')
+  const login = async (dn: unknown, password: unknown) => {
+    const client = new Client({ url: `ldap://127.0.0.1:${port}` })
+    await client.bind(String(dn), String(password)).catch(async (error) => {
+      await client.unbind()
+      throw error
+    })
+    return client
+  }
+  const admin: LdapServer['admin'] = async (work) => {
+    const client = await login(`cn=admin,${ROOT}`, 'admin')
+    return work(client).finally(() => client.unbind())
+  }
+  const base = `ou=agents,${ROOT}`
+  const readOne = async (dn: string, attribute: string) =>
+    admin(async (client) => {
+      const found = await client.search(dn, { scope: 'base', attributes: [attribute] }).catch(() => undefined)
+      return found?.searchEntries[0]
+    })
+  return {
+    ...{ url, ca, login, admin, secureUrl: `ldaps://localhost:${securePort}` },
+    settings: {
+      ...{ url, base, ca, local: true, tls: 'verify-full', groups: GROUPS, group_attribute: 'member' },
+      ...{ bind_dn: `cn=mayfly,${ROOT}`, bind_password: 'mayfly' },
+    },
+    exists: async (username, under = base) =>
+      (await readOne(`uid=${username},${under}`, 'uid')) !== undefined,
+    members: async (group) => {
+      const entry = await readOne(`cn=${group},ou=groups,${ROOT}`, 'member')
+      return [entry?.['member'] ?? []].flat().map(String)
+    },
+    async restart() {
+      await end()
+      child = await start()
+    },
+    async stop() {
+      await end()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** As docs/backends/ldap.md has them. */
+const permissions = (place: string) => `access to ${place} attrs=userPassword
+  by dn.exact="cn=mayfly,${ROOT}" write
+  by anonymous auth
+access to ${place}
+  by dn.exact="cn=mayfly,${ROOT}" write
+  by * break`
+
+const configOf = (directory: string) => `
+include /etc/ldap/schema/core.schema
+include /etc/ldap/schema/cosine.schema
+include /etc/ldap/schema/nis.schema
+include /etc/ldap/schema/inetorgperson.schema
+modulepath /usr/lib/ldap
+moduleload back_mdb
+moduleload argon2
+password-hash {ARGON2}
+pidfile ${directory}/slapd.pid
+TLSCACertificateFile ${directory}/cert.pem
+TLSCertificateFile ${directory}/cert.pem
+TLSCertificateKeyFile ${directory}/key.pem
+sortvals member
+database mdb
+maxsize 1073741824
+suffix "${ROOT}"
+directory ${directory}/data
+rootdn "cn=admin,${ROOT}"
+rootpw admin
+index objectClass,uid,member eq
+dbnosync
+${permissions(`dn.subtree="ou=agents,${ROOT}"`)}
+${permissions(`dn.regex="^(uid=mf_[a-z0-9]+,)?ou=.*[(][*][)],${ROOT}$"`)}
+access to dn.exact="cn=mayfly,${ROOT}" attrs=userPassword
+  by self write
+  by anonymous auth
+access to dn.one="ou=groups,${ROOT}" attrs=entry,objectClass,member
+  by dn.exact="cn=mayfly,${ROOT}" write
+  by * break
+limits dn.exact="cn=mayfly,${ROOT}" size.prtotal=unlimited
+access to dn.subtree="ou=secrets,${ROOT}"
+  by group.exact="cn=readers,ou=groups,${ROOT}" read
+access to dn.subtree="ou=drafts,${ROOT}"
+  by group.exact="cn=writers,ou=groups,${ROOT}" read
+access to *
+  by users read
+`
+
+function startLdif(): string {
+  const unit = (dn: string) => `dn:: ${Buffer.from(dn).toString('base64')}\nobjectClass: organizationalUnit\n`
+  const units = ['agents', 'groups', 'secrets', 'drafts'].map((name) => unit(`ou=${name},${ROOT}`))
+  const groups = GROUPS.map((dn) => `dn: ${dn}\nobjectClass: groupOfNames\nmember: ${dn}\n`)
+  return [
+    `dn: ${ROOT}\nobjectClass: dcObject\nobjectClass: organization\no: Example\ndc: example\n`,
+    `dn: cn=mayfly,${ROOT}\nobjectClass: organizationalRole\nobjectClass: simpleSecurityObject\nuserPassword: mayfly\n`,
+    ...units,
+    unit(HOSTILE_BASE),
+    ...groups,
+    `dn: cn=locked,${ROOT}\nobjectClass: groupOfNames\nmember: cn=locked,${ROOT}\n`,
+    `dn: cn=empty,ou=groups,${ROOT}\nobjectClass: groupOfNames\nmember: uid=mf_x,ou=agents,${ROOT}\n`,
+  ].join('\n')
+}
