@@ -1,9 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { isId } from '../../domain/ids.ts'
 import { BackendError, type Handle, type Issued, type IssueRequest, type ListedPage } from '../kind.ts'
+import { connectionError, untilAborted } from '../network.ts'
 import { type Api, fieldOf, isNotFound, type Reply, unexpected } from './client.ts'
 import { amqpOf, type Config } from './config.ts'
 import { planGrants, type VhostGrant } from './scopes.ts'
+
+export interface Accounts {
+  readonly api: Api
+  readonly settings: Config
+  /** Users whose creation is under way, also where nobody waits for it any more. */
+  readonly creating: Map<string, Promise<unknown>>
+}
 
 /** Every user that Mayfly creates begins so; no other is ever deleted. */
 const PREFIX = 'mf_'
@@ -43,11 +51,11 @@ export function passwordHash(password: string) {
 
 /** Creates the user, then its permissions: until they are there, it may enter no virtual host. */
 export async function issueUser(
-  api: Api,
-  settings: Config,
+  accounts: Accounts,
   { credentialId, scopes }: IssueRequest<unknown>,
   signal: AbortSignal,
 ): Promise<Issued> {
+  const { api, settings } = accounts
   const username = userName(credentialId)
   const grants = planGrants(settings, scopes)
   if (scopes.length > 0 && grants.length === 0) {
@@ -57,21 +65,42 @@ export async function issueUser(
     )
   }
   const password = randomBytes(32).toString('base64url')
-  const body = { ...passwordHash(password), tags: '' }
-  const created = await api.call('PUT', `/users/${username}`, signal, { body })
+  const created = await createUser(accounts, username, password, signal)
   if (created.status === 400) throw new BackendError('denied', 'RabbitMQ refused to create a user.')
   requireDone(created)
   for (const grant of grants) {
     const fault = await permit(api, username, grant, signal)
     if (fault === undefined) continue
     // Only with nothing left upstream may the fault be a certain one.
-    await revokeUser(api, { username }, signal).catch(leaveToRevocation)
+    await revokeUser(accounts, { username }, signal).catch(leaveToRevocation)
     throw fault
   }
   return {
     fields: fieldsOf(settings, username, password, grants[0]?.vhost ?? settings.vhosts[0] ?? '/'),
     handle: { username },
     facts: { username },
+  }
+}
+
+/**
+ * RabbitMQ may carry out a request whose connection was cut, after a later one that deletes the user. So this one always runs to
+ * its end, for which a revocation waits.
+ */
+async function createUser(
+  { api, creating }: Accounts,
+  username: string,
+  password: string,
+  signal: AbortSignal,
+) {
+  const body = { ...passwordHash(password), tags: '' }
+  try {
+    signal.throwIfAborted()
+    const creation = api.call('PUT', `/users/${username}`, new AbortController().signal, { body })
+    const settled = creation.catch(() => undefined).then(() => creating.delete(username))
+    creating.set(username, settled)
+    return await untilAborted(creation, signal)
+  } catch (error) {
+    throw error instanceof BackendError ? error : connectionError(error, 'RabbitMQ', signal)
   }
 }
 
@@ -102,8 +131,15 @@ function requireDone(reply: Reply): void {
  * Deletes the user, so that nobody logs in any more, then closes its connections: RabbitMQ closes those by itself, but only
  * after it has replied. A user that does not exist is success.
  */
-export async function revokeUser(api: Api, handle: Handle, signal: AbortSignal): Promise<void> {
+export async function revokeUser(
+  { api, creating }: Accounts,
+  handle: Handle,
+  signal: AbortSignal,
+): Promise<void> {
   const username = userOf(handle)
+  await untilAborted(Promise.resolve(creating.get(username)), signal).catch((error: unknown) => {
+    throw connectionError(error, 'RabbitMQ', signal)
+  })
   const remove = async (path: string) => {
     const reply = await api.call('DELETE', path, signal)
     if (reply.status !== 204 && !isNotFound(reply)) throw unexpected(reply)

@@ -47,10 +47,11 @@ export const rabbitmq: Kind<typeof config, typeof params> = {
 async function openRabbit(settings: Config, host: Host): Promise<Backend<Params>> {
   requireConsistent(settings)
   const api = createApi(settings, host)
+  const accounts = { api, settings, creating: new Map<string, Promise<unknown>>() }
   return {
     check: (signal) => preflight(api, settings, signal),
-    issue: (request, signal) => issueUser(api, settings, request, signal),
-    revoke: (handle, signal) => revokeUser(api, handle, signal),
+    issue: (request, signal) => issueUser(accounts, request, signal),
+    revoke: (handle, signal) => revokeUser(accounts, handle, signal),
     recover: (credentialId) => ({ username: userName(credentialId) }),
     list: (after, signal) => listUsers(api, after, signal),
     rotation: rotationOf(api, settings),
