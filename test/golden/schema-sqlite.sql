@@ -66,7 +66,7 @@ CREATE TABLE backends (
     version integer NOT NULL,
     created_at integer NOT NULL,
     changed_at integer NOT NULL,
-    ended_at integer, ending text,
+    ended_at integer, ending text, rotation text,
     PRIMARY KEY (uid)
   ) STRICT;
 CREATE TABLE credentials (
@@ -181,6 +181,7 @@ CREATE INDEX audit_credential ON audit (credential_id, id) WHERE credential_id I
 CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at IS NULL;
 CREATE INDEX credentials_due ON credentials (backend_uid, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX credentials_living ON credentials (agent_id, id) WHERE ended_at IS NULL;
+CREATE INDEX credentials_revoked ON credentials (backend_uid, expires_at) WHERE state = 'revoked' AND revocation = 'none';
 CREATE INDEX credentials_settled ON credentials (settled_at) WHERE settled_at IS NOT NULL;
 CREATE INDEX credentials_stuck ON credentials (backend_uid, id) WHERE stuck_at IS NOT NULL;
 CREATE INDEX credentials_unsettled ON credentials (backend_uid, id) WHERE state IN ('pending', 'revoking');
