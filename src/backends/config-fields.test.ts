@@ -9,15 +9,7 @@ import {
   secretFields,
   validateConfig,
 } from './config-fields.ts'
-import { kinds } from './index.ts'
-import {
-  GUARDED_MARK,
-  PROTECTION_MARK,
-  protectionField,
-  secretField,
-  UPSTREAM_MARK,
-  upstreamField,
-} from './kind.ts'
+import { protectionField, secretField, upstreamField } from './kind.ts'
 
 const schema = Type.Object({
   host: Type.String(upstreamField({ minLength: 1, maxLength: 10 })),
@@ -57,31 +49,6 @@ describe('secret fields', () => {
     expect(exposed({ host: 'n', password: 'given again' })).toBeUndefined()
     expect(findMove(way, before, { ...before, host: 'n' })).toBe('host')
     expect(findMove(way, before, { ...before, ca: 'mine' })).toBeUndefined()
-  })
-
-  it('are marked on the built-in kinds', () => {
-    const found = kinds.map((kind) => [kind.type, secretFields(kind.config)])
-    expect(found).toEqual([
-      ['jwt', ['signing_key']],
-      ['postgres', ['password']],
-    ])
-    const marked = (mark: string) =>
-      kinds.map(({ type, config }) => [
-        type,
-        Object.keys(config.properties).filter((name) => mark in (config.properties[name] ?? {})),
-      ])
-    expect(marked(UPSTREAM_MARK)).toEqual([
-      ['jwt', []],
-      ['postgres', ['host', 'port', 'database']],
-    ])
-    expect(marked(PROTECTION_MARK)).toEqual([
-      ['jwt', []],
-      ['postgres', ['tls', 'ca', 'local', 'statements', 'connect_host', 'connect_port']],
-    ])
-    expect(marked(GUARDED_MARK)).toEqual([
-      ['jwt', []],
-      ['postgres', ['tls', 'local', 'statements']],
-    ])
   })
 })
 

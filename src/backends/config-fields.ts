@@ -69,8 +69,9 @@ export function isAnother(schema: TObject, before: Fields, given: Fields, after:
 /** The first field with a value that only the local host and holders of `admin:*` may store. */
 export function findGuarded(schema: TObject, config: Fields): string | undefined {
   return markedFields(schema, GUARDED_MARK).find((name) => {
-    const { safe } = (schema.properties[name] as Record<string, { safe?: unknown }>)[GUARDED_MARK] ?? {}
-    return config[name] !== undefined && config[name] !== safe
+    const { safe = [] } =
+      (schema.properties[name] as Record<string, { safe?: readonly unknown[] }>)[GUARDED_MARK] ?? {}
+    return config[name] !== undefined && !safe.includes(config[name])
   })
 }
 

@@ -299,9 +299,10 @@ export function protectionField<T extends object>(options: T): T & { 'x-protecti
 export const GUARDED_MARK = 'x-guarded'
 
 /**
- * Adds the mark to the options of a TypeBox field. A configuration with any value but `safe` is stored only for the local
- * host and holders of `admin:*` (ADR 0022). Without `safe`, that is every value.
+ * Adds the mark to the options of a TypeBox field. A configuration with any value but the `safe` ones is stored only for the local
+ * host and holders of `admin:*` (ADR 0022). Where Mayfly identifies itself by an id token, the address that it sends the token to
+ * needs this mark: no secret has to be entered again when somebody changes it.
  */
-export function guardedField<T extends object>(options: T, safe?: string | boolean) {
-  return { ...options, [GUARDED_MARK]: safe === undefined ? {} : { safe } }
+export function guardedField<T extends object>(options: T, ...safe: readonly (string | boolean)[]) {
+  return { ...options, [GUARDED_MARK]: { safe } }
 }

@@ -11,7 +11,7 @@ import { type BuiltServer, startLine } from './built-server.ts'
 import { type FreshRoot, makeFreshRoot } from './fresh-root.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const PAGE = here('../../docs/start/from-the-package.md')
+const PAGE = 'docs/start/from-the-package.md'
 const SCRIPT = here('../../scripts/package.ts')
 const VERSION = '0.2.0'
 const MINUTES = 60_000
@@ -40,7 +40,7 @@ afterAll(async () => {
 test(
   'eight commands lead from the package in a fresh root to a credential of PostgreSQL',
   async () => {
-    const commands = [...(await readFile(PAGE, 'utf8')).matchAll(/^\$ (.+)$/gm)].map(([, line = '']) => line)
+    const commands = [...(await readFile(here(`../../${PAGE}`), 'utf8')).matchAll(/^\$ (.+)$/gm)].map(([, line = '']) => line)
     expect(commands.length).toBeLessThanOrEqual(8)
     const database = await postgres.createDatabase()
     // Its own port and database; the rest is typed as it is shown.

@@ -46,13 +46,17 @@ const config = Type.Object(
       default: 'https://api.anthropic.com',
       description: 'Audience of the id token, as the federation rule expects it.',
     }),
+    // Mayfly's id token is sent there.
     base_url: Type.String(
-      upstreamField({
-        maxLength: 512,
-        pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
-        default: 'https://api.anthropic.com',
-        description: 'Address of the API.',
-      }),
+      guardedField(
+        upstreamField({
+          maxLength: 512,
+          pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
+          default: 'https://api.anthropic.com',
+          description: 'Address of the API.',
+        }),
+        'https://api.anthropic.com',
+      ),
     ),
     local: Type.Boolean(guardedField(protectionField({ default: false, description: LOCAL }), false)),
   },

@@ -75,10 +75,13 @@ export const config = Type.Object(
     ),
     endpoint: Type.Optional(
       Type.String(
-        upstreamField({
-          ...URL_FIELD,
-          description: 'Address of STS, where it is not the one of the region.',
-        }),
+        // Mayfly's id token is sent there.
+        guardedField(
+          upstreamField({
+            ...URL_FIELD,
+            description: 'Address of STS, where it is not the one of the region.',
+          }),
+        ),
       ),
     ),
     local: Type.Boolean(

@@ -45,13 +45,19 @@ export const config = Type.Object(
       default: ['management.azure.com'],
       description: 'Resources for which tokens are made: a host name such as vault.azure.net, or api/NAME.',
     }),
+    // Mayfly's id token is sent there. The national clouds: Microsoft Entra, "National clouds".
     authority: Type.String(
-      upstreamField({
-        maxLength: 512,
-        pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
-        default: 'https://login.microsoftonline.com',
-        description: 'Address of Microsoft Entra; others for national clouds.',
-      }),
+      guardedField(
+        upstreamField({
+          maxLength: 512,
+          pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
+          default: 'https://login.microsoftonline.com',
+          description: 'Address of Microsoft Entra; others for national clouds.',
+        }),
+        'https://login.microsoftonline.com',
+        'https://login.microsoftonline.us',
+        'https://login.partner.microsoftonline.cn',
+      ),
     ),
     local: Type.Boolean(
       guardedField(

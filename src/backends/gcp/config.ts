@@ -39,12 +39,15 @@ export const config = Type.Object(
       },
     ),
     endpoint: Type.Optional(
+      // Mayfly's id token is sent there.
       Type.String(
-        upstreamField({
-          maxLength: 512,
-          pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
-          description: 'Address that stands for all Google APIs, such as a private endpoint.',
-        }),
+        guardedField(
+          upstreamField({
+            maxLength: 512,
+            pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
+            description: 'Address that stands for all Google APIs, such as a private endpoint.',
+          }),
+        ),
       ),
     ),
     local: Type.Boolean(

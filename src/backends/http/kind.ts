@@ -86,13 +86,17 @@ function configOf(recipe: Recipe): TObject {
   )
 }
 
+function safeOf({ default: safe }: FieldSpec): (string | boolean)[] {
+  return typeof safe === 'string' || typeof safe === 'boolean' ? [safe] : []
+}
+
 function fieldOf(field: FieldSpec, scopes: Recipe['scopes']): TSchema {
   let options: Record<string, unknown> = { description: field.description }
   if (field.default !== undefined) options['default'] = field.default
   if (field.secret === true) options = secretField(options)
   if (field.upstream === true) options = upstreamField(options)
   if (field.protection === true) options = protectionField(options)
-  if (field.guarded === true) options = guardedField(options, field.default as string | undefined)
+  if (field.guarded === true) options = guardedField(options, ...safeOf(field))
   const schema = typeOf(field, options, scopes)
   return field.optional === true ? Type.Optional(schema) : schema
 }

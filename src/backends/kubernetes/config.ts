@@ -30,12 +30,17 @@ export const config = Type.Object(
     client_key: Type.Optional(
       Type.String(secretField({ maxLength: 16_384, description: 'PEM of its private key.' })),
     ),
+    // With it, a change of "server" would send the id token elsewhere.
     audience: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 512,
-        description: 'Instead of a token: Mayfly logs in with an id token of its own for this audience.',
-      }),
+      Type.String(
+        guardedField(
+          protectionField({
+            minLength: 1,
+            maxLength: 512,
+            description: 'Instead of a token: Mayfly logs in with an id token of its own for this audience.',
+          }),
+        ),
+      ),
     ),
     home: Type.String(
       upstreamField({
