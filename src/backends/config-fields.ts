@@ -53,6 +53,13 @@ export function findExposed(
   return secret === undefined || by === undefined ? undefined : { secret, by }
 }
 
+/** Whether `after` would send secrets elsewhere, or with less protection. Both have their defaults. */
+export function isRedirected(schema: TObject, before: Fields, after: Fields): boolean {
+  return [UPSTREAM_MARK, PROTECTION_MARK, GUARDED_MARK].some(
+    (mark) => firstChanged(schema, mark, before, after) !== undefined,
+  )
+}
+
 /** The first changed field that names another upstream, if any. Both have their defaults. */
 export function findMove(schema: TObject, before: Fields, after: Fields): string | undefined {
   return firstChanged(schema, UPSTREAM_MARK, before, after)

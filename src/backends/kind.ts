@@ -121,11 +121,11 @@ export interface RevocationList {
  */
 export interface Rotation {
   /**
-   * New values of secret fields. The present ones keep working. Where the upstream makes them, it ends first what an interrupted
+   * New values of secret fields, and of what names them, such as the id of an access key. The present ones keep working. Where the upstream makes them, it ends first what an interrupted
    * rotation left behind.
    */
   propose(signal: AbortSignal): Promise<Readonly<Record<string, string>>>
-  /** Makes them valid upstream; the present ones may end here. */
+  /** Makes them valid upstream, and waits until they are: they are tried next. The present ones may end here. */
   adopt(next: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>
   /** Ends the old ones, where they are still valid. Called on an instance that was opened with the new ones. */
   finish?(old: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>

@@ -13,6 +13,7 @@ const config = Type.Object(
     host: Type.String(upstreamField({})),
     way: Type.Union([Type.Literal('replacing'), Type.Literal('adding'), Type.Literal('fixed')]),
     password: Type.String(secretField({})),
+    name: Type.Optional(Type.String()),
   },
   { additionalProperties: false },
 )
@@ -20,6 +21,7 @@ type Trouble = (step: string) => void
 let valid: Set<string>
 let trouble: Trouble
 let steps: string[]
+let proposal: Record<string, string> | undefined
 
 const fake = {
   type: 'fake',
@@ -37,7 +39,7 @@ const fake = {
       if (!valid.has(password)) throw new BackendError('denied', 'Wrong password.')
     }
     const replacing = {
-      propose: async () => ({ password: `p${steps.length}` }),
+      propose: async () => proposal ?? { password: `p${steps.length}` },
       adopt: async (next: Readonly<Record<string, string>>) => {
         log('adopt')
         if (way === 'replacing') valid.clear()
@@ -74,6 +76,7 @@ let core: TestCore['core']
 beforeEach(async () => {
   valid = new Set(['old'])
   steps = []
+  proposal = undefined
   trouble = () => undefined
   world = await testCore({}, [fake])
   core = world.core
@@ -173,6 +176,17 @@ it('forgets a proposal that the upstream refuses while the present secret works'
     message: 'The root secret was not rotated. Too simple.',
   })
   expect([await password(), (await backend()).rotation]).toEqual(['old', undefined])
+})
+
+it('takes no proposal that means another upstream', async () => {
+  await add('replacing')
+  proposal = { password: 'p', host: 'elsewhere' }
+  await expect(rotateRoot(core, LOCAL, 'db')).rejects.toMatchObject({ code: 'backend_error' })
+  proposal = { name: 'no secret' }
+  await expect(rotateRoot(core, LOCAL, 'db')).rejects.toMatchObject({ code: 'backend_error' })
+  expect([await password(), (await backend()).rotation]).toEqual(['old', undefined])
+  proposal = { password: 'p', name: 'its name' }
+  expect((await rotateRoot(core, LOCAL, 'db')).fields).toEqual(['password', 'name'])
 })
 
 it('ends the old secret later where that fails', async () => {

@@ -1,4 +1,4 @@
-import { readConfig, secretFields } from '../../backends/config-fields.ts'
+import { isRedirected, readConfig, secretFields } from '../../backends/config-fields.ts'
 import { BackendError, type Kind } from '../../backends/kind.ts'
 import type { StoredBackend } from '../../domain/backend.ts'
 import { Problem } from '../../domain/problems.ts'
@@ -254,15 +254,14 @@ async function finish(run: Run, record: RotationRecord): Promise<void> {
   await forget(run, record)
 }
 
-/** What a kind proposes are secrets of its configuration, which stays valid with them. */
+/** A kind proposes secrets, with what names them (the id of an access key); the configuration stays valid, and means the same upstream. */
 function requireSecrets(kind: Kind, config: Fields, values: RotationRecord['values']): void {
-  const known = new Set(secretFields(kind.config))
-  const names = Object.keys(values)
-  const { faults } = readConfig(kind.config, { ...config, ...values })
-  if (names.length === 0 || !names.every((name) => known.has(name)) || faults.length > 0)
-    throw new Problem('backend_error', {
-      detail: 'the kind proposed what is not a secret of its configuration',
-    })
+  const secrets = secretFields(kind.config)
+  const next = { ...config, ...values }
+  const isChanged = secrets.some((name) => next[name] !== config[name])
+  const { faults } = readConfig(kind.config, next)
+  if (!isChanged || faults.length > 0 || isRedirected(kind.config, config, next))
+    throw new Problem('backend_error', { detail: 'the kind proposed a configuration that cannot be used' })
 }
 
 const UNSURE =

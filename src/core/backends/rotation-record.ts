@@ -12,7 +12,7 @@ export interface RotationRecord {
   readonly id: string
   /** `proposed`: either the configuration or `values` is valid upstream. `finishing`: the configuration is. */
   readonly stage: 'proposed' | 'finishing'
-  /** Of the secret fields: the new ones while they are proposed, then the old ones, which are still to be ended. */
+  /** By field: the new ones while they are proposed, then the old ones, which are still to be ended. */
   readonly values: Readonly<Record<string, string>>
   readonly since: number
   /** Until when a node works on it; a record of a node that was killed is free after that. */
