@@ -15,7 +15,9 @@ const pages = [
   ...list('docs/guides'),
   ...list('docs/operations').filter((path) => !DESCRIBE.includes(path)),
 ]
-const tests = [...list('test/docs'), ...list('test/package')].filter((path) => path.endsWith('.test.ts') && !path.includes('coverage'))
+const tests = [...list('test/docs'), ...list('test/package')].filter(
+  (path) => path.endsWith('.test.ts') && !path.includes('coverage'),
+)
 
 test.each(pages)('a test runs %s', (page) => {
   expect(readGuide(read(page)).some(({ kind }) => kind === 'run')).toBe(true)

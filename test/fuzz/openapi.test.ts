@@ -96,7 +96,14 @@ function fillBody(body: NonNullable<Drawn['body']>): string {
   return fill(body.text, isForm ? encodeURIComponent : (value) => value)
 }
 
+/** No backend here has an upstream that answers. */
+const NEED_UPSTREAM = new Set([
+  'POST /v1/admin/backends/{name}/rotate-root',
+  'POST /v1/admin/backends/{name}/reconcile',
+])
+
 function usesDeadUpstream(drawn: Drawn, target: string, body: Buffer | undefined): boolean {
+  if (NEED_UPSTREAM.has(drawn.operation)) return /\/dead\//i.test(target)
   if (drawn.operation === 'POST /api/v1/credentials') return /"backend":"dead"/i.test(String(body))
   return (
     drawn.operation.endsWith(' /v1/credentials/{backend}') && /^\/v1\/credentials\/dead(\?|$)/i.test(target)
@@ -159,7 +166,9 @@ it(`gives only documented replies to ${COUNT} requests`, { timeout: COUNT * 20 }
   expect([...faults].map(([fault, where]) => `${fault}\n${where}`)).toEqual([])
   expect(sent).toBe(COUNT)
   const neverSucceeded = Object.keys(Object.fromEntries(statuses)).filter(
-    (operation) => ![...(statuses.get(operation)?.keys() ?? [])].some((status) => status < 400),
+    (operation) =>
+      !NEED_UPSTREAM.has(operation) &&
+      ![...(statuses.get(operation)?.keys() ?? [])].some((status) => status < 400),
   )
   expect(neverSucceeded, 'every operation has succeeded at least once').toEqual([])
   expect(statuses.size).toBe(documented.size)

@@ -19,6 +19,7 @@ const AGENTS: Record<string, string[]> = {
 const CREATE_BACKENDS: Record<string, object> = {
   tok: { type: 'jwt', config: { audience: 'demo' } },
   tok2: { type: 'jwt', config: { audience: ['a', 'b'] }, allowed_scopes: ['read:*'], max_ttl: '2h' },
+  keys: { type: 'ssh', config: { principals: ['deploy'] } },
   // Nothing listens on port 1.
   dead: {
     type: 'postgres',

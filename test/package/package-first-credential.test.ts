@@ -40,7 +40,9 @@ afterAll(async () => {
 test(
   'eight commands lead from the package in a fresh root to a credential of PostgreSQL',
   async () => {
-    const commands = [...(await readFile(here(`../../${PAGE}`), 'utf8')).matchAll(/^\$ (.+)$/gm)].map(([, line = '']) => line)
+    const commands = [...(await readFile(here(`../../${PAGE}`), 'utf8')).matchAll(/^\$ (.+)$/gm)].map(
+      ([, line = '']) => line,
+    )
     expect(commands.length).toBeLessThanOrEqual(8)
     const database = await postgres.createDatabase()
     // Its own port and database; the rest is typed as it is shown.

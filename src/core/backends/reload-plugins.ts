@@ -12,8 +12,9 @@ export interface PluginView {
 
 type Parts = Pick<Core, 'backends' | 'store' | 'ids' | 'settings'>
 
+/** By name. */
 export function listPlugins(core: Parts): PluginView[] {
-  return [...core.backends.kinds.keys()].map((name) => ({
+  return [...core.backends.kinds.keys()].sort().map((name) => ({
     name,
     version: core.settings.version,
     builtin: true,
