@@ -34,7 +34,7 @@ export const Agent = Type.Object(
     last_used: nullable(timestamp('When it last called.')),
     expires_at: nullable(timestamp('When it expires.')),
     policy: nullable(
-      text('The policy that it came under, whoever approved it, or that its creator came under.', 'ci'),
+      text('The policy that it came under, no matter who approved it, or that its creator came under.', 'ci'),
     ),
     audiences: Type.Optional(
       Type.Array(text('An audience.', AUDIENCE), {

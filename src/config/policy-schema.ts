@@ -16,7 +16,7 @@ export const PolicySchema = Type.Object(
       Type.Boolean({ default: false, description: 'Approve at once; otherwise an administrator decides.' }),
     ),
     max_agent_lifetime: Type.Optional(
-      Type.String({ description: 'Longest lifetime of an agent, whoever approves it, such as `24h`.' }),
+      Type.String({ description: 'Longest lifetime of an agent, no matter who approves it, such as `24h`.' }),
     ),
     max_ttl: Type.Optional(
       Type.String({

@@ -49,7 +49,7 @@ export interface Agent {
   readonly publicJwk: Readonly<Record<string, unknown>> | null
   readonly signingKeyId: string
   readonly signingEmail: string
-  /** The policy that it came under, whoever approved it, or that the agent that created it came under. */
+  /** The policy that it came under, no matter who approved it, or that the agent that created it came under. */
   readonly policy: string | null
   /** The bounds of that policy then; null: none are recorded. */
   readonly bounds: AgentBounds | null

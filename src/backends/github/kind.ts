@@ -170,7 +170,7 @@ async function preflight(client: GitHub, settings: Config, signal: AbortSignal):
     )
   }
   if (permissions['administration'] === 'write') {
-    warnings.push('The App may administer repositories: whoever is granted that can delete them.')
+    warnings.push('The App may administer repositories: an agent that is granted that can delete them.')
   }
   return warnings
 }

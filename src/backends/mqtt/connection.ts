@@ -104,7 +104,7 @@ function createSession(stream: Duplex, { parser, generate }: typeof import('mqtt
   const wait = <T>(key: string) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     waiting.set(key, { resolve, reject })
-    // Whoever awaits it gets the error; nobody does once the caller has gone.
+    // A caller that awaits it gets the error; nobody does once the caller has gone.
     promise.catch(() => undefined)
     return promise
   }

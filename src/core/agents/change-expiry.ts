@@ -49,7 +49,7 @@ function readTime(text: string): number {
   return time
 }
 
-/** Its policy limits the whole life of an agent, whoever extends it. */
+/** Its policy limits the whole life of an agent, no matter who extends it. */
 function requireWithinPolicy(
   { settings }: Pick<Core, 'settings'>,
   agent: Agent,

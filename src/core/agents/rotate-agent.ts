@@ -19,7 +19,7 @@ export interface RotatedAgent extends CreatedAgent {
 
 /**
  * Replaces the token and the client secret of an agent. The old ones, and the access tokens that came from them, end at once
- * on all nodes, or after `grace` (a duration). Its name, id, client id, scopes, credentials and keys stay. Whoever gets the new
+ * on all nodes, or after `grace` (a duration). Its name, id, client id, scopes, credentials and keys stay. A caller that gets the new
  * secrets can do what the agent can, so this requires as much as creating the agent (ADR 0027). Throws `agent_not_found`,
  * `invalid_request`, `conflict`, and `insufficient_scope`.
  */
