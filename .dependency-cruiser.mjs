@@ -68,7 +68,7 @@ export default {
     allow(
       'a-kind-stays-at-home',
       '^src/backends/([^/]+)/',
-      '^src/(domain/|backends/(json-api|kind|named-scopes|network)\\.ts$|backends/$1/)',
+      '^src/(domain/|backends/(account-name|json-api|kind|named-scopes|network)\\.ts$|backends/$1/)',
     ),
     allow('backends-import-domain', '^src/backends/[^/]+\\.ts$', '^src/(domain|backends)/'),
     allow(

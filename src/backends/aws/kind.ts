@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { isId } from '../../domain/ids.ts'
+import { accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Host, type Issued, type IssueRequest, type Kind } from '../kind.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { canGive, isAwsScope, NOTHING, sessionPolicy } from './scopes.ts'
@@ -95,9 +95,6 @@ async function issue(
  * in the ARN of the session.
  */
 function sessionName(credentialId: string, agentName: string): string {
-  if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
-  }
   const plain = agentName.replace(/[^A-Za-z0-9_+=,.@-]/g, '-')
-  return `mf_${credentialId.slice('cred_'.length)}-${plain}`.slice(0, 64)
+  return `${accountName(credentialId)}-${plain}`.slice(0, 64)
 }

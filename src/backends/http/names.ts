@@ -1,21 +1,12 @@
-import { isId } from '../../domain/ids.ts'
-import { BackendError } from '../kind.ts'
+import { accountName, credentialOfAccount } from '../account-name.ts'
 import type { Recipe } from './schema.ts'
 
-const PREFIX = 'cred_'
-
-/** The name upstream of a credential: 29 characters. */
+/** The name upstream of a credential. */
 export function nameOf({ naming }: Recipe, credentialId: string): string {
-  if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
-  }
-  return `${naming?.prefix ?? 'mf_'}${credentialId.slice(PREFIX.length)}`
+  return accountName(credentialId, naming?.prefix)
 }
 
-/** The credential of a name of ours, `undefined` for any other name: only ours are ever ended. */
+/** The credential of a name of ours, `undefined` for any other name. */
 export function credentialOf({ naming }: Recipe, name: unknown): string | undefined {
-  const prefix = naming?.prefix ?? 'mf_'
-  if (typeof name !== 'string' || !name.startsWith(prefix)) return undefined
-  const id = PREFIX + name.slice(prefix.length)
-  return isId('credential', id) ? id : undefined
+  return credentialOfAccount(name, naming?.prefix)
 }

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { isId } from '../../domain/ids.ts'
+import { accountName } from '../account-name.ts'
 import { isObject, notUnderstood, textIn } from '../json-api.ts'
 import {
   type Backend,
@@ -75,10 +76,7 @@ async function openKubernetes(settings: Config, host: Host): Promise<Backend<Par
 }
 
 function nameOf(credentialId: string): string {
-  if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
-  }
-  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+  return accountName(credentialId, PREFIX)
 }
 
 const isOurs = (name: unknown): name is string =>

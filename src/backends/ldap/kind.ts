@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
 import { isId } from '../../domain/ids.ts'
 import { isScope } from '../../domain/scope.ts'
+import { accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Handle, type Host, type Kind } from '../kind.ts'
 import { untilAborted } from '../network.ts'
 import { createConnection, setPassword } from './client.ts'
@@ -116,10 +117,7 @@ function grantedGroups(settings: Config, scopes: readonly string[]): string[] {
 
 /** `mf_` and the body of the credential's id: characters that need no escaping in a DN or a filter (RFC 4514, RFC 4515). */
 function nameOf(credentialId: string): string {
-  if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
-  }
-  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+  return accountName(credentialId)
 }
 
 /** Only entries of the form that we create are ever deleted. */

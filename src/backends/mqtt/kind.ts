@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
-import { isId } from '../../domain/ids.ts'
+import { accountName, credentialOfAccount } from '../account-name.ts'
 import {
   type Backend,
   BackendError,
@@ -19,7 +19,6 @@ const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
 
 /** Every client and role that Mayfly creates begins so; no other is ever deleted. */
-const PREFIX = 'mf_'
 const PAGE = 1_000
 
 /** Mosquitto with its dynamic security plugin: one client and one role per credential. */
@@ -153,16 +152,11 @@ function halfDone({ command, error }: Answer): BackendError {
 
 /** `mf_` and the body of the credential's id. */
 function clientName(credentialId: string): string {
-  if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
-  }
-  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+  return accountName(credentialId)
 }
 
 function credentialOf(name: unknown): string | undefined {
-  if (typeof name !== 'string' || !name.startsWith(PREFIX)) return undefined
-  const id = `cred_${name.slice(PREFIX.length)}`
-  return isId('credential', id) ? id : undefined
+  return credentialOfAccount(name)
 }
 
 function clientOf(handle: Handle): string {

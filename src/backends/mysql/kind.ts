@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
 import { isId } from '../../domain/ids.ts'
+import { accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Handle, type Host, type Issued, type Kind } from '../kind.ts'
 import { createAccount, dropAccount, fieldsOf, listAccounts, PREFIX } from './accounts.ts'
 import { type Connections, connect, numberOf, type Row } from './client.ts'
@@ -96,10 +97,7 @@ async function setOwnPassword(
 
 /** `mf_` and the body of the credential's id: 29 of the 32 characters that MySQL permits, none of which needs quoting. */
 function nameOf(credentialId: string): string {
-  if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
-  }
-  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+  return accountName(credentialId)
 }
 
 /** Only accounts of the form that we create are ever dropped. */

@@ -2,6 +2,7 @@ import { sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import Type, { type Static } from 'typebox'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
+import { accountName } from '../account-name.ts'
 import {
   type Backend,
   BackendError,
@@ -114,7 +115,7 @@ async function issueUser(settings: Config, key: AccountKey, request: IssueReques
     throw new BackendError('unsupported', 'The agent expires within a second, which a JWT cannot express.')
   }
   const user = await newUserKey()
-  const name = `mf_${credentialId.slice('cred_'.length)}`
+  const name = accountName(credentialId)
   const claims = {
     jti: credentialId,
     iat: Math.floor(issuedAt / 1000),

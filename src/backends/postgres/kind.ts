@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { isId } from '../../domain/ids.ts'
 import { isScope } from '../../domain/scope.ts'
+import { accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Handle, type Host, type Kind } from '../kind.ts'
 import { connect } from './client.ts'
 import { type Config, config, requireConsistent } from './config.ts'
@@ -90,10 +91,7 @@ async function openPostgres(settings: Config, host: Host): Promise<Backend<Param
 
 /** `mf_` and the body of the credential's id: 29 characters that need no quoting. */
 function roleName(credentialId: string): string {
-  if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
-  }
-  return `${ROLE_PREFIX}${credentialId.slice('cred_'.length)}`
+  return accountName(credentialId)
 }
 
 /** Only roles of the form that we create are ever dropped. */

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { isId } from '../../domain/ids.ts'
+import { accountName, credentialOfAccount } from '../account-name.ts'
 import { BackendError, type Handle, type Issued, type IssueRequest, type ListedPage } from '../kind.ts'
 import { connectionError, untilAborted } from '../network.ts'
 import { type Api, fieldOf, isNotFound, type Reply, unexpected } from './client.ts'
@@ -19,16 +19,11 @@ const PAGE = 500
 
 /** `mf_` and the body of the credential's id. */
 export function userName(credentialId: string): string {
-  if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
-  }
-  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+  return accountName(credentialId)
 }
 
 function credentialOf(name: unknown): string | undefined {
-  if (typeof name !== 'string' || !name.startsWith(PREFIX)) return undefined
-  const id = `cred_${name.slice(PREFIX.length)}`
-  return isId('credential', id) ? id : undefined
+  return credentialOfAccount(name)
 }
 
 function userOf(handle: Handle): string {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import Type from 'typebox'
 import { isId } from '../../domain/ids.ts'
+import { accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Handle, type Host, type Issued, type Kind } from '../kind.ts'
 import { type Client, createClient, createSaver, replyErrorOf } from './client.ts'
 import { type Config, config, requireConsistent, tlsOf } from './config.ts'
@@ -182,10 +183,7 @@ function fieldsOf(settings: Config, username: string, password: string): NonNull
 
 /** `mf_` and the body of the credential's id. */
 function nameOf(credentialId: string): string {
-  if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
-  }
-  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+  return accountName(credentialId)
 }
 
 const isOurs = (username: string) =>

@@ -1,9 +1,8 @@
-import { isId } from '../../domain/ids.ts'
+import { accountName, credentialOfAccount } from '../account-name.ts'
 import { BackendError, type Handle, type IssueRequest, type ListedPage } from '../kind.ts'
 import { type Client, type Json, notUnderstood, objectAt, type Reply, refusal } from './client.ts'
 
 /** Every token role that we create begins so; no other is ever deleted. */
-const PREFIX = 'mf_'
 const PAGE = 1_000
 
 export interface NewToken {
@@ -14,10 +13,7 @@ export interface NewToken {
 }
 
 export function roleName(credentialId: string): string {
-  if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
-  }
-  return `${PREFIX}${credentialId.slice('cred_'.length)}`
+  return accountName(credentialId)
 }
 
 function roleOf(handle: Handle): string {
@@ -29,9 +25,7 @@ function roleOf(handle: Handle): string {
 }
 
 function credentialOf(role: unknown): string | undefined {
-  if (typeof role !== 'string' || !role.startsWith(PREFIX)) return undefined
-  const id = `cred_${role.slice(PREFIX.length)}`
-  return isId('credential', id) ? id : undefined
+  return credentialOfAccount(role)
 }
 
 /**

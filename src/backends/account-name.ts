@@ -1,0 +1,22 @@
+import { isId } from '../domain/ids.ts'
+import { BackendError } from './kind.ts'
+
+/** What the names of our accounts upstream begin with; `mf-` where the upstream takes no underscore. */
+export type NamePrefix = 'mf_' | 'mf-'
+
+const ID_PREFIX = 'cred_'
+
+/** The name upstream of a credential: the prefix and the body of its id, 29 characters. Throws `BackendError`. */
+export function accountName(credentialId: string, prefix: NamePrefix = 'mf_'): string {
+  if (!isId('credential', credentialId)) {
+    throw new BackendError('misconfigured', 'The credential id is not well formed.')
+  }
+  return `${prefix}${credentialId.slice(ID_PREFIX.length)}`
+}
+
+/** The credential of a name of ours, `undefined` for any other name: only ours are ever ended. */
+export function credentialOfAccount(name: unknown, prefix: NamePrefix = 'mf_'): string | undefined {
+  if (typeof name !== 'string' || !name.startsWith(prefix)) return undefined
+  const id = ID_PREFIX + name.slice(prefix.length)
+  return isId('credential', id) ? id : undefined
+}
