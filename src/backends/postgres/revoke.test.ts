@@ -1,7 +1,11 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestHost } from '../../../test/support/host.ts'
 import { type Bench, ended, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
 import type { Backend, Handle, Issued } from '../kind.ts'
+import { type Connections, connect } from './client.ts'
+import { revokeRole } from './revoke.ts'
+import { createUpstream } from './upstream.ts'
 
 let bench: Bench
 beforeAll(async () => {
@@ -116,6 +120,45 @@ describe('revoking', () => {
     const name = String(issued.handle?.['username'])
     await bench.sql(`DROP OWNED BY ${name}; DROP ROLE ${name}`)
     await revoke(backend, issued)
+  })
+
+  it('finds that another attempt dropped the role just before it became the role', async () => {
+    const backend = await bench.open()
+    const issued = await backend.issue(request(['*']), signal())
+    const name = String(issued.handle?.['username'])
+    const session = await login(issued)
+    const over = ended(session)
+    const turn = new pg.Client({ connectionString: bench.database.url })
+    await turn.connect()
+    await turn.query('SELECT pg_advisory_lock(1)')
+    const { host } = createTestHost('db')
+    const connections = await connect(bench.settings(), host)
+    const waiting: Connections = {
+      ...connections,
+      // The same statements, with a wait where another attempt may be faster. Opening a table makes the drop visible.
+      transact: (database, stop, statements) =>
+        connections.transact(
+          database,
+          stop,
+          statements.map((text) =>
+            text.replace(
+              /(?=EXECUTE format\('+SET LOCAL ROLE)/,
+              'PERFORM pg_advisory_xact_lock(1); PERFORM FROM pg_cast; ',
+            ),
+          ),
+        ),
+    }
+    const upstream = createUpstream(bench.settings(), host, { issuing: connections, revoking: waiting })
+    const revoking = revokeRole(upstream, name, signal())
+    while (
+      (await bench.sql("SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'")).length === 0
+    );
+    await bench.sql(`DROP OWNED BY ${name}; DROP ROLE ${name}`)
+    await turn.end()
+    await revoking
+    await connections[Symbol.asyncDispose]()
+    session.end()
+    await over
   })
 
   it('waits for an issue whose reply was lost, and holds up no other', async () => {

@@ -11,9 +11,10 @@ const PAUSE_MS = 25
 
 /**
  * `XX000` "tuple concurrently updated", serialisation, deadlock; `2BP01`: a concurrent grant in another database;
- * `42704`: the role was dropped by another attempt, which the next round finds; `23505`: another attempt joined it.
+ * `42704`, and `22023` from SET ROLE: another attempt has dropped the role, which the next round finds; `23505`: another attempt
+ * joined it.
  */
-const AGAIN = new Set(['XX000', '40001', '40P01', '2BP01', '42704', '23505'])
+const AGAIN = new Set(['XX000', '40001', '40P01', '2BP01', '42704', '22023', '23505'])
 const FAILURES = 5
 /** Of steps: five seconds of pauses, or of waiting for a lock of 250 ms. */
 const STEPS = 200
