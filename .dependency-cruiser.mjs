@@ -68,13 +68,19 @@ export default {
     allow(
       'a-kind-stays-at-home',
       '^src/backends/([^/]+)/',
-      '^src/(domain/|backends/(account-name|json-api|kind|named-scopes|network)\\.ts$|backends/$1/)',
+      '^src/(domain/|backends/(account-name|fields|json-api|kind|named-scopes|network)\\.ts$|backends/$1/)',
     ),
     allow('backends-import-domain', '^src/backends/[^/]+\\.ts$', '^src/(domain|backends)/'),
+    allow('plugins-import-the-kind', '^src/plugins/', '^src/(plugins|domain)/|^src/backends/kind\\.ts$'),
+    allow(
+      'the-plugin-side-stays-small',
+      '^src/plugin/',
+      '^src/(plugin|domain)/|^src/backends/(kind|egress)\\.ts$|^src/plugins/((certificate|pattern|schema|scope-forms)\\.ts$|proto/)',
+    ),
     allow(
       'core-imports-its-parts',
       '^src/core/',
-      '^src/(core|domain|keys|store|log)/|^src/backends/(kind|registry|config-fields)\\.ts$',
+      '^src/(core|domain|keys|store|log)/|^src/backends/(kind|kind-set|registry|config-fields)\\.ts$',
     ),
     allow('http-imports-core', '^src/http/', '^src/(http|core|domain|api|log)/'),
     allow(
@@ -86,7 +92,7 @@ export default {
     allow(
       'cli-imports-client',
       '^src/cli/',
-      '^src/(cli|client|api|config|domain)/|^src/(app/app|app/backup|app/recipes|log/log|backends/index|backends/config-fields|installation)\\.ts$',
+      '^src/(cli|client|api|config|domain)/|^src/(app/app|app/backup|app/recipes|app/rights|app/plugins/(artefacts|package-entry|tarball)|log/log|backends/index|backends/config-fields|installation)\\.ts$',
     ),
     ...rooms('core', {
       audit: [],

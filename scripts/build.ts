@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundle } from './bundle/bundle.ts'
 
@@ -31,5 +31,8 @@ try {
   process.exit(1)
 }
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+// For the authors of plugins in other languages.
+const PROTOCOL = 'mayfly_plugin_v1.proto'
+copyFileSync(join(root, 'src', 'plugins', 'proto', PROTOCOL), join(dist, 'plugin', PROTOCOL))
 await bundle({ form: 'files', version, directory: join(dist, 'bin'), flags: [] })
 writeFileSync(stamp, '')

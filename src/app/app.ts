@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createEgressFetch, resolveChecked } from '../backends/egress.ts'
 import { kinds } from '../backends/index.ts'
 import type { Host } from '../backends/kind.ts'
-import { createRegistry } from '../backends/registry.ts'
+import { createRegistry, type Registry } from '../backends/registry.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/fault.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
@@ -35,6 +35,8 @@ import { StoreRefused } from '../store/errors.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { type HttpApp, openHttpApp } from './http-app.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { openPlugins } from './plugins/open-plugins.ts'
+import type { PinnedKinds } from './plugins/pinned-kinds.ts'
 import { readRecipes } from './recipes.ts'
 import { VERSION } from './version.ts'
 
@@ -73,17 +75,9 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
     const ids = createIdSource(store.now)
     const issuerKeys = createIssuerKeys(base)
     const idToken = createIdTokens({ ...base, ids, issuerKeys })
-    const own =
-      config.recipesDir === undefined ? [] : await readRecipes(config.recipesDir, (path) => readFile(path))
-    const backends = createRegistry({
-      kinds: [...kinds, ...own],
-      load: async () => (await store.backends.listOpen()).map((stored) => definitionOf(base, stored)),
-      snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-      host: (of) => hostOf(of, config, idToken, base, log),
-      lingerMs: 3 * config.upstreamTimeoutMs,
-      now: () => store.now(),
-      onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
-    })
+    const denials = createDenials({ store, ids, log })
+    const plugins = await openPlugins(config, { denials, log })
+    const backends = await openRegistry(config, { ...base, plugins, idToken })
     const metrics = createMetrics(store, async () => [
       ...(await backends.at(await store.generation())).byUid.values(),
     ])
@@ -91,9 +85,10 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
       ...base,
       ids,
       backends,
+      plugins: plugins.host,
       issuerKeys,
       callers: createCallers({ ...base, issuerKeys }),
-      denials: createDenials({ store, ids, log }),
+      denials,
       localReads: createLocalReads({ store, ids, log }),
       lastUse: createLastUse({ store }),
       serialize: createSerialize(),
@@ -102,6 +97,7 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
     }
     await ensureIssuerKey(core)
     await recordBounds(core)
+    await backends.at(await store.generation())
     const http = await openHttpApp(config, core, metrics, log)
     return {
       core,
@@ -122,6 +118,29 @@ export async function buildApp(config: Config, log: Log, open: typeof openStore 
     await store.close()
     throw error
   }
+}
+
+interface RegistryNeeds extends Pick<Core, 'store' | 'sealer' | 'log'> {
+  readonly plugins: PinnedKinds
+  readonly idToken: Host['idToken']
+}
+
+async function openRegistry(
+  config: Config,
+  { store, sealer, log, plugins, idToken }: RegistryNeeds,
+): Promise<Registry> {
+  const { recipesDir: recipes } = config
+  const own = recipes === undefined ? [] : await readRecipes(recipes, (path) => readFile(path))
+  return createRegistry({
+    kinds: [...kinds, ...own],
+    loadKinds: async () => plugins.kindsOf(await store.plugins.list()),
+    load: async () => (await store.backends.listOpen()).map((stored) => definitionOf({ sealer }, stored)),
+    snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
+    host: (of) => hostOf(of, config, idToken, { store, sealer }, log),
+    lingerMs: 3 * config.upstreamTimeoutMs,
+    now: () => store.now(),
+    onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
+  })
 }
 
 /** Runs until `close`. */
@@ -219,7 +238,7 @@ async function ensureIssuerKey(core: Core): Promise<void> {
 }
 
 /** What use cases may know of the configuration: everything but its secrets. */
-function settingsOf({ databaseUrl: _, masterKey: __, ...config }: Config): Settings {
+function settingsOf({ databaseUrl: _, masterKey: __, pluginEnv: ___, ...config }: Config): Settings {
   return { ...config, version: VERSION }
 }
 

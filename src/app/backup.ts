@@ -10,6 +10,7 @@ import { StoreRefused } from '../store/errors.ts'
 import { moveToPostgres } from '../store/move.ts'
 import { type CopyFacts, checkCopy, copyStore, openForCopy } from '../store/sqlite/copy.ts'
 import { lockDirectory } from '../store/sqlite/file.ts'
+import { withRightsOf } from './rights.ts'
 
 /** Says what is being done, for people who wait. */
 type Tell = (what: string) => void
@@ -94,24 +95,6 @@ async function place(
   } finally {
     for (const end of ['', '-journal', '-wal', '-shm']) await rm(`${draft}${end}`, { force: true })
     unlock()
-  }
-}
-
-/**
- * Root works in a data directory with the rights of its owner, the user of the server. What it makes belongs to them, and
- * a link that they may have put there leads root nowhere.
- */
-async function withRightsOf<T>(directory: string, work: () => Promise<T>): Promise<T> {
-  const { uid, gid } = await stat(directory)
-  if (process.geteuid?.() !== 0 || uid === 0) return work()
-  const group = process.getegid?.() ?? 0
-  process.setegid?.(gid)
-  process.seteuid?.(uid)
-  try {
-    return await work()
-  } finally {
-    process.seteuid?.(0)
-    process.setegid?.(group)
   }
 }
 

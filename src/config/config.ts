@@ -31,6 +31,8 @@ type Combined =
   | 'masterKeyFile'
   | 'masterKeyCommand'
   | 'shutdownTimeoutMs'
+  | 'pluginDir'
+  | 'pluginEnv'
 
 /** The configuration, checked. `…Ms` is milliseconds; a retention of 0 keeps everything. */
 export interface Config extends Omit<Values, Combined> {
@@ -38,6 +40,9 @@ export interface Config extends Omit<Values, Combined> {
   readonly issuer: string
   readonly signingDomain: string
   readonly shutdownTimeoutMs: number
+  readonly pluginDir: string
+  /** The variables that plugins get, as far as they are set. */
+  readonly pluginEnv: Readonly<Record<string, Secret>>
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
   /** Undefined: SQLite in `dataDir`. */
   readonly databaseUrl: Secret | undefined

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { faultsOf, type ConfigGiven as Given, loadGiven as load } from '../../test/support/config.ts'
-import { PolicySchema } from './policy-schema.ts'
 import { FIELDS } from './schema.ts'
-import { SETTINGS } from './settings.ts'
 
 test('returns the defaults when no source has a value', async () => {
   const { config, origins } = await load()
@@ -15,6 +13,8 @@ test('returns the defaults when no source has a value', async () => {
     dataDir: './mayfly-data',
     databaseUrl: undefined,
     masterKey: { from: 'file', file: './mayfly-data/master.key' },
+    pluginDir: './mayfly-data/plugins',
+    pluginEnv: {},
     retentionMs: 0,
     signingDomain: 'mayfly.local',
     signingIdentity: 'strict',
@@ -72,6 +72,9 @@ test('reads every setting from the environment that allows it', async () => {
     database_url: 'postgres://u:p@h/d',
     retention: '90d',
     recipes_dir: '/etc/mayfly/recipes',
+    plugin_dir: '/srv/plugins',
+    plugin_user: 'mayfly-plugin',
+    plugin_env: 'HTTPS_PROXY,TZ',
     signing_domain: 'Example.org',
     signing_identity: 'committer',
     signing_key_export: 'false',
@@ -99,14 +102,19 @@ test('reads every setting from the environment that allows it', async () => {
       name === undefined || apart.includes(path) ? [] : [[name, values[path] ?? '']],
     ),
   )
-  const { config } = await load({ env })
+  const { config } = await load({ env: { ...env, TZ: 'UTC' } })
   expect(config.databaseUrl?.reveal()).toBe('postgres://u:p@h/d')
+  // Those that are set; they may hold secrets.
+  const passed = Object.entries(config.pluginEnv).map(([name, value]) => [name, value.reveal()])
+  expect([passed, JSON.stringify(config)]).toEqual([[['TZ', 'UTC']], expect.not.stringContaining('UTC')])
   expect(config).toMatchObject({
     listen: { host: '::1', port: 9_000 },
     issuer: 'https://mayfly.example.com/x',
     tls: { certFile: 'c.pem', keyFile: 'k.pem' },
     localAdmin: 'off',
     trustedProxies: ['10.0.0.0/8', '192.168.1.1/32', 'fd00::/8'],
+    pluginDir: '/srv/plugins',
+    pluginUser: 'mayfly-plugin',
     retentionMs: 90 * 86_400_000,
     recipesDir: '/etc/mayfly/recipes',
     signingDomain: 'example.org',
@@ -298,12 +306,4 @@ describe('the configuration file', () => {
     ])
     expect(await faultsOf({ argv: { config: '' } })).toMatchObject([{ message: 'does not name a file' }])
   })
-})
-
-test('the settings and policies say how exact the number of active credentials is', () => {
-  const described = [SETTINGS['limits.max_active_per_agent'].schema, PolicySchema.properties.max_active] as {
-    description?: string
-  }[]
-  for (const { description } of described)
-    expect(description).toContain('n nodes may together admit up to n times as many')
 })

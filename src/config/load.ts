@@ -50,7 +50,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     return entry.field.path === 'policies' ? [{ ...entry, wire: soundForm(entry.wire) }] : []
   })
   const reader = createReader(sound, new Set(entries.map(({ field }) => field.path)), faults)
-  const config = await buildConfig(reader, options.readFile)
+  const config = await buildConfig(reader, options)
   if (faults.length > 0) throw new ConfigError(faults)
   return { config, origins: reader.origins }
 }
@@ -121,7 +121,7 @@ function createReader(entries: readonly Entry[], given: ReadonlySet<string>, fau
   }
 }
 
-async function buildConfig(reader: Reader, readFile: ReadFile): Promise<Config> {
+async function buildConfig(reader: Reader, { readFile, env }: LoadOptions): Promise<Config> {
   const values = Object.fromEntries(FIELDS.map((field) => [field.name, reader.value(field)])) as Values
   const { tlsCertFile, tlsKeyFile, databaseUrlFile, masterKeyFile, masterKeyCommand, ...others } = values
   const tls = combineTls(reader, tlsCertFile, tlsKeyFile)
@@ -134,6 +134,8 @@ async function buildConfig(reader: Reader, readFile: ReadFile): Promise<Config> 
     issuer,
     signingDomain: values.signingDomain ?? defaultSigningDomain(issuer),
     shutdownTimeoutMs: values.shutdownTimeoutMs ?? longestRequest(values.upstreamTimeoutMs),
+    pluginEnv: chosen(env, values.pluginEnv),
+    pluginDir: values.pluginDir ?? inDataDir(values, 'plugins'),
     databaseUrl: await readDatabaseUrl(reader, values, readFile),
     masterKey: chooseMasterKey(reader, values),
   }
@@ -183,7 +185,7 @@ async function readDatabaseUrl(
 }
 
 function chooseMasterKey(reader: Reader, values: Values): MasterKeySource {
-  const { masterKey: text, masterKeyCommand: argv, masterKeyFile, dataDir } = values
+  const { masterKey: text, masterKeyCommand: argv, masterKeyFile } = values
   const ways = (['master_key_file', 'master_key', 'master_key_command'] as const).filter(reader.given)
   const [first, second] = ways
   if (first !== undefined && second !== undefined) {
@@ -191,5 +193,12 @@ function chooseMasterKey(reader: Reader, values: Values): MasterKeySource {
   }
   if (text !== undefined) return { from: 'environment', text }
   if (argv !== undefined) return { from: 'command', argv }
-  return { from: 'file', file: masterKeyFile ?? `${dataDir.replace(/(?<=.)\/+$/, '')}/master.key` }
+  return { from: 'file', file: masterKeyFile ?? inDataDir(values, 'master.key') }
 }
+
+const inDataDir = ({ dataDir }: Values, name: string) => `${dataDir.replace(/(?<=.)\/+$/, '')}/${name}`
+
+const chosen = (env: Environment, names: readonly string[]) =>
+  Object.fromEntries(
+    names.flatMap((name) => (env[name] === undefined ? [] : [[name, new Secret(env[name])] as const])),
+  )

@@ -11,6 +11,7 @@ import {
   UPSTREAM_TIMEOUT_MS,
 } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
+import { pluginSettings } from './plugin-settings.ts'
 import { compilePolicies, type PolicyEntry } from './policies.ts'
 import { PolicySchema } from './policy-schema.ts'
 import { command, count, duration, flag, list, type Meta, oneOf, setting, text } from './setting.ts'
@@ -153,6 +154,7 @@ const behaviour = {
     },
     parsePath,
   ),
+  ...pluginSettings,
   signing_domain: text(
     {
       description: 'Domain of the email addresses in signing keys.',

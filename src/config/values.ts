@@ -161,6 +161,24 @@ export function parsePath(text: string): string {
   return text
 }
 
+/** Of a system: a name, or its number. */
+export function parseUser(text: string): string {
+  if (!/^(?:[a-z_][a-z0-9_.-]{0,31}|\d{1,10})$/i.test(text))
+    throw new InvalidValue(`${quote(text)} is no user: write a name such as mayfly-plugin, or a number`)
+  return text
+}
+
+/** Those of Mayfly hold its secrets, and those of Node could lift the restrictions of a plugin. */
+export function parseVariable(text: string): string {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(text))
+    throw new InvalidValue(`${quote(text)} is no name of a variable`)
+  if (/^(?:MAYFLY|NODE|PLUGIN|CREDDY)_/i.test(text))
+    throw new InvalidValue(
+      `${quote(text)} is not passed on: plugins get no variables of Mayfly, Node or the protocol`,
+    )
+  return text
+}
+
 export function parseAudience(text: string): string {
   if (!isAudience(text)) {
     throw new InvalidValue(`${quote(text)} is not an audience: a name without spaces, or a URI`)

@@ -8,6 +8,7 @@ import { createCredentials } from './tables/credentials.ts'
 import { createEnrollments } from './tables/enrollments.ts'
 import { createIdempotency } from './tables/idempotency.ts'
 import { createMeta } from './tables/meta.ts'
+import { createPlugins } from './tables/plugins.ts'
 import { createSealed } from './tables/sealed.ts'
 import { createTokens } from './tables/tokens.ts'
 
@@ -39,6 +40,7 @@ export function createStore(engine: Engine) {
     enrollments: createEnrollments(engine),
     idempotency: createIdempotency(engine),
     tokens: createTokens(engine),
+    plugins: createPlugins(engine),
     audit: createAudit(engine),
     sealed: createSealed(engine),
   }

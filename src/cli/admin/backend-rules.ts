@@ -135,7 +135,10 @@ export function describeBackend(backend: Backend, now: number): string {
       backend.rotation &&
       `not complete since ${relative(backend.rotation.since, now)}: ${backend.rotation.stage === 'proposed' ? 'the old or the new root secret is valid' : 'the old root secret is still to be ended'}`,
     warning: backend.warnings?.join(' '),
-    broken: backend.broken === true ? 'its stored configuration cannot be opened; enter it again' : undefined,
+    broken:
+      backend.broken === true
+        ? 'its stored configuration cannot be opened (enter it again), or its plugin is missing (add it again)'
+        : undefined,
     ...Object.fromEntries(config),
   })
 }

@@ -33,7 +33,7 @@ export const list = defineVerb<ListOptions>({
         row.default_ttl,
         row.max_ttl,
         row.allowed_scopes?.join(' ') ?? 'any',
-        row.broken === true ? 'broken: enter its configuration again' : (row.description ?? ''),
+        row.broken === true ? 'broken: see `backend show`' : (row.description ?? ''),
       ],
     })
   },

@@ -105,27 +105,6 @@ function variableRow([name, value]: [string, string | { readonly file: string }]
   return [name, typeof value === 'string' ? value : `path of a file with ${value.file}`]
 }
 
-/** The kinds as they are loaded. */
-export const pluginList = defineVerb({
-  description: 'Lists the kinds with their versions. `mayfly kind ls` lists them with their titles.',
-  examples: [{ command: 'mayfly plugin ls', about: 'with their versions' }],
-  json: async () => {
-    const [{ Type }, { Plugin }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
-    return Type.Array(Plugin)
-  },
-  exits: [3, 4, 5],
-  admin: true,
-  run: async (context) => {
-    const rows = await collect((await openAdminClient(context)).admin.plugins.list())
-    await showRows(context, rows, {
-      things: 'kinds',
-      none: 'No kinds.',
-      heading: ['KIND', 'VERSION', 'FROM'],
-      cells: (row) => [row.name, row.version, row.builtin ? 'built in' : 'plugin'],
-    })
-  },
-})
-
 const ARGUMENT = { name: '[kind]', description: 'one kind', values: 'kinds' } as const
 
 export const reload = defineVerb<object, [kind?: string]>({
@@ -147,12 +126,6 @@ export const reload = defineVerb<object, [kind?: string]>({
     await context.out.show({ reloaded }, () => `Reloaded: ${reloaded.join(', ')}.`)
   },
 })
-
-export const pluginReload = {
-  ...reload,
-  description: 'The old name of `mayfly kind reload`.',
-  examples: [{ command: 'mayfly plugin reload', about: 'the backends of all kinds' }],
-}
 
 function unknownKind(error: unknown): never {
   if ((error as { code?: unknown }).code !== 'not_found') throw error

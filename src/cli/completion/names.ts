@@ -55,6 +55,12 @@ async function read(
       }))
     case 'kinds':
       return (await collect(admin.kinds(page), MOST)).map(({ type, title }) => ({ word: type, about: title }))
+    case 'plugins': {
+      const all = await collect(admin.plugins.list(page), MOST)
+      return all
+        .filter(({ builtin }) => !builtin)
+        .map(({ name, version }) => ({ word: name, about: version }))
+    }
     case 'requests':
       return (await collect(admin.pending.list({}, page), MOST)).flatMap(({ id, name }) => [
         { word: name, about: id },

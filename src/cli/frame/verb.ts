@@ -24,7 +24,15 @@ export interface Context extends Surroundings {
 }
 
 /** What the server or this user has under names, for completion; `scopes` are the forms of those of the backends in the line. */
-export type Listed = 'agents' | 'backends' | 'credentials' | 'kinds' | 'profiles' | 'requests' | 'scopes'
+export type Listed =
+  | 'agents'
+  | 'backends'
+  | 'credentials'
+  | 'kinds'
+  | 'plugins'
+  | 'profiles'
+  | 'requests'
+  | 'scopes'
 
 export interface OptionSpec {
   /** `-t, --ttl <duration>`; `--config [file]` where the value may be left out; `--all`; `--no-check`. */

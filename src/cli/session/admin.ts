@@ -71,6 +71,19 @@ async function answered(directory: string): Promise<string | undefined> {
   return (await isAnswered(path)) ? path : undefined
 }
 
+/** The socket of the server with this data directory: for what only its user may do. Throws `CliError`. */
+export async function openSocketClient(context: Context, dataDir: string): Promise<Client> {
+  const socketPath = adminSocketOf(resolve(context.cwd, dataDir))
+  if (!(await isAnswered(socketPath)))
+    throw new CliError('no_server', `No server answers this user at ${socketPath}.`, {
+      exit: 3,
+      hint: 'Run it as root or the user of the server, while the server runs; --data-dir or --config names another one.',
+    })
+  const target = await readTarget(context)
+  const server = serverOf(`unix:${socketPath}`, context.env)
+  return clientFor(context, { ...target, server }, NO_LOGIN)
+}
+
 async function haveSameKeys(one: Client, other: Client): Promise<boolean> {
   const call = { method: 'GET', path: '/.well-known/jwks.json' } as const
   const replies = await Promise.all([one, other].map((client) => client.call(call)))

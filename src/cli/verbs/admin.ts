@@ -112,6 +112,42 @@ export const ADMIN_VERBS: readonly Entry[] = [
     ],
   },
   {
+    name: 'plugin',
+    summary: 'add, list, reload and remove kinds from outside',
+    verbs: [
+      {
+        name: 'add',
+        summary: 'add a kind, or replace it by a newer one',
+        load: async () => (await import('../commands/plugin-add.ts')).verb,
+      },
+      {
+        name: 'new',
+        summary: 'make a package for a kind of your own',
+        load: async () => (await import('../commands/plugin-new.ts')).verb,
+      },
+      {
+        name: 'ls',
+        summary: 'list the kinds with their versions and origins',
+        load: async () => (await import('../commands/plugin.ts')).list,
+      },
+      {
+        name: 'show',
+        summary: 'show what was added, and its hash',
+        load: async () => (await import('../commands/plugin.ts')).show,
+      },
+      {
+        name: 'reload',
+        summary: 'start its processes again',
+        load: async () => (await import('../commands/plugin.ts')).reload,
+      },
+      {
+        name: 'rm',
+        summary: 'remove a kind that no backend needs',
+        load: async () => (await import('../commands/plugin.ts')).remove,
+      },
+    ],
+  },
+  {
     name: 'recipe',
     summary: 'check recipes: files that describe kinds',
     verbs: [

@@ -25,21 +25,4 @@ export const OLD_VERBS: readonly Entry[] = [
       },
     ],
   },
-  {
-    name: 'plugin',
-    summary: 'the old name of `kind`',
-    hidden: true,
-    verbs: [
-      {
-        name: 'ls',
-        summary: 'list the kinds with their versions',
-        load: async () => (await import('../commands/kind.ts')).pluginList,
-      },
-      {
-        name: 'reload',
-        summary: 'the old name of `kind reload`',
-        load: async () => (await import('../commands/kind.ts')).pluginReload,
-      },
-    ],
-  },
 ]

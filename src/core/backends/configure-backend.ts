@@ -1,5 +1,6 @@
 import { findExposed, findMove, isAnother, keepSecrets, readConfig } from '../../backends/config-fields.ts'
 import { BackendError, type Kind } from '../../backends/kind.ts'
+import { missingKind } from '../../backends/kind-set.ts'
 import { requireName } from '../../domain/agent.ts'
 import type { StoredBackend } from '../../domain/backend.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
@@ -48,6 +49,8 @@ export async function createBackend(
   check: boolean,
 ): Promise<StoredNow> {
   requireWhole(core, actor)
+  // Another node may have added its plugin.
+  await core.backends.at(actor.caller.generation)
   const kind = core.backends.kinds.get(command.type)
   if (kind === undefined) throw invalid(`"type" is one of: ${[...core.backends.kinds.keys()].join(', ')}.`)
   const name = command.name ?? command.type
@@ -102,9 +105,11 @@ export async function changeBackend(
   const before = await core.store.backends.findByName(name)
   if (before === undefined) throw new Problem('backend_not_found')
   if (before.ending !== null) throw new Problem('conflict', { message: 'This backend is being deleted.' })
-  const kind = core.backends.kinds.get(before.type)
-  if (kind === undefined || (command.type !== undefined && command.type !== before.type))
+  if (command.type !== undefined && command.type !== before.type)
     throw invalid('"type" cannot be changed; create another backend.')
+  await core.backends.at(actor.caller.generation)
+  const kind = core.backends.kinds.get(before.type)
+  if (kind === undefined) throw new Problem('conflict', { message: missingKind(before.type) })
   const rules = readRules(kind, command, before)
   if (isWidened(before.allowedScopes, rules.allowedScopes)) requireWholeBackend(core, actor, before.name)
   const by = { actor, check: options.check }

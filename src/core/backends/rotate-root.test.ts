@@ -201,6 +201,17 @@ it('ends the old secret later where that fails', async () => {
   expect((await backend()).rotation).toBeUndefined()
 })
 
+it('leaves an old secret alone that was entered again before it was ended', async () => {
+  await add('adding')
+  trouble = unavailable('finish')
+  await rotateRoot(core, LOCAL, 'db')
+  trouble = () => undefined
+  await change({ config: { host: 'a', way: 'adding', password: 'old' } })
+  await resumeRotations(core)
+  expect((await backend()).rotation).toBeUndefined()
+  await used()
+})
+
 it('lets one rotation run at a time', async () => {
   await add('replacing')
   const { promise, resolve } = Promise.withResolvers<void>()

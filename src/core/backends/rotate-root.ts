@@ -243,8 +243,12 @@ async function finishNow(run: Run, record: RotationRecord): Promise<boolean> {
 async function finish(run: Run, record: RotationRecord): Promise<void> {
   const { core, uid } = run
   const stored = await requireStored(core, uid)
+  const config = requireConfig(core, stored)
+  // An administrator has entered an old one again meanwhile, which is valid until it is ended.
+  if (Object.entries(record.values).some(([field, value]) => config[field] === value))
+    return forget(run, record)
   try {
-    await tryOn(run, stored, requireConfig(core, stored), async (instance, call) => {
+    await tryOn(run, stored, config, async (instance, call) => {
       await call(async (signal) => instance.rotation?.finish?.(record.values, signal))
     })
   } catch (error) {

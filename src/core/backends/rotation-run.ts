@@ -1,5 +1,7 @@
 import type { Backend, Kind, Rotation } from '../../backends/kind.ts'
+import { missingKind } from '../../backends/kind-set.ts'
 import type { StoredBackend } from '../../domain/backend.ts'
+import { longestRotationMs } from '../../domain/limits.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { type Actor, type Caller, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
@@ -29,9 +31,9 @@ export function startRun(
   { uid, type }: StoredBackend,
 ): Run {
   const kind = core.backends.kinds.get(type)
-  if (kind === undefined) throw new Problem('backend_error', { detail: `there is no kind "${type}"` })
-  const { upstreamTimeoutMs } = core.settings
-  return { core, kind, uid, actor, until: core.store.now() + 2 * upstreamTimeoutMs + 5_000 }
+  if (kind === undefined) throw new Problem('conflict', { message: missingKind(type) })
+  const until = core.store.now() + longestRotationMs(core.settings.upstreamTimeoutMs)
+  return { core, kind, uid, actor, until }
 }
 
 type Call = <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>

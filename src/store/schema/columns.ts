@@ -191,6 +191,19 @@ export const COLUMNS = {
     jti: text,
     expires_at: bigint,
   },
+  plugins: {
+    name: text,
+    version: text,
+    protocol: text,
+    /** `executable` or `node`. */
+    runtime: text,
+    sha256: text,
+    bytes: bigint,
+    origin: text,
+    /** JSON object. */
+    description: text,
+    added_at: bigint,
+  },
   audit: {
     /** Body of the `aud_` id; time-ordered. */
     id: text,

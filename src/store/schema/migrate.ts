@@ -6,6 +6,7 @@ import * as repeatedAndEnding from './migrations/0004-repeated-and-ending.ts'
 import * as agentChanges from './migrations/0005-agent-changes.ts'
 import * as revokedCredentials from './migrations/0006-revoked-credentials.ts'
 import * as rootRotation from './migrations/0007-root-rotation.ts'
+import * as plugins from './migrations/0008-plugins.ts'
 
 export interface Migration {
   readonly version: number
@@ -22,6 +23,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'agent-changes', statements: agentChanges.statements },
   { version: 6, name: 'revoked-credentials', statements: revokedCredentials.statements },
   { version: 7, name: 'root-rotation', statements: rootRotation.statements },
+  { version: 8, name: 'plugins', statements: plugins.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

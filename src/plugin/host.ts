@@ -1,0 +1,31 @@
+import { createEgressFetch, resolveChecked } from '../backends/egress.ts'
+import { BackendError, type Host } from '../backends/kind.ts'
+import type { OpenRequest } from '../plugins/proto/mayfly_plugin_v1_pb.ts'
+
+type About = Pick<OpenRequest, 'name' | 'uid' | 'issuer' | 'issuerUrl' | 'timeoutMs'>
+
+/** What of the server a kind has in a process of its own. */
+export function createHost({ name, uid, issuer, issuerUrl, timeoutMs: timeout }: About): Host {
+  const timeoutMs = Number(timeout)
+  return {
+    ...{ name, uid, issuer, issuerUrl, timeoutMs },
+    now: () => Date.now(),
+    fetch: createEgressFetch({ local: false, timeoutMs }),
+    resolve: (hostname, { local }) => resolveChecked(hostname, { local }),
+    idToken: () => absent('id tokens of Mayfly'),
+    state: { read: () => absent('a state'), replace: () => absent('a state') },
+    log: { warn: logAt('warn'), debug: logAt('debug') },
+  }
+}
+
+function absent(what: string): Promise<never> {
+  return Promise.reject(new BackendError('misconfigured', `A plugin has no ${what}.`))
+}
+
+/** As hclog writes it, which the server reads from our standard error. */
+function logAt(level: string) {
+  return (fields: Record<string, unknown>, message: string) => {
+    const about = { '@level': level, '@message': message, '@timestamp': new Date().toISOString() }
+    process.stderr.write(`${JSON.stringify({ ...fields, ...about })}\n`)
+  }
+}

@@ -1,0 +1,68 @@
+import { Value } from 'typebox/value'
+import type { Host, Kind } from '../backends/kind.ts'
+import { garbage } from './answers.ts'
+import { withProcess } from './client.ts'
+import type { Isolation } from './isolation.ts'
+import { openCreddy } from './open-creddy.ts'
+import { openPlugin } from './open-plugin.ts'
+import type { PinnedPlugin } from './program.ts'
+import { readSchema } from './schema.ts'
+import { matcherOf, shownForm } from './scope-forms.ts'
+import { hiderOf } from './text.ts'
+
+export interface PluginOptions {
+  readonly isolation: Isolation
+  readonly log: Host['log']
+}
+
+/** A kind whose code runs in processes of its own. Known from what the store has of it, while none runs. */
+export function kindOfPlugin(pinned: PinnedPlugin, { isolation, log }: PluginOptions): Kind {
+  const { description } = pinned
+  const { forms, help } = description.scopes
+  const kind: Kind = {
+    type: description.type,
+    title: description.title,
+    config: readSchema(description.config, 'configuration'),
+    params: readSchema(description.params, 'options'),
+    limits: description.limits,
+    revocation: description.revocation,
+    ...(description.recovers ? {} : { recovery: 'none' as const }),
+    upstream: true,
+    scopes: {
+      valid: matcherOf(forms.map(({ form }) => form)),
+      forms: forms.map(({ form, gives }) => ({ form: shownForm(form), gives })),
+      help,
+    },
+    environment: description.environment,
+    ...(description.offers.includes('complete')
+      ? { complete: (config: Config) => complete(pinned, { isolation, log }, config) }
+      : {}),
+    open: (config, host) => OPEN[pinned.protocol](pinned, isolation, config as Config, host),
+  }
+  return kind
+}
+
+const OPEN = { 'mayfly.plugin.v1': openPlugin, 'creddy.plugin.v1': openCreddy }
+
+type Config = Readonly<Record<string, unknown>>
+
+/** Takes only fields that were left out: what an administrator entered stays as it is. */
+async function complete(pinned: PinnedPlugin, options: PluginOptions, config: Config): Promise<Config> {
+  const { name, description } = pinned
+  const texts = Object.values(config).filter((value) => typeof value === 'string')
+  const parts = { ...options, name, hide: hiderOf(texts.filter(({ length }) => length >= 8)) }
+  const { configJson } = await withProcess(pinned, parts, (call) =>
+    call((client, how) => client.complete({ configJson: JSON.stringify(config) }, how)),
+  )
+  let filled: unknown
+  try {
+    filled = JSON.parse(configJson)
+  } catch {
+    throw garbage(name, 'with a configuration that is not JSON')
+  }
+  if (typeof filled !== 'object' || filled === null) throw garbage(name, 'with no configuration')
+  const added = Object.entries(filled).filter(([field]) => config[field] === undefined)
+  const whole = { ...Object.fromEntries(added), ...config }
+  if (Value.Check(readSchema(description.config, 'configuration'), whole)) return whole
+  throw garbage(name, 'with a configuration that does not match its own schema')
+}
