@@ -5,7 +5,9 @@ import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
+import { plugin } from './scenarios/plugin.ts'
 import { postgresKind } from './scenarios/postgres-kind.ts'
+import { slowUpstream } from './scenarios/slow-upstream.ts'
 import { startUp } from './scenarios/start-up.ts'
 import { localAdmin, status } from './scenarios/status.ts'
 import { sweep } from './scenarios/sweep.ts'
@@ -22,8 +24,10 @@ export const SCENARIOS: readonly Scenario[] = [
   agentChurn,
   auditQuery,
   sweep,
+  slowUpstream,
   postgresKind,
   accountKinds,
+  plugin,
   startUp,
   commandLine,
 ]

@@ -5,6 +5,7 @@ import { openMysqlBench } from '../../test/support/mysql-kind.ts'
 import { openRedisBench } from '../../test/support/redis-kind.ts'
 import type { Measured } from '../bare-roles.ts'
 import { alternate, burstOf, summaryOf } from '../bursts.ts'
+import { openJournal } from '../journal.ts'
 import { createLatencyHistogram, quantilesOf } from '../latency.ts'
 import { type Burst, type Loader, startLoader } from '../loader.ts'
 import { median } from '../median.ts'
@@ -15,6 +16,8 @@ import type { Bench, Scenario } from '../scenario.ts'
 import { BACKEND, type OurServer, startOurs } from '../server.ts'
 
 const SHARE = 0.7
+/** Mayfly records each request before it asks the upstream, and each credential after that. */
+const COMMITS = 'between two synced writes'
 const GOAL_CLIENTS = 8
 
 /** A real upstream, and what Mayfly has to do there for each credential, by the driver that Mayfly uses. */
@@ -41,7 +44,8 @@ export const accountKinds: Scenario = {
       const server = await startOurs({ ...bench, dataDir: temporaryDirectory(bench.directory) })
       const { kind, config } = upstream
       await server.admin('POST', '/v1/admin/backends', { type: kind, name: BACKEND, config })
-      for (const clients of bench.kind.clients) rows.push(await issueRow(bench, upstream, server, clients))
+      for (const clients of bench.kind.clients)
+        rows.push(...(await issueRows(bench, upstream, server, clients)))
       await server.stop()
     }
     return rows
@@ -106,35 +110,69 @@ async function openRedis(): Promise<Upstream> {
 }
 
 /** Bursts of issuing that alternate with the bare statements at the same number of clients. */
-async function issueRow(bench: Bench, upstream: Upstream, server: OurServer, clients: number): Promise<Row> {
+async function issueRows(
+  bench: Bench,
+  upstream: Upstream,
+  server: OurServer,
+  clients: number,
+): Promise<Row[]> {
   const loader = startLoader()
   const seconds = bench.quick ? 1 : 5
-  const pairs: { ours: Burst; reference: Measured }[] = []
+  const rounds: Round[] = []
   for (let n = 0; n < bench.pace.pairs; n += 1) {
     const agent = `${upstream.kind}-${clients}-${n}`
-    pairs.push(
-      await alternate(
-        n,
-        () => issueAs(agent, { server, loader, upstream, clients, seconds }),
-        () => createBare(upstream, clients, seconds),
-      ),
+    const { ours, reference } = await alternate(
+      n,
+      () => issueAs(agent, { server, loader, upstream, clients, seconds }),
+      async () => ({
+        bare: await createBare(upstream, clients, seconds, () => Promise.resolve()),
+        recorded: await createRecorded(bench, upstream, clients, seconds),
+      }),
     )
+    rounds.push({ ours, ...reference })
   }
-  const of = (read: (one: Measured) => number) => median(pairs.map(({ reference }) => read(reference)))
-  const bare = `p50 ${of((one) => one.p50).toFixed(2)}, p99 ${of((one) => one.p99).toFixed(2)} ms`
-  const comparedWith = `${upstream.bare}: ${of((one) => one.perSecond).toFixed(0)}/s, ${bare}`
-  const ratios = pairs.map(({ ours, reference }) => ours.perSecond / reference.perSecond)
-  const ratio = median(ratios)
   const scenario = `Issue, ${upstream.kind}`
-  bench.say(`${scenario}, ${clients} clients: ${comparedWith}, ratio ${ratio.toFixed(3)}`)
+  const rows = [
+    comparedRow(scenario, upstream.bare, clients, rounds, ({ bare }) => bare),
+    comparedRow(
+      `${scenario}: recorded`,
+      `${upstream.bare}, ${COMMITS}`,
+      clients,
+      rounds,
+      (one) => one.recorded,
+    ),
+  ]
+  for (const row of rows)
+    bench.say(`${row.scenario}, ${clients} clients: ${row.comparedWith}, ratio ${row.ratio.toFixed(3)}`)
+  return rows
+}
+
+/** Ours, the bare statements, and these with what makes a record of each durable. */
+export interface Round {
+  readonly ours: Burst
+  readonly bare: Measured
+  readonly recorded: Measured
+}
+
+export function comparedRow(
+  scenario: string,
+  what: string,
+  clients: number,
+  rounds: readonly Round[],
+  reference: (round: Round) => Measured,
+): Row {
+  const of = (read: (one: Measured) => number) => median(rounds.map((round) => read(reference(round))))
+  const latency = `p50 ${of((one) => one.p50).toFixed(2)}, p99 ${of((one) => one.p99).toFixed(2)} ms`
+  const ratios = rounds.map((round) => round.ours.perSecond / reference(round).perSecond)
+  const ratio = median(ratios)
   return {
     scenario,
     clients,
-    figures: summaryOf(pairs.map(({ ours }) => ours)),
-    comparedWith,
+    figures: summaryOf(rounds.map(({ ours }) => ours)),
+    comparedWith: `${what}: ${of((one) => one.perSecond).toFixed(0)}/s, ${latency}`,
     ratio,
     goal: clients === GOAL_CLIENTS ? atLeast(ratio, SHARE) : undefined,
-    detail: { ratios, bare: pairs.map(({ reference }) => reference) },
+    detail: { ratios, reference: rounds.map(reference) },
   }
 }
 
@@ -162,14 +200,36 @@ async function issueAs(
   return burst
 }
 
-async function createBare(upstream: Upstream, clients: number, seconds: number): Promise<Measured> {
+/** The statements between two writes that are on the disk before the next step, as a record of each issue must be. */
+async function createRecorded(
+  { directory }: Bench,
+  upstream: Upstream,
+  clients: number,
+  seconds: number,
+): Promise<Measured> {
+  const journal = await openJournal(temporaryDirectory(directory))
+  try {
+    return await createBare(upstream, clients, seconds, journal.write)
+  } finally {
+    await journal.close()
+  }
+}
+
+async function createBare(
+  upstream: Upstream,
+  clients: number,
+  seconds: number,
+  write: () => Promise<void>,
+): Promise<Measured> {
   const connections = await Promise.all(Array.from({ length: clients }, () => upstream.connect()))
   const histogram = createLatencyHistogram()
   const began = performance.now()
   const work = connections.map(async ({ create }) => {
     while (performance.now() - began < seconds * 1_000) {
       const from = performance.now()
+      await write()
       await create(`bare_${randomInt(2 ** 47)}`)
+      await write()
       histogram.record(Math.max(1, Math.round((performance.now() - from) * 1_000)))
     }
   })

@@ -2,13 +2,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { alternatePairs, figureOf } from '../against.ts'
-import { createLatencyHistogram, quantilesOf } from '../latency.ts'
-import { type Burst, type Loader, startLoader } from '../loader.ts'
+import { startLoader } from '../loader.ts'
 import { againstRow, atLeast, atMost, type Row } from '../report.ts'
-import { encode } from '../request.ts'
+import type { Ask } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { dueCredential, fill, type Where } from '../seed.ts'
-import { BACKEND, type Checkout, type OurServer, SCOPES, startOurs } from '../server.ts'
+import { BACKEND, type Checkout, SCOPES, startOurs } from '../server.ts'
+import { type Issuing, issueUntil, merged } from '../slices.ts'
 import { type LargeStore, largeStore } from '../stores.ts'
 
 const CLIENTS = 16
@@ -72,8 +72,13 @@ async function sweepIn(bench: Bench, checkout: Checkout, title: LargeStore['titl
   const server = await startOurs({ ...bench, ...store, checkout })
   const loader = startLoader()
   await until(aloneAt + aloneMs)
-  const quiet = await bursts(bench, loader, server, store, besideAt)
-  const during = await bursts(bench, loader, server, store, besideAt + duringMs)
+  const json = { backend: `${BACKEND}-1`, ttl: '1h', scopes: SCOPES }
+  const asks = store.tokens.map(
+    (bearer): Ask => ({ method: 'POST', path: '/api/v1/credentials', bearer, json }),
+  )
+  const load = { loader, server, asks, clients: CLIENTS, quick: bench.quick }
+  const quiet = await issueUntil(besideAt, load)
+  const during = await issueUntil(besideAt + duringMs, load)
   await server.stop()
   const alone = await swept(store, aloneAt, besideAt)
   const beside = await swept(store, besideAt, Number.MAX_SAFE_INTEGER)
@@ -95,44 +100,6 @@ function* dueRows(store: LargeStore, count: number, now: number, times: readonly
   for (let n = 0; n < count * times.length; n += 1) {
     yield dueCredential(content, n, now, times[Math.floor(n / count)]!)
   }
-}
-
-interface Slice extends Burst {
-  /** Epoch ms. */
-  readonly from: number
-  readonly to: number
-}
-
-/** Short bursts until `end`, so that those within the sweep can be picked out afterwards. */
-async function bursts(
-  bench: Bench,
-  loader: Loader,
-  server: OurServer,
-  store: LargeStore,
-  end: number,
-): Promise<Slice[]> {
-  const { port, pid } = server
-  const json = { backend: `${BACKEND}-1`, ttl: '1h', scopes: SCOPES }
-  const requests = store.tokens.map((bearer) =>
-    encode({ method: 'POST', path: '/api/v1/credentials', bearer, json }, port),
-  )
-  const [warmMs, measureMs] = bench.quick ? [20, 100] : [50, 450]
-  const plan = { port, requests, connections: CLIENTS, warmMs, measureMs, status: 201 }
-  const slices: Slice[] = []
-  while (Date.now() < end - warmMs - measureMs) {
-    const from = Date.now() + warmMs
-    slices.push({ ...(await loader.run(plan, pid)), from, to: from + measureMs })
-  }
-  return slices
-}
-
-type Issuing = Record<'p50' | 'p95' | 'p99' | 'perSecond', number>
-
-function merged(slices: readonly Slice[]): Issuing {
-  const all = createLatencyHistogram()
-  for (const slice of slices) all.add(slice.histogram)
-  const seconds = slices.reduce((sum, one) => sum + one.seconds, 0)
-  return { ...quantilesOf(all), perSecond: all.count / seconds }
 }
 
 interface Swept {

@@ -29,6 +29,8 @@ const GUIDES = pages(
   'kubernetes',
   'http',
   'write-a-recipe',
+  'plugins',
+  'write-a-plugin',
   'enrollment-policies',
   'administrators',
   'add-a-scope',

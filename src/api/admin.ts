@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { MAX_AUDIENCES } from '../domain/audience.ts'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
+import { PLUGIN_NAME_PATTERN, PLUGIN_PROTOCOLS, PLUGIN_RUNTIMES, SHA256_PATTERN } from '../domain/plugin.ts'
 import { CredentialStatus, createdAt, expiresAt, UpstreamEnd } from './api-v1.ts'
 import {
   AgentRef,
@@ -24,6 +25,7 @@ import {
 export const PageQuery = Type.Object(Page, { additionalProperties: false })
 
 const AUDIENCE = 'sts.amazonaws.com'
+const MAX_ORIGIN = 1_024
 const agentName = text('Its name.', 'ci-build')
 export const Agent = Type.Object(
   {
@@ -199,9 +201,45 @@ export const RotatedKeys = Type.Object(
 )
 
 const version = text('Version of the kind.', '0.2.0')
+const sha256 = {
+  description: 'SHA-256 of the artefact, in hexadecimal form.',
+  examples: ['c0ffee'.padEnd(64, '0')],
+}
+const origin = 'Where the artefact came from.'
+const protocol = Type.Enum([...PLUGIN_PROTOCOLS], { description: 'The protocol that the plugin speaks.' })
+const runtime = Type.Enum([...PLUGIN_RUNTIMES], {
+  description:
+    '`executable`: a program. `node`: a module or a package for Node.js, which runs under its permission model.',
+})
+const ORIGIN = 'npm:mayfly-plugin-acme@1.2.0'
 export const Plugin = Type.Object(
-  { name: text('The kind.', 'postgres'), version, builtin: flag('Whether it comes with Mayfly.') },
+  {
+    name: text('The kind.', 'postgres'),
+    version,
+    builtin: flag('Whether it comes with Mayfly, or from a recipe; everything below is absent then.'),
+    sha256: Type.Optional(Type.String(sha256)),
+    origin: Type.Optional(text(origin, ORIGIN)),
+    protocol: Type.Optional(protocol),
+    runtime: Type.Optional(runtime),
+    added_at: Type.Optional(timestamp('When these bytes were added.')),
+  },
   { title: 'Plugin' },
+)
+export const AddPlugin = Type.Object(
+  {
+    sha256: Type.String({ pattern: SHA256_PATTERN, ...sha256 }),
+    runtime,
+    protocol,
+    origin: Type.String({ minLength: 1, maxLength: MAX_ORIGIN, description: origin, examples: [ORIGIN] }),
+    name: Type.Optional(
+      Type.String({
+        pattern: PLUGIN_NAME_PATTERN,
+        description: 'The kind that it must be. Required for `creddy.plugin.v1`.',
+        examples: ['acme'],
+      }),
+    ),
+  },
+  { title: 'AddPlugin', additionalProperties: false },
 )
 export const ReloadedPlugins = Type.Object(
   {

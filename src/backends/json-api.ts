@@ -3,7 +3,7 @@ import { BackendError, type FetchOptions, type Host } from './kind.ts'
 /** What the kinds share whose upstream is an HTTP API that answers in JSON. */
 
 export interface JsonCall {
-  readonly method?: 'GET' | 'POST' | 'DELETE'
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly headers?: Readonly<Record<string, string>>
   /** The body, in one of the two forms. */
   readonly json?: unknown

@@ -54,6 +54,8 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
    * left out. The command line sets only names that it knows: `cli/frame/conventional-variables.ts`.
    */
   readonly environment?: Readonly<Record<string, string | { readonly file: string }>>
+  /** Which of these variables there are for a configuration, and what they get, where that depends on it. Nothing secret. */
+  environmentFor?(config: Static<C>): Readonly<Record<string, string | { readonly file: string }>>
   /** Fills in omitted fields (a key pair, for example). Mayfly stores the result as the configuration. */
   complete?(config: Static<C>): Promise<Static<C>>
   /** A script for the upstream's own administrator, after which Mayfly's login needs few rights. */
@@ -121,8 +123,8 @@ export interface RevocationList {
  */
 export interface Rotation {
   /**
-   * New values of secret fields, and of what names them, such as the id of an access key. The present ones keep working. Where the upstream makes them, it ends first what an interrupted
-   * rotation left behind.
+   * New values of secret fields, and of what names them, such as the id of an access key. The present ones keep working. Where
+   * the upstream makes them, it ends first what an interrupted rotation left behind and is certainly its own.
    */
   propose(signal: AbortSignal): Promise<Readonly<Record<string, string>>>
   /** Makes them valid upstream, and waits until they are: they are tried next. The present ones may end here. */

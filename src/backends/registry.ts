@@ -2,6 +2,7 @@ import { nameKey } from '../domain/agent.ts'
 import type { StoredBackend } from '../domain/backend.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import { type Backend, BackendError, type Host, type Kind } from './kind.ts'
+import { createKindSet, missingKind } from './kind-set.ts'
 
 /** A stored backend with its configuration opened. */
 export interface BackendDefinition
@@ -56,6 +57,7 @@ export interface BackendSet {
 }
 
 export interface Registry {
+  /** Those of Mayfly itself, and those of plugins as of the latest `at` of this node. */
   readonly kinds: ReadonlyMap<string, Kind>
   at(generation: number): BackendSet | Promise<BackendSet>
   /** Opens a configuration that is not stored, to try it. The caller disposes of it. */
@@ -70,6 +72,8 @@ type Named = Pick<BackendDefinition, 'uid' | 'name'>
 
 export interface RegistryParts {
   readonly kinds: readonly Kind[]
+  /** The kinds that can come and go: those of the plugins that are pinned now. */
+  loadKinds?(): Promise<readonly Kind[]>
   load(): Promise<BackendDefinition[]>
   /** A value that is kept until the stored backends change. */
   snapshot<T>(load: () => Promise<T>): { at(generation: number): T | Promise<T> }
@@ -128,10 +132,10 @@ interface Live {
 const UNREADABLE =
   'The stored configuration of this backend cannot be opened; enter it again, or delete the backend.'
 
-function createLive(parts: RegistryParts, kind: Kind, definition: BackendDefinition): Live {
+function createLive(parts: RegistryParts, kind: Kind, definition: BackendDefinition, broken: string): Live {
   const instanceOf = (config: BackendDefinition['config']) =>
     keepOpen(async () => {
-      if (config === undefined) throw new BackendError('misconfigured', UNREADABLE)
+      if (config === undefined) throw new BackendError('misconfigured', broken)
       return kind.open(config, parts.host(definition))
     })
   const { rotation } = definition
@@ -157,17 +161,20 @@ function createLive(parts: RegistryParts, kind: Kind, definition: BackendDefinit
 }
 
 export function createRegistry(parts: RegistryParts): Registry {
-  const kinds = new Map(parts.kinds.map((kind) => [kind.type, kind]))
+  const kinds = createKindSet(parts)
   const live = new Map<string, Live>()
 
-  function ready(definition: BackendDefinition): OpenBackend {
-    const key = keyOf(definition)
+  function ready(stored: BackendDefinition): OpenBackend {
+    const { kind, isMissing } = kinds.find(stored.type)
+    const key = keyOf(stored)
     const known = live.get(key)
-    if (known !== undefined) return known.open
-    const kind = kinds.get(definition.type)
-    if (kind === undefined) throw new Error(`no kind "${definition.type}" for the backend ${definition.name}`)
-    if (definition.config === undefined) parts.onError(definition.name, new Error(UNREADABLE))
-    const one = createLive(parts, kind, definition)
+    // A plugin with new bytes is another kind.
+    if (known?.open.kind === kind) return known.open
+    if (known !== undefined) linger(key, known)
+    const definition = isMissing ? { ...stored, config: undefined, rotation: undefined } : stored
+    const broken = isMissing ? missingKind(stored.type) : UNREADABLE
+    if (definition.config === undefined) parts.onError(definition.name, new Error(broken))
+    const one = createLive(parts, kind, definition, broken)
     live.set(key, one)
     return one.open
   }
@@ -185,22 +192,23 @@ export function createRegistry(parts: RegistryParts): Registry {
   const current = parts.snapshot<BackendSet>(async () => {
     const byName = new Map<string, OpenBackend>()
     const byUid = new Map<string, OpenBackend>()
-    for (const definition of await parts.load()) {
-      if (!kinds.has(definition.type)) {
-        parts.onError(definition.name, new Error(`there is no kind "${definition.type}"`))
-        continue
-      }
+    const [definitions] = await Promise.all([parts.load(), kinds.load()])
+    const keys = new Set<string>()
+    for (const definition of definitions) {
       const open = ready(definition)
+      keys.add(keyOf(definition))
       byUid.set(definition.uid, open)
       if (definition.endedAt === null && definition.ending === null)
         byName.set(nameKey(definition.name), open)
     }
-    retire(new Set([...byUid.values()].map(keyOf)))
+    retire(keys)
     return { byName, byUid }
   })
 
   return {
-    kinds,
+    get kinds() {
+      return kinds.current()
+    },
     at: current.at,
     openTrial: (kind, of, config) => kind.open(config, parts.host(of)),
     reload: (kind) => {

@@ -72,6 +72,12 @@ export function createAdmin(authorizer: Authorizer) {
     },
     plugins: {
       list: (page: Page = {}) => list<wire.Plugin>('/v1/admin/plugins', {}, page),
+      /** Pins a file that lies in the directory of plugins under its hash. Only over `admin.sock`. */
+      add: (body: wire.AddPlugin, options: CallOptions = {}) =>
+        request('POST /v1/admin/plugins', { body, ...options }),
+      /** Only over `admin.sock`. */
+      remove: (name: string, options: CallOptions = {}) =>
+        request('DELETE /v1/admin/plugins/:id', { id: name, ...options }),
       reloadAll: (options: CallOptions = {}) => request('POST /v1/admin/plugins/reload', options),
       reload: (name: string, options: CallOptions = {}) =>
         request('POST /v1/admin/plugins/:id/reload', { id: name, ...options }),

@@ -35,6 +35,8 @@ interface Routes {
   'POST /v1/admin/pending/:id/approve': [body: wire.Approval, answer: wire.PendingEnrollment]
   'POST /v1/admin/pending/:id/reject': [body: wire.Rejection, answer: wire.PendingEnrollment]
   'GET /v1/admin/policies/explain': [body: undefined, answer: wire.Explanation]
+  'POST /v1/admin/plugins': [body: wire.AddPlugin, answer: wire.Plugin]
+  'DELETE /v1/admin/plugins/:id': [body: undefined, answer: undefined]
   'POST /v1/admin/plugins/reload': [body: undefined, answer: { loaded: number; plugins: wire.Plugin[] }]
   'POST /v1/admin/plugins/:id/reload': [body: undefined, answer: { reloaded: string; version: string }]
   'POST /v1/admin/keys/rotate': [

@@ -48,6 +48,7 @@ export type Kind = Static<typeof backends.Kind>
 export type Token = Static<typeof admin.Token>
 export type AgentKey = Static<typeof admin.AgentKey>
 export type Plugin = Static<typeof admin.Plugin>
+export type AddPlugin = Static<typeof admin.AddPlugin>
 
 /** The query of a listing, without its page. */
 type Filter<Fields> = {

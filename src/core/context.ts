@@ -10,7 +10,7 @@ import type * as publicJwk from '../keys/public-jwk.ts'
 import type { Sealer } from '../keys/seal.ts'
 import type { Log } from '../log/log.ts'
 import type { Store } from '../store/open.ts'
-import type { Callers, Denials, IssuerKeys, LastUse, LocalReads, Overdue } from './parts.ts'
+import type { Callers, Denials, IssuerKeys, LastUse, LocalReads, Overdue, PluginHost } from './parts.ts'
 import type { Quotas } from './quotas.ts'
 import type { Rates } from './rates.ts'
 import type { Serialize } from './serialize.ts'
@@ -27,6 +27,7 @@ export interface Core {
   readonly ids: { body(): string; id(kind: IdKind): string }
   readonly issuerKeys: IssuerKeys
   readonly backends: Registry
+  readonly plugins: PluginHost
   readonly callers: Callers
   readonly denials: Denials
   readonly localReads: LocalReads

@@ -1,6 +1,7 @@
 import type { Action } from '../domain/actions.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { AuditOutcome } from '../domain/audit-entry.ts'
+import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { Change } from '../store/engine/change.ts'
 import type { Actor, AgentCaller, Caller, LocalCaller } from './caller.ts'
@@ -89,4 +90,14 @@ export interface Overdue {
   has(credentialId: string): boolean
   /** Tries each a last time. */
   close(): Promise<void>
+}
+
+/** The artefacts of plugins on this machine. */
+export interface PluginHost {
+  /** Starts a checked copy of the artefact once, and asks what it is. Throws `BackendError`. */
+  describe(
+    asked: PluginArtefact & { readonly protocol: PluginProtocol; readonly name: string },
+  ): Promise<{ readonly bytes: number; readonly description: PluginDescription }>
+  /** Removes an artefact that no plugin has any more. */
+  discard(sha256: string): Promise<void>
 }

@@ -43,7 +43,12 @@ export const ACTION_MEANING = {
     'The secrets that Mayfly logs in to an upstream with were replaced; `details.fields` names them, `details.resumed` if an earlier attempt was interrupted.',
   'backend.reconciled':
     'The accounts at an upstream were compared with the credentials; `details` has how many there are and how many have no credential. Each account that was ended for that has an entry `credential.revoked`.',
-  'plugin.reloaded': 'Backends were reopened.',
+  'plugin.added':
+    'A plugin was added, or replaced by other bytes; `details` has its version, its protocol, its SHA-256, where it came from and what it replaced.',
+  'plugin.removed': 'A plugin was removed.',
+  'plugin.reloaded': 'Backends were reopened: those of a plugin by a new process.',
+  'plugin.failed':
+    'A plugin could not be added or started; `details.reason` says why. Repetitions within a minute are one entry with `details.repeated`.',
   'admin.local_access':
     "Somebody on the server's own host read what needs an admin scope, or was refused a change, without an agent's token. Once a minute for each route; repetitions are one entry with `details.repeated`. A change has its own entry instead.",
   'auth.failed':

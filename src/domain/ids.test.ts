@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { encodeTail, encodeTime, ID_PREFIX, type IdKind, isId, lowestBodyAt } from './ids.ts'
+import { encodeTail, encodeTime, hexOf, ID_PREFIX, type IdKind, isId, lowestBodyAt } from './ids.ts'
 
 const time = fc.integer({ min: 0, max: 2 ** 48 - 1 })
 const bytes = fc.uint8Array({ minLength: 13, maxLength: 13 })
@@ -109,3 +109,14 @@ test.each(
   expect(isId('credential', text)).toBe(false)
 })
 test('accepts', () => expect(isId('credential', GOOD)).toBe(true))
+
+test('the hexadecimal digits of an id are its bits', () => {
+  const value = (id: string) =>
+    [...id].reduce((sum, digit) => sum * 32n + BigInt('0123456789abcdefghjkmnpqrstvwxyz'.indexOf(digit)), 0n)
+  fc.assert(
+    fc.property(fc.constantFrom(...KINDS), time, counter, bytes, (kind, ms, n, random) => {
+      const body = encodeTime(ms) + encodeTail(n, random)
+      expect(hexOf(kind, ID_PREFIX[kind] + body)).toBe(value(body).toString(16).padStart(32, '0'))
+    }),
+  )
+})

@@ -45,6 +45,25 @@ export function encodeTail(counter: number, random: Uint8Array, offset = 0): str
   return text
 }
 
+/** The 128 bits of an id in hexadecimal digits. */
+export function hexOf(kind: IdKind, id: string): string {
+  const digits = id.slice(ID_PREFIX[kind].length)
+  // The first two digits carry 8 bits, and each four of the others 20: integers that are fast to write.
+  let text = numberOf(digits.slice(0, 2)).toString(16).padStart(2, '0')
+  for (let at = 2; at < digits.length; at += 4) {
+    text += numberOf(digits.slice(at, at + 4))
+      .toString(16)
+      .padStart(5, '0')
+  }
+  return text
+}
+
+function numberOf(digits: string): number {
+  let value = 0
+  for (const digit of digits) value = value * 32 + ALPHABET.indexOf(digit)
+  return value
+}
+
 /** The smallest id body of a time: all ids created at or after `ms` sort at or after it. */
 export function lowestBodyAt(ms: number): string {
   return encodeTime(Math.max(0, Math.min(ms, 2 ** 48 - 1))) + '0'.repeat(16)

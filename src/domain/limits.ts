@@ -57,6 +57,8 @@ export const TOKENS_PER_MINUTE = 600
 /** One call to an upstream, and its largest reply. */
 export const UPSTREAM_TIMEOUT_MS = 10_000
 export const MAX_UPSTREAM_BYTES = 262_144
+/** All steps of replacing a root secret together (ADR 0033). */
+export const longestRotationMs = (upstreamTimeoutMs: number) => 2 * upstreamTimeoutMs + 5_000
 
 /** What a request may wait for the store besides. */
 const STORE_MS = 15_000

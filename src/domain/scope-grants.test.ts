@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { scope } from '../../test/support/scopes.ts'
 import {
   absoluteScope,
   canGive,
@@ -9,13 +10,6 @@ import {
   readScope,
   relativeScope,
 } from './scope.ts'
-
-/** A small alphabet, so that scopes meet each other often. */
-const segment = fc.oneof(
-  fc.constantFrom('a', 'ab', 'abc', 'b', 'admin', 'adm'),
-  fc.constantFrom('*', 'a*', 'ab*', 'adm*'),
-)
-const scope = fc.array(segment, { minLength: 1, maxLength: 4 }).map((parts) => parts.join(':'))
 
 describe('the scopes that a request is granted', () => {
   test.each<[string, string[], string[] | undefined, string[] | undefined, unknown]>([

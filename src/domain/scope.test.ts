@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { scope, segment } from '../../test/support/scopes.ts'
 import {
   covers,
   coversAny,
@@ -12,13 +13,6 @@ import {
   overlaps,
   requireScopes,
 } from './scope.ts'
-
-/** A small alphabet, so that scopes meet each other often. */
-const segment = fc.oneof(
-  fc.constantFrom('a', 'ab', 'abc', 'b', 'admin', 'adm'),
-  fc.constantFrom('*', 'a*', 'ab*', 'adm*'),
-)
-const scope = fc.array(segment, { minLength: 1, maxLength: 4 }).map((parts) => parts.join(':'))
 
 describe('grammar', () => {
   test.each(['a', '*', 'a:*', 'a*:b', 'github:acme/app:read', 'a.b_c/d@e+f-g', 'x'.repeat(256), '*:*'])(

@@ -14,9 +14,14 @@ type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | '
  * has several, and a larger slice saves round trips.
  */
 const SLICE = { sqlite: 128, postgres: 250 }
-/** Credentials of one backend that are settled at once, for kinds with an upstream. */
-const AT_ONCE = 4
-const BATCH = 32
+/**
+ * Credentials of one backend that are settled at once, for kinds with an upstream. Few spare one that shares its machine, or
+ * serves others as well; of one that is slow more are under way, because waiting costs it nothing.
+ */
+const AT_ONCE = { least: 4, most: 16 }
+/** With so much time for each, 10,000 that are due in the same second end in half a minute, and issuing keeps its pace. */
+const EACH_MS = 2
+const BATCH = 64
 /** Slices that concurrent revocations may spoil before the loop pauses. */
 const TRIES = 8
 
@@ -44,11 +49,13 @@ export function createSweeper(core: Parts) {
   }
 
   async function sweepUpstream(backend: OpenBackend, signal: AbortSignal): Promise<void> {
+    let atOnce = AT_ONCE.least
     while (!signal.aborted && backend.breakers.revoking.wait() <= 0) {
       const now = core.store.now()
       const due = await core.store.credentials.takeDue(backend.uid, now, claimedUntil(core, now), BATCH)
-      await settleAll(core, backend, due, signal)
+      const tookMs = await settleAll(core, backend, due, { atOnce, signal })
       if (due.length < BATCH) return
+      atOnce = settledAtOnce(tookMs / due.length)
     }
   }
 
@@ -76,22 +83,32 @@ export function createSweeper(core: Parts) {
   }
 }
 
+/** How many to settle at once where one takes so long. */
+export function settledAtOnce(tookMs: number): number {
+  return Math.min(AT_ONCE.most, Math.max(AT_ONCE.least, Math.ceil(tookMs / EACH_MS)))
+}
+
+/** Returns how long they took, added up. */
 async function settleAll(
   core: Parts,
   backend: OpenBackend,
   credentials: readonly Credential[],
-  signal: AbortSignal,
-): Promise<void> {
+  { atOnce, signal }: { readonly atOnce: number; readonly signal: AbortSignal },
+): Promise<number> {
   const waiting = credentials.values()
+  let tookMs = 0
   await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
+    Array.from({ length: atOnce }, async () => {
       for (const credential of waiting) {
         if (signal.aborted) return
+        const began = performance.now()
         const revoking = await takeOver(core, backend, credential)
         if (revoking !== undefined) await settleUpstream(core, backend, revoking)
+        tookMs += performance.now() - began
       }
     }),
   )
+  return tookMs
 }
 
 /** Erases the configuration of a deleted backend once its last credential is settled. */

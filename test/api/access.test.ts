@@ -64,6 +64,8 @@ const NEEDED: Record<RouteName, string> = {
   'GET /v1/admin/policies': 'admin:policies:read',
   'GET /v1/admin/policies/explain': 'admin:policies:read',
   'GET /v1/admin/plugins': 'admin:plugins:write',
+  'POST /v1/admin/plugins': 'admin:plugins:write',
+  'DELETE /v1/admin/plugins/:name': 'admin:plugins:write',
   'POST /v1/admin/plugins/reload': 'admin:plugins:write',
   'POST /v1/admin/plugins/:name/reload': 'admin:plugins:write',
   'GET /v1/admin/keys': 'admin:keys:read',

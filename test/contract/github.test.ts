@@ -22,6 +22,8 @@ describeKind('github', async (): Promise<OpenKind> => {
     kind: github as unknown as OpenKind['kind'],
     backend: await github.open(settings, host),
     scopes: ['acme/web:contents:write'],
+    // `environmentFor` has it from the configuration.
+    absentFields: ['host'],
     logged,
     unreachable: () => github.open({ ...settings, base_url: 'http://127.0.0.1:1' }, host),
     hostile: (url) => github.open({ ...settings, base_url: url }, host),

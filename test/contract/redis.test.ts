@@ -1,4 +1,4 @@
-import type { Handle, Issued } from '../../src/backends/kind.ts'
+import type { Handle } from '../../src/backends/kind.ts'
 import { redis } from '../../src/backends/redis/kind.ts'
 import { openRedisBench } from '../support/redis-kind.ts'
 import { describeKind } from './kind-contract.ts'
@@ -17,15 +17,7 @@ for (const persist of [false, true]) {
       probe: {
         exists: async (handle: Handle) =>
           (await bench.call('ACL', 'GETUSER', String(handle['username']))) !== null,
-        async use({ fields }: Issued) {
-          const login = { username: String(fields?.['username']), password: String(fields?.['password']) }
-          const client = bench.login(login)
-          try {
-            return (await client.set('shop:1', 'x')) === 'OK'
-          } finally {
-            client.disconnect()
-          }
-        },
+        use: bench.canWrite,
       },
       close: bench.close,
     }

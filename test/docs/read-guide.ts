@@ -8,6 +8,7 @@
  * A comment before a block changes that:
  *   <!-- file: path -->     The block, in any language, is written to that file.
  *   <!-- not run: why -->   The block is skipped.
+ *   <!-- cron -->           The commands of lines for /etc/cron.d run and must succeed.
  *   <!-- background -->     The one command of the block keeps running; the test waits for the output shown.
  *   <!-- run                The lines up to a line `-->` run without being shown.
  */
@@ -33,6 +34,8 @@ export interface Shown {
 }
 
 const FENCE = /^( *)(`{3,})\s*(\S*)[^\n]*\n([\s\S]*?)^\1\2\s*$/gm
+/** Five times and an account. */
+const SCHEDULE = /^(?:\S+ +){6}/gm
 const HIDDEN = /^<!-- run\n([\s\S]*?)^-->$/gm
 
 /** The steps of a page, in order. */
@@ -78,6 +81,7 @@ function stepsOf(block: Block): GuideStep[] {
   if (verb === 'file') return [{ kind: 'file', line, path: about, text: plain }]
   if (verb === 'not run') return []
   if (language === 'sh' || language === 'bash') return [{ kind: 'run', line, command: plain }]
+  if (marker === 'cron') return [{ kind: 'run', line, command: plain.replace(SCHEDULE, '') }]
   if (language !== 'console') return []
   const steps = readConsole(block)
   return marker === 'background' ? steps.map((step) => ({ ...step, isBackground: true })) : steps

@@ -26,6 +26,12 @@ const ID = 'enr_01m802da2cez79zb9vshdxe5qb'
 const OTHER = ID.replaceAll('2', '3')
 
 describe('a page', () => {
+  test('writes a file where the replaced name says', async () => {
+    const text = `<!-- file: /etc/made.conf -->\n\n${fenced('text', 'a')}${fenced('sh', 'cat /etc/made.conf')}`
+    await runText(text, { replace: [['/etc/', `${home}/etc/`]] })
+    expect(await readFile(join(home, 'etc/made.conf'), 'utf8')).toBe('a\n')
+  })
+
   test('runs in one shell, in order, with files, hidden lines and replaced text', async () => {
     await installMayfly(join(home, 'bin'))
     const results = await runText(
@@ -36,6 +42,7 @@ describe('a page', () => {
         '<!-- run\nX=$((X + 1))\n-->\n\n',
         `<!-- not run: it would fail -->\n${fenced('sh', 'false')}`,
         fenced('json', '{}'),
+        `<!-- cron -->\n\n${fenced('text', '* * * * * root echo cron')}`,
         fenced(
           'console',
           '$ echo $X \\\n>   https://example.com\n2 http://127…\n$ cat made/config.yaml && ls\n…\nhere\nmade',
@@ -46,6 +53,7 @@ describe('a page', () => {
     expect(results.map(({ output }) => output)).toEqual([
       '',
       '',
+      'cron\n',
       '2 http://127.0.0.1:1\n',
       "url: 'http://127.0.0.1:1'\nhere\nmade\n",
       expect.stringMatching(/^0\./),

@@ -89,7 +89,8 @@ interface Run {
 /** Returns what the step printed. */
 async function runStep({ path, shell, replace, known, update }: Run, step: GuideStep): Promise<string> {
   if (step.kind === 'file') {
-    const write = `mkdir -p ${shellQuote(dirname(step.path))}\nprintf %s ${shellQuote(swap(step.text, replace))} > ${shellQuote(step.path)}`
+    const file = shellQuote(swap(step.path, replace))
+    const write = `mkdir -p ${shellQuote(dirname(swap(step.path, replace)))}\nprintf %s ${shellQuote(swap(step.text, replace))} > ${file}`
     return (await shell.run(write)).output
   }
   const command = known.translate(swap(step.command, replace))

@@ -4,8 +4,19 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CrashPoint } from '../support/crash-at-commit.ts'
 import {
+  DELETING,
+  EXPIRING,
+  ISSUING,
+  type Left,
+  type Point,
+  REVOKING,
+  type Table,
+  WITH_ROLE,
+} from '../support/crash-points.ts'
+import {
   addAgent,
   addBackends,
+  CREATES_ROLE,
   CREDENTIALS,
   type Issued,
   issue,
@@ -21,60 +32,10 @@ import {
 } from '../support/fault-world.ts'
 import { LONG } from '../support/long.ts'
 import { NoAnswer, poll, type Reply, type ServerProcess } from '../support/server-process.ts'
-import { startTripwireProxy, type Tripwire, type TripwireProxy } from '../support/tripwire-proxy.ts'
+import { startTripwireProxy, type TripwireProxy } from '../support/tripwire-proxy.ts'
 
 const PRELOAD = fileURLToPath(new URL('../support/crash-at-commit.ts', import.meta.url))
 const KILLED = { code: null, signal: 'SIGKILL' }
-
-/** Where the server is killed: at a message to the upstream, at a message to a PostgreSQL store, or inside the process. */
-type Point = { upstream: Tripwire } | { store: Tripwire } | { process: CrashPoint }
-/** The state of the stored credential once recovery has finished. */
-type Left = 'nothing' | 'interrupted' | 'active' | 'ended'
-
-const before = (...sees: string[]): Point[] => [
-  { process: { at: 'before', sees } },
-  { store: { at: 'arrival', sees } },
-]
-const after = (...sees: string[]): Point[] => [
-  { process: { at: 'after', sees } },
-  { store: { at: 'answered', sees } },
-]
-const upstreamAt = (at: Tripwire['at'], ...sees: string[]): Point[] => [{ upstream: { at, sees } }]
-const reply = (request: string): Point[] => [{ process: { at: 'reply', sees: [request] } }]
-type Table = readonly [what: string, points: Point[], left: Left][]
-
-/** Each row uses its first point that fits the store. `{id}` and `{role}` stand for the credential under test. */
-const ISSUING: Table = [
-  ['before the intent', before('credential.requested'), 'nothing'],
-  ['after the intent', after('credential.requested'), 'interrupted'],
-  ['during the upstream call', upstreamAt('answered', 'CREATE ROLE'), 'interrupted'],
-  ['before the upstream commits', upstreamAt('arrival', 'CREATE ROLE', 'COMMIT'), 'interrupted'],
-  ['after the upstream call', upstreamAt('answered', 'CREATE ROLE', 'COMMIT'), 'interrupted'],
-  ['before the commit', before('credential.issued', 'COMMIT'), 'interrupted'],
-  ['after the commit', after('credential.issued', 'COMMIT'), 'active'],
-  ['before the reply', reply('POST /api/v1/credentials'), 'active'],
-]
-
-const REVOKING: Table = [
-  ['before the commit', before('credential.revoked', '{id}', 'COMMIT'), 'active'],
-  ['after the commit', after('credential.revoked', '{id}', 'COMMIT'), 'ended'],
-  ['during the upstream call', upstreamAt('answered', '{role}', 'COMMIT'), 'ended'],
-  ['after the upstream call', upstreamAt('answered', '{role}', 'COMMIT', '{role}', 'COMMIT'), 'ended'],
-  ['before the record is settled', before('credential.settled', '{id}', 'COMMIT'), 'ended'],
-  ['after the record is settled', after('credential.settled', '{id}', 'COMMIT'), 'ended'],
-  ['before the reply', reply('DELETE /api/v1/credentials'), 'ended'],
-]
-
-const DELETING: Table = [
-  ['before the commit', before('agent.deleted', 'COMMIT'), 'active'],
-  ['after the commit', after('agent.deleted', 'COMMIT'), 'ended'],
-]
-
-const EXPIRING: Table = [
-  ['before the commit', before('credential.expired', '{id}', 'COMMIT'), 'ended'],
-  ['after the commit', after('credential.expired', '{id}', 'COMMIT'), 'ended'],
-  ['during the upstream call', upstreamAt('answered', '{role}', 'COMMIT'), 'ended'],
-]
 
 interface Case {
   readonly what: string
@@ -157,16 +118,17 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
     else writeFileSync(control, JSON.stringify(inTransaction(point.process)))
   }
 
-  /** Sends a request, expects the server to die at the point without a reply, and restarts it. */
+  /** Sends a request, expects the server to die at the point without a reply, looks at what it left, and restarts it. */
   async function crash(
     point: Point,
     ask: (server: ServerProcess) => Promise<unknown>,
-    id?: string,
+    { id, look }: { id?: string; look?: () => Promise<void> } = {},
   ): Promise<void> {
     const server = world.server()
     arm(point, server, id)
     await expect(ask(server)).rejects.toThrow(NoAnswer)
     expect(await server.ended).toEqual(KILLED)
+    await look?.()
     await restart()
   }
 
@@ -179,7 +141,13 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
         .server()
         .call<Issued>(agent.token, 'POST', '/api/v1/credentials', body, { 'idempotency-key': key })
     cases.push({ what: `issuing, ${what}`, agentId: agent.id, left, retry: ask })
-    await crash(point, ask)
+    const look = async () => {
+      const rows = await world.rows<StoredCredential>(CREDENTIALS)
+      const own = rows.filter((row) => row.agent_id === agent.id).map((row) => roleOf(row.id))
+      const roles = await upstream.roles()
+      expect(own.map((role) => roles.includes(role))).toEqual(left === 'nothing' ? [] : [WITH_ROLE.has(what)])
+    }
+    await crash(point, ask, { look })
     expect(await world.server().call(undefined, 'GET', '/readyz')).toMatchObject({ status: 200 })
     // A new request succeeds: the crash left no lock and no half-done change.
     await must(world.server(), agent.token, 'POST', '/api/v1/credentials', { backend: 'tok' })
@@ -190,7 +158,7 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
     const issued = await issue(world.server(), agent.token)
     cases.push({ what: `revoking, ${what}`, agentId: agent.id, left, issued })
     const path = `/api/v1/credentials/${issued.id}`
-    await crash(point, (server) => server.call(agent.token, 'DELETE', path), issued.id)
+    await crash(point, (server) => server.call(agent.token, 'DELETE', path), { id: issued.id })
     const record = await must(world.server(), agent.token, 'GET', `/api/v1/credentials/${issued.id}`)
     expect(record['status']).toBe(left === 'active' ? 'active' : 'revoked')
   })
@@ -236,7 +204,7 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
     test('issuing: the upstream receives the COMMIT long after the restart', async () => {
       const agent = await addAgent(world.server(), 'issuing.late')
       cases.push({ what: 'issuing, late', agentId: agent.id, left: 'interrupted' })
-      const point: Point = { upstream: { at: 'delayed', sees: ['CREATE ROLE', 'COMMIT'] } }
+      const point: Point = { upstream: { at: 'delayed', sees: [CREATES_ROLE, 'COMMIT'] } }
       await crash(point, (server) => issue(server, agent.token))
       const path = '/v1/admin/audit?agent=issuing.late'
       // Revoking fails, unless the restart took so long that PostgreSQL ended the idle transaction first.

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import {
   addAgent,
   addBackends,
+  CREATES_ROLE,
   CREDENTIALS,
   type Issued,
   issue,
@@ -118,7 +119,7 @@ describe.skipIf(!canCompile)('the server on a failing disk (needs Linux and cc)'
   test('removes the upstream account at once when the disk fails after the upstream call', async () => {
     const server = world.server()
     const before = await upstream.roles()
-    proxy.arm({ at: 'answered', sees: ['CREATE ROLE', 'COMMIT'] }, () => {
+    proxy.arm({ at: 'answered', sees: [CREATES_ROLE, 'COMMIT'] }, () => {
       fail('sync')
       proxy.release()
     })

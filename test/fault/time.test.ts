@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
   addAgent,
   addBackends,
+  CREATES_ROLE,
   CREDENTIALS,
   type Issued,
   issue,
@@ -94,7 +95,7 @@ describe('SIGTERM', () => {
     const agent = await addAgent(server, 'agent')
     const issued = await issue(server, agent.token)
     const reached = Promise.withResolvers<void>()
-    proxy.arm({ at: 'delayed', sees: ['CREATE ROLE'] }, reached.resolve)
+    proxy.arm({ at: 'delayed', sees: [CREATES_ROLE] }, reached.resolve)
     const slow = Array.from({ length: 3 }, () => issue(server, agent.token))
     await reached.promise
     const ending = server.terminate()
@@ -121,7 +122,7 @@ describe('SIGTERM', () => {
     await addBackends(server, upstream.config(proxy.port))
     const agent = await addAgent(server, 'agent')
     const reached = Promise.withResolvers<void>()
-    proxy.arm({ at: 'arrival', sees: ['CREATE ROLE'] }, reached.resolve)
+    proxy.arm({ at: 'arrival', sees: [CREATES_ROLE] }, reached.resolve)
     const hanging = server.call<Issued>(agent.token, 'POST', '/api/v1/credentials', { backend: 'db' })
     await reached.promise
     const ending = server.terminate()

@@ -102,6 +102,9 @@ const NEED_UPSTREAM = new Set([
   'POST /v1/admin/backends/{name}/reconcile',
 ])
 
+/** Every request here comes over TCP, which these refuse. */
+const NEED_SOCKET = new Set(['POST /v1/admin/plugins', 'DELETE /v1/admin/plugins/{name}'])
+
 function usesDeadUpstream(drawn: Drawn, target: string, body: Buffer | undefined): boolean {
   if (NEED_UPSTREAM.has(drawn.operation)) return /\/dead\//i.test(target)
   if (drawn.operation === 'POST /api/v1/credentials') return /"backend":"dead"/i.test(String(body))
@@ -168,6 +171,7 @@ it(`gives only documented replies to ${COUNT} requests`, { timeout: COUNT * 20 }
   const neverSucceeded = Object.keys(Object.fromEntries(statuses)).filter(
     (operation) =>
       !NEED_UPSTREAM.has(operation) &&
+      !NEED_SOCKET.has(operation) &&
       ![...(statuses.get(operation)?.keys() ?? [])].some((status) => status < 400),
   )
   expect(neverSucceeded, 'every operation has succeeded at least once').toEqual([])

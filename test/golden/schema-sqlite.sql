@@ -141,6 +141,18 @@ CREATE TABLE meta (
     value text NOT NULL,
     PRIMARY KEY (key)
   ) STRICT;
+CREATE TABLE plugins (
+    name text NOT NULL,
+    version text NOT NULL,
+    protocol text NOT NULL,
+    runtime text NOT NULL,
+    sha256 text NOT NULL,
+    bytes integer NOT NULL,
+    origin text NOT NULL,
+    description text NOT NULL,
+    added_at integer NOT NULL,
+    PRIMARY KEY (name)
+  ) STRICT;
 CREATE TABLE revoked_tokens (
     jti text NOT NULL,
     expires_at integer NOT NULL,

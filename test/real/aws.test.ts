@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   CreateOpenIDConnectProviderCommand,
   CreateRoleCommand,
@@ -19,9 +18,13 @@ import { aws } from '../../src/backends/aws/kind.ts'
 import type { Issued } from '../../src/backends/kind.ts'
 import { describeKind } from '../contract/kind-contract.ts'
 import { never, newRequest, type OpenKind } from '../contract/open-kind.ts'
+import { startPageWorld } from '../docs/backend-page.ts'
+import { awsAt } from '../docs/upstreams/clouds.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { thumbprintOf } from '../support/aws-thumbprint.ts'
 import { createTestHost } from '../support/host.ts'
 import { type RgwServer, type RgwUser, startRgw } from '../support/rgw-server.ts'
+import { isInstalled } from '../support/run-program.ts'
 
 let rgw: RgwServer
 let app: TestApp
@@ -44,14 +47,14 @@ afterAll(async () => {
 })
 
 const at = () => ({ endpoint: rgw.endpoint, region: 'us-east-1' })
-const s3Of = (credentials: RgwUser & { sessionToken?: string }) =>
-  new S3Client({ ...at(), credentials, forcePathStyle: true, maxAttempts: 1 })
-const s3With = ({ fields = {} }: Issued) =>
-  s3Of({
-    accessKeyId: String(fields['access_key_id']),
-    secretAccessKey: String(fields['secret_access_key']),
-    sessionToken: String(fields['session_token']),
-  })
+const s3Of = (credentials: RgwUser & { sessionToken?: string }, systemClockOffset = 0) =>
+  new S3Client({ ...at(), credentials, forcePathStyle: true, maxAttempts: 1, systemClockOffset })
+const keysOf = ({ fields = {} }: Pick<Issued, 'fields'>) => ({
+  accessKeyId: String(fields['access_key_id']),
+  secretAccessKey: String(fields['secret_access_key']),
+  sessionToken: String(fields['session_token']),
+})
+const s3With = (issued: Pick<Issued, 'fields'>) => s3Of(keysOf(issued))
 const iam = () => new IAMClient({ ...at(), credentials: rgw.root })
 
 async function createRole(name: string, principal: object, action: string, condition: object = {}) {
@@ -65,16 +68,11 @@ async function createRole(name: string, principal: object, action: string, condi
 
 /** As the page says: the provider is Mayfly's issuer, by the fingerprint of the certificate in its JWKS. */
 async function trustIssuer() {
-  const { keys } = (await (await fetch(`${app.url}/.well-known/jwks.json`)).json()) as {
-    keys: { x5c: string[] }[]
-  }
-  const certificate = Buffer.from(keys[0]?.x5c[0] ?? '', 'base64')
-  const thumbprint = createHash('sha1').update(certificate).digest('hex').toUpperCase()
   await iam().send(
     new CreateOpenIDConnectProviderCommand({
       Url: app.url,
       ClientIDList: ['sts.amazonaws.com'],
-      ThumbprintList: [thumbprint],
+      ThumbprintList: [await thumbprintOf(app.url)],
     }),
   )
   const provider = app.url.replace(/^https?:\/\//, '')
@@ -170,6 +168,14 @@ describe('a session at the gateway', () => {
   })
 })
 
+it('says that a gateway before Squid does not replace access keys', async () => {
+  const { rotation } = await open()
+  await expect(rotation?.propose(never())).rejects.toMatchObject({
+    fault: 'misconfigured',
+    message: expect.stringContaining('does not offer'),
+  })
+})
+
 describe('without a stored key', () => {
   it("becomes the role with Mayfly's own id token, whose keys the gateway fetches itself", async () => {
     const { role_arn, region, endpoint, local } = settings({ role_arn: 'arn:aws:iam:::role/by-token' })
@@ -184,5 +190,34 @@ describe('without a stored key', () => {
     await expect(s3.send(new GetObjectCommand({ Bucket: 'secret', Key: 'a/1' }))).rejects.toMatchObject({
       name: 'AccessDenied',
     })
+    const ended = await agent.client.delete(`/api/v1/credentials/${reply.body.id}`)
+    expect(ended.body).toMatchObject({ revoked: true, upstream: 'expires' })
+    await s3.send(new GetObjectCommand({ Bucket: 'reports', Key: 'a/1' }))
   })
+})
+
+describe.skipIf(!isInstalled('cc'))('past the end of a session (needs cc)', () => {
+  afterAll(() => rgw.restartAhead(0))
+
+  it('the gateway refuses it', async () => {
+    const backend = await open()
+    // The shortest of STS: too long for a test to wait.
+    const asked = newRequest(['s3/reports:read'], { ttlMs: 900_000 })
+    const issued = await backend.issue({ ...asked, params: {} }, never())
+    const read = (keys: RgwUser, aheadMs: number) =>
+      s3Of(keys, aheadMs).send(new GetObjectCommand({ Bucket: 'reports', Key: 'a/1' }))
+    for (const seconds of [600, 901]) {
+      await rgw.restartAhead(seconds)
+      await read(rgw.root, seconds * 1_000)
+      const reading = read(keysOf(issued), seconds * 1_000)
+      if (seconds < 900) await reading
+      // AWS itself says ExpiredToken.
+      else await expect(reading).rejects.toMatchObject({ name: 'AccessDenied' })
+    }
+  })
+})
+
+it('has a page whose commands work', async () => {
+  const world = await startPageWorld()
+  await world.runPage('aws', awsAt({ ...rgw, user })).finally(world.close)
 })

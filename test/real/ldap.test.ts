@@ -22,8 +22,8 @@ let agent: NewAgent
 const { host } = createTestHost('directory')
 const open = (overrides: Partial<Config> = {}) => ldap.open({ ...server.settings, ...overrides }, host)
 const request = (...scopes: string[]) => ({ ...newRequest(scopes), params: {} })
-const issue = async (scopes: string[], by = agent) =>
-  (await by.client.post('/api/v1/credentials', { backend: 'directory', scopes, ttl: '10m' })).body
+const issue = async (scopes: string[], by = agent, ttl = '10m') =>
+  (await by.client.post('/api/v1/credentials', { backend: 'directory', scopes, ttl })).body
 const reads = (client: Client, dn: string) =>
   client.search(dn, { scope: 'base' }).then(
     ({ searchEntries }) => searchEntries.length === 1,
@@ -90,6 +90,22 @@ describe('a credential of kind ldap', () => {
     // slapd keeps the session of an entry that is gone: rules for `users` still admit it.
     expect(await reads(client, ROOT)).toBe(true)
     await client.unbind()
+  })
+
+  test('expired, it is gone by the work of the sweeper, with its memberships', async () => {
+    const { fields, expires_at } = await issue(['readers'], agent, '2s')
+    const client = await server.login(fields.dn, fields.password)
+    // LDAP_INVALID_CREDENTIALS (RFC 4511, appendix A).
+    await eventually(async () => {
+      await app.sweep()
+      const again = server.login(fields.dn, fields.password).then((late) => late.unbind())
+      await expect(again).rejects.toThrow('0x31')
+    })
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at))
+    await eventually(async () => expect(await reads(client, SECRETS)).toBe(false))
+    await client.unbind()
+    expect(await ours()).not.toContain(fields.username)
+    expect(await server.members('readers')).not.toContain(fields.dn)
   })
 
   test('has a password that only the server’s own hash of is stored', async () => {

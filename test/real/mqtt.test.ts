@@ -129,7 +129,6 @@ describe('a client of Mosquitto', () => {
     expect(performance.now() - since).toBeLessThan(5_000)
     expect(await publishes(issued, 'jobs')).toBe(false)
     expect(await clientExists(issued)).toBe(false)
-    expect((await server.control('listRoles')).stdout).not.toContain(issued.fields.username)
   })
 
   test('expired, it is gone by the work of the sweeper, with its connection', async () => {
@@ -188,6 +187,69 @@ describe('a backend of Mosquitto', () => {
     const backend = await openWith({})
     for (const username of ['mayfly', 'mf_admin', `mf_${newCredentialId().slice(6)}`])
       await expect(backend.revoke?.({ username }, signal())).rejects.toMatchObject({ fault: 'misconfigured' })
+  })
+
+  const listed = async (what: 'listGroups' | 'listRoles' | 'listClients') =>
+    (await server.control(what)).stdout.split('\n').filter((name) => name.startsWith('mf_'))
+  const lasting = (scopes: readonly string[], ttlMs: number) => ({
+    ...newRequest(scopes, { ttlMs }),
+    params: {},
+  })
+
+  async function openNamed(uid: string, now = () => Date.now()) {
+    const backend = await mqtt.open(server.settings, { ...createTestHost('broker').host, uid, now })
+    const groups = async (what: 'listGroups' | 'listRoles' = 'listGroups') =>
+      (await listed(what)).filter((name) => name.startsWith(`mf_${uid}_`))
+    return { backend, groups }
+  }
+
+  test('shares a group between credentials with equal access, of which each ends by itself', async () => {
+    const { backend, groups } = await openNamed('be_equal')
+    const first = lasting(['a:read', 'b'], 600_000)
+    const second = { ...first, credentialId: newCredentialId(), scopes: ['b', 'a:read', 'b:write'] }
+    const issued = await Promise.all([first, second].map((request) => backend.issue(request, signal())))
+    expect([await groups(), await groups('listRoles')]).toEqual([[expect.any(String)], await groups()])
+    await backend.issue({ ...first, credentialId: newCredentialId(), scopes: ['a:read'] }, signal())
+    expect(await groups()).toHaveLength(2)
+    await backend.revoke?.(issued[0]?.handle ?? {}, signal())
+    const works = ({ fields }: (typeof issued)[number]) => publishes({ fields: fields as never }, 'b')
+    expect(await Promise.all(issued.map(works))).toEqual([false, true])
+  })
+
+  test('deletes a group once its credentials have expired, and creates it again for an issue that is late', async () => {
+    let now = Date.now()
+    const { backend, groups } = await openNamed('be_ended', () => now)
+    const [short, long] = [lasting(['jobs'], 60_000), lasting(['jobs'], 86_400_000)]
+    for (const request of [short, long]) await backend.issue(request, signal())
+    const before = await groups()
+    await backend.keepUp?.(signal())
+    expect(await groups()).toEqual(before)
+    now = short.expiresAt + 7_200_000
+    await backend.keepUp?.(signal())
+    expect(await groups()).toHaveLength(1)
+    expect(await groups('listRoles')).toEqual(await groups())
+    const { fields } = await backend.issue({ ...short, credentialId: newCredentialId() }, signal())
+    expect(await groups()).toEqual(before)
+    expect(await publishes({ fields: fields as never }, 'jobs')).toBe(true)
+  })
+
+  test('deletes its groups with the backend, and no others', async () => {
+    const { backend, groups } = await openNamed('be_gone')
+    const other = await openNamed('be_other')
+    for (const one of [backend, other.backend]) await one.issue(lasting(['jobs'], 86_400_000), signal())
+    await backend.retire?.(signal())
+    await backend.retire?.(signal())
+    expect([await groups(), await groups('listRoles')]).toEqual([[], []])
+    expect(await other.groups()).toHaveLength(1)
+  })
+
+  test('lists clients on from a name, even after those before it have ended', async () => {
+    const { backend } = await openNamed('be_listed')
+    const names = await listed('listClients')
+    const page = await backend.list?.(names[1], signal())
+    expect(page?.items.map(({ handle }) => handle['username'])).toEqual(names.slice(2))
+    await backend.revoke?.({ username: names[0] ?? '' }, signal())
+    expect(await backend.list?.(names[1], signal())).toEqual(page)
   })
 
   const BAD: [string, (socket: Socket) => void, string][] = [

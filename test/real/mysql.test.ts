@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newRunner, recordsOf } from '../cli/run-support.ts'
 import { spawnCli, startWorld, type World } from '../cli/support.ts'
+import { never, newRequest } from '../contract/open-kind.ts'
 import { eventually } from '../support/app.ts'
 import { addShop } from '../support/mysql-backend.ts'
 import type { MysqlBench } from '../support/mysql-kind.ts'
@@ -108,4 +109,13 @@ test('expired, it is gone, with its session, by the work of the sweeper', async 
   await session.ended
   expect(performance.now() - before).toBeLessThan(6_000)
   await eventually(async () => expect(await isThere(issued.fields.username)).toBe(false))
+})
+
+test('revocations of one account that run at once do not end each other', { timeout: 60_000 }, async () => {
+  const backend = await shop.open()
+  for (let round = 0; round < 20; round += 1) {
+    const { handle = {} } = await backend.issue(newRequest(['shop']), never())
+    await Promise.all(Array.from({ length: 8 }, () => backend.revoke?.(handle, never())))
+    expect(await isThere(String(handle['username']))).toBe(false)
+  }
 })

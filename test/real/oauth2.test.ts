@@ -36,12 +36,13 @@ beforeAll(async () => {
       config: { ...base, revocation_endpoint: upstream.revocationEndpoint },
     },
     { type: 'oauth2', name: 'signed-in', config: signedIn },
+    { type: 'oauth2', name: 'short', config: { ...base, client_id: 'short' } },
   ]
   for (const backend of backends) {
     const made = await mayfly.call(undefined, 'POST', '/v1/admin/backends', backend)
     expect(made.body).toMatchObject({ name: backend.name })
   }
-  const scopes = ['api:orders:read', 'exact:orders', 'signed-in:orders']
+  const scopes = ['api:orders:read', 'exact:orders', 'signed-in:orders', 'short:orders:read']
   const made = await mayfly.call<{ token: string }>(undefined, 'POST', '/v1/admin/agents', {
     name: 'bot',
     scopes,
@@ -58,11 +59,11 @@ async function start(): Promise<void> {
   mayfly = await startServerProcess({ dataDir, flags: ['--upstream-timeout', '2s'] })
 }
 
-const issue = (backend: string, scopes?: readonly string[]) =>
+const issue = (backend: string, scopes?: readonly string[], ttl = '5m') =>
   mayfly.call<Credential>(agent, 'POST', '/api/v1/credentials', {
     backend,
     ...(scopes ? { scopes } : {}),
-    ttl: '5m',
+    ttl,
   })
 
 /** As a resource server asks (RFC 7662), by another OAuth library. */
@@ -100,6 +101,23 @@ test('a revocable one ends within 5 s', async () => {
   const ended = await mayfly.call(agent, 'DELETE', `/api/v1/credentials/${body.id}`)
   expect(ended.status).toBe(200)
   await expect.poll(() => introspect(body.token), { timeout: 5_000 }).toMatchObject({ active: false })
+})
+
+test('one that cannot be revoked lasts until its expiry, which the reply says', async () => {
+  const { body } = await issue('api')
+  const ended = await mayfly.call(agent, 'DELETE', `/api/v1/credentials/${body.id}`)
+  expect(ended.body).toMatchObject({ revoked: true, upstream: 'expires' })
+  expect(await introspect(body.token)).toMatchObject({ active: true })
+})
+
+test('expired, a revocable one ends by the work of the sweeper, and any other at the server', async () => {
+  const revocable = (await issue('exact', ['orders:write'], '2s')).body
+  const short = (await issue('short')).body
+  for (const { token, expires_at } of [revocable, short]) {
+    await expect.poll(() => introspect(token)).toMatchObject({ active: false })
+    // The server counts whole seconds.
+    expect(Date.now()).toBeGreaterThan(Date.parse(expires_at) - 1_000)
+  }
 })
 
 test('a refresh token that rotates outlives kill -9 between issues', async () => {

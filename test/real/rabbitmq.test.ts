@@ -2,6 +2,8 @@ import { type Channel, type ChannelModel, connect } from 'amqplib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rabbitmq } from '../../src/backends/rabbitmq/kind.ts'
 import { newCredentialId, newRequest } from '../contract/open-kind.ts'
+import { startPageWorld } from '../docs/backend-page.ts'
+import { rabbitmqAt } from '../docs/upstreams/brokers.ts'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { createTestHost } from '../support/host.ts'
 import { type RabbitServer, startRabbit } from '../support/rabbitmq-server.ts'
@@ -174,4 +176,9 @@ describe('a backend of RabbitMQ', () => {
     const { body } = await server.api('GET', '/users/rotated')
     expect(body).toMatchObject({ tags: ['administrator', 'policymaker'] })
   })
+})
+
+test('the commands of its page work', async () => {
+  const world = await startPageWorld()
+  await world.runPage('rabbitmq', rabbitmqAt(server)).finally(world.close)
 })

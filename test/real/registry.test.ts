@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { createDockerRegistry, type DockerRegistry } from '../support/docker-registry.ts'
 import { isInstalled } from '../support/run-program.ts'
 
 interface Credential {
   readonly id: string
+  readonly expires_at: string
   readonly fields: { readonly token: string; readonly registry: string; readonly docker_config: string }
 }
 
@@ -83,6 +84,32 @@ test('an image is deleted with that permission alone', async () => {
   const pushing = await issue(['team/app:push'])
   expect((await ask('DELETE', digest, pushing.fields.token)).status).toBe(401)
   expect((await ask('DELETE', digest, fields.token)).status).toBe(202)
+})
+
+test('expired, it is refused by the registry itself', async () => {
+  expect((await push(await issue(['team/app:push']), 'team/app')).code).toBe(0)
+  const issued = await issue(['team/app:pull'], '8s')
+  expect((await inspect(issued, 'team/app')).code).toBe(0)
+  const refused = await eventually(async () => {
+    const { code, output } = await inspect(issued, 'team/app')
+    expect([code === 0, output]).toEqual([
+      false,
+      expect.stringMatching(/unauthorized|authentication required/),
+    ])
+    return Date.now()
+  })
+  // The token counts whole seconds.
+  expect(refused).toBeGreaterThan(Date.parse(issued.expires_at) - 1_000)
+})
+
+test('revoked, it lasts until its expiry, which the backend and the reply say', async () => {
+  expect((await push(await issue(['team/app:push']), 'team/app')).code).toBe(0)
+  const issued = await issue(['team/app:pull'])
+  const { body } = await agent.client.get('/api/v1/backends/images')
+  expect(body).toMatchObject({ revocation: 'expiry_only' })
+  const ended = await agent.client.delete(`/api/v1/credentials/${issued.id}`)
+  expect(ended.body).toMatchObject({ revoked: true, upstream: 'expires' })
+  expect((await inspect(issued, 'team/app')).code).toBe(0)
 })
 
 test.each(['docker'].filter(isInstalled))('%s takes the token from its configuration', async (docker) => {

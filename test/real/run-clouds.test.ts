@@ -112,8 +112,14 @@ describe('without a mapping', () => {
     const claude = await startAnthropic(world.url)
     const config = { ...claude.ids, base_url: claude.url, local: true }
     await world.app.newBackend({ type: 'anthropic', name: 'claude', config })
-    const token = await mayfly('run', '--backend', 'claude', ...printed('ANTHROPIC_AUTH_TOKEN'))
-    expect(claude.tokens.get(token)?.workspace).toBe('default')
+    // Anthropic's own library, given nothing but the address of its API.
+    const script = `
+      import Anthropic from '@anthropic-ai/sdk'
+      const client = new Anthropic({ baseURL: '${claude.url}', maxRetries: 0 })
+      for await (const { id } of client.models.list()) console.log(id, client.authToken)`
+    const listing = ['--', process.execPath, '--input-type=module', '-e', script]
+    const [model, token = ''] = (await mayfly('run', '--backend', 'claude', ...listing)).split(' ')
+    expect([model, claude.tokens.get(token)?.workspace]).toEqual(['claude-fake', 'default'])
     await claude[Symbol.asyncDispose]()
     await entra[Symbol.asyncDispose]()
   })

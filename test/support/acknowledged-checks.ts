@@ -1,5 +1,13 @@
 import { expect } from 'vitest'
-import { CREDENTIALS, logIn, must, type Row, type StoredCredential, type World } from './fault-world.ts'
+import {
+  CREDENTIALS,
+  type Issued,
+  logIn,
+  must,
+  type Row,
+  type StoredCredential,
+  type World,
+} from './fault-world.ts'
 import type { AcknowledgedState, KnownCredential } from './kill-load.ts'
 import type { ServerProcess } from './server-process.ts'
 
@@ -32,11 +40,17 @@ export async function checkAcknowledged(
   for (const known of state.credentials.values()) await checkRecord(server, known, alive)
 }
 
-/** Logs in with every credential that no client asked to end; returns their number. */
-export async function checkLogins(state: AcknowledgedState, alive: Set<string>): Promise<number> {
+const POSTGRES = { backend: 'db', logIn }
+
+/** Logs in with every credential of the backend that no client asked to end; returns their number. */
+export async function checkLogins(
+  state: AcknowledgedState,
+  alive: Set<string>,
+  { backend, logIn }: { backend: string; logIn(issued: Issued): Promise<void> } = POSTGRES,
+): Promise<number> {
   let logins = 0
   for (const { issued, agent, revoked, short } of state.credentials.values()) {
-    if (issued.backend !== 'db' || revoked !== 'no' || short || !alive.has(agent.id)) continue
+    if (issued.backend !== backend || revoked !== 'no' || short || !alive.has(agent.id)) continue
     await logIn(issued)
     logins += 1
   }

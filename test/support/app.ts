@@ -58,6 +58,8 @@ export interface TestApp {
   readonly app: App
   readonly core: Core
   readonly directory: string
+  /** PostgreSQL only. */
+  readonly databaseUrl: string | undefined
   /** As the local administrator, through `admin.sock`. */
   readonly local: Client
   /** As `local`, with any method. */
@@ -137,6 +139,7 @@ export async function startApp(options: AppOptions = {}): Promise<TestApp> {
     app,
     core,
     directory,
+    databaseUrl,
     admin,
     local: clientOf(admin),
     as,

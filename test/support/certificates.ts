@@ -5,14 +5,14 @@ import { join } from 'node:path'
 export interface Certificates {
   /** File of the authority. */
   readonly ca: string
-  /** For 127.0.0.1 and localhost. */
+  /** For 127.0.0.1, localhost, and what was named. */
   readonly server: { readonly cert: string; readonly key: string; readonly ca: string }
   /** Of `agent-client`. */
   readonly client: { readonly cert: string; readonly key: string }
 }
 
 /** An authority of its own, and certificates that it signed, in files of this directory. */
-export function makeCertificates(directory: string): Certificates {
+export function makeCertificates(directory: string, ...names: readonly string[]): Certificates {
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: directory, stdio: 'pipe' })
   const read = (name: string) => readFileSync(join(directory, name), 'utf8')
   const start = [
@@ -41,9 +41,10 @@ export function makeCertificates(directory: string): Certificates {
     )
     return { cert: read(`${name}.pem`), key: read(`${name}.key`) }
   }
+  const dns = ['localhost', ...names].map((name) => `DNS:${name}`)
   return {
     ca: join(directory, 'ca.pem'),
-    server: { ...sign('server', 'subjectAltName=IP:127.0.0.1,DNS:localhost'), ca: read('ca.pem') },
+    server: { ...sign('server', `subjectAltName=IP:127.0.0.1,${dns.join()}`), ca: read('ca.pem') },
     client: sign('client', 'extendedKeyUsage=clientAuth'),
   }
 }

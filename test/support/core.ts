@@ -136,6 +136,7 @@ export async function testCore(
     ...base,
     issuerKeys,
     backends,
+    plugins: { describe: () => Promise.reject(new Error('no plugins here')), discard: async () => undefined },
     callers: createCallers({ ...base, issuerKeys }),
     denials: createDenials(base),
     localReads: createLocalReads(base),

@@ -19,6 +19,8 @@ export interface DockerRegistry {
   readonly directory: string
   /** Starts it, or starts it again, with another certificate to trust. */
   start(trust: { readonly issuer: string; readonly certificate: string }): Promise<void>
+  /** The same with the key `auth` of its configuration. */
+  startWith(auth: Readonly<Record<string, unknown>>): Promise<void>
   close(): Promise<void>
 }
 
@@ -34,34 +36,39 @@ export async function createDockerRegistry(): Promise<DockerRegistry> {
     child.kill('SIGKILL')
     await once(child, 'exit')
   }
+  const startWith: DockerRegistry['startWith'] = async (auth) => {
+    await stop()
+    const settings = {
+      version: 0.1,
+      log: { level: 'warn', accesslog: { disabled: true } },
+      storage: {
+        filesystem: { rootdirectory: join(directory, 'data') },
+        delete: { enabled: true },
+      },
+      http: { addr: host, secret: 'tests' },
+      auth,
+    }
+    // YAML is a superset of JSON.
+    await writeFile(join(directory, 'config.yml'), JSON.stringify(settings))
+    child = spawn('docker-registry', ['serve', join(directory, 'config.yml')], { stdio: 'ignore' })
+    const until = Date.now() + START_MS
+    while (!(await answers(host))) {
+      if (Date.now() > until || child.exitCode !== null) throw new Error('docker-registry does not start')
+      await delay(50)
+    }
+  }
   return {
     host,
     directory,
     image: `oci:${join(directory, 'image')}:latest`,
     async start({ issuer, certificate }) {
-      await stop()
       const rootcertbundle = join(directory, 'tokens.pem')
       await writeFile(rootcertbundle, certificate)
-      const token = { realm: 'https://mayfly.test/token', service: host, issuer, rootcertbundle }
-      const settings = {
-        version: 0.1,
-        log: { level: 'warn', accesslog: { disabled: true } },
-        storage: {
-          filesystem: { rootdirectory: join(directory, 'data') },
-          delete: { enabled: true },
-        },
-        http: { addr: host, secret: 'tests' },
-        auth: { token },
-      }
-      // YAML is a superset of JSON.
-      await writeFile(join(directory, 'config.yml'), JSON.stringify(settings))
-      child = spawn('docker-registry', ['serve', join(directory, 'config.yml')], { stdio: 'ignore' })
-      const until = Date.now() + START_MS
-      while (!(await answers(host))) {
-        if (Date.now() > until || child.exitCode !== null) throw new Error('docker-registry does not start')
-        await delay(50)
-      }
+      await startWith({
+        token: { realm: 'https://mayfly.test/token', service: host, issuer, rootcertbundle },
+      })
     },
+    startWith,
     async close() {
       await stop()
       await rm(directory, { recursive: true })

@@ -81,6 +81,12 @@ export async function startUpstream(): Promise<Upstream> {
   }
 }
 
+/**
+ * What a client sends to create the role of a credential, for a tripwire. `CREATE ROLE` alone is also in what prepares the groups
+ * after each start, and in what revokes, which the sweeper may do at any time.
+ */
+export const CREATES_ROLE = 'CREATE ROLE %I LOGIN'
+
 /** The role that a credential has upstream. */
 export function roleOf(id: string): string {
   return `mf_${id.slice('cred_'.length)}`

@@ -21,6 +21,8 @@ export interface KnownCredential {
 
 /** Everything that the server has acknowledged, as recorded by its clients. */
 export interface AcknowledgedState {
+  /** Issues are spread over these; a name that is there twice gets twice as many. */
+  readonly backends: readonly string[]
   readonly agents: KnownAgent[]
   readonly credentials: Map<string, KnownCredential>
   acknowledged: number
@@ -31,8 +33,9 @@ export interface AcknowledgedState {
   readonly unexpected: string[]
 }
 
-export function newAcknowledgedState(): AcknowledgedState {
-  return { agents: [], credentials: new Map(), acknowledged: 0, unanswered: 0, refused: 0, unexpected: [] }
+export function newAcknowledgedState(backends: readonly string[] = ['db', 'db', 'tok']): AcknowledgedState {
+  const counts = { acknowledged: 0, unanswered: 0, refused: 0 }
+  return { backends, agents: [], credentials: new Map(), ...counts, unexpected: [] }
 }
 
 const CLIENTS = 6
@@ -45,6 +48,7 @@ export async function runLoad(
   server: ServerProcess,
   state: AcknowledgedState,
   stop: () => boolean,
+  clients = CLIENTS,
 ): Promise<void> {
   const client = async () => {
     while (!stop() && !server.hasEnded()) {
@@ -57,7 +61,7 @@ export async function runLoad(
       }
     }
   }
-  await Promise.all(Array.from({ length: CLIENTS }, client))
+  await Promise.all(Array.from({ length: clients }, client))
 }
 
 async function step(server: ServerProcess, state: AcknowledgedState): Promise<void> {
@@ -77,7 +81,7 @@ async function step(server: ServerProcess, state: AcknowledgedState): Promise<vo
 async function create(server: ServerProcess, state: AcknowledgedState): Promise<void> {
   names += 1
   const name = `load-${names}`
-  const body = { name, scopes: ['db', 'tok'] }
+  const body = { name, scopes: [...new Set(state.backends)] }
   const reply = await server.call<{ id: string; token: string }>(undefined, 'POST', '/v1/admin/agents', body)
   if (reply.status !== 200) return note(state, 'create', reply)
   state.agents.push({ name, id: reply.body.id, token: reply.body.token, deleted: 'no' })
@@ -108,7 +112,7 @@ export async function issueLasting(server: ServerProcess, state: AcknowledgedSta
   const agent = state.agents.at(-1)
   const before = state.credentials.size
   while (agent !== undefined && state.credentials.size === before) {
-    await issueOne(server, state, agent, 'db', false)
+    await issueOne(server, state, agent, state.backends[0], false)
   }
 }
 
@@ -116,7 +120,7 @@ async function issueOne(
   server: ServerProcess,
   state: AcknowledgedState,
   agent: KnownAgent,
-  backend = Math.random() < 0.7 ? 'db' : 'tok',
+  backend = pick(state.backends),
   short = Math.random() < 0.15,
 ): Promise<void> {
   const body = { backend, ttl: short ? '2s' : '1h' }

@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { hostname, tmpdir } from 'node:os'
@@ -7,9 +8,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'ldapts'
 import type { Config } from '../../src/backends/ldap/config.ts'
+import { readGuide } from '../docs/read-guide.ts'
 import { eventually, freePort } from './app.ts'
 
 const run = promisify(execFile)
+/** Where the page has the rules for Mayfly's entry. */
+const LDAP_RULES = '/etc/ldap/mayfly.conf'
 const ROOT = 'dc=example,dc=com'
 const GROUPS = ['readers', 'writers', 'idle'].map((name) => `cn=${name},ou=groups,${ROOT}`)
 /** A name with every character that a DN must escape (RFC 4514 §2.4). */
@@ -32,8 +36,11 @@ export interface LdapServer {
   stop(): Promise<void>
 }
 
-/** An own slapd with its own database, TLS, and a login for Mayfly as the page of the kind describes it. */
-export async function startLdapServer(): Promise<LdapServer> {
+/**
+ * An own slapd with its own database, TLS, and a login for Mayfly as the page of the kind describes it. A `bare` one has
+ * neither that login nor its entries, and includes the file `rules`.
+ */
+export async function startLdapServer(bare?: { readonly rules: string }): Promise<LdapServer> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-slapd-'))
   const at = (name: string) => join(directory, name)
   const [port, securePort] = [await freePort(), await freePort()]
@@ -49,8 +56,8 @@ export async function startLdapServer(): Promise<LdapServer> {
       at('cert.pem'),
     ],
   ])
-  await writeFile(at('slapd.conf'), configOf(directory))
-  await writeFile(at('start.ldif'), startLdif())
+  await writeFile(at('slapd.conf'), configOf(directory, bare && `include ${bare.rules}`))
+  await writeFile(at('start.ldif'), bare === undefined ? startLdif() : bareLdif())
   await run('/usr/sbin/slapadd', ['-f', at('slapd.conf'), '-l', at('start.ldif')])
   const start = async () => {
     const addresses = `ldap://127.0.0.1:${port} ldaps://127.0.0.1:${securePort}`
@@ -112,15 +119,21 @@ export async function startLdapServer(): Promise<LdapServer> {
   }
 }
 
-/** As docs/backends/ldap.md has them. */
-const permissions = (place: string) => `access to ${place} attrs=userPassword
-  by dn.exact="cn=mayfly,${ROOT}" write
-  by anonymous auth
-access to ${place}
-  by dn.exact="cn=mayfly,${ROOT}" write
-  by * break`
+/** The rules of the page of the kind, which are all that Mayfly's entry may do. */
+const RULES = rulesOfPage()
 
-const configOf = (directory: string) => `
+function rulesOfPage(): string {
+  const page = readFileSync(new URL('../../docs/backends/ldap.md', import.meta.url), 'utf8')
+  const rules = readGuide(page).find((step) => step.kind === 'file' && step.path === LDAP_RULES)
+  if (rules?.kind !== 'file') throw new Error(`the page has no ${LDAP_RULES}`)
+  return rules.text
+}
+
+/** The same for entries below another place. */
+const rulesBelow = (place: string) =>
+  RULES.replaceAll(`dn.subtree="ou=agents,${ROOT}"`, place).split(/^access to dn\.exact/m)[0] ?? ''
+
+const configOf = (directory: string, rules: string | undefined) => `
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
 include /etc/ldap/schema/nis.schema
@@ -142,15 +155,7 @@ rootdn "cn=admin,${ROOT}"
 rootpw admin
 index objectClass,uid,member eq
 dbnosync
-${permissions(`dn.subtree="ou=agents,${ROOT}"`)}
-${permissions(`dn.regex="^(uid=mf_[a-z0-9]+,)?ou=.*[(][*][)],${ROOT}$"`)}
-access to dn.exact="cn=mayfly,${ROOT}" attrs=userPassword
-  by self write
-  by anonymous auth
-access to dn.one="ou=groups,${ROOT}" attrs=entry,objectClass,member
-  by dn.exact="cn=mayfly,${ROOT}" write
-  by * break
-limits dn.exact="cn=mayfly,${ROOT}" size.prtotal=unlimited
+${rules ?? rulesBelow(`dn.regex="^(uid=mf_[a-z0-9]+,)?ou=.*[(][*][)],${ROOT}$"`) + RULES}
 access to dn.subtree="ou=secrets,${ROOT}"
   by group.exact="cn=readers,ou=groups,${ROOT}" read
 access to dn.subtree="ou=drafts,${ROOT}"
@@ -159,12 +164,19 @@ access to *
   by users read
 `
 
+const unit = (dn: string) => `dn:: ${Buffer.from(dn).toString('base64')}\nobjectClass: organizationalUnit\n`
+const FIRST = `dn: ${ROOT}\nobjectClass: dcObject\nobjectClass: organization\no: Example\ndc: example\n`
+
+function bareLdif(): string {
+  const document = `dn: cn=key,ou=secrets,${ROOT}\nobjectClass: device\ndescription: lamp\n`
+  return [FIRST, unit(`ou=groups,${ROOT}`), unit(`ou=secrets,${ROOT}`), document].join('\n')
+}
+
 function startLdif(): string {
-  const unit = (dn: string) => `dn:: ${Buffer.from(dn).toString('base64')}\nobjectClass: organizationalUnit\n`
   const units = ['agents', 'groups', 'secrets', 'drafts'].map((name) => unit(`ou=${name},${ROOT}`))
   const groups = GROUPS.map((dn) => `dn: ${dn}\nobjectClass: groupOfNames\nmember: ${dn}\n`)
   return [
-    `dn: ${ROOT}\nobjectClass: dcObject\nobjectClass: organization\no: Example\ndc: example\n`,
+    FIRST,
     `dn: cn=mayfly,${ROOT}\nobjectClass: organizationalRole\nobjectClass: simpleSecurityObject\nuserPassword: mayfly\n`,
     ...units,
     unit(HOSTILE_BASE),

@@ -28,17 +28,14 @@ export interface MosquittoServer {
 /** A broker with the dynamic security plugin, on ports and in a directory of its own. */
 export async function startMosquitto(): Promise<MosquittoServer> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-mosquitto-'))
-  const [port = 0, tlsPort = 0] = await Promise.all([freePort(), freePort()])
+  const [port, tlsPort] = [await freePort(), await freePort()]
   const at = (name: string) => join(directory, name)
   const { server } = makeCertificates(directory)
   const login = { username: 'mayfly', password: 'the password of mayfly itself' }
   execFileSync('mosquitto_ctrl', ['dynsec', 'init', at('dynsec.json'), login.username, login.password], {
     env,
   })
-  await writeFile(
-    at('mosquitto.conf'),
-    `
-user root
+  const broker = await startMosquittoWith(`
 allow_anonymous false
 plugin ${pluginFile()}
 plugin_opt_config_file ${at('dynsec.json')}
@@ -46,9 +43,28 @@ listener ${port} 127.0.0.1
 listener ${tlsPort} 127.0.0.1
 certfile ${at('server.pem')}
 keyfile ${at('server.key')}
-`,
-  )
-  let child = spawn('mosquitto', ['-c', at('mosquitto.conf')], { env, stdio: 'ignore' })
+`)
+  const options = ['-h', '127.0.0.1', '-p', String(port), '-u', login.username, '-P', login.password]
+  return {
+    settings: { ...login, url: `mqtt://127.0.0.1:${port}`, local: true },
+    tls: { url: `mqtts://localhost:${tlsPort}`, ca: server.ca },
+    control: (...args) => run(['mosquitto_ctrl', ...options, 'dynsec', ...args], env),
+    restart: broker.restart,
+    async stop() {
+      await broker.stop()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A broker with this configuration, whose first listener has a port of 127.0.0.1. */
+export async function startMosquittoWith(text: string): Promise<Pick<MosquittoServer, 'restart' | 'stop'>> {
+  const directory = await mkdtemp(join(tmpdir(), 'mf-mosquitto-'))
+  const file = join(directory, 'mosquitto.conf')
+  await writeFile(file, `user root\n${text}`)
+  const port = Number(/^listener (\d+)/m.exec(text)?.[1])
+  const start = () => spawn('mosquitto', ['-c', file], { env, stdio: 'ignore' })
+  let child = start()
   const isUp = () =>
     eventually(async () => {
       if (child.pid === undefined || child.exitCode !== null) throw new Error('mosquitto has ended')
@@ -70,21 +86,17 @@ keyfile ${at('server.key')}
     await stop()
     throw error
   })
-  const options = ['-h', '127.0.0.1', '-p', String(port), '-u', login.username, '-P', login.password]
   return {
-    settings: { ...login, url: `mqtt://127.0.0.1:${port}`, local: true },
-    tls: { url: `mqtts://localhost:${tlsPort}`, ca: server.ca },
-    control: (...args) => run(['mosquitto_ctrl', ...options, 'dynsec', ...args], env),
     async restart() {
       await end()
-      child = spawn('mosquitto', ['-c', at('mosquitto.conf')], { env, stdio: 'ignore' })
+      child = start()
       await isUp()
     },
     stop,
   }
 }
 
-function pluginFile(): string {
+export function pluginFile(): string {
   const directories = readdirSync('/usr/lib').map((name) => `/usr/lib/${name}`)
   const files = directories.map((directory) => `${directory}/mosquitto_dynamic_security.so`)
   const file = files.find(existsSync)

@@ -7,6 +7,8 @@ import Provider, { type Configuration, errors, type KoaContextWithOIDC } from 'o
 
 export const OIDC_SCOPES = ['orders:read', 'orders:write', 'https://api.test/users.read']
 const SECRET = 'a secret with a % and a : in it, long enough'
+/** Of the tokens of the client `short`. */
+const SHORT_S = 5
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 export interface OidcServer {
@@ -121,6 +123,7 @@ function configurationOf(publicKey: Record<string, string>): Configuration {
   return {
     clients: [
       { ...shared, ...grants, client_id: 'basic', token_endpoint_auth_method: 'client_secret_basic' },
+      { ...shared, ...grants, client_id: 'short', token_endpoint_auth_method: 'client_secret_basic' },
       { ...shared, ...grants, client_id: 'post', token_endpoint_auth_method: 'client_secret_post' },
       {
         ...shared,
@@ -147,7 +150,12 @@ function configurationOf(publicKey: Record<string, string>): Configuration {
       devInteractions: { enabled: false },
     },
     rotateRefreshToken: true,
-    ttl: { AccessToken: 900, ClientCredentials: 900, RefreshToken: 86_400, Grant: 86_400 },
+    ttl: {
+      AccessToken: 900,
+      ClientCredentials: (_ctx, _token, client) => (client.clientId === 'short' ? SHORT_S : 900),
+      RefreshToken: 86_400,
+      Grant: 86_400,
+    },
     findAccount: async (_, id) => ({ accountId: id, claims: async () => ({ sub: id }) }),
   }
 }

@@ -16,6 +16,8 @@ export interface RabbitServer {
   readonly settings: Config
   /** As an administrator, past the kind. Throws for a status above 299, but for 404. */
   api(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>
+  /** For `rabbitmqctl` and the others beside it, in /usr/lib/rabbitmq/bin. */
+  readonly env: Readonly<Record<string, string>>
   stop(): Promise<void>
 }
 
@@ -59,13 +61,15 @@ export async function startRabbit(): Promise<RabbitServer> {
   try {
     await eventually(async () => {
       if (faults.length > 0) throw faults[0]
-      await ask('GET', '/whoami')
+      const { status } = await ask('GET', '/whoami')
+      // While it starts, it listens before it knows its paths.
+      if (status === 404) throw new Error('the management plugin has not started')
     })
     const login = { username: 'mayfly', password: 'the password of mayfly itself' }
     await ask('PUT', `/users/${login.username}`, { password: login.password, tags: 'administrator' })
     const amqpUrl = `amqp://127.0.0.1:${amqp}`
     const settings: Config = { ...login, url, vhosts: ['/'], local: true, amqp_url: amqpUrl }
-    return { url, amqpUrl, settings, api: ask, stop }
+    return { url, amqpUrl, settings, api: ask, env, stop }
   } catch (error) {
     await stop()
     throw error

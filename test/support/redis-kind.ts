@@ -1,4 +1,4 @@
-import type { Backend } from '../../src/backends/kind.ts'
+import type { Backend, Issued } from '../../src/backends/kind.ts'
 import type { Config } from '../../src/backends/redis/config.ts'
 import { redis } from '../../src/backends/redis/kind.ts'
 import { createTestHost } from './host.ts'
@@ -8,6 +8,8 @@ export interface RedisBench extends RedisServer {
   readonly settings: Config
   open(overrides?: Partial<Config>): Promise<Backend>
   logged(): string
+  /** Writes a key of `shop` as an agent would. */
+  canWrite(issued: Issued): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -36,6 +38,17 @@ export async function openRedisBench(): Promise<RedisBench> {
       const backend = await redis.open({ ...settings, ...overrides }, host)
       opened.push(backend)
       return backend
+    },
+    async canWrite({ fields }) {
+      const client = server.login({
+        username: String(fields?.['username']),
+        password: String(fields?.['password']),
+      })
+      try {
+        return (await client.set('shop:1', 'x')) === 'OK'
+      } finally {
+        client.disconnect()
+      }
     },
     async close() {
       await Promise.all(opened.map((backend) => backend[Symbol.asyncDispose]()))

@@ -3,10 +3,12 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { freePort } from './postgres.ts'
 
 const execute = promisify(execFile)
+const AHEAD = fileURLToPath(new URL('./ahead.c', import.meta.url))
 
 export interface RgwUser {
   readonly accessKeyId: string
@@ -19,6 +21,8 @@ export interface RgwServer {
   /** May administer roles and OIDC providers, and owns what it creates. */
   readonly root: RgwUser
   createUser(name: string): Promise<RgwUser>
+  /** Starts the gateway again, with a clock that is so far ahead of the machine's. */
+  restartAhead(seconds: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -38,14 +42,21 @@ export async function startRgw(): Promise<RgwServer> {
   const children: ChildProcess[] = []
   const run = async (program: string, ...args: string[]) =>
     (await execute(program, ['-c', conf, ...args], { timeout: 60_000 })).stdout
-  const start = (program: string, ...args: string[]) => {
-    const child = spawn(program, ['-c', conf, ...args, '-f'], { stdio: 'ignore' })
+  const start = (program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+    const options = { stdio: 'ignore', env: { ...process.env, ...env } } as const
+    const child = spawn(program, ['-c', conf, ...args, '-f'], options)
     children.push(child)
+    return child
   }
+  const startGateway = async (env?: Readonly<Record<string, string>>) => {
+    const child = start('radosgw', ['-n', 'client.rgw.a'], env)
+    await answers(port)
+    return child
+  }
+  let gateway: ChildProcess | undefined
   const stop = async () => {
     for (const child of children.reverse()) {
-      const ended = once(child, 'exit')
-      if (child.kill('SIGKILL')) await ended
+      await kill(child)
     }
     await rm(home, { recursive: true, force: true })
   }
@@ -61,17 +72,16 @@ export async function startRgw(): Promise<RgwServer> {
       map,
     ])
     await run('ceph-mon', '--mkfs', '-i', 'a', '--monmap', map)
-    start('ceph-mon', '-i', 'a')
+    start('ceph-mon', ['-i', 'a'])
     const osd = crypto.randomUUID()
     await run('ceph', 'osd', 'create', osd)
     await run('ceph-osd', '-i', '0', '--mkfs', '--osd-uuid', osd)
-    start('ceph-osd', '-i', '0')
+    start('ceph-osd', ['-i', '0'])
     const { accessKeyId, secretAccessKey } = USER
     const login = ['--access-key', accessKeyId, '--secret', secretAccessKey]
     const caps = ['--caps', 'roles=*;oidc-provider=*;user-policy=*']
     await run('radosgw-admin', 'user', 'create', '--uid', 'root', '--display-name', 'root', ...login, ...caps)
-    start('radosgw', '-n', 'client.rgw.a')
-    await answers(port)
+    gateway = await startGateway()
   } catch (error) {
     await stop()
     throw error
@@ -84,8 +94,20 @@ export async function startRgw(): Promise<RgwServer> {
       const [key] = JSON.parse(made).keys
       return { accessKeyId: key.access_key, secretAccessKey: key.secret_key }
     },
+    async restartAhead(seconds) {
+      if (gateway !== undefined) await kill(gateway)
+      const library = join(home, 'ahead.so')
+      await execute('cc', ['-shared', '-fPIC', '-O1', '-o', library, AHEAD, '-ldl'])
+      gateway = await startGateway({ LD_PRELOAD: library, AHEAD_SECONDS: String(seconds) })
+    },
     stop,
   }
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  if (child.kill('SIGKILL')) await ended
 }
 
 /** Until it listens there is nothing to wait for but the next try. */

@@ -2,6 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -32,12 +33,6 @@ export interface TlsServer {
 export async function startTlsServer(ca: string, list: Uint8Array): Promise<TlsServer> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-nginx-'))
   const at = (name: string) => join(directory, name)
-  const port = await freePort()
-  await run('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
-    ...['-keyout', at('server.key'), '-out', at('server.crt')],
-  ])
   await writeFile(at('ca.crt'), ca)
   // What an administrator runs to fetch the list: nginx wants PEM.
   const writeList = async (der: Uint8Array) => {
@@ -45,10 +40,7 @@ export async function startTlsServer(ca: string, list: Uint8Array): Promise<TlsS
     await run('openssl', ['crl', '-inform', 'DER', '-in', at('crl.der'), '-out', at('crl.pem')])
   }
   await writeList(list)
-  await writeFile(at('nginx.conf'), nginxConfig(directory, port))
-  // Debian installs servers in a directory that only root's PATH includes.
-  const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` }
-  const child = spawn('nginx', ['-c', at('nginx.conf'), '-e', at('error.log')], { stdio: 'ignore', env })
+  const { port, reload, ...nginx } = await startNginx(directory, asksFor(directory))
   const trusted = await readFile(at('server.crt'), 'utf8')
   const ask = (issued?: Pick<Issued, 'fields'>, key?: string): Promise<TlsAnswer> => {
     const { certificate, private_key: own } = issued?.fields ?? {}
@@ -71,26 +63,64 @@ export async function startTlsServer(ca: string, list: Uint8Array): Promise<TlsS
       outgoing.end()
     })
   }
-  await eventually(async () => {
-    if (child.exitCode !== null) throw new Error(await readFile(at('error.log'), 'utf8'))
-    await ask()
-  })
   return {
     directory,
     request: ask,
     async revoke(der) {
       await writeList(der)
-      child.kill('SIGHUP')
+      reload()
     },
     async stop() {
-      child.kill()
-      if (child.exitCode === null) await once(child, 'exit')
+      await nginx.stop()
       await rm(directory, { recursive: true, force: true })
     },
   }
 }
 
-function nginxConfig(directory: string, port: number): string {
+const asksFor = (directory: string) => `
+    ssl_client_certificate ${directory}/ca.crt;
+    ssl_crl ${directory}/crl.pem;
+    ssl_verify_client optional;
+`
+
+export interface Nginx {
+  readonly port: number
+  reload(): void
+  stop(): Promise<void>
+}
+
+/**
+ * An nginx that replies with what it made of the client's certificate. Its files are in the directory: `nginx.conf`, and
+ * `server.crt`, which clients must trust for `localhost`.
+ */
+export async function startNginx(directory: string, settings: string): Promise<Nginx> {
+  const at = (name: string) => join(directory, name)
+  const port = await freePort()
+  await run('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
+    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
+    ...['-keyout', at('server.key'), '-out', at('server.crt')],
+  ])
+  await writeFile(at('nginx.conf'), nginxConfig(directory, port, settings))
+  // Debian installs servers in a directory that only root's PATH includes.
+  const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` }
+  const child = spawn('nginx', ['-c', at('nginx.conf'), '-e', at('error.log')], { stdio: 'ignore', env })
+  await eventually(async () => {
+    if (child.exitCode !== null) throw new Error(await readFile(at('error.log'), 'utf8'))
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect').finally(() => socket.destroy())
+  })
+  return {
+    port,
+    reload: () => child.kill('SIGHUP'),
+    async stop() {
+      child.kill()
+      if (child.exitCode === null) await once(child, 'exit')
+    },
+  }
+}
+
+function nginxConfig(directory: string, port: number, settings: string): string {
   return `
 ${process.getuid?.() === 0 ? 'user root;' : ''}
 daemon off;
@@ -110,9 +140,7 @@ http {
     ssl_certificate_key ${directory}/server.key;
     ssl_session_tickets off;
     ssl_session_cache off;
-    ssl_client_certificate ${directory}/ca.crt;
-    ssl_crl ${directory}/crl.pem;
-    ssl_verify_client optional;
+    ${settings}
     error_page 495 =400 /;
     location / {
       add_header x-verify $ssl_client_verify always;

@@ -10,6 +10,9 @@ export interface Tripwire {
   readonly at: 'arrival' | 'delayed' | 'answered'
 }
 
+/** Whether what a server has sent since the wire tripped is a complete answer. */
+export type IsAnswered = (answer: Buffer) => boolean
+
 export interface TripwireProxy {
   readonly port: number
   /** Trips once; arming again replaces a wire that has not tripped. */
@@ -33,11 +36,16 @@ interface Connection {
 
 /** ReadyForQuery (PostgreSQL protocol, 55.7) in each transaction state: the server has answered completely. */
 const READY = ['I', 'T', 'E'].map((state) => Buffer.from(`Z\0\0\0\u0005${state}`))
+export const isPostgresReady: IsAnswered = (answer) =>
+  READY.some((end) => answer.subarray(-end.length).equals(end))
 const LOOK_BACK = 65_536
 const COMMIT = 'COMMIT'
 
-/** A proxy in front of a PostgreSQL server that stops forwarding at one message of a client. */
-export async function startTripwireProxy(upstream: { host: string; port: number }): Promise<TripwireProxy> {
+/** A proxy in front of a server, of PostgreSQL unless said, that stops forwarding at one message of a client. */
+export async function startTripwireProxy(
+  upstream: { host: string; port: number },
+  isAnswered: IsAnswered = isPostgresReady,
+): Promise<TripwireProxy> {
   const open = new Set<Connection>()
   let armed: { wire: Tripwire; onTrip: () => void } | undefined
 
@@ -90,7 +98,7 @@ export async function startTripwireProxy(upstream: { host: string; port: number 
       return
     }
     connection.answer = Buffer.concat([connection.answer, chunk])
-    if (READY.some((end) => connection.answer.subarray(-end.length).equals(end))) tripped.onTrip()
+    if (isAnswered(connection.answer)) tripped.onTrip()
   }
 
   const { promise, resolve, reject } = Promise.withResolvers<void>()

@@ -123,8 +123,8 @@ describe('answers of STS', () => {
 
   it.each([
     ['AccessDenied', 403, 'denied'],
-    ['InvalidClientTokenId', 403, 'misconfigured'],
-    ['SignatureDoesNotMatch', 403, 'misconfigured'],
+    ['InvalidClientTokenId', 403, 'denied'],
+    ['SignatureDoesNotMatch', 403, 'denied'],
     ['InvalidIdentityToken', 400, 'misconfigured'],
     ['IDPCommunicationError', 400, 'unavailable'],
     ['Throttling', 400, 'unavailable'],

@@ -1,16 +1,13 @@
 import Type from 'typebox'
 import { accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Host, type Issued, type IssueRequest, type Kind } from '../kind.ts'
+import { rotationOf } from './access-keys.ts'
 import { type Config, config, requireConsistent } from './config.ts'
-import { canGive, isAwsScope, NOTHING, sessionPolicy } from './scopes.ts'
-import { assumeRole } from './sts.ts'
+import { canGive, isAwsScope, sessionPolicy } from './scopes.ts'
+import { assumeRole, LONGEST_S, SHORTEST_S, tryRole } from './sts.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
-
-/** AWS STS API Reference, "AssumeRole", DurationSeconds. A role may permit less than twelve hours. */
-const SHORTEST_S = 900
-const LONGEST_S = 43_200
 
 /** Sessions of one IAM role, narrowed by a session policy. STS cannot end one session. */
 export const aws: Kind<typeof config, typeof params> = {
@@ -55,14 +52,14 @@ export const aws: Kind<typeof config, typeof params> = {
 
 async function open(settings: Config, host: Host): Promise<Backend<Params>> {
   requireConsistent(settings)
+  const rotation = rotationOf(settings, host)
   return {
     async check(signal) {
-      // A session that may do nothing.
-      const policy = JSON.stringify({ Version: '2012-10-17', Statement: NOTHING })
-      await assumeRole(settings, host, { name: 'mayfly-check', seconds: SHORTEST_S, policy }, signal)
+      await tryRole(settings, host, signal)
       return []
     },
     issue: (request, signal) => issue(settings, host, request, signal),
+    ...(rotation === undefined ? {} : { rotation }),
     async [Symbol.asyncDispose]() {},
   }
 }

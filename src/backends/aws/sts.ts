@@ -1,5 +1,11 @@
 import { BackendError, type Host } from '../kind.ts'
 import { type Config, endpointOf } from './config.ts'
+import { type Answer, codeOf, type Fault, faultOf, partOf, post, postSigned } from './query.ts'
+import { NOTHING } from './scopes.ts'
+
+/** AWS STS API Reference, "AssumeRole", DurationSeconds. A role may permit less than twelve hours. */
+export const SHORTEST_S = 900
+export const LONGEST_S = 43_200
 
 /** What STS returns (AWS STS API Reference, "Credentials"). */
 export interface Session {
@@ -30,11 +36,18 @@ export async function assumeRole(
     DurationSeconds: String(seconds),
     ...(policy === undefined ? {} : { Policy: policy }),
   })
-  return sessionOf(
+  const answer =
     settings.access_key_id === undefined
       ? await withIdToken(settings, host, form, signal)
-      : await withAccessKey(settings, host, form, signal),
-  )
+      : await withAccessKey(settings, host, form, signal)
+  if (!answer.ok) throw refusalOf(answer)
+  return sessionOf(answer.text)
+}
+
+/** A session that may do nothing, received by nobody. Throws `BackendError`. */
+export async function tryRole(settings: Config, host: Host, signal: AbortSignal): Promise<void> {
+  const policy = JSON.stringify({ Version: '2012-10-17', Statement: NOTHING })
+  await assumeRole(settings, host, { name: 'mayfly-check', seconds: SHORTEST_S, policy }, signal)
 }
 
 /** AWS STS API Reference, "AssumeRoleWithWebIdentity": no signature, the token is the proof. */
@@ -45,66 +58,27 @@ async function withIdToken(settings: Config, host: Host, form: URLSearchParams, 
   const audience = settings.audience ?? 'sts.amazonaws.com'
   const subject = `backend/${host.name}`
   form.set('WebIdentityToken', await host.idToken({ audience, subject, expiresAt: host.now() + 300_000 }))
-  return post(settings, host, { headers: FORM, body: form.toString() }, signal)
+  return post(settings, host, { url: endpointOf(settings), body: form.toString() }, signal)
 }
 
-const FORM = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }
-
-/** Signed (AWS General Reference, "Signature Version 4"). */
 async function withAccessKey(settings: Config, host: Host, form: URLSearchParams, signal: AbortSignal) {
-  const { AwsV4Signer } = await import('aws4fetch')
   form.set('Action', 'AssumeRole')
   if (settings.external_id !== undefined) form.set('ExternalId', settings.external_id)
-  const signed = await new AwsV4Signer({
-    method: 'POST',
-    url: endpointOf(settings),
-    headers: FORM,
-    body: form.toString(),
-    accessKeyId: settings.access_key_id ?? '',
-    secretAccessKey: settings.secret_access_key ?? '',
-    service: 'sts',
-    region: settings.region,
-  }).sign()
-  return post(settings, host, { headers: Object.fromEntries(signed.headers), body: form.toString() }, signal)
-}
-
-async function post(
-  settings: Config,
-  host: Host,
-  request: { readonly headers: Record<string, string>; readonly body: string },
-  signal: AbortSignal,
-): Promise<string> {
-  const { local, ca } = settings
-  const response = await host.fetch(
-    endpointOf(settings),
-    { ...request, method: 'POST', signal },
-    { local, ...(ca === undefined ? {} : { ca }) },
-  )
-  const text = await response.text()
-  if (response.ok) return text
-  throw faultOf(response.status, text)
+  const at = { url: endpointOf(settings), service: 'sts', region: settings.region } as const
+  return postSigned(settings, host, at, form, signal)
 }
 
 /**
  * AWS STS API Reference, "Common Errors" and the errors of the two actions. Nothing is made upstream but a session, which nobody
  * has received.
  */
-const FAULTS: readonly [RegExp, 'denied' | 'misconfigured' | 'unsupported' | 'unavailable', string][] = [
+const FAULTS: readonly Fault[] = [
   [
     /^PackedPolicyTooLarge/,
     'unsupported',
     'These scopes make a session policy that AWS finds too large; request fewer.',
   ],
-  [
-    /^(Throttling|IDPCommunicationError|ServiceUnavailable|RequestLimitExceeded)/,
-    'unavailable',
-    'AWS STS is busy, or cannot reach the issuer of the id token.',
-  ],
-  [
-    /^(InvalidClientTokenId|SignatureDoesNotMatch|IncompleteSignature|InvalidAccessKeyId|ExpiredToken)/,
-    'misconfigured',
-    'AWS STS does not accept the access key of Mayfly.',
-  ],
+  [/^IDPCommunicationError/, 'unavailable', 'AWS STS cannot reach the issuer of the id token.'],
   [
     /^(InvalidIdentityToken|IDPRejectedClaim|ExpiredTokenException)/,
     'misconfigured',
@@ -120,20 +94,13 @@ const FAULTS: readonly [RegExp, 'denied' | 'misconfigured' | 'unsupported' | 'un
   [/^RegionDisabled/, 'misconfigured', 'STS is not activated in this region for the account.'],
 ]
 
-function faultOf(status: number, text: string): BackendError {
-  const code = partOf(text, 'Code') ?? ''
-  const message = partOf(text, 'Message') ?? ''
-  const detail = `${status} ${code}: ${message}`
-  if (code === 'ValidationError' && /DurationSeconds/.test(message)) {
-    return new BackendError('unsupported', 'The role permits shorter sessions only; request a shorter ttl.', {
-      detail,
-    })
+function refusalOf(answer: Answer): BackendError {
+  const { text } = answer
+  if (codeOf(answer) === 'ValidationError' && /DurationSeconds/.test(partOf(text, 'Message') ?? '')) {
+    const message = 'The role permits shorter sessions only; request a shorter ttl.'
+    return faultOf(answer, 'AWS STS', [[/./, 'unsupported', message]])
   }
-  const found = FAULTS.find(([pattern]) => pattern.test(code))
-  if (found !== undefined) return new BackendError(found[1], found[2], { detail })
-  if (status === 429 || status >= 500)
-    return new BackendError('unavailable', 'AWS STS cannot answer now.', { detail })
-  return new BackendError('denied', 'AWS STS refused the request.', { detail })
+  return faultOf(answer, 'AWS STS', FAULTS)
 }
 
 function sessionOf(text: string): Session {
@@ -149,11 +116,3 @@ function sessionOf(text: string): Session {
   }
   return { accessKeyId, secretAccessKey, sessionToken, expiresAt }
 }
-
-/** The text of the first element of that name. The elements that we read hold neither others nor entities but these. */
-function partOf(xml: string, name: string): string | undefined {
-  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
-  return text?.replace(/&(amp|lt|gt|quot|apos);/g, (_, entity: keyof typeof ENTITIES) => ENTITIES[entity])
-}
-
-const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }

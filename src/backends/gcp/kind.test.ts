@@ -72,6 +72,23 @@ describe('a token', () => {
     expect(fake.seen.length - before).toBe(1)
   })
 
+  it('never goes beyond the OAuth scopes of the backend, which "*" stands for', async () => {
+    const oauth_scopes = ['devstorage.read_only', 'logging.read']
+    await using backend = await open({ oauth_scopes })
+    const before = fake.tokens.size
+    for (const scopes of [['cloud-platform'], ['devstorage.read_only', 'devstorage.full_control']]) {
+      await expect(backend.issue(asking(scopes), never())).rejects.toMatchObject({
+        fault: 'unsupported',
+        message: 'A scope is not among the OAuth scopes of the backend.',
+      })
+    }
+    expect(fake.tokens.size).toBe(before)
+    const gives = (scope: string) => gcp.scopes.gives?.({ ...settings, oauth_scopes }, scope)
+    expect(['*', 'logging.read', 'cloud-platform'].map(gives)).toEqual([true, true, false])
+    const issued = await backend.issue(asking(['logging.read']), never())
+    expect(issued.facts?.['oauth_scopes']).toBe('logging.read')
+  })
+
   it('is refused where Google would not make it', async () => {
     await using backend = await open()
     const refused = (scopes: string[], options = {}) =>

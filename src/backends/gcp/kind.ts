@@ -9,6 +9,8 @@ type Params = Type.Static<typeof params>
 
 const NAMED = /^[a-z][a-z0-9._/-]{0,127}$/
 const MAX_TTL_MS = 12 * 3_600_000
+/** All that the service account may do. */
+const EVERYTHING = 'cloud-platform'
 const CHECK_SCOPE = 'userinfo.email'
 const CHECK_S = 300
 
@@ -27,6 +29,7 @@ export const gcp: Kind<typeof config, typeof params> = {
   upstream: true,
   scopes: {
     valid: (scope) => isScope(scope) && (scope === '*' || NAMED.test(scope)),
+    gives: isWithin,
     forms: [
       { form: 'devstorage.read_only', gives: 'read Cloud Storage, as far as the service account may' },
       { form: 'cloud-platform', gives: 'do all that the service account may' },
@@ -44,6 +47,11 @@ export const gcp: Kind<typeof config, typeof params> = {
   open: openGcp,
 }
 
+/** An agent that holds `*` may ask for every scope by its name, so none goes beyond what `*` stands for. */
+function isWithin({ oauth_scopes: ours }: Config, scope: string): boolean {
+  return scope === '*' || ours.includes(scope) || ours.includes(EVERYTHING)
+}
+
 async function openGcp(settings: Config, host: Host): Promise<Backend<Params>> {
   const client = createClient(settings, requireConsistent(settings), host)
   return {
@@ -54,6 +62,8 @@ async function openGcp(settings: Config, host: Host): Promise<Backend<Params>> {
       return []
     },
     async issue({ scopes, expiresAt }: IssueRequest<Params>, signal): Promise<Issued> {
+      if (!scopes.every((scope) => isWithin(settings, scope)))
+        throw new BackendError('unsupported', 'A scope is not among the OAuth scopes of the backend.')
       await client.logIn(signal)
       const asked = new Set(scopes.flatMap((scope) => (scope === '*' ? settings.oauth_scopes : [scope])))
       if (asked.size === 0)

@@ -1,5 +1,4 @@
-import { type KeyObject, sign } from 'node:crypto'
-import { promisify } from 'node:util'
+import type { KeyObject } from 'node:crypto'
 import {
   busy,
   callJson,
@@ -35,8 +34,6 @@ const REPOSITORY_BYTES = 16_384
 const PER_PAGE = 100
 const MAX_PAGES = 50
 const AT_ONCE = 8
-
-const signAsync = promisify(sign)
 
 /** The body of the request for a token. */
 export interface TokenPlan {
@@ -198,11 +195,11 @@ const TOO_MANY = `The installation has more than ${PER_PAGE * MAX_PAGES} reposit
 
 /** RS256 (RFC 7518 §3.3) with the App as `iss`. */
 async function signAppJwt(appId: string, key: KeyObject, now: number): Promise<string> {
-  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const { SignJWT } = await import('jose')
   const iat = Math.floor(now / 1000) - JWT_EARLIER_S
-  const text = `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode({ iat, exp: iat + JWT_S, iss: appId })}`
-  const signature = await signAsync('sha256', Buffer.from(text), key)
-  return `${text}.${signature.toString('base64url')}`
+  return new SignJWT({ iat, exp: iat + JWT_S, iss: appId })
+    .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
+    .sign(key)
 }
 
 function readToken(body: JsonObject | undefined): Token {

@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import Type, { type Static } from 'typebox'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { caField, localField } from '../fields.ts'
+import { BackendError, secretField, upstreamField } from '../kind.ts'
 
 /** Account names: letters, digits and hyphens, and for managed users `_` with the short code of the enterprise. */
 export const OWNER = '[A-Za-z0-9][A-Za-z0-9_-]{0,99}'
@@ -35,23 +36,9 @@ export const config = Type.Object(
         description: 'The REST API; https://HOST/api/v3 on GitHub Enterprise Server.',
       }),
     ),
-    ca: Type.Optional(
-      Type.String(
-        protectionField({
-          maxLength: 32_768,
-          description: 'PEM of the certificate authority of an Enterprise Server.',
-        }),
-      ),
-    ),
-    local: Type.Boolean(
-      guardedField(
-        protectionField({
-          default: false,
-          description:
-            'The server is on this machine or in its own network: permits loopback addresses and http.',
-        }),
-        false,
-      ),
+    ca: caField('PEM of the certificate authority of an Enterprise Server.'),
+    local: localField(
+      'The server is on this machine or in its own network: permits loopback addresses and http.',
     ),
   },
   {
@@ -94,6 +81,13 @@ export function requireConsistent(settings: Config): KeyObject {
     throw new BackendError('misconfigured', '"private_key" is not an RSA private key in PEM form.')
   }
   return key
+}
+
+/** The host that programs ask for, where it is not github.com. With data residency the API has a host of its own. */
+export function enterpriseHost(baseUrl: string): string | undefined {
+  const host = URL.canParse(baseUrl) ? new URL(baseUrl).host : ''
+  if (host === '' || host === 'api.github.com') return undefined
+  return host.endsWith('.ghe.com') ? host.replace(/^api\./, '') : host
 }
 
 function privateKey(pem: string): KeyObject | undefined {

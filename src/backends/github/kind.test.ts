@@ -281,18 +281,3 @@ describe('the check', () => {
     expect(await check({})).toEqual([expect.stringContaining('clock')])
   })
 })
-
-it.each([
-  'acme',
-  'acme/',
-  '/web',
-  'acme/..',
-  'acme/web/x',
-  'acm*/web',
-  'acme/web:nothing',
-  'acme/web:members:read',
-  'acme/web:contents:all',
-  'acme/web:read:write',
-  'acme/web:contents:read:x',
-  '-a/web',
-])('does not understand the scope %s', (scope) => expect(github.scopes.valid(scope)).toBe(false))

@@ -9,9 +9,13 @@ import {
   type Kind,
 } from '../kind.ts'
 import { createClient, type GitHub, type Installation, type Token, type TokenPlan } from './client.ts'
-import { type Config, config, type Params, params, requireConsistent } from './config.ts'
+import { type Config, config, enterpriseHost, type Params, params, requireConsistent } from './config.ts'
 import { accountOf, canGive, parseWishes, planToken, rank } from './plan.ts'
 import { isLevel, PERMISSIONS, parseScope, SCOPE_FORMS, SCOPE_HELP } from './scopes.ts'
+
+const VARIABLES = { GITHUB_TOKEN: '{secret}', GH_TOKEN: '{secret}' }
+/** What gh reads for any host but github.com (`gh help environment`). */
+const ENTERPRISE_VARIABLES = { GH_ENTERPRISE_TOKEN: '{secret}', GH_HOST: '{host}' }
 
 /** For so long installations and their repositories are taken as they were. */
 const KNOWN_MS = 60_000
@@ -37,7 +41,11 @@ export const github: Kind<typeof config, typeof params> = {
     forms: SCOPE_FORMS,
     help: SCOPE_HELP,
   },
-  environment: { GITHUB_TOKEN: '{secret}', GH_TOKEN: '{secret}' },
+  environment: { ...VARIABLES, ...ENTERPRISE_VARIABLES },
+  environmentFor({ base_url }) {
+    const host = enterpriseHost(base_url)
+    return host === undefined ? VARIABLES : { ...VARIABLES, ...ENTERPRISE_VARIABLES, GH_HOST: host }
+  },
   async complete(settings) {
     requireConsistent(settings)
     return settings

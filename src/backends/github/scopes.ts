@@ -37,11 +37,17 @@ export function parseScope(scope: string): Wish | undefined {
   const [target = '', ...rest] = scope.split(':')
   const found = TARGET.exec(target)
   const [, owner, repository = '*'] = found ?? []
-  if (found === null || repository === '.' || repository === '..') return undefined
+  if (found === null || repository === '.' || repository === '..' || isAmbiguous(rest)) return undefined
   const [permission = '*', level = '*', ...more] = isLevel(rest[0]) ? ['*', ...rest] : rest
   if (more.length > 0 || !(level === '*' || isLevel(level))) return undefined
   if (!PERMISSIONS.some((known) => matches(permission, known))) return undefined
   return { owner, repository, permission, level: level === '*' ? undefined : level }
+}
+
+/** `w*` reads as `workflows`, but an agent that holds it may also ask for `write`, which is every permission. */
+function isAmbiguous([pattern = '', ...more]: readonly string[]): boolean {
+  const isPattern = pattern.length > 1 && pattern.endsWith('*')
+  return isPattern && more.length === 0 && LEVELS.some((level) => matches(pattern, level))
 }
 
 export function isLevel(text: unknown): text is Level {

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { isScope } from '../../domain/scope.ts'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { caField, localField, requireConfig } from '../fields.ts'
+import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 /** RFC 1123 label, as names of namespaces are ("Object Names and IDs"). */
 const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
@@ -16,11 +17,7 @@ export const config = Type.Object(
         description: 'The API server, https://HOST:6443.',
       }),
     ),
-    ca: Type.Optional(
-      Type.String(
-        protectionField({ maxLength: 32_768, description: "PEM of the cluster's certificate authority." }),
-      ),
-    ),
+    ca: caField("PEM of the cluster's certificate authority."),
     token: Type.Optional(
       Type.String(secretField({ maxLength: 16_384, description: "Token of Mayfly's own service account." })),
     ),
@@ -67,15 +64,7 @@ export const config = Type.Object(
         description: 'Audiences of the tokens. Default: the API server.',
       }),
     ),
-    local: Type.Boolean(
-      guardedField(
-        protectionField({
-          default: false,
-          description: 'The API server is on this machine or in its own network: permits loopback addresses.',
-        }),
-        false,
-      ),
-    ),
+    local: localField('The API server is on this machine or in its own network: permits loopback addresses.'),
   },
   {
     additionalProperties: false,
@@ -87,13 +76,16 @@ export type Config = Static<typeof config>
 /** Throws `BackendError` (`misconfigured`) that names the field. */
 export function requireConsistent(settings: Config): void {
   const { server, local, token, client_certificate: certificate, client_key: key, audience } = settings
-  const require = (condition: boolean, message: string) => {
-    if (!condition) throw new BackendError('misconfigured', message)
-  }
-  require(server.startsWith('https:') || local, '"server" must begin with https:// unless "local" is true.')
-  require((certificate === undefined) === (key === undefined), '"client_certificate" needs "client_key".')
+  requireConfig(
+    server.startsWith('https:') || local,
+    '"server" must begin with https:// unless "local" is true.',
+  )
+  requireConfig(
+    (certificate === undefined) === (key === undefined),
+    '"client_certificate" needs "client_key".',
+  )
   const logins = [token, certificate, audience].filter((login) => login !== undefined)
-  require(logins.length === 1, 'Give one of "token", "client_certificate" and "audience".')
+  requireConfig(logins.length === 1, 'Give one of "token", "client_certificate" and "audience".')
 }
 
 /** A role that a credential is to have in a namespace. */

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { isId } from '../../domain/ids.ts'
-import { accountName } from '../account-name.ts'
+import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
 import { isObject, notUnderstood, textIn } from '../json-api.ts'
 import {
   type Backend,
@@ -69,20 +68,11 @@ async function openKubernetes(settings: Config, host: Host): Promise<Backend<Par
     check: (signal) => preflight(client, settings, signal),
     issue: async (request, signal) => issue(client, settings, host, request, revoke, signal),
     revoke,
-    recover: (credentialId) => ({ name: nameOf(credentialId) }),
+    recover: (credentialId) => ({ name: accountName(credentialId, PREFIX) }),
     list: (after, signal) => list(client, settings, after, signal),
     async [Symbol.asyncDispose]() {},
   }
 }
-
-function nameOf(credentialId: string): string {
-  return accountName(credentialId, PREFIX)
-}
-
-const isOurs = (name: unknown): name is string =>
-  typeof name === 'string' &&
-  isId('credential', `cred_${name.slice(PREFIX.length)}`) &&
-  name.startsWith(PREFIX)
 
 async function issue(
   client: Client,
@@ -92,7 +82,7 @@ async function issue(
   revoke: (handle: Handle, signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<Issued> {
-  const name = nameOf(credentialId)
+  const name = accountName(credentialId, PREFIX)
   const grants = plan(settings, scopes)
   const namespaces = [...new Set(grants.map(({ namespace }) => namespace))]
   const handle = { name, namespaces: namespaces.join(' ') }
@@ -199,10 +189,8 @@ function present({ base: server }: Client, { home, ca }: Config, made: Made): Is
 
 /** First the service account, which ends the token, then its bindings. */
 async function end(client: Client, settings: Config, handle: Handle, signal: AbortSignal): Promise<void> {
-  const { name, namespaces } = handle
-  if (!isOurs(name)) {
-    throw new BackendError('misconfigured', 'The handle does not name a service account of Mayfly.')
-  }
+  const { namespaces } = handle
+  const name = accountIn(handle['name'], 'a service account', PREFIX)
   await client.remove(`${SERVICE_ACCOUNTS(settings.home)}/${name}`, signal)
   const where = typeof namespaces === 'string' ? namespaces.split(' ').filter(Boolean) : settings.namespaces
   await Promise.all(
@@ -228,10 +216,11 @@ async function list(
   const query = { labelSelector: `${MANAGED}=mayfly`, limit: PAGE, ...(after && { continue: after }) }
   const page = await client.list(SERVICE_ACCOUNTS(home), query, signal)
   const items = page.items.flatMap(({ name, annotations }) => {
-    if (!isOurs(name)) return []
+    const credentialId = credentialOfAccount(name, PREFIX)
+    if (credentialId === undefined) return []
     const until = Date.parse(String(isObject(annotations) ? annotations[EXPIRES] : undefined))
     const expiry = Number.isNaN(until) ? {} : { expiresAt: until }
-    return [{ credentialId: `cred_${name.slice(PREFIX.length)}`, handle: { name }, ...expiry }]
+    return [{ credentialId, handle: { name: String(name) }, ...expiry }]
   })
   return { items, ...(page.next && { next: page.next }) }
 }

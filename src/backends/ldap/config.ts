@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { caField, localField, requireConfig } from '../fields.ts'
+import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 const URL = { minLength: 8, maxLength: 300, pattern: '^ldaps?://[A-Za-z0-9._:\\[\\]-]+$' }
 /** A DN as RFC 4514 writes it; the server checks the rest. */
@@ -7,10 +8,6 @@ const DN = {
   minLength: 3,
   maxLength: 512,
   pattern: '^[^\\u0000-\\u001f\\u007f]+=[^\\u0000-\\u001f\\u007f]+$',
-}
-const LOCAL = {
-  default: false,
-  description: 'The server is on this machine or in its own network: permits loopback addresses.',
 }
 const TLS = {
   default: 'verify-full',
@@ -44,10 +41,8 @@ export const config = Type.Object(
       [Type.Literal('verify-full'), Type.Literal('disable')],
       guardedField(protectionField(TLS), 'verify-full'),
     ),
-    ca: Type.Optional(
-      Type.String(protectionField({ maxLength: 32_768, description: 'PEM of the certificate authority.' })),
-    ),
-    local: Type.Boolean(guardedField(protectionField(LOCAL), false)),
+    ca: caField('PEM of the certificate authority.'),
+    local: localField('The server is on this machine or in its own network: permits loopback addresses.'),
     // Agents send their passwords there.
     connect_url: Type.Optional(
       Type.String(protectionField({ ...URL, description: 'Address for agents, where it differs.' })),
@@ -75,18 +70,20 @@ const nameOf = (dn: string): string | undefined => FIRST_VALUE.exec(dn)?.[1]?.to
 
 /** Checks that the schema cannot express. Throws `BackendError` (`misconfigured`) that names the field. */
 export function requireConsistent({ url, connect_url, groups, tls, ca }: Config): void {
-  const require = (condition: boolean, message: string) => {
-    if (!condition) throw new BackendError('misconfigured', message)
-  }
-  require(URL_OK(url), '"url" is not an address of the form ldaps://host:port.')
-  require(connect_url === undefined || URL_OK(connect_url), '"connect_url" is not an address.')
-  require(tls !== 'disable' || url.startsWith('ldap://'), '"tls": "disable" needs an address with ldap://.')
-  require(ca === undefined || tls !== 'disable', '"ca" needs "tls": "verify-full".')
+  requireConfig(URL_OK(url), '"url" is not an address of the form ldaps://host:port.')
+  requireConfig(connect_url === undefined || URL_OK(connect_url), '"connect_url" is not an address.')
+  requireConfig(
+    tls !== 'disable' || url.startsWith('ldap://'),
+    '"tls": "disable" needs an address with ldap://.',
+  )
+  requireConfig(ca === undefined || tls !== 'disable', '"ca" needs "tls": "verify-full".')
   const names = groups.map(nameOf)
   const odd = groups.find((_, index) => names[index] === undefined)
-  require(odd ===
-    undefined, `"groups" contains "${odd}", whose first part is not a name that a scope can have.`)
-  require(new Set(names).size === names.length, '"groups" contains two groups of the same name.')
+  requireConfig(
+    odd === undefined,
+    `"groups" contains "${odd}", whose first part is not a name that a scope can have.`,
+  )
+  requireConfig(new Set(names).size === names.length, '"groups" contains two groups of the same name.')
 }
 
 const URL_OK = (text: string) => globalThis.URL.canParse(text)

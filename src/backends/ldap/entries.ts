@@ -131,14 +131,9 @@ export function listEntries(
   signal: AbortSignal,
 ): Promise<string[]> {
   return connection.use(signal, async (client, reset) => {
-    const search = {
-      scope: 'one',
-      filter: '(uid=mf_*)',
-      attributes: ['uid'],
-      paged: { pageSize: PAGE },
-    } as const
+    const search = { filter: '(uid=mf_*)', attributes: ['uid'], paged: { pageSize: PAGE } }
     const names: string[] = []
-    for await (const { searchEntries } of client.searchPaginated(base, { ...search, attributes: ['uid'] })) {
+    for await (const { searchEntries } of client.searchPaginated(base, { scope: 'one', ...search })) {
       signal.throwIfAborted()
       reset()
       names.push(...searchEntries.flatMap(({ uid }) => (typeof uid === 'string' ? [uid] : [])))

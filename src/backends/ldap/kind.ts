@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
-import { isId } from '../../domain/ids.ts'
 import { isScope } from '../../domain/scope.ts'
-import { accountName } from '../account-name.ts'
-import { type Backend, BackendError, type Handle, type Host, type Kind } from '../kind.ts'
+import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
+import { type Backend, BackendError, type Host, type Kind } from '../kind.ts'
 import { untilAborted } from '../network.ts'
 import { createConnection, setPassword } from './client.ts'
 import { type Config, config, groupsOf, requireConsistent } from './config.ts'
@@ -11,9 +10,6 @@ import { addEntry, dnOf, listEntries, preflight, removeEntry } from './entries.t
 
 const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
-
-/** Every entry that we create begins so; no other is ever deleted. */
-const PREFIX = 'mf_'
 
 /** An entry with a password in an LDAP directory (RFC 4511), a member of the groups that its scopes name. */
 export const ldap: Kind<typeof config, typeof params> = {
@@ -50,7 +46,7 @@ async function openLdap(settings: Config, host: Host): Promise<Backend<Params>> 
   return {
     check: (signal) => preflight(connection, settings, signal),
     async issue(request, signal) {
-      const username = nameOf(request.credentialId)
+      const username = accountName(request.credentialId)
       const groups = grantedGroups(settings, request.scopes)
       const password = randomBytes(24).toString('base64url')
       const until = new Date(request.expiresAt).toISOString()
@@ -68,7 +64,7 @@ async function openLdap(settings: Config, host: Host): Promise<Backend<Params>> 
       }
     },
     async revoke(handle, signal) {
-      const username = usernameOf(handle)
+      const username = accountIn(handle['username'], 'an entry')
       // An entry that the server adds after we have deleted it would stay.
       const pending = underWay.get(username)
       if (pending !== undefined) await waitFor(pending, signal)
@@ -76,13 +72,13 @@ async function openLdap(settings: Config, host: Host): Promise<Backend<Params>> 
       const named = typeof groups === 'string' ? { groups: groups.split('\n').filter(Boolean) } : {}
       await removeEntry(connection, settings, { username, ...named }, signal)
     },
-    recover: (credentialId) => ({ username: nameOf(credentialId) }),
+    recover: (credentialId) => ({ username: accountName(credentialId) }),
     async list(_after, signal) {
       // slapd keeps one search in pages per connection (slapd.conf(5), `limits`), and its place ends with the connection.
       await using own = createConnection(settings, host)
       const items = (await listEntries(own, settings, signal)).flatMap((username) => {
-        const credentialId = `cred_${username.slice(PREFIX.length)}`
-        return isId('credential', credentialId) ? [{ credentialId, handle: { username } }] : []
+        const credentialId = credentialOfAccount(username)
+        return credentialId === undefined ? [] : [{ credentialId, handle: { username } }]
       })
       return { items }
     },
@@ -113,19 +109,4 @@ function grantedGroups(settings: Config, scopes: readonly string[]): string[] {
   const none = scopes.find((scope) => !isScope(scope) || groupsOf(settings, scope).length === 0)
   if (none !== undefined) throw new BackendError('unsupported', `The backend has no group for ${none}.`)
   return [...new Set(scopes.flatMap((scope) => groupsOf(settings, scope)))]
-}
-
-/** `mf_` and the body of the credential's id: characters that need no escaping in a DN or a filter (RFC 4514, RFC 4515). */
-function nameOf(credentialId: string): string {
-  return accountName(credentialId)
-}
-
-/** Only entries of the form that we create are ever deleted. */
-function usernameOf(handle: Handle): string {
-  const username = handle['username']
-  const ours = typeof username === 'string' && username.startsWith(PREFIX)
-  if (!ours || !isId('credential', `cred_${username.slice(PREFIX.length)}`)) {
-    throw new BackendError('misconfigured', 'The handle does not name an entry of Mayfly.')
-  }
-  return username
 }

@@ -1,11 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { caField, localField, requireConfig } from '../fields.ts'
+import { protectionField, secretField, upstreamField } from '../kind.ts'
 
 const URL_PATTERN = '^mqtts?://[A-Za-z0-9._:\\[\\]-]+$'
-const LOCAL = {
-  default: false,
-  description: 'The broker is on this machine or in its own network: permits loopback addresses and mqtt://.',
-}
 
 export const config = Type.Object(
   {
@@ -23,15 +20,10 @@ export const config = Type.Object(
       description: 'Client that Mayfly logs in as; it has a role that may use the dynamic security plugin.',
     }),
     password: Type.String(secretField({ minLength: 1, maxLength: 1024, description: 'Its password.' })),
-    ca: Type.Optional(
-      Type.String(
-        protectionField({
-          maxLength: 32_768,
-          description: 'PEM of the certificate authority of the broker.',
-        }),
-      ),
+    ca: caField('PEM of the certificate authority of the broker.'),
+    local: localField(
+      'The broker is on this machine or in its own network: permits loopback addresses and mqtt://.',
     ),
-    local: Type.Boolean(guardedField(protectionField(LOCAL), false)),
     // Agents send their passwords there.
     connect_url: Type.Optional(
       Type.String(
@@ -67,12 +59,9 @@ export function addressOf(url: string): Address {
 
 /** Checks that the schema cannot express. Throws `BackendError` (`misconfigured`) that names the field. */
 export function requireConsistent({ url, connect_url, local, ca }: Config): void {
-  const require = (condition: boolean, message: string) => {
-    if (!condition) throw new BackendError('misconfigured', message)
-  }
-  require(URL.canParse(url), '"url" is not a URL.')
-  require(connect_url === undefined || URL.canParse(connect_url), '"connect_url" is not a URL.')
+  requireConfig(URL.canParse(url), '"url" is not a URL.')
+  requireConfig(connect_url === undefined || URL.canParse(connect_url), '"connect_url" is not a URL.')
   const isClear = url.startsWith('mqtt:')
-  require(!isClear || local, '"url" needs mqtts, except for a broker in its own network ("local").')
-  require(!isClear || ca === undefined, '"ca" needs a "url" with mqtts.')
+  requireConfig(!isClear || local, '"url" needs mqtts, except for a broker in its own network ("local").')
+  requireConfig(!isClear || ca === undefined, '"ca" needs a "url" with mqtts.')
 }

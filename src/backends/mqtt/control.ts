@@ -1,3 +1,4 @@
+import { notUnderstood } from '../json-api.ts'
 import { BackendError, type Host } from '../kind.ts'
 import { connectionError, untilAborted } from '../network.ts'
 import type { Config } from './config.ts'
@@ -5,6 +6,7 @@ import { type Connection, openConnection } from './connection.ts'
 
 /** Below the keep-alive of the session, which therefore needs no pings. */
 const IDLE_MS = 30_000
+const PAGE = 1_000
 
 export interface Command {
   readonly command: string
@@ -95,7 +97,34 @@ function answersOf(text: string, commands: readonly Command[]): readonly Answer[
     commands.every(({ command }, index) => responses[index]?.command === command) &&
     responses.length === commands.length
   if (!isComplete || responses === undefined) {
-    throw new BackendError('unavailable', 'The broker sent a reply that Mayfly does not understand.')
+    throw notUnderstood('The broker')
   }
   return responses
+}
+
+/** Throws where a command failed; what it should have deleted may be gone already. */
+export function requireDone(answer: Answer | undefined): void {
+  const { command = 'none', error } = answer ?? {}
+  if (error !== undefined && !/^(Client|Group|Role) not found$/.test(error)) throw refused(command, error)
+}
+
+export function refused(command: string, detail: string): BackendError {
+  return new BackendError('denied', `The broker refused the command ${command}.`, { detail })
+}
+
+/** The names of all clients or roles, in pages: the reply with all of them would be too long. */
+export async function* namePages(
+  control: Control,
+  what: 'Clients' | 'Roles',
+  signal: AbortSignal,
+): AsyncGenerator<readonly string[]> {
+  for (let offset = 0; ; offset += PAGE) {
+    const command = { command: `list${what}`, verbose: false, count: PAGE, offset }
+    const [answer] = await control.run([command], signal)
+    requireDone(answer)
+    const names = answer?.data?.[what.toLowerCase()]
+    if (!Array.isArray(names)) throw notUnderstood('The broker')
+    yield names.map(String)
+    if (names.length < PAGE) return
+  }
 }

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
-import { accountName, credentialOfAccount } from '../account-name.ts'
+import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
 import {
   type Backend,
   BackendError,
-  type Handle,
   type Host,
   type Issued,
   type IssueRequest,
@@ -12,16 +11,14 @@ import {
   type ListedPage,
 } from '../kind.ts'
 import { addressOf, type Config, config, requireConsistent } from './config.ts'
-import { type Answer, type Control, createControl } from './control.ts'
-import { aclsOf, isOurScope } from './scopes.ts'
+import { type Control, createControl, namePages, refused, requireDone } from './control.ts'
+import { creationOf, deleteGroups, groupOf } from './groups.ts'
+import { isOurScope } from './scopes.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
 
-/** Every client and role that Mayfly creates begins so; no other is ever deleted. */
-const PAGE = 1_000
-
-/** Mosquitto with its dynamic security plugin: one client and one role per credential. */
+/** Mosquitto with its dynamic security plugin: one client per credential, in a group with a role that equal ones share. */
 export const mqtt: Kind<typeof config, typeof params> = {
   type: 'mqtt',
   title: 'MQTT (Mosquitto)',
@@ -57,10 +54,23 @@ async function openMqtt(settings: Config, host: Host): Promise<Backend<Params>> 
   const control = createControl(settings, host)
   return {
     check: (signal) => preflight(control, signal),
-    issue: (request, signal) => issueClient(control, settings, request, signal),
-    revoke: async (handle, signal) => revokeClient(control, clientOf(handle), signal),
-    recover: (credentialId) => ({ username: clientName(credentialId) }),
-    list: (after, signal) => listClients(control, Number(after ?? '0'), signal),
+    issue: (request, signal) => issueClient(control, settings, host.uid, request, signal),
+    // At which the plugin closes its connections (dynsec_clients__process_delete).
+    async revoke(handle, signal) {
+      const [answer] = await control.run(
+        [{ command: 'deleteClient', username: accountIn(handle['username'], 'a client') }],
+        signal,
+      )
+      requireDone(answer)
+    },
+    recover: (credentialId) => ({ username: accountName(credentialId) }),
+    list: (after, signal) => listClients(control, after, signal),
+    keepUp: (signal) => {
+      // Each deletion writes the file, and issues wait for that.
+      const end = host.now() + host.timeoutMs / 2
+      return deleteGroups(control, host.uid, { now: host.now(), isLate: () => host.now() > end }, signal)
+    },
+    retire: (signal) => deleteGroups(control, host.uid, {}, signal),
     [Symbol.asyncDispose]: () => control[Symbol.asyncDispose](),
   }
 }
@@ -68,7 +78,7 @@ async function openMqtt(settings: Config, host: Host): Promise<Backend<Params>> 
 /** Throws where the broker's defaults give every client more than its role does. */
 async function preflight(control: Control, signal: AbortSignal): Promise<readonly string[]> {
   const [answer] = await control.run([{ command: 'getDefaultACLAccess' }], signal)
-  if (answer?.error !== undefined) throw refused(answer)
+  requireDone(answer)
   const acls = answer?.data?.['acls']
   const isOpen = (type: string) =>
     !Array.isArray(acls) || acls.find(({ acltype }) => acltype === type)?.allow !== false
@@ -83,88 +93,43 @@ async function preflight(control: Control, signal: AbortSignal): Promise<readonl
   return []
 }
 
-/** Both commands travel in one message, which the plugin carries out in one piece. */
+/** All commands travel in one message, which the plugin carries out in one piece. */
 async function issueClient(
   control: Control,
   settings: Config,
-  { credentialId, scopes }: IssueRequest<unknown>,
+  uid: string,
+  request: IssueRequest<unknown>,
   signal: AbortSignal,
 ): Promise<Issued> {
-  if (!scopes.every(isOurScope)) throw new BackendError('unsupported', 'A scope is not well formed.')
-  const username = clientName(credentialId)
+  if (!request.scopes.every(isOurScope)) throw new BackendError('unsupported', 'A scope is not well formed.')
+  const username = accountName(request.credentialId)
   const password = randomBytes(32).toString('base64url')
-  const answers = await control.run(
-    [
-      { command: 'createRole', rolename: username, acls: aclsOf(scopes) },
-      { command: 'createClient', username, password, roles: [{ rolename: username }] },
-    ],
-    signal,
-  )
-  const failed = answers.filter(({ error }) => error !== undefined)
-  if (failed[0] !== undefined) {
-    throw failed.length === answers.length ? refused(failed[0]) : halfDone(failed[0])
+  const group = groupOf(uid, request)
+  const client = { command: 'createClient', username, password, groups: [{ groupname: group }] }
+  const answers = await control.run([...creationOf(group, request.scopes), client], signal)
+  // Without the group there is no client.
+  if (answers.at(-1)?.error !== undefined) {
+    throw refused(client.command, answers.flatMap(({ error = [] }) => error).join('; '))
   }
-  return {
-    fields: fieldsOf(settings, username, password),
-    handle: { username },
-    facts: { username },
+  return { fields: fieldsOf(settings, username, password), handle: { username }, facts: { username } }
+}
+
+/** The plugin sorts the names, but finds them by their position only, which changes as clients end. */
+async function listClients(
+  control: Control,
+  after: string | undefined,
+  signal: AbortSignal,
+): Promise<ListedPage> {
+  for await (const names of namePages(control, 'Clients', signal)) {
+    const items = names.flatMap((username) => {
+      const credentialId = credentialOfAccount(username)
+      const isNew = credentialId !== undefined && (after === undefined || username > after)
+      return isNew ? [{ credentialId, handle: { username } }] : []
+    })
+    const last = items.at(-1)
+    if (last !== undefined) return { items, next: last.handle.username }
   }
-}
-
-/**
- * Deletes the client, at which the plugin closes its connections (dynsec_clients__process_delete), then the role. What does
- * not exist is success.
- */
-async function revokeClient(control: Control, username: string, signal: AbortSignal): Promise<void> {
-  const commands = [
-    { command: 'deleteClient', username },
-    { command: 'deleteRole', rolename: username },
-  ]
-  for (const answer of await control.run(commands, signal)) {
-    if (answer.error !== undefined && !/^(Client|Role) not found$/.test(answer.error)) throw refused(answer)
-  }
-}
-
-async function listClients(control: Control, offset: number, signal: AbortSignal): Promise<ListedPage> {
-  const command = { command: 'listClients', verbose: false, count: PAGE, offset }
-  const [answer] = await control.run([command], signal)
-  if (answer?.error !== undefined) throw refused(answer)
-  const names = answer?.data?.['clients']
-  if (!Array.isArray(names)) {
-    throw new BackendError('unavailable', 'The broker sent a reply that Mayfly does not understand.')
-  }
-  const items = names.flatMap((username: unknown) => {
-    const credentialId = credentialOf(username)
-    return credentialId === undefined ? [] : [{ credentialId, handle: { username: String(username) } }]
-  })
-  return names.length < PAGE ? { items } : { items, next: String(offset + names.length) }
-}
-
-function refused({ command, error }: Answer): BackendError {
-  return new BackendError('denied', `The broker refused the command ${command}.`, { detail: error ?? 'none' })
-}
-
-function halfDone({ command, error }: Answer): BackendError {
-  return new BackendError('unavailable', `The broker carried out everything but ${command}.`, {
-    detail: error ?? 'none',
-  })
-}
-
-/** `mf_` and the body of the credential's id. */
-function clientName(credentialId: string): string {
-  return accountName(credentialId)
-}
-
-function credentialOf(name: unknown): string | undefined {
-  return credentialOfAccount(name)
-}
-
-function clientOf(handle: Handle): string {
-  const username = handle['username']
-  if (typeof username !== 'string' || credentialOf(username) === undefined) {
-    throw new BackendError('misconfigured', 'The handle does not name a client of Mayfly.')
-  }
-  return username
+  return { items: [] }
 }
 
 function fieldsOf(settings: Config, username: string, password: string) {

@@ -72,20 +72,23 @@ async function undo(session: Session, name: string, error: unknown): Promise<Bac
 
 /**
  * Drops the account, then ends its sessions, which outlive it. A session that is logging in shows its name before the server
- * looks for the account: it is ended, or finds none. Throws `BackendError`.
+ * looks for the account: it is ended, or finds none. Revocations of one account wait for each other, so that none takes another
+ * for an issue. Throws `BackendError`.
  */
 export async function dropAccount(revoking: Connections, name: string, signal: AbortSignal): Promise<void> {
+  const turn = `${name}.end`
   await revoking.use(signal, async (session) => {
     for (let step = 0; step < STEPS; step += 1) {
       const [[row = {}] = [], , sessions = []] = await session.run(
-        `SELECT GET_LOCK('${name}', 0) AS held`,
+        `SELECT GET_LOCK('${turn}', 1) AS first, GET_LOCK('${name}', 0) AS held`,
         `DROP USER IF EXISTS ${accountOf(name)}`,
         // With the one that holds the lock: it is an issue that nobody waits for, or nothing of ours.
         `SELECT ID AS id FROM information_schema.PROCESSLIST
-          WHERE (USER = '${name}' OR ID = IS_USED_LOCK('${name}')) AND ID <> CONNECTION_ID()`,
-        `DO RELEASE_LOCK('${name}')`,
+          WHERE (USER = '${name}' OR ID = IS_USED_LOCK('${name}')) AND ID <> CONNECTION_ID()
+            AND IS_USED_LOCK('${turn}') = CONNECTION_ID()`,
+        `DO RELEASE_LOCK('${name}'), RELEASE_LOCK('${turn}')`,
       )
-      if (Number(row['held']) === 1 && sessions.length === 0) return
+      if (Number(row['first']) === 1 && Number(row['held']) === 1 && sessions.length === 0) return
       for (const { id } of sessions) await endSession(session, Number(id))
       await delay(PAUSE_MS, undefined, { signal })
     }

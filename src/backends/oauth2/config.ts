@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { caField, localField, requireConfig } from '../fields.ts'
 import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 import { givenBy, readNamed, requireGiven, requireNamed } from '../named-scopes.ts'
 
@@ -9,10 +10,6 @@ const VISIBLE = { minLength: 1, maxLength: 1024, pattern: '^[\\x20-\\x7e]+$' }
 const TARGET = { minLength: 1, maxLength: 512, pattern: '^[\\x21-\\x7e]+$' }
 const SECRET_TEXT = { minLength: 1, maxLength: 16_384 }
 
-const LOCAL = {
-  default: false,
-  description: 'The server is on this machine or in its own network: permits loopback addresses and http.',
-}
 const SCOPES =
   'Scopes that are granted, one for one, or as <name>=<scopes of the server>. Default: all, one for one.'
 
@@ -100,12 +97,10 @@ const fields = {
       description: 'Seconds that tokens live, for a server that does not say.',
     }),
   ),
-  ca: Type.Optional(
-    Type.String(
-      protectionField({ maxLength: 32_768, description: 'PEM of the certificate authority of the server.' }),
-    ),
+  ca: caField('PEM of the certificate authority of the server.'),
+  local: localField(
+    'The server is on this machine or in its own network: permits loopback addresses and http.',
   ),
-  local: Type.Boolean(guardedField(protectionField(LOCAL), false)),
 }
 
 const example = {
@@ -155,28 +150,36 @@ const THEIRS = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/
 /** Checks that the schema cannot express. Throws `BackendError` (`misconfigured`) that names the field. */
 export function requireConsistent(settings: Config): void {
   const { grant, client_auth: auth, local } = settings
-  const require = (condition: boolean, message: string) => {
-    if (!condition) throw new BackendError('misconfigured', message)
-  }
   for (const field of ['token_endpoint', 'revocation_endpoint'] as const) {
     const text = settings[field]
     if (text === undefined) continue
-    require(URL.canParse(text), `"${field}" is not a URL.`)
-    require(!text.includes('#'), `"${field}" must not have a fragment.`)
-    require(local || text.startsWith('https:'), `"${field}" must begin with https:// unless "local" is set.`)
+    requireConfig(URL.canParse(text), `"${field}" is not a URL.`)
+    requireConfig(!text.includes('#'), `"${field}" must not have a fragment.`)
+    requireConfig(
+      local || text.startsWith('https:'),
+      `"${field}" must begin with https:// unless "local" is set.`,
+    )
   }
   const hasSecret = auth === 'basic' || auth === 'post'
-  require(hasSecret ===
-    (settings.client_secret !== undefined), '"client_secret" goes with "client_auth" basic or post.')
+  requireConfig(
+    hasSecret === (settings.client_secret !== undefined),
+    '"client_secret" goes with "client_auth" basic or post.',
+  )
   const hasKey = auth === 'private_key_jwt'
-  require(hasKey ===
-    (settings.private_key !== undefined), '"private_key" goes with "client_auth" private_key_jwt.')
-  require(grant !== 'client_credentials' ||
-    auth !== 'none', '"client_credentials" needs a client that logs in.')
+  requireConfig(
+    hasKey === (settings.private_key !== undefined),
+    '"private_key" goes with "client_auth" private_key_jwt.',
+  )
+  requireConfig(
+    grant !== 'client_credentials' || auth !== 'none',
+    '"client_credentials" needs a client that logs in.',
+  )
   const refreshes = grant === 'refresh_token'
-  require(refreshes ===
-    (settings.refresh_token !== undefined), '"refresh_token" goes with "grant" refresh_token.')
+  requireConfig(
+    refreshes === (settings.refresh_token !== undefined),
+    '"refresh_token" goes with "grant" refresh_token.',
+  )
   const exchanges = grant === 'token_exchange' || settings.subject_token === undefined
-  require(exchanges, '"subject_token" goes with "grant" token_exchange.')
+  requireConfig(exchanges, '"subject_token" goes with "grant" token_exchange.')
   requireNamed('scopes', settings.scopes ?? [], THEIRS)
 }

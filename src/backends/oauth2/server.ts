@@ -1,6 +1,9 @@
+import { callJson, detailOf, type JsonObject, type JsonReply } from '../json-api.ts'
 import { BackendError, type Fault, type Host } from '../kind.ts'
 import type { Config } from './config.ts'
 import { prepareLogin } from './login.ts'
+
+const NAME = 'The authorization server'
 
 export interface Token {
   readonly accessToken: string
@@ -22,21 +25,20 @@ export async function createServer(settings: Config, host: Host): Promise<Server
   const login = await prepareLogin(settings, host)
   const way = { local: settings.local, ...(settings.ca === undefined ? {} : { ca: settings.ca }) }
 
-  async function post(url: string, form: Readonly<Record<string, string>>, signal?: AbortSignal) {
+  async function post(url: string, form: Readonly<Record<string, string>>, signal: AbortSignal) {
     const { headers, form: mine } = await login()
-    const body = new URLSearchParams({ ...form, ...mine })
-    const init = { method: 'POST', headers: { accept: 'application/json', ...headers }, body }
-    const reply = await host.fetch(url, { ...init, ...(signal === undefined ? {} : { signal }) }, way)
-    if (!reply.ok) throw await failureOf(reply)
+    const call = { method: 'POST', headers, form: { ...form, ...mine }, signal } as const
+    const reply = await callJson(host, NAME, url, call, way)
+    if (reply.status >= 300) throw failureOf(reply)
     return reply
   }
 
   return {
-    async token(form, signal) {
+    async token(form, signal = new AbortController().signal) {
       // Counted from before the request, so that a token is never said to live longer than it does.
       const asked = host.now()
       const reply = await post(settings.token_endpoint, form, signal)
-      return readToken(await jsonOf(reply), asked)
+      return readToken(reply.body, asked)
     },
     async revoke(token, signal) {
       const url = settings.revocation_endpoint
@@ -54,7 +56,7 @@ const NOT_UNDERSTOOD =
   'The reply of the authorization server is not a token response (RFC 6749, section 5.1).'
 
 /** RFC 6749 §5.1, RFC 8693 §2.2.1. */
-function readToken(reply: Readonly<Record<string, unknown>> | undefined, asked: number): Token {
+function readToken(reply: JsonObject | undefined, asked: number): Token {
   const unreadable = () => new BackendError('unavailable', NOT_UNDERSTOOD)
   const { access_token: accessToken, token_type: type, expires_in: given, scope, refresh_token } = reply ?? {}
   if (typeof accessToken !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(accessToken)) throw unreadable()
@@ -98,36 +100,12 @@ const ERRORS: Readonly<Record<string, readonly [Fault, string]>> = {
   temporarily_unavailable: ['unavailable', 'The authorization server cannot take requests at this time.'],
 }
 
-/** Of the server's own words, for the log. */
-const MAX_SAID = 200
-
-async function failureOf(reply: Response): Promise<BackendError> {
-  const { status } = reply
-  const body = await jsonOf(reply).catch(() => undefined)
-  const code =
-    typeof body?.['error'] === 'string' && /^[a-z_]{1,40}$/.test(body['error']) ? body['error'] : ''
-  const words = status < 500 ? body?.['error_description'] : undefined
-  const said = typeof words === 'string' ? words.replace(/[^\x20-\x7e]/g, ' ').slice(0, MAX_SAID) : ''
-  const detail = [status, code, said].join(' ').trim()
-  if (status >= 500 || status === 429) {
-    return new BackendError('unavailable', 'The authorization server cannot take requests at this time.', {
-      detail,
-    })
-  }
-  const [fault, message] = ERRORS[code] ?? [
+function failureOf(reply: JsonReply): BackendError {
+  const { status, body } = reply
+  const code = String(body?.['error'])
+  const [fault, message] = (Object.hasOwn(ERRORS, code) && ERRORS[code]) || [
     status === 401 || status === 403 ? 'denied' : 'misconfigured',
     `The authorization server refused the request (${status}).`,
   ]
-  return new BackendError(fault, message, { detail, cause: code })
-}
-
-async function jsonOf(reply: Response): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const text = await reply.text()
-  try {
-    const value: unknown = JSON.parse(text)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject ? (value as Readonly<Record<string, unknown>>) : undefined
-  } catch {
-    return undefined
-  }
+  return new BackendError(fault, message, { detail: detailOf(reply), cause: code })
 }

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { accountName, credentialOfAccount } from '../account-name.ts'
+import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
+import { isObject, type JsonReply } from '../json-api.ts'
 import { BackendError, type Handle, type Issued, type IssueRequest, type ListedPage } from '../kind.ts'
 import { connectionError, untilAborted } from '../network.ts'
-import { type Api, fieldOf, isNotFound, type Reply, unexpected } from './client.ts'
+import { type Api, isNotFound, unexpected } from './client.ts'
 import { amqpOf, type Config } from './config.ts'
 import { planGrants, type VhostGrant } from './scopes.ts'
 
@@ -13,26 +14,7 @@ export interface Accounts {
   readonly creating: Map<string, Promise<unknown>>
 }
 
-/** Every user that Mayfly creates begins so; no other is ever deleted. */
-const PREFIX = 'mf_'
 const PAGE = 500
-
-/** `mf_` and the body of the credential's id. */
-export function userName(credentialId: string): string {
-  return accountName(credentialId)
-}
-
-function credentialOf(name: unknown): string | undefined {
-  return credentialOfAccount(name)
-}
-
-function userOf(handle: Handle): string {
-  const username = handle['username']
-  if (typeof username !== 'string' || credentialOf(username) === undefined) {
-    throw new BackendError('misconfigured', 'The handle does not name a user of Mayfly.')
-  }
-  return username
-}
 
 /** The salted SHA-256 of https://www.rabbitmq.com/docs/passwords#computing-password-hash, so that only the hash is sent. */
 export function passwordHash(password: string) {
@@ -51,7 +33,7 @@ export async function issueUser(
   signal: AbortSignal,
 ): Promise<Issued> {
   const { api, settings } = accounts
-  const username = userName(credentialId)
+  const username = accountName(credentialId)
   const grants = planGrants(settings, scopes)
   if (scopes.length > 0 && grants.length === 0) {
     throw new BackendError(
@@ -87,10 +69,10 @@ async function createUser(
   password: string,
   signal: AbortSignal,
 ) {
-  const body = { ...passwordHash(password), tags: '' }
+  const json = { ...passwordHash(password), tags: '' }
   try {
     signal.throwIfAborted()
-    const creation = api.call('PUT', `/users/${username}`, new AbortController().signal, { body })
+    const creation = api.call('PUT', `/users/${username}`, new AbortController().signal, { json })
     const settled = creation.catch(() => undefined).then(() => creating.delete(username))
     creating.set(username, settled)
     return await untilAborted(creation, signal)
@@ -102,7 +84,7 @@ async function createUser(
 /** Returns what RabbitMQ itself refused for certain; throws `unavailable` for the rest. */
 async function permit(api: Api, username: string, { vhost, permissions }: VhostGrant, signal: AbortSignal) {
   const path = `/permissions/${encodeURIComponent(vhost)}/${username}`
-  const reply = await api.call('PUT', path, signal, { body: permissions }).catch(leaveToRevocation)
+  const reply = await api.call('PUT', path, signal, { json: permissions }).catch(leaveToRevocation)
   if (reply.status !== 400) return void requireDone(reply)
   return new BackendError('misconfigured', `RabbitMQ has no virtual host "${vhost}".`, {
     detail: JSON.stringify(reply.body),
@@ -118,7 +100,7 @@ function leaveToRevocation(error: unknown): never {
   })
 }
 
-function requireDone(reply: Reply): void {
+function requireDone(reply: JsonReply): void {
   if (reply.status !== 201 && reply.status !== 204) throw unexpected(reply)
 }
 
@@ -131,7 +113,7 @@ export async function revokeUser(
   handle: Handle,
   signal: AbortSignal,
 ): Promise<void> {
-  const username = userOf(handle)
+  const username = accountIn(handle['username'], 'a user')
   await untilAborted(Promise.resolve(creating.get(username)), signal).catch((error: unknown) => {
     throw connectionError(error, 'RabbitMQ', signal)
   })
@@ -154,17 +136,16 @@ export async function listUsers(
   signal: AbortSignal,
 ): Promise<ListedPage> {
   const page = Number(after ?? '1')
-  const query = `page=${page}&page_size=${PAGE}&name=%5E${PREFIX}&use_regex=true&columns=name&pagination=true`
+  const query = `page=${page}&page_size=${PAGE}&name=%5Emf_&use_regex=true&columns=name&pagination=true`
   const reply = await api.call('GET', `/users?${query}`, signal)
-  const isPaged = !Array.isArray(reply.body)
-  const users = isPaged ? fieldOf(reply.body, 'items') : reply.body
+  const users = reply.items ?? reply.body?.['items']
   if (reply.status !== 200 || !Array.isArray(users)) throw unexpected(reply)
   const items = users.flatMap((user: unknown) => {
-    const username = String(fieldOf(user, 'name'))
-    const credentialId = credentialOf(username)
+    const username = String(isObject(user) ? user['name'] : '')
+    const credentialId = credentialOfAccount(username)
     return credentialId === undefined ? [] : [{ credentialId, handle: { username } }]
   })
-  const pages = isPaged ? Number(fieldOf(reply.body, 'page_count')) : 1
+  const pages = Number(reply.body?.['page_count'] ?? 1)
   return page < pages ? { items, next: String(page + 1) } : { items }
 }
 

@@ -1,12 +1,9 @@
 import Type, { type Static } from 'typebox'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { caField, localField, requireConfig } from '../fields.ts'
+import { protectionField, secretField, upstreamField } from '../kind.ts'
 
 const HTTP_URL = '^https?://[A-Za-z0-9._:\\[\\]-]+(/[A-Za-z0-9._/-]*)?$'
 const AMQP_URL = '^amqps?://[A-Za-z0-9._:\\[\\]-]+$'
-const LOCAL = {
-  default: false,
-  description: 'The broker is on this machine or in its own network: permits loopback addresses and http.',
-}
 const AMQP =
   'Address for agents, amqps://host:port. Default: the host of `url`, with amqps on 5671 for https, else amqp on 5672.'
 
@@ -32,12 +29,10 @@ export const config = Type.Object(
       default: ['/'],
       description: 'Virtual hosts that a credential may be granted.',
     }),
-    ca: Type.Optional(
-      Type.String(
-        protectionField({ maxLength: 32_768, description: 'PEM of the certificate authority of `url`.' }),
-      ),
+    ca: caField('PEM of the certificate authority of `url`.'),
+    local: localField(
+      'The broker is on this machine or in its own network: permits loopback addresses and http.',
     ),
-    local: Type.Boolean(guardedField(protectionField(LOCAL), false)),
     // Agents send their passwords there.
     amqp_url: Type.Optional(
       Type.String(protectionField({ pattern: AMQP_URL, maxLength: 1024, description: AMQP })),
@@ -62,12 +57,9 @@ export function amqpOf({ url, amqp_url }: Config): URL {
 
 /** Checks that the schema cannot express. Throws `BackendError` (`misconfigured`) that names the field. */
 export function requireConsistent({ url, amqp_url, local, ca }: Config): void {
-  const require = (condition: boolean, message: string) => {
-    if (!condition) throw new BackendError('misconfigured', message)
-  }
-  require(URL.canParse(url), '"url" is not a URL.')
-  require(amqp_url === undefined || URL.canParse(amqp_url), '"amqp_url" is not a URL.')
+  requireConfig(URL.canParse(url), '"url" is not a URL.')
+  requireConfig(amqp_url === undefined || URL.canParse(amqp_url), '"amqp_url" is not a URL.')
   const isClear = url.startsWith('http:')
-  require(!isClear || local, '"url" needs https, except for a broker in its own network ("local").')
-  require(!isClear || ca === undefined, '"ca" needs a "url" with https.')
+  requireConfig(!isClear || local, '"url" needs https, except for a broker in its own network ("local").')
+  requireConfig(!isClear || ca === undefined, '"ca" needs a "url" with https.')
 }

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
+import { accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Host, type Kind, type Rotation } from '../kind.ts'
-import { issueUser, listUsers, passwordHash, revokeUser, userName } from './accounts.ts'
-import { type Api, createApi, fieldOf, isNotFound, unexpected } from './client.ts'
+import { issueUser, listUsers, passwordHash, revokeUser } from './accounts.ts'
+import { type Api, createApi, isNotFound, unexpected } from './client.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { givesAnything, isOurScope } from './scopes.ts'
 
@@ -52,7 +53,7 @@ async function openRabbit(settings: Config, host: Host): Promise<Backend<Params>
     check: (signal) => preflight(api, settings, signal),
     issue: (request, signal) => issueUser(accounts, request, signal),
     revoke: (handle, signal) => revokeUser(accounts, handle, signal),
-    recover: (credentialId) => ({ username: userName(credentialId) }),
+    recover: (credentialId) => ({ username: accountName(credentialId) }),
     list: (after, signal) => listUsers(api, after, signal),
     rotation: rotationOf(api, settings),
     async [Symbol.asyncDispose]() {},
@@ -68,7 +69,7 @@ async function preflight(api: Api, { vhosts }: Config, signal: AbortSignal): Pro
     if (isNotFound(reply)) {
       throw new BackendError('misconfigured', `RabbitMQ has no virtual host "${vhost}"; see "vhosts".`)
     }
-    if (fieldOf(reply.body, 'name') !== vhost) throw unexpected(reply)
+    if (reply.body?.['name'] !== vhost) throw unexpected(reply)
   }
   return []
 }
@@ -76,7 +77,7 @@ async function preflight(api: Api, { vhosts }: Config, signal: AbortSignal): Pro
 /** A list since RabbitMQ 3.9, a text with commas before. */
 async function ownTags(api: Api, signal: AbortSignal, password?: string): Promise<readonly string[]> {
   const reply = await api.call('GET', '/whoami', signal, password === undefined ? {} : { password })
-  const tags = fieldOf(reply.body, 'tags')
+  const tags = reply.body?.['tags']
   if (typeof tags === 'string') return tags.split(',')
   if (!Array.isArray(tags)) throw unexpected(reply)
   return tags.map(String)
@@ -99,8 +100,8 @@ function rotationOf(api: Api, { username }: Config): Rotation {
       if (await works(password, signal)) return
       // The request replaces the tags, too.
       const tags = (await ownTags(api, signal)).join(',')
-      const body = { ...passwordHash(password), tags }
-      const reply = await api.call('PUT', `/users/${encodeURIComponent(username)}`, signal, { body })
+      const json = { ...passwordHash(password), tags }
+      const reply = await api.call('PUT', `/users/${encodeURIComponent(username)}`, signal, { json })
       if (reply.status !== 204 && reply.status !== 201) throw unexpected(reply)
       if (!(await works(password, signal))) {
         throw new BackendError('unavailable', 'RabbitMQ does not accept the new password yet.')

@@ -1,14 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { DAY_MS, MAX_JWT_BYTES } from '../../domain/limits.ts'
-import {
-  type Backend,
-  BackendError,
-  guardedField,
-  type Host,
-  type Kind,
-  protectionField,
-  secretField,
-} from '../kind.ts'
+import { caField, localField } from '../fields.ts'
+import { type Backend, BackendError, type Host, type Kind, protectionField, secretField } from '../kind.ts'
 import { certificateIn, generateKey, prepareSigner, type Signer, selfSigned } from './keys.ts'
 import { accessOf, gives, isRegistryScope, REPOSITORY } from './scopes.ts'
 
@@ -56,23 +49,9 @@ const config = Type.Object(
         description: 'Its certificate as PEM, for rootcertbundle; generated if absent.',
       }),
     ),
-    ca: Type.Optional(
-      Type.String(
-        protectionField({
-          maxLength: 32_768,
-          description: 'PEM of the certificate authority of the registry.',
-        }),
-      ),
-    ),
-    local: Type.Boolean(
-      guardedField(
-        protectionField({
-          default: false,
-          description:
-            'The registry is on this machine or in its own network: permits loopback addresses and http.',
-        }),
-        false,
-      ),
+    ca: caField('PEM of the certificate authority of the registry.'),
+    local: localField(
+      'The registry is on this machine or in its own network: permits loopback addresses and http.',
     ),
   },
   { additionalProperties: false, examples: [{ address: 'https://registry.example.com' }] },

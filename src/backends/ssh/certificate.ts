@@ -1,5 +1,6 @@
 import { type KeyObject, randomBytes, sign } from 'node:crypto'
-import { isId } from '../../domain/ids.ts'
+import { setImmediate } from 'node:timers/promises'
+import { hexOf, isId } from '../../domain/ids.ts'
 import { BackendError, type RevokedCredential } from '../kind.ts'
 import { blobOf, ED25519, lineOf, type PublicKey, publicKeyOf, string, uint32, uint64 } from './wire.ts'
 
@@ -43,28 +44,33 @@ function optionList(options: readonly (readonly [string, Buffer])[]): Buffer {
   return string(Buffer.concat(sorted.flatMap(([name, data]) => [string(name), string(data)])))
 }
 
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
-const numberOf = (digits: string) =>
-  [...digits].reduce((value, digit) => value * 32 + ALPHABET.indexOf(digit), 0)
-
 /** The last 64 bits of the credential's id, of which 62 are random. Never zero, which would mean "without a serial". */
 export function serialOf(credentialId: string): bigint {
   if (!isId('credential', credentialId)) {
     throw new BackendError('misconfigured', 'The credential id is not well formed.')
   }
-  // Thirteen digits of five bits each; six of them fit into a bitwise number.
-  const high = BigInt(numberOf(credentialId.slice(-13, -6)))
-  return BigInt.asUintN(64, (high << 30n) | BigInt(numberOf(credentialId.slice(-6))))
+  return BigInt(`0x${hexOf('credential', credentialId).slice(-16)}`)
 }
 
 const KRL_MAGIC = Buffer.from('SSHKRL\n\0')
 const KRL_FORMAT = 1
 const SECTION_CERTIFICATES = Buffer.from([1])
 const SECTION_SERIAL_LIST = Buffer.from([0x20])
+/** Serials that are written before other work gets its turn. */
+const SLICE = 1_000
 
 /** A key revocation list (OpenSSH, PROTOCOL.krl) of these certificates. It has no signature: no sshd would check one. */
-export function writeKrl(revoked: readonly RevokedCredential[], now: number, comment: string): Buffer {
-  const serials = revoked.map(({ credentialId }) => uint64(serialOf(credentialId)))
+export async function writeKrl(
+  revoked: readonly RevokedCredential[],
+  now: number,
+  comment: string,
+): Promise<Buffer> {
+  const serials: Buffer[] = []
+  for (let from = 0; from < revoked.length; from += SLICE) {
+    const slice = revoked.slice(from, from + SLICE)
+    serials.push(Buffer.concat(slice.map(({ credentialId }) => uint64(serialOf(credentialId)))))
+    await setImmediate()
+  }
   // An empty key of the CA stands for every CA: the serials are random, and an earlier key of this backend may have signed.
   const certificates = Buffer.concat([
     ...[string(''), string('')],

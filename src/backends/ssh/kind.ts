@@ -87,7 +87,7 @@ async function openSsh(settings: Config, host: Host): Promise<Backend<Params>> {
     },
     revocationList: async (revoked) => ({
       contentType: 'application/octet-stream',
-      body: writeKrl(revoked, host.now(), `${host.name} of Mayfly`),
+      body: await writeKrl(revoked, host.now(), `${host.name} of Mayfly`),
     }),
     async [Symbol.asyncDispose]() {},
   }

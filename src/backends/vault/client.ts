@@ -1,20 +1,19 @@
+import { isObject, type JsonObject, notUnderstood } from '../json-api.ts'
 import { BackendError, type Host } from '../kind.ts'
 import { connectionError, untilAborted } from '../network.ts'
 import type { Config } from './config.ts'
 
-export type Json = Readonly<Record<string, unknown>>
-
 /** A reply with a status below 500 that is not an error of the login. */
 export interface Reply {
   readonly status: number
-  readonly body: Json
+  readonly body: JsonObject
 }
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Below `/v1/`. */
   readonly path: string
-  readonly body?: Json
+  readonly body?: JsonObject
   /** Instead of the token that Mayfly logs in with. */
   readonly token?: string
 }
@@ -69,7 +68,7 @@ export function createClient(settings: Config, host: Host): Client {
     const reply = await send({ method: 'POST', path, body })
     if (reply.status >= 400) throw refusal(reply, 'Vault refused the login of Mayfly.')
     const { client_token: token, lease_duration: seconds } = objectAt(reply.body, 'auth')
-    if (typeof token !== 'string' || typeof seconds !== 'number') throw notUnderstood()
+    if (typeof token !== 'string' || typeof seconds !== 'number') throw notUnderstood('Vault')
     // A lifetime of 0 is none at all. The last third is for calls under way.
     return { token, until: seconds === 0 ? Number.POSITIVE_INFINITY : now + (seconds * 1000 * 2) / 3 }
   }
@@ -137,8 +136,7 @@ async function readReply(reply: Response): Promise<Reply> {
   } catch {
     body = undefined
   }
-  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
-  const known = isObject ? (body as Json) : {}
+  const known = isObject(body) ? body : {}
   if (status === 503 && String(known['errors']).includes('sealed')) {
     throw new BackendError('unavailable', 'Vault is sealed.', { detail: String(status) })
   }
@@ -148,18 +146,14 @@ async function readReply(reply: Response): Promise<Reply> {
       detail: String(status),
     })
   }
-  if (status < 400 && !isObject) throw notUnderstood()
+  if (status < 400 && !isObject(body)) throw notUnderstood('Vault')
   return { status, body: known }
 }
 
-export function notUnderstood(): BackendError {
-  return new BackendError('unavailable', 'The reply is not one of Vault.')
-}
-
-export function objectAt(body: Json, field: string): Json {
+export function objectAt(body: JsonObject, field: string): JsonObject {
   const value = body[field]
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notUnderstood()
-  return value as Json
+  if (!isObject(value)) throw notUnderstood('Vault')
+  return value
 }
 
 /** For a status from 400 to 499: nothing was done. `message` is for a permission that is missing. */

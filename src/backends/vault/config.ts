@@ -1,11 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { caField, localField, requireConfig } from '../fields.ts'
+import { secretField, upstreamField } from '../kind.ts'
 import { requireNamed } from '../named-scopes.ts'
 
-const LOCAL = {
-  default: false,
-  description: 'The server is on this machine or in its own network: permits loopback addresses and http.',
-}
 /** A mount or a path below it, without a slash at either end. */
 const PATH = '[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*'
 const MOUNT = { minLength: 1, maxLength: 128, pattern: `^${PATH}$` }
@@ -38,12 +35,10 @@ const fields = {
     Type.String(secretField({ ...ID, description: 'Secret ID of the AppRole, if it needs one.' })),
   ),
   token: Type.Optional(Type.String(secretField({ ...ID, description: 'Token that Mayfly uses.' }))),
-  ca: Type.Optional(
-    Type.String(
-      protectionField({ maxLength: 32_768, description: 'PEM of the certificate authority of the server.' }),
-    ),
+  ca: caField('PEM of the certificate authority of the server.'),
+  local: localField(
+    'The server is on this machine or in its own network: permits loopback addresses and http.',
   ),
-  local: Type.Boolean(guardedField(protectionField(LOCAL), false)),
 }
 
 const list = { minItems: 1, maxItems: 64 }
@@ -87,16 +82,22 @@ const SECRET = new RegExp(`^(?!sys/|auth/|identity/|cubbyhole/)${PATH}$`)
 /** Checks that the schema cannot express. Throws `BackendError` (`misconfigured`) that names the field. */
 export function requireConsistent(settings: Config): void {
   const { address, auth, local } = settings
-  const require = (condition: boolean, message: string) => {
-    if (!condition) throw new BackendError('misconfigured', message)
-  }
-  require(URL.canParse(address), '"address" is not a URL.')
-  require(local || address.startsWith('https:'), '"address" must begin with https:// unless "local" is set.')
-  require((auth === 'token') === (settings.token !== undefined), '"token" goes with "auth" token.')
-  require((auth !== 'token') === (settings.role !== undefined), '"role" goes with "auth" approle or jwt.')
-  require(auth === 'approle' || settings.secret_id === undefined, '"secret_id" goes with "auth" approle.')
+  requireConfig(URL.canParse(address), '"address" is not a URL.')
+  requireConfig(
+    local || address.startsWith('https:'),
+    '"address" must begin with https:// unless "local" is set.',
+  )
+  requireConfig((auth === 'token') === (settings.token !== undefined), '"token" goes with "auth" token.')
+  requireConfig(
+    (auth !== 'token') === (settings.role !== undefined),
+    '"role" goes with "auth" approle or jwt.',
+  )
+  requireConfig(
+    auth === 'approle' || settings.secret_id === undefined,
+    '"secret_id" goes with "auth" approle.',
+  )
   for (const path of [settings.namespace ?? '', settings.auth_mount ?? '', ...(settings.secrets ?? [])]) {
-    require(!/(^|[/=])\.{1,2}(\/|$)/.test(path), 'A path contains "." or "..".')
+    requireConfig(!/(^|[/=])\.{1,2}(\/|$)/.test(path), 'A path contains "." or "..".')
   }
   requireNamed('policies', settings.policies ?? [], POLICIES)
   requireNamed('secrets', settings.secrets ?? [], SECRET)

@@ -1,8 +1,8 @@
-import { accountName, credentialOfAccount } from '../account-name.ts'
+import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
+import { type JsonObject, notUnderstood } from '../json-api.ts'
 import { BackendError, type Handle, type IssueRequest, type ListedPage } from '../kind.ts'
-import { type Client, type Json, notUnderstood, objectAt, type Reply, refusal } from './client.ts'
+import { type Client, objectAt, type Reply, refusal } from './client.ts'
 
-/** Every token role that we create begins so; no other is ever deleted. */
 const PAGE = 1_000
 
 export interface NewToken {
@@ -10,22 +10,6 @@ export interface NewToken {
   readonly accessor: string
   /** Epoch ms, never later than asked. */
   readonly expiresAt: number
-}
-
-export function roleName(credentialId: string): string {
-  return accountName(credentialId)
-}
-
-function roleOf(handle: Handle): string {
-  const role = handle['role']
-  if (typeof role !== 'string' || credentialOf(role) === undefined) {
-    throw new BackendError('misconfigured', 'The handle does not name a role of Mayfly.')
-  }
-  return role
-}
-
-function credentialOf(role: unknown): string | undefined {
-  return credentialOfAccount(role)
 }
 
 /**
@@ -41,7 +25,7 @@ export async function createToken(
   policies: readonly string[] | undefined,
   signal: AbortSignal,
 ): Promise<NewToken> {
-  const role = roleName(credentialId)
+  const role = accountName(credentialId)
   const seconds = Math.floor((expiresAt - now) / 1000)
   if (seconds < 1) throw new BackendError('unsupported', 'Vault counts lifetimes in whole seconds.')
   // Orphan: it outlives the login that created it, but never its explicit maximum.
@@ -68,7 +52,7 @@ export async function createToken(
     typeof given !== 'number' ||
     token === ''
   ) {
-    throw notUnderstood()
+    throw notUnderstood('Vault')
   }
   if (policies !== undefined && !(Array.isArray(has) && has.every((one) => policies.includes(one)))) {
     await undo(client, role, signal)
@@ -86,7 +70,7 @@ export async function undo(client: Client, role: string, signal: AbortSignal): P
 
 /** Ends the lease of a dynamic secret, the role, and then the tokens that were created against it, with all their leases. */
 export async function revokeRole(client: Client, handle: Handle, signal: AbortSignal): Promise<void> {
-  const role = roleOf(handle)
+  const role = accountIn(handle['role'], 'a role')
   const lease = handle['lease']
   const done = (reply: Reply, message: string) => {
     if (reply.status >= 400) throw refusal(reply, message)
@@ -122,9 +106,9 @@ export async function listRoles(
   if (reply.status === 404) return { items: [] }
   if (reply.status >= 400) throw refusal(reply, 'Mayfly may not list token roles.')
   const { keys } = objectAt(reply.body, 'data')
-  if (!Array.isArray(keys)) throw notUnderstood()
+  if (!Array.isArray(keys)) throw notUnderstood('Vault')
   const items = keys.flatMap((role: unknown) => {
-    const credentialId = credentialOf(role)
+    const credentialId = credentialOfAccount(role)
     return credentialId === undefined ? [] : [{ credentialId, handle: { role: String(role) } }]
   })
   return keys.length === PAGE ? { items, next: String(keys.at(-1)) } : { items }
@@ -153,13 +137,13 @@ export async function readSecret(
       'The path gives a secret without a lease, which Vault cannot revoke.',
     )
   }
-  if (typeof lease !== 'string' || typeof seconds !== 'number') throw notUnderstood()
+  if (typeof lease !== 'string' || typeof seconds !== 'number') throw notUnderstood('Vault')
   return { lease, fields: fieldsOf(objectAt(reply.body, 'data')), lifetime: seconds * 1000 }
 }
 
-function fieldsOf(data: Json): Readonly<Record<string, string | number>> {
+function fieldsOf(data: JsonObject): Readonly<Record<string, string | number>> {
   const entries = Object.entries(data).filter(([, value]) => value !== null)
-  if (entries.length === 0) throw notUnderstood()
+  if (entries.length === 0) throw notUnderstood('Vault')
   const text = (value: unknown) =>
     typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value)
   return Object.fromEntries(entries.map(([name, value]) => [name, text(value)]))

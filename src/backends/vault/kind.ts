@@ -1,10 +1,11 @@
 import Type from 'typebox'
 import { isScope } from '../../domain/scope.ts'
+import { accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Host, type Kind } from '../kind.ts'
 import { givenBy, readNamed, requireGiven } from '../named-scopes.ts'
 import { type Client, createClient } from './client.ts'
 import { type Config, requireConsistent, secretConfig, tokenConfig } from './config.ts'
-import { createToken, listRoles, readSecret, revokeRole, roleName, undo } from './issue.ts'
+import { createToken, listRoles, readSecret, revokeRole, undo } from './issue.ts'
 import { preflight } from './preflight.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
@@ -55,7 +56,7 @@ export const vault: Kind<typeof tokenConfig, typeof params> = {
         const made = await createToken(opened.client, host.now(), request, asked, signal)
         return {
           fields: { token: made.token, address: settings.address, accessor: made.accessor },
-          handle: { role: roleName(request.credentialId) },
+          handle: { role: accountName(request.credentialId) },
           upstreamExpiresAt: made.expiresAt,
           facts: { accessor: made.accessor, policies: asked.join(' ') },
         }
@@ -86,7 +87,7 @@ export const vaultSecret: Kind<typeof secretConfig, typeof params> = {
         if (path === undefined || others.length > 0) {
           throw new BackendError('unsupported', 'A credential is one secret; the scopes must name one path.')
         }
-        const role = roleName(request.credentialId)
+        const role = accountName(request.credentialId)
         const now = host.now()
         const made = await createToken(opened.client, now, request, undefined, signal)
         const secret = await readSecret(opened.client, path, made.token, signal).catch(
@@ -117,7 +118,7 @@ function openShared(settings: Config, host: Host) {
     check: (signal: AbortSignal) => preflight(settings, client, signal),
     revoke: (handle: Parameters<typeof revokeRole>[1], signal: AbortSignal) =>
       revokeRole(client, handle, signal),
-    recover: (credentialId: string) => ({ role: roleName(credentialId) }),
+    recover: (credentialId: string) => ({ role: accountName(credentialId) }),
     list: (after: string | undefined, signal: AbortSignal) => listRoles(client, after, signal),
     [Symbol.asyncDispose]: async () => client[Symbol.asyncDispose](),
   }

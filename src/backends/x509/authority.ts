@@ -1,8 +1,9 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, X509Certificate } from 'node:crypto'
 import type * as Library from '@peculiar/x509'
+import { der } from '../../domain/der.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { BackendError, type RevokedCredential } from '../kind.ts'
-import { der, type Signer, writeList } from './list.ts'
+import { type Signer, writeList } from './list.ts'
 
 const CA_MS = 3_650 * DAY_MS
 const CRL_URL = '2.5.29.31'
@@ -19,7 +20,7 @@ export interface Authority {
   readonly endsAt: number
   issue(of: LeafOf): Promise<string>
   /** DER of a list (RFC 5280 §5). */
-  list(revoked: readonly RevokedCredential[], now: number): Uint8Array
+  list(revoked: readonly RevokedCredential[], now: number): Promise<Uint8Array>
 }
 
 export interface LeafOf {

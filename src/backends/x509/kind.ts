@@ -110,7 +110,7 @@ async function openX509(settings: Config, host: Host): Promise<Backend<Params>> 
     // RFC 2585 §4.2.
     revocationList: async (revoked) => ({
       contentType: 'application/pkix-crl',
-      body: authority.list(revoked, host.now()),
+      body: await authority.list(revoked, host.now()),
     }),
     async [Symbol.asyncDispose]() {},
   }

@@ -1,53 +1,24 @@
 import { type KeyObject, sign } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { BIT_STRING, der, derTime, INTEGER, OBJECT_ID, OCTET_STRING, SEQUENCE } from '../../domain/der.ts'
+import { hexOf } from '../../domain/ids.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import type { RevokedCredential } from '../kind.ts'
 
 /** Verifiers refuse every certificate once the list is older than this: time enough to notice that none is fetched. */
 const VALIDITY_MS = 7 * DAY_MS
+/** Entries that are written before other work gets its turn. */
+const SLICE = 1_000
 
-const SEQUENCE = 0x30
-const INTEGER = 0x02
-const BIT_STRING = 0x03
-const OCTET_STRING = 0x04
-const OBJECT_ID = 0x06
-const UTC_TIME = 0x17
-const GENERALIZED_TIME = 0x18
 /** 2.5.29.20, cRLNumber. */
 const LIST_NUMBER = Buffer.from('551d14', 'hex')
 
-/** One value in DER (X.690 §8.1.3). */
-export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
-  const content = Buffer.concat(parts)
-  const { length } = content
-  if (length < 128) return Buffer.concat([Buffer.from([tag, length]), content])
-  const digits = length.toString(16)
-  const size = Buffer.from(digits.padStart(digits.length + (digits.length % 2), '0'), 'hex')
-  return Buffer.concat([Buffer.from([tag, 0x80 | size.length]), size, content])
-}
-
-/** UTCTime until 2049, then GeneralizedTime (RFC 5280 §5.1.2.4). */
-function time(ms: number): Buffer {
-  const text = new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '')
-  return text < '2050' ? der(UTC_TIME, Buffer.from(text.slice(2))) : der(GENERALIZED_TIME, Buffer.from(text))
-}
-
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
-
 /**
- * The 128 bits of the credential's id in hexadecimal digits (RFC 5280 §4.1.2.2: positive, at most 20 octets). They begin
- * with 48 bits of time, of which the first is zero until the year 6429, and the first octet is not.
+ * The bits of the credential's id (RFC 5280 §4.1.2.2: positive, at most 20 octets). They begin with 48 bits of time, of which
+ * the first is zero until the year 6429, and the first octet is not.
  */
-export function serialOf(credentialId: string): string {
-  const digits = [...credentialId.slice('cred_'.length)]
-  // The first two digits carry 8 bits, and each eight of the others 40.
-  const parts = [digits.splice(0, 2), digits.splice(0, 8), digits.splice(0, 8), digits]
-  return parts
-    .map((part, index) => {
-      const value = part.reduce((sum, digit) => sum * 32 + ALPHABET.indexOf(digit), 0)
-      return value.toString(16).padStart(index === 0 ? 2 : 10, '0')
-    })
-    .join('')
-}
+export const serialOf = (credentialId: string): string => hexOf('credential', credentialId)
 
 export interface Signer {
   readonly key: KeyObject
@@ -59,7 +30,7 @@ export interface Signer {
 }
 
 /** AlgorithmIdentifier: RFC 5758 §3.2 (ecdsa-with-SHA256 and -SHA384), RFC 4055 §5 (sha256WithRSAEncryption). */
-function algorithmOf({ key, hash }: Signer): Buffer {
+function algorithmOf({ key, hash }: Signer): Uint8Array {
   if (key.asymmetricKeyType === 'rsa') {
     return der(SEQUENCE, der(OBJECT_ID, Buffer.from('2a864886f70d01010b', 'hex')), Buffer.from([5, 0]))
   }
@@ -67,26 +38,44 @@ function algorithmOf({ key, hash }: Signer): Buffer {
   return der(SEQUENCE, der(OBJECT_ID, Buffer.from(`2a8648ce3d0403${curve}`, 'hex')))
 }
 
+const signAway = promisify(sign)
+
 /**
  * A certificate revocation list in DER (RFC 5280 §5.1). Written here, because the library's generator takes time that
  * grows with the square of the entries: minutes for 20,000.
  */
-export function writeList(signer: Signer, revoked: readonly RevokedCredential[], now: number): Buffer {
+export async function writeList(
+  signer: Signer,
+  revoked: readonly RevokedCredential[],
+  now: number,
+): Promise<Uint8Array> {
   const algorithm = algorithmOf(signer)
-  const entries = revoked.map(({ credentialId, endedAt }) =>
-    der(SEQUENCE, der(INTEGER, Buffer.from(serialOf(credentialId), 'hex')), time(endedAt)),
-  )
+  const entries = await writeEntries(revoked)
   // A number that grows with every list (RFC 5280 §5.2.3): the time does.
   const number = der(INTEGER, Buffer.from(now.toString(16).padStart(12, '0'), 'hex'))
   const listNumber = der(SEQUENCE, der(OBJECT_ID, LIST_NUMBER), der(OCTET_STRING, number))
   const body = der(
     SEQUENCE,
     // Version 2.
-    ...[der(INTEGER, Buffer.from([1])), algorithm, signer.name, time(now), time(now + VALIDITY_MS)],
+    ...[der(INTEGER, Buffer.from([1])), algorithm, signer.name, derTime(now), derTime(now + VALIDITY_MS)],
     // Absent where it would be empty (RFC 5280 §5.1.2.6).
-    ...(entries.length === 0 ? [] : [der(SEQUENCE, Buffer.concat(entries))]),
+    ...(revoked.length === 0 ? [] : [der(SEQUENCE, ...entries)]),
     der(0xa0, der(SEQUENCE, ...signer.extensions, listNumber)),
   )
-  const signature = sign(signer.hash.replace('-', ''), body, signer.key)
+  const signature = await signAway(signer.hash.replace('-', ''), body, signer.key)
   return der(SEQUENCE, body, algorithm, der(BIT_STRING, Buffer.from([0]), signature))
+}
+
+async function writeEntries(revoked: readonly RevokedCredential[]): Promise<Buffer[]> {
+  const slices: Buffer[] = []
+  for (let from = 0; from < revoked.length; from += SLICE) {
+    const entries = revoked
+      .slice(from, from + SLICE)
+      .map(({ credentialId, endedAt }) =>
+        der(SEQUENCE, der(INTEGER, Buffer.from(serialOf(credentialId), 'hex')), derTime(endedAt)),
+      )
+    slices.push(Buffer.concat(entries))
+    await setImmediate()
+  }
+  return slices
 }

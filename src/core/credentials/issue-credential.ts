@@ -21,6 +21,7 @@ import { planIssue, requireStillGranted } from './plan-issue.ts'
 
 const UNREADABLE =
   'The stored configuration of this backend cannot be opened. An administrator must enter it again.'
+const MISSING = 'The server lacks the kind of this backend. An administrator must add its plugin again.'
 
 /** How often a request is decided before it is given up as a conflict. */
 const TRIES = 3
@@ -98,8 +99,10 @@ async function issueOnce(core: Parts, attempt: Attempt): Promise<IssuedCredentia
     command.idempotencyKey === undefined ? undefined : await findReplay(core, attempt.actor, backend, command)
   if (known?.reply !== undefined) return replay(core, attempt, known.reply, known.claim)
   const plan = planIssue(core, attempt, backend, known?.claim)
-  if (backend.config === undefined)
-    throw new Problem('backend_unavailable', { message: UNREADABLE, retryAfterSeconds: 60 })
+  if (backend.config === undefined) {
+    const message = core.backends.kinds.has(backend.type) ? UNREADABLE : MISSING
+    throw new Problem('backend_unavailable', { message, retryAfterSeconds: 60 })
+  }
   const granted = Object.assign(attempt, { backend, plan })
   takeRates(core, granted)
   return backend.kind.upstream ? issueAtUpstream(core, granted) : issueLocally(core, granted)

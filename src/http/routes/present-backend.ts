@@ -4,6 +4,9 @@ import { optional } from './wire.ts'
 
 /** What every agent may see of a backend. */
 export function presentBackend(backend: ConfiguredBackend) {
+  const { kind, config } = backend
+  // A backend that ends may have no configuration left.
+  const own = backend.ending === null && config !== undefined ? kind.environmentFor?.(config) : undefined
   return {
     id: backend.name,
     type: backend.type,
@@ -11,10 +14,10 @@ export function presentBackend(backend: ConfiguredBackend) {
     max_ttl: formatDuration(backend.maxTtlMs),
     ...optional('allowed_scopes', backend.allowedScopes),
     ...optional('description', backend.description),
-    revocation: backend.kind.revocation,
-    ...optional('recovery', backend.kind.recovery),
-    ...optional('environment', backend.kind.environment),
-    scope_forms: [...backend.kind.scopes.forms],
-    ...optional('broken', backend.config === undefined ? true : undefined),
+    revocation: kind.revocation,
+    ...optional('recovery', kind.recovery),
+    ...optional('environment', own ?? kind.environment),
+    scope_forms: [...kind.scopes.forms],
+    ...optional('broken', config === undefined ? true : undefined),
   }
 }

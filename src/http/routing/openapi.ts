@@ -120,7 +120,7 @@ function described(status: string, response: { content?: object }, { links }: Op
 }
 
 export function openApiRoutes(http: Http): void {
-  let text: string | undefined
+  let made: { readonly kinds: unknown; readonly text: string } | undefined
   addRoute(http, 'GET /openapi.json', {
     schema: {
       summary: 'This interface as OpenAPI 3.1',
@@ -128,11 +128,13 @@ export function openApiRoutes(http: Http): void {
       response: { 200: Type.Unknown({ description: 'The document.' }) },
     },
     handle: ({ reply }) => {
-      text ??= JSON.stringify(openApiDocument(http))
+      const { kinds } = http.core.backends
+      // Plugins come and go.
+      if (made?.kinds !== kinds) made = { kinds, text: JSON.stringify(openApiDocument(http)) }
       return reply
         .header('content-type', 'application/json; charset=utf-8')
         .serializer((body: unknown) => String(body))
-        .send(text)
+        .send(made.text)
     },
   })
 }

@@ -182,6 +182,12 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   'GET /v1/admin/policies': { id: 'listPolicies' },
   'GET /v1/admin/policies/explain': { id: 'explainPolicy' },
   'GET /v1/admin/plugins': { id: 'listPlugins', links: { reloadPlugin: { name: body('0/name') } } },
+  'POST /v1/admin/plugins': {
+    id: 'addPlugin',
+    errors: ['not_allowed', 'conflict'],
+    links: { reloadPlugin: { name: body('name') }, removePlugin: { name: body('name') } },
+  },
+  'DELETE /v1/admin/plugins/:name': { id: 'removePlugin', errors: ['not_allowed', 'not_found', 'conflict'] },
   'POST /v1/admin/plugins/reload': {
     id: 'reloadPlugins',
     links: { reloadPlugin: { name: body('plugins/0/name') } },

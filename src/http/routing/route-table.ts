@@ -90,6 +90,8 @@ export const ROUTES = {
   'GET /v1/admin/policies': admin('admin:policies:read'),
   'GET /v1/admin/policies/explain': admin('admin:policies:read'),
   'GET /v1/admin/plugins': admin('admin:plugins:write'),
+  'POST /v1/admin/plugins': admin('admin:plugins:write', 'plugin.added'),
+  'DELETE /v1/admin/plugins/:name': admin('admin:plugins:write', 'plugin.removed'),
   'POST /v1/admin/plugins/reload': admin('admin:plugins:write', 'plugin.reloaded'),
   'POST /v1/admin/plugins/:name/reload': admin('admin:plugins:write', 'plugin.reloaded'),
   'GET /v1/admin/keys': admin('admin:keys:read'),

@@ -26,8 +26,14 @@ export interface FakeInstallation {
 const RANK = ['read', 'write', 'admin']
 const HOUR_MS = 3_600_000
 
+/** Where an Enterprise Server has the API, which is the same. */
+const atRoot = (request: FakeRequest): FakeRequest => ({
+  ...request,
+  line: request.line.replace(/^(\w+) \/api\/v3\//, '$1 /'),
+})
+
 /** Checks what api.github.com checks, by its OpenAPI description where that says something. */
-export async function startGitHub() {
+export async function startGitHub(tls?: { cert: string; key: string }) {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const app = { id: 4711, client_id: 'Iv23liFake', slug: 'mayfly' }
   const installations: FakeInstallation[] = []
@@ -187,7 +193,11 @@ export async function startGitHub() {
     if (version !== undefined && !['2022-11-28', '2026-03-10'].includes(String(version))) {
       return message(400, 'Not a supported version')
     }
-    if (!/^application\/(vnd\.github(\.v3)?\+)?json|\*\/\*/.test(headers.accept ?? ''))
+    // gh sends an empty one.
+    if (
+      headers.accept !== '' &&
+      !/^application\/(vnd\.github(\.v3)?\+)?json|\*\/\*/.test(headers.accept ?? '')
+    )
       return message(415, 'Unsupported Accept')
     const bearer = /^(?:bearer|token) (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
     const isApp = / \/(app|orgs\/[^/]+\/installation|users\/[^/]+\/installation)/.test(line)
@@ -199,6 +209,8 @@ export async function startGitHub() {
     const token = tokens.get(bearer)
     if (token === undefined || token.expiresAt <= now()) return message(401, 'Bad credentials')
     if (token.installation.suspended) return message(403, 'This installation has been suspended')
+    // It is that of nobody ("Endpoints available for GitHub App installation access tokens").
+    if (line === 'GET /user') return message(403, 'Resource not accessible by integration')
     if (line === 'DELETE /installation/token') {
       tokens.delete(bearer)
       return checked(request, ['/installation/token', { status: 204 }])
@@ -206,7 +218,7 @@ export async function startGitHub() {
     return checked(request, asInstallation(request, token))
   }
 
-  const server = await startFake(answer)
+  const server = await startFake((request) => answer(atRoot(request)), tls)
   return {
     ...server,
     app,

@@ -160,7 +160,9 @@ function kindRoute(http: Http): void {
       querystring: PageQuery,
       response: { 200: Type.Array(Kind) },
     },
-    handle: (call) => {
+    handle: async (call) => {
+      // Another node may have added a plugin.
+      await http.core.backends.at(call.actor.caller.generation)
       const rest = sortedAfter([...http.core.backends.kinds.values()], call.query.cursor, ({ type }) => type)
       return firstPage(call, rest, pageLimit(call.query.limit), ({ type }) => type).map((kind) => ({
         type: kind.type,

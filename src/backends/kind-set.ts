@@ -1,0 +1,74 @@
+import Type from 'typebox'
+import { isScope } from '../domain/scope.ts'
+import { BackendError, type Kind } from './kind.ts'
+
+/** Why a backend of a kind that this server does not have is broken. */
+export function missingKind(type: string): string {
+  return `This server has no kind "${type}": its plugin or recipe was removed. Add it again, or delete the backend.`
+}
+
+/**
+ * In place of a kind that is gone, so that its backends are shown, and their credentials stay due until it is back. Nothing is known of
+ * its configuration, which is therefore not shown.
+ */
+function createMissingKind(type: string): Kind {
+  return {
+    type,
+    title: `${type} (missing)`,
+    config: Type.Object({}, { additionalProperties: false }),
+    params: Type.Object({}, { additionalProperties: false }),
+    limits: {},
+    revocation: 'exact',
+    upstream: true,
+    scopes: { valid: isScope, forms: [], help: missingKind(type) },
+    open: () => Promise.reject(new BackendError('misconfigured', missingKind(type))),
+  }
+}
+
+export interface KindSet {
+  /** As of the latest `load`; the same object until one comes or goes. */
+  current(): ReadonlyMap<string, Kind>
+  load(): Promise<void>
+  find(type: string): { readonly kind: Kind; readonly isMissing: boolean }
+}
+
+interface KindSetParts {
+  /** Those that stay. */
+  readonly kinds: readonly Kind[]
+  /** Those of the plugins that are pinned now. */
+  loadKinds?(): Promise<readonly Kind[]>
+  onError(name: string, error: unknown): void
+}
+
+/**
+ * A plugin stands in front of a kind of its name: it was added while there was none, and its backends hold its secrets, which a kind of
+ * a newer Mayfly must not receive.
+ */
+export function createKindSet(parts: KindSetParts): KindSet {
+  const own = new Map(parts.kinds.map((kind) => [kind.type, kind]))
+  const missing = new Map<string, Kind>()
+  let plugins: readonly Kind[] = []
+  let kinds: ReadonlyMap<string, Kind> = own
+
+  function standInFor(type: string): Kind {
+    const kind = missing.get(type) ?? createMissingKind(type)
+    missing.set(type, kind)
+    return kind
+  }
+
+  return {
+    current: () => kinds,
+    async load() {
+      const added = (await parts.loadKinds?.()) ?? []
+      if (added.length === plugins.length && added.every((kind, at) => kind === plugins[at])) return
+      plugins = added
+      for (const { type } of added)
+        if (own.has(type)) parts.onError(type, new Error('a plugin stands in front of a kind of its name'))
+      kinds = new Map([...own, ...added.map((kind) => [kind.type, kind] as const)])
+    },
+    find: (type) => {
+      const kind = kinds.get(type)
+      return kind === undefined ? { kind: standInFor(type), isMissing: true } : { kind, isMissing: false }
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { placeArtefact } from '../../src/app/plugins/artefacts.ts'
+import { eventually, startApp, type TestApp } from '../support/app.ts'
+import { type PluginRedis, startPluginRedis } from '../support/built-plugin.ts'
+import { builtPlugin, canBuild } from '../support/plugins/build.ts'
+
+describe.skipIf(!(await canBuild('creddy-redis')))('a binary of the existing protocol on a server', () => {
+  let app: TestApp
+  let redis: PluginRedis
+  beforeAll(async () => {
+    app = await startApp({ argv: { upstreamTimeout: '2s' } })
+    redis = await startPluginRedis()
+  })
+  afterAll(async () => {
+    await app?.close()
+    await redis?.stop()
+  })
+
+  it('is added, issues, revokes', async () => {
+    const bytes = await readFile(await builtPlugin('creddy-redis'))
+    const sha256 = await placeArtefact(join(app.directory, 'plugins'), bytes)
+    const kind = 'creddy-redis'
+    const added = await app.admin('POST', '/v1/admin/plugins', {
+      ...{ sha256, runtime: 'executable', protocol: 'creddy.plugin.v1', name: kind },
+      origin: 'file:creddy-redis',
+    })
+    expect(added.status, added.text).toBe(200)
+    await app.newBackend({ type: kind, name: 'store', config: redis.config })
+    const shown = await app.admin('GET', '/v1/admin/backends/store')
+    expect(JSON.stringify(shown.body)).not.toContain(redis.config.password)
+    const agent = await app.newAgent({ scopes: ['store:shop:read'] })
+    const issued = await agent.client.post('/api/v1/credentials', {
+      backend: 'store',
+      scopes: ['store:shop:read'],
+    })
+    expect(issued.status, issued.text).toBe(201)
+    const login = new URL(issued.body.token)
+    expect(login.username).toContain(agent.name)
+    expect(await redis.canRead(login, 'shop')).toBe(true)
+    const revoked = await agent.client.delete(`/api/v1/credentials/${issued.body.id}`)
+    expect(revoked.status, revoked.text).toBe(200)
+    expect(await redis.users('creddy-')).toEqual([])
+  })
+
+  it('says of an issue without an answer in time that nobody can find what it left', async () => {
+    await app.newBackend({
+      type: 'creddy-redis',
+      name: 'slow',
+      config: { ...redis.config, delay_ms: 60_000 },
+    })
+    const agent = await app.newAgent({ scopes: ['slow:shop:read'] })
+    const issuing = agent.client.post('/api/v1/credentials', { backend: 'slow', scopes: ['slow:shop:read'] })
+    await eventually(async () => expect(await redis.users('creddy-')).toHaveLength(1))
+    expect((await issuing).status).toBeGreaterThanOrEqual(502)
+    const { body } = await app.admin('GET', '/v1/admin/audit?action=credential.issue_failed')
+    expect(body[0].details).toMatchObject({ recover: 'none' })
+  })
+})

@@ -1,0 +1,36 @@
+import { join } from 'node:path'
+import type { Kind } from '../../src/backends/kind.ts'
+import { describePlugin } from '../../src/plugins/describe.ts'
+import type { Isolation } from '../../src/plugins/isolation.ts'
+import { kindOfPlugin } from '../../src/plugins/kind-of-plugin.ts'
+import type { PinnedPlugin, Program } from '../../src/plugins/program.ts'
+import { createTestHost } from './host.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+
+/** A module of this repository as a program: it reads the sources, so it may read all of the repository. */
+export function nodeProgram(path: string): Program {
+  return { runtime: 'node', entry: path, folder: ROOT, close: async () => undefined }
+}
+
+export const supportPlugin = (name: string) => join(import.meta.dirname, 'plugins', name)
+
+/** A plugin as the store would have it, described by itself. */
+export async function pinnedFrom(program: Program, isolation: Isolation = {}): Promise<PinnedPlugin> {
+  const description = await describePlugin(program, { isolation, log: createTestHost('describe').host.log })
+  return {
+    name: description.type,
+    version: description.version,
+    protocol: 'mayfly.plugin.v1',
+    sha256: '0'.repeat(64),
+    description,
+    prepare: async () => program,
+  }
+}
+
+export async function pluginKind(program: Program, isolation: Isolation = {}): Promise<Kind> {
+  return kindOfPlugin(await pinnedFrom(program, isolation), {
+    isolation,
+    log: createTestHost('plugin').host.log,
+  })
+}
