@@ -48,7 +48,7 @@ export const ACTION_MEANING = {
   'plugin.removed': 'A plugin was removed.',
   'plugin.reloaded': 'Backends were reopened: those of a plugin by a new process.',
   'plugin.failed':
-    'A plugin could not be added or started; `details.reason` says why. Repetitions within a minute are one entry with `details.repeated`.',
+    'A plugin could not be added or started, or a process of it ended; `details.reason` says why. Repetitions within a minute are one entry with `details.repeated`.',
   'admin.local_access':
     "Somebody on the server's own host read what needs an admin scope, or was refused a change, without an agent's token. Once a minute for each route; repetitions are one entry with `details.repeated`. A change has its own entry instead.",
   'auth.failed':

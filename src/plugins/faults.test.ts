@@ -225,7 +225,7 @@ describe('a plugin whose process', () => {
     expect(fields?.['environment']).toBe(
       'MAYFLY_PLUGIN NAMED PLUGIN_CLIENT_CERT PLUGIN_PROTOCOL_VERSIONS PLUGIN_UNIX_SOCKET_DIR TMPDIR',
     )
-    expect(fields?.['cwd']).toMatch(/\/mayfly-plugin-\w+\/w$/)
+    expect(fields?.['cwd']).toMatch(/\/mayfly-plugin-\d+-\w+\/w$/)
   })
 
   it('does not want to end is ended, and leaves nothing', async () => {

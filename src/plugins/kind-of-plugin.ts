@@ -1,22 +1,16 @@
 import { Value } from 'typebox/value'
-import type { Host, Kind } from '../backends/kind.ts'
+import type { Kind } from '../backends/kind.ts'
 import { garbage } from './answers.ts'
 import { withProcess } from './client.ts'
-import type { Isolation } from './isolation.ts'
 import { openCreddy } from './open-creddy.ts'
 import { openPlugin } from './open-plugin.ts'
-import type { PinnedPlugin } from './program.ts'
+import type { PinnedPlugin, PluginOptions } from './program.ts'
 import { readSchema } from './schema.ts'
 import { matcherOf, shownForm } from './scope-forms.ts'
 import { hiderOf } from './text.ts'
 
-export interface PluginOptions {
-  readonly isolation: Isolation
-  readonly log: Host['log']
-}
-
 /** A kind whose code runs in processes of its own. Known from what the store has of it, while none runs. */
-export function kindOfPlugin(pinned: PinnedPlugin, { isolation, log }: PluginOptions): Kind {
+export function kindOfPlugin(pinned: PinnedPlugin, options: PluginOptions): Kind {
   const { description } = pinned
   const { forms, help } = description.scopes
   const kind: Kind = {
@@ -35,9 +29,9 @@ export function kindOfPlugin(pinned: PinnedPlugin, { isolation, log }: PluginOpt
     },
     environment: description.environment,
     ...(description.offers.includes('complete')
-      ? { complete: (config: Config) => complete(pinned, { isolation, log }, config) }
+      ? { complete: (config: Config) => complete(pinned, options, config) }
       : {}),
-    open: (config, host) => OPEN[pinned.protocol](pinned, isolation, config as Config, host),
+    open: (config, host) => OPEN[pinned.protocol](pinned, options, config as Config, host),
   }
   return kind
 }
@@ -50,7 +44,8 @@ type Config = Readonly<Record<string, unknown>>
 async function complete(pinned: PinnedPlugin, options: PluginOptions, config: Config): Promise<Config> {
   const { name, description } = pinned
   const texts = Object.values(config).filter((value) => typeof value === 'string')
-  const parts = { ...options, name, hide: hiderOf(texts.filter(({ length }) => length >= 8)) }
+  const { isolation, log } = options
+  const parts = { isolation, log, name, hide: hiderOf(texts.filter(({ length }) => length >= 8)) }
   const { configJson } = await withProcess(pinned, parts, (call) =>
     call((client, how) => client.complete({ configJson: JSON.stringify(config) }, how)),
   )

@@ -6,10 +6,9 @@ import { callFault } from './connection.ts'
 import { type CreddySession, creddyBackend } from './creddy.ts'
 import { type CreddyClient, readCreddy } from './creddy-description.ts'
 import type { Description } from './description.ts'
-import type { Isolation } from './isolation.ts'
 import { secretsOf } from './open-plugin.ts'
 import { type PluginProcess, startProcess } from './process.ts'
-import type { PinnedPlugin, Program } from './program.ts'
+import type { PinnedPlugin, PluginOptions, Program } from './program.ts'
 import { Plugin } from './proto/creddy_plugin_v1_pb.ts'
 import { openSupervised } from './supervise.ts'
 import { cleanMessage, hiderOf } from './text.ts'
@@ -21,7 +20,7 @@ const COOKIE = { key: 'CREDDY_PLUGIN', value: 'creddy' }
 /** As `openPlugin`, for a plugin of the protocol `creddy.plugin.v1`. */
 export async function openCreddy(
   pinned: PinnedPlugin,
-  isolation: Isolation,
+  { isolation, onEnd }: Pick<PluginOptions, 'isolation' | 'onEnd'>,
   config: Config,
   host: Host,
 ): Promise<Backend> {
@@ -29,7 +28,7 @@ export async function openCreddy(
   const hide = hiderOf(secretsOf(description, config))
   const parts: StartParts = { name, isolation, log: host.log, hide }
   const supervised = await openSupervised(
-    parts,
+    { ...parts, onEnd: (how) => onEnd?.(host.name, how) },
     async (signal) => {
       const program = await pinned.prepare()
       return { process: await startProcess({ ...parts, program, cookie: COOKIE, signal }) }

@@ -12,8 +12,7 @@ import { type Answering, ID_NAME, readIssued, readListed, readSecrets, readWarni
 import { callKind, type KindClient, misconfigured, QUICK_MS, type Started, startClient } from './client.ts'
 import { readDescription } from './describe.ts'
 import type { Description } from './description.ts'
-import type { Isolation } from './isolation.ts'
-import type { PinnedPlugin } from './program.ts'
+import type { PinnedPlugin, PluginOptions } from './program.ts'
 import { openSupervised } from './supervise.ts'
 import { hiderOf } from './text.ts'
 
@@ -26,7 +25,7 @@ type Call = <O>(
 /** One backend: a process of its own, which no other configuration ever enters. */
 export async function openPlugin(
   pinned: PinnedPlugin,
-  isolation: Isolation,
+  { isolation, onEnd }: Pick<PluginOptions, 'isolation' | 'onEnd'>,
   config: Config,
   host: Host,
 ): Promise<Backend> {
@@ -34,7 +33,7 @@ export async function openPlugin(
   const hide = hiderOf(secretsOf(description, config))
   const parts = { name, isolation, log: host.log, hide, timeoutMs: host.timeoutMs }
   const supervised = await openSupervised(
-    parts,
+    { ...parts, onEnd: (how) => onEnd?.(host.name, how) },
     (signal) => startClient(pinned, { ...parts, signal }),
     async (started, signal) => {
       await configure(started, pinned, config, host, { ...parts, signal })

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, chownSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient, type Transport } from '@connectrpc/connect'
@@ -10,6 +9,7 @@ import { connectTo } from './connection.ts'
 import { firstLine, type Handshake, HandshakeFault, readHandshake } from './handshake.ts'
 import { commandOf, type Isolation } from './isolation.ts'
 import { drain, logLines } from './output.ts'
+import { newPlace } from './place.ts'
 import type { Program } from './program.ts'
 import { GRPCController } from './proto/go_plugin_pb.ts'
 import type { Hide } from './text.ts'
@@ -86,11 +86,14 @@ interface Directory {
 }
 
 function newDirectory({ user }: Isolation): Directory {
-  // `mkdtemp` makes it 0700. Its real path, because the plugin must name its socket without links.
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'mayfly-plugin-')))
+  // Its path has no links, because the plugin must name its socket without.
+  const base = newPlace()
   const directory = { base, socket: join(base, 's'), work: join(base, 'w') }
   for (const path of [directory.socket, directory.work]) mkdirSync(path, { mode: 0o700 })
-  if (user !== undefined) for (const path of Object.values(directory)) chownSync(path, user.uid, user.gid)
+  if (user === undefined) return directory
+  for (const path of [directory.socket, directory.work]) chownSync(path, user.uid, user.gid)
+  // Ours, so that we may remove it later, and nobody reads it: the user of the plugin only passes through.
+  chmodSync(base, 0o711)
   return directory
 }
 

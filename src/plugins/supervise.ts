@@ -76,6 +76,12 @@ function supervise<T>({ name, start, onEnd, now }: Supervision<T>): Supervised<T
   }
 }
 
+interface Watched {
+  readonly name: string
+  readonly log: Host['log']
+  onEnd(how: string): void
+}
+
 /** How long the first process may take until it has its configuration. */
 const OPEN_MS = 60_000
 
@@ -84,14 +90,17 @@ const OPEN_MS = 60_000
  * ready. One that cannot be made ready is stopped. Throws `BackendError`.
  */
 export async function openSupervised<S extends { readonly process: PluginProcess }, T>(
-  { name, log }: { readonly name: string; readonly log: Host['log'] },
+  { name, log, onEnd }: Watched,
   connect: (signal: AbortSignal) => Promise<S>,
   configure: (started: S, signal: AbortSignal) => Promise<T>,
 ): Promise<Supervised<T>> {
   const supervised = supervise({
     name,
     now: () => performance.now(),
-    onEnd: (how) => log.warn({ plugin: name, how }, 'The process of a plugin has ended.'),
+    onEnd: (how) => {
+      log.warn({ plugin: name, how }, 'The process of a plugin has ended.')
+      onEnd(how)
+    },
     start: async (signal) => {
       const started = await connect(signal)
       try {

@@ -141,6 +141,10 @@ describe('a plugin', () => {
     })
   })
 
+  test.runIf(process.geteuid?.() === 0)('that would run as root is warned of in the log', () => {
+    expect(app.logged()).toContain('this plugin runs as root')
+  })
+
   test('is a kind like any other: schema, secrets, issue and revoke', async () => {
     const kinds = (await app.admin('GET', '/v1/admin/kinds')).body
     expect(kinds.find(({ type }: { type: string }) => type === 'parrot')).toMatchObject({ title: 'Parrot' })

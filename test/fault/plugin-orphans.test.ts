@@ -1,18 +1,21 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { removeAbandonedPlaces } from '../../src/plugins/place.ts'
 import { builtPlugin, canBuild, type PluginName } from '../support/plugins/build.ts'
 import { poll } from '../support/server-process.ts'
+
+afterEach(() => vi.unstubAllEnvs())
 
 const CHILD = join(import.meta.dirname, '..', 'support', 'plugins', 'host-child.ts')
 
 for (const name of ['go-redis', 'creddy-redis', 'python-redis'] satisfies PluginName[]) {
   describe.skipIf(!(await canBuild(name)))(name, () => {
-    it('ends when its host is killed', async () => {
+    it('ends when its host is killed, and the next host removes what is left', async () => {
       await builtPlugin(name)
       // What the host had to leave behind.
       const place = await mkdtemp(join(tmpdir(), 'mayfly-orphans-'))
@@ -26,6 +29,11 @@ for (const name of ['go-redis', 'creddy-redis', 'python-redis'] satisfies Plugin
       host.kill('SIGKILL')
       await ended
       await poll('the plugin has ended', () => !pids.some(isRunning))
+      const left = async () => (await readdir(place)).filter((name) => name.startsWith('mayfly-plugin-'))
+      expect(await left()).toHaveLength(1)
+      vi.stubEnv('TMPDIR', place)
+      await removeAbandonedPlaces()
+      expect(await left()).toEqual([])
       await rm(place, { recursive: true })
     })
   })

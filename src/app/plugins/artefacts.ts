@@ -13,10 +13,10 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { BackendError } from '../../backends/kind.ts'
 import { SHA256_PATTERN, type StoredPlugin } from '../../domain/plugin.ts'
+import { newPlace } from '../../plugins/place.ts'
 import type { Program } from '../../plugins/program.ts'
 import { entryOf, packageRoot } from './package-entry.ts'
 import { BadArchive, isArchive, readTarball } from './tarball.ts'
@@ -46,7 +46,7 @@ export async function prepareArtefact(
   await requirePrivate(options.directory).catch((error: Error) => {
     throw isMissing(error.cause) ? lacking(pin, options) : refused(error.message, error)
   })
-  const folder = await mkdtemp(join(tmpdir(), 'mayfly-plugin-'))
+  const folder = newPlace()
   const close = () => rm(folder, { recursive: true, force: true })
   try {
     const copy = join(folder, pin.runtime === 'executable' ? 'plugin' : 'artefact')

@@ -4,6 +4,7 @@ import { ConfigError } from '../../config/fault.ts'
 import { SYSTEM } from '../../core/caller.ts'
 import type { Denials } from '../../core/parts.ts'
 import type { Log } from '../../log/log.ts'
+import { removeAbandonedPlaces } from '../../plugins/place.ts'
 import { requirePrivate } from './artefacts.ts'
 import { createPinnedKinds, type PinnedKinds } from './pinned-kinds.ts'
 import { pluginProcesses } from './processes.ts'
@@ -18,13 +19,20 @@ export async function openPlugins(
     await requirePrivate(pluginDir).catch((error: Error) => {
       throw new ConfigError([{ source: 'plugin_dir', message: error.message }])
     })
+  await removeAbandonedPlaces().catch((error: unknown) =>
+    log.warn(
+      { err: error },
+      'what plugins of a killed server left in the temporary directory was not removed',
+    ),
+  )
   return createPinnedKinds({
     directory: pluginDir,
     isShared: pluginUser !== undefined,
     processes: pluginProcesses(config, log),
-    onFailed: (plugin, reason) => {
-      log.error({ plugin, reason }, 'a plugin cannot be used')
-      denials.record(SYSTEM, { action: 'plugin.failed', outcome: 'failed', details: { plugin, reason } })
+    onFailed: (plugin, reason, backend) => {
+      log.error({ plugin, backend, reason }, 'a plugin failed')
+      const details = { plugin, reason }
+      denials.record(SYSTEM, { action: 'plugin.failed', outcome: 'failed', backend, details })
     },
   })
 }

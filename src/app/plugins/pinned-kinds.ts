@@ -9,13 +9,14 @@ import { discardArtefact, type PrepareOptions, prepareArtefact } from './artefac
 export interface PluginProcesses {
   /** Starts the program once and asks what it is. Throws `BackendError`. */
   describePlugin(program: Program, protocol: PluginProtocol, name: string): Promise<Description>
-  kindOfPlugin(plugin: PinnedPlugin): Kind
+  /** `onEnd` is called when a process of a backend ends that nobody stopped. */
+  kindOfPlugin(plugin: PinnedPlugin, onEnd: (backend: string, how: string) => void): Kind
 }
 
 export interface PinnedKindsParts extends PrepareOptions {
   readonly processes: PluginProcesses
-  /** Called with the reason when a plugin cannot be started or used. */
-  onFailed(name: string, reason: string): void
+  /** Called with the reason when a plugin cannot be started or used, and when its process has ended. */
+  onFailed(name: string, reason: string, backend?: string): void
 }
 
 export interface PinnedKinds {
@@ -40,7 +41,10 @@ export function createPinnedKinds(parts: PinnedKindsParts): PinnedKinds {
   function kindOf(pin: StoredPlugin): Kind | undefined {
     try {
       const description = pin.description as Description
-      return parts.processes.kindOfPlugin({ ...pin, description, prepare: () => prepare(pin) })
+      const plugin = { ...pin, description, prepare: () => prepare(pin) }
+      return parts.processes.kindOfPlugin(plugin, (backend, how) =>
+        parts.onFailed(pin.name, `Its process ended (${how}).`, backend),
+      )
     } catch (error) {
       // One plugin must not hide the others.
       parts.onFailed(pin.name, error instanceof Error ? error.message : String(error))

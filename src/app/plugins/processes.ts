@@ -16,7 +16,14 @@ export function pluginProcesses({ pluginUser, pluginEnv }: Config, log: Log): Pl
   const options: { isolation: Isolation; log: Log } = { isolation: { user, environment }, log }
   return {
     describePlugin: (program, protocol) => describeProgram(program, protocol, options),
-    kindOfPlugin: (plugin) => kindOfPlugin(plugin, options),
+    kindOfPlugin: (plugin, onEnd) => {
+      if (user === undefined && process.geteuid?.() === 0)
+        log.warn(
+          { plugin: plugin.name },
+          'this plugin runs as root and may do what root may: set plugin_user',
+        )
+      return kindOfPlugin(plugin, { ...options, onEnd })
+    },
   }
 }
 

@@ -167,8 +167,8 @@ export const DescriptionSchema: GenMessage<Description> = /*@__PURE__*/
  */
 export type ScopeForm = Message<"mayfly.plugin.v1.ScopeForm"> & {
   /**
-   * Text and named parts, separated by colons: "read:<database>". A part "<name>" stands for one or more characters without a
-   * colon; "<name...>" at the end for the rest. Mayfly refuses what matches no form; the plugin checks again in Issue.
+   * Text and named parts, separated by colons: "read:<database>". "<name>", also inside a part, stands for one or more characters
+   * without a colon; "<name...>" at the end for the rest. Mayfly refuses what matches no form; the plugin checks again in Issue.
    *
    * @generated from field: string form = 1;
    */
@@ -412,7 +412,7 @@ export type IssueResponse = Message<"mayfly.plugin.v1.IssueResponse"> & {
   upstreamExpiresAt: bigint;
 
   /**
-   * What Revoke needs, as a JSON object of strings, numbers and nulls; sealed at rest.
+   * What Revoke needs, as a JSON object of strings, numbers and nulls, none of which is named credential_id; sealed at rest.
    *
    * @generated from field: string handle_json = 4;
    */
