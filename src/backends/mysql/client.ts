@@ -2,7 +2,8 @@ import type { Socket } from 'node:net'
 import type { AuthPlugin, Pool, PoolConnection, PoolOptions } from 'mysql2'
 import { BackendError, type Fault, type Host } from '../kind.ts'
 import { boundReplies, checkedSocket, connectionError, untilAborted } from '../network.ts'
-import { type Config, tlsOf } from './config.ts'
+import { tlsOf } from '../server-fields.ts'
+import type { Config } from './config.ts'
 
 const MOST = 8
 const IDLE_MS = 30_000

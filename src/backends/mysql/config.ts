@@ -1,24 +1,13 @@
 import Type, { type Static } from 'typebox'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { secretField } from '../kind.ts'
+import { addressFields, connectFields, tlsFields } from '../server-fields.ts'
 
-const HOST = { minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._:-]+$' }
-const PORT = { minimum: 1, maximum: 65_535 }
 /** A dot separates the table in a scope, a backslash escapes in a GRANT, and a slash is none of a directory's name. */
 const DATABASE = { minLength: 1, maxLength: 64, pattern: '^[^\\u0000.:/\\\\]+$', description: 'Database.' }
 
-const TLS = {
-  description:
-    'disable, require (encrypted, certificate not checked) or verify-full. Default: verify-full; disable when local.',
-}
-const LOCAL = {
-  default: false,
-  description: 'The server is on this machine or in its own network: permits loopback addresses.',
-}
-
 export const config = Type.Object(
   {
-    host: Type.String(upstreamField({ ...HOST, description: 'Address of the server.' })),
-    port: Type.Integer(upstreamField({ ...PORT, default: 3306, description: 'Port of the server.' })),
+    ...addressFields(3306),
     username: Type.String({
       minLength: 1,
       maxLength: 80,
@@ -28,21 +17,7 @@ export const config = Type.Object(
     password: Type.Optional(
       Type.String(secretField({ maxLength: 1024, description: 'Its password; leave out if it has none.' })),
     ),
-    tls: Type.Optional(
-      Type.Union(
-        [Type.Literal('disable'), Type.Literal('require'), Type.Literal('verify-full')],
-        guardedField(protectionField(TLS), 'verify-full'),
-      ),
-    ),
-    ca: Type.Optional(
-      Type.String(
-        protectionField({
-          maxLength: 32_768,
-          description: 'PEM of the certificate authority, for verify-full.',
-        }),
-      ),
-    ),
-    local: Type.Boolean(guardedField(protectionField(LOCAL), false)),
+    ...tlsFields,
     databases: Type.Array(Type.String(DATABASE), {
       minItems: 1,
       maxItems: 64,
@@ -52,11 +27,7 @@ export const config = Type.Object(
       default: 'read-only',
       description: 'The most that a credential may do: read-only or read-write.',
     }),
-    // Agents send their passwords there.
-    connect_host: Type.Optional(
-      Type.String(protectionField({ ...HOST, description: 'Host for agents, where it differs.' })),
-    ),
-    connect_port: Type.Optional(Type.Integer(protectionField({ ...PORT, description: 'Port for agents.' }))),
+    ...connectFields,
   },
   {
     additionalProperties: false,
@@ -65,15 +36,3 @@ export const config = Type.Object(
 )
 
 export type Config = Static<typeof config>
-
-/** Where nothing is said: verified TLS, except for a server on the same machine. */
-export function tlsOf({ tls, local }: Config): NonNullable<Config['tls']> {
-  return tls ?? (local ? 'disable' : 'verify-full')
-}
-
-/** Checks that the schema cannot express. Throws `BackendError` (`misconfigured`) that names the field. */
-export function requireConsistent(settings: Config): void {
-  if (settings.ca !== undefined && tlsOf(settings) !== 'verify-full') {
-    throw new BackendError('misconfigured', '"ca" needs "tls": "verify-full".')
-  }
-}

@@ -3,9 +3,10 @@ import Type from 'typebox'
 import { isId } from '../../domain/ids.ts'
 import { accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Handle, type Host, type Issued, type Kind } from '../kind.ts'
+import { requireTls } from '../server-fields.ts'
 import { createAccount, dropAccount, fieldsOf, listAccounts, PREFIX } from './accounts.ts'
 import { type Connections, connect, numberOf, type Row } from './client.ts'
-import { type Config, config, requireConsistent } from './config.ts'
+import { type Config, config } from './config.ts'
 import { canGrant, isValid, planGrants } from './grants.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
@@ -44,14 +45,14 @@ export const mysql: Kind<typeof config, typeof params> = {
     MYSQL_DATABASE: '{database}',
   },
   async complete(settings) {
-    requireConsistent(settings)
+    requireTls(settings)
     return settings
   },
   open: openMysql,
 }
 
 async function openMysql(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireConsistent(settings)
+  requireTls(settings)
   const issuing = await connect(settings, host)
   const revoking = await connect(settings, host)
   return {

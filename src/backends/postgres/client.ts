@@ -1,7 +1,8 @@
 import type { ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
 import { BackendError, type Host } from '../kind.ts'
 import { boundReplies, checkedSocket, untilAborted } from '../network.ts'
-import { type Config, tlsOf } from './config.ts'
+import { tlsOf } from '../server-fields.ts'
+import type { Config } from './config.ts'
 import { toBackendError } from './faults.ts'
 
 const MAIN_POOL = 8

@@ -6,7 +6,8 @@ import { connect as connectTls } from 'node:tls'
 import type { Redis } from 'ioredis'
 import { BackendError, type Fault, type Host } from '../kind.ts'
 import { boundReplies, checkedSocket, connectionError, untilAborted } from '../network.ts'
-import { type Config, tlsOf } from './config.ts'
+import { tlsOf } from '../server-fields.ts'
+import type { Config } from './config.ts'
 
 /** The names of some hundred thousand users. */
 const MAX_REPLY_BYTES = 8 * 1024 * 1024

@@ -3,8 +3,9 @@ import Type from 'typebox'
 import { isId } from '../../domain/ids.ts'
 import { accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Handle, type Host, type Issued, type Kind } from '../kind.ts'
+import { requireTls, tlsOf } from '../server-fields.ts'
 import { type Client, createClient, createSaver, replyErrorOf } from './client.ts'
-import { type Config, config, requireConsistent, tlsOf } from './config.ts'
+import { type Config, config } from './config.ts'
 import { isValid, rulesFor } from './rules.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
@@ -39,14 +40,14 @@ export const redis: Kind<typeof config, typeof params> = {
   },
   environment: { REDIS_URL: '{url}', REDISCLI_AUTH: '{password}' },
   async complete(settings) {
-    requireConsistent(settings)
+    requireTls(settings)
     return settings
   },
   open: openRedis,
 }
 
 async function openRedis(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireConsistent(settings)
+  requireTls(settings)
   const client = createClient(settings, host)
   const save = createSaver(settings, client, host)
   return {

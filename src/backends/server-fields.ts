@@ -1,0 +1,55 @@
+import Type from 'typebox'
+import { caField, localField, requireConfig } from './fields.ts'
+import { guardedField, protectionField, upstreamField } from './kind.ts'
+
+/** Fields of the kinds that reach a server by host and port, and give agents an address of it. */
+
+const HOST = { minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9._:-]+$' }
+const PORT = { minimum: 1, maximum: 65_535 }
+const TLS =
+  'disable, require (encrypted, certificate not checked) or verify-full. Default: verify-full; disable when local.'
+
+export function addressFields(port: number) {
+  return {
+    host: Type.String(upstreamField({ ...HOST, description: 'Address of the server.' })),
+    port: Type.Integer(upstreamField({ ...PORT, default: port, description: 'Port of the server.' })),
+  }
+}
+
+export const tlsFields = {
+  tls: Type.Optional(
+    Type.Union(
+      [Type.Literal('disable'), Type.Literal('require'), Type.Literal('verify-full')],
+      guardedField(protectionField({ description: TLS }), 'verify-full'),
+    ),
+  ),
+  ca: caField('PEM of the certificate authority, for verify-full.'),
+  local: localField('The server is on this machine or in its own network: permits loopback addresses.'),
+}
+
+/** Agents send their passwords there. */
+export const connectFields = {
+  connect_host: Type.Optional(
+    Type.String(protectionField({ ...HOST, description: 'Host for agents, where it differs.' })),
+  ),
+  connect_port: Type.Optional(Type.Integer(protectionField({ ...PORT, description: 'Port for agents.' }))),
+}
+
+export type Tls = 'disable' | 'require' | 'verify-full'
+
+interface TlsSettings {
+  readonly tls?: Tls
+  readonly ca?: string
+  readonly local: boolean
+}
+
+/** Where nothing is said: verified TLS, except for a server on the same machine. */
+export function tlsOf({ tls, local }: TlsSettings): Tls {
+  return tls ?? (local ? 'disable' : 'verify-full')
+}
+
+/** Throws `BackendError` (`misconfigured`). */
+export function requireTls(settings: TlsSettings): void {
+  const isUsed = settings.ca === undefined || tlsOf(settings) === 'verify-full'
+  requireConfig(isUsed, '"ca" needs "tls": "verify-full".')
+}
