@@ -9,6 +9,10 @@ it.each([
   '^(disable|require)$',
   '^[a-z][a-z0-9-]{0,39}$',
   '^[^\\u0000\\s]+$',
+  `^(?:${Array.from({ length: 60 }, (_, index) => `region-${index}`)
+    .join('|')
+    .slice(0, 480)})$`,
+  '^(a|b|c)-(d|e)(-f)?$',
 ])('a pattern that takes time in proportion to the text: %s', (pattern) => {
   expect(isLinearPattern(pattern)).toBe(true)
 })
@@ -24,6 +28,9 @@ it.each([
   '^(?<name>a)$',
   '^a{1,9}b{1,9}$',
   '^a?b?c?d?e?f?g?h?i?$',
+  `^${'(a|a)'.repeat(11)}b$`,
+  `^${'(a?|b)'.repeat(6)}$`,
+  '^a|b$',
   '^[$',
   '^(a$',
   '^a++$',

@@ -96,7 +96,7 @@ function isOption(name: string, value: unknown, at: string): boolean {
   if ((name === 'title' || name === 'description') && !isText(value)) throw fail()
   if (name === 'pattern' && !(typeof value === 'string' && isLinearPattern(value))) {
     throw new SchemaFault(
-      `states a pattern for ${at} that is too complex: it must begin with ^ and have at most one repetition, of no group`,
+      `states a pattern for ${at} that is too complex: it must begin with ^, and have at most one repetition, of no group, and few alternatives`,
     )
   }
   return ['title', 'description', 'default', 'examples', 'pattern', ...NUMBERS].includes(name)
