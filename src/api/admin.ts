@@ -234,7 +234,7 @@ export const AddPlugin = Type.Object(
     name: Type.Optional(
       Type.String({
         pattern: PLUGIN_NAME_PATTERN,
-        description: 'The kind that it must be. Required for `creddy.plugin.v1`.',
+        description: 'The kind that it must be.',
         examples: ['acme'],
       }),
     ),

@@ -96,7 +96,7 @@ export interface Overdue {
 export interface PluginHost {
   /** Starts a checked copy of the artefact once, and asks what it is. Throws `BackendError`. */
   describe(
-    asked: PluginArtefact & { readonly protocol: PluginProtocol; readonly name: string },
+    asked: PluginArtefact & { readonly protocol: PluginProtocol },
   ): Promise<{ readonly bytes: number; readonly description: PluginDescription }>
   /** Removes an artefact that no plugin has any more. */
   discard(sha256: string): Promise<void>

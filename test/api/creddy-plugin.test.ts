@@ -23,10 +23,10 @@ describe.skipIf(!(await canBuild('creddy-redis')))('a binary of the existing pro
     const sha256 = await placeArtefact(join(app.directory, 'plugins'), bytes)
     const kind = 'creddy-redis'
     const added = await app.admin('POST', '/v1/admin/plugins', {
-      ...{ sha256, runtime: 'executable', protocol: 'creddy.plugin.v1', name: kind },
+      ...{ sha256, runtime: 'executable', protocol: 'creddy.plugin.v1' },
       origin: 'file:creddy-redis',
     })
-    expect(added.status, added.text).toBe(200)
+    expect([added.status, added.body.name]).toEqual([200, kind])
     await app.newBackend({ type: kind, name: 'store', config: redis.config })
     const shown = await app.admin('GET', '/v1/admin/backends/store')
     expect(JSON.stringify(shown.body)).not.toContain(redis.config.password)

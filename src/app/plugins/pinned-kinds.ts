@@ -8,7 +8,7 @@ import { discardArtefact, type PrepareOptions, prepareArtefact } from './artefac
 /** What starts processes of plugins. */
 export interface PluginProcesses {
   /** Starts the program once and asks what it is. Throws `BackendError`. */
-  describePlugin(program: Program, protocol: PluginProtocol, name: string): Promise<Description>
+  describePlugin(program: Program, protocol: PluginProtocol): Promise<Description>
   /** `onEnd` is called when a process of a backend ends that nobody stopped. */
   kindOfPlugin(plugin: PinnedPlugin, onEnd: (backend: string, how: string) => void): Kind
 }
@@ -64,10 +64,10 @@ export function createPinnedKinds(parts: PinnedKindsParts): PinnedKinds {
       return [...next.values()]
     },
     host: {
-      async describe({ protocol, name, ...artefact }) {
+      async describe({ protocol, ...artefact }) {
         const { bytes, ...program } = await prepareArtefact(artefact, parts)
         try {
-          const description: PluginDescription = await parts.processes.describePlugin(program, protocol, name)
+          const description: PluginDescription = await parts.processes.describePlugin(program, protocol)
           return { bytes, description }
         } finally {
           await program.close()

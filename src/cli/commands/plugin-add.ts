@@ -52,7 +52,7 @@ async function add(context: Context, options: Options, source: string): Promise<
     throw usage('--sha256 must have 64 hexadecimal digits.', 'sha256sum FILE prints them.')
   const config = await readInstallation(context, options)
   const { admin } = await openSocketClient(context, config.dataDir)
-  const [{ readSource }, { runtimeOf, nameOf }, { sha256Of }] = await Promise.all([
+  const [{ readSource }, { runtimeOf }, { sha256Of }] = await Promise.all([
     import('../plugin/source.ts'),
     import('../plugin/artefact.ts'),
     import('../../app/plugins/artefacts.ts'),
@@ -63,7 +63,6 @@ async function add(context: Context, options: Options, source: string): Promise<
   if (wanted === undefined && artefact.origin.startsWith('https:'))
     await confirmHash(context, artefact, sha256)
   const { protocol = artefact.file.startsWith('creddy-') ? 'creddy' : 'mayfly' } = options
-  const name = options.name ?? (protocol === 'creddy' ? nameOf(artefact.file) : undefined)
   const runtime = runtimeOf(artefact)
   await place(context, config, artefact)
   out.progress('Starting it, so that it describes itself')
@@ -72,7 +71,7 @@ async function add(context: Context, options: Options, source: string): Promise<
     runtime,
     protocol: `${protocol}.plugin.v1`,
     origin: artefact.origin,
-    ...(name === undefined ? {} : { name }),
+    ...(options.name === undefined ? {} : { name: options.name }),
   })
   await out.report(plugin, `Added ${plugin.name} ${plugin.version}, with the SHA-256 ${sha256}.`)
   if (!out.isJson)

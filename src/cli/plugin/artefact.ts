@@ -7,7 +7,7 @@ export interface Artefact {
   readonly bytes: Uint8Array
   /** For the store and the audit: without directories, users, queries. */
   readonly origin: string
-  /** By which a plugin that does not say what it is gets its name. */
+  /** The name of the file; `creddy-…` is of the protocol of that name. */
   readonly file: string
 }
 
@@ -28,10 +28,3 @@ export function runtimeOf({ bytes, file }: Artefact): 'executable' | 'node' {
     'TypeScript must be compiled first; a folder becomes a package with `npm pack`.',
   )
 }
-
-/** `creddy-acme` is the plugin `acme`. */
-export const nameOf = (file: string) =>
-  file
-    .replace(/^creddy-/, '')
-    .replace(/\.[a-z]+$/, '')
-    .toLowerCase()

@@ -1,6 +1,6 @@
 import { BackendError } from '../../backends/kind.ts'
 import type { PluginArtefact, PluginProtocol, StoredPlugin } from '../../domain/plugin.ts'
-import { invalid, Problem } from '../../domain/problems.ts'
+import { Problem } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit } from '../commit.ts'
@@ -10,7 +10,7 @@ import { noSuchPlugin, type PluginView, viewOf } from './plugins.ts'
 export interface AddCommand extends PluginArtefact {
   readonly protocol: PluginProtocol
   readonly origin: string
-  /** The kind that it must be; needed where the plugin does not say it itself. */
+  /** The kind that it must be. */
   readonly name?: string | undefined
 }
 
@@ -88,11 +88,8 @@ function requireSocket(core: Parts, actor: Actor): void {
 
 async function describeArtefact(core: Parts, actor: Actor, command: AddCommand): Promise<StoredPlugin> {
   const { sha256, runtime, protocol, origin, name } = command
-  if (protocol === 'creddy.plugin.v1' && name === undefined)
-    throw invalid('"name" is required for a plugin of this protocol, which does not name its kind.')
   try {
-    const asked = { sha256, runtime, protocol, name: name ?? '' }
-    const { bytes, description } = await core.plugins.describe(asked)
+    const { bytes, description } = await core.plugins.describe({ sha256, runtime, protocol })
     const { type, version } = description
     if (name !== undefined && type !== name)
       throw new BackendError('misconfigured', `It is the kind "${type}" and not "${name}".`)
