@@ -68,10 +68,10 @@ export default {
     allow(
       'a-kind-stays-at-home',
       '^src/backends/([^/]+)/',
-      '^src/(domain/|backends/(account-name|fields|json-api|kind|named-scopes|network)\\.ts$|backends/$1/)',
+      '^src/(domain/|backends/(account-name|fields|json-api|kind|named-scopes|network|server-fields)\\.ts$|backends/$1/)',
     ),
     allow('backends-import-domain', '^src/backends/[^/]+\\.ts$', '^src/(domain|backends)/'),
-    allow('plugins-import-the-kind', '^src/plugins/', '^src/(plugins|domain)/|^src/backends/kind\\.ts$'),
+    allow('plugins-import-the-kind', '^src/plugins/', '^src/(plugins|domain)/|^src/(backends/kind|installation)\\.ts$'),
     allow(
       'the-plugin-side-stays-small',
       '^src/plugin/',

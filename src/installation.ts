@@ -1,11 +1,18 @@
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 
+export interface ModuleCommand {
+  readonly words: readonly string[]
+  readonly environment: Readonly<Record<string, string>>
+}
+
 /** What depends on how Mayfly is installed. */
 export interface Installation {
   readonly version: string
   /** The words that start this command. */
   readonly command: readonly string[]
+  /** The command that runs a module with these flags of Node, and the variables that it needs. */
+  moduleCommand(flags: readonly string[], entry: string): ModuleCommand
   /** Starts the thread that writes the SQLite store. */
   startWriter(workerData: object): Worker
 }
@@ -18,6 +25,7 @@ export const installation: Installation = {
     return (JSON.parse(text) as { version: string }).version
   },
   command: [process.execPath, fileURLToPath(new URL('cli/main.ts', import.meta.url))],
+  moduleCommand: (flags, entry) => ({ words: [process.execPath, ...flags, entry], environment: {} }),
   startWriter: (workerData) => {
     // Loaded here, because only the server needs it.
     const { Worker } = process.getBuiltinModule('node:worker_threads')

@@ -3,6 +3,7 @@ import type { Installation } from '../installation.ts'
 import { type Chunks, chunkLoader } from './load-chunks.ts'
 import { checkNode } from './node-version.ts'
 import { PROGRAMS } from './programs.ts'
+import { RUN_MODULE, runModule } from './run-module.ts'
 
 /** Set by the build (scripts/bundle/bundle.ts). */
 declare const VERSION: string
@@ -22,6 +23,7 @@ function inFiles(): { chunks: Chunks; installation: Installation } {
   const installation: Installation = {
     version: VERSION,
     command: [process.execPath, __filename],
+    moduleCommand: (flags, entry) => ({ words: [process.execPath, ...flags, entry], environment: {} }),
     startWriter: (workerData) => {
       const { Worker } = process.getBuiltinModule('node:worker_threads')
       return new Worker(path(WRITER), { workerData })
@@ -52,6 +54,10 @@ function inExecutable(): { chunks: Chunks; installation: Installation } {
   const installation: Installation = {
     version: VERSION,
     command: [process.execPath],
+    moduleCommand: (flags, entry) => ({
+      words: [process.execPath, RUN_MODULE, entry],
+      environment: { NODE_OPTIONS: flags.map(quoteOption).join(' ') },
+    }),
     startWriter: (workerData) => {
       const { Worker } = process.getBuiltinModule('node:worker_threads')
       return new Worker(text(WRITER), { eval: true, workerData })
@@ -62,6 +68,9 @@ function inExecutable(): { chunks: Chunks; installation: Installation } {
     installation,
   }
 }
+
+/** As NODE_OPTIONS reads it (Node.js, command-line API, NODE_OPTIONS). */
+const quoteOption = (flag: string) => `"${flag.replace(/["\\]/g, '\\$&')}"`
 
 function launch(): void {
   const { chunks, installation } = IS_EXECUTABLE ? inExecutable() : inFiles()
@@ -74,4 +83,6 @@ function launch(): void {
   void (load('start.cjs') as { start(): Promise<void> }).start()
 }
 
-if (checkNode()) launch()
+const [, , word, entry = ''] = process.argv
+if (IS_EXECUTABLE && word === RUN_MODULE) runModule(entry)
+else if (checkNode()) launch()

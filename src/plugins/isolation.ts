@@ -1,4 +1,6 @@
 import { existsSync } from 'node:fs'
+import type { Host } from '../backends/kind.ts'
+import { installation, type ModuleCommand } from '../installation.ts'
 import type { Program } from './program.ts'
 
 /** What an administrator says of the processes of plugins. */
@@ -11,8 +13,14 @@ export interface Isolation {
   readonly memoryBytes?: number | undefined
   /** How long one may take until it is ready, in ms. */
   readonly startMs?: number | undefined
-  /** The command that runs a module; absent: the Node that runs us. */
-  readonly node?: readonly [string, ...string[]] | undefined
+}
+
+/** How the processes of a plugin are started and watched. */
+export interface PluginOptions {
+  readonly isolation: Isolation
+  readonly log: Host['log']
+  /** Called when a process of this backend has ended that nobody stopped; `how`: "exit code 1" or "signal SIGKILL". */
+  onEnd?(backend: string, how: string): void
 }
 
 const DEFAULT_MEMORY_BYTES = 1024 * 1024 * 1024
@@ -29,17 +37,18 @@ const SETPRIV = '/usr/bin/setpriv'
  */
 export function commandOf(
   program: Program,
-  { memoryBytes = DEFAULT_MEMORY_BYTES, node }: Isolation,
-): string[] {
+  { memoryBytes = DEFAULT_MEMORY_BYTES }: Isolation,
+): ModuleCommand {
   const setpriv = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', 'KILL', '--no-new-privs', '--'] : []
   const prlimit = existsSync(PRLIMIT) ? [PRLIMIT, `--data=${memoryBytes}`, '--core=0', '--'] : []
-  return [...setpriv, ...prlimit, ...programOf(program, node ?? [process.execPath], memoryBytes)]
+  const { words, environment } = programOf(program, memoryBytes)
+  return { words: [...setpriv, ...prlimit, ...words], environment }
 }
 
-function programOf(program: Program, node: readonly string[], memoryBytes: number): string[] {
-  if (program.runtime === 'executable') return [program.entry]
+function programOf(program: Program, memoryBytes: number): ModuleCommand {
+  if (program.runtime === 'executable') return { words: [program.entry], environment: {} }
   // Its own folder to read, nothing to write; no child processes, workers, addons, inspector.
   const flags = ['--permission', `--allow-fs-read=${program.folder}`, NO_SQLITE]
   const heap = `--max-old-space-size=${Math.max(32, Math.floor(memoryBytes / MIB / 2))}`
-  return [...node, ...flags, heap, program.entry]
+  return installation.moduleCommand([...flags, heap], program.entry)
 }

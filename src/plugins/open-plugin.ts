@@ -12,7 +12,8 @@ import { type Answering, ID_NAME, readIssued, readListed, readSecrets, readWarni
 import { callKind, type KindClient, misconfigured, QUICK_MS, type Started, startClient } from './client.ts'
 import { readDescription } from './describe.ts'
 import type { Description } from './description.ts'
-import type { PinnedPlugin, PluginOptions } from './program.ts'
+import type { PluginOptions } from './isolation.ts'
+import type { PinnedPlugin } from './program.ts'
 import { openSupervised } from './supervise.ts'
 import { hiderOf } from './text.ts'
 

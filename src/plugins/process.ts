@@ -99,7 +99,8 @@ function newDirectory({ user }: Isolation): Directory {
 
 function spawnChild(parts: ProcessParts, own: OwnCertificate, directory: Directory): ChildProcess {
   const { isolation, cookie, program } = parts
-  const [command = '', ...rest] = commandOf(program, isolation)
+  const { words, environment } = commandOf(program, isolation)
+  const [command = '', ...rest] = words
   const child = spawn(command, rest, {
     cwd: directory.work,
     // In a group of its own, which ends as a whole.
@@ -108,6 +109,7 @@ function spawnChild(parts: ProcessParts, own: OwnCertificate, directory: Directo
     stdio: ['pipe', 'pipe', 'pipe'],
     env: {
       ...isolation.environment,
+      ...environment,
       [cookie.key]: cookie.value,
       PLUGIN_PROTOCOL_VERSIONS: '1',
       PLUGIN_UNIX_SOCKET_DIR: directory.socket,

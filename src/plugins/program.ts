@@ -1,7 +1,5 @@
-import type { Host } from '../backends/kind.ts'
 import type { PluginProtocol, PluginRuntime } from '../domain/plugin.ts'
 import type { Description } from './description.ts'
-import type { Isolation } from './isolation.ts'
 
 /** A plugin as the store has it: bytes that an administrator pinned, and what they said of themselves then. */
 export interface PinnedPlugin {
@@ -14,14 +12,6 @@ export interface PinnedPlugin {
   readonly description: Description
   /** Makes a private copy of the artefact, whose bytes have this hash. Throws `BackendError` (`misconfigured`) where they have not. */
   prepare(): Promise<Program>
-}
-
-/** How the processes of a plugin are started and watched. */
-export interface PluginOptions {
-  readonly isolation: Isolation
-  readonly log: Host['log']
-  /** Called when a process of this backend has ended that nobody stopped; `how`: "exit code 1" or "signal SIGKILL". */
-  onEnd?(backend: string, how: string): void
 }
 
 /** A copy that nobody else can change, to start processes from. */

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parrot } from '../support/plugin-artefact.ts'
 import { type BuiltServer, docsStatus, startLine } from './built-server.ts'
 import { type FreshRoot, makeFreshRoot } from './fresh-root.ts'
 
@@ -126,6 +127,23 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
     })
   })
 
+  test('a plugin for Node.js runs in the executable, under its permission model', async () => {
+    await writeFile(inRoot('parrot.mjs'), await parrot())
+    await writeFile(inRoot('password'), 'never', { mode: 0o600 })
+    const configured = ['--config', '/etc/mayfly/mayfly.yaml', '--json']
+    const added = await root.run(['mayfly', 'plugin', 'add', '/parrot.mjs', ...configured])
+    expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('"parrot"') })
+    await admin('backend', 'add', 'parrot', 'loro', '--says', 'hello', '--password-file', '/password')
+    const own = JSON.parse(await admin('agent', 'create', 'talker', '--scope', 'loro')).token
+    const env = { MAYFLY_TOKEN: own, MAYFLY_SERVER: `http://127.0.0.1:${port}` }
+    const said = await root.run(['mayfly', 'get', 'loro', '--scope', 'say:hello'], { env })
+    expect(said).toMatchObject({ code: 0, stdout: expect.stringMatching(/^hello of 1\.0\.0 in \d+/) })
+    const pid = / in (\d+)/.exec(said.stdout)?.[1]
+    expect(await readFile(`/proc/${pid}/environ`, 'utf8')).toMatch(/NODE_OPTIONS="--permission"/)
+    const by = await root.run(['mayfly', '__plugin', '/parrot.mjs'])
+    expect(by).toMatchObject({ code: 1, stderr: expect.stringContaining('Only a server') })
+  })
+
   test('docker finds its helper, which is the same executable', async () => {
     const env = { MAYFLY_TOKEN: token, MAYFLY_SERVER: `http://127.0.0.1:${port}` }
     expect(await root.run(['docker-credential-mayfly', 'list'], { env })).toEqual({
@@ -143,7 +161,7 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
     await start()
     expect(await get()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^eyJ/) })
     const issued = (await admin('audit', '--action', 'credential.issued')).trim().split('\n')
-    expect(issued.map((line) => JSON.parse(line).agent_name)).toEqual(['ci', 'ci'])
+    expect(issued.map((line) => JSON.parse(line).agent_name)).toEqual(['ci', 'talker', 'ci'])
   })
 
   test('it works after a restart', async () => {
