@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { askAdminSocket } from './admin-socket.ts'
+import { COMPILE_CACHE } from './compile-cache.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const START_MS = 60_000
@@ -74,6 +75,7 @@ function spawnServer(given: ServerGiven): ChildProcess {
       PATH: process.env['PATH'] ?? '',
       // As a service: it leaves nothing in the home directory.
       INVOCATION_ID: 'test',
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
       ...(given.databaseUrl === undefined ? {} : { MAYFLY_DATABASE_URL: given.databaseUrl }),
       ...given.env,
     },
