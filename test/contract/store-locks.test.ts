@@ -70,3 +70,33 @@ test.each(['COMMIT', 'ROLLBACK'])(
     expect(nodes.map((node) => node.trouble())).toEqual([undefined, undefined])
   },
 )
+
+test('a change that only raises the generation does not wait behind changes to a locked agent', async () => {
+  const locked = agentRow()
+  const [node] = nodes
+  if (node === undefined) throw new Error('no node')
+  await node.commit([{ op: 'insert', table: 'agents', row: locked }])
+  await holder.query('BEGIN')
+  await holder.query('UPDATE agents SET version = 2 WHERE id = $1', [locked.id])
+  const touching = Array.from({ length: 4 }, () => node.commit(node.agents.touch(locked.id)))
+  const waiting = (relation: string) =>
+    `SELECT FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_locks WHERE relation = '${relation}'::regclass)`
+  const until = async (sql: string) => {
+    while ((await holder.query(sql)).rowCount === 0);
+  }
+  await until(waiting('agents'))
+  // As a node whose COMMIT takes long.
+  const slow = new pg.Client(database.url)
+  await slow.connect()
+  await slow.query("BEGIN; UPDATE meta SET value = value WHERE key = 'generation'")
+  const raising = node.commit([{ op: 'invalidate' }])
+  // Longer than a change waits before it goes to a lane.
+  await until(waiting('meta'))
+  await holder.query('SELECT pg_sleep(0.5)')
+  await slow.query('COMMIT')
+  await slow.end()
+  expect(await raising).toEqual({ done: true })
+  expect((await holder.query(waiting('agents'))).rowCount).toBeGreaterThan(0)
+  await holder.query('COMMIT')
+  await Promise.all(touching)
+})

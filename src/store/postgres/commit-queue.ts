@@ -13,7 +13,7 @@ const MAX_BATCH = 512
 const MAX_QUEUE = 4_096
 /** Merged statements at once: while one syncs, the next fills. */
 const MAX_MERGED = 2
-/** Changes with a transaction of their own at once; one of these lanes may wait for locked rows. */
+/** Changes with a transaction of their own at once; two of these lanes may wait for locked rows. */
 const MAX_SINGLE = 4
 /** Connections that the queue can use at once. */
 export const COMMIT_CONNECTIONS = MAX_MERGED + MAX_SINGLE
@@ -26,6 +26,12 @@ interface Waiting {
   reject(error: Error): void
 }
 
+/** Changes that met a locked row, which wait for it one after the other. */
+interface Lane {
+  readonly waiting: Waiting[]
+  isRunning: boolean
+}
+
 export interface CommitQueueOptions {
   /** The application name of this node's sessions, which no other node uses. */
   application: string
@@ -35,7 +41,8 @@ export interface CommitQueueOptions {
 /**
  * The changes of one node that wait to be committed. Changes that only guard and insert are merged, a batch into one
  * statement; every other change has a transaction of its own. Another node may stop in the middle of a transaction and keep its
- * rows locked until PostgreSQL ends its session, so changes that meet a locked row wait in one lane, and hold up no other.
+ * rows locked until PostgreSQL ends its session, so changes that meet a locked row wait in one lane, and hold up no other. All
+ * that raise the generation meet its row, perhaps only because a disk is slow: these have a lane of their own.
  */
 export class CommitQueue {
   readonly stats: CommitStats = { commits: 0, changes: 0, largestBatch: 0 }
@@ -44,11 +51,11 @@ export class CommitQueue {
   readonly #merger = new Merger()
   readonly #mergeable: Waiting[] = []
   readonly #single: Waiting[] = []
-  readonly #locked: Waiting[] = []
+  readonly #locked: Lane = { waiting: [], isRunning: false }
+  readonly #raising: Lane = { waiting: [], isRunning: false }
   readonly #running = new Set<Promise<void>>()
   #mergedRunning = 0
   #singleRunning = 0
-  #isLockedRunning = false
   #isScheduled = false
   #isClosed = false
   #isProbing = false
@@ -81,7 +88,8 @@ export class CommitQueue {
   commit = async (change: Change): Promise<Outcome> => {
     requireStorable(change)
     if (this.#isClosed) throw new StoreError('the store is closed')
-    if (this.#mergeable.length + this.#single.length + this.#locked.length >= MAX_QUEUE)
+    const queues = [this.#mergeable, this.#single, this.#locked.waiting, this.#raising.waiting]
+    if (queues.reduce((sum, { length }) => sum + length, 0) >= MAX_QUEUE)
       throw new StoreError('too many changes are waiting')
     return new Promise((resolve, reject) => {
       const queue = isMergeable(change) ? this.#mergeable : this.#single
@@ -110,11 +118,12 @@ export class CommitQueue {
         this.#mergedRunning -= 1
       })
     }
-    if (this.#locked.length > 0 && !this.#isLockedRunning && this.#singleRunning < MAX_SINGLE) {
-      this.#isLockedRunning = true
+    for (const lane of [this.#locked, this.#raising]) {
+      if (lane.waiting.length === 0 || lane.isRunning || this.#singleRunning >= MAX_SINGLE) continue
+      lane.isRunning = true
       this.#singleRunning += 1
-      this.#track(this.#runLocked(this.#locked.splice(0, MAX_BATCH)), () => {
-        this.#isLockedRunning = false
+      this.#track(this.#runLocked(lane.waiting.splice(0, MAX_BATCH)), () => {
+        lane.isRunning = false
         this.#singleRunning -= 1
       })
     }
@@ -161,7 +170,7 @@ export class CommitQueue {
         const refusal = refused.get(n)
         if (refusal === undefined) one.resolve({ done: true })
         else if (one.change[refusal.step]?.op === 'token') this.#single.push(one)
-        else if (refusal.locked && !waits) this.#locked.push(one)
+        else if (refusal.locked && !waits) this.#locked.waiting.push(one)
         else one.resolve({ done: false, step: refusal.step, reason: 'guard' })
       }
     } catch (error) {
@@ -178,7 +187,7 @@ export class CommitQueue {
       if (one.retries === MAX_RETRIES) this.#fail([one], error)
       else {
         one.retries += 1
-        this.#locked.push(one)
+        this.#locked.waiting.push(one)
       }
     }
   }
@@ -194,10 +203,11 @@ export class CommitQueue {
         one.resolve(ended.outcome)
         return
       }
-      const { failed, committing } = ended
+      const { failed, committing, at } = ended
       await giveBack(client, failed)
       if (!waits && isLockTimeout(failed)) {
-        this.#locked.push(one)
+        const lane = at === 'invalidate' ? this.#raising : this.#locked
+        lane.waiting.push(one)
         return
       }
       const isLost = isUnreachable(failed)

@@ -8,8 +8,15 @@ type Insert = Extract<Step, { op: 'insert' }>
 type TokenStep = Extract<Step, { op: 'token' }>
 type Refusal = Extract<Outcome, { done: false }>
 
-/** `committing`: COMMIT had been sent, so after a lost connection the outcome is unknown. */
-export type Ended = { readonly outcome: Outcome } | { readonly failed: unknown; readonly committing: boolean }
+interface Failed {
+  readonly failed: unknown
+  /** COMMIT had been sent, so after a lost connection the outcome is unknown. */
+  readonly committing: boolean
+  /** What was being done. */
+  readonly at: Step['op'] | undefined
+}
+
+export type Ended = { readonly outcome: Outcome } | Failed
 
 /** How long a change waits for a lock before it goes to the lane that waits, in ms. */
 const SHORT_LOCK_MS = 100
@@ -20,10 +27,13 @@ const SHORT_LOCK_MS = 100
  */
 export async function runTransaction(client: pg.PoolClient, change: Change, waits: boolean): Promise<Ended> {
   let committing = false
+  let at: Step['op'] | undefined
   try {
     const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
     await client.query(waits ? begin : `${begin}; SET LOCAL lock_timeout = ${SHORT_LOCK_MS}`)
-    const refusal = await runSteps(client, change)
+    const refusal = await runSteps(client, change, (step) => {
+      at = step.op
+    })
     if (refusal !== undefined) {
       await client.query('ROLLBACK')
       return { outcome: refusal }
@@ -32,13 +42,18 @@ export async function runTransaction(client: pg.PoolClient, change: Change, wait
     await client.query('COMMIT')
     return { outcome: { done: true } }
   } catch (failed) {
-    return { failed, committing }
+    return { failed, committing, at }
   }
 }
 
-async function runSteps(client: pg.PoolClient, change: Change): Promise<Refusal | undefined> {
+async function runSteps(
+  client: pg.PoolClient,
+  change: Change,
+  onStep: (step: Step) => void,
+): Promise<Refusal | undefined> {
   let index = 0
   for (let step = change[index]; step !== undefined; step = change[index]) {
+    onStep(step)
     if (step.op === 'insert') {
       const inserts = insertsFrom(change, index)
       const refused = await insertAll(client, inserts)
