@@ -71,7 +71,11 @@ export default {
       '^src/(domain/|backends/(account-name|fields|json-api|kind|named-scopes|network|server-fields)\\.ts$|backends/$1/)',
     ),
     allow('backends-import-domain', '^src/backends/[^/]+\\.ts$', '^src/(domain|backends)/'),
-    allow('plugins-import-the-kind', '^src/plugins/', '^src/(plugins|domain)/|^src/(backends/kind|installation)\\.ts$'),
+    allow(
+      'plugins-import-the-kind',
+      '^src/plugins/',
+      '^src/(plugins|domain)/|^src/(backends/kind|installation)\\.ts$',
+    ),
     allow(
       'the-plugin-side-stays-small',
       '^src/plugin/',
