@@ -16,6 +16,7 @@ import {
 import {
   addAgent,
   addBackends,
+  addPostgresPlugin,
   CREATES_ROLE,
   CREDENTIALS,
   type Issued,
@@ -63,19 +64,26 @@ afterAll(async () => {
 })
 const worlds: World[] = []
 
-describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the store', (dialect) => {
+describe.each([
+  ['sqlite', 'postgres'],
+  ['postgres', 'postgres'],
+  ['sqlite', 'postgres-plugin'],
+] as const)('named crash points, %s as the store, the upstream by the kind %s', (dialect, kind) => {
   let world: World
   let upstreamProxy: TripwireProxy
   let storeProxy: TripwireProxy
   let control: string
   const cases: Case[] = []
-  // SQLite visits every point; PostgreSQL as the store, in the short run, one point of each table.
+  // SQLite visits every point; in the short run, PostgreSQL as the store one point of each table, a plugin those upstream.
   const short = dialect === 'postgres' && !LONG
+  const isUpstream = kind === 'postgres-plugin' && !LONG
   const fits = (point: Point) => {
     if (short) return 'store' in point
+    if (isUpstream) return 'upstream' in point
     return 'upstream' in point || (dialect === 'sqlite' ? 'process' in point : 'store' in point)
   }
-  const isReply = (point: Point) => !short && 'process' in point && point.process.at === 'reply'
+  const isReply = (point: Point) =>
+    !short && !isUpstream && 'process' in point && point.process.at === 'reply'
   const usable = (points: Table) => {
     const all = points.flatMap(([what, choice, left]) => {
       const point = choice.find(fits) ?? choice.find(isReply)
@@ -95,7 +103,9 @@ describe.each(['sqlite', 'postgres'] as const)('named crash points, %s as the st
     )
     worlds.push(world)
     control = join(world.dataDir, 'crash-control')
-    await addBackends(await restart(), upstream.config(upstreamProxy.port))
+    const server = await restart()
+    if (kind === 'postgres-plugin') await addPostgresPlugin(world)
+    await addBackends(server, upstream.config(upstreamProxy.port), kind)
   })
   afterAll(async () => {
     await world.server().kill()

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
+import { placeArtefact } from '../../src/app/plugins/artefacts.ts'
 import type { CredentialRow } from '../../src/store/schema/rows.ts'
+import { bundlePlugin } from './plugin-artefact.ts'
 import { startOwnPostgres } from './postgres.ts'
 import { poll, type ServerGiven, type ServerProcess, startServerProcess } from './server-process.ts'
 
@@ -176,13 +178,22 @@ export async function must<T = Row>(
   return reply.body
 }
 
-/** Backends `db` (kind postgres) and `tok` (kind jwt). */
-export async function addBackends(server: ServerProcess, config: Row): Promise<void> {
-  await must(server, undefined, 'POST', '/v1/admin/backends?check=false', {
-    type: 'postgres',
-    name: 'db',
-    config,
-  })
+/** Adds the kind `postgres` as a plugin, `postgres-plugin`. */
+export async function addPostgresPlugin({ dataDir, server }: World): Promise<void> {
+  const bytes = Buffer.from(await bundlePlugin('postgres-plugin.ts'))
+  const sha256 = await placeArtefact(join(dataDir, 'plugins'), bytes)
+  const artefact = {
+    sha256,
+    runtime: 'node',
+    protocol: 'mayfly.plugin.v1',
+    origin: 'file:postgres-plugin.js',
+  }
+  await must(server(), undefined, 'POST', '/v1/admin/plugins', artefact)
+}
+
+/** Backends `db` (of this kind) and `tok` (kind jwt). */
+export async function addBackends(server: ServerProcess, config: Row, type = 'postgres'): Promise<void> {
+  await must(server, undefined, 'POST', '/v1/admin/backends?check=false', { type, name: 'db', config })
   await must(server, undefined, 'POST', '/v1/admin/backends', {
     type: 'jwt',
     name: 'tok',
