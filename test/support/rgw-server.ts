@@ -53,8 +53,16 @@ export async function startRgw(): Promise<RgwServer> {
     await answers(port)
     return child
   }
+  // One that asks the monitor before it knows the id of the cluster is refused ("wrong fsid") and ends.
+  const startOsd = (tries = 10) => {
+    start('ceph-osd', ['-i', '0']).once('exit', () => {
+      if (!isStopping && tries > 1) startOsd(tries - 1)
+    })
+  }
+  let isStopping = false
   let gateway: ChildProcess | undefined
   const stop = async () => {
+    isStopping = true
     for (const child of children.reverse()) {
       await kill(child)
     }
@@ -76,7 +84,7 @@ export async function startRgw(): Promise<RgwServer> {
     const osd = crypto.randomUUID()
     await run('ceph', 'osd', 'create', osd)
     await run('ceph-osd', '-i', '0', '--mkfs', '--osd-uuid', osd)
-    start('ceph-osd', ['-i', '0'])
+    startOsd()
     const { accessKeyId, secretAccessKey } = USER
     const login = ['--access-key', accessKeyId, '--secret', secretAccessKey]
     const caps = ['--caps', 'roles=*;oidc-provider=*;user-policy=*']
