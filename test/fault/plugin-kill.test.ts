@@ -133,8 +133,6 @@ describe.skipIf(!(await canBuild('go-redis')))('a plugin that is killed under lo
     }
     // Neither the user of an issue that was interrupted, nor one that was revoked.
     expect([...users].sort()).toEqual([...active].sort())
-    const requested = await test.audit('credential.requested')
-    expect(requested.length).toBeGreaterThanOrEqual(known.length)
     console.log(`${KILLS} kills: ${known.length} issued, ${active.size} alive, ${failed} calls failed`)
   }
 })
