@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { createSecureServer } from 'node:http2'
 import { join } from 'node:path'
-import { connectNodeAdapter } from '@connectrpc/connect-node'
 import { newCertificate } from '../plugins/certificate.ts'
 import { GRPCController } from '../plugins/proto/go_plugin_pb.ts'
 import { Health } from '../plugins/proto/health_pb.ts'
 import { Kind } from '../plugins/proto/mayfly_plugin_v1_pb.ts'
 import type { DefinedKind } from './define-kind.ts'
 import { createService } from './service.ts'
+import { createUnaryServer } from './unary-server.ts'
 
 const COOKIE = 'mayfly.plugin.v1'
 const SERVING = 1
@@ -24,35 +24,25 @@ export function servePlugin(kind: DefinedKind): void {
     process.exit(1)
   }
   const own = newCertificate(Date.now())
-  const service = createService(kind)
-  const handler = connectNodeAdapter({
-    grpcWeb: false,
-    connect: false,
-    acceptCompression: [],
-    readMaxBytes: MAX_REQUEST_BYTES,
-    routes: (router) =>
-      router
-        .service(Kind, service)
-        .service(Health, { check: () => ({ status: SERVING }) })
-        .service(GRPCController, {
-          shutdown: () => {
-            setImmediate(() => process.exit(0))
-            return {}
-          },
-        }),
-  })
-  const server = createSecureServer(
-    {
-      key: own.key,
-      cert: own.certificate,
-      // Only the server that started us has the key of this one.
-      ca: PLUGIN_CLIENT_CERT,
-      requestCert: true,
-      rejectUnauthorized: true,
-      minVersion: 'TLSv1.2',
+  const calls = createUnaryServer(MAX_REQUEST_BYTES)
+  calls.add(Kind, createService(kind))
+  calls.add(Health, { check: () => ({ status: SERVING }) })
+  calls.add(GRPCController, {
+    shutdown: () => {
+      setImmediate(() => process.exit(0))
+      return {}
     },
-    handler,
-  )
+  })
+  const server = createSecureServer({
+    key: own.key,
+    cert: own.certificate,
+    // Only the server that started us has the key of this one.
+    ca: PLUGIN_CLIENT_CERT,
+    requestCert: true,
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+  })
+  server.on('stream', calls.onStream)
   const path = join(PLUGIN_UNIX_SOCKET_DIR, `plugin${randomBytes(6).toString('hex')}`)
   server.listen(path, () => {
     const certificate = Buffer.from(own.raw).toString('base64').replace(/=+$/, '')

@@ -1,8 +1,9 @@
-import { Code, ConnectError, type HandlerContext, type ServiceImpl } from '@connectrpc/connect'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { type Backend, BackendError, type Fault, type Handle, type IssueRequest } from '../backends/kind.ts'
 import type { IssueRequest as IssueMessage, Kind, OpenRequest } from '../plugins/proto/mayfly_plugin_v1_pb.ts'
 import type { DefinedKind } from './define-kind.ts'
 import { createHost } from './host.ts'
+import type { CallContext, Methods } from './unary-server.ts'
 
 const CODES: Readonly<Record<Fault, Code>> = {
   unavailable: Code.Unavailable,
@@ -28,7 +29,7 @@ function toConnectError(error: unknown): ConnectError {
   )
 }
 
-type Method<I, O> = (request: I, context: HandlerContext) => O | Promise<O>
+type Method<I, O> = (request: I, context: CallContext) => O | Promise<O>
 
 function guarded<I, O>(run: Method<I, O>): Method<I, O> {
   return async (request, context) => {
@@ -42,7 +43,7 @@ function guarded<I, O>(run: Method<I, O>): Method<I, O> {
 
 const unsupported = (what: string) => new BackendError('misconfigured', `This plugin cannot ${what}.`)
 
-export function createService(kind: DefinedKind): Required<ServiceImpl<typeof Kind>> {
+export function createService(kind: DefinedKind): Methods<typeof Kind> {
   let opening: Promise<Backend> | undefined
   const backend = () => {
     if (opening === undefined) throw new BackendError('misconfigured', 'The plugin has no configuration yet.')
