@@ -84,7 +84,12 @@ async function startRabbitmq(): Promise<RealUpstream> {
 
 async function startMqtt(): Promise<RealUpstream> {
   const server = await startMosquitto()
-  const list = async (...command: string[]) => (await server.control(...command)).stdout
+  const list = async (...command: string[]) => {
+    const { code, stdout, stderr } = await server.control(...command)
+    // Its warning that the connection is not encrypted is no fault.
+    if (code !== 0 || stdout === '') throw new Error(`mosquitto_ctrl ${command.join(' ')}: ${code} ${stderr}`)
+    return stdout
+  }
   return {
     config: { ...server.settings },
     // Groups are no accounts: credentials share them, and they go with the end of their span of time.
