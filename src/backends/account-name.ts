@@ -21,7 +21,7 @@ export function credentialOfAccount(name: unknown, prefix: NamePrefix = 'mf_'): 
   return isId('credential', id) ? id : undefined
 }
 
-/** The account that a handle names. Throws `BackendError` for one that is not ours. `what` is for the message: "user". */
+/** The account that a handle names. Throws `BackendError` for one that is not ours. `what` is for the message: "a user". */
 export function accountIn(name: unknown, what: string, prefix?: NamePrefix): string {
   if (typeof name === 'string' && credentialOfAccount(name, prefix) !== undefined) return name
   throw new BackendError('misconfigured', `The handle does not name ${what} of Mayfly.`)

@@ -8,6 +8,7 @@ import {
   toBinary,
 } from '@bufbuild/protobuf'
 import { Code, ConnectError } from '@connectrpc/connect'
+import { FRAME_HEAD_BYTES, frameOf, messageIn } from '../plugins/grpc-frame.ts'
 
 export interface CallContext {
   /** Fires when the caller gives up, or its deadline is past. */
@@ -24,7 +25,6 @@ export type Methods<S extends DescService> = {
 
 type Answer = (body: Uint8Array, context: CallContext) => Promise<Uint8Array>
 
-const FRAME_HEAD = 5
 const GRPC = { ':status': 200, 'content-type': 'application/grpc' } as const
 /** "PROTOCOL-HTTP2", Timeout. */
 const TIMEOUT = /^(\d{1,8})([HMSmun])$/
@@ -75,11 +75,9 @@ async function serve(
     const body = await readMessage(stream, maxBytes)
     const reply = await answer(body, { signal: stop.signal })
     if (!stream.writable) return
-    const head = Buffer.alloc(FRAME_HEAD)
-    head.writeUInt32BE(reply.length, 1)
     stream.respond(GRPC, { waitForTrailers: true })
     stream.once('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
-    stream.end(Buffer.concat([head, reply]))
+    stream.end(frameOf(reply))
   } catch (error) {
     fail(stream, error)
   } finally {
@@ -97,15 +95,14 @@ async function readMessage(stream: ServerHttp2Stream, maxBytes: number): Promise
   let length = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     length += chunk.length
-    if (length > maxBytes + FRAME_HEAD)
+    if (length > maxBytes + FRAME_HEAD_BYTES)
       throw new ConnectError('the request is too long', Code.ResourceExhausted)
     parts.push(chunk)
   }
-  const body = Buffer.concat(parts)
-  if (body.length < FRAME_HEAD || body.readUInt32BE(1) !== body.length - FRAME_HEAD)
-    throw new ConnectError('the request is not one message', Code.Internal)
-  if (body[0] !== 0) throw new ConnectError('the request is compressed', Code.Unimplemented)
-  return body.subarray(FRAME_HEAD)
+  const body = messageIn(Buffer.concat(parts))
+  if (body === undefined) throw new ConnectError('the request is not one message', Code.Internal)
+  if (body.isCompressed) throw new ConnectError('the request is compressed', Code.Unimplemented)
+  return body.message
 }
 
 /** A status without a message, in the only headers. */

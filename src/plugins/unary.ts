@@ -6,10 +6,10 @@ import {
 } from 'node:http2'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { Code, ConnectError, type Transport } from '@connectrpc/connect'
+import { FRAME_HEAD_BYTES, frameOf, messageIn } from './grpc-frame.ts'
 
 /** Far longer than any call of ours: a call without a deadline waits for its signal. */
 const NO_DEADLINE_MS = 3_600_000
-const FRAME_HEAD = 5
 
 export interface UnaryTransport extends Transport {
   close(): void
@@ -74,9 +74,7 @@ async function call(
   signal?.addEventListener('abort', onAbort, { once: true })
   try {
     const replying = readReply(stream, maxBytes, () => give(Code.ResourceExhausted, 'the reply is too long'))
-    const head = Buffer.alloc(FRAME_HEAD)
-    head.writeUInt32BE(request.length, 1)
-    stream.end(Buffer.concat([head, request]))
+    stream.end(frameOf(request))
     return await Promise.race([replying, promise])
   } finally {
     clearTimeout(timer)
@@ -99,23 +97,20 @@ function readReply(stream: ClientHttp2Stream, maxBytes: number, onTooLong: () =>
   })
   stream.on('data', (chunk: Buffer) => {
     length += chunk.length
-    if (length > maxBytes + FRAME_HEAD) onTooLong()
+    if (length > maxBytes + FRAME_HEAD_BYTES) onTooLong()
     else parts.push(chunk)
   })
   stream.once('error', (error) => reject(new ConnectError(error.message, Code.Internal)))
   stream.once('close', () => {
     const status = statusOf(ends)
-    const body = Buffer.concat(parts)
+    const body = messageIn(Buffer.concat(parts))
     if (status !== undefined) reject(status)
-    else if (!isWhole(body)) reject(new ConnectError('the reply is no message', Code.Internal))
-    else resolve(body.subarray(FRAME_HEAD))
+    else if (body === undefined || body.isCompressed)
+      reject(new ConnectError('the reply is no message', Code.Internal))
+    else resolve(body.message)
   })
   return promise
 }
-
-/** Neither compressed nor one of several. */
-const isWhole = (body: Buffer) =>
-  body.length >= FRAME_HEAD && body[0] === 0 && body.readUInt32BE(1) === body.length - FRAME_HEAD
 
 /** `undefined`: the call succeeded. */
 function statusOf(ends: IncomingHttpHeaders): ConnectError | undefined {

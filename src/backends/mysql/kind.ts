@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
 import { isId } from '../../domain/ids.ts'
-import { accountName } from '../account-name.ts'
-import { type Backend, BackendError, type Handle, type Host, type Issued, type Kind } from '../kind.ts'
+import { accountIn, accountName } from '../account-name.ts'
+import { type Backend, BackendError, type Host, type Issued, type Kind } from '../kind.ts'
 import { requireTls } from '../server-fields.ts'
-import { createAccount, dropAccount, fieldsOf, listAccounts, PREFIX } from './accounts.ts'
+import { createAccount, dropAccount, fieldsOf, listAccounts } from './accounts.ts'
 import { type Connections, connect, numberOf, type Row } from './client.ts'
 import { type Config, config } from './config.ts'
 import { canGrant, isValid, planGrants } from './grants.ts'
@@ -64,7 +64,8 @@ async function openMysql(settings: Config, host: Host): Promise<Backend<Params>>
       const fields = fieldsOf(settings, username, password, grants)
       return { fields, handle: { username }, facts: { username } }
     },
-    revoke: async (handle, signal) => dropAccount(revoking, ourNameOf(handle), signal),
+    revoke: async (handle, signal) =>
+      dropAccount(revoking, accountIn(handle['username'], 'an account'), signal),
     recover: (credentialId) => ({ username: nameOf(credentialId) }),
     list: async (after, signal) => {
       const page = await listAccounts(revoking, after ?? '', signal)
@@ -99,16 +100,6 @@ async function setOwnPassword(
 /** `mf_` and the body of the credential's id: 29 of the 32 characters that MySQL permits, none of which needs quoting. */
 function nameOf(credentialId: string): string {
   return accountName(credentialId)
-}
-
-/** Only accounts of the form that we create are ever dropped. */
-function ourNameOf(handle: Handle): string {
-  const username = handle['username']
-  const ours = typeof username === 'string' && username.startsWith(PREFIX)
-  if (!ours || !isId('credential', `cred_${username.slice(PREFIX.length)}`)) {
-    throw new BackendError('misconfigured', 'The handle does not name an account of Mayfly.')
-  }
-  return username
 }
 
 const LOGIN = `CONCAT('''', LEFT(CURRENT_USER(), LENGTH(CURRENT_USER()) - LENGTH(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)) - 1),

@@ -1,15 +1,13 @@
 import Type from 'typebox'
-import { isId } from '../../domain/ids.ts'
 import { isScope } from '../../domain/scope.ts'
-import { accountName } from '../account-name.ts'
-import { type Backend, BackendError, type Handle, type Host, type Kind } from '../kind.ts'
+import { accountIn, accountName } from '../account-name.ts'
+import type { Backend, Host, Kind } from '../kind.ts'
 import { connect } from './client.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { issueRole } from './issue.ts'
 import { listRoles } from './list.ts'
 import { canGrant } from './plan.ts'
 import { preflight } from './preflight.ts'
-import { ROLE_PREFIX } from './procedures.ts'
 import { revokeRole } from './revoke.ts'
 import { rotationOf } from './rotation.ts'
 import { setupScript, uninstallScript } from './setup-sql.ts'
@@ -77,7 +75,7 @@ async function openPostgres(settings: Config, host: Host): Promise<Backend<Param
       await kept
       return issued
     },
-    revoke: async (handle, signal) => revokeRole(upstream, roleOf(handle), signal),
+    revoke: async (handle, signal) => revokeRole(upstream, accountIn(handle['username'], 'a role'), signal),
     recover: (credentialId) => ({ username: roleName(credentialId) }),
     list: (after, signal) => listRoles(upstream, after, signal),
     ...(rotation === undefined ? {} : { rotation }),
@@ -92,14 +90,4 @@ async function openPostgres(settings: Config, host: Host): Promise<Backend<Param
 /** `mf_` and the body of the credential's id: 29 characters that need no quoting. */
 function roleName(credentialId: string): string {
   return accountName(credentialId)
-}
-
-/** Only roles of the form that we create are ever dropped. */
-function roleOf(handle: Handle): string {
-  const username = handle['username']
-  const ours = typeof username === 'string' && username.startsWith(ROLE_PREFIX)
-  if (!ours || !isId('credential', `cred_${username.slice(ROLE_PREFIX.length)}`)) {
-    throw new BackendError('misconfigured', 'The handle does not name a role of Mayfly.')
-  }
-  return username
 }

@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import Type from 'typebox'
-import { isId } from '../../domain/ids.ts'
-import { accountName } from '../account-name.ts'
+import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
 import { type Backend, BackendError, type Handle, type Host, type Issued, type Kind } from '../kind.ts'
 import { requireTls, tlsOf } from '../server-fields.ts'
 import { type Client, createClient, createSaver, replyErrorOf } from './client.ts'
@@ -10,9 +9,6 @@ import { isValid, rulesFor } from './rules.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
-
-/** Every user that we create for a credential begins so; no other is ever deleted. */
-const PREFIX = 'mf_'
 
 /** Redis 7.0 and later, and Valkey: one ACL user per credential, deleted with its connections. */
 export const redis: Kind<typeof config, typeof params> = {
@@ -67,11 +63,11 @@ async function openRedis(settings: Config, host: Host): Promise<Backend<Params>>
     recover: (credentialId) => ({ username: nameOf(credentialId) }),
     async list(_after, signal) {
       const users = await client.call(signal, 'ACL', 'USERS')
-      const names = Array.isArray(users) ? users.map(String).filter(isOurs) : []
-      const items = names.map((username) => ({
-        credentialId: `cred_${username.slice(PREFIX.length)}`,
-        handle: { username },
-      }))
+      const names = Array.isArray(users) ? users.map(String) : []
+      const items = names.flatMap((username) => {
+        const credentialId = credentialOfAccount(username)
+        return credentialId === undefined ? [] : [{ credentialId, handle: { username } }]
+      })
       return { items }
     },
     rotation: rotationOf(settings, client, save),
@@ -86,10 +82,7 @@ type Save = ReturnType<typeof createSaver>
  * connection sent earlier, perhaps before a crash, the server has then read and carried out, too.
  */
 async function revokeUser(client: Client, save: Save, handle: Handle, signal: AbortSignal): Promise<void> {
-  const username = handle['username']
-  if (typeof username !== 'string' || !isOurs(username)) {
-    throw new BackendError('misconfigured', 'The handle does not name a user of Mayfly.')
-  }
+  const username = accountIn(handle['username'], 'a user')
   await client.call(signal, 'PING')
   await client.call(signal, 'ACL', 'DELUSER', username)
   await save(signal)
@@ -186,8 +179,5 @@ function fieldsOf(settings: Config, username: string, password: string): NonNull
 function nameOf(credentialId: string): string {
   return accountName(credentialId)
 }
-
-const isOurs = (username: string) =>
-  username.startsWith(PREFIX) && isId('credential', `cred_${username.slice(PREFIX.length)}`)
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
