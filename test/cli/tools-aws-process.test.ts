@@ -22,7 +22,7 @@ describe('aws credential-process', () => {
     const [id] = await world.alive('cloud')
     expect(answer).toEqual({
       Version: 1,
-      AccessKeyId: `AKIA-${id}`,
+      AccessKeyId: `ASIA-${id}`,
       SecretAccessKey: `secret/of+${id}`,
       SessionToken: `session==${id}`,
       Expiration: expect.stringMatching(FORM),
@@ -46,7 +46,7 @@ describe('aws credential-process', () => {
     const second = await ask(0.8 * HOUR_MS)
     expect(second).not.toBe(first)
     expect(await ask()).toBe(second)
-    await world.agent.client.delete(`/api/v1/credentials/${second.slice('AKIA-'.length)}`)
+    await world.agent.client.delete(`/api/v1/credentials/${second.slice('ASIA-'.length)}`)
     expect(await ask()).not.toBe(second)
   })
 
@@ -70,14 +70,14 @@ describe('aws credential-process', () => {
     ['line breaks', 'lines', 1, /several lines/],
     ['unknown', 'nonsense', 1, /mayfly backends/],
   ])('%s: nothing on standard output, one line on standard error', async (_, backend, code, words) => {
-    if (backend === 'half') await world.add('half', { fields: { access_key_id: 'AKIAHALF' } })
+    if (backend === 'half') await world.add('half', { fields: { access_key_id: 'ASIAHALF' } })
     if (backend === 'lines')
       await world.add('lines', { fields: { ...AWS_FIELDS, secret_access_key: 'a\n"b' } })
     const end = await runCli(['aws', 'credential-process', '--backend', backend], world)
     expect([end.code, end.stdout]).toEqual([code, ''])
     expect(end.stderr).toMatch(words)
     expect(end.stderr.trim().split('\n')).toHaveLength(1)
-    expectNoSecret(end.stderr, 'AKIAHALF', 'a\n"b')
+    expectNoSecret(end.stderr, 'ASIAHALF', 'a\n"b')
     expect(await world.alive(backend)).toEqual([])
   })
 

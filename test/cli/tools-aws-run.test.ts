@@ -92,7 +92,7 @@ describe('aws serve', () => {
 
   test('exits with the code of the child, revokes everything and leaves nothing behind', async () => {
     const held = await fetch(url, { headers: { authorization } }).then((reply) => reply.json())
-    const id = (held as { AccessKeyId: string }).AccessKeyId.slice('AKIA-'.length)
+    const id = (held as { AccessKeyId: string }).AccessKeyId.slice('ASIA-'.length)
     expect(await world.alive('cloud')).toContain(id)
     run.child.stdin?.end()
     const end = await run.ended

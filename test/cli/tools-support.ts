@@ -77,7 +77,7 @@ export async function startToolsWorld(more: Parameters<typeof startWorld>[0] = {
 
 /** The fields of an AWS backend. */
 export const AWS_FIELDS = {
-  access_key_id: 'AKIA-{id}',
+  access_key_id: 'ASIA-{id}',
   secret_access_key: 'secret/of+{id}',
   session_token: 'session=={id}',
 }

@@ -49,5 +49,5 @@ test('docs/guides/aws.md does what it says', async () => {
   // What ran as long as a command is revoked; what a profile asked for stays for the next.
   const [held, ...others] = await world.alive()
   expect(others).toEqual([])
-  expect(results.map(({ output }) => output).join('')).toContain(`AKIA-${held} until `)
+  expect(results.map(({ output }) => output).join('')).toContain(`ASIA-${held} until `)
 })

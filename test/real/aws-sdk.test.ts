@@ -49,7 +49,7 @@ describe('fromProcess', () => {
     expect([code, stderr]).toEqual([0, ''])
     const [id] = await world.alive('cloud')
     expect(answer).toMatchObject({
-      accessKeyId: `AKIA-${id}`,
+      accessKeyId: `ASIA-${id}`,
       secretAccessKey: `secret/of+${id}`,
       sessionToken: `session==${id}`,
     })
@@ -74,7 +74,7 @@ describe('the container endpoint', () => {
     const before = await world.alive('cloud')
     const { code, answer, stderr } = await sdk(provider, serve)
     expect([code, stderr]).toEqual([0, ''])
-    const id = String(answer['accessKeyId']).slice('AKIA-'.length)
+    const id = String(answer['accessKeyId']).slice('ASIA-'.length)
     expect(answer).toMatchObject({ secretAccessKey: `secret/of+${id}`, sessionToken: `session==${id}` })
     expect(await world.alive('cloud')).toEqual(before)
   })
@@ -82,7 +82,7 @@ describe('the container endpoint', () => {
   test('takes precedence over keys in our own environment', async () => {
     const other = { AWS_ACCESS_KEY_ID: 'AKIAOTHER', AWS_SECRET_ACCESS_KEY: 'other' }
     expect((await sdk('chain', [], other)).answer['accessKeyId']).toBe('AKIAOTHER')
-    expect((await sdk('chain', serve, other)).answer['accessKeyId']).toMatch(/^AKIA-cred_/)
+    expect((await sdk('chain', serve, other)).answer['accessKeyId']).toMatch(/^ASIA-cred_/)
   })
 })
 
