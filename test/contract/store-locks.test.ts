@@ -100,3 +100,21 @@ test('a change that only raises the generation does not wait behind changes to a
   await holder.query('COMMIT')
   await Promise.all(touching)
 })
+
+test('a change with a guard on a locked row is refused for its first guard that fails, not for the locked one', async () => {
+  const locked = agentRow()
+  const [node] = nodes
+  if (node === undefined) throw new Error('no node')
+  await node.commit([{ op: 'insert', table: 'agents', row: locked }])
+  await holder.query('BEGIN')
+  await holder.query('SELECT FROM agents WHERE id = $1 FOR UPDATE', [locked.id])
+  const guards = [1, 2].map((version) => ({ op: 'guard', table: 'agents', id: locked.id, version }) as const)
+  const refused = node.commit(guards)
+  let answered = false
+  void refused.finally(() => (answered = true))
+  const waiting =
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+  while (!answered && (await holder.query(waiting)).rowCount === 0);
+  await holder.query('COMMIT')
+  expect(await refused).toEqual({ done: false, step: 1, reason: 'guard' })
+})

@@ -22,9 +22,9 @@ export interface MergedStatement {
 /** A change that was left out, by its position `n`. */
 export interface MergedRefusal {
   readonly n: number
-  /** The guard that failed. */
+  /** The first guard that failed. */
   readonly step: number
-  /** Its guards may hold: their rows are locked by another transaction. */
+  /** That guard may hold: another transaction has locked its row. */
   readonly locked: boolean
 }
 
@@ -120,10 +120,10 @@ function textFor(tables: readonly Table[], byToken: boolean, waits: boolean): st
     ...(byToken ? tokenRows(next, lock) : []),
     liveRows('agents', 'id', byToken ? ' UNION SELECT t.agent FROM t' : '', lock),
     liveRows('backends', 'uid', '', lock),
-    `refused AS MATERIALIZED (SELECT n, min(step) AS step, bool_and(locked) AS locked FROM (SELECT g.n, g.step, ${IS_UNCHANGED} AS locked FROM g
+    `refused AS MATERIALIZED (SELECT DISTINCT ON (n) n, step, locked FROM (SELECT g.n, g.step, ${IS_UNCHANGED} AS locked FROM g
       WHERE NOT EXISTS (SELECT 1 FROM live_agents l WHERE g.t = 'agents' AND l.id = g.id AND l.version = g.version)
         AND NOT EXISTS (SELECT 1 FROM live_backends l WHERE g.t = 'backends' AND l.id = g.id AND l.version = g.version)
-      ${byToken ? REFUSED_TOKENS : ''}) AS r GROUP BY n)`,
+      ${byToken ? REFUSED_TOKENS : ''}) AS r ORDER BY n, step)`,
     ...inserts,
   ]
   return `WITH ${parts.join(',\n')}\nSELECT n, step, locked FROM refused`
