@@ -96,6 +96,7 @@ describe.each(['functions', 'direct'] as const)('the privileges of a credential,
           const issuing = backend.issue(request(scopes), signal())
           if (scope === 'write' && grant === 'read-only') {
             await expect(issuing).rejects.toMatchObject({ fault: 'unsupported' })
+            await backend[Symbol.asyncDispose]()
             return
           }
           const issued = await issuing
@@ -104,6 +105,9 @@ describe.each(['functions', 'direct'] as const)('the privileges of a credential,
           const found = (await bench.sql(PRIVILEGES, [role, [...schemaNames]], name)).map(({ line }) => line)
           expect(found.sort()).toEqual(expected(relations, schemas, access).sort())
           await backend.revoke?.(issued.handle ?? {}, signal())
+          // Otherwise the connections of all runs add up to more than the server admits.
+          await backend.retire?.(signal())
+          await backend[Symbol.asyncDispose]()
         },
       ),
       { numRuns: LONG ? 40 : 3 },

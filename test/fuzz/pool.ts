@@ -9,6 +9,8 @@ import { newEnrollee } from '../support/enrollee.ts'
 
 const ISSUER = 'https://mayfly.test'
 const KEPT = 64
+/** Requests may set an end for an agent and its secrets; one that ends sooner than this is replaced. */
+const LASTS_MS = 60_000
 /** The callers and their scopes. */
 const AGENTS: Record<string, string[]> = {
   wide: ['*', 'admin:*'],
@@ -99,7 +101,8 @@ export async function openPool() {
 
   async function hasAll(token: string, scopes: readonly string[]): Promise<boolean> {
     const caller = await app.core.callers.find(token, await app.core.store.generation())
-    return caller !== undefined && scopes.every((scope) => caller.scopes.includes(scope))
+    if (caller === undefined || caller.validUntil < app.core.store.now() + LASTS_MS) return false
+    return scopes.every((scope) => caller.scopes.includes(scope))
   }
 
   /** Replaces the resources that the requests ended or changed. */
@@ -112,7 +115,7 @@ export async function openPool() {
     for (const [name, scopes] of Object.entries(AGENTS)) {
       let agent = known.get(name)
       if (agent === undefined || !(await hasAll(agent.token, scopes))) {
-        // Its token or its scopes were replaced.
+        // Its token or its scopes were replaced, or it ends soon.
         if ((await app.core.store.agents.findByName(name)) !== undefined)
           await call('DELETE', `/v1/admin/agents/${name}`)
         agent = await createAgent(name, scopes)
@@ -139,6 +142,7 @@ export async function openPool() {
     for (const { token } of known.values()) {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
       const mine = await app.http.server.inject({ url: '/v1/status', headers })
+      if (mine.statusCode !== 200) throw new Error(`reading the status: ${mine.statusCode} ${mine.body}`)
       const [open] = mine.json().pending_requests
       const payload = JSON.stringify({ scopes: ['tok:more'] })
       const asked = { method: 'POST', url: '/v1/request', headers, payload } as const
