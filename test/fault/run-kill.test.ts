@@ -131,9 +131,10 @@ test('a run that cannot revoke exits, and its guard keeps trying', async () => {
 })
 
 test('without a guard the credentials of a killed run expire', async () => {
-  const { agent, child, directory } = await killed([...ARGV, '--ttl', '1s'])
+  const { agent, child, directory } = await killed(ARGV)
   process.kill(child, 'SIGKILL')
   await rm(directory, { recursive: true })
+  world.app.advance(11 * 60_000)
   await eventually(async () => {
     expect(await recordsOf(world, agent)).toMatchObject([
       { status: 'expired', actions: ['credential.expired', 'credential.issued'] },

@@ -13,6 +13,7 @@ import { run } from '../support/run-program.ts'
 
 interface Issued {
   id: string
+  expires_at: string
   fields: { username: string; password: string; host: string; port: number; url: string }
 }
 
@@ -39,8 +40,8 @@ afterAll(async () => {
   await server.stop()
 })
 
-async function issue(scopes: readonly string[], ttl = '5m'): Promise<Issued> {
-  const reply = await agent.client.post('/v1/credentials/broker', { ttl, scopes })
+async function issue(scopes: readonly string[]): Promise<Issued> {
+  const reply = await agent.client.post('/v1/credentials/broker', { ttl: '5m', scopes })
   expect([reply.status, reply.text]).toEqual([200, expect.anything()])
   return reply.body
 }
@@ -132,9 +133,11 @@ describe('a client of Mosquitto', () => {
   })
 
   test('expired, it is gone by the work of the sweeper, with its connection', async () => {
-    const issued = await issue(['jobs'], '1s')
-    const { ended } = await subscribe(issued, 'jobs')
-    await ended
+    const issued = await issue(['jobs'])
+    const { granted, ended } = await subscribe(issued, 'jobs')
+    expect(await granted).toBe(true)
+    app.advancePast(issued.expires_at)
+    expect(await ended).toContain('DISCONNECT (152)')
     await eventually(async () => expect(await clientExists(issued)).toBe(false))
   })
 

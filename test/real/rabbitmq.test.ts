@@ -11,6 +11,7 @@ import { run } from '../support/run-program.ts'
 
 interface Issued {
   id: string
+  expires_at: string
   fields: { username: string; password: string; url: string }
 }
 
@@ -38,8 +39,8 @@ afterAll(async () => {
   await server.stop()
 })
 
-async function issue(scopes: readonly string[], ttl = '5m'): Promise<Issued> {
-  const reply = await agent.client.post('/v1/credentials/rabbit', { ttl, scopes })
+async function issue(scopes: readonly string[]): Promise<Issued> {
+  const reply = await agent.client.post('/v1/credentials/rabbit', { ttl: '5m', scopes })
   expect([reply.status, reply.text]).toEqual([200, expect.anything()])
   return reply.body
 }
@@ -119,8 +120,9 @@ describe('a user of RabbitMQ', () => {
   })
 
   test('expired, it is gone by the work of the sweeper, with its connection', async () => {
-    const issued = await issue(['shop:orders.new:read'], '1s')
+    const issued = await issue(['shop:orders.new:read'])
     const { ended } = await open(issued)
+    app.advancePast(issued.expires_at)
     expect((await ended).message).toContain('CONNECTION_FORCED')
     await eventually(async () => expect(await userExists(issued)).toBe(false))
   })

@@ -80,6 +80,8 @@ export interface TestApp {
   }): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>
   /** Moves the server's clock forward, in ms. */
   advance(ms: number): void
+  /** Moves the server's clock past this time, which a reply gave. */
+  advancePast(time: string): void
   /** Runs the sweeper once. */
   sweep(): Promise<void>
   logged(): string
@@ -175,6 +177,9 @@ export async function startApp(options: AppOptions = {}): Promise<TestApp> {
     raw: (options) => rawRequest(url, options),
     advance: (ms) => {
       offset += ms
+    },
+    advancePast: (time) => {
+      offset = Math.max(offset, Date.parse(time) + 1 - realNow())
     },
     async sweep() {
       await sweeper.sweep(new AbortController().signal)
