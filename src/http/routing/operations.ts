@@ -20,6 +20,8 @@ const ISSUE = [
   'audit_unavailable',
   ...UPSTREAM,
 ] as const
+const PRIVATE_KEY = ['not_allowed', 'insufficient_scope', 'conflict', 'audit_unavailable'] as const
+const REVOKE = ['credential_not_found', 'conflict'] as const
 const CONFIGURE = ['conflict', 'not_allowed', 'insufficient_scope', ...UPSTREAM] as const
 
 const body = (field: string) => `$response.body#/${field}`
@@ -72,7 +74,7 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   },
   'DELETE /api/v1/credentials/:id': {
     id: 'revokeCredential',
-    errors: ['credential_not_found'],
+    errors: REVOKE,
     links: { getCredential: { id: body('id') } },
   },
   'GET /api/v1/backends': {
@@ -94,9 +96,9 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
     links: ownCredential('id'),
   },
   'GET /v1/active': { id: 'listActiveCredentials', links: ownCredential('0/id') },
-  'DELETE /v1/active/:id': { id: 'revokeActiveCredential', errors: ['credential_not_found'] },
-  'GET /v1/signing-key': { id: 'getSigningKey', errors: ['not_allowed', 'insufficient_scope'] },
-  'POST /v1/sign': { id: 'signObject', errors: ['not_allowed', 'insufficient_scope', 'conflict'] },
+  'DELETE /v1/active/:id': { id: 'revokeActiveCredential', errors: REVOKE },
+  'GET /v1/signing-key': { id: 'getSigningKey', errors: PRIVATE_KEY },
+  'POST /v1/sign': { id: 'signObject', errors: PRIVATE_KEY },
   'DELETE /v1/self': { id: 'deleteSelf', errors: ['insufficient_scope'] },
   'POST /v1/request': {
     id: 'requestScopes',
@@ -119,7 +121,7 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   },
   'GET /v1/enroll/:id/status': {
     id: 'pollEnrollment',
-    errors: ['unauthorized', 'enrollment_not_found', 'gone', 'conflict', 'rate_limited'],
+    errors: ['unauthorized', 'enrollment_not_found', 'gone', 'conflict', 'rate_limited', 'audit_unavailable'],
   },
 
   'GET /v1/admin/agents': {
@@ -159,7 +161,7 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   },
   'POST /v1/admin/backends/:name/reconcile': {
     id: 'reconcileBackend',
-    errors: ['backend_not_found', 'insufficient_scope', ...UPSTREAM],
+    errors: ['backend_not_found', 'conflict', 'insufficient_scope', ...UPSTREAM],
     links: backend,
   },
   'GET /v1/admin/kinds': { id: 'listKinds' },
@@ -167,7 +169,7 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
     id: 'listCredentials',
     links: { revokeAnyCredential: { id: body('0/id') }, ...credential('0/id') },
   },
-  'DELETE /v1/admin/tokens/:id': { id: 'revokeAnyCredential', errors: ['credential_not_found'] },
+  'DELETE /v1/admin/tokens/:id': { id: 'revokeAnyCredential', errors: REVOKE },
   'GET /v1/admin/audit': { id: 'queryWholeAudit' },
   'GET /v1/admin/pending': { id: 'listPending', links: pending },
   'POST /v1/admin/pending/:id/approve': {
@@ -190,9 +192,10 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   'DELETE /v1/admin/plugins/:name': { id: 'removePlugin', errors: ['not_allowed', 'not_found', 'conflict'] },
   'POST /v1/admin/plugins/reload': {
     id: 'reloadPlugins',
+    errors: ['conflict'],
     links: { reloadPlugin: { name: body('plugins/0/name') } },
   },
-  'POST /v1/admin/plugins/:name/reload': { id: 'reloadPlugin', errors: ['not_found'] },
+  'POST /v1/admin/plugins/:name/reload': { id: 'reloadPlugin', errors: ['not_found', 'conflict'] },
   'GET /v1/admin/keys': { id: 'listAgentKeys', links: { getAgent: { name: body('0/name') } } },
   'POST /v1/admin/keys/rotate': { id: 'rotateKeys', errors: ['conflict'] },
 }
