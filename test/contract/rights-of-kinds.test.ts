@@ -5,7 +5,7 @@ import { covers, coversAny } from '../../src/domain/scope.ts'
 import { LONG } from '../support/long.ts'
 import { fillForm, hostileScopes, scopesOf } from '../support/scopes.ts'
 import { kindOfType } from './rights.ts'
-import { createRights, formsOf, type Rights, rightsOfKinds, titleOf } from './rights-of-kinds.ts'
+import { createRights, formsOf, MARK, type Rights, rightsOfKinds, titleOf } from './rights-of-kinds.ts'
 
 const RUNS = LONG ? 2_000 : 150
 
@@ -47,6 +47,10 @@ describe.each(rightsOfKinds.map((of) => [titleOf(of), of] as const))('%s', (_, o
   it('takes no hostile text for a scope', () => {
     const property = fc.property(hostileScopes(valid), (text) => !grammar.valid(text))
     fc.assert(property, { numRuns: RUNS })
+  })
+
+  it('repeats no scope that it refuses', async () => {
+    for (const form of formsOf(of)) await rightsOf([fillForm(form, of.names, () => MARK)])
   })
 
   it('gives no right that none of its scopes permits, nor one that comes of their company', async () => {

@@ -18,6 +18,9 @@ export const formsOf = ({ type, forms = [] }: RightsOfKind) => [
 
 export type Rights = ReadonlyMap<string, Right>
 
+/** A name that no message has by itself. */
+export const MARK = 'Zx9Q'
+
 /** The rights that a list of scopes gives, by their names; `undefined` where the kind refuses them. */
 export async function createRights(
   of: RightsOfKind,
@@ -29,8 +32,9 @@ export async function createRights(
     try {
       return new Map((await read(scopes)).map((one) => [one.name, one]))
     } catch (error) {
-      if (isRefusal(error)) return undefined
-      throw error
+      if (!isRefusal(error)) throw error
+      if (String(error).includes(MARK)) throw new Error('the refusal repeats the scope', { cause: error })
+      return undefined
     }
   }
   // Each list is issued once, however often it is asked for.

@@ -55,7 +55,7 @@ export async function planToken(
   }
   const plans = repositories.map((name) => {
     const covering = here.filter((wish) => matches(wish.repository, name))
-    if (covering.length === 0) throw refused(`The scopes do not cover the repository ${owner}/${name}.`)
+    if (covering.length === 0) throw refused('The scopes do not cover one of the repositories.')
     return permissionsOf(covering, installed, readOnly)
   })
   const [permissions = {}, ...others] = plans

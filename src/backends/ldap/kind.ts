@@ -106,7 +106,7 @@ async function waitFor(pending: Promise<unknown>, signal: AbortSignal): Promise<
 
 /** Throws `unsupported` where a scope names no group. An empty list grants none. */
 function grantedGroups(settings: Config, scopes: readonly string[]): string[] {
-  const none = scopes.find((scope) => !isScope(scope) || groupsOf(settings, scope).length === 0)
-  if (none !== undefined) throw new BackendError('unsupported', `The backend has no group for ${none}.`)
+  if (!scopes.every((scope) => isScope(scope) && groupsOf(settings, scope).length > 0))
+    throw new BackendError('unsupported', 'One of the scopes covers no group of the backend.')
   return [...new Set(scopes.flatMap((scope) => groupsOf(settings, scope)))]
 }

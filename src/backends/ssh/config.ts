@@ -104,8 +104,8 @@ export function optionsOf(settings: Config, asked: Params): Record<string, strin
 }
 
 export function extensionsOf(settings: Config, asked: Params): readonly string[] {
-  const extra = asked.extensions?.find((one) => !settings.extensions.includes(one))
-  if (extra !== undefined) throw new BackendError('unsupported', `The backend does not permit "${extra}".`)
+  if (asked.extensions?.every((one) => settings.extensions.includes(one)) === false)
+    throw new BackendError('unsupported', 'The backend does not permit one of the extensions.')
   return asked.extensions ?? settings.extensions
 }
 

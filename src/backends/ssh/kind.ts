@@ -95,13 +95,10 @@ async function openSsh(settings: Config, host: Host): Promise<Backend<Params>> {
 
 /** Explicitly those that are granted. Throws `unsupported` where a scope grants none. */
 function principalsOf({ principals }: Config, { scopes }: IssueRequest<Params>): string[] {
-  const none = scopes.find((scope) => !principals.some((one) => grants(scope, one)))
-  if (none !== undefined || scopes.length === 0) {
-    throw new BackendError(
-      'unsupported',
-      `The backend has no principal for ${none ?? 'a request without scopes'}.`,
-    )
-  }
+  if (scopes.length === 0)
+    throw new BackendError('unsupported', 'A certificate needs a principal: request at least one scope.')
+  if (!scopes.every((scope) => principals.some((one) => grants(scope, one))))
+    throw new BackendError('unsupported', 'One of the scopes covers no principal of the backend.')
   return principals.filter((one) => scopes.some((scope) => grants(scope, one)))
 }
 

@@ -104,13 +104,13 @@ export function subjectsOf(
   settings: Config,
   scopes: readonly string[],
 ): { readonly hosts: readonly string[]; readonly uris: readonly string[] } {
-  const none = scopes.find((scope) => namesOf(settings, scope).length === 0)
-  if (none !== undefined || scopes.length === 0) {
+  if (scopes.length === 0)
+    throw new BackendError('unsupported', 'A certificate needs a name: request the scope of one.')
+  if (scopes.some((scope) => namesOf(settings, scope).length === 0))
     throw new BackendError(
       'unsupported',
-      `The backend has no name for ${none ?? 'a request without scopes'}; request the scope of one name.`,
+      'One of the scopes covers no name of the backend; request the scope of one name.',
     )
-  }
   const all = [...new Set(scopes.flatMap((scope) => namesOf(settings, scope)))]
   const uris = all.filter(isUri)
   // The SPIFFE X.509-SVID §2: exactly one URI.
