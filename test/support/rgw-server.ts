@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { eventually } from './app.ts'
 import { freePort } from './postgres.ts'
 
 const execute = promisify(execFile)
@@ -53,7 +54,8 @@ export async function startRgw(): Promise<RgwServer> {
     await answers(port)
     return child
   }
-  // One that asks the monitor before it knows the id of the cluster is refused ("wrong fsid") and ends.
+  // The monitor seldom refuses (EPERM, "wrong fsid") a client that asks before it has learned the id of the cluster: `ceph`
+  // fails, and an OSD ends. Both try again.
   const startOsd = (tries = 10) => {
     start('ceph-osd', ['-i', '0']).once('exit', () => {
       if (!isStopping && tries > 1) startOsd(tries - 1)
@@ -82,7 +84,7 @@ export async function startRgw(): Promise<RgwServer> {
     await run('ceph-mon', '--mkfs', '-i', 'a', '--monmap', map)
     start('ceph-mon', ['-i', 'a'])
     const osd = crypto.randomUUID()
-    await run('ceph', 'osd', 'create', osd)
+    await eventually(() => run('ceph', 'osd', 'create', osd))
     await run('ceph-osd', '-i', '0', '--mkfs', '--osd-uuid', osd)
     startOsd()
     const { accessKeyId, secretAccessKey } = USER
