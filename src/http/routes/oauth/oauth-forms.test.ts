@@ -238,6 +238,7 @@ describe('hostile forms', () => {
 
   it('left no secret in the log or the audit', async () => {
     const all = JSON.stringify(await app.core.store.audit.query({}, 1_000)) + app.logged()
-    for (const part of [ada.clientSecret, ada.token, 'eyJ', 'cks_', 'ckr_']) expect(all).not.toContain(part)
+    for (const part of [ada.clientSecret, ada.token]) expect(all).not.toContain(part)
+    expect(all).not.toMatch(/eyJ[\w-]+\.|ck[rs]_/)
   })
 })
