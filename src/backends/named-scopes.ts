@@ -23,7 +23,7 @@ export function requireGiven(named: readonly NamedScope[], scopes: readonly stri
     if (!isScope(scope)) throw new BackendError('unsupported', 'A scope is not well formed.')
     const theirs = givenBy(named, scope)
     if (theirs.length > 0) return theirs
-    throw new BackendError('unsupported', 'A scope is not one that this backend can give.')
+    throw new BackendError('unsupported', 'This backend cannot give one of the scopes.')
   })
   return [...new Set(given)]
 }

@@ -46,7 +46,7 @@ export function accessOf(
   for (const scope of scopes) {
     if (!isRegistryScope(scope)) throw new BackendError('unsupported', 'A scope is not well formed.')
     if (!gives(repositories, scope))
-      throw new BackendError('unsupported', 'A scope is not one that this backend can give.')
+      throw new BackendError('unsupported', 'This backend cannot give one of the scopes.')
     const [repository = '', permission = '*'] = scope.split(':')
     const names = repositories?.filter((name) => covers(repository, name)) ?? [repository]
     const permissions = PERMISSIONS.filter((one) => covers(permission, one))

@@ -20,7 +20,7 @@ const ISSUE = [
   'audit_unavailable',
   ...UPSTREAM,
 ] as const
-const PRIVATE_KEY = ['not_allowed', 'insufficient_scope', 'conflict', 'audit_unavailable'] as const
+const USE_KEY = ['not_allowed', 'insufficient_scope', 'conflict', 'audit_unavailable'] as const
 const REVOKE = ['credential_not_found', 'conflict'] as const
 const CONFIGURE = ['conflict', 'not_allowed', 'insufficient_scope', ...UPSTREAM] as const
 
@@ -97,8 +97,8 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   },
   'GET /v1/active': { id: 'listActiveCredentials', links: ownCredential('0/id') },
   'DELETE /v1/active/:id': { id: 'revokeActiveCredential', errors: REVOKE },
-  'GET /v1/signing-key': { id: 'getSigningKey', errors: PRIVATE_KEY },
-  'POST /v1/sign': { id: 'signObject', errors: PRIVATE_KEY },
+  'GET /v1/signing-key': { id: 'getSigningKey', errors: USE_KEY },
+  'POST /v1/sign': { id: 'signObject', errors: USE_KEY },
   'DELETE /v1/self': { id: 'deleteSelf', errors: ['insufficient_scope'] },
   'POST /v1/request': {
     id: 'requestScopes',
