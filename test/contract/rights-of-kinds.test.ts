@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { kinds } from '../../src/backends/index.ts'
 import { covers, coversAny } from '../../src/domain/scope.ts'
+import { MARK } from '../fuzz/values.ts'
 import { LONG } from '../support/long.ts'
 import { fillForm, hostileScopes, scopesOf } from '../support/scopes.ts'
 import { kindOfType } from './rights.ts'
-import { createRights, formsOf, MARK, type Rights, rightsOfKinds, titleOf } from './rights-of-kinds.ts'
+import { createRights, formsOf, type Rights, rightsOfKinds, titleOf } from './rights-of-kinds.ts'
 
 const RUNS = LONG ? 2_000 : 150
 

@@ -1,3 +1,4 @@
+import { MARK } from '../fuzz/values.ts'
 import { createTestHost } from '../support/host.ts'
 import { completeConfig, isRefusal, kindOfType, type Right, type RightsOfKind } from './rights.ts'
 import { clouds } from './rights-of-clouds.ts'
@@ -17,9 +18,6 @@ export const formsOf = ({ type, forms = [] }: RightsOfKind) => [
 ]
 
 export type Rights = ReadonlyMap<string, Right>
-
-/** A name that no message has by itself. */
-export const MARK = 'Zx9Q'
 
 /** The rights that a list of scopes gives, by their names; `undefined` where the kind refuses them. */
 export async function createRights(

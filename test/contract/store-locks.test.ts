@@ -101,7 +101,7 @@ test('a change that only raises the generation does not wait behind changes to a
   await Promise.all(touching)
 })
 
-test('a change with a guard on a locked row is refused for its first guard that fails, not for the locked one', async () => {
+test('a change is refused for its first guard that fails, not for one on a locked row', async () => {
   const locked = agentRow()
   const [node] = nodes
   if (node === undefined) throw new Error('no node')

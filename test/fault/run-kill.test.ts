@@ -134,6 +134,7 @@ test('without a guard the credentials of a killed run expire', async () => {
   const { agent, child, directory } = await killed(ARGV)
   process.kill(child, 'SIGKILL')
   await rm(directory, { recursive: true })
+  // The backend's default lifetime is ten minutes.
   world.app.advance(11 * 60_000)
   await eventually(async () => {
     expect(await recordsOf(world, agent)).toMatchObject([

@@ -9,7 +9,7 @@ import { newEnrollee } from '../support/enrollee.ts'
 
 const ISSUER = 'https://mayfly.test'
 const KEPT = 64
-/** Requests may set an end for an agent and its secrets; one that ends sooner than this is replaced. */
+/** Requests may give an agent or its secrets an end; `refresh` replaces an agent that ends within this time. */
 const LASTS_MS = 60_000
 /** The callers and their scopes. */
 const AGENTS: Record<string, string[]> = {

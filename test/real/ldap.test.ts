@@ -95,6 +95,8 @@ describe('a credential of kind ldap', () => {
   test('expired, it is gone by the work of the sweeper, with its memberships', async () => {
     const { fields, expires_at } = await issue(['readers'])
     const client = await server.login(fields.dn, fields.password)
+    await app.sweep()
+    expect(await reads(client, SECRETS)).toBe(true)
     app.advancePast(expires_at)
     // LDAP_INVALID_CREDENTIALS (RFC 4511, appendix A).
     await eventually(async () => {

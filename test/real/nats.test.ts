@@ -106,7 +106,7 @@ describe('a user of NATS', () => {
   })
 
   test('expired, it is refused, and its open connection has ended', async () => {
-    // A slow machine may take longer than one lives.
+    // On a slow machine one may expire before the connection opens.
     const { issued, connection } = await eventually(async () => {
       const issued = await issue(['jobs'], '2s')
       return { issued, connection: await open(issued.fields.creds) }

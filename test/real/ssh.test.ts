@@ -70,7 +70,7 @@ describe('a credential of kind ssh', () => {
   })
 
   test('is refused after its end', async () => {
-    // A slow machine may take longer than one lives.
+    // On a slow machine one may expire before the login.
     const issued = await eventually(async () => {
       const issued = await issue({ ttl: '3s' })
       expect(await server.login(issued, 'echo in')).toBe('in')

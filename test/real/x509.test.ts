@@ -98,7 +98,7 @@ describe('a credential of kind x509', () => {
   })
 
   test('is refused after its end', async () => {
-    // A slow machine may take longer than one lives.
+    // On a slow machine one may expire before the request.
     const issued = await eventually(async () => {
       const issued = await issue({ ttl: '2s' })
       expect(await server.request(issued)).toMatchObject({ verify: 'SUCCESS' })

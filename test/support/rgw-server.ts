@@ -54,8 +54,8 @@ export async function startRgw(): Promise<RgwServer> {
     await answers(port)
     return child
   }
-  // The monitor seldom refuses (EPERM, "wrong fsid") a client that asks before it has learned the id of the cluster: `ceph`
-  // fails, and an OSD ends. Both try again.
+  // The monitor sometimes refuses a client that asks before it has learned the id of the cluster (EPERM, "wrong fsid"): `ceph`
+  // fails, and an OSD exits. Both try again.
   const startOsd = (tries = 10) => {
     start('ceph-osd', ['-i', '0']).once('exit', () => {
       if (!isStopping && tries > 1) startOsd(tries - 1)
