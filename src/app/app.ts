@@ -53,13 +53,22 @@ export interface App {
 
 /**
  * Creates all parts in order; `close` closes them in reverse. Nothing listens yet. `open` replaces the store and its
- * clock. Throws `ConfigError` for faults that the operator can fix.
+ * clock. With a `signal`, waits for a PostgreSQL that is not there yet until the signal fires; without one, that is an
+ * error. Throws `ConfigError` for faults that the operator can fix.
  */
-export async function buildApp(config: Config, log: Log, open: typeof openStore = openStore): Promise<App> {
+export async function buildApp(
+  config: Config,
+  log: Log,
+  { open = openStore, signal }: { open?: typeof openStore; signal?: AbortSignal } = {},
+): Promise<App> {
   const store = await open({
     directory: config.dataDir,
     databaseUrl: config.databaseUrl?.reveal(),
     onTrouble: (what, error) => log.error({ err: error }, what),
+    waiting: signal && {
+      signal,
+      onWait: (why) => log.warn({ why }, 'the database cannot be reached yet; the start waits for it'),
+    },
   }).catch((error: unknown) => {
     if (!(error instanceof StoreRefused)) throw error
     const source = config.databaseUrl === undefined ? 'data_dir' : 'database_url'
@@ -143,12 +152,13 @@ async function openRegistry(
   })
 }
 
-/** Runs until `close`. */
+/** Runs until `close`. Throws the reason of `signal` if that fires while the start waits for the database. */
 export async function startServer(
   config: Config,
   log: Log,
+  signal: AbortSignal,
 ): Promise<{ address: string; close(): Promise<void> }> {
-  const app = await buildApp(config, log)
+  const app = await buildApp(config, log, { signal })
   let jobs: Jobs | undefined
   try {
     const address = await app.http.listen()

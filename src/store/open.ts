@@ -1,5 +1,6 @@
 import type { Engine } from './engine/engine.ts'
 import { openPostgres } from './postgres/engine.ts'
+import type { Waiting } from './postgres/first-contact.ts'
 import { openSqlite } from './sqlite/engine.ts'
 import { createAgents } from './tables/agents.ts'
 import { createAudit } from './tables/audit/audit.ts'
@@ -18,6 +19,8 @@ export interface StoreOptions {
   /** If given, the store uses PostgreSQL. */
   databaseUrl?: string | undefined
   onTrouble?: (what: string, error: unknown) => void
+  /** Waits for a PostgreSQL that is not there yet. Absent: that is an error. */
+  waiting?: Waiting | undefined
 }
 
 export type Store = ReturnType<typeof createStore>
@@ -51,6 +54,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const engine =
     options.databaseUrl === undefined
       ? await openSqlite({ directory: options.directory, ...onTrouble })
-      : await openPostgres({ url: options.databaseUrl, ...onTrouble })
+      : await openPostgres({ url: options.databaseUrl, waiting: options.waiting, ...onTrouble })
   return createStore(engine)
 }

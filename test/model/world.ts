@@ -43,11 +43,13 @@ export async function openWorld(dialect: 'sqlite' | 'postgres', server: TestPost
     })
     const write = (line: string) => lines.push(line)
     const log = createLogger({ level: 'debug', format: 'json', destination: { write } })
-    app = await buildApp(config, log, async () => {
-      const engine = database ? await openPostgres({ url: database.url }) : await openSqlite({ directory })
-      // A reopened store may have advanced its clock to its last entry.
-      offset = Math.max(0, now - engine.now())
-      return createStore({ ...engine, now: () => engine.now() + offset })
+    app = await buildApp(config, log, {
+      open: async () => {
+        const engine = database ? await openPostgres({ url: database.url }) : await openSqlite({ directory })
+        // A reopened store may have advanced its clock to its last entry.
+        offset = Math.max(0, now - engine.now())
+        return createStore({ ...engine, now: () => engine.now() + offset })
+      },
     })
     await app.http.listen()
   }

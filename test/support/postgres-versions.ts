@@ -83,7 +83,7 @@ export async function startPostgresVersion(
       await resume()
     }
     const login = { host: '127.0.0.1', port, user: 'postgres', password }
-    return { ...(await describeServer(login, stop)), halt, resume, restart }
+    return { ...(await describeServer(login, stop)), directory: join(home, 'data'), halt, resume, restart }
   } catch (error) {
     await stop()
     throw error

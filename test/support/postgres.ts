@@ -29,6 +29,8 @@ export interface TestPostgres {
 
 /** One of our own, which may be taken away and come back with its data. */
 export interface OwnPostgres extends TestPostgres {
+  /** Of its data. */
+  readonly directory: string
   /** Ends every session and the server (fast shutdown). */
   halt(): Promise<void>
   /** On the same port, with the same data. */
@@ -139,7 +141,7 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
     await halt()
     await resume()
   }
-  return { ...(await describeServer(login, stop)), halt, resume, restart }
+  return { ...(await describeServer(login, stop)), directory: databaseDir, halt, resume, restart }
 }
 
 /** What a running server offers to tests, for a superuser's login. */

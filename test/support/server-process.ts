@@ -97,11 +97,52 @@ export async function killDuringStart(given: ServerGiven, afterMs: number): Prom
   if (code !== null) throw new Error(`the server ended by itself with ${code}`)
 }
 
-/** From the sources, on a free port. Resolves when it listens; throws with its log when it does not. */
-export async function startServerProcess(given: ServerGiven): Promise<ServerProcess> {
+/** A server that may take its time to start, or may end before it has. */
+export interface StartingServer extends Pick<ServerProcess, 'kill' | 'terminate' | 'ended' | 'logged'> {
+  /** As `startServerProcess`. */
+  readonly listening: Promise<ServerProcess>
+  /** Resolves once its log has the text; throws when the server ends without it. */
+  said(text: string): Promise<unknown>
+}
+
+export function startingServer(given: ServerGiven): StartingServer {
   const child = spawnServer(given)
   const lines: string[] = []
   const ended = once(child, 'exit').then(([code, signal]): Ended => ({ code, signal }))
+  const listening = whenListening(given, child, lines, ended)
+  // A test may wait for its end instead.
+  listening.catch(() => undefined)
+  const logged = () => lines.join('\n')
+  const end = (signal: NodeJS.Signals) => () => {
+    child.kill(signal)
+    return ended
+  }
+  return {
+    listening,
+    ended,
+    logged,
+    kill: end('SIGKILL'),
+    terminate: end('SIGTERM'),
+    said: (text) =>
+      poll(logged, () => {
+        if (logged().includes(text)) return true
+        if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}:\n${logged()}`)
+        return false
+      }),
+  }
+}
+
+/** From the sources, on a free port. Resolves when it listens; throws with its log when it does not. */
+export function startServerProcess(given: ServerGiven): Promise<ServerProcess> {
+  return startingServer(given).listening
+}
+
+async function whenListening(
+  given: ServerGiven,
+  child: ChildProcess,
+  lines: string[],
+  ended: Promise<Ended>,
+): Promise<ServerProcess> {
   const address = await untilListening(child, lines, ended)
   const end = (signal: NodeJS.Signals) => () => {
     child.kill(signal)

@@ -74,9 +74,9 @@ async function serve(context: Context, { config, origins }: Loaded, flags: Flags
   log.debug({ origins }, 'configuration')
   try {
     const code = await keepRunning({
-      start: async () => {
+      start: async (signal) => {
         const { startServer } = await import('../../app/app.ts')
-        const running = await whileWaiting(context, 'Starting', startServer(config, log))
+        const running = await whileWaiting(context, 'Starting', startServer(config, log, signal))
         await rememberServer(context, { ...placeOf(config, running.address), config: fileOf(context, flags) })
         return running
       },

@@ -6,7 +6,8 @@ export interface Running {
 }
 
 export interface KeepRunningOptions {
-  start(): Promise<Running>
+  /** `stop` fires with the first signal: a start that waits for something gives up, and throws the reason. */
+  start(stop: AbortSignal): Promise<Running>
   readonly log: Log
   readonly shutdownTimeoutMs: number
   /** Ends the process at once. */
@@ -16,11 +17,12 @@ export interface KeepRunningOptions {
 /**
  * Starts, waits for SIGTERM or SIGINT, and closes. The exit code is 0 after an orderly close, and 1 if closing failed
  * or took longer than `shutdownTimeoutMs`; a second signal ends the process at once with 128 + its number. A signal
- * during the start takes effect after it. Rethrows errors of `start`.
+ * during the start takes effect after it, unless the start gives up. Rethrows errors of `start`.
  */
 export async function keepRunning(options: KeepRunningOptions): Promise<number> {
   const { log, exit } = options
   const signal = Promise.withResolvers<NodeJS.Signals>()
+  const stop = new AbortController()
   let force: NodeJS.Timeout | undefined
   let asked = false
   const onSignal = (name: NodeJS.Signals, number: number): void => {
@@ -36,11 +38,12 @@ export async function keepRunning(options: KeepRunningOptions): Promise<number> 
       exit(1)
     }, options.shutdownTimeoutMs)
     signal.resolve(name)
+    stop.abort()
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   try {
-    const running = await options.start()
+    const running = await options.start(stop.signal)
     log.info({ address: running.address }, 'listening')
     const name = await signal.promise
     log.info({ signal: name }, 'closing')
@@ -49,6 +52,10 @@ export async function keepRunning(options: KeepRunningOptions): Promise<number> 
     return 0
   } catch (error) {
     if (!asked) throw error
+    if (error === stop.signal.reason) {
+      log.info({}, 'stopped before the start was complete')
+      return 0
+    }
     log.error({ err: error }, 'closing failed')
     return 1
   } finally {

@@ -6,6 +6,7 @@ import { asValue } from '../engine/run.ts'
 import { migrate } from '../schema/migrate.ts'
 import { COMMIT_CONNECTIONS, CommitQueue } from './commit-queue.ts'
 import { toStoreError } from './errors.ts'
+import { onceReachable, type Waiting } from './first-contact.ts'
 import { pollGeneration } from './generation.ts'
 import { migratable } from './migrate.ts'
 import { requireUsableServer } from './requirements.ts'
@@ -20,10 +21,16 @@ export interface PostgresOptions {
   /** Connections of this node, 9 or more. */
   connections?: number
   onTrouble?: (what: string, error: unknown) => void
+  /** Absent: a database that is not there yet is an error. */
+  waiting?: Waiting | undefined
 }
 
 /** Any number of equal nodes may open the same database. */
 export async function openPostgres(options: PostgresOptions): Promise<Engine> {
+  return onceReachable(() => openNow(options), options.waiting)
+}
+
+async function openNow(options: PostgresOptions): Promise<Engine> {
   const application = `mayfly ${randomBytes(6).toString('hex')}`
   const readers = Math.max(MIN_READERS, (options.connections ?? CONNECTIONS) - COMMIT_CONNECTIONS - 1)
   const readPool = createPool(options, application, readers)

@@ -10,7 +10,8 @@ const READ_TIMEOUT = 'Query read timeout'
 /** Bad data, violated constraint, bad statement: the same whatever state the server is in. */
 const CLASSES_OF_THE_STATEMENT = new Set(['22', '23', '42'])
 
-function codeOf(error: unknown): string | undefined {
+/** The SQLSTATE, or the code of the system's error. */
+export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
