@@ -55,7 +55,7 @@ const OPERATIONS = pages(
 const REFERENCE = [...pages('reference', 'cli', 'config', 'mayfly-yaml', 'http', 'errors', 'audit', 'client')]
 const BACKENDS = all('backends').sort((one, other) => one.text.localeCompare(other.text))
 const EXPLANATION = [
-  ...pages('explanation', 'overview', 'performance', 'threat-model', 'decisions'),
+  ...pages('explanation', 'overview', 'how-an-end-is-seen', 'performance', 'threat-model', 'decisions'),
   page('SECURITY.md'),
   page('ARCHITECTURE.md'),
   page('CONTRIBUTING.md'),

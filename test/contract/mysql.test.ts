@@ -2,6 +2,7 @@ import mysqlClient from 'mysql2/promise'
 import type { Handle, Issued } from '../../src/backends/kind.ts'
 import { mysql } from '../../src/backends/mysql/kind.ts'
 import { openMysqlBench } from '../support/mysql-kind.ts'
+import { mysqlTricks } from '../support/mysql-tricks.ts'
 import { describeKind } from './kind-contract.ts'
 import type { OpenKind } from './open-kind.ts'
 
@@ -25,6 +26,7 @@ describeKind('mysql', async (): Promise<OpenKind> => {
         return String(row?.['me']).startsWith(`${issued.fields?.['username']}@`)
       },
     },
+    tricks: mysqlTricks(),
     close: bench.close,
   }
 })

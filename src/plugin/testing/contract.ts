@@ -9,6 +9,7 @@ import {
 import { isId } from '../../domain/ids.ts'
 import { isScope } from '../../domain/scope.ts'
 import { describeBadDays } from './bad-days.ts'
+import { describeHolder } from './holder.ts'
 import { describeListing } from './listing.ts'
 import { never, newCredentialId, newRequest, type OpenKind } from './open-kind.ts'
 import type { Runner } from './runner.ts'
@@ -28,6 +29,7 @@ export function describeContract(name: string, open: () => Promise<OpenKind>, ru
     describeShape(runner, get)
     describeIssue(runner, get)
     describeListing(runner, get)
+    describeHolder(runner, get)
     // Its last test disposes of the backend.
     describeRevoke(runner, get)
     describeBadDays(runner, get)

@@ -12,6 +12,15 @@ export interface Probe {
   expiresAt?(issued: Issued): Promise<number>
 }
 
+/** What a holder does with a working credential so as not to lose it. Disposing of it gives everything up. */
+export interface Hold extends AsyncDisposable {
+  /** Whether anything of it still works: an open session, a new login, what it planted. False where that fails. */
+  works(): Promise<boolean>
+}
+
+/** Ways to keep a credential, by name. The holds of all of them must be able to exist together. */
+export type Tricks = Readonly<Record<string, (issued: Issued) => Promise<Hold>>>
+
 export interface OpenKind {
   readonly kind: Kind
   readonly backend: Backend
@@ -26,6 +35,10 @@ export interface OpenKind {
   unreachable?(): Promise<Backend>
   /** For kinds that speak HTTP: an instance whose upstream is `url`, which answers as nobody should. */
   hostile?(url: string): Promise<Backend>
+  /** What the holder of a credential may try here, to keep it beyond its revocation. */
+  readonly tricks?: Tricks
+  /** A second instance whose upstream answers the call that ends an account as if it had worked, and does nothing. */
+  disarmed?(): Promise<Backend>
   close(): Promise<void>
 }
 

@@ -8,7 +8,7 @@ import { isForm, matcherOf, shownForm } from '../../plugins/scope-forms.ts'
 import type { DefinedKind } from '../define-kind.ts'
 import { createHost } from '../host.ts'
 import { describeContract } from './contract.ts'
-import { newCredentialId, type OpenKind } from './open-kind.ts'
+import { newCredentialId, type OpenKind, type Tricks } from './open-kind.ts'
 import type { Runner } from './runner.ts'
 
 /** What a kind is tested against. Times are epoch ms. */
@@ -27,6 +27,10 @@ export interface Upstream {
   readonly unreachable?: Readonly<Record<string, unknown>>
   /** For kinds that speak HTTP: fields that lead to `url`, which answers as nobody should. */
   hostile?(url: string): Readonly<Record<string, unknown>>
+  /** What the holder of a credential may try here, to keep it beyond its revocation. */
+  readonly tricks?: Tricks
+  /** Fields that lead to where the request that ends an account is answered as if it had worked, and does nothing. */
+  readonly disarmed?: Readonly<Record<string, unknown>>
   /** Fields that a credential has only with another configuration. */
   readonly absentFields?: readonly string[]
   close(): Promise<void>
@@ -59,7 +63,7 @@ async function openKind(kind: DefinedKind, start: () => Promise<Upstream>): Prom
     opened.push(backend)
     return backend
   }
-  const { unreachable, hostile, exists, expiresAt, absentFields } = upstream
+  const { unreachable, hostile, exists, expiresAt, absentFields, tricks, disarmed } = upstream
   return {
     kind: asServed(kind),
     backend: await open(),
@@ -73,6 +77,8 @@ async function openKind(kind: DefinedKind, start: () => Promise<Upstream>): Prom
     logged: () => lines.join('\n'),
     ...(unreachable === undefined ? {} : { unreachable: () => open(unreachable) }),
     ...(hostile === undefined ? {} : { hostile: (url) => open(hostile.call(upstream, url)) }),
+    ...(tricks === undefined ? {} : { tricks }),
+    ...(disarmed === undefined ? {} : { disarmed: () => open(disarmed) }),
     async close() {
       await Promise.all(opened.map((backend) => backend[Symbol.asyncDispose]()))
       await upstream.close()
