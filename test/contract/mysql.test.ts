@@ -3,11 +3,14 @@ import type { Handle, Issued } from '../../src/backends/kind.ts'
 import { mysql } from '../../src/backends/mysql/kind.ts'
 import { openMysqlBench } from '../support/mysql-kind.ts'
 import { mysqlTricks } from '../support/mysql-tricks.ts'
+import { startRewritingProxy } from '../support/rewriting-proxy.ts'
 import { describeKind } from './kind-contract.ts'
 import type { OpenKind } from './open-kind.ts'
 
 describeKind('mysql', async (): Promise<OpenKind> => {
   const bench = await openMysqlBench()
+  // A statement of the same length that changes nothing.
+  const proxy = await startRewritingProxy(bench.port, { 'DROP USER IF EXISTS': 'ALTER USER         ' })
   return {
     kind: mysql as unknown as OpenKind['kind'],
     backend: await bench.open(),
@@ -27,6 +30,10 @@ describeKind('mysql', async (): Promise<OpenKind> => {
       },
     },
     tricks: mysqlTricks(),
-    close: bench.close,
+    disarmed: () => bench.open({ port: proxy.port }),
+    async close() {
+      await bench.close()
+      await proxy.close()
+    },
   }
 })
