@@ -12,6 +12,7 @@ beforeAll(async () => {
   const types = new pg.TypeOverrides()
   types.setTypeParser(20, Number)
   pool = new pg.Pool({ connectionString: database.url, types })
+  pool.on('error', () => undefined)
   await pool.query("CREATE TABLE meta (key text, value text); INSERT INTO meta VALUES ('generation', '7')")
 })
 afterAll(async () => {
@@ -20,24 +21,21 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** The pool, whose answers arrive when they are let through. */
-function holdAnswers() {
+/** One connection, whose answers arrive when they are let through. */
+function holdAnswers(client: pg.PoolClient) {
   const answered = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
   let open = true
-  const connect = async () => {
-    const client = await pool.connect()
-    const query = async (text: string) => {
-      const result = await client.query(text)
-      if (open) return result
-      answered.resolve()
-      await gate.promise
-      return result
-    }
-    return { query, release: client.release }
+  const query = async (text: string) => {
+    const result = await client.query(text)
+    if (open) return result
+    answered.resolve()
+    await gate.promise
+    return result
   }
+  const held = { query, release: () => undefined }
   return {
-    held: { connect } as unknown as pg.Pool,
+    held: { connect: async () => held } as unknown as pg.Pool,
     shut: () => {
       open = false
     },
@@ -47,7 +45,8 @@ function holdAnswers() {
 }
 
 it('gives nobody the answer to a question from before they asked', async () => {
-  const { held, shut, answered, letThrough } = holdAnswers()
+  const client = await pool.connect()
+  const { held, shut, answered, letThrough } = holdAnswers(client)
   const poll = await pollGeneration(held, () => undefined)
   try {
     shut()
@@ -60,5 +59,27 @@ it('gives nobody the answer to a question from before they asked', async () => {
     expect(await Promise.all(late)).toEqual([8, 8])
   } finally {
     poll.stop()
+    client.release()
+  }
+})
+
+it('takes everything for changed where the same number comes from another connection', async () => {
+  // As the store has it: one connection, which is made again when it is lost.
+  const single = new pg.Pool({ ...pool.options, max: 1 })
+  single.on('error', () => undefined)
+  const poll = await pollGeneration(single, () => undefined)
+  try {
+    const before = await poll.generation()
+    const { rows } = await pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+    )
+    expect(rows).not.toEqual([])
+    // What the lost server had acknowledged as this generation may be something else on the one that took over.
+    await expect.poll(() => poll.generation().catch(() => before)).toBeGreaterThan(before)
+    expect(poll.changedAt('keys')).toBeGreaterThan(before)
+  } finally {
+    poll.stop()
+    await single.end()
   }
 })

@@ -68,8 +68,9 @@ export async function pollGeneration(
   function learn(generation: number, row: string | null, isOther: boolean): void {
     const topics = row?.split(' ').slice(1) ?? []
     const missed = generation - stored
-    // A lagging replica took over, or a backup was restored: our caches hold changes that were lost. Go on upwards.
-    if (missed < 0) added += 1 - missed
+    // A lagging replica took over, or a backup was restored: our caches hold changes that were lost. Go on upwards. Over another
+    // connection the same number may stand for other changes: the replica's own raises have caught up with what was lost.
+    if (missed < 0 || (missed === 0 && isOther)) added += 1 - missed
     stored = generation
     if (isOther || missed < 0 || missed > topics.length) changes.record(stored + added, undefined)
     else
