@@ -44,7 +44,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
     commit: (change, commitOptions) => queue.commit(change, commitOptions),
     generation: () => queue.generation,
     changedAt: queue.changes.changedAt,
-    now: createClock(newestAt, undefined, undefined, (ms) => onTrouble(SET_BACK, behindBy(ms))),
+    now: createClock({
+      floor: newestAt,
+      onBehind: (ms) => onTrouble(SET_BACK, behindBy(ms)),
+      onFollow: (ms) => onTrouble(FOLLOWED, behindBy(ms)),
+    }),
     trouble: () => queue.trouble,
     close: async () => {
       await queue.close()
@@ -54,17 +58,19 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
 }
 
 const SET_BACK =
-  'the system clock was set back. Mayfly keeps its own time, so credentials end when they should, but times in tokens and in the audit are ahead of the system clock. Set the clock; if the earlier time was wrong, restore a backup from before it'
+  'the system clock was set back. Mayfly goes on at its own pace, and follows it if it stays so for a minute'
+const FOLLOWED =
+  'the system clock was set back a minute ago, and Mayfly follows it now. What was issued before ends later by the difference'
 
 function behindBy(ms: number): Error {
   return new Error(`behind by ${Math.round(ms / 1_000)} s`)
 }
 
-/** Our clock never goes back, so if it starts ahead of everybody else's, credentials live longer than they say. */
+/** The clock may have been wrong when the entry was written, or be wrong now: a minute tells. */
 function warnOfClock(behindMs: number, onTrouble: (what: string, error: unknown) => void): void {
   if (behindMs < CLOCK_SLACK_MS) return
   onTrouble(
-    'the system clock is behind the newest audit entry. Mayfly continues from that entry, so credentials end later by the difference. Set the clock; if the entry is wrong, restore a backup from before it',
+    'the system clock is behind the newest audit entry. Mayfly goes on from that entry, and follows the clock if it stays so for a minute',
     behindBy(behindMs),
   )
 }
