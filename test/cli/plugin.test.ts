@@ -1,15 +1,11 @@
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
+import { chmod, mkdir, mkdtemp, readdir, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sha256Of } from '../../src/app/plugins/artefacts.ts'
-import { readTarball, writeTarball } from '../../src/app/plugins/tarball.ts'
 import { makeCertificates } from '../support/certificates.ts'
 import { parrot } from '../support/plugin-artefact.ts'
 import { runCli, startWorld, type World } from './support.ts'
@@ -151,84 +147,6 @@ describe('from https', () => {
   test('not from http', async () => {
     const { code, stderr } = await mayfly('plugin', 'add', 'http://localhost/parrot.mjs')
     expect([code, stderr]).toEqual([2, expect.stringContaining('over https:// only')])
-  })
-})
-
-describe('from npm', () => {
-  let registry: HttpServer
-  let npmEnv: Record<string, string>
-  let isHonest = true
-  beforeAll(async () => {
-    const packed = gzipSync(
-      writeTarball([
-        { path: 'package/package.json', bytes: Buffer.from(MANIFEST) },
-        { path: 'package/lib/parrot.mjs', bytes: await parrot({ version: '3.0.0' }) },
-      ]),
-    )
-    registry = createHttpServer(({ url }, reply) => {
-      if (url === '/tarball') return reply.end(isHonest ? packed : gzipSync(writeTarball([])))
-      if (url !== '/mayfly-plugin-parrot') return reply.writeHead(404).end('{}')
-      const integrity = `sha512-${createHash('sha512').update(packed).digest('base64')}`
-      const dist = { tarball: `${npmEnv['npm_config_registry']}tarball`, integrity }
-      const versions = { '3.0.0': { ...JSON.parse(MANIFEST), dist } }
-      const tags = { latest: '3.0.0' }
-      return reply.end(JSON.stringify({ name: 'mayfly-plugin-parrot', 'dist-tags': tags, versions }))
-    }).listen(0, '127.0.0.1')
-    await once(registry, 'listening')
-    const { port } = registry.address() as AddressInfo
-    npmEnv = { ...env, npm_config_registry: `http://127.0.0.1:${port}/`, npm_config_fetch_retries: '0' }
-  })
-  afterAll(() => registry.close())
-
-  const MANIFEST = JSON.stringify({
-    name: 'mayfly-plugin-parrot',
-    version: '3.0.0',
-    main: 'lib/parrot.mjs',
-    scripts: { install: 'touch ran', postinstall: 'touch ran' },
-  })
-  const add = (spec: string, more = {}) =>
-    runCli(['plugin', 'add', spec], { env: { ...npmEnv, ...more }, cwd: folder })
-
-  test('a package becomes the same bytes each time, and none of its scripts runs', async () => {
-    expect(await add('npm:mayfly-plugin-parrot@3.0.0')).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining('Added parrot 3.0.0'),
-    })
-    const [first] = await readdir(plugins)
-    expect((await add('npm:mayfly-plugin-parrot@3.0.0')).code).toBe(0)
-    expect(await readdir(plugins)).toEqual([first])
-    const files = await readTarball(await readFile(join(plugins, first ?? '')), 1e8)
-    expect(files.map(({ path }) => path)).toEqual([
-      'node_modules/mayfly-plugin-parrot/lib/parrot.mjs',
-      'node_modules/mayfly-plugin-parrot/package.json',
-      'package.json',
-    ])
-    const { stdout } = await mayfly('plugin', 'show', 'parrot', '--json')
-    expect(JSON.parse(stdout).origin).toBe('npm:mayfly-plugin-parrot@3.0.0')
-  })
-
-  test('not with other bytes than those whose hash the registry states', async () => {
-    isHonest = false
-    const { code, stderr } = await add('npm:mayfly-plugin-parrot@3.0.0', {
-      npm_config_cache: join(folder, 'cache'),
-    })
-    isHonest = true
-    expect([code, stderr]).toEqual([1, expect.stringContaining('npm could not install')])
-  })
-
-  test.each([
-    ['npm:mayfly-plugin-parrot', 2, 'exact version'],
-    ['npm:mayfly-plugin-parrot@latest', 2, 'exact version'],
-    ['npm:../evil@1.0.0', 2, 'exact version'],
-    ['npm:mayfly-plugin-none@1.0.0', 1, 'npm could not install mayfly-plugin-none@1.0.0'],
-  ])('not %s', async (spec, code, message) => {
-    const end = await add(spec)
-    expect([end.code, end.stderr]).toEqual([code, expect.stringContaining(message)])
-  })
-
-  test('without npm it says what to do', async () => {
-    const { code, stderr } = await add('npm:mayfly-plugin-parrot@3.0.0', { PATH: folder })
-    expect([code, stderr]).toEqual([1, expect.stringContaining('`npm pack` elsewhere')])
   })
 })
 
