@@ -221,6 +221,9 @@ export const Plugin = Type.Object(
     origin: Type.Optional(text(origin, ORIGIN)),
     protocol: Type.Optional(protocol),
     runtime: Type.Optional(runtime),
+    own_name: Type.Optional(
+      text('What the plugin calls itself, if it was added under another name.', 'github'),
+    ),
     added_at: Type.Optional(timestamp('When these bytes were added.')),
   },
   { title: 'Plugin' },
@@ -234,8 +237,15 @@ export const AddPlugin = Type.Object(
     name: Type.Optional(
       Type.String({
         pattern: PLUGIN_NAME_PATTERN,
-        description: 'The kind that it must be.',
+        description: 'What the plugin must call itself.',
         examples: ['acme'],
+      }),
+    ),
+    as: Type.Optional(
+      Type.String({
+        pattern: PLUGIN_NAME_PATTERN,
+        description: 'The name of its kind here; absent: what the plugin calls itself.',
+        examples: ['acme-eu'],
       }),
     ),
   },

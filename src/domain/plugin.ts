@@ -1,4 +1,4 @@
-/** A plugin as the store has it: the bytes that an administrator pinned. Its name is that of its kind. */
+/** A plugin as the store has it: the bytes that an administrator pinned. Its name is that of its kind here. */
 export interface StoredPlugin {
   readonly name: string
   /** The plugin's own. */
@@ -24,6 +24,7 @@ export const PLUGIN_RUNTIMES = ['executable', 'node'] as const
 
 /** What the plugin said of itself when it was added; more of it concerns only the process boundary. */
 export interface PluginDescription {
+  /** What it calls itself: also the name of its kind, unless it was added under another. */
   readonly type: string
   readonly title: string
   readonly version: string

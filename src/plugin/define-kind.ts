@@ -14,7 +14,7 @@ export interface KindDefinition<C extends TObject, P extends TSchema>
   readonly scopes: {
     /**
      * Text and named parts between colons: `read:<database>`. A part `<name>` stands for one or more characters without a colon,
-     * `<name...>` at the end for the rest. Mayfly refuses what matches no form.
+     * `<name...>` at the end for the rest. Several names of one part are between slashes: `<owner>/<repo>`. Mayfly refuses what matches no form.
      */
     readonly forms: Kind['scopes']['forms']
     readonly help: string

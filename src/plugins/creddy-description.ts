@@ -1,10 +1,10 @@
 import { create } from '@bufbuild/protobuf'
 import type { CallOptions, Client } from '@connectrpc/connect'
 import { misconfigured } from './client.ts'
-import { ANY_SCOPE, readPattern, type ScopePattern } from './creddy-scopes.ts'
+import { readPatterns, type ScopePattern } from './creddy-scopes.ts'
 import { readDescription } from './describe.ts'
 import type { Description } from './description.ts'
-import type { ConfigField, Plugin, Scope } from './proto/creddy_plugin_v1_pb.ts'
+import type { ConfigField, Plugin } from './proto/creddy_plugin_v1_pb.ts'
 import { DescriptionSchema } from './proto/mayfly_plugin_v1_pb.ts'
 import { cleanMessage } from './text.ts'
 
@@ -30,7 +30,8 @@ export async function readCreddy(client: CreddyClient, options: CallOptions): Pr
     client.configSchema({}, options),
     client.constraints({}, options),
   ])
-  const patterns = patternsOf(info.name, scopes)
+  const stated = scopes.map((one) => ({ ...one, gives: short(one.description, 200) }))
+  const patterns = readPatterns(info.name, stated)
   const description = readDescription(
     create(DescriptionSchema, {
       type: info.name,
@@ -42,15 +43,10 @@ export async function readCreddy(client: CreddyClient, options: CallOptions): Pr
       revokes: true,
       recovers: false,
       scopes: patterns.map(({ form }) => form),
-      scopesHelp: helpOf(patterns),
+      scopesHelp: helpOf(patterns.slice(0, Math.max(1, scopes.length))),
     }),
   )
   return { description, patterns }
-}
-
-function patternsOf(plugin: string, scopes: readonly Scope[]): readonly ScopePattern[] {
-  if (scopes.length === 0) return [ANY_SCOPE]
-  return scopes.map(({ pattern, description }) => readPattern(plugin, pattern, short(description, 200)))
 }
 
 /** The protocol has parameters of a request, as texts with names, and no way to say which. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { ANY_SCOPE, readPattern, theirScope } from './creddy-scopes.ts'
-import { isForm } from './scope-forms.ts'
+import { ANY_SCOPE, readPattern, readPatterns, theirScope } from './creddy-scopes.ts'
+import { isForm, matcherOf } from './scope-forms.ts'
 
 const NAMES = { plugin: 'github', backend: 'code' }
 
@@ -17,6 +17,13 @@ it.each([
   ['*:read', 'read', 'read', 'code:read'],
   ['*', '*', '*', 'code'],
   ['repo:read', 'repo:read', 'repo:read', 'repo:read'],
+  ['github:<owner>/<repo>', '<owner>/<repo...>', 'me/app', 'github:me/app'],
+  ['github:<owner>/<repo>', '<owner>/<repo...>', 'me/app:read', 'github:me/app:read'],
+  ['github:<owner>/*', '<owner>/<name...>', 'me/*:read', 'github:me/*:read'],
+  ['github:orgs/<org>/<repo>:read', 'orgs/<org>/<repo>:read', 'orgs/me/app:read', 'github:orgs/me/app:read'],
+  // What no form of ours can say is left to the plugin.
+  ['github:<owner>-<repo>', '<scope...>', 'me-app:read', 'github:me-app:read'],
+  ['github:(read|write)', '<scope...>', 'read', 'github:read'],
 ])('understands the pattern %s', (pattern, form, scope, theirs) => {
   const read = readPattern('github', pattern, 'Read the app.')
   expect(read.form).toEqual({ form, gives: 'read the app' })
@@ -33,3 +40,36 @@ it('takes what only the plugin knows where it states no pattern', () => {
 it('says something of what a scope gives where the plugin says nothing', () => {
   expect(readPattern('github', 'github:*', ' ').form.gives).toBe('do what the plugin gives for the scope')
 })
+
+const forms = (plugin: string, ...stated: [pattern: string, ...examples: string[]][]) =>
+  readPatterns(
+    plugin,
+    stated.map(([pattern, ...examples]) => ({ pattern, gives: '', examples })),
+  ).map(({ form }) => form.form)
+
+it('takes what the examples show and the patterns do not say', () => {
+  expect(forms('vault', ['vault:<path>:read', 'vault:a:read'])).toEqual(['<path>:read'])
+  expect(forms('vault', ['vault:<path>:read', 'vault:a:read', 'vault:a'])).toEqual([
+    '<path>:read',
+    '<scope...>',
+  ])
+  expect(forms('vault', ['vault', 'vault'], ['vault:kv', 'vault:kv', 'vault:<mount>'])).toEqual(['*', 'kv'])
+  expect(forms('vault', ['vault:kv', 'other:kv'])).toEqual(['kv', '<scope...>'])
+  expect(forms('vault')).toEqual(['<scope...>'])
+})
+
+it.each([
+  ['<owner>/<repo>', ['me/app'], ['me', 'me/app/x', '/app', 'me/', 'me/app:read', 'me:x/app']],
+  ['<owner>/<repo...>', ['me/app', 'me/app/x', 'me/app:read'], ['me', 'me/', 'me:x/app']],
+  ['read:<owner>/<repo>', ['read:me/app'], ['read:me', 'write:me/app']],
+  ['pre-<owner>/x/<repo>-post', ['pre-a/x/b-post'], ['pre-a/y/b-post', 'pre-/x/b-post', 'pre-a/x/-post']],
+])('divides the form %s at its slashes', (form, good, bad) => {
+  const matches = matcherOf([form])
+  expect(isForm(form)).toBe(true)
+  expect([good.filter((one) => !matches(one)), bad.filter(matches)]).toEqual([[], []])
+})
+
+it.each(['<a><b>', '<a>-<b>', '<a>//<b>', '/<a>/<b>', '<a...>/<b>', '<a>/<b...>:x'])(
+  '%s is no form',
+  (form) => expect(isForm(form)).toBe(false),
+)

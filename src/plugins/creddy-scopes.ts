@@ -1,5 +1,6 @@
 import type { ScopeForm } from '../backends/kind.ts'
-import { matcherOf } from './scope-forms.ts'
+import { isScope } from '../domain/scope.ts'
+import { isForm, matcherOf } from './scope-forms.ts'
 
 /** One pattern of a plugin, such as `github:*:read`, in our terms. */
 export interface ScopePattern {
@@ -14,17 +15,50 @@ export interface ScopePattern {
 
 /** A pattern of a name alone means everything, which is `*` in a relative scope. */
 const EVERYTHING = '*'
+const ANYTHING = '<scope...>'
 const UNKNOWN = 'do what the plugin gives for the scope'
 
 export function readPattern(plugin: string, pattern: string, description: string): ScopePattern {
   const [first = '', ...rest] = pattern.split(':')
   const before = first === plugin ? 'plugin' : isOpen(first) ? 'backend' : 'nothing'
   const parts = before === 'nothing' ? [first, ...rest] : rest
-  return patternOf(parts.length === 0 ? EVERYTHING : formOf(parts), givesOf(description), before)
+  const form = parts.length === 0 ? EVERYTHING : formOf(parts)
+  // What our forms cannot say, the plugin judges itself.
+  return patternOf(isForm(form) ? form : ANYTHING, givesOf(description), before)
+}
+
+/**
+ * What a plugin permits, from its patterns and examples. An example that no pattern takes shows that the patterns do not say
+ * everything, as where a permission may follow; then its `MatchScope` judges what no pattern takes.
+ */
+export function readPatterns(
+  plugin: string,
+  stated: readonly {
+    readonly pattern: string
+    readonly gives: string
+    readonly examples: readonly string[]
+  }[],
+): readonly ScopePattern[] {
+  if (stated.length === 0) return [ANY_SCOPE]
+  const patterns = stated.map(({ pattern, gives }) => readPattern(plugin, pattern, gives))
+  const missed = stated
+    .flatMap(({ examples }) => examples)
+    .filter(isScope)
+    .filter((example) => !patterns.some((pattern) => takes(plugin, pattern, example)))
+  const open = new Set(missed.map((example) => (example.split(':')[0] === plugin ? 'plugin' : 'nothing')))
+  return [...patterns, ...[...open].map((before) => patternOf(ANYTHING, UNKNOWN, before))]
+}
+
+/** Whether a scope of the plugin's own is of this pattern. */
+function takes(plugin: string, { before, matches }: ScopePattern, scope: string): boolean {
+  const [first = '', ...rest] = scope.split(':')
+  if (before === 'nothing') return matches(scope)
+  if (before === 'plugin' && first !== plugin) return false
+  return matches(rest.length === 0 ? EVERYTHING : rest.join(':'))
 }
 
 /** Where the plugin states no pattern, only it knows what it accepts. */
-export const ANY_SCOPE = patternOf('<scope...>', UNKNOWN, 'plugin')
+export const ANY_SCOPE = patternOf(ANYTHING, UNKNOWN, 'plugin')
 
 function patternOf(form: string, gives: string, before: ScopePattern['before']): ScopePattern {
   return { form: { form, gives }, before, matches: matcherOf([form]) }
@@ -42,24 +76,24 @@ export function theirScope(
 }
 
 /** `*`, `read-*`, `<name>` and `{name}` are open; everything else is text. */
-const OPEN = /\*+|<[^>]*>|\{[^}]*\}/
+const OPEN = /\*+|<[^>]*>|\{[^}]*\}/g
 
 function isOpen(part: string): boolean {
-  return OPEN.test(part)
+  return part.search(OPEN) !== -1
 }
 
 /** The last open part takes colons, too: whether the plugin does, its `MatchScope` says. */
 function formOf(parts: readonly string[]): string {
   const taken = new Set<string>()
   return parts
-    .map((part, index) => {
-      const [open] = OPEN.exec(part) ?? []
-      if (open === undefined) return part
-      const name = freeName(open, taken)
-      taken.add(name)
-      const isEnd = index === parts.length - 1 && part.endsWith(open)
-      return part.replace(open, isEnd ? `<${name}...>` : `<${name}>`)
-    })
+    .map((part, index) =>
+      part.replace(OPEN, (open, at: number) => {
+        const name = freeName(open, taken)
+        taken.add(name)
+        const isEnd = index === parts.length - 1 && at + open.length === part.length
+        return isEnd ? `<${name}...>` : `<${name}>`
+      }),
+    )
     .join(':')
 }
 

@@ -24,8 +24,10 @@ export interface CreddySession {
 }
 
 export interface CreddyParts {
-  /** The name of the plugin. */
+  /** The name of the plugin, for messages. */
   readonly plugin: string
+  /** What it calls itself, and looks for in scopes. */
+  readonly ownName: string
   readonly host: Pick<Host, 'name' | 'now' | 'timeoutMs' | 'log'>
   readonly hide: Hide
   /** The running process, or a new one. Throws `BackendError`. */
@@ -75,7 +77,7 @@ async function issueAt(
   }
   const ttlSeconds = Math.floor((request.expiresAt - request.issuedAt) / 1_000)
   const answer = await call(parts, signal, async ({ client, patterns }, options) => {
-    const names = { plugin: parts.plugin, backend: parts.host.name }
+    const names = { plugin: parts.ownName, backend: parts.host.name }
     const scope = theirScope(names, patterns, relative)
     await requireMatch(client, scope, options)
     const agent = { id: request.agent.id, name: request.agent.name, scopes: [scope] }

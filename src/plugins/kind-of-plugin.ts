@@ -15,7 +15,7 @@ export function kindOfPlugin(pinned: PinnedPlugin, options: PluginOptions): Kind
   const { description } = pinned
   const { forms, help } = description.scopes
   const kind: Kind = {
-    type: description.type,
+    type: pinned.name,
     title: description.title,
     config: readSchema(description.config, 'configuration'),
     params: readSchema(description.params, 'options'),

@@ -38,6 +38,7 @@ export async function openCreddy(
   )
   return creddyBackend({
     plugin: name,
+    ownName: description.type,
     host,
     hide,
     connect: async (signal) => (await supervised.get(signal)).value,
@@ -54,7 +55,7 @@ async function configure(
 ): Promise<CreddySession> {
   return quickly(process, parts, async (client, options) => {
     const said = await readCreddy(client, options)
-    if (!isDeepStrictEqual(said.description, description)) {
+    if (!isDeepStrictEqual(asStored(said.description, description), description)) {
       throw misconfigured(name, 'describes itself otherwise than when it was added; add it again')
     }
     const { error } = await client.configure({ configJson: JSON.stringify(config) }, options)
@@ -66,6 +67,11 @@ async function configure(
     }
     return { process, client, patterns: said.patterns }
   })
+}
+
+/** How we write what it says may have become richer since: what was stored decides which scopes are given. */
+function asStored(said: Description, { scopes }: Description): Description {
+  return { ...said, scopes: { ...said.scopes, forms: said.scopes.forms.slice(0, scopes.forms.length) } }
 }
 
 /** As `describePlugin`, for a program of the protocol `creddy.plugin.v1`. */

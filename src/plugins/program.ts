@@ -3,7 +3,7 @@ import type { Description } from './description.ts'
 
 /** A plugin as the store has it: bytes that an administrator pinned, and what they said of themselves then. */
 export interface PinnedPlugin {
-  /** The name of its kind. */
+  /** The name of its kind here; `description.type` is what it calls itself. */
   readonly name: string
   readonly version: string
   readonly protocol: PluginProtocol

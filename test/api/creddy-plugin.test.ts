@@ -58,3 +58,65 @@ describe.skipIf(!(await canBuild('creddy-redis')))('a binary of the existing pro
     expect(body[0].details).toMatchObject({ recover: 'none' })
   })
 })
+
+describe.skipIf(!(await canBuild('creddy-github')))('a binary whose name is that of a kind of ours', () => {
+  let app: TestApp
+  let sha256: string
+  beforeAll(async () => {
+    app = await startApp()
+    const bytes = await readFile(await builtPlugin('creddy-github'))
+    sha256 = await placeArtefact(join(app.directory, 'plugins'), bytes)
+  })
+  afterAll(() => app?.close())
+
+  const add = (more: object = {}) =>
+    app.admin('POST', '/v1/admin/plugins', {
+      ...{ sha256, runtime: 'executable', protocol: 'creddy.plugin.v1', origin: 'file:creddy-github' },
+      ...more,
+    })
+
+  it('is refused under its own name, and the refusal says how to give it another', async () => {
+    const { status, body } = await add()
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining('--as NAME')])
+    const bytes = await readFile(await builtPlugin('creddy-github'))
+    await placeArtefact(join(app.directory, 'plugins'), bytes)
+  })
+
+  it('is a kind of the name that it was given, and still gets its own name in scopes', async () => {
+    const added = await add({ as: 'hub', name: 'github' })
+    expect(added.status, added.text).toBe(200)
+    expect(added.body).toMatchObject({ name: 'hub', own_name: 'github', version: 'dev' })
+    const kinds = (await app.admin('GET', '/v1/admin/kinds')).body
+    const scopes = kinds.find(({ type }: { type: string }) => type === 'hub').scopes
+    expect(JSON.stringify(scopes)).toContain('<owner>/<repo>')
+    const config = { app_id: 12, private_key_pem: 'the-key-of-the-app', installation_id: 34 }
+    await app.newBackend({ type: 'hub', name: 'code', config })
+    const agent = await app.newAgent({ scopes: ['code:me/*', 'code:*:read'] })
+    const issue = (scope: string) =>
+      agent.client.post('/api/v1/credentials', { backend: 'code', scopes: [scope], ttl: '5m' })
+    for (const [scope, asked] of [
+      ['me/app', 'github:me/app'],
+      ['me/app:read', 'github:me/app:read'],
+      ['code:me/*', 'github:me/*'],
+      ['*:read', 'github:*:read'],
+    ]) {
+      const issued = await issue(scope ?? '')
+      expect(issued.status, issued.text).toBe(201)
+      expect(issued.body.token).toMatch(/^ghs_/)
+      // The upstream ends it later than we do.
+      const { expires_at: ends, upstream_expires_at: theirs } = issued.body
+      expect(Date.parse(theirs) - Date.parse(ends)).toBeGreaterThan(50 * 60_000)
+      const { body } = await app.admin('GET', '/v1/admin/audit?action=credential.issued&limit=1')
+      expect(body[0].details).toMatchObject({ asked: `${asked} of ${agent.name}`, installation_id: '34' })
+      const revoked = await agent.client.delete(`/api/v1/credentials/${issued.body.id}`)
+      expect(revoked.body).toMatchObject({ revoked: true, upstream: 'revoked' })
+    }
+  })
+
+  it('is replaced under that name only by what calls itself the same', async () => {
+    const bytes = await readFile(await builtPlugin('creddy-redis'))
+    const other = await placeArtefact(join(app.directory, 'plugins'), bytes)
+    const { status, body } = await add({ sha256: other, as: 'hub' })
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining('calls itself "github"')])
+  })
+})

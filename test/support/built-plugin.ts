@@ -22,6 +22,7 @@ const PROTOCOLS: Record<PluginName, PluginProtocol> = {
   'go-redis': 'mayfly.plugin.v1',
   'python-redis': 'mayfly.plugin.v1',
   'creddy-redis': 'creddy.plugin.v1',
+  'creddy-github': 'creddy.plugin.v1',
 }
 
 /** A plugin from its sources, started each time from a copy of its own, as the server does. */

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Config } from '../../config/config.ts'
+import { PLUGIN_NAME_PATTERN } from '../../domain/plugin.ts'
 import { CliError, EXIT, usage } from '../frame/failure.ts'
 import { confirm } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -11,6 +12,7 @@ import { openSocketClient } from '../session/admin.ts'
 interface Options extends Installation {
   readonly sha256?: string
   readonly name?: string
+  readonly as?: string
   readonly protocol?: 'mayfly' | 'creddy'
 }
 
@@ -20,7 +22,8 @@ export const verb = defineVerb<Options, [source: string]>({
   arguments: [{ name: '<source>', description: './file, npm:NAME@VERSION, or https://…' }],
   options: [
     { flags: '--sha256 <hex>', description: 'refuse the plugin if it has another SHA-256' },
-    { flags: '--name <name>', description: 'refuse the plugin if it is another kind' },
+    { flags: '--name <name>', description: 'refuse the plugin if it calls itself otherwise' },
+    { flags: '--as <name>', description: 'the name of its kind here; by default what it calls itself' },
     {
       flags: '--protocol <protocol>',
       description: 'the protocol that it speaks; creddy by default for a file called creddy-NAME',
@@ -38,6 +41,7 @@ export const verb = defineVerb<Options, [source: string]>({
       command: `mayfly plugin add https://dl.example.com/acme --sha256 ${'c0ffee'.padEnd(64, '0')}`,
       about: 'a program whose hash its author states',
     },
+    { command: 'mayfly plugin add ./creddy-github --as github-plugin', about: 'beside the kind github' },
   ],
   json: async () => (await import('../../api/admin.ts')).Plugin,
   exits: [3, 4, 5],
@@ -50,6 +54,8 @@ async function add(context: Context, options: Options, source: string): Promise<
   const wanted = options.sha256?.toLowerCase()
   if (wanted !== undefined && !/^[0-9a-f]{64}$/.test(wanted))
     throw usage('--sha256 must have 64 hexadecimal digits.', 'sha256sum FILE prints them.')
+  if (options.as !== undefined && !new RegExp(PLUGIN_NAME_PATTERN).test(options.as))
+    throw usage('--as must be a name of small letters, digits and hyphens.', 'Such as --as acme-eu.')
   const config = await readInstallation(context, options)
   const { admin } = await openSocketClient(context, config.dataDir)
   const [{ readSource }, { runtimeOf }, { sha256Of }] = await Promise.all([
@@ -72,6 +78,7 @@ async function add(context: Context, options: Options, source: string): Promise<
     protocol: `${protocol}.plugin.v1`,
     origin: artefact.origin,
     ...(options.name === undefined ? {} : { name: options.name }),
+    ...(options.as === undefined ? {} : { as: options.as }),
   })
   await out.report(plugin, `Added ${plugin.name} ${plugin.version}, with the SHA-256 ${sha256}.`)
   if (!out.isJson)

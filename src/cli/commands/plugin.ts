@@ -47,11 +47,12 @@ export const show = defineVerb<object, [name: string]>({
 })
 
 function describe(
-  { name, version, builtin, origin, sha256, protocol, runtime, added_at }: Plugin,
+  { name, own_name, version, builtin, origin, sha256, protocol, runtime, added_at }: Plugin,
   now: number,
 ) {
   return listing({
     kind: name,
+    'its own name': own_name,
     version,
     from: builtin ? 'built in' : origin,
     sha256,

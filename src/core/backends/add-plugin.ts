@@ -10,8 +10,10 @@ import { noSuchPlugin, type PluginView, viewOf } from './plugins.ts'
 export interface AddCommand extends PluginArtefact {
   readonly protocol: PluginProtocol
   readonly origin: string
-  /** The kind that it must be. */
+  /** What it must call itself. */
   readonly name?: string | undefined
+  /** The name of its kind here; absent: what it calls itself. */
+  readonly as?: string | undefined
 }
 
 type Parts = Pick<
@@ -87,14 +89,14 @@ function requireSocket(core: Parts, actor: Actor): void {
 }
 
 async function describeArtefact(core: Parts, actor: Actor, command: AddCommand): Promise<StoredPlugin> {
-  const { sha256, runtime, protocol, origin, name } = command
+  const { sha256, runtime, protocol, origin, name, as } = command
   try {
     const { bytes, description } = await core.plugins.describe({ sha256, runtime, protocol })
     const { type, version } = description
     if (name !== undefined && type !== name)
       throw new BackendError('misconfigured', `It is the kind "${type}" and not "${name}".`)
     const addedAt = core.store.now()
-    return { name: type, version, protocol, runtime, sha256, bytes, origin, description, addedAt }
+    return { name: as ?? type, version, protocol, runtime, sha256, bytes, origin, description, addedAt }
   } catch (error) {
     await discardUnused(core, sha256)
     if (!(error instanceof BackendError)) throw error
@@ -123,14 +125,18 @@ async function requireFree(
   await core.backends.at(caller.generation)
   if (before === undefined && core.backends.kinds.has(name))
     throw new Problem('conflict', {
-      message: `This server has a kind "${name}" already, which no plugin can replace.`,
+      message: `This server has a kind "${name}" already, which no plugin can replace. Add the plugin under another name: mayfly plugin add --as NAME.`,
     })
-  if (before === undefined || before.protocol === protocol) return
+  if (before === undefined) return
   const names = await backendsOf(core, name)
-  if (names.length > 0)
-    throw new Problem('conflict', {
-      message: `The plugin "${name}" speaks ${before.protocol}, and the backends ${names.join(', ')} depend on that. Delete them first.`,
+  if (names.length === 0) return
+  const fail = (says: string) =>
+    new Problem('conflict', {
+      message: `The plugin "${name}" ${says}, and the backends ${names.join(', ')} depend on that. Delete them first.`,
     })
+  if (before.protocol !== protocol) throw fail(`speaks ${before.protocol}`)
+  if (before.description.type !== plugin.description.type)
+    throw fail(`is one that calls itself "${before.description.type}"`)
 }
 
 async function requireUnused(core: Parts, kind: string): Promise<void> {
@@ -162,5 +168,7 @@ async function discardUnused(core: Parts, sha256: string | undefined): Promise<v
 function detailsOf(plugin: StoredPlugin, before: StoredPlugin | undefined) {
   const { name, version, protocol, sha256, origin } = plugin
   const replaced = before === undefined ? {} : { replaced: before.version, replaced_sha256: before.sha256 }
-  return { plugin: name, version, protocol, sha256, origin, ...replaced }
+  const { type } = plugin.description
+  const own = type === name ? {} : { own_name: type }
+  return { plugin: name, ...own, version, protocol, sha256, origin, ...replaced }
 }

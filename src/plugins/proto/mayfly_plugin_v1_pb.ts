@@ -168,7 +168,8 @@ export const DescriptionSchema: GenMessage<Description> = /*@__PURE__*/
 export type ScopeForm = Message<"mayfly.plugin.v1.ScopeForm"> & {
   /**
    * Text and named parts, separated by colons: "read:<database>". "<name>", also inside a part, stands for one or more characters
-   * without a colon; "<name...>" at the end for the rest. Mayfly refuses what matches no form; the plugin checks again in Issue.
+   * without a colon; "<name...>" at the end for the rest. Several names of one part are between slashes: "<owner>/<repo>". Mayfly
+   * refuses what matches no form; the plugin checks again in Issue.
    *
    * @generated from field: string form = 1;
    */

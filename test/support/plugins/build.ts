@@ -19,6 +19,7 @@ type Language = 'go' | 'python'
 const PLUGINS = {
   'go-redis': { language: 'go', source: 'main.go', proto: 'mayfly_plugin_v1.proto' },
   'creddy-redis': { language: 'go', source: 'main.go', proto: 'creddy_plugin_v1.proto' },
+  'creddy-github': { language: 'go', source: 'main.go', proto: 'creddy_plugin_v1.proto' },
   'python-redis': { language: 'python', source: '__main__.py', proto: 'mayfly_plugin_v1.proto' },
 } as const satisfies Record<string, { language: Language; source: string; proto: string }>
 

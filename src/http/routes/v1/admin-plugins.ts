@@ -90,5 +90,7 @@ function reloadRoutes(http: Http): void {
 function present({ name, version, builtin, pinned }: PluginView) {
   if (pinned === undefined) return { name, version, builtin }
   const { sha256, origin, protocol, runtime, addedAt } = pinned
-  return { name, version, builtin, sha256, origin, protocol, runtime, added_at: timestamp(addedAt) }
+  const { type } = pinned.description
+  const own = type === name ? {} : { own_name: type }
+  return { name, ...own, version, builtin, sha256, origin, protocol, runtime, added_at: timestamp(addedAt) }
 }
