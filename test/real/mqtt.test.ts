@@ -1,23 +1,19 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
-import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Config } from '../../src/backends/mqtt/config.ts'
 import { mqtt } from '../../src/backends/mqtt/kind.ts'
 import { newCredentialId, newRequest } from '../contract/open-kind.ts'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { createTestHost } from '../support/host.ts'
+import { type Login, publishes, subscribe } from '../support/mosquitto-client.ts'
 import { type MosquittoServer, startMosquitto } from '../support/mosquitto-server.ts'
-import { run } from '../support/run-program.ts'
 
 interface Issued {
   id: string
   expires_at: string
-  fields: { username: string; password: string; host: string; port: number; url: string }
+  fields: Login
 }
 
-const env = { PATH: process.env['PATH'] ?? '' }
 const signal = () => AbortSignal.timeout(60_000)
 
 let server: MosquittoServer
@@ -46,67 +42,21 @@ async function issue(scopes: readonly string[]): Promise<Issued> {
   return reply.body
 }
 
-/** MQTT 5 has the broker say whether it took the message. */
-async function publishes({ fields }: Pick<Issued, 'fields'>, topic: string, ...more: string[]) {
-  const url = `${fields.url}/${topic}`
-  const { code, stderr } = await run(
-    ['mosquitto_pub', '-V', '5', '-q', '1', '-m', 'hello', '-L', url, ...more],
-    env,
-  )
-  return code === 0 && stderr === ''
-}
-
-/** A subscription that stays open, and its end with what the program says then. */
-async function subscribe({ fields }: Issued, topic: string) {
-  const to = ['-h', fields.host, '-p', String(fields.port), '-u', fields.username, '-P', fields.password]
-  // Into a pipe, it would say nothing before its end.
-  const child = spawn('stdbuf', ['-oL', 'mosquitto_sub', '-d', '-V', '5', ...to, '-t', topic], { env })
-  const lines: string[] = []
-  const { promise: granted, resolve } = Promise.withResolvers<boolean>()
-  for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on('line', (line) => {
-      lines.push(line)
-      if (/^Subscribed/.test(line)) resolve(/: 0(, 0)*$/.test(line))
-    })
-  }
-  const ended = once(child, 'close').then(() => {
-    resolve(false)
-    return lines.join('\n')
-  })
-  return { granted, ended, close: () => child.kill('SIGKILL') }
-}
-
 const clientExists = async ({ fields }: Pick<Issued, 'fields'>) => {
   const { stdout, stderr } = await server.control('getClient', fields.username)
   return !`${stdout}${stderr}`.includes('not found')
-}
-
-/** As the administrator; mosquitto_ctrl 2.0.11 has the command, but it has no effect. */
-async function setDefault(acltype: string, allow: boolean): Promise<void> {
-  const { host, port } = new URL('http'.concat(server.settings.url.slice('mqtt'.length)))
-  const control = '$CONTROL/dynamic-security/v1'
-  const to = ['-h', host.split(':')[0] ?? '', '-p', port, '-u', server.settings.username]
-  const command = { command: 'setDefaultACLAccess', acls: [{ acltype, allow }] }
-  const reply = await run(
-    [
-      ...['mosquitto_rr', ...to, '-P', server.settings.password, '-t', control, '-e', `${control}/response`],
-      ...['-m', JSON.stringify({ commands: [command] })],
-    ],
-    env,
-  )
-  expect(reply.stdout).not.toContain('error')
 }
 
 describe('a client of Mosquitto', () => {
   test('publishes and subscribes where its scopes say, and nowhere else', async () => {
     const issued = await issue(['sensors/hall/*:write', 'sensors/+/state:read', 'jobs'])
     expect(issued.fields.username).toBe(`mf_${issued.id.slice('cred_'.length)}`)
-    expect(await publishes(issued, 'sensors/hall/temperature')).toBe(true)
-    expect(await publishes(issued, 'jobs')).toBe(true)
+    expect(await publishes(issued.fields, 'sensors/hall/temperature')).toBe(true)
+    expect(await publishes(issued.fields, 'jobs')).toBe(true)
     for (const topic of ['sensors/kitchen/temperature', 'jobs/1', '$CONTROL/dynamic-security/v1', '$SYS/a'])
-      expect([topic, await publishes(issued, topic)]).toEqual([topic, false])
+      expect([topic, await publishes(issued.fields, topic)]).toEqual([topic, false])
     const read = async (topic: string) => {
-      const { granted, ended, close } = await subscribe(issued, topic)
+      const { granted, ended, close } = subscribe(issued.fields, topic)
       const isGranted = await granted
       close()
       await ended
@@ -120,7 +70,7 @@ describe('a client of Mosquitto', () => {
 
   test('revoked, it is refused, and its open connection has ended', async () => {
     const issued = await issue(['jobs'])
-    const { granted, ended } = await subscribe(issued, 'jobs')
+    const { granted, ended } = subscribe(issued.fields, 'jobs')
     expect(await granted).toBe(true)
     const since = performance.now()
     const reply = await agent.client.delete(`/api/v1/credentials/${issued.id}`)
@@ -128,13 +78,13 @@ describe('a client of Mosquitto', () => {
     // "Administrative action" (MQTT 5.0, §3.14.2.1).
     expect(await ended).toContain('DISCONNECT (152)')
     expect(performance.now() - since).toBeLessThan(5_000)
-    expect(await publishes(issued, 'jobs')).toBe(false)
+    expect(await publishes(issued.fields, 'jobs')).toBe(false)
     expect(await clientExists(issued)).toBe(false)
   })
 
   test('expired, it is gone by the work of the sweeper, with its connection', async () => {
     const issued = await issue(['jobs'])
-    const { granted, ended } = await subscribe(issued, 'jobs')
+    const { granted, ended } = subscribe(issued.fields, 'jobs')
     expect(await granted).toBe(true)
     app.advancePast(issued.expires_at)
     expect(await ended).toContain('DISCONNECT (152)')
@@ -144,10 +94,10 @@ describe('a client of Mosquitto', () => {
   test('outlives a restart of the broker, and can be ended after it', async () => {
     const issued = await issue(['jobs'])
     await server.restart()
-    expect(await publishes(issued, 'jobs')).toBe(true)
+    expect(await publishes(issued.fields, 'jobs')).toBe(true)
     await agent.client.delete(`/api/v1/credentials/${issued.id}`)
     await eventually(async () => expect(await clientExists(issued)).toBe(false))
-    expect(await publishes(await issue(['jobs']), 'jobs')).toBe(true)
+    expect(await publishes((await issue(['jobs'])).fields, 'jobs')).toBe(true)
   })
 })
 
@@ -167,9 +117,13 @@ describe('a backend of Mosquitto', () => {
     const { fields = {} } = await (await openWith({})).issue({ ...newRequest(['*']), params: {} }, signal())
     const weak = { username: String(fields['username']), password: String(fields['password']) }
     expect(await fails(weak)).toContain('denied: The broker does not let Mayfly use $CONTROL')
-    await setDefault('subscribe', true)
-    expect(await fails({})).toContain('misconfigured: The broker allows subscribe by default')
-    await setDefault('subscribe', false)
+    for (const type of ['publishClientSend', 'subscribe', 'publishClientReceive']) {
+      await server.setDefault(type, true)
+      const command = `mosquitto_ctrl dynsec setDefaultACLAccess ${type} deny`
+      expect(await fails({})).toContain(`misconfigured: The broker allows ${type} by default`)
+      expect(await fails({})).toContain(command)
+      await server.setDefault(type, false)
+    }
     expect(await fails({})).toBe('works')
     await expect(openWith({ url: 'mqtt://broker.test', local: false })).rejects.toThrow('mqtts')
   })
@@ -181,7 +135,7 @@ describe('a backend of Mosquitto', () => {
     await backend.check(signal())
     const request = { ...newRequest(['jobs']), params: {} }
     const { fields } = await backend.issue(request, signal())
-    expect(await publishes({ fields: fields as never }, 'jobs')).toBe(false)
+    expect(await publishes(fields as never, 'jobs')).toBe(false)
     await backend.revoke?.(backend.recover?.(request.credentialId) ?? {}, signal())
     await backend[Symbol.asyncDispose]()
   })
@@ -215,7 +169,7 @@ describe('a backend of Mosquitto', () => {
     await backend.issue({ ...first, credentialId: newCredentialId(), scopes: ['a:read'] }, signal())
     expect(await groups()).toHaveLength(2)
     await backend.revoke?.(issued[0]?.handle ?? {}, signal())
-    const works = ({ fields }: (typeof issued)[number]) => publishes({ fields: fields as never }, 'b')
+    const works = ({ fields }: (typeof issued)[number]) => publishes(fields as never, 'b')
     expect(await Promise.all(issued.map(works))).toEqual([false, true])
   })
 
@@ -233,7 +187,7 @@ describe('a backend of Mosquitto', () => {
     expect(await groups('listRoles')).toEqual(await groups())
     const { fields } = await backend.issue({ ...short, credentialId: newCredentialId() }, signal())
     expect(await groups()).toEqual(before)
-    expect(await publishes({ fields: fields as never }, 'jobs')).toBe(true)
+    expect(await publishes(fields as never, 'jobs')).toBe(true)
   })
 
   test('deletes its groups with the backend, and no others', async () => {

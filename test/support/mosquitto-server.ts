@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +20,8 @@ export interface MosquittoServer {
   readonly tls: { readonly url: string; readonly ca: string }
   /** `mosquitto_ctrl dynsec …`, past the kind. */
   control(...args: string[]): Promise<ProgramEnd>
+  /** Changes a default of the plugin; mosquitto_ctrl 2.0.11 has the command, but it has no effect. */
+  setDefault(acltype: string, allow: boolean): Promise<void>
   /** Ends the process and starts it again, with what it has stored. */
   restart(): Promise<void>
   stop(): Promise<void>
@@ -35,6 +37,9 @@ export async function startMosquitto(): Promise<MosquittoServer> {
   execFileSync('mosquitto_ctrl', ['dynsec', 'init', at('dynsec.json'), login.username, login.password], {
     env,
   })
+  // As the page of the kind says: `init` leaves it open.
+  const file = await readFile(at('dynsec.json'), 'utf8')
+  await writeFile(at('dynsec.json'), file.replace(/("publishClientReceive":\s*)true/, '$1false'))
   const broker = await startMosquittoWith(`
 allow_anonymous false
 plugin ${pluginFile()}
@@ -49,6 +54,14 @@ keyfile ${at('server.key')}
     settings: { ...login, url: `mqtt://127.0.0.1:${port}`, local: true },
     tls: { url: `mqtts://localhost:${tlsPort}`, ca: server.ca },
     control: (...args) => run(['mosquitto_ctrl', ...options, 'dynsec', ...args], env),
+    async setDefault(acltype, allow) {
+      const control = '$CONTROL/dynamic-security/v1'
+      const command = { command: 'setDefaultACLAccess', acls: [{ acltype, allow }] }
+      const message = JSON.stringify({ commands: [command] })
+      const asked = ['-t', control, '-e', `${control}/response`, '-m', message]
+      const { stdout } = await run(['mosquitto_rr', ...options, ...asked], env)
+      if (!stdout.includes('setDefaultACLAccess') || stdout.includes('error')) throw new Error(stdout)
+    },
     restart: broker.restart,
     async stop() {
       await broker.stop()

@@ -102,6 +102,8 @@ function answersOf(text: string, commands: readonly Command[]): readonly Answer[
   return responses
 }
 
+export const NO_CLIENT = 'Client not found'
+
 /** Throws where a command failed; what it should have deleted may be gone already. */
 export function requireDone(answer: Answer | undefined): void {
   const { command = 'none', error } = answer ?? {}

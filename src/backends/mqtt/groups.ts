@@ -21,7 +21,7 @@ export function groupOf(uid: string, { scopes, issuedAt, expiresAt }: IssueReque
   // As long as the lifetime, so that few groups exist and none outlives its credentials for long.
   const span = 2 ** Math.ceil(Math.log2(lifetime))
   const end = Math.ceil(expiresAt / 1_000 / span) * span
-  const access = aclsOf(scopes).map(({ acltype, topic }) => `${acltype} ${topic}`)
+  const access = aclsOf(scopes).map(({ acltype, topic, allow }) => `${acltype} ${topic} ${allow}`)
   const digest = createHash('sha256').update(access.toSorted().join('\n')).digest('hex')
   return `${prefixOf(uid)}${end}_${digest.slice(0, 32)}`
 }

@@ -4,6 +4,7 @@ import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
 import {
   type Backend,
   BackendError,
+  type Handle,
   type Host,
   type Issued,
   type IssueRequest,
@@ -11,7 +12,7 @@ import {
   type ListedPage,
 } from '../kind.ts'
 import { addressOf, type Config, config, requireConsistent } from './config.ts'
-import { type Control, createControl, namePages, refused, requireDone } from './control.ts'
+import { type Control, createControl, NO_CLIENT, namePages, refused, requireDone } from './control.ts'
 import { creationOf, deleteGroups, groupOf } from './groups.ts'
 import { isOurScope } from './scopes.ts'
 
@@ -55,14 +56,7 @@ async function openMqtt(settings: Config, host: Host): Promise<Backend<Params>> 
   return {
     check: (signal) => preflight(control, signal),
     issue: (request, signal) => issueClient(control, settings, host.uid, request, signal),
-    // At which the plugin closes its connections (dynsec_clients__process_delete).
-    async revoke(handle, signal) {
-      const [answer] = await control.run(
-        [{ command: 'deleteClient', username: accountIn(handle['username'], 'a client') }],
-        signal,
-      )
-      requireDone(answer)
-    },
+    revoke: (handle, signal) => deleteClient(control, handle, signal),
     recover: (credentialId) => ({ username: accountName(credentialId) }),
     list: (after, signal) => listClients(control, after, signal),
     keepUp: (signal) => {
@@ -75,6 +69,24 @@ async function openMqtt(settings: Config, host: Host): Promise<Backend<Params>> 
   }
 }
 
+/**
+ * The plugin closes the client's connections in the same command (dynsec_clients__process_delete), and asks for the client at
+ * every login and every message from then on, its will included.
+ */
+async function deleteClient(control: Control, handle: Handle, signal: AbortSignal): Promise<void> {
+  const username = accountIn(handle['username'], 'a client')
+  const [deleted, looked] = await control.run(
+    [
+      { command: 'deleteClient', username },
+      { command: 'getClient', username },
+    ],
+    signal,
+  )
+  requireDone(deleted)
+  if (looked?.error === NO_CLIENT) return
+  throw new BackendError('unavailable', 'The broker still has the client.', { detail: looked?.error ?? '' })
+}
+
 /** Throws where the broker's defaults give every client more than its role does. */
 async function preflight(control: Control, signal: AbortSignal): Promise<readonly string[]> {
   const [answer] = await control.run([{ command: 'getDefaultACLAccess' }], signal)
@@ -82,15 +94,12 @@ async function preflight(control: Control, signal: AbortSignal): Promise<readonl
   const acls = answer?.data?.['acls']
   const isOpen = (type: string) =>
     !Array.isArray(acls) || acls.find(({ acltype }) => acltype === type)?.allow !== false
-  for (const type of ['publishClientSend', 'subscribe']) {
-    if (isOpen(type)) {
-      throw new BackendError(
-        'misconfigured',
-        `The broker allows ${type} by default, so that no credential could be narrowed; set that default to deny.`,
-      )
-    }
-  }
-  return []
+  const type = ['publishClientSend', 'subscribe', 'publishClientReceive'].find(isOpen)
+  if (type === undefined) return []
+  throw new BackendError(
+    'misconfigured',
+    `The broker allows ${type} by default, which gives clients more than their roles say; deny it: mosquitto_ctrl dynsec setDefaultACLAccess ${type} deny.`,
+  )
 }
 
 /** All commands travel in one message, which the plugin carries out in one piece. */

@@ -15,12 +15,14 @@ describe('the scopes of MQTT', () => {
 
   test('become entries of an access list, without duplicates', () => {
     const entry = (acltype: string, topic: string) => ({ acltype, topic, priority: 0, allow: true })
-    expect(aclsOf([])).toEqual([])
+    const rest = { acltype: 'publishClientReceive', topic: '#', priority: -1, allow: false }
+    expect(aclsOf([])).toEqual([rest])
     expect(aclsOf(['a/*:read', 'a/*', 'b:write'])).toEqual([
       entry('subscribePattern', 'a/#'),
       entry('publishClientReceive', 'a/#'),
       entry('publishClientSend', 'a/#'),
       entry('publishClientSend', 'b'),
+      rest,
     ])
   })
 })

@@ -12,8 +12,14 @@ export interface Acl {
   readonly acltype: 'publishClientSend' | 'publishClientReceive' | 'subscribePattern'
   readonly topic: string
   readonly priority: number
-  readonly allow: true
+  readonly allow: boolean
 }
+
+/**
+ * A persistent session keeps its subscriptions, whoever resumes it under its client id: without this, a narrow credential would
+ * receive what a wide one subscribed to where the broker allows that by default. The plugin asks the highest priority first.
+ */
+const RECEIVE_NOTHING_ELSE: Acl = { acltype: 'publishClientReceive', topic: '#', priority: -1, allow: false }
 
 const TYPES = {
   write: ['publishClientSend'],
@@ -52,8 +58,9 @@ export function aclsOf(scopes: readonly string[]): Acl[] {
     const { filter, permissions } = parse(scope) ?? { filter: '', permissions: [] }
     return permissions.flatMap((permission) => TYPES[permission].map((type) => `${type} ${filter}`))
   })
-  return [...new Set(pairs)].map((pair) => {
+  const allowed = [...new Set(pairs)].map((pair): Acl => {
     const [acltype, topic] = pair.split(' ') as [Acl['acltype'], string]
     return { acltype, topic, priority: 0, allow: true }
   })
+  return [...allowed, RECEIVE_NOTHING_ELSE]
 }
