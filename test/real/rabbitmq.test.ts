@@ -4,8 +4,10 @@ import { rabbitmq } from '../../src/backends/rabbitmq/kind.ts'
 import { newCredentialId, newRequest } from '../contract/open-kind.ts'
 import { startPageWorld } from '../docs/backend-page.ts'
 import { rabbitmqAt } from '../docs/upstreams/brokers.ts'
+import { startAnsweringProxy } from '../support/answering-proxy.ts'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
 import { createTestHost } from '../support/host.ts'
+import { opensInALoop } from '../support/rabbitmq-holds.ts'
 import { type RabbitServer, startRabbit } from '../support/rabbitmq-server.ts'
 import { run } from '../support/run-program.ts'
 
@@ -152,6 +154,29 @@ describe('a backend of RabbitMQ', () => {
     await expect(
       backend.issue({ ...newRequest(['bank:orders:read']), params: {} }, signal()),
     ).rejects.toMatchObject({ fault: 'unsupported' })
+  })
+
+  test('ends connections at a release before 3.10.8, which cannot close them by user', async () => {
+    await using old = await startAnsweringProxy(server.url, (method, path) => {
+      if (!path.startsWith('/api/connections/username/')) return undefined
+      return { status: method === 'GET' ? 404 : 405 }
+    })
+    const backend = await openWith({ url: old.url })
+    const issued = await backend.issue({ ...newRequest(['/']), params: {} }, signal())
+    await using hold = await opensInALoop(issued)
+    await backend.revoke?.(issued.handle ?? {}, signal())
+    const path = `/connections/username/${issued.fields?.['username']}`
+    expect((await server.api('GET', path)).body).toEqual([])
+    await eventually(async () => expect(await hold.works()).toBe(false))
+  })
+
+  test('leaves it to the revocation where a permission is answered with a 404 of its own', async () => {
+    await using odd = await startAnsweringProxy(server.url, (_, path) =>
+      path.startsWith('/api/permissions/') ? { status: 404 } : undefined,
+    )
+    const backend = await openWith({ url: odd.url })
+    const request = { ...newRequest(['/']), params: {} }
+    await expect(backend.issue(request, signal())).rejects.toMatchObject({ fault: 'unavailable' })
   })
 
   test('deletes no user but those of Mayfly', async () => {

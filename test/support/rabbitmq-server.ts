@@ -16,22 +16,30 @@ export interface RabbitServer {
   readonly settings: Config
   /** As an administrator, past the kind. Throws for a status above 299, but for 404. */
   api(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>
+  /** Where the plugins listen, if there are any. */
+  readonly mqttPort: number
+  readonly stompPort: number
   /** For `rabbitmqctl` and the others beside it, in /usr/lib/rabbitmq/bin. */
   readonly env: Readonly<Record<string, string>>
   stop(): Promise<void>
 }
 
-/** A broker with the management plugin, on ports and in directories of its own. */
-export async function startRabbit(): Promise<RabbitServer> {
+type Plugin = 'rabbitmq_mqtt' | 'rabbitmq_stomp'
+
+/** A broker with the management plugin and others, on ports and in directories of its own. */
+export async function startRabbit(plugins: readonly Plugin[] = []): Promise<RabbitServer> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-rabbit-'))
-  const [amqp = 0, api = 0, distribution = 0, epmd = 0] = await Promise.all([1, 2, 3, 4].map(freePort))
+  const ports = await Promise.all(Array.from({ length: 6 }, freePort))
+  const [amqp = 0, api = 0, distribution = 0, epmd = 0, mqttPort = 0, stompPort = 0] = ports
   const at = (name: string) => join(directory, name)
   await mkdir(at('home'))
-  await writeFile(at('plugins'), '[rabbitmq_management].\n')
-  await writeFile(
-    at('rabbitmq.conf'),
+  await writeFile(at('plugins'), `[${['rabbitmq_management', ...plugins].join(',')}].\n`)
+  const listeners = [
     `listeners.tcp.1 = 127.0.0.1:${amqp}\nmanagement.tcp.ip = 127.0.0.1\nmanagement.tcp.port = ${api}\n`,
-  )
+    plugins.includes('rabbitmq_mqtt') ? `mqtt.listeners.tcp.1 = 127.0.0.1:${mqttPort}\n` : '',
+    plugins.includes('rabbitmq_stomp') ? `stomp.listeners.tcp.1 = 127.0.0.1:${stompPort}\n` : '',
+  ]
+  await writeFile(at('rabbitmq.conf'), listeners.join(''))
   const env = {
     PATH: process.env['PATH'] ?? '',
     HOME: at('home'),
@@ -69,7 +77,7 @@ export async function startRabbit(): Promise<RabbitServer> {
     await ask('PUT', `/users/${login.username}`, { password: login.password, tags: 'administrator' })
     const amqpUrl = `amqp://127.0.0.1:${amqp}`
     const settings: Config = { ...login, url, vhosts: ['/'], local: true, amqp_url: amqpUrl }
-    return { url, amqpUrl, settings, api: ask, env, stop }
+    return { url, amqpUrl, mqttPort, stompPort, settings, api: ask, env, stop }
   } catch (error) {
     await stop()
     throw error

@@ -5,6 +5,7 @@ import { BackendError, type Handle, type Issued, type IssueRequest, type ListedP
 import { connectionError, untilAborted } from '../network.ts'
 import { type Api, isNotFound, unexpected } from './client.ts'
 import { amqpOf, type Config } from './config.ts'
+import { endConnections } from './connections.ts'
 import { planGrants, type VhostGrant } from './scopes.ts'
 
 export interface Accounts {
@@ -84,8 +85,13 @@ async function createUser(
 /** Returns what RabbitMQ itself refused for certain; throws `unavailable` for the rest. */
 async function permit(api: Api, username: string, { vhost, permissions }: VhostGrant, signal: AbortSignal) {
   const path = `/permissions/${encodeURIComponent(vhost)}/${username}`
-  const reply = await api.call('PUT', path, signal, { json: permissions }).catch(leaveToRevocation)
-  if (reply.status !== 400) return void requireDone(reply)
+  const set = async () => {
+    const reply = await api.call('PUT', path, signal, { json: permissions })
+    if (reply.status !== 400) requireDone(reply)
+    return reply
+  }
+  const reply = await set().catch(leaveToRevocation)
+  if (reply.status !== 400) return
   return new BackendError('misconfigured', `RabbitMQ has no virtual host "${vhost}".`, {
     detail: JSON.stringify(reply.body),
   })
@@ -104,10 +110,7 @@ function requireDone(reply: JsonReply): void {
   if (reply.status !== 201 && reply.status !== 204) throw unexpected(reply)
 }
 
-/**
- * Deletes the user, so that nobody logs in any more, then closes its connections: RabbitMQ closes those by itself, but only
- * after it has replied. A user that does not exist is success.
- */
+/** Deletes the user, so that nobody logs in any more, then ends its connections. A user that does not exist is success. */
 export async function revokeUser(
   { api, creating }: Accounts,
   handle: Handle,
@@ -117,16 +120,28 @@ export async function revokeUser(
   await untilAborted(Promise.resolve(creating.get(username)), signal).catch((error: unknown) => {
     throw connectionError(error, 'RabbitMQ', signal)
   })
-  const remove = async (path: string) => {
-    const reply = await api.call('DELETE', path, signal)
-    if (reply.status !== 204 && !isNotFound(reply)) throw unexpected(reply)
-  }
-  await remove(`/users/${username}`).catch((error: unknown) => {
+  await deleteUser(api, username, signal).catch((error: unknown) => {
     // Of two that delete a user at the same time, RabbitMQ 3.10 answers one with 500. The next time it is not found.
-    if (error instanceof BackendError && error.fault === 'unavailable') return remove(`/users/${username}`)
+    if (error instanceof BackendError && error.fault === 'unavailable') {
+      return deleteUser(api, username, signal)
+    }
     throw error
   })
-  await remove(`/connections/username/${username}`)
+  await requireGone(api, username, signal)
+  await endConnections(api, username, signal)
+}
+
+async function deleteUser(api: Api, username: string, signal: AbortSignal): Promise<void> {
+  const reply = await api.call('DELETE', `/users/${username}`, signal)
+  if (reply.status !== 204 && !isNotFound(reply)) throw unexpected(reply)
+}
+
+async function requireGone(api: Api, username: string, signal: AbortSignal): Promise<void> {
+  const reply = await api.call('GET', `/users/${username}?columns=name`, signal)
+  if (isNotFound(reply)) return
+  throw reply.status === 200
+    ? new BackendError('unavailable', 'RabbitMQ still has the user.')
+    : unexpected(reply)
 }
 
 /** Releases without pages for users (3.10, for one) reply with all of them at once. */

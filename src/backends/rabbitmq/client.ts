@@ -5,12 +5,15 @@ import type { Config } from './config.ts'
 const NAME = 'RabbitMQ'
 
 export interface Api {
-  /** Throws `BackendError` for every status but 2xx, 400 and 404. `password` in place of the configured one. */
+  /**
+   * Throws `BackendError` for every status but 2xx, 400 and 404, and 405 for a path that releases may lack. `password` in place
+   * of the configured one.
+   */
   call(
     method: 'GET' | 'PUT' | 'DELETE',
     path: string,
     signal: AbortSignal,
-    options?: { readonly json?: unknown; readonly password?: string },
+    options?: { readonly json?: unknown; readonly password?: string; readonly mayLack?: boolean },
   ): Promise<JsonReply>
 }
 
@@ -19,10 +22,11 @@ export function createApi(settings: Config, host: Host): Api {
   const base = `${settings.url.replace(/\/+$/, '')}/api`
   const how = { local: settings.local, ...(settings.ca === undefined ? {} : { ca: settings.ca }) }
   return {
-    async call(method, path, signal, { json, password = settings.password } = {}) {
+    async call(method, path, signal, { json, password = settings.password, mayLack = false } = {}) {
       const login = Buffer.from(`${settings.username}:${password}`).toString('base64')
       const headers = { authorization: `Basic ${login}` }
-      return checked(await callJson(host, NAME, `${base}${path}`, { method, headers, json, signal }, how))
+      const reply = await callJson(host, NAME, `${base}${path}`, { method, headers, json, signal }, how)
+      return reply.status === 405 && mayLack ? reply : checked(reply)
     },
   }
 }
