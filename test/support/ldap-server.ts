@@ -160,6 +160,9 @@ access to dn.subtree="ou=secrets,${ROOT}"
   by group.exact="cn=readers,ou=groups,${ROOT}" read
 access to dn.subtree="ou=drafts,${ROOT}"
   by group.exact="cn=writers,ou=groups,${ROOT}" read
+access to dn.regex="^(.+,)?(uid=mf_[a-z0-9]+,ou=agents,${ROOT})$"
+  by dn.exact,expand="$2" write
+  by users read
 access to *
   by users read
 `

@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 export const NO_SUCH_ATTRIBUTE = 16
 export const VALUE_EXISTS = 20
 export const NO_SUCH_OBJECT = 32
+export const NOT_A_LEAF = 66
 export const NEEDS_MEMBER = 65
 export const ENTRY_EXISTS = 68
 
@@ -41,6 +42,14 @@ const FAULTS: ReadonlyMap<number, readonly [Fault, string]> = new Map([
 export function codeOf(error: unknown): number | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : undefined
 }
+
+/** Takes these answers for success. */
+export const unless =
+  (...codes: readonly number[]) =>
+  (error: unknown): void => {
+    const code = codeOf(error)
+    if (code === undefined || !codes.includes(code)) throw error
+  }
 
 export function toBackendError(error: unknown, signal?: AbortSignal): BackendError {
   if (error instanceof BackendError) return error

@@ -4,9 +4,11 @@ import { isScope } from '../../domain/scope.ts'
 import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
 import { type Backend, BackendError, type Host, type Kind } from '../kind.ts'
 import { untilAborted } from '../network.ts'
+import { preflight, removeTrials } from './check.ts'
 import { createConnection, setPassword } from './client.ts'
 import { type Config, config, groupsOf, requireConsistent } from './config.ts'
-import { addEntry, dnOf, listEntries, preflight, removeEntry } from './entries.ts'
+import { dnOf } from './deletion.ts'
+import { addEntry, listEntries, removeEntry } from './entries.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
@@ -44,7 +46,8 @@ async function openLdap(settings: Config, host: Host): Promise<Backend<Params>> 
   /** Issues whose requests may still be under way at the server, also after nobody waits for them. */
   const underWay = new Map<string, Promise<unknown>>()
   return {
-    check: (signal) => preflight(connection, settings, signal),
+    check: (signal) => preflight(connection, settings, host, signal),
+    keepUp: (signal) => removeTrials(connection, settings, host, signal),
     async issue(request, signal) {
       const username = accountName(request.credentialId)
       const groups = grantedGroups(settings, request.scopes)
