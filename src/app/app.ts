@@ -21,6 +21,7 @@ import { createQuotas } from '../core/quotas.ts'
 import { createRates } from '../core/rates.ts'
 import { createSerialize } from '../core/serialize.ts'
 import { createSnapshot } from '../core/snapshot.ts'
+import { loopbackForms } from '../domain/loopback.ts'
 import { requireNothingLeftBehind } from '../jobs/rewrap.ts'
 import { type Jobs, startJobs } from '../jobs/start.ts'
 import * as bearer from '../keys/bearer.ts'
@@ -249,7 +250,8 @@ async function ensureIssuerKey(core: Core): Promise<void> {
 
 /** What use cases may know of the configuration: everything but its secrets. */
 function settingsOf({ databaseUrl: _, masterKey: __, pluginEnv: ___, ...config }: Config): Settings {
-  return { ...config, version: VERSION }
+  const { issuer, previousIssuers } = config
+  return { ...config, issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms), version: VERSION }
 }
 
 function hostOf(

@@ -7,6 +7,7 @@ test('returns the defaults when no source has a value', async () => {
   expect(config).toEqual({
     listen: { host: '127.0.0.1', port: 8620 },
     issuer: 'http://127.0.0.1:8620',
+    previousIssuers: [],
     tls: undefined,
     localAdmin: 'auto',
     trustedProxies: [],
@@ -64,6 +65,7 @@ test('reads every setting from the environment that allows it', async () => {
   const values: Record<string, string> = {
     listen: '[::1]:9000',
     issuer: 'https://mayfly.example.com/x',
+    previous_issuers: 'https://old.example.com,http://localhost:8620',
     tls_cert_file: 'c.pem',
     tls_key_file: 'k.pem',
     local_admin: 'off',
@@ -110,6 +112,7 @@ test('reads every setting from the environment that allows it', async () => {
   expect(config).toMatchObject({
     listen: { host: '::1', port: 9_000 },
     issuer: 'https://mayfly.example.com/x',
+    previousIssuers: ['https://old.example.com', 'http://localhost:8620'],
     tls: { certFile: 'c.pem', keyFile: 'k.pem' },
     localAdmin: 'off',
     trustedProxies: ['10.0.0.0/8', '192.168.1.1/32', 'fd00::/8'],

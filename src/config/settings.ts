@@ -49,6 +49,16 @@ const network = {
     },
     parseIssuer,
   ),
+  previous_issuers: list(
+    {
+      description:
+        'Earlier values of `issuer` for which agents may still sign in with their key. List only addresses that are still yours: whoever answers there can use these logins here.',
+      default: [],
+      'x-flag': 'previous-issuer',
+      'x-argument': '<url>',
+    },
+    parseIssuer,
+  ),
   tls_cert_file: text(
     {
       description: 'PEM file with the certificate chain. Enables TLS, together with `tls_key_file`.',

@@ -48,6 +48,8 @@ export interface Settings {
   readonly version: string
   /** Exact issuer string; no trailing slash. */
   readonly issuer: string
+  /** The audiences that an agent may sign for: the issuer, the previous ones, and each under the names of the loopback. */
+  readonly issuerNames: readonly string[]
   readonly accessTokenTtlMs: number
   /** Audiences for which any agent may request an access token, besides the issuer. */
   readonly audiences: readonly string[]

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { CompactEncrypt, type JWK, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { JWT_TOLERANCE_MS, MINUTE_MS, PROOF_AGE_MS } from '../domain/limits.ts'
-import { isAudience, isNumericDate, readStrictHeader } from './compact-jws.ts'
+import { isNumericDate, isText, readStrictHeader } from './compact-jws.ts'
 import type { PublicJwk } from './jwt-keys.ts'
 import { checkEncryptionJwk, type EncryptionJwk } from './public-jwk.ts'
 
@@ -35,8 +35,8 @@ const PROOF_TYPES = ['jwt', 'enrollment-proof+jwt']
 
 /**
  * Verifies a `private_key_jwt` client assertion (RFC 7523 §3) by the enrolled key, which `checkPublicJwk` accepted when it
- * was enrolled. `audiences` are the issuer and the
- * token endpoint, `now` is epoch ms. Returns `undefined` for an invalid assertion; never throws.
+ * was enrolled. `audiences` are those of this server, `now` is
+ * epoch ms. An assertion for several could be used by each of them at the others, so it names one. Returns `undefined` for an invalid assertion; never throws.
  */
 export async function verifyAssertion(
   token: string,
@@ -53,7 +53,7 @@ export async function verifyAssertion(
   })
   if (claims === undefined) return undefined
   const { iss, aud, exp, iat, nbf, jti } = claims
-  if (iss !== clientId || !isAudience(aud) || !isJti(jti, 1) || !isNumericDate(exp)) return undefined
+  if (iss !== clientId || !isText(aud) || !isJti(jti, 1) || !isNumericDate(exp)) return undefined
   const expiresAt = exp * 1000
   if (expiresAt > now + MAX_ASSERTION_MS + JWT_TOLERANCE_MS) return undefined
   if (!isPastOrAbsent(iat, now) || !isPastOrAbsent(nbf, now)) return undefined
@@ -67,17 +67,17 @@ export async function verifyAssertion(
 export async function verifyEnrollmentProof(
   token: string,
   publicJwk: PublicJwk,
-  expect: { readonly issuer: string; readonly enrollmentId: string; readonly now: number },
+  expect: { readonly audiences: readonly string[]; readonly enrollmentId: string; readonly now: number },
 ): Promise<VerifiedProof | undefined> {
-  const { issuer, enrollmentId, now } = expect
+  const { audiences, enrollmentId, now } = expect
   const claims = await verifyByEnrolledKey(token, publicJwk, PROOF_TYPES, {
-    audience: issuer,
+    audience: [...audiences],
     requiredClaims: ['enr', 'iat', 'jti', 'enc'],
     currentDate: new Date(now),
   })
   if (claims === undefined) return undefined
   const { aud, enr, iat, jti } = claims
-  if (aud !== issuer || enr !== enrollmentId || !isJti(jti, MIN_PROOF_JTI_LENGTH)) return undefined
+  if (!isText(aud) || enr !== enrollmentId || !isJti(jti, MIN_PROOF_JTI_LENGTH)) return undefined
   if (!isNumericDate(iat)) return undefined
   const issuedAt = iat * 1000
   if (Math.abs(issuedAt - now) > PROOF_AGE_MS) return undefined

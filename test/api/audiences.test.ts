@@ -26,7 +26,7 @@ describe('the audiences of one agent', () => {
     ]
     for (const audience of [STS, 'https://all.example']) {
       const { status, body } = await ask(cloud, audience)
-      expect([status, decodeJwt(body['access_token'] ?? '').aud]).toEqual([200, audience])
+      expect([status, decodeJwt(body['access_token'] ?? '').aud]).toEqual([200, [audience]])
     }
     const refused = await ask(other, STS)
     expect([refused.status, refused.body['error']]).toEqual([400, 'invalid_target'])
@@ -41,7 +41,7 @@ describe('the audiences of one agent', () => {
       return (await fetch(`${app.url}${path}`, { method: 'POST', body })).json()
     }
     const text = (await ask(cloud, STS)).body['access_token'] ?? ''
-    expect(await post('/oauth/introspect', text)).toMatchObject({ active: true, aud: STS })
+    expect(await post('/oauth/introspect', text)).toMatchObject({ active: true, aud: [STS] })
     expect((await app.as(text).get('/v1/status')).status).toBe(401)
     await post('/oauth/revoke', text)
     expect(await post('/oauth/introspect', text)).toEqual({ active: false })

@@ -1,10 +1,15 @@
 import type { webcrypto } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CreatedAgent } from '../../src/core/agents/create-agent.ts'
 import { type OAuthApp, startOAuthApp } from '../support/oauth-app.ts'
+import { oauthCalls } from '../support/oauth-calls.ts'
+import { isInstalled, run } from '../support/run-program.ts'
 
 /** Loopback is plain HTTP here; both libraries want to be told that this is meant. */
 const HTTP = { [oauth.allowInsecureRequests]: true }
@@ -214,3 +219,79 @@ describe('a relying party with jose', () => {
     await expect(jwtVerify(token, ours, expected)).rejects.toThrow()
   })
 })
+
+/** As the verifier that the specification's origin publishes: `aud` is a list, and RS256 by the key of the JWKS. */
+const GO_VERIFIER = `package main
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"strings"
+)
+
+type Claims struct {
+	Iss    string   \`json:"iss"\`
+	Sub    string   \`json:"sub"\`
+	Aud    []string \`json:"aud"\`
+	Scopes []string \`json:"scopes"\`
+}
+
+type Keys struct {
+	Keys []struct{ Kid, N, E string }
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func decode(text string) []byte {
+	bytes, err := base64.RawURLEncoding.DecodeString(text)
+	must(err)
+	return bytes
+}
+
+func main() {
+	input, err := io.ReadAll(os.Stdin)
+	must(err)
+	parts := strings.Split(string(input), ".")
+	reply, err := http.Get(os.Args[1] + "/.well-known/jwks.json")
+	must(err)
+	var keys Keys
+	must(json.NewDecoder(reply.Body).Decode(&keys))
+	key := keys.Keys[0]
+	public := &rsa.PublicKey{N: new(big.Int).SetBytes(decode(key.N)), E: int(new(big.Int).SetBytes(decode(key.E)).Int64())}
+	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	must(rsa.VerifyPKCS1v15(public, crypto.SHA256, sum[:], decode(parts[2])))
+	var claims Claims
+	must(json.Unmarshal(decode(parts[1]), &claims))
+	fmt.Println(strings.Join(append(claims.Aud, claims.Scopes...), " "))
+}
+`
+
+it.skipIf(!isInstalled('go'))(
+  'a verifier in Go that reads `aud` as a list takes our access token',
+  async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'mayfly-go-'))
+    try {
+      await writeFile(join(directory, 'main.go'), GO_VERIFIER)
+      const token = await oauthCalls(app).accessToken(agentOf('plain'))
+      const { HOME = directory, PATH = '' } = process.env
+      const program = ['go', 'run', join(directory, 'main.go'), app.issuer]
+      const end = await run(program, { HOME, PATH, GO111MODULE: 'off' }, { stdin: token })
+      expect([end.code, end.stdout.trim(), end.stderr]).toEqual([0, `${app.issuer} db queue:read`, ''])
+    } finally {
+      await rm(directory, { recursive: true, force: true })
+    }
+  },
+)

@@ -58,6 +58,7 @@ let issuerKey: ReturnType<typeof newIssuerKey> | undefined
 const SETTINGS: Settings = {
   version: 'test',
   issuer: 'https://mayfly.test',
+  issuerNames: ['https://mayfly.test'],
   accessTokenTtlMs: 3_600_000,
   audiences: [],
   signingDomain: 'mayfly.test',

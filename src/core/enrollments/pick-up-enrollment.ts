@@ -54,7 +54,7 @@ async function prove(core: Parts, { id, proof }: PickUpCommand): Promise<Verifie
   const publicJwk = (await core.store.enrollments.find(id))?.publicJwk
   if (publicJwk === undefined || publicJwk === null) return undefined
   return core.keys.verifyEnrollmentProof(proof, publicJwk, {
-    issuer: core.settings.issuer,
+    audiences: core.settings.issuerNames,
     enrollmentId: id,
     now: core.store.now(),
   })

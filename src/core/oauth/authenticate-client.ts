@@ -107,13 +107,13 @@ async function proveByKey(
   attempt: ClientAttempt,
   client: Client | undefined,
 ): Promise<Identified['proof']> {
-  const { issuer } = core.settings
+  const { issuerNames } = core.settings
   const kty = unverifiedPart(attempt.evidence, 0)?.['alg'] === 'ES256' ? 'EC' : 'OKP'
   const enrolled = client?.agent.publicJwk
   const own = enrolled?.['kty'] === kty ? enrolled : undefined
   const verified = await core.keys.verifyAssertion(attempt.evidence, own ?? STAND_IN[kty], {
     clientId: attempt.clientId,
-    audiences: [issuer, `${issuer}/oauth/token`],
+    audiences: issuerNames.flatMap((name) => [name, `${name}/oauth/token`]),
     now: core.store.now(),
   })
   if (verified === undefined || client === undefined || own === undefined) return undefined

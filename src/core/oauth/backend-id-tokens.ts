@@ -12,7 +12,7 @@ export function createIdTokens(
   core: Pick<Core, 'store' | 'ids' | 'issuerKeys' | 'settings'>,
 ): Host['idToken'] {
   const { settings } = core
-  const ours = new Set([settings.issuer, ...settings.audiences])
+  const ours = new Set([...settings.issuerNames, ...settings.audiences])
   return async ({ audience, subject, expiresAt, claims }: IdTokenClaims) => {
     if (ours.has(audience)) {
       throw new BackendError(

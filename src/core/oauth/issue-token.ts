@@ -176,7 +176,8 @@ async function sign(
     { typ: 'at+jwt' },
     {
       ...shared,
-      aud: plan.audience,
+      // A list also of one (docs/explanation/decisions.md §6.2): some verifiers read nothing else.
+      aud: [plan.audience],
       jti,
       client_id: agent.clientId,
       scope: granted,

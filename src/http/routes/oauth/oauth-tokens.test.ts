@@ -17,7 +17,7 @@ describe('POST /oauth/introspect', () => {
       client_id: ada.agent.clientId,
       sub: ada.agent.id,
       iss: app.issuer,
-      aud: app.issuer,
+      aud: [app.issuer],
       iat: decodeJwt(text).iat,
       exp: decodeJwt(text).exp,
       jti: decodeJwt(text).jti,

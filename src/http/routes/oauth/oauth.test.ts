@@ -30,7 +30,7 @@ describe('POST /oauth/token', () => {
     expect(claims).toEqual({
       iss: app.issuer,
       sub: ada.agent.id,
-      aud: app.issuer,
+      aud: [app.issuer],
       iat: expect.any(Number),
       exp: claims.iat! + 3600,
       jti: expect.stringMatching(/^[0-9a-z]{26}$/),
@@ -108,11 +108,11 @@ describe('POST /oauth/token', () => {
   it('gives a token for one allowed audience, which is then not accepted here', async () => {
     for (const field of ['audience', 'resource']) {
       const text = await calls.accessToken(ada, { [field]: 'https://api.example' })
-      expect(decodeJwt(text).aud).toBe('https://api.example')
+      expect(decodeJwt(text).aud).toEqual(['https://api.example'])
       expect(await calls.statusWith(text)).toBe(401)
-      expect(await calls.introspect(ada, text)).toMatchObject({ active: true, aud: 'https://api.example' })
+      expect(await calls.introspect(ada, text)).toMatchObject({ active: true, aud: ['https://api.example'] })
     }
-    expect(decodeJwt(await calls.accessToken(ada, { audience: app.issuer })).aud).toBe(app.issuer)
+    expect(decodeJwt(await calls.accessToken(ada, { audience: app.issuer })).aud).toEqual([app.issuer])
     for (const audience of ['https://api.example/', 'https://evil.example', `${app.issuer}/`, '*'])
       expect((await calls.token(ada, { audience })).body).toMatchObject({ error: 'invalid_target' })
     const both = { audience: 'sts.example', resource: 'https://api.example' }
