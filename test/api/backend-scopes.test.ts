@@ -59,6 +59,24 @@ describe('changing a backend', () => {
     expect((await client.delete(`/v1/admin/backends/${name}`)).status).toBe(204)
   })
 
+  test('requires its whole scope for replacing its root secret and for ending accounts upstream', async () => {
+    const name = await app.newBackend()
+    const ask = async (client: Client, act: string, body: unknown) =>
+      verdict(await client.post(`/v1/admin/backends/${name}/${act}`, body))
+    // This kind has neither a root secret nor a listing, which only a caller with the power learns.
+    const notHere = [400, 'invalid_request']
+    for (const scopes of [[], [`${name}:read`], ['other']]) {
+      const client = await holder(WRITE, ...scopes)
+      expect(await ask(client, 'rotate-root', {})).toEqual(REFUSED)
+      expect(await ask(client, 'reconcile', { revoke: true })).toEqual(REFUSED)
+      expect(await ask(client, 'reconcile', {})).toEqual(notHere)
+    }
+    for (const client of [await holder(WRITE, name), await holder('admin:*')]) {
+      expect(await ask(client, 'rotate-root', {})).toEqual(notHere)
+      expect(await ask(client, 'reconcile', { revoke: true })).toEqual(notHere)
+    }
+  })
+
   test('requires its whole scope for everything else', async () => {
     const name = await app.newBackend({ allowed_scopes: ['a'] })
     const before = await shown(name)

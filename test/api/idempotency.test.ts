@@ -215,6 +215,23 @@ describe.each(DIALECTS)('Idempotency-Key on %s', (dialect) => {
       .toMatchObject([{ outcome: 'denied', details: { code: 'scope_not_allowed' } }])
   })
 
+  test('repeats to a narrowed token no secret that outlives it', async () => {
+    const wide = await app.newAgent({ scopes: ['orders', 'stock'] })
+    const narrow = { ...wide, client: app.as(await app.accessToken(wide, 'orders')) }
+    const [lasting, brief] = [newKey(), newKey()]
+    await a(lasting, { ttl: '50h' }, wide)
+    const refused = await a(lasting, { ttl: '50h' }, narrow)
+    expect([refused.status, refused.body.error?.code]).toEqual([403, 'insufficient_scope'])
+    expect(refused.text).not.toContain('token":')
+    // One that ends with the token, or before it, may be repeated.
+    const own = await a(brief, { ttl: '5m' }, narrow)
+    expect((await a(brief, { ttl: '5m' }, narrow)).body).toEqual(own.body)
+    const denials = `/v1/admin/audit?agent=${wide.id}&action=credential.issue_failed`
+    await expect
+      .poll(async () => (await app.admin('GET', denials)).body)
+      .toMatchObject([{ outcome: 'denied', details: { code: 'insufficient_scope' } }])
+  })
+
   test('keeps the credential of the first request when a repeated request hangs up', async () => {
     const key = newKey()
     const first = await a(key)

@@ -104,6 +104,7 @@ async function decide(core: Parts, actor: Actor, before: LivingAgent, changes: A
   if (scopes.added.length > 0 || isExtended) requireBounds(core, actor, agent)
   if (isExtended) requireAllHeld(core, actor, scopes, until)
   const audiences = await decideAudiences(core, actor, agent, changes.audiences)
+  if (isExtended) await requireAudiences(core, actor, audiences)
   const description = changes.description === undefined ? agent.description : changes.description || null
   return { ...scopes, agent, before, settings: { scopes: scopes.scopes, audiences, expiresAt, description } }
 }

@@ -6,6 +6,7 @@ import { type Actor, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
+import { requireWholeBackend } from './backend-power.ts'
 import { asProblem, callEntered, describe, enterBreaker } from './call-upstream.ts'
 import { readAnyBackend } from './list-backends.ts'
 
@@ -63,8 +64,9 @@ interface Found {
 
 /**
  * Finds the accounts that carry our names and that no living credential of any backend owns: left behind by a restored store,
- * or owned by another installation of Mayfly. With `revoke` it ends them. Throws `backend_not_found`, `invalid_request` for
- * a kind that cannot list, and the `backend_*` problems.
+ * or owned by another installation of Mayfly. With `revoke` it ends them, which requires the whole scope
+ * of the backend. Throws `insufficient_scope`, `backend_not_found`, `invalid_request` for a kind that cannot list, and the
+ * `backend_*` problems.
  */
 export async function reconcileBackend(
   core: Parts,
@@ -74,6 +76,7 @@ export async function reconcileBackend(
 ): Promise<Reconciled> {
   if (revoke) requireWhole(core, actor)
   const backend = await readAnyBackend(core, actor.caller, name)
+  if (revoke) requireWholeBackend(core, actor, backend.name)
   const first = cursor === undefined ? { after: undefined, counted: 0 } : openCursor(core, backend, cursor)
   const { places, rest, found, seen } = await listUnowned(core, backend, first)
   const details = { seen, unowned: found.length, revoke }

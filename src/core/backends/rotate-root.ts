@@ -5,6 +5,7 @@ import { Problem } from '../../domain/problems.ts'
 import { type Actor, SYSTEM } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import { requireWhole } from '../require-whole.ts'
+import { requireWholeBackend } from './backend-power.ts'
 import { asProblem, describe, isRefusal } from './call-upstream.ts'
 import { sealConfig } from './definition.ts'
 import {
@@ -47,13 +48,14 @@ export interface RootRotation {
 
 /**
  * Replaces the secrets that Mayfly logs in with (ADR 0033), or completes a rotation that was interrupted. At every moment the
- * store holds secrets that work. Throws `backend_not_found`, `conflict` while another rotation is under way, `invalid_request`
+ * store holds secrets that work. It requires the whole scope of the backend. Throws `insufficient_scope`, `backend_not_found`, `conflict` while another rotation is under way, `invalid_request`
  * for a backend that has no such secret, and the `backend_*` problems.
  */
 export async function rotateRoot(core: RotationParts, actor: Actor, name: string): Promise<RootRotation> {
   requireWhole(core, actor)
   const stored = await core.store.backends.findByName(name)
   if (stored === undefined) throw new Problem('backend_not_found')
+  requireWholeBackend(core, actor, stored.name)
   if (stored.ending !== null) throw new Problem('conflict', { message: 'This backend is being deleted.' })
   const rotated = await rotateAlone(stored.uid, async () => {
     const run = startRun(core, actor, stored)

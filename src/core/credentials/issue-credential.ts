@@ -122,6 +122,7 @@ async function replay(
   const { caller } = actor
   if (backend !== undefined) requireStillGranted(caller, backend, reply.scopes)
   if (reply.token === undefined) return reply
+  requireNoOutliving(caller, reply)
   const entry = audit(core, actor, {
     action: 'credential.repeated',
     backend: reply.backend,
@@ -135,6 +136,14 @@ async function replay(
   const outcome = await commit(core, actor, change, { code: 'audit_unavailable' })
   if (!outcome.done) throw new StalePlan()
   return reply
+}
+
+/** A narrowed token is issued nothing that outlives it (ADR 0021), so it is repeated nothing either. Throws `insufficient_scope`. */
+function requireNoOutliving({ isNarrowed, accessToken }: AgentCaller, reply: IssuedCredential): void {
+  if (!isNarrowed || accessToken === undefined || reply.expiresAt <= accessToken.expiresAt) return
+  throw new Problem('insufficient_scope', {
+    message: 'This credential outlives your token, which does not have all scopes of its agent.',
+  })
 }
 
 /** The one end of an attempt that issued nothing: counted, and in the audit unless its failure is there already. */

@@ -15,6 +15,7 @@ const UPSTREAM = ['backend_error', 'backend_unavailable', 'backend_timeout'] as 
 const ISSUE = [
   'ttl_exceeded',
   'scope_not_allowed',
+  'insufficient_scope',
   'backend_not_found',
   'conflict',
   'audit_unavailable',
