@@ -100,4 +100,14 @@ describe('the audiences of one agent', () => {
     await expect.poll(() => failed('has')).toMatchObject([{ details: { reason: 'narrowed_token' } }])
     expect((await app.admin('GET', '/v1/admin/agents/not-given')).status).toBe(404)
   })
+
+  test('let nobody extend their agent who does not hold them', async () => {
+    const admin = await app.newAgent({ scopes: ['admin:agents:write'] })
+    await create({ name: 'federated', audiences: [STS], expires_in: '1h' })
+    const change = async (changes: object) =>
+      (await admin.client.patch('/v1/admin/agents/federated', changes)).status
+    expect(await change({ expires_in: '2h' })).toBe(403)
+    expect(await change({ expires_in: '30m' })).toBe(200)
+    expect(await change({ audiences: [], expires_in: '2h' })).toBe(200)
+  })
 })
