@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -98,6 +98,41 @@ describe('init --yes', () => {
       master_key_file: join(home, 'etc/master.key'),
     })
   })
+
+  test('says which line of the file of the package keeps a public server to this machine', async () => {
+    await mkdir(join(home, 'etc'))
+    await writeFile(join(home, 'etc/mayfly.yaml'), 'listen: 127.0.0.1:8620\n')
+    const end = await init(
+      ...['--yes', '--issuer', 'https://mayfly.example.com:8443'],
+      ...['--tls-cert-file', 'cert.pem', '--tls-key-file', 'key.pem'],
+    )
+    expect(end).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(
+        /sets listen to 127\.0\.0\.1:8620, which no other machine reaches\. Change the line to 0\.0\.0\.0:8443/,
+      ),
+    })
+  })
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'says that the account of the server cannot read the key',
+    async () => {
+      await mkdir(join(home, 'data'))
+      for (const name of ['cert.pem', 'key.pem']) await writeFile(join(home, name), '', { mode: 0o644 })
+      await chmod(join(home, 'key.pem'), 0o600)
+      for (const one of [home, join(home, 'data')]) await chmod(one, 0o755)
+      await chown(join(home, 'data'), 65_534, 65_534)
+      const end = await init(
+        ...['--yes', '--issuer', 'https://mayfly.example.com'],
+        ...['--tls-cert-file', 'cert.pem', '--tls-key-file', 'key.pem'],
+      )
+      expect(end.code).toBe(0)
+      expect(end.stderr).toMatch(
+        /key\.pem: the user nobody, which runs the server, cannot read it\. Let it: chgrp 65534 /,
+      )
+      expect(end.stderr).not.toContain('cert.pem')
+    },
+  )
 
   test('after a first start, keeps the master key that the server made', async () => {
     await mkdir(join(home, 'data'), { mode: 0o700 })

@@ -123,7 +123,8 @@ async function askForTls(
   return { trusted_proxies: [proxy] }
 }
 
-function listenFor(issuer: string, tls: Tls): string {
+/** Where to listen for the public address, if nothing else is said. */
+export function listenFor(issuer: string, tls: Tls): string {
   const { protocol, port, host } = URL.canParse(issuer) ? new URL(issuer) : new URL('http://localhost')
   if (tls.tls_cert_file !== undefined) return `0.0.0.0:${port || '443'}`
   return protocol === 'http:' && port !== '' ? host : LISTEN

@@ -1,10 +1,12 @@
+import { spawnSync } from 'node:child_process'
 import { access, chown, constants, lchown, mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isLoopbackHost } from '../../domain/loopback.ts'
 import { shellWord } from '../../domain/shell-word.ts'
 import { CliError, systemReason } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { isPresent, writePrivateFile } from '../session/private-file.ts'
-import type { Answers } from './answers.ts'
+import { type Answers, listenFor } from './answers.ts'
 
 /** The account that runs the server. */
 export interface Account {
@@ -29,7 +31,7 @@ export async function write(context: Context, answers: Answers): Promise<Written
   const { settings, configFile, databaseUrl, before } = answers
   const account = await accountFor(settings.data_dir)
   const text = await textFor(answers)
-  await check(context, answers, text)
+  await check(context, answers, text, account)
   await writable(dirname(configFile))
   await makeDataDir(settings.data_dir, account)
   const files: string[] = []
@@ -65,7 +67,8 @@ async function textFor({ configFile, before, settings }: Answers): Promise<strin
   return `${start}${HEADING}\n${stringify(Object.fromEntries(added))}`
 }
 
-async function check(context: Context, { configFile, databaseUrl, settings }: Answers, text: string) {
+async function check(context: Context, answers: Answers, text: string, account: Account) {
+  const { configFile, databaseUrl, settings } = answers
   const { loadConfig } = await import('../../config/load.ts')
   await loadConfig({
     argv: { config: configFile },
@@ -76,13 +79,40 @@ async function check(context: Context, { configFile, databaseUrl, settings }: An
       return readFile(path)
     },
   })
-  for (const file of [settings.tls_cert_file, settings.tls_key_file])
-    if (file !== undefined)
-      await access(file).catch((error: unknown) => context.out.note(missing(file, error)))
+  for (const file of [settings.tls_cert_file, settings.tls_key_file]) {
+    if (file === undefined) continue
+    const fault = await whyUnreadable(file, account)
+    if (fault !== undefined) context.out.note(`mayfly: warning: ${fault}`)
+  }
+  const wanted = unreachable(answers)
+  if (wanted !== undefined)
+    context.out.note(
+      `mayfly: warning: ${configFile} sets listen to ${settings.listen}, which no other machine reaches. Change the line to ${wanted} before you start the server.`,
+    )
 }
 
-const missing = (file: string, error: unknown) =>
-  `mayfly: warning: ${file}: ${systemReason(error) ?? 'it cannot be read'}. Put it there before you start the server.`
+/** Where the server is to end TLS for a public address, and a line of the file keeps it to this machine: where to listen instead. */
+function unreachable({ settings, before }: Answers): string | undefined {
+  const isPublic = settings.tls_cert_file !== undefined && !isLoopbackHost(new URL(settings.issuer).hostname)
+  if (!isPublic || before.listen === undefined) return undefined
+  return isLoopbackHost(new URL(`http://${before.listen}`).hostname)
+    ? listenFor(settings.issuer, settings)
+    : undefined
+}
+
+/** What to do about a file that the account of the server cannot read. */
+async function whyUnreadable(file: string, { name, uid, gid }: Account): Promise<string | undefined> {
+  const reason = await access(file, constants.R_OK).then(
+    () => undefined,
+    (error: unknown) => systemReason(error) ?? 'it cannot be read',
+  )
+  if (reason !== undefined) return `${file}: ${reason}. Put it there before you start the server.`
+  if (process.getuid?.() !== 0 || uid === 0) return undefined
+  // Only a login of the account has its groups: Debian's ssl-cert lets many read keys.
+  const { status } = spawnSync('runuser', ['-u', name, '--', 'test', '-r', file])
+  if (status !== 1) return undefined
+  return `${file}: the user ${name}, which runs the server, cannot read it. Let it: chgrp ${gid} ${shellWord(file)} && chmod g+r ${shellWord(file)}, and x on the directories above.`
+}
 
 /** Makes the directory, or says what to run instead. */
 async function writable(directory: string): Promise<void> {
