@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { createEgressFetch, resolveChecked } from '../backends/egress.ts'
+import { createEgressFetch } from '../backends/egress.ts'
+import { resolveChecked } from '../backends/egress-address.ts'
 import { kinds } from '../backends/index.ts'
 import type { Host } from '../backends/kind.ts'
 import { createRegistry, type Registry } from '../backends/registry.ts'
+import { createResolver, type Resolver } from '../backends/resolver.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/fault.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
@@ -52,19 +54,26 @@ export interface App {
   close(): Promise<void>
 }
 
+interface BuildOptions {
+  readonly open?: typeof openStore
+  readonly resolver?: Resolver
+  readonly signal?: AbortSignal
+}
+
 /**
  * Creates all parts in order; `close` closes them in reverse. Nothing listens yet. `open` replaces the store and its
- * clock. With a `signal`, waits for a PostgreSQL that is not there yet until the signal fires; without one, that is an
- * error. Throws `ConfigError` for faults that the operator can fix.
+ * clock, `resolver` who knows the addresses of names. With a `signal`, waits for a PostgreSQL that is not there yet until the
+ * signal fires; without one, that is an error. Throws `ConfigError` for faults that the operator can fix.
  */
 export async function buildApp(
   config: Config,
   log: Log,
-  { open = openStore, signal }: { open?: typeof openStore; signal?: AbortSignal } = {},
+  { open = openStore, resolver = createResolver(), signal }: BuildOptions = {},
 ): Promise<App> {
   const store = await open({
     directory: config.dataDir,
     databaseUrl: config.databaseUrl?.reveal(),
+    lookup: resolver.lookup,
     onTrouble: (what, error) => log.error({ err: error }, what),
     waiting: signal && {
       signal,
@@ -87,7 +96,7 @@ export async function buildApp(
     const idToken = createIdTokens({ ...base, ids, issuerKeys })
     const denials = createDenials({ store, ids, log })
     const plugins = await openPlugins(config, { denials, log })
-    const backends = await openRegistry(config, { ...base, plugins, idToken })
+    const backends = await openRegistry(config, { ...base, plugins, idToken, resolver })
     const metrics = createMetrics(store, async () => [
       ...(await backends.at(await store.generation())).byUid.values(),
     ])
@@ -133,11 +142,12 @@ export async function buildApp(
 interface RegistryNeeds extends Pick<Core, 'store' | 'sealer' | 'log'> {
   readonly plugins: PinnedKinds
   readonly idToken: Host['idToken']
+  readonly resolver: Resolver
 }
 
 async function openRegistry(
   config: Config,
-  { store, sealer, log, plugins, idToken }: RegistryNeeds,
+  { store, sealer, log, plugins, idToken, resolver }: RegistryNeeds,
 ): Promise<Registry> {
   const { recipesDir: recipes } = config
   const own = recipes === undefined ? [] : await readRecipes(recipes, (path) => readFile(path))
@@ -146,7 +156,7 @@ async function openRegistry(
     loadKinds: async () => plugins.kindsOf(await store.plugins.list()),
     load: async () => (await store.backends.listOpen()).map((stored) => definitionOf({ sealer }, stored)),
     snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-    host: (of) => hostOf(of, config, idToken, { store, sealer }, log),
+    host: (of) => hostOf(of, config, { store, sealer, log, idToken, resolver }),
     lingerMs: 3 * config.upstreamTimeoutMs,
     now: () => store.now(),
     onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
@@ -257,21 +267,21 @@ function settingsOf({ databaseUrl: _, masterKey: __, pluginEnv: ___, ...config }
 function hostOf(
   { uid, name }: Pick<Host, 'uid' | 'name'>,
   config: Config,
-  idToken: Host['idToken'],
-  core: Pick<Core, 'store' | 'sealer'>,
-  log: Log,
+  { store, sealer, log, idToken, resolver }: Omit<RegistryNeeds, 'plugins'>,
 ): Host {
+  const lookup = resolver.addresses
+  const timeoutMs = config.upstreamTimeoutMs
   return {
     uid,
     name,
     issuer: `${config.issuer}/backends/${name}`,
     issuerUrl: config.issuer,
     idToken,
-    now: core.store.now,
-    state: createBackendState(core, uid),
-    timeoutMs: config.upstreamTimeoutMs,
-    fetch: createEgressFetch({ local: false, timeoutMs: config.upstreamTimeoutMs }),
-    resolve: (hostname, options) => resolveChecked(hostname, options),
+    now: store.now,
+    state: createBackendState({ store, sealer }, uid),
+    timeoutMs,
+    fetch: createEgressFetch({ local: false, timeoutMs, lookup }),
+    resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
     log: log.child({ backend: name }),
   }
 }

@@ -1,12 +1,14 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../backends/config-fields.ts'
-import { createEgressFetch, resolveChecked } from '../backends/egress.ts'
+import { createEgressFetch } from '../backends/egress.ts'
+import { resolveChecked } from '../backends/egress-address.ts'
 import { findRecipeFaults } from '../backends/http/check.ts'
 import { kindOf } from '../backends/http/kind.ts'
 import type { Recipe } from '../backends/http/schema.ts'
 import { kinds } from '../backends/index.ts'
 import { BackendError, type Kind } from '../backends/kind.ts'
+import { createResolver } from '../backends/resolver.ts'
 import { ConfigError, type Fault, quote } from '../config/fault.ts'
 import { fileFault, type ReadFile } from '../config/read-secret.ts'
 import { readConfigFile } from '../config/yaml-file.ts'
@@ -74,7 +76,8 @@ export async function tryKind(
 ): Promise<string | undefined> {
   const { config, faults } = readConfig(kind.config, given)
   if (faults.length > 0) return `${faults.join('. ')}.`
-  const egress = { local: false, timeoutMs: UPSTREAM_TIMEOUT_MS }
+  const lookup = createResolver().addresses
+  const egress = { local: false, timeoutMs: UPSTREAM_TIMEOUT_MS, lookup }
   const issuer = 'http://127.0.0.1:8620'
   try {
     const complete = (await kind.complete?.(config)) ?? config
@@ -89,7 +92,7 @@ export async function tryKind(
       now: Date.now,
       timeoutMs: UPSTREAM_TIMEOUT_MS,
       fetch: createEgressFetch(egress),
-      resolve: resolveChecked,
+      resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
       log: { warn: () => undefined, debug: () => undefined },
     })
     await backend.check(AbortSignal.timeout(3 * UPSTREAM_TIMEOUT_MS))

@@ -2,7 +2,8 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { BackendError } from './kind.ts'
 
-export type AddressLookup = (hostname: string) => Promise<readonly { readonly address: string }[]>
+/** The addresses of a name, the best one first. */
+export type AddressLookup = (hostname: string) => Promise<readonly string[]>
 
 const subnets = (...texts: string[]) => texts.map((text) => ipaddr.parseCIDR(text))
 
@@ -25,14 +26,20 @@ const NEVER = subnets(
 /** Upstreams only when marked local. RFC 1918 addresses are not listed: upstreams are often inside. */
 const LOCAL = subnets(...['127.0.0.0/8', '169.254.0.0/16', '::1/128', 'fe80::/10', 'fec0::/10', 'fc00::/7'])
 
+export interface AddressRules {
+  readonly local: boolean
+  /** Preferred, while the name has it. */
+  readonly held?: string | undefined
+  readonly lookup: AddressLookup
+}
+
 /**
- * Resolves once. One forbidden address among several refuses them all: a name that answers with both kinds is an
+ * The address to connect to. One forbidden address among several refuses them all: a name that answers with both kinds is an
  * attack. Throws `BackendError`.
  */
-export async function resolveAddress(
+export async function resolveChecked(
   hostname: string,
-  local: boolean,
-  lookup: AddressLookup,
+  { local, held, lookup }: AddressRules,
 ): Promise<string> {
   const name = hostname.replace(/^\[(.*)\]$/, '$1')
   const found = isIP(name) === 0 ? await lookUp(name, lookup) : [name]
@@ -44,12 +51,19 @@ export async function resolveAddress(
       throw new BackendError('misconfigured', refusal(local), { detail: `refused address ${address}` })
     }
   }
-  return first
+  return held !== undefined && found.some((address) => isSame(address, held)) ? held : first
 }
 
-async function lookUp(name: string, lookup: AddressLookup): Promise<string[]> {
+function isSame(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((address) =>
+    ipaddr.process(address.replace(/%.*$/, '')).toString(),
+  )
+  return first === second
+}
+
+async function lookUp(name: string, lookup: AddressLookup): Promise<readonly string[]> {
   try {
-    return (await lookup(name)).map(({ address }) => address)
+    return await lookup(name)
   } catch (cause) {
     const detail = cause instanceof Error ? cause.message : 'unknown'
     throw new BackendError('unavailable', 'The host name of the upstream cannot be resolved.', {

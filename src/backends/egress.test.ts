@@ -2,8 +2,11 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createEgressFetch, resolveChecked } from './egress.ts'
-import { isPermitted } from './egress-address.ts'
+import { createEgressFetch } from './egress.ts'
+import { isPermitted, resolveChecked } from './egress-address.ts'
+import { createResolver } from './resolver.ts'
+
+const lookup = createResolver().addresses
 
 const servers: Server[] = []
 afterEach(() => {
@@ -120,11 +123,11 @@ describe('the addresses of upstreams', () => {
     let asked = 0
     const lookup = async () => {
       asked += 1
-      return [{ address: '8.8.8.8' }, { address: '1.1.1.1' }]
+      return ['8.8.8.8', '1.1.1.1']
     }
     expect(await resolveChecked('up.test', { local: false, lookup })).toBe('8.8.8.8')
     expect(asked).toBe(1)
-    const mixed = async () => [{ address: '8.8.8.8' }, { address: '127.0.0.1' }]
+    const mixed = async () => ['8.8.8.8', '127.0.0.1']
     await expect(resolveChecked('up.test', { local: false, lookup: mixed })).rejects.toMatchObject({
       fault: 'misconfigured',
     })
@@ -133,7 +136,9 @@ describe('the addresses of upstreams', () => {
   it.each(['127.0.0.1', '127.1', '2130706433', '0x7f.1', '[::1]', 'localhost'])(
     'refuses %s',
     async (name) => {
-      await expect(resolveChecked(name, { local: false })).rejects.toMatchObject({ fault: 'misconfigured' })
+      await expect(resolveChecked(name, { local: false, lookup })).rejects.toMatchObject({
+        fault: 'misconfigured',
+      })
     },
   )
 
@@ -142,14 +147,14 @@ describe('the addresses of upstreams', () => {
     await expect(resolveChecked('x.test', { local: false, lookup: none })).rejects.toMatchObject({
       fault: 'unavailable',
     })
-    await expect(resolveChecked('x.invalid', { local: false })).rejects.toMatchObject({
+    await expect(resolveChecked('x.invalid', { local: false, lookup })).rejects.toMatchObject({
       fault: 'unavailable',
     })
   })
 })
 
 describe('fetch to upstreams', () => {
-  const fetchLocal = createEgressFetch({ local: true, timeoutMs: 10_000 })
+  const fetchLocal = createEgressFetch({ local: true, timeoutMs: 10_000, lookup })
 
   it('sends method, headers and body, and returns the reply', async () => {
     const port = await serve(async (request, response) => {
@@ -178,7 +183,7 @@ describe('fetch to upstreams', () => {
     const lookup = async () => {
       asked += 1
       // A second look would lead elsewhere.
-      return [{ address: asked === 1 ? '127.0.0.1' : '203.0.113.1' }]
+      return [asked === 1 ? '127.0.0.1' : '203.0.113.1']
     }
     const reply = await createEgressFetch({ local: true, timeoutMs: 10_000, lookup })(
       `http://up.test:${port}/`,
@@ -238,7 +243,7 @@ describe('fetch to upstreams', () => {
   it('refuses loopback unless local, compressed replies, and URLs that are not http', async () => {
     const port = await serve((_, response) => response.setHeader('content-encoding', 'gzip').end('x'))
     const url = `http://127.0.0.1:${port}/`
-    await expect(createEgressFetch({ local: false, timeoutMs: 10_000 })(url)).rejects.toMatchObject({
+    await expect(createEgressFetch({ local: false, timeoutMs: 10_000, lookup })(url)).rejects.toMatchObject({
       fault: 'misconfigured',
     })
     await expect(fetchLocal(url)).rejects.toMatchObject({ fault: 'unavailable' })

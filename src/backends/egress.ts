@@ -1,24 +1,21 @@
-import { lookup as systemLookup } from 'node:dns/promises'
-import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http'
+import {
+  type ClientRequestArgs,
+  type IncomingMessage,
+  Agent as PlainAgent,
+  request as plainRequest,
+} from 'node:http'
 import { request as secureRequest, Agent as TlsAgent } from 'node:https'
 import { isIP } from 'node:net'
 import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
-import { type AddressLookup, resolveAddress } from './egress-address.ts'
+import { type AddressLookup, resolveChecked } from './egress-address.ts'
 import { BackendError, type FetchOptions } from './kind.ts'
 import { connectionError, untilAborted } from './network.ts'
 
 export interface EgressOptions {
   /** The upstream is on this machine or in its own network: permits loopback and unique-local addresses. */
   readonly local: boolean
-  /** Replaces the system's resolver. */
-  readonly lookup?: AddressLookup
-}
-
-const systemAddresses: AddressLookup = (hostname) => systemLookup(hostname, { all: true, order: 'ipv4first' })
-
-/** The address to connect to. Throws `BackendError` if there is none or it is forbidden. */
-export function resolveChecked(hostname: string, options: EgressOptions): Promise<string> {
-  return resolveAddress(hostname, options.local, options.lookup ?? systemAddresses)
+  readonly lookup: AddressLookup
+  readonly timeoutMs: number
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
@@ -26,20 +23,29 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const BODILESS = new Set([204, 205, 304])
 const IDLE_MS = 4_000
 
+/** Makes the agent use a connection again only for the address that the name has now, so that a name that moves is followed. */
+function boundToAddress<A extends PlainAgent>(agent: A): A {
+  const nameOf = agent.getName.bind(agent)
+  return Object.assign(agent, {
+    getName: (target: ClientRequestArgs & { checkedAddress?: string } = {}) =>
+      `${nameOf(target)}:${target.checkedAddress ?? ''}`,
+  })
+}
+
 /**
- * A `fetch` for upstreams: the address is resolved once, checked and connected to; redirects are refused; `timeoutMs` in
+ * A `fetch` for upstreams: the address is resolved, checked and connected to; redirects are refused; `timeoutMs` in
  * all; a reply over 256 KiB, or `maxBytes`, is refused. The reply is complete when the promise resolves. Throws `BackendError`.
  */
 export function createEgressFetch(
-  options: EgressOptions & { readonly timeoutMs: number },
+  options: EgressOptions,
 ): (url: string, init?: RequestInit, how?: FetchOptions) => Promise<Response> {
   const agents = { keepAlive: true, timeout: IDLE_MS, maxSockets: 32 }
-  const plain = new PlainAgent(agents)
+  const plain = boundToAddress(new PlainAgent(agents))
   // One for each set of certificates, so that a connection is never used under the trust of another one.
   const secure = new Map<string, TlsAgent>()
   const secureAgent = ({ ca, cert, key }: FetchOptions) => {
     const id = JSON.stringify([ca, cert, key])
-    const known = secure.get(id) ?? new TlsAgent({ ...agents, ca, cert, key })
+    const known = secure.get(id) ?? boundToAddress(new TlsAgent({ ...agents, ca, cert, key }))
     secure.set(id, known)
     return known
   }
@@ -52,7 +58,8 @@ export function createEgressFetch(
       const request = new Request(target, { ...init, signal })
       const body = Buffer.from(await request.arrayBuffer())
       const local = how.local ?? options.local
-      const address = await untilAborted(resolveChecked(target.hostname, { ...options, local }), signal)
+      const { lookup } = options
+      const address = await untilAborted(resolveChecked(target.hostname, { local, lookup }), signal)
       const agent = target.protocol === 'https:' ? secureAgent(how) : plain
       const maxBytes = how.maxBytes ?? MAX_UPSTREAM_BYTES
       return await exchange(target, request, body, { address, agent, signal, maxBytes })
@@ -120,6 +127,8 @@ function send(target: URL, request: Request, body: Buffer, way: Way): Promise<In
   const family = isIP(way.address)
   const start = target.protocol === 'https:' ? secureRequest : plainRequest
   const outgoing = start(target, {
+    // For `boundToAddress`.
+    ...{ checkedAddress: way.address },
     method: request.method,
     headers: Object.fromEntries(headers),
     agent: way.agent,

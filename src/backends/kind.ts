@@ -208,8 +208,11 @@ export interface Host {
   readonly issuerUrl: string
   /** For an upstream that replaces a secret whenever it is used (refresh tokens, RFC 6749 §6). */
   readonly state: BackendState
-  /** The checked address to connect to. Throws `BackendError` for loopback and metadata addresses unless `local`. */
-  resolve(hostname: string, options: { local: boolean }): Promise<string>
+  /**
+   * The checked address to connect to: `held`, the address of an open connection, while the name still has it. Throws
+   * `BackendError` for loopback and metadata addresses unless `local`.
+   */
+  resolve(hostname: string, options: { local: boolean; held?: string }): Promise<string>
   readonly log: {
     warn(fields: Record<string, unknown>, message: string): void
     debug(fields: Record<string, unknown>, message: string): void

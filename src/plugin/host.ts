@@ -1,8 +1,13 @@
-import { createEgressFetch, resolveChecked } from '../backends/egress.ts'
+import { createEgressFetch } from '../backends/egress.ts'
+import { resolveChecked } from '../backends/egress-address.ts'
 import { BackendError, type Host } from '../backends/kind.ts'
+import { createResolver } from '../backends/resolver.ts'
 import type { OpenRequest } from '../plugins/proto/mayfly_plugin_v1_pb.ts'
 
 type About = Pick<OpenRequest, 'name' | 'uid' | 'issuer' | 'issuerUrl' | 'timeoutMs'>
+
+/** Of all backends of this process. */
+const lookup = createResolver().addresses
 
 /** What of the server a kind has in a process of its own. */
 export function createHost({ name, uid, issuer, issuerUrl, timeoutMs: timeout }: About): Host {
@@ -10,8 +15,8 @@ export function createHost({ name, uid, issuer, issuerUrl, timeoutMs: timeout }:
   return {
     ...{ name, uid, issuer, issuerUrl, timeoutMs },
     now: () => Date.now(),
-    fetch: createEgressFetch({ local: false, timeoutMs }),
-    resolve: (hostname, { local }) => resolveChecked(hostname, { local }),
+    fetch: createEgressFetch({ local: false, timeoutMs, lookup }),
+    resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
     idToken: () => absent('id tokens of Mayfly'),
     state: { read: () => absent('a state'), replace: () => absent('a state') },
     log: { warn: logAt('warn'), debug: logAt('debug') },

@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net'
 import type { Engine } from './engine/engine.ts'
 import { openPostgres } from './postgres/engine.ts'
 import type { Waiting } from './postgres/first-contact.ts'
@@ -18,6 +19,8 @@ export interface StoreOptions {
   directory: string
   /** If given, the store uses PostgreSQL. */
   databaseUrl?: string | undefined
+  /** Knows the address of the host in `databaseUrl`. */
+  lookup?: LookupFunction
   onTrouble?: (what: string, error: unknown) => void
   /** Waits for a PostgreSQL that is not there yet. Absent: that is an error. */
   waiting?: Waiting | undefined
@@ -50,10 +53,8 @@ export function createStore(engine: Engine) {
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const onTrouble = options.onTrouble === undefined ? {} : { onTrouble: options.onTrouble }
+  const { directory, databaseUrl: url, ...rest } = options
   const engine =
-    options.databaseUrl === undefined
-      ? await openSqlite({ directory: options.directory, ...onTrouble })
-      : await openPostgres({ url: options.databaseUrl, waiting: options.waiting, ...onTrouble })
+    url === undefined ? await openSqlite({ directory, ...rest }) : await openPostgres({ url, ...rest })
   return createStore(engine)
 }

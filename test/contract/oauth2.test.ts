@@ -4,6 +4,7 @@ import { createEgressFetch } from '../../src/backends/egress.ts'
 import type { Handle, Issued, Kind } from '../../src/backends/kind.ts'
 import { type Config, config, revocableConfig } from '../../src/backends/oauth2/config.ts'
 import { oauth2, oauth2Revocable } from '../../src/backends/oauth2/kind.ts'
+import { createResolver } from '../../src/backends/resolver.ts'
 import { createTestHost } from '../support/host.ts'
 import { type OidcServer, startOidcServer } from '../support/oidc-server.ts'
 import { describeKind } from './kind-contract.ts'
@@ -41,7 +42,7 @@ async function openOn(kind: Kind, grant: Config['grant']): Promise<OpenKind> {
   const impatient = {
     ...host,
     timeoutMs: HOSTILE_MS,
-    fetch: createEgressFetch({ local: true, timeoutMs: HOSTILE_MS }),
+    fetch: createEgressFetch({ local: true, timeoutMs: HOSTILE_MS, lookup: createResolver().addresses }),
   }
   const at = (url: string) => {
     const elsewhere = { token_endpoint: `${url}/token`, revocation_endpoint: `${url}/revoke` }

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { createEgressFetch, resolveChecked } from '../../src/backends/egress.ts'
+import { createEgressFetch } from '../../src/backends/egress.ts'
+import { resolveChecked } from '../../src/backends/egress-address.ts'
 import type { BackendState, Host } from '../../src/backends/kind.ts'
+import { createResolver } from '../../src/backends/resolver.ts'
 import { UPSTREAM_TIMEOUT_MS } from '../../src/domain/limits.ts'
+
+const lookup = createResolver().addresses
 
 /** A host with the real egress rules and a log that tests can read. */
 export function createTestHost(name: string): { host: Host; logged(): string } {
@@ -21,8 +25,8 @@ export function createTestHost(name: string): { host: Host; logged(): string } {
       idToken: () => Promise.reject(new Error('this host has no issuer')),
       now: () => Date.now(),
       timeoutMs: UPSTREAM_TIMEOUT_MS,
-      fetch: createEgressFetch({ local: true, timeoutMs: UPSTREAM_TIMEOUT_MS }),
-      resolve: (hostname, { local }) => resolveChecked(hostname, { local }),
+      fetch: createEgressFetch({ local: true, timeoutMs: UPSTREAM_TIMEOUT_MS, lookup }),
+      resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
       log: { warn: write, debug: write },
     },
   }

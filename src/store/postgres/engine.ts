@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { type LookupFunction, Socket } from 'node:net'
 import pg from 'pg'
 import { createBuilder, placeholders } from '../engine/compile.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -20,6 +21,8 @@ export interface PostgresOptions {
   url: string
   /** Connections of this node, 9 or more. */
   connections?: number
+  /** Instead of the system's, which takes a thread for as long as a name server is silent. */
+  lookup?: LookupFunction
   onTrouble?: (what: string, error: unknown) => void
   /** Absent: a database that is not there yet is an error. */
   waiting?: Waiting | undefined
@@ -103,10 +106,26 @@ function createPool(options: PostgresOptions, application: string, max: number):
     // Our statements read few rows by index. When the planner overestimates one, JIT takes longer than running it.
     options: '-c jit=off',
     application_name: application,
+    ...(options.lookup === undefined ? {} : { stream: streamsBy(options.lookup) }),
   })
   pool.on('error', (error) => options.onTrouble?.('a database connection was lost', error))
   pool.on('connect', (client) => client.on('error', () => undefined))
   return pool
+}
+
+/** Sockets that connect by this look-up, for the driver, which has no option for it. */
+function streamsBy(lookup: LookupFunction): () => Socket {
+  return () => {
+    const socket = new Socket()
+    const connectTo = socket.connect.bind(socket)
+    return Object.assign(socket, {
+      // A socket file has no host.
+      connect: (port: number | string, host?: string) =>
+        typeof port === 'number' && host !== undefined
+          ? connectTo({ port, host, lookup })
+          : connectTo(String(port)),
+    })
+  }
 }
 
 async function read<R>(pool: pg.Pool, query: pg.QueryConfig): Promise<R[]> {
