@@ -192,6 +192,25 @@ describe('fetch to upstreams', () => {
     expect(asked).toBe(1)
   })
 
+  it('keeps a connection for the address that it has, and follows a name that moves', async () => {
+    const visits: (string | undefined)[] = []
+    const server = createServer((request, response) => {
+      visits.push(`${request.socket.localAddress} ${request.socket.remotePort}`)
+      response.end()
+    })
+    servers.push(server)
+    await once(server.listen(0, '0.0.0.0'), 'listening')
+    const { port } = server.address() as AddressInfo
+    let address = '127.0.0.1'
+    const follow = createEgressFetch({ local: true, timeoutMs: 10_000, lookup: async () => [address] })
+    await follow(`http://up.test:${port}/`)
+    await follow(`http://up.test:${port}/`)
+    address = '127.0.0.2'
+    await follow(`http://up.test:${port}/`)
+    expect(visits.map((visit) => visit?.split(' ')[0])).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.2'])
+    expect(visits[0]).toBe(visits[1])
+  })
+
   it('refuses a reply that switches the protocol', async () => {
     const server = createTcpServer((socket) => {
       socket.on('error', () => undefined)

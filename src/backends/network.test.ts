@@ -63,6 +63,61 @@ describe('a checked socket', () => {
   })
 })
 
+describe('an open connection whose name moves', () => {
+  /** A connection to a server that answers `pong`, its name, and what it wants to know when it looks. */
+  async function open() {
+    const port = await listen((socket) => {
+      socket.on('error', () => undefined)
+      socket.on('data', () => socket.write('pong'))
+    })
+    const name = { address: '127.0.0.1', looked: () => undefined as unknown }
+    const resolve = async () => {
+      name.looked()
+      return name.address
+    }
+    const socket = checkedSocket({ resolve }, true, 20).connect(port, 'up.test')
+    await once(socket, 'connect')
+    const look = () =>
+      new Promise<void>((seen) => {
+        name.looked = () => setImmediate(seen)
+      })
+    return { socket, name, look }
+  }
+
+  it('stays while the name has its address, or nobody knows another one', async () => {
+    const { socket, name, look } = await open()
+    await look()
+    name.looked = () => {
+      throw new BackendError('unavailable', 'silent')
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await look()
+    expect(socket.destroyed).toBe(false)
+    socket.destroy()
+  })
+
+  it('closes when it is quiet', async () => {
+    const { socket, name, look } = await open()
+    await look()
+    name.address = '127.0.0.2'
+    await once(socket, 'close')
+  })
+
+  it('closes one look later when it is busy', async () => {
+    const { socket, name, look } = await open()
+    const ask = () => {
+      if (!socket.destroyed) socket.write('ping')
+    }
+    socket.on('data', ask)
+    ask()
+    await look()
+    name.address = '127.0.0.2'
+    await look()
+    expect(socket.destroyed).toBe(false)
+    await once(socket, 'close')
+  })
+})
+
 describe('the bound on replies', () => {
   const half = Buffer.alloc(MAX_UPSTREAM_BYTES / 2)
 

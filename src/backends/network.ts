@@ -1,24 +1,49 @@
-import { Socket } from 'node:net'
+import { isIP, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
 import { BackendError, type Host } from './kind.ts'
 
 /** What `egress.ts` and the kinds that open connections of their own share. */
 
-/** A socket that connects to the address that the egress rules accept; TLS still checks the configured name. */
-export function checkedSocket(host: Pick<Host, 'resolve'>, local: boolean): Socket {
+/** How often an open connection asks whether its name still has its address. */
+const FOLLOW_MS = 30_000
+
+/**
+ * A socket that connects to the address that the egress rules accept; TLS still checks the configured name. Once the name has
+ * moved it closes: at the next look if it was quiet since the last one, and one look later if not.
+ */
+export function checkedSocket(host: Pick<Host, 'resolve'>, local: boolean, followMs = FOLLOW_MS): Socket {
   const socket = new Socket()
   const connectTo = socket.connect.bind(socket)
   const connectChecked = (port: number, hostname: string): Socket => {
     host.resolve(hostname, { local }).then(
       (address) => {
-        if (!socket.destroyed) connectTo(port, address)
+        if (socket.destroyed) return
+        connectTo(port, address)
+        if (isIP(hostname) === 0) follow(socket, (held) => host.resolve(hostname, { local, held }), followMs)
       },
       (error: Error) => socket.destroy(error),
     )
     return socket
   }
   return Object.assign(socket, { connect: connectChecked })
+}
+
+function follow(socket: Socket, resolve: (held: string) => Promise<string>, everyMs: number): void {
+  let seen = 0
+  let hasMoved = false
+  const look = async () => {
+    const { remoteAddress: held, bytesRead, bytesWritten } = socket
+    if (held === undefined) return
+    // Nobody knows better: the connection works, so it stays.
+    const now = await resolve(held).catch(() => held)
+    const isQuiet = bytesRead + bytesWritten === seen
+    if (now !== held && (isQuiet || hasMoved)) socket.destroy()
+    hasMoved = now !== held
+    seen = bytesRead + bytesWritten
+  }
+  const timer = setInterval(() => void look(), everyMs).unref()
+  socket.once('close', () => clearInterval(timer))
 }
 
 /**

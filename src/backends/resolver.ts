@@ -134,7 +134,11 @@ function lookupBy(addresses: Resolver['addresses']): LookupFunction {
         if (options.all === true) done(null, all)
         else done(null, first?.address ?? '', first?.family)
       },
-      (error: NodeJS.ErrnoException) => done(error, '', 0),
+      (cause: unknown) => {
+        // The codes of the system's own look-up, by which callers know why.
+        const code = cause instanceof NameNotFound ? 'ENOTFOUND' : 'EAI_AGAIN'
+        done(Object.assign(new Error(`${code} ${hostname}`, { cause }), { code }), '', 0)
+      },
     )
   }
 }

@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type App, buildApp } from '../../src/app/app.ts'
+import type { Resolver } from '../../src/backends/resolver.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Core } from '../../src/core/context.ts'
 import type { Jobs } from '../../src/jobs/start.ts'
@@ -25,6 +26,8 @@ export interface AppOptions {
   env?: Record<string, string>
   /** Runs the sweeper and the other jobs. */
   jobs?: boolean
+  /** Instead of the resolver of this machine. */
+  resolver?: Resolver
   /** Makes the listening address the issuer. */
   ownIssuer?: boolean
 }
@@ -121,7 +124,11 @@ export async function startApp(options: AppOptions = {}): Promise<TestApp> {
   const lines: string[] = []
   const destination = { write: (line: string) => lines.push(line) }
   const log = createLogger({ level: 'debug', format: 'json', destination })
-  const app = await buildApp(config, log)
+  const app = await buildApp(
+    config,
+    log,
+    options.resolver === undefined ? {} : { resolver: options.resolver },
+  )
   const { core } = app
   let offset = 0
   const realNow = core.store.now
