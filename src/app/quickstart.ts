@@ -2,6 +2,7 @@ import { createAgent } from '../core/agents/create-agent.ts'
 import { createBackend } from '../core/backends/configure-backend.ts'
 import type { Actor, LocalCaller } from '../core/caller.ts'
 import type { Core } from '../core/context.ts'
+import { openLineSink } from '../log/line-sink.ts'
 
 /**
  * On the first start creates a backend that needs no upstream and an agent that may use it, and prints the agent's
@@ -65,5 +66,5 @@ function createLine(base: string): string {
 }
 
 function print(lines: readonly string[]): void {
-  process.stdout.write(`\n${lines.join('\n')}\n`)
+  openLineSink(1).write(`\n${lines.join('\n')}\n`)
 }

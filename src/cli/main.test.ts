@@ -164,7 +164,7 @@ function keep(start: string, timeoutMs = 10_000): ChildProcess & { lines: string
 }
 
 describe('signals', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('%s closes and ends with 0', async (signal) => {
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('%s closes and ends with 0', async (signal) => {
     const child = keep(`return { address: 'a', close: async () => { log.info({}, 'close called') } }`)
     await once(child, 'said listening')
     child.kill(signal)
@@ -187,6 +187,18 @@ describe('signals', () => {
     await once(child, 'said closing')
     child.kill('SIGTERM')
     expect(await once(child, 'close')).toEqual([143, null])
+  })
+
+  test('the second SIGHUP of a terminal that closes lets it close', async () => {
+    const child = keep(`return {
+      address: 'a',
+      close: () => new Promise((done) => process.once('SIGHUP', () => setImmediate(done))),
+    }`)
+    await once(child, 'said listening')
+    child.kill('SIGHUP')
+    await once(child, 'said closing')
+    child.kill('SIGHUP')
+    expect(await once(child, 'close')).toEqual([0, null])
   })
 
   test('closing that fails is 1', async () => {

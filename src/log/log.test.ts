@@ -175,12 +175,11 @@ test('printf marks in a message stay as they are', () => {
   expect(JSON.parse(lines[0] ?? '').msg).toBe('%s %d %o 100%')
 })
 
-test('levels, children and flush', () => {
+test('levels and children', () => {
   const { log, lines } = capture({ level: 'warn' })
   log.debug({}, 'no')
   log.info({}, 'no')
   log.child({ request_id: 'req_1' }).child({ backend: 'db' }).warn({ a: 1 }, 'yes')
-  log.flush()
   expect(lines).toHaveLength(1)
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({
     level: 'warn',

@@ -1,5 +1,6 @@
-import { destination as openDestination, pino } from 'pino'
+import { pino } from 'pino'
 import { cleanValue, escapeControls, hideValues } from './filter.ts'
+import { openLineSink } from './line-sink.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
@@ -10,13 +11,10 @@ export interface Log {
   error(fields: object, message: string): void
   /** Returns a log that adds these fields to every line. */
   child(fields: object): Log
-  /** Returns after all lines are handed to the operating system. */
-  flush(): void
 }
 
 export interface Destination {
   write(line: string): unknown
-  flushSync?(): void
   readonly isTTY?: boolean
 }
 
@@ -30,11 +28,13 @@ export interface LoggerOptions {
 }
 
 /**
- * Writes lines of JSON or lines for people. Hides secrets by the name of their field at any depth, and by their form in
+ * Writes lines of JSON or lines for people, each before the call returns. Hides secrets by the name of their field at any depth, and by their form in
  * the finished line, which includes the message.
  */
 export function createLogger(options: LoggerOptions): Log {
-  const target = options.destination ?? openDestination({ dest: 1, sync: true })
+  const target =
+    options.destination ??
+    openLineSink(1, { onLost: (lines) => logger.warn({ lines }, 'lines of the log were lost') })
   const terminal = options.destination?.isTTY ?? (options.destination === undefined && process.stdout.isTTY)
   const colour = terminal === true && options.noColor !== true
   const finish = (line: string): string => {
@@ -53,10 +53,10 @@ export function createLogger(options: LoggerOptions): Log {
     },
     { write: (line: string) => target.write(line) },
   )
-  return wrap(logger, () => target.flushSync?.())
+  return wrap(logger)
 }
 
-function wrap(logger: pino.Logger, flush: () => void): Log {
+function wrap(logger: pino.Logger): Log {
   const at = (level: LogLevel) => (fields: object, message: string) => {
     if (logger.isLevelEnabled(level)) logger[level](cleanFields(fields), hideValues(message))
   }
@@ -65,8 +65,7 @@ function wrap(logger: pino.Logger, flush: () => void): Log {
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
-    child: (fields) => wrap(logger.child(cleanFields(fields)), flush),
-    flush,
+    child: (fields) => wrap(logger.child(cleanFields(fields))),
   }
 }
 

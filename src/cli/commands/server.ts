@@ -51,7 +51,7 @@ async function runServer(context: Context, flags: Flags): Promise<number> {
     return await serve(context, loaded, flags)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    for (const { source, message } of error.faults) process.stderr.write(`mayfly: ${source}: ${message}\n`)
+    for (const { source, message } of error.faults) context.stderr.write(`mayfly: ${source}: ${message}\n`)
     return 2
   }
 }
@@ -88,7 +88,6 @@ async function serve(context: Context, { config, origins }: Loaded, flags: Flags
   } catch (error) {
     if (error instanceof ConfigError) throw error
     log.error({ err: error }, 'the server could not start')
-    log.flush()
     return 1
   }
 }

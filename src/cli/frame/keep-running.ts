@@ -14,8 +14,11 @@ export interface KeepRunningOptions {
   readonly exit: (code: number) => void
 }
 
+/** SIGHUP: its terminal was closed, and nobody could end it there any more. */
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
 /**
- * Starts, waits for SIGTERM or SIGINT, and closes. The exit code is 0 after an orderly close, and 1 if closing failed
+ * Starts, waits for one of the signals, and closes. The exit code is 0 after an orderly close, and 1 if closing failed
  * or took longer than `shutdownTimeoutMs`; a second signal ends the process at once with 128 + its number. A signal
  * during the start takes effect after it, unless the start gives up. Rethrows errors of `start`.
  */
@@ -27,21 +30,19 @@ export async function keepRunning(options: KeepRunningOptions): Promise<number> 
   let asked = false
   const onSignal = (name: NodeJS.Signals, number: number): void => {
     if (asked) {
-      log.flush()
-      exit(128 + number)
+      // The shell and the kernel each send a SIGHUP when a terminal closes; nobody is impatient.
+      if (name !== 'SIGHUP') exit(128 + number)
       return
     }
     asked = true
     force = setTimeout(() => {
       log.error({ timeout_ms: options.shutdownTimeoutMs }, 'closing took too long; exiting now')
-      log.flush()
       exit(1)
     }, options.shutdownTimeoutMs)
     signal.resolve(name)
     stop.abort()
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  for (const name of SIGNALS) process.on(name, onSignal)
   try {
     const running = await options.start(stop.signal)
     log.info({ address: running.address }, 'listening')
@@ -60,8 +61,6 @@ export async function keepRunning(options: KeepRunningOptions): Promise<number> 
     return 1
   } finally {
     clearTimeout(force)
-    process.off('SIGTERM', onSignal)
-    process.off('SIGINT', onSignal)
-    log.flush()
+    for (const name of SIGNALS) process.off(name, onSignal)
   }
 }
