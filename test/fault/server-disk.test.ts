@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { newHome, runCli } from '../cli/support.ts'
 import {
   addAgent,
   addBackends,
@@ -217,6 +218,28 @@ describe.skipIf(!canCompile)('the server on a failing disk (needs Linux and cc)'
         'keys.rotated',
       ]),
     )
+  })
+
+  test('a full disk: `agent rm`, `backend rm` and `credentials revoke` of the local administrator still remove', async () => {
+    const server = world.server()
+    const tok = await issue(server, agent.token, { backend: 'tok' })
+    const doomed = await addAgent(server, 'doomed')
+    await fillDisk(server)
+    const { home, env } = await newHome()
+    const overSocket = ['--data-dir', world.dataDir]
+    const overTcp = ['--server', server.address]
+    const mayfly = async (...argv: string[]) => {
+      const { code, stderr } = await runCli(argv, { env, cwd: home })
+      expect(stderr).toBe('')
+      expect(code).toBe(0)
+    }
+    await mayfly('credentials', 'revoke', tok.id, ...overTcp)
+    await mayfly('agent', 'rm', 'doomed', '--yes', ...overSocket)
+    expect((await server.call(doomed.token, 'GET', '/v1/status')).status).toBe(401)
+    await mayfly('backend', 'rm', 'tok', '--force', '--yes', ...overSocket)
+    expect((await server.call(agent.token, 'GET', '/api/v1/backends/tok')).status).toBe(404)
+    expect(await ready(server)).toBe(false)
+    rmSync(home, { recursive: true })
   })
 
   test('a full disk: an agent with 10,000 credentials ends at once, and its credentials as there is room', async () => {

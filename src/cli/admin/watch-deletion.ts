@@ -3,6 +3,7 @@ import type { Client } from '../../client/client.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { BackendDeletion } from '../../client/wire.ts'
 import type { Context } from '../frame/verb.ts'
+import { isAuditFull } from './exact-name.ts'
 
 const POLL_MS = 1_000
 
@@ -20,7 +21,9 @@ export async function watchDeletion(
       (backend) => backend.deletion,
       (error: unknown) => {
         if (error instanceof MayflyError && error.code === 'backend_not_found') return undefined
-        throw error
+        if (!isAuditFull(error)) throw error
+        // Its disk is full. It goes on, and may say so again.
+        return { name, since, remaining: left ?? remaining }
       },
     )
     // Another one may have been created under this name since.

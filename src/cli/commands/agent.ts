@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { Agent } from '../../client/wire.ts'
 import { createdForm, deliverSecrets, FORM_OPTIONS } from '../admin/created-agent.ts'
 import { describeAgent, unknownAgent } from '../admin/describe-agent.ts'
+import { exactName } from '../admin/exact-name.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
@@ -151,12 +152,12 @@ export const remove = defineVerb<{ yes?: boolean }, [name: string]>({
   admin: true,
   run: async (context, options, name) => {
     const client = await openAdminClient(context)
-    const agent = await client.admin.agents.show(name).catch(unknownAgent)
-    const question = `Delete the agent ${agent.name} and revoke all its credentials?`
+    const exact = await exactName(name, client.admin.agents.show(name).catch(unknownAgent))
+    const question = `Delete the agent ${exact} and revoke all its credentials?`
     const otherwise = 'Use --yes to delete it without a question.'
     if (options.yes !== true && !(await confirm(context, question, { otherwise })))
       throw new CliError('not_confirmed', 'Nothing was deleted.')
-    await client.admin.agents.delete(agent.name)
-    await context.out.show({ deleted: agent.name }, () => `Deleted ${agent.name}.`)
+    await client.admin.agents.delete(exact).catch(unknownAgent)
+    await context.out.show({ deleted: exact }, () => `Deleted ${exact}.`)
   },
 })

@@ -1,5 +1,6 @@
 import type { Backend } from '../../client/wire.ts'
 import { describeBackend } from '../admin/backend-rules.ts'
+import { exactName } from '../admin/exact-name.ts'
 import { watchDeletion } from '../admin/watch-deletion.ts'
 import { CliError } from '../frame/failure.ts'
 import { globalFlags } from '../frame/global-flags.ts'
@@ -72,7 +73,7 @@ export const remove = defineVerb<{ yes?: boolean; force?: boolean }, [name: stri
   admin: true,
   run: async (context, options, name) => {
     const client = await openAdminClient(context)
-    const { name: exact } = await client.admin.backends.show(name)
+    const exact = await exactName(name, client.admin.backends.show(name))
     const what = options.force === true ? `${exact} and revoke all its credentials` : exact
     const otherwise = 'Use --yes to delete without confirmation.'
     if (options.yes !== true && !(await confirm(context, `Delete the backend ${what}?`, { otherwise })))
