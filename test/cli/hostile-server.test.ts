@@ -122,88 +122,20 @@ test('sign writes no status line of a hostile server', async () => {
 
 describe('variables', () => {
   test.each(['env', 'dotenv'])('-o %s names them after the requested credential', async (form) => {
-    const hostile = { ...credential, backend: 'LD', fields: { preload: '/tmp/owned.so', command: 'x' } }
+    const hostile = { ...credential, backend: 'LD', fields: { preload: '/tmp/owned.so', password: 'x' } }
     const { stdout } = await ask(hostile, 'get', 'demo', '-o', form)
-    expect(stdout.replaceAll('export ', '').split('\n')).toEqual([
-      "DEMO_PRELOAD='/tmp/owned.so'",
-      "DEMO_COMMAND='x'",
-      '',
-    ])
+    expect(stdout.replaceAll('export ', '')).toBe("DEMO_PASSWORD='x'\n")
   })
 
   test.each([
-    ['get', 'prompt', '-o', 'env'],
-    ['get', 'prompt', '-o', 'dotenv'],
-    ['get', 'demo', '--prefix', 'PROMPT', '-o', 'env'],
-    ['run', '--backend', 'prompt', '--', 'touch', 'owned'],
+    ['get', 'mayfly', '-o', 'env'],
+    ['get', 'mayfly', '-o', 'dotenv'],
+    ['get', 'demo', '--prefix', 'MAYFLY', '-o', 'env'],
+    ['run', '--backend', 'mayfly', '--', 'touch', 'owned'],
   ])('a field that completes a forbidden name is refused: %s %s %s %s', async (...argv) => {
-    const end = await ask({ ...credential, fields: { command: 'touch owned' } }, ...argv)
+    const end = await ask({ ...credential, fields: { user: 'touch owned' } }, ...argv)
     expect(end).toMatchObject({ code: 2, stdout: '' })
-    expect(end.stderr).toContain('"PROMPT_COMMAND" is a variable that mayfly does not set.')
-    expect(await readdir(cwd)).toEqual([])
-  })
-})
-
-describe('variables of a kind', () => {
-  const environment = {
-    GIT_SSH_COMMAND: 'touch owned',
-    LD_PRELOAD: '/tmp/owned.so',
-    HTTPS_PROXY: 'http://evil.example',
-    MAYFLY_TOKEN: '{secret}',
-    'X_TOKEN;touch owned': 'x',
-    SHOP_TOKEN: '$(touch owned)\'"; touch owned; {secret}',
-  }
-
-  test('a shell gets only those that the command knows, as they are', async () => {
-    const { stdout, code } = await ask({ ...credential, environment }, 'get', 'demo', '-o', 'env')
-    expect(code).toBe(0)
-    const script = `${stdout}\nenv | grep -E '^(GIT|LD|HTTPS|MAYFLY|X|SHOP|DEMO)_'`
-    const shown = await run('/bin/sh', ['-ec', script], { cwd, env: { PATH: env['PATH'] } })
-    const value = '$(touch owned)\'"; touch owned; secret'
-    expect(shown.stdout.trim().split('\n').sort()).toEqual(['DEMO_TOKEN=secret', `SHOP_TOKEN=${value}`])
-    expect(await readdir(cwd)).toEqual([])
-  })
-
-  test('a command gets only those, and a line about each other', async () => {
-    const end = await ask(
-      { ...credential, environment },
-      'run',
-      '--backend',
-      'demo',
-      '--',
-      'sh',
-      '-c',
-      'exit 3',
-    )
-    expect(end).toMatchObject({ code: 3, stdout: '' })
-    expect(end.stderr.match(/demo names the variable "[^"]+"/g)?.map((line) => line.slice(24))).toEqual(
-      Object.keys(environment)
-        .slice(0, -1)
-        .map((name) => JSON.stringify(name)),
-    )
-  })
-
-  test('a kubeconfig that names a program reaches no command', async () => {
-    const config = 'users: [{ name: u, user: { exec: { command: touch, args: [owned] } } }]'
-    const hostile = { ...credential, fields: { config }, environment: { KUBECONFIG: { file: '{config}' } } }
-    const end = await ask(hostile, 'run', '--backend', 'demo', '--', 'touch', 'ran')
-    expect(end).toMatchObject({ code: 1, stdout: '' })
-    expect(end.stderr).toContain('The kubeconfig holds more than a cluster and a login.')
-    expect(await readdir(cwd)).toEqual([])
-  })
-
-  test.each([[{ A_TOKEN: 5 }], ['text'], [{ A_TOKEN: { file: null } }]])('%j are refused', async (wrong) => {
-    const end = await ask(
-      { ...credential, environment: wrong },
-      'run',
-      '--backend',
-      'demo',
-      '--',
-      'touch',
-      'ran',
-    )
-    expect(end).toMatchObject({ code: 1, stdout: '' })
-    expect(end.stderr).toContain('The server sent variables that cannot be read.')
+    expect(end.stderr).toContain('"MAYFLY_USER" is a variable that mayfly does not set.')
     expect(await readdir(cwd)).toEqual([])
   })
 })
@@ -216,7 +148,7 @@ describe('a terminal', () => {
   test.each([
     ['get', ['get', 'demo'], { ...credential, token: hostile }],
     ['get -o field', ['get', 'demo', '-o', 'field=x'], { ...credential, fields: { x: hostile } }],
-    ['get -o env', ['get', 'demo', '-o', 'env'], { ...credential, fields: { x: hostile } }],
+    ['get -o env', ['get', 'demo', '-o', 'env'], { ...credential, fields: { password: hostile } }],
     ['signing-key', ['signing-key'], { ...key, public_key: hostile }],
     ['signing-key --private', ['signing-key', '--private'], { ...key, private_key: hostile }],
     [

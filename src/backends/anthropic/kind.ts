@@ -100,7 +100,11 @@ export const anthropic: Kind<typeof config, typeof params> = {
       'One of the workspaces of the backend: default, or an id that begins with wrkspc_. A token is for one workspace; ' +
       'the federation rule limits it further.',
   },
-  environment: { ANTHROPIC_AUTH_TOKEN: '{secret}' },
+  environment: {
+    ANTHROPIC_AUTH_TOKEN: '{secret}',
+    // Where the token comes from this variable, no client sends the header, and the API refuses a token of OAuth without it.
+    ANTHROPIC_CUSTOM_HEADERS: 'anthropic-beta: oauth-2025-04-20',
+  },
   async complete(settings) {
     requireConsistent(settings)
     return settings

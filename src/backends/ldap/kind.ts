@@ -31,8 +31,6 @@ export const ldap: Kind<typeof config, typeof params> = {
     ],
     help: 'The name of a group of the backend (the value of the first part of its DN); with * at its end, all that begin so.',
   },
-  // ldap.conf(5): libldap reads these. No variable holds a password: `ldapsearch -y FILE` reads it.
-  environment: { LDAPURI: '{url}', LDAPBINDDN: '{dn}' },
   async complete(settings) {
     requireConsistent(settings)
     return settings

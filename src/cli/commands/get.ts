@@ -1,5 +1,4 @@
 import { readAssignments } from '../frame/assignments.ts'
-import { variablesOf } from '../frame/credential-variables.ts'
 import { dotenvLine } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
 import { exportLine } from '../frame/shell.ts'
@@ -7,7 +6,13 @@ import { jsonText } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
 import { fieldOf } from '../project-file/credential-field.ts'
-import { askKindVariables, type KindVariables, variablesWithin } from '../project-file/kind-variables.ts'
+import {
+  askKindVariables,
+  type KindVariables,
+  NONE,
+  variablesWithin,
+} from '../project-file/kind-variables.ts'
+import { chooseVariables } from '../project-file/server-variables.ts'
 import { fill } from '../project-file/template.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
@@ -92,7 +97,10 @@ export const verb = defineVerb<Options, [backend: string]>({
     try {
       // An interrupt that arrived with the reply: nobody is waiting any more.
       context.signal.throwIfAborted()
-      await context.out.result(form(issued, { prefix: options.prefix ?? backend, kind }))
+      const variables = FORMS_OF_VARIABLES.has(form)
+        ? variablesFor(context, issued, { backend, prefix: options.prefix, kind })
+        : {}
+      await context.out.result(form(issued, variables))
       if (kind !== undefined) noteFiles(context, backend, variablesWithin(kind, issued))
       if (!context.out.isJson) noteLeftOut(context, issued)
     } catch (error) {
@@ -109,13 +117,7 @@ function noteLeftOut({ out }: Context, { backend, left_out: leftOut = [] }: Held
     out.note(`Left out, because ${backend} cannot give it: ${leftOut.join(', ')}`, 'yellow')
 }
 
-/** How variables are named: after the prefix, and as the kind says. */
-interface Naming {
-  readonly prefix: string
-  readonly kind: KindVariables | undefined
-}
-
-type Form = (credential: HeldCredential, naming: Naming) => string
+type Form = (credential: HeldCredential, variables: Readonly<Record<string, string>>) => string
 
 /** Throws `CliError` (usage) for an unknown form, before anything is issued. */
 function formOf(name: string): Form {
@@ -130,20 +132,40 @@ function formOf(name: string): Form {
   )
 }
 
-const envForm: Form = (credential, naming) => lines(credential, naming, exportLine)
-const dotenvForm: Form = (credential, naming) => lines(credential, naming, dotenvLine)
+const linesBy =
+  (lineOf: (name: string, value: string) => string): Form =>
+  (_, variables) =>
+    Object.entries(variables)
+      .map(([name, value]) => lineOf(name, value))
+      .join('\n')
+const envForm = linesBy(exportLine)
+const dotenvForm = linesBy(dotenvLine)
 const FORMS_OF_VARIABLES: ReadonlySet<Form> = new Set([envForm, dotenvForm])
 
-function lines(
+/** Named after the prefix, by default the backend, and as the kind says. */
+function variablesFor(
+  { out, env }: Context,
   credential: HeldCredential,
-  { prefix, kind }: Naming,
-  lineOf: (name: string, value: string) => string,
-): string {
-  const own = kind === undefined ? [] : variablesWithin(kind, credential).env
-  const filled = own.map(({ variable, value }) => [variable, fill(value, credential)] as const)
-  return Object.entries({ ...variablesOf(credential, prefix), ...Object.fromEntries(filled) })
-    .map(([name, value]) => lineOf(name, value))
-    .join('\n')
+  {
+    backend,
+    prefix,
+    kind = NONE,
+  }: { backend: string; prefix: string | undefined; kind: KindVariables | undefined },
+): Record<string, string> {
+  const {
+    spread,
+    kind: own,
+    notes,
+  } = chooseVariables({
+    name: backend,
+    credential,
+    prefix: prefix ?? backend,
+    kind: { ...variablesWithin(kind, credential), files: [] },
+    env,
+  })
+  for (const note of notes) out.note(note)
+  const named = own.env.map(({ variable, value }) => [variable, fill(value, credential)] as const)
+  return { ...spread, ...Object.fromEntries(named) }
 }
 
 /** On standard error: a file of a credential exists only while `mayfly run` does. */

@@ -7,7 +7,7 @@ import { askKindVariables, readKindVariables, variablesWithin } from './kind-var
 
 test.each(['PGPASSWORD', 'AWS_ACCESS_KEY_ID', 'GITHUB_TOKEN', 'OPENAI_API_KEY', 'KUBECONFIG', 'MYSQL_PWD'])(
   'a kind may name %s',
-  (name) => expect(isConventional(name)).toBe(true),
+  (name) => expect(isConventional(name, '{secret}')).toBe(true),
 )
 
 test.each([
@@ -30,7 +30,7 @@ test.each([
     ['', 'A B_TOKEN', 'x=y_TOKEN', '../_TOKEN', '_TOKEN', 'a_TOKEN', 'X_TOKEN\n', `${'A'.repeat(140)}_TOKEN`],
   ],
 ])('a kind may not name %s', (_, names) => {
-  expect(names.filter(isConventional)).toEqual([])
+  expect(names.filter((name) => isConventional(name, '{secret}'))).toEqual([])
 })
 
 test('reads variables and files, and sets apart those that the command does not know', () => {

@@ -12,7 +12,7 @@ export type KindVariables = Pick<RequestedCredential, 'env' | 'files'> & {
   readonly unknown: readonly string[]
 }
 
-const NONE: KindVariables = { env: [], files: [], unknown: [] }
+export const NONE: KindVariables = { env: [], files: [], unknown: [] }
 const MOST = 32
 
 /** Those of the kind of a backend; none if there is no such backend, which issuing reports better. */
@@ -34,7 +34,7 @@ export function readKindVariables(environment: unknown): KindVariables {
   if (typeof environment !== 'object' || environment === null || Object.keys(environment).length > MOST)
     throw malformed()
   const forms = Object.entries(environment).map(([variable, form]) => ({ variable, ...textOf(form) }))
-  const known = forms.filter(({ variable }) => isConventional(variable))
+  const known = forms.filter(({ variable, text }) => isConventional(variable, text))
   return {
     env: known.flatMap(({ variable, text, isFile }) =>
       isFile ? [] : [{ variable, value: parseKindTemplate(text), mayLast: true as const }],
@@ -44,7 +44,7 @@ export function readKindVariables(environment: unknown): KindVariables {
         ? [{ variable, fileName: variable, content: parseKindTemplate(text), isChecked: true as const }]
         : [],
     ),
-    unknown: forms.map(({ variable }) => variable).filter((variable) => !isConventional(variable)),
+    unknown: forms.filter((one) => !known.includes(one)).map(({ variable }) => variable),
   }
 }
 

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { variablesOf } from '../frame/credential-variables.ts'
 import { CliError } from '../frame/failure.ts'
 import { isOpenField } from '../project-file/connection-fields.ts'
 import { hasField } from '../project-file/credential-field.ts'
@@ -16,6 +15,8 @@ export interface Delivery {
   /** Names its files in the private directory. */
   readonly set: string
   readonly issuance: Issuance
+  /** Variables of its fields, where nothing maps them. */
+  readonly spread?: Readonly<Record<string, string>>
 }
 
 /** The environment of a running process cannot be changed, so only a credential in files is renewed. */
@@ -37,8 +38,8 @@ export function fitsVariables({ requested, issuance }: Delivery, next: HeldCrede
 export function variablesFor(
   requested: RequestedCredential,
   credential: HeldCredential,
+  spread: Delivery['spread'] = {},
 ): Record<string, string> {
-  const spread = requested.isSpread ? variablesOf(credential, requested.name) : {}
   const named = requested.env.map(({ variable, value }) => [variable, fill(value, credential)] as const)
   const all = { ...spread, ...Object.fromEntries(named) }
   for (const [name, value] of Object.entries(all)) checkText(requested.name, name, value)

@@ -33,11 +33,15 @@ export async function deliverAll(
     return writeFiles(openDirectory, delivery, credential)
   }
   const obtained = obtainAll(issued, requested, session.client)
-  const deliveries = withKindVariables(await whileWaiting(context, 'Waiting for credentials', obtained), note)
+  const deliveries = withKindVariables(
+    await whileWaiting(context, 'Waiting for credentials', obtained),
+    env,
+    note,
+  )
   const variables: Record<string, string | undefined> = { ...env }
   for (const delivery of deliveries) {
-    const { requested: one, issuance } = delivery
-    Object.assign(variables, variablesFor(one, issuance.credential), await place(delivery, issuance))
+    const { requested: one, issuance, spread } = delivery
+    Object.assign(variables, variablesFor(one, issuance.credential, spread), await place(delivery, issuance))
   }
   const over = new AbortController()
   const kept = keepAlive(deliveries, { issued, now: context.now, note, place }, over.signal)

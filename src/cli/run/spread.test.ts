@@ -6,7 +6,7 @@ import type { HeldCredential } from '../session/held-credential.ts'
 import { isRenewable, variablesFor } from './deliver.ts'
 import { type Obtained, withKindVariables } from './spread.ts'
 
-const FIELDS = { username: 'u1', password: 'p1', config: 'c1' }
+const FIELDS = { username: 'u1', password: 'p1', kubeconfig: 'c1' }
 const PG = { PGUSER: '{username}', PGPASSWORD: '{password}' }
 
 function obtained(name: string, environment?: unknown, more: Partial<RequestedCredential> = {}): Obtained {
@@ -22,28 +22,34 @@ const mapping = (variable: string, field: string) => ({
 })
 
 function delivered(...all: Obtained[]) {
+  return deliveredBeside({}, ...all)
+}
+
+function deliveredBeside(env: Record<string, string>, ...all: Obtained[]) {
   const notes: string[] = []
-  const deliveries = withKindVariables(all, (text) => notes.push(text))
-  const variables = deliveries.map(({ requested, issuance }) => variablesFor(requested, issuance.credential))
+  const deliveries = withKindVariables(all, env, (text) => notes.push(text))
+  const variables = deliveries.map(({ requested, issuance, spread }) =>
+    variablesFor(requested, issuance.credential, spread),
+  )
   return { deliveries, variables, notes }
 }
 
 test('sets the variables of the kind beside those of the fields', () => {
   const { variables, notes } = delivered(obtained('db', PG))
-  const fields = { DB_USERNAME: 'u1', DB_PASSWORD: 'p1', DB_CONFIG: 'c1' }
+  const fields = { DB_USERNAME: 'u1', DB_PASSWORD: 'p1', DB_KUBECONFIG: 'c1' }
   expect([variables, notes]).toEqual([[{ ...fields, PGUSER: 'u1', PGPASSWORD: 'p1' }], []])
 })
 
 test('a kind without variables has those of the fields only', () => {
   expect(delivered(obtained('db')).variables).toEqual([
-    { DB_USERNAME: 'u1', DB_PASSWORD: 'p1', DB_CONFIG: 'c1' },
+    { DB_USERNAME: 'u1', DB_PASSWORD: 'p1', DB_KUBECONFIG: 'c1' },
   ])
 })
 
 test('what is mapped by name wins, wherever it is mapped', () => {
   const { variables, notes } = delivered(
     obtained('db', PG),
-    obtained('other', PG, mapping('PGUSER', 'config')),
+    obtained('other', PG, mapping('PGUSER', 'kubeconfig')),
   )
   expect(variables).toEqual([expect.objectContaining({ PGPASSWORD: 'p1' }), { PGUSER: 'c1' }])
   expect([variables[0]?.['PGUSER'], notes]).toEqual([undefined, []])
@@ -62,7 +68,7 @@ test('of two credentials for the same variable neither sets it, and a note says 
 })
 
 test('a kind with a file gets no copies in variables, and is renewed', () => {
-  const { deliveries, variables } = delivered(obtained('k8s', { KUBECONFIG: { file: '{config}' } }))
+  const { deliveries, variables } = delivered(obtained('k8s', { KUBECONFIG: { file: '{kubeconfig}' } }))
   expect(variables).toEqual([{}])
   expect(deliveries.map(({ requested }) => isRenewable(requested))).toEqual([true])
 })
@@ -75,7 +81,7 @@ test('only notes a variable that the command does not know', () => {
   ])
   const mapped = delivered(
     obtained('db', { X_URL: '{host}' }),
-    obtained('other', {}, mapping('X_URL', 'config')),
+    obtained('other', {}, mapping('X_URL', 'kubeconfig')),
   )
   expect(mapped.notes).toEqual([])
 })
@@ -83,4 +89,34 @@ test('only notes a variable that the command does not know', () => {
 test('refuses a NUL byte in a variable without showing the value', () => {
   const one = obtained('db', { A_TOKEN: 'x\0{password}' })
   expect(() => delivered(one)).toThrow(/^db: the value for A_TOKEN contains a NUL byte\.$/)
+})
+
+const VAULT = { VAULT_ADDR: '{username}', VAULT_TOKEN: '{password}' }
+
+test('sets an address beside a secret of the same program only', () => {
+  expect(delivered(obtained('v', VAULT)).variables[0]).toMatchObject({ VAULT_ADDR: 'u1', VAULT_TOKEN: 'p1' })
+  const { variables, notes } = delivered(
+    obtained('v', { VAULT_ADDR: '{username}', OTHER_TOKEN: '{password}' }),
+  )
+  expect(variables[0]).toMatchObject({ OTHER_TOKEN: 'p1' })
+  expect(variables[0]).not.toHaveProperty('VAULT_ADDR')
+  expect(notes).toEqual(['mayfly: v: not set without a secret for the same program: VAULT_ADDR.'])
+})
+
+test('a secret that is mapped from the same credential goes with its address, one of another credential does not', () => {
+  const token = mapping('VAULT_TOKEN', 'password')
+  const own = delivered(obtained('v', VAULT, { ...token, isSpread: true }))
+  expect(own.variables[0]).toMatchObject({ VAULT_ADDR: 'u1', VAULT_TOKEN: 'p1' })
+  const { variables } = delivered(obtained('v', VAULT), obtained('other', {}, token))
+  expect(variables[0]).not.toHaveProperty('VAULT_ADDR')
+  expect(variables[1]).toMatchObject({ VAULT_TOKEN: 'p1' })
+})
+
+test('says which variables of the user it replaces', () => {
+  const { variables, notes } = deliveredBeside(
+    { PGUSER: 'me', PGPASSWORD: 'p1', PGHOST: 'h' },
+    obtained('db', PG),
+  )
+  expect(variables[0]).toMatchObject({ PGUSER: 'u1', PGPASSWORD: 'p1' })
+  expect(notes).toEqual(['mayfly: db: replaces what you had set: PGUSER.'])
 })

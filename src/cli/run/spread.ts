@@ -1,5 +1,7 @@
-import { type KindVariables, variablesWithin } from '../project-file/kind-variables.ts'
-import type { Delivery } from './deliver.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
+import { type KindVariables, NONE, variablesWithin } from '../project-file/kind-variables.ts'
+import { chooseVariables } from '../project-file/server-variables.ts'
+import { type Delivery, variablesFor } from './deliver.ts'
 
 /** A credential and, where nothing says how to deliver it, the variables of its kind. */
 export interface Obtained extends Delivery {
@@ -7,10 +9,14 @@ export interface Obtained extends Delivery {
 }
 
 /**
- * Adds the variables of its kind to each credential that nothing maps. What is mapped by name wins, and of two credentials that
- * would set the same variable neither gets its kind's.
+ * Adds to each credential that nothing maps the variables of its fields and of its kind that may be set beside `env`. What is
+ * mapped by name wins, and of two credentials that would set the same variable neither gets its kind's.
  */
-export function withKindVariables(all: readonly Obtained[], note: (text: string) => void): Delivery[] {
+export function withKindVariables(
+  all: readonly Obtained[],
+  env: Surroundings['env'],
+  note: (text: string) => void,
+): Delivery[] {
   const mapped = new Set(all.flatMap(({ requested }) => namesOf(requested)))
   const wanted = all.map(({ requested, issuance, kind }) => {
     if (kind === undefined) return undefined
@@ -21,32 +27,56 @@ export function withKindVariables(all: readonly Obtained[], note: (text: string)
   const names = wanted.flatMap((one) => (one === undefined ? [] : namesOf(one)))
   const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index))
   return all.map(({ kind: _, ...delivery }, index) => {
-    const own = wanted[index]
-    if (own === undefined) return delivery
+    const { requested } = delivery
+    if (!requested.isSpread) return delivery
+    const own = wanted[index] ?? NONE
     const clash = namesOf(own).find((name) => twice.has(name))
-    if (clash === undefined) return extended(delivery, own)
-    const { name } = delivery.requested
-    note(
-      `mayfly: ${clash} could be set for ${name} and for another credential, so the variables of its kind are not set.`,
+    if (clash !== undefined)
+      note(
+        `mayfly: ${clash} could be set for ${requested.name} and for another credential, so the variables of its kind are not set.`,
+      )
+    const elsewhere = new Set(
+      all.flatMap((other) => (other.requested === requested ? [] : namesOf(other.requested))),
     )
-    return delivery
+    return chosen(delivery, clash === undefined ? own : NONE, { ...env, ...marked(elsewhere) }, note)
   })
 }
 
 /** A kind that wants files gets no copies of the secret in variables, which would keep it from being renewed. */
-function extended(delivery: Delivery, { env, files }: KindVariables): Delivery {
-  const { requested } = delivery
-  const isSpread = requested.isSpread && files.length === 0
+function chosen(
+  delivery: Delivery,
+  kind: KindVariables,
+  env: Surroundings['env'],
+  note: (text: string) => void,
+): Delivery {
+  const { requested, issuance } = delivery
+  const isSpread = kind.files.length === 0
+  const { notes, ...variables } = chooseVariables({
+    name: requested.name,
+    credential: issuance.credential,
+    prefix: isSpread ? requested.name : undefined,
+    kind,
+    mapped: {
+      ...variablesFor(requested, issuance.credential),
+      ...marked(requested.files.map(({ variable }) => variable)),
+    },
+    env,
+  })
+  for (const text of notes) note(text)
   return {
     ...delivery,
+    spread: variables.spread,
     requested: {
       ...requested,
       isSpread,
-      env: [...requested.env, ...env],
-      files: [...requested.files, ...files],
+      env: [...requested.env, ...variables.kind.env],
+      files: [...requested.files, ...variables.kind.files],
     },
   }
 }
+
+/** Variables whose values do not matter. */
+const marked = (names: Iterable<string>) => Object.fromEntries([...names].map((name) => [name, 'set']))
 
 const namesOf = ({ env, files }: Pick<KindVariables, 'env' | 'files'>) =>
   [...env, ...files].map(({ variable }) => variable)
