@@ -5,7 +5,7 @@ import { createOutput } from '../../src/cli/frame/output.ts'
 import type { Context, Globals } from '../../src/cli/frame/verb.ts'
 import { openAdminClient } from '../../src/cli/session/admin.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { newHome } from './support.ts'
+import { newHome, runCli } from './support.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -111,10 +111,37 @@ describe('on the machine of the server', () => {
   test('a login that is named comes first', async () => {
     const agent = await app.newAgent({ scopes: ['demo:x'] })
     const context = await contextOf(
-      { dataDir: app.directory },
-      { MAYFLY_SERVER: app.url, MAYFLY_TOKEN: agent.token },
+      {},
+      { MAYFLY_DATA_DIR: app.directory, MAYFLY_SERVER: app.url, MAYFLY_TOKEN: agent.token },
     )
     await expect(list(context)).rejects.toMatchObject({ code: 'insufficient_scope' })
+  })
+
+  test('--data-dir comes before every variable', async () => {
+    const agent = await app.newAgent({ scopes: ['demo:x'] })
+    const variables = {
+      ...{ MAYFLY_TOKEN: agent.token, MAYFLY_DATA_DIR: '/nowhere' },
+      ...{ MAYFLY_SERVER: 'https://nowhere.invalid', MAYFLY_PROFILE: 'work' },
+    }
+    expect(await cameBy(await contextOf({ dataDir: app.directory }, variables))).toBe('unix_socket')
+    const own = { MAYFLY_TOKEN: agent.token, MAYFLY_SERVER: app.url }
+    expect(await cameBy(await contextOf({ dataDir: app.directory, server: app.url }, own))).toBe(
+      'unix_socket',
+    )
+  })
+
+  test('an administration that a login of the environment is refused says which variable to unset', async () => {
+    const agent = await app.newAgent({ scopes: ['demo:x'] })
+    const { home, env } = await newHome()
+    const { code, stderr } = await runCli(['agent', 'ls'], {
+      env: { ...env, MAYFLY_SERVER: app.url, MAYFLY_TOKEN: agent.token },
+      cwd: home,
+    })
+    expect(code).toBe(5)
+    expect(stderr).toBe(
+      'mayfly: This requires the scope admin:agents:read. MAYFLY_TOKEN is set and takes precedence over the rights of a ' +
+        'local administrator: unset it. Or request the scope with `mayfly request admin:agents:read`.\n',
+    )
   })
 
   test('another address than one of this machine is not administered through the socket', async () => {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { shellWord } from '../../domain/shell-word.ts'
 import { createdForm, deliverSecrets, FORM_OPTIONS } from '../admin/created-agent.ts'
 import { unknownAgent } from '../admin/describe-agent.ts'
 import { CliError, usage } from '../frame/failure.ts'
@@ -46,7 +47,7 @@ export const verb = defineVerb<Options, [name: string]>({
     const otherwise = 'Use --yes to replace them without a question.'
     if (yes !== true && !(await confirm(context, question, { otherwise })))
       throw new CliError('not_confirmed', 'Nothing was changed.')
-    const again = `If nobody has the new secrets, run \`mayfly agent rotate ${agent.name}\` again.`
+    const again = `If nobody has the new secrets, run \`mayfly agent rotate ${shellWord(agent.name)}\` again.`
     const rotated = await client.admin.agents
       .rotate(agent.name, grace === undefined ? {} : { grace })
       .catch((error: unknown) => {

@@ -1,4 +1,5 @@
 import type { PendingEnrollment } from '../../client/wire.ts'
+import { shellWord } from '../../domain/shell-word.ts'
 import { chooseRequest, isRequestId } from '../admin/choose-request.ts'
 import { describePending } from '../admin/pending.ts'
 import { noteWarnings } from '../admin/warnings.ts'
@@ -68,7 +69,7 @@ export const verb = defineVerb<Options, [given: string | undefined]>({
       const otherwise = 'Look at it with `mayfly pending ID`, then use --yes.'
       if (!(await confirm(context, question(request, options), { otherwise })))
         throw new CliError('not_confirmed', 'Nothing was approved.', {
-          hint: `Reject it with \`mayfly reject ${request.id}\`.`,
+          hint: `Reject it with \`mayfly reject ${shellWord(request.id)}\`.`,
         })
     }
     const approved = await client.admin.pending.approve(request.id, {
@@ -108,7 +109,8 @@ function checkFingerprint({ public_key_fingerprint: actual }: PendingEnrollment,
     )
 }
 
-function nameTaken({ id, name }: PendingEnrollment): CliError {
+function nameTaken({ id: given, name }: PendingEnrollment): CliError {
+  const id = shellWord(given)
   return new CliError('conflict', `An agent called ${name} exists.`, {
     hint: `Delete it and admit this one with \`mayfly approve ${id} --replace\`, or reject it with \`mayfly reject ${id}\`.`,
   })

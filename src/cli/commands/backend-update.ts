@@ -1,3 +1,4 @@
+import { shellWord } from '../../domain/shell-word.ts'
 import {
   describeBackend,
   findKind,
@@ -73,7 +74,10 @@ export const verb = defineVerb<Options, [name: string, rest: readonly string[] |
         : { config: without({ ...before.config, ...config }, unset) }),
     }
     if (Object.keys(body).length === 0)
-      throw usage('There is nothing to change.', `List the flags with \`mayfly kind show ${before.type}\`.`)
+      throw usage(
+        'There is nothing to change.',
+        `List the flags with \`mayfly kind show ${shellWord(before.type)}\`.`,
+      )
     const change = client.admin.backends.update(name, body, {
       check: options.check === false ? false : undefined,
       force: options.force === true ? true : undefined,

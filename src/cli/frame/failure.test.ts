@@ -24,6 +24,62 @@ test.each<[MayflyErrorCode, number, number]>([
   expect(failureOf(refusal(code, status))).toMatchObject({ code, exitCode, message: 'No.' })
 })
 
+const inWords = (
+  code: MayflyErrorCode,
+  message: string,
+  more: { scope?: string; retryAfterSeconds?: number } = {},
+) => {
+  const failure = failureOf(new MayflyError({ code, status: 403, message, ...more }))
+  return [failure.message, failure.hint].filter(Boolean).join(' ')
+}
+
+test.each([
+  ['x`; touch owned; `'],
+  ['demo$(touch owned)'],
+  ["demo'; touch owned; '"],
+  ['demo --reason x'],
+  ['--help'.padEnd(257, 'x')],
+  [''],
+  ['a\nb'],
+])('the scope %j of a server becomes no command in a hint', (scope) => {
+  expect(inWords('insufficient_scope', 'No.', { scope })).toBe('No.')
+})
+
+test('a scope in a hint is one word for a shell', () => {
+  expect(inWords('insufficient_scope', 'No.', { scope: 'demo:*' })).toBe(
+    "No. It needs demo:*. Request it with `mayfly request 'demo:*'`.",
+  )
+})
+
+test.each<[MayflyErrorCode, string, { scope?: string; retryAfterSeconds?: number }, string]>([
+  [
+    'insufficient_scope',
+    'This requires the scope admin:agents:read.',
+    { scope: 'admin:agents:read' },
+    'This requires the scope admin:agents:read. Request it with `mayfly request admin:agents:read`.',
+  ],
+  [
+    'backend_unavailable',
+    'The upstream system cannot be reached; try again later.',
+    {},
+    'The upstream system cannot be reached. Try again. If the problem persists, tell the administrator.',
+  ],
+  [
+    'rate_limited',
+    'Too many requests; wait as long as Retry-After says.',
+    { retryAfterSeconds: 5 },
+    'Too many requests. Try again in 5 s.',
+  ],
+  [
+    'unauthorized',
+    'Authentication is required: send "Authorization: Bearer <token>".',
+    {},
+    'Authentication is required. The login is wrong, expired or deleted. Run `mayfly login` or `mayfly enroll`.',
+  ],
+])('%s says once what is wrong and what to do', (code, message, more, whole) => {
+  expect(inWords(code, message, more)).toBe(whole)
+})
+
 test.each([
   ['ECONNREFUSED', 'refused'],
   ['ENOTFOUND', 'dns'],

@@ -1,4 +1,5 @@
 import type { MayflyError, UnreachableError } from '../../client/errors.ts'
+import { shellWord } from '../../domain/shell-word.ts'
 import { Interrupted } from './surroundings.ts'
 
 /** The exit codes of every verb except `run`, which exits with the code of its child. */
@@ -111,12 +112,25 @@ function unreachable(error: UnreachableError): Failure {
 
 function refused(error: MayflyError): Failure {
   const { code, message, requestId } = error
+  const hint = hintOf(error)
   return {
     code,
-    message: code === 'internal_error' && requestId !== undefined ? `${message} (${requestId})` : message,
-    hint: hintOf(error),
+    message:
+      code === 'internal_error' && requestId !== undefined
+        ? `${message} (${requestId})`
+        : withoutAdvice(message, hint),
+    hint,
     exitCode: exitOf(error),
   }
+}
+
+/** What to do says the hint, once, and in words of the command instead of HTTP. */
+function withoutAdvice(message: string, hint: string | undefined): string {
+  if (hint === undefined) return message
+  return message.replace(
+    /; (?:try again(?: later)?|wait as long as Retry-After says)\.$|: send "Authorization: Bearer <token>"\.$/,
+    '.',
+  )
 }
 
 function exitOf({ code, status }: MayflyError): ExitCode {
@@ -141,7 +155,16 @@ function exitOf({ code, status }: MayflyError): ExitCode {
   }
 }
 
-function hintOf({ code, scope, retryAfterSeconds }: MayflyError): string | undefined {
+/** What one scope consists of; a header of the server may hold anything. */
+const SCOPE = /^[A-Za-z0-9._/@+:*-]{1,256}$/
+
+function needs(message: string, scope: string | undefined): string | undefined {
+  if (scope === undefined || !SCOPE.test(scope)) return undefined
+  const told = message.includes(scope) ? '' : `It needs ${scope}. `
+  return `${told}Request it with \`mayfly request ${shellWord(scope)}\`.`
+}
+
+function hintOf({ code, message, scope, retryAfterSeconds }: MayflyError): string | undefined {
   switch (code) {
     case 'unauthorized':
     case 'invalid_client':
@@ -151,9 +174,7 @@ function hintOf({ code, scope, retryAfterSeconds }: MayflyError): string | undef
     case 'invalid_scope':
       return 'List your scopes with `mayfly status`; request more with `mayfly request SCOPE --reason …`.'
     case 'insufficient_scope':
-      return scope === undefined
-        ? undefined
-        : `It needs ${scope}. Request it with \`mayfly request ${scope}\`.`
+      return needs(message, scope)
     case 'ttl_exceeded':
       return '`mayfly backends` lists the max ttl of each backend.'
     case 'backend_not_found':

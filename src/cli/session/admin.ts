@@ -20,14 +20,21 @@ export async function openAdminClient(context: Context): Promise<Client> {
 }
 
 /**
- * Uses the login that a flag or variable names; else, on the server's machine, its socket or the rule for local callers;
- * else the login of the profile. `login` is undefined for a local administrator. Throws `CliError`.
+ * Uses the socket in the directory of --data-dir; else the login that a flag or variable names; else, on the server's machine,
+ * its socket or the rule for local callers; else the login of the profile. `login` is undefined for a local administrator.
+ * Throws `CliError`.
  */
 export async function openAdmin(
   context: Context,
 ): Promise<{ readonly client: Client; readonly login: Login | undefined }> {
   const target = await readTarget(context)
-  const isNamed = target.profileFrom !== 'default' || target.variable?.isUsed === true
+  const named = await openNamedDirectory(context, target)
+  if (named !== undefined) return { client: named, login: undefined }
+  // A flag wins over every variable.
+  const isNamed =
+    target.profileFrom === 'flag' ||
+    (context.globals.dataDir === undefined &&
+      (target.profileFrom !== 'default' || target.variable?.isUsed === true))
   if (target.server.isLocal && !isNamed) {
     const local = await openLocally(context, target)
     if (local !== undefined) return { client: local, login: undefined }
@@ -35,6 +42,15 @@ export async function openAdmin(
   const login = await findLogin(context, target)
   if (login === undefined) throw target.server.isLocal && !isNamed ? notLocal() : notLoggedIn(target)
   return { client: await clientFor(context, target, login.auth), login }
+}
+
+/** Undefined without --data-dir, with another flag that names a server, and if no server accepts this user there. */
+async function openNamedDirectory(context: Context, target: Target): Promise<Client | undefined> {
+  const { dataDir, server, profile } = context.globals
+  if (dataDir === undefined || server !== undefined || profile !== undefined) return undefined
+  const socketPath = await answered(resolve(context.cwd, dataDir))
+  if (socketPath === undefined) return undefined
+  return clientFor(context, { ...target, server: serverOf(`unix:${socketPath}`, context.env) }, NO_LOGIN)
 }
 
 /** Undefined if the server on this machine does not accept this user as its administrator. */

@@ -30,13 +30,19 @@ async function inWordsOf(context: Context, verb: AnyVerb, error: unknown): Promi
   // The proxy is the first suspect.
   const { server } = error as { server?: unknown }
   if (typeof server === 'string' && server.endsWith(WITH_PROXY)) return { ...failure, message }
-  const hint = await hintFor(context, failure.code).catch(() => undefined)
+  const hint = await hintFor(context, verb, failure).catch(() => undefined)
   return { ...failure, message, hint: hint ?? failure.hint }
 }
 
 /** Undefined if these settings say nothing about it. */
-async function hintFor(context: Context, code: string): Promise<string | undefined> {
+async function hintFor(
+  context: Context,
+  verb: AnyVerb,
+  { code, hint }: Failure,
+): Promise<string | undefined> {
   switch (code) {
+    case 'insufficient_scope':
+      return verb.admin === true ? notAsAdministrator(await readTarget(context), hint) : undefined
     case 'unauthorized':
     case 'invalid_client':
     case 'invalid_token':
@@ -52,6 +58,14 @@ async function hintFor(context: Context, code: string): Promise<string | undefin
 function wrongVariable({ variable }: Target): string | undefined {
   if (variable?.isUsed !== true) return undefined
   return `${variable.name} is set and takes precedence over a stored login. Correct it, or unset it.`
+}
+
+/** Whoever administers this machine's server would not expect to be an agent. */
+function notAsAdministrator({ variable, server }: Target, hint: string | undefined): string | undefined {
+  if (variable?.isUsed !== true) return undefined
+  const other = server.isLocal ? 'the rights of a local administrator' : 'a stored login'
+  const or = hint?.replace('Request it', 'Or request the scope')
+  return `${variable.name} is set and takes precedence over ${other}: unset it. ${or ?? ''}`.trim()
 }
 
 async function startAgain(context: Context, target: Target): Promise<string | undefined> {
