@@ -41,6 +41,32 @@ describe('audit', () => {
     expect(await read('-n', '0')).toEqual([])
   })
 
+  test('a name that no agent or backend ever had is an error, and no empty log', async () => {
+    const unknown = { code: 1, stdout: '' }
+    for (const argv of [
+      ['--agent', 'nosuch'],
+      ['--actor', 'nosuch'],
+      ['--follow', '--agent', 'nosuch'],
+    ])
+      expect(await mayfly('audit', ...argv)).toMatchObject({
+        ...unknown,
+        stderr: expect.stringContaining('No agent has, or ever had, this name or id.'),
+      })
+    expect(await mayfly('audit', '--backend', 'nosuch')).toMatchObject({
+      ...unknown,
+      stderr: expect.stringContaining('There is no such backend.'),
+    })
+  })
+
+  test('the history of a deleted agent stays, and a filter that leaves nothing of it says so', async () => {
+    const agent = await world.app.newAgent({ scopes: ['demo:*'] })
+    await mayfly('agent', 'rm', agent.name, '--yes')
+    const { stdout } = await mayfly('audit', '--agent', agent.name, '--json')
+    expect(linesOf(stdout).map(({ action }) => action)).toEqual(['agent.created', 'agent.deleted'])
+    const none = await mayfly('audit', '--agent', agent.name, '--action', 'credential.issued')
+    expect(none).toEqual({ code: 0, stdout: '', stderr: 'No entry matches.\n' })
+  })
+
   test('more than one page, each entry once', async () => {
     const before = (await world.app.admin('GET', '/v1/admin/audit?limit=1000')).body.length
     const all = linesOf((await mayfly('audit', '--all', '--json')).stdout)

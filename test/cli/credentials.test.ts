@@ -31,7 +31,6 @@ describe.each([
     expect(await read('-n', '1')).toEqual([second.id])
     expect(await read(...own, '--backend', 'demo', '--status', 'active')).toHaveLength(2)
     expect(await read(...own, '--status', 'revoked')).toEqual([])
-    expect(await read('--agent', 'nobody')).toEqual([])
     const text = (await mayfly(family, 'ls', ...more)).stdout
     expect(text).toMatch(/^CREDENTIAL +AGENT +BACKEND +SCOPES +STATUS +EXPIRES\n/)
     expect(text).toMatch(new RegExp(`^${first.id}  ${agent.name} +demo +\\* +active +in \\d+ min$`, 'm'))
@@ -40,6 +39,38 @@ describe.each([
 })
 
 describe('credentials ls', () => {
+  test('a name that no agent or backend ever had is an error, and no empty list', async () => {
+    expect(await mayfly('credentials', 'ls', '--agent', 'nosuch')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining(
+        'No agent has, or ever had, this name or id. List the agents with `mayfly agent ls',
+      ),
+    })
+    expect(await mayfly('credentials', 'ls', '--all-agents', '--backend', 'nosuch')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no such backend. List them with `mayfly backends'),
+    })
+    expect(
+      await runCli(['revoke', '--backend', 'nosuch'], { env: asAgent(world.agent.token) }),
+    ).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no such backend.'),
+    })
+  })
+
+  test('the name of an agent without credentials, and of one that was deleted, is none', async () => {
+    const agent = await world.app.newAgent({ scopes: ['demo:*'] })
+    const none = { code: 0, stdout: '', stderr: 'No active credentials.\n' }
+    expect(await mayfly('credentials', 'ls', '--agent', agent.name)).toEqual(none)
+    expect(await mayfly('credentials', 'ls', '--agent', agent.id)).toEqual(none)
+    const { id } = await issue(agent)
+    await mayfly('agent', 'rm', agent.name, '--yes')
+    expect(await mayfly('credentials', 'ls', '--agent', agent.name)).toEqual(none)
+    const history = await mayfly('credentials', 'ls', '--agent', agent.name, '--status', 'all', '--json')
+    expect(idsIn(history.stdout)).toEqual([id])
+  })
+
   test('lists only your own with a login, and only those that are active', async () => {
     await issue()
     const agent = await world.app.newAgent({ scopes: ['demo:*'] })
@@ -52,7 +83,10 @@ describe('credentials ls', () => {
     await mayfly('credentials', 'revoke', first.id)
     expect(idsIn((await own('--json')).stdout)).toEqual([second.id])
     expect(idsIn((await own('--json', '--backend', 'DEMO')).stdout)).toEqual([second.id])
-    expect(idsIn((await own('--json', '--backend', 'other')).stdout)).toEqual([])
+    expect(await own('--json', '--backend', 'other')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('backend_not_found'),
+    })
     // Those of others are for administrators.
     for (const argv of [['--all-agents'], ['--agent', world.agent.name], ['--status', 'revoked']])
       expect(await own(...argv)).toMatchObject({

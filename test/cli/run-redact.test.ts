@@ -10,7 +10,7 @@ const ISSUED = {
   created_at: '2026-01-01T00:00:00.000Z',
   expires_at: '2026-01-01T00:10:00.000Z',
 }
-const PARTS = 'echo "$DEMO_PIN $DEMO_PASSWORD $DEMO_USERNAME"'
+const PARTS = 'echo "$DEMO_PASSPHRASE $DEMO_PASSWORD $DEMO_USERNAME"'
 
 let env: Record<string, string>
 beforeAll(async () => {
@@ -30,17 +30,17 @@ async function run(fields: Record<string, string | number>, argv: readonly strin
 }
 
 test('--redact warns about each secret that is too short to be redacted', async () => {
-  const fields = { username: 'u1', pin: 1234, empty: '', password: 'long-enough' }
+  const fields = { username: 'u1', passphrase: 1234, account: '', password: 'long-enough' }
   expect(await run(fields, ['--redact'])).toEqual({
     code: 0,
     signal: null,
     stdout: '1234 [redacted] u1\n',
-    stderr: 'mayfly: --redact does not hide "pin" of demo: it has fewer than 8 characters.\n',
+    stderr: 'mayfly: --redact does not hide "passphrase" of demo: it has fewer than 8 characters.\n',
   })
 })
 
 test('without --redact, or with secrets that are long enough, there is no warning', async () => {
-  expect(await run({ username: 'u1', pin: 1234, password: 'short' }, [])).toMatchObject({
+  expect(await run({ username: 'u1', passphrase: 1234, password: 'short' }, [])).toMatchObject({
     code: 0,
     stderr: '',
   })

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../../client/wire.ts'
 import { followEntries, readEntries } from '../admin/audit-entries.ts'
+import { requireKnown } from '../admin/require-known.ts'
 import { usage } from '../frame/failure.ts'
 import { oneLine } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -19,6 +20,8 @@ interface Options {
 }
 
 const LIMIT = 50
+/** Actors that are no agents. */
+const BY_MAYFLY = new Set(['local', 'system'])
 
 export const verb = defineVerb<Options>({
   description:
@@ -61,6 +64,8 @@ export const verb = defineVerb<Options>({
     await checkAction(action)
     const client = await openAdminClient(context)
     const filter = { backend, agent, actor, action, credential, since, until }
+    const names = { backend, agent: agent ?? (BY_MAYFLY.has(actor ?? 'local') ? undefined : actor) }
+    if (options.follow === true) await requireKnown(client, names)
     const batches =
       options.follow === true
         ? followEntries(context, client, filter, limit)
@@ -73,6 +78,10 @@ export const verb = defineVerb<Options>({
           ? context.out.json(entry, 'line')
           : context.out.result(lineOf(context, entry)))
       }
+    if (count === 0) {
+      await requireKnown(client, names)
+      if (!context.out.isJson) context.out.note('No entry matches.')
+    }
     const isPage = limit === LIMIT && options.limit === undefined && context.stdout.isTTY === true
     // Nobody counts the whole log to say how many there are.
     if (count === LIMIT && isPage && !context.out.isJson)

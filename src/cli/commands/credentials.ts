@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { ActiveCredential, CredentialFilter, Token } from '../../client/wire.ts'
+import { requireBackend, requireKnown } from '../admin/require-known.ts'
 import { LIST_OPTIONS, type ListOptions, type Rows, showList } from '../frame/list.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -98,6 +99,9 @@ function listOwn(context: Context, client: Client, options: Filter): Promise<voi
   const shape: Rows<ActiveCredential> = {
     things: 'active credentials',
     none: 'No active credentials.',
+    onNone: async () => {
+      if (options.backend !== undefined) await requireBackend(client, options.backend)
+    },
     heading: ['CREDENTIAL', 'BACKEND', 'CREATED', 'EXPIRES'],
     cells: (row) => [row.id, row.backend, relative(row.created_at, now()), relative(row.expires_at, now())],
   }
@@ -113,6 +117,7 @@ async function listAll(context: Context, options: Filter): Promise<void> {
   const shape: Rows<Token> = {
     things: `${kept}credentials`,
     none: `No ${kept}credentials.`,
+    onNone: () => requireKnown(client, { agent, backend }),
     heading: ['CREDENTIAL', 'AGENT', 'BACKEND', 'SCOPES', 'STATUS', 'EXPIRES'],
     cells: (row) => [
       row.id,

@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { RevokedCredential } from '../../client/wire.ts'
+import { requireBackend } from '../admin/require-known.ts'
 import { usage } from '../frame/failure.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { dropCached } from '../session/credential-cache.ts'
@@ -30,6 +31,8 @@ export const verb = defineVerb<Options, [ids: string[]]>({
     if (ways !== 1) throw usage('Give exactly one of: ids, --all, --backend.')
     const { client } = await openAgentSession(context)
     const wanted = ids.length > 0 ? ids : await heldIds(client, backend)
+    // "Nothing to revoke" must not be the answer to a typo.
+    if (backend !== undefined && wanted.length === 0) await requireBackend(client, backend)
     const done: RevokedCredential[] = []
     let failure: unknown
     for (const [index, id] of wanted.entries()) {

@@ -29,6 +29,8 @@ export interface Rows<T> {
   readonly things: string
   /** What to say if there are none. */
   readonly none: string
+  /** Throws where that would mislead. */
+  onNone?(): Promise<void>
   readonly heading: readonly string[]
   cells(row: T): readonly string[]
 }
@@ -55,6 +57,7 @@ export async function showList<T>(
     if (isPage ? count > MOST_COUNTED : count >= most) break
     if (count % REPLY === 0) out.progress(`Counting the ${shape.things}: ${inDigits(count)}`)
   }
+  if (count === 0) await shape.onNone?.()
   await showRows(context, rows, shape)
   if (isPage && count > rows.length)
     out.note(`${rows.length} of ${total(count)} ${shape.things}. See more with --limit NUMBER or --all.`)
