@@ -1,48 +1,111 @@
-/** Stops calls to an upstream that does not answer, so that callers get an error at once. */
+/** Stops calls to an upstream that does not answer, or refuses our login, so that callers get an error at once. */
 export interface Breaker {
   /** Seconds until the upstream may be called again; 0 when it may. */
   wait(): number
-  /** As `wait`, for a caller that calls when it is 0: after a pause, the others wait for the outcome of that one call. */
-  enter(): number
-  /** Entered, but not called after all: the next caller may call. */
-  cancel(): void
-  succeeded(): void
-  failed(): void
+  /** Whether the next call, after a pause, decides for all others. */
+  isTrying(): boolean
+  /** Undefined while it is open. After a pause, the others wait for the outcome of the one call that was let through. */
+  enter(): Pass | undefined
 }
 
-const FAILURES = 5
-const FIRST_PAUSE_MS = 5_000
-const LONGEST_PAUSE_MS = 60_000
+/** A call that was let through. It says once how it ended. */
+export interface Pass {
+  /** The upstream answered, if only to refuse. */
+  answered(): void
+  failed(why: Failure): void
+  /** It was not made after all, or says nothing of the upstream: the next caller may call. */
+  cancel(): void
+}
 
-/** Opens for 5 s after five failures in a row, doubling to 60 s; then lets one call through, or one every 5 s. */
+/** `login`: the upstream answers, and does not accept who Mayfly says it is. */
+export type Failure = 'outage' | 'login'
+
+const FAILURES = 5
+/** A restart is over in seconds. */
+const OUTAGE_PAUSES = { firstMs: 1_000, longestMs: 15_000 }
+/** A refused login stays so until somebody acts, and many upstreams lock an account that goes on trying. */
+const LOGIN_PAUSES = { firstMs: 5_000, longestMs: 60_000 }
+/** A trial that takes longer lets another one through. */
+const TRIAL_MS = 5_000
+
+/**
+ * Opens after five failures in a row, of calls that began since its last change: what was under way then proves nothing. Pauses,
+ * then lets one call through; the pause doubles when that one fails. An answer closes it.
+ */
 export function createBreaker(now: () => number): Breaker {
-  let failures = 0
-  let openUntil = 0
-  function wait(): number {
-    const left = openUntil - now()
-    // Further ahead than any pause: the clock was set back.
-    if (failures < FAILURES || left <= 0 || left > LONGEST_PAUSE_MS) return 0
-    return Math.ceil(left / 1_000)
-  }
+  const outage = createFuse(now, OUTAGE_PAUSES)
+  const login = createFuse(now, LOGIN_PAUSES)
+  const wait = () => Math.ceil(Math.max(outage.leftMs(), login.leftMs()) / 1_000)
   return {
     wait,
+    isTrying: () => outage.isBlown() || login.isBlown(),
     enter() {
-      const left = wait()
-      if (left === 0 && failures >= FAILURES) openUntil = now() + FIRST_PAUSE_MS
-      return left
+      if (wait() > 0) return undefined
+      const [sent, known] = [outage.enter(), login.enter()]
+      return {
+        answered() {
+          outage.close()
+          login.close()
+        },
+        failed(why) {
+          if (why === 'login') outage.close()
+          else login.cancel(known)
+          const [fuse, era] = why === 'login' ? [login, known] : [outage, sent]
+          fuse.fail(era)
+        },
+        cancel() {
+          outage.cancel(sent)
+          login.cancel(known)
+        },
+      }
     },
-    cancel() {
-      openUntil = 0
+  }
+}
+
+/** Counts one sort of failure. An era begins with each change: a failure counts only in the era that its call began in. */
+function createFuse(now: () => number, pauses: { readonly firstMs: number; readonly longestMs: number }) {
+  let era = 0
+  let failures = 0
+  let pauseMs = 0
+  let openUntil = 0
+  let isTrial = false
+
+  const isBlown = () => failures >= FAILURES
+  function leftMs(): number {
+    const left = openUntil - now()
+    // Further ahead than any pause: the clock was set back.
+    return !isBlown() || left <= 0 || left > pauses.longestMs ? 0 : left
+  }
+  function open(ms: number): void {
+    era += 1
+    isTrial = false
+    pauseMs = Math.min(ms, pauses.longestMs)
+    openUntil = now() + pauseMs
+  }
+  return {
+    isBlown,
+    leftMs,
+    /** Only where nothing is left. Returns the era. */
+    enter(): number {
+      if (!isBlown()) return era
+      if (!isTrial) era += 1
+      isTrial = true
+      openUntil = now() + TRIAL_MS
+      return era
     },
-    succeeded() {
+    close(): void {
+      era += 1
       failures = 0
-      openUntil = 0
+      isTrial = false
     },
-    failed() {
+    fail(begun: number): void {
+      if (begun !== era) return
       failures += 1
-      if (failures >= FAILURES)
-        openUntil =
-          now() + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures - FAILURES, 10))
+      if (isTrial) open(2 * pauseMs)
+      else if (isBlown()) open(pauses.firstMs)
+    },
+    cancel(begun: number): void {
+      if (isTrial && begun === era) openUntil = 0
     },
   }
 }

@@ -5,7 +5,7 @@ import type { OpenBackend } from '../../backends/registry.ts'
 import type { Core } from '../context.ts'
 import { askBackend } from '../credentials/ask-backend.ts'
 import type { Granted } from '../credentials/issue-attempt.ts'
-import { asProblem } from './call-upstream.ts'
+import { asProblem, enterUpstream } from './call-upstream.ts'
 
 const NOW = 1_800_000_000_000
 const core = {
@@ -24,7 +24,8 @@ function answered(issued: Issued, upstream: boolean) {
   } as unknown as OpenBackend
   const actor = { caller: { agentId: 'ag_1', agentName: 'one' } }
   const plan = { id: 'cred_1', scopes: [], params: {}, now: NOW, expiresAt: NOW + 60_000 }
-  return askBackend(core, { backend, actor, plan } as unknown as Granted)
+  const attempt = { backend, actor, plan } as unknown as Granted
+  return askBackend(core, attempt, upstream ? enterUpstream(backend, 'issuing') : undefined)
 }
 
 for (const upstream of [true, false]) {

@@ -1,36 +1,55 @@
+import type { Pass } from '../../backends/breaker.ts'
 import { type Backend, BackendError, type Fault } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
 import { Problem, type ProblemCode } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
 
-type Breaker = OpenBackend['breakers']['issuing']
+type Direction = keyof OpenBackend['breakers']
 type Work<T> = (instance: Backend, signal: AbortSignal) => Promise<T>
 
-/** Throws `BreakerOpen`; otherwise the caller must call the upstream, or cancel. */
-export function enterBreaker(breaker: Breaker): void {
-  const wait = breaker.enter()
-  if (wait > 0) throw new BreakerOpen(wait)
+/** A call that the breaker let through. Whoever enters calls the upstream, or cancels. */
+export interface Entered {
+  readonly direction: Direction
+  readonly pass: Pass
+}
+
+/** Throws `BreakerOpen`. */
+export function enterUpstream({ breakers }: OpenBackend, direction: Direction): Entered {
+  const pass = breakers[direction].enter()
+  if (pass === undefined) throw new BreakerOpen(Math.max(1, breakers[direction].wait()))
+  return { direction, pass }
 }
 
 /**
- * One call to a backend whose `breaker` was entered, within the server's own deadline, even if the caller's
- * connection is lost. Throws what `work` throws, or `DeadlineError`.
+ * One call to a backend that was entered, within the server's own deadline, even if the caller's connection is lost. Throws what
+ * `work` throws, or `DeadlineError`.
  */
 export async function callEntered<T>(
   core: CallParts,
   backend: OpenBackend,
-  breaker: Breaker,
+  entered: Entered,
   work: Work<T>,
 ): Promise<T> {
   try {
     const result = await callOnce(core, backend, work)
-    breaker.succeeded()
+    entered.pass.answered()
     return result
   } catch (error) {
-    if (isOutage(error)) breaker.failed()
-    else breaker.succeeded()
+    report(entered, error)
     throw error
   }
+}
+
+/**
+ * What a failed call says of the upstream. The holder of an account can make its revocation wait, so time that runs out there
+ * says nothing.
+ */
+function report({ direction, pass }: Entered, error: unknown): void {
+  const fault = faultOf(error)
+  if (fault === undefined || (fault === 'timeout' && direction === 'revoking')) pass.cancel()
+  else if (isOutage(error)) pass.failed('outage')
+  else if (error instanceof BackendError && error.isLogin) pass.failed('login')
+  else pass.answered()
 }
 
 /**
@@ -66,11 +85,8 @@ type CallParts = Pick<Core, 'settings' | 'backends' | 'store'>
 
 /** The breaker is open: nothing was tried. */
 export class BreakerOpen extends Problem {
-  readonly waitMs: number
-
   constructor(retryAfterSeconds: number) {
     super('backend_unavailable', { retryAfterSeconds })
-    this.waitMs = retryAfterSeconds * 1_000
   }
 }
 

@@ -1,6 +1,6 @@
 import type { OpenBackend } from '../../backends/registry.ts'
 import type { Core } from '../context.ts'
-import { callEntered, callOnce, describe, enterBreaker } from './call-upstream.ts'
+import { callEntered, callOnce, describe, enterUpstream } from './call-upstream.ts'
 
 type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'log'>
 
@@ -32,10 +32,9 @@ async function keepUpOne(core: Parts, backend: OpenBackend): Promise<void> {
  */
 export async function retireBackend(core: Parts, backend: OpenBackend): Promise<boolean> {
   if (!backend.kind.upstream || backend.endedAt === null) return true
-  const { revoking } = backend.breakers
   try {
-    enterBreaker(revoking)
-    await callEntered(core, backend, revoking, async (instance, signal) => instance.retire?.(signal))
+    const entered = enterUpstream(backend, 'revoking')
+    await callEntered(core, backend, entered, async (instance, signal) => instance.retire?.(signal))
     return true
   } catch (error) {
     const isLast = core.store.now() - backend.endedAt > RETIRE_MS

@@ -7,7 +7,7 @@ import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { requireWholeBackend } from './backend-power.ts'
-import { asProblem, callEntered, describe, enterBreaker } from './call-upstream.ts'
+import { asProblem, callEntered, describe, enterUpstream } from './call-upstream.ts'
 import { readAnyBackend } from './list-backends.ts'
 
 export interface ReconcileCommand {
@@ -129,10 +129,9 @@ async function listUnowned(core: Parts, backend: OpenBackend, first: Place) {
 }
 
 async function listPage(core: Parts, backend: OpenBackend, after: string | undefined) {
-  const { revoking } = backend.breakers
-  enterBreaker(revoking)
+  const entered = enterUpstream(backend, 'revoking')
   try {
-    return await callEntered(core, backend, revoking, async (instance, signal) => {
+    return await callEntered(core, backend, entered, async (instance, signal) => {
       if (instance.list === undefined)
         throw invalid(
           'Backends of this kind cannot be reconciled: the upstream does not list what Mayfly creates.',
@@ -182,10 +181,9 @@ async function endOne(
   backend: OpenBackend,
   { credentialId, handle }: Listed,
 ): Promise<Outcome> {
-  const { revoking } = backend.breakers
-  enterBreaker(revoking)
+  const entered = enterUpstream(backend, 'revoking')
   try {
-    await callEntered(core, backend, revoking, async (instance, signal) => instance.revoke?.(handle, signal))
+    await callEntered(core, backend, entered, async (instance, signal) => instance.revoke?.(handle, signal))
   } catch (error) {
     const problem = asProblem(error)
     if (problem.code !== 'backend_error' && problem.code !== 'invalid_request') throw problem

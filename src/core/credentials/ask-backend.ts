@@ -1,7 +1,7 @@
 import type { Handle, Issued } from '../../backends/kind.ts'
 import { Problem } from '../../domain/problems.ts'
 import { scopeHere } from '../../domain/scope.ts'
-import { asProblem, callEntered, DeadlineError } from '../backends/call-upstream.ts'
+import { asProblem, callEntered, DeadlineError, type Entered } from '../backends/call-upstream.ts'
 import type { Core } from '../context.ts'
 import type { Granted, IssuedCredential } from './issue-attempt.ts'
 
@@ -16,10 +16,11 @@ export interface BackendAnswer {
   readonly facts: Issued['facts']
 }
 
-/** Asks the backend for the secret and checks that the answer makes sense. The breaker of an upstream is entered. */
+/** Asks the backend for the secret and checks that the answer makes sense. `entered`: for an upstream. */
 export async function askBackend(
   core: Pick<Core, 'settings' | 'store' | 'backends'>,
   attempt: Granted,
+  entered?: Entered,
 ): Promise<BackendAnswer> {
   const { backend, plan } = attempt
   const { caller } = attempt.actor
@@ -32,15 +33,13 @@ export async function askBackend(
     expiresAt: plan.expiresAt,
   }
   let issued: Issued
-  if (backend.kind.upstream) {
+  if (entered !== undefined) {
     if (core.store.now() - plan.now > core.settings.upstreamTimeoutMs) {
       // This node stood still since the commit: others may already have looked for what it left behind.
-      backend.breakers.issuing.cancel()
+      entered.pass.cancel()
       throw new DeadlineError()
     }
-    issued = await callEntered(core, backend, backend.breakers.issuing, (instance, signal) =>
-      instance.issue(request, signal),
-    )
+    issued = await callEntered(core, backend, entered, (instance, signal) => instance.issue(request, signal))
   } else {
     try {
       issued = await (await backend.connect()).issue(request, NEVER)

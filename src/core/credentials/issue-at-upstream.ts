@@ -5,7 +5,8 @@ import {
   certainAt,
   claimedUntil,
   describe,
-  enterBreaker,
+  type Entered,
+  enterUpstream,
   isRefusal,
 } from '../backends/call-upstream.ts'
 import { SYSTEM } from '../caller.ts'
@@ -45,8 +46,8 @@ type Parts = Pick<
  */
 export async function issueAtUpstream(core: Parts, attempt: Granted): Promise<IssuedCredential> {
   const { credentials, now } = core.store
-  await withPlaces(core, attempt, () => recordRequest(core, attempt))
-  const asked = await askUpstream(core, attempt)
+  const entered = await withPlaces(core, attempt, () => recordRequest(core, attempt))
+  const asked = await askUpstream(core, attempt, entered)
   switch (asked.how) {
     case 'issued':
       return activateOrWithdraw(core, attempt, asked.answer)
@@ -74,8 +75,8 @@ export async function issueAtUpstream(core: Parts, attempt: Granted): Promise<Is
 }
 
 /** Commits the pending credential with its entry. The breaker is entered first: an upstream known to be down costs no commit. */
-async function recordRequest(core: Parts, attempt: Granted): Promise<void> {
-  enterBreaker(attempt.backend.breakers.issuing)
+async function recordRequest(core: Parts, attempt: Granted): Promise<Entered> {
+  const entered = enterUpstream(attempt.backend, 'issuing')
   try {
     const change = [
       ...whileGranted(attempt),
@@ -85,8 +86,9 @@ async function recordRequest(core: Parts, attempt: Granted): Promise<void> {
     ]
     const outcome = await commit(core, attempt.actor, change, { code: 'audit_unavailable' })
     if (!outcome.done) throw new StalePlan()
+    return entered
   } catch (error) {
-    attempt.backend.breakers.issuing.cancel()
+    entered.pass.cancel()
     throw error
   }
 }
@@ -106,9 +108,9 @@ type Asked =
   /** `refused`: nothing exists upstream. `unknown`: something may. */
   | { readonly how: 'refused' | 'unknown'; readonly problem: Problem }
 
-async function askUpstream(core: Parts, attempt: Granted): Promise<Asked> {
+async function askUpstream(core: Parts, attempt: Granted, entered: Entered): Promise<Asked> {
   try {
-    return { how: 'issued', answer: await askBackend(core, attempt) }
+    return { how: 'issued', answer: await askBackend(core, attempt, entered) }
   } catch (error) {
     const problem = asProblem(error)
     const { backend, plan } = attempt

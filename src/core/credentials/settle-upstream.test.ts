@@ -44,7 +44,7 @@ it('counts calls to the upstream, but not those that its breaker held back', asy
   const backend = upstream(down)
   expect(await settleUpstream(core, backend, row)).toBe(false)
   expect(counted).toEqual(['failed'])
-  for (let failure = 0; failure < 5; failure += 1) backend.breakers.revoking.failed()
+  for (let failure = 0; failure < 5; failure += 1) backend.breakers.revoking.enter()?.failed('outage')
   expect(await settleUpstream(core, backend, { ...row, attempts: 1 })).toBe(false)
   expect(counted).toEqual(['failed'])
   expect(await found(row.id)).toMatchObject({ attempts: 1, state: 'revoking' })
@@ -54,7 +54,7 @@ it('revokes although the upstream has failed every issue', async () => {
   const row = await revoking(test.core.store.now() - 60_000)
   const revoked: string[] = []
   const backend = upstream(async () => void revoked.push(row.id))
-  for (let failure = 0; failure < 20; failure += 1) backend.breakers.issuing.failed()
+  for (let failure = 0; failure < 20; failure += 1) backend.breakers.issuing.enter()?.failed('outage')
   expect(backend.breakers.issuing.wait()).toBeGreaterThan(0)
   expect(await settleUpstream(test.core, backend, row)).toBe(true)
   expect(revoked).toEqual([row.id])

@@ -10,7 +10,7 @@ import {
   callEntered,
   certainAt,
   describe,
-  enterBreaker,
+  enterUpstream,
 } from '../backends/call-upstream.ts'
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
@@ -30,8 +30,8 @@ export async function settleUpstream(
     await revokeAt(core, backend, credential)
   } catch (error) {
     if (error instanceof BreakerOpen) {
-      // Nothing was tried, so nothing failed: due again as soon as the upstream may be asked.
-      await postpone(core, credential, core.store.now() + error.waitMs)
+      // Nothing was tried, so nothing failed: it stays due, and the sweeper waits for the breaker.
+      await postpone(core, credential, core.store.now())
       return false
     }
     await recordRetry(core, credential, error)
@@ -63,9 +63,8 @@ export async function settleUpstream(
 
 async function revokeAt(core: Parts, backend: OpenBackend, { id, sealedHandle }: Credential): Promise<void> {
   if (backend.kind.revocation !== 'exact') return
-  const breaker = backend.breakers.revoking
-  enterBreaker(breaker)
-  await callEntered(core, backend, breaker, async (instance, signal) => {
+  const entered = enterUpstream(backend, 'revoking')
+  await callEntered(core, backend, entered, async (instance, signal) => {
     const handle = sealedHandle === null ? instance.recover?.(id) : openHandle(core, id, sealedHandle)
     if (handle !== undefined) await instance.revoke?.(handle, signal)
   })
