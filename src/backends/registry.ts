@@ -3,6 +3,7 @@ import type { StoredBackend } from '../domain/backend.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import { type Backend, BackendError, type Host, type Kind } from './kind.ts'
 import { createKindSet, missingKind } from './kind-set.ts'
+import { createLanes, type Lanes } from './lanes.ts'
 
 /** A stored backend with its configuration opened. */
 export interface BackendDefinition
@@ -42,6 +43,7 @@ export interface OpenBackend extends BackendDefinition {
   readonly kind: Kind
   /** One for each direction, so that failed issues, which agents can cause, hold back no revocation. */
   readonly breakers: { readonly issuing: Breaker; readonly revoking: Breaker }
+  readonly lanes: Lanes
   connect(): Promise<Backend>
   /** While a rotation is pending: the instance with the secrets that `refused` does not have. */
   connectOther(refused: Backend): Promise<Backend | undefined>
@@ -147,6 +149,7 @@ function createLive(parts: RegistryParts, kind: Kind, definition: BackendDefinit
       ...definition,
       kind,
       breakers: { issuing: createBreaker(parts.now), revoking: createBreaker(parts.now) },
+      lanes: createLanes(),
       connect: () => preferred.open(),
       connectOther: async (refused) =>
         proposed && ((await present.open()) === refused ? proposed : present).open(),

@@ -162,6 +162,35 @@ describe.each(DIALECTS)('the tables on %s', (dialect) => {
     expect(next.map((row) => (row.dueAt ?? 0) - T0)).toEqual(dialect === 'sqlite' ? [1, 3, 5] : [7])
   })
 
+  test('finds in one query which backends have something due', async () => {
+    const { store } = opened
+    const rows = [
+      someCredential({ backendUid: 'be_has', dueAt: T0 }),
+      someCredential({ backendUid: 'be_later', dueAt: T0 + 1 }),
+      someCredential({ backendUid: 'be_done', dueAt: null }),
+    ]
+    await done(...rows.map(store.credentials.insert))
+    const all = ['be_has', 'be_later', 'be_done', 'be_"unknown"']
+    expect(await store.credentials.dueBackends(all, T0)).toEqual(new Set(['be_has']))
+    expect(await store.credentials.dueBackends(all, T0 + 1)).toEqual(new Set(['be_has', 'be_later']))
+    expect(await store.credentials.dueBackends([], T0)).toEqual(new Set())
+  })
+
+  test('reads on among what is due, takes what was chosen there, and lets go of it', async () => {
+    const { store } = opened
+    const rows = [5, 3, 1].map((at) => someCredential({ backendUid: 'be_scan', dueAt: T0 + at }))
+    await done(...rows.map(store.credentials.insert))
+    const scanned = await store.credentials.scanDue('be_scan', T0 + 5, 1, 9)
+    expect(scanned.map(({ id }) => id)).toEqual([rows[1]?.id, rows[0]?.id])
+    expect(await store.credentials.scanDue('be_scan', T0 + 5, 0, 1)).toHaveLength(1)
+    const ids = scanned.map(({ id }) => id)
+    const take = () => store.credentials.takeThese(ids, T0 + 5, T0 + 30_000)
+    expect(new Set(await take())).toEqual(new Set([rows[0], rows[1]]))
+    expect(await take()).toHaveLength(dialect === 'sqlite' ? 2 : 0)
+    await done(store.credentials.release(ids, T0 + 5))
+    expect(await take()).toHaveLength(2)
+  })
+
   test('expireAll ends those that were found, each with its entry, or none when one was ended meanwhile', async () => {
     const { store } = opened
     const own = { backendUid: 'be_out', revocation: 'none' as const, sealedHandle: null }

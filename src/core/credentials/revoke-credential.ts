@@ -101,6 +101,13 @@ async function trySettling(core: Parts, id: string): Promise<Revoked> {
   const backends = await core.backends.at(await core.store.generation())
   const backend = backends.byUid.get(credential.backendUid)
   if (backend === undefined) return present(credential)
+  const { lanes } = backend
+  if (!lanes.mayTry(credential.agentId)) {
+    // Too many are under way, perhaps held: the sweeper gives every agent its turn.
+    await core.store.commit([core.store.credentials.release([id], core.store.now())], { urgent: true })
+    return present(credential)
+  }
+  const end = lanes.begin(credential.agentId)
   const settled = settleUpstream(core, backend, credential).catch((error: unknown) => {
     core.log.error(
       { err: error, credential: id },
@@ -108,6 +115,7 @@ async function trySettling(core: Parts, id: string): Promise<Revoked> {
     )
     return false
   })
+  void settled.then((isSettled) => end(isSettled ? 'settled' : 'failed'))
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<false>((resolve) => {
     timer = setTimeout(resolve, WAIT_MS, false)

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
 import { LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
 import { type Script, scriptedKind } from '../../../test/support/scripted-kind.ts'
@@ -5,25 +6,31 @@ import { BackendError, type Fault } from '../../backends/kind.ts'
 import { createAgent } from '../agents/create-agent.ts'
 import { createBackend } from '../backends/configure-backend.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
+import type { Settings } from '../context.ts'
 import { issueCredential } from './issue-credential.ts'
+import { revokeCredential } from './revoke-credential.ts'
 
 let test: TestCore
 afterEach(() => test.close())
 
-async function world(script: Script) {
-  test = await testCore({}, [scriptedKind(script)])
+async function world(script: Script, settings: Partial<Settings> = {}) {
+  test = await testCore(settings, [scriptedKind(script)])
   const { core } = test
   test.freeze()
   await createBackend(core, LOCAL, { type: 'scripted', name: 'db', config: {} }, false)
   const { token } = await createAgent(core, LOCAL, { name: 'one', scopes: ['db'] })
   const actor: Actor<AgentCaller> = await test.actor(token)
+  const issued: string[] = []
   const issue = () =>
     issueCredential(core, actor, { backend: 'db' }).then(
-      () => 'issued',
+      ({ id }) => {
+        issued.push(id)
+        return 'issued'
+      },
       (error: { code: string; retryAfterSeconds?: number }) =>
         `${error.code} ${error.retryAfterSeconds ?? ''}`.trim(),
     )
-  return { core, actor, issue }
+  return { core, issue, issued }
 }
 
 const fail = (fault: Fault) => Promise.reject(new BackendError(fault, 'It said no.'))
@@ -50,5 +57,51 @@ describe('an upstream that restarts under 40 calls at once', () => {
     test.advance(1_000)
     expect(await issue()).toBe('issued')
     expect(new Set(await Promise.all(Array.from({ length: 40 }, issue)))).toEqual(new Set(['issued']))
+  })
+})
+
+describe('an agent whose accounts cannot be ended in time', () => {
+  it('opens no breaker, and delays nobody else', async () => {
+    let calls = 0
+    const held = new Set<unknown>()
+    const { core, issue, issued } = await world(
+      {
+        revoke: async ({ id }, signal) => {
+          if (!held.has(id)) return
+          calls += 1
+          await once(signal, 'abort')
+        },
+      },
+      { upstreamTimeoutMs: 200 },
+    )
+    const bob = await test.actor((await createAgent(core, LOCAL, { name: 'bob', scopes: ['db'] })).token)
+    const { id: others } = await issueCredential(core, bob, { backend: 'db' })
+    for (let one = 0; one < 9; one += 1) expect(await issue()).toBe('issued')
+    for (const id of issued) held.add(id)
+    const ends = await Promise.all(
+      issued.map((id) => revokeCredential(core, LOCAL, id, 'admin:tokens:write')),
+    )
+    expect(ends.map(({ upstream }) => upstream)).toEqual(issued.map(() => 'pending'))
+    expect(calls).toBe(9)
+    expect(await revokeCredential(core, bob, others)).toMatchObject({ upstream: 'revoked' })
+  })
+
+  it('has no more than its share under way at the upstream', async () => {
+    let calls = 0
+    const release = Promise.withResolvers<void>()
+    const { core, issue, issued } = await world({
+      revoke: async () => {
+        calls += 1
+        await release.promise
+      },
+    })
+    for (let one = 0; one < 20; one += 1) await issue()
+    const ends = issued.map((id) => revokeCredential(core, LOCAL, id, 'admin:tokens:write'))
+    const ended = await Promise.race([Promise.all(ends), Promise.any(ends)])
+    expect(ended).toMatchObject({ upstream: 'pending' })
+    await expect.poll(() => calls).toBe(16)
+    release.resolve()
+    await Promise.all(ends)
+    expect(calls).toBe(16)
   })
 })

@@ -6,7 +6,7 @@ import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
 import { toCredentialRow } from './credential-rows.ts'
-import { backlogReads, dueReads } from './due-credentials.ts'
+import { backlogReads, dueReads, dueScans } from './due-credentials.ts'
 import { type EndedBy, endAll, endLate, endSome, expireAll, type Owner } from './end-all.ts'
 import { ownedReads } from './owned-credentials.ts'
 import { revokedReads } from './revoked-credentials.ts'
@@ -23,6 +23,7 @@ export function createCredentials(engine: Engine) {
     ...endSteps(engine),
     ...settlingSteps(engine),
     ...dueReads(engine),
+    ...dueScans(engine),
     ...backlogReads(engine),
     endAll: (owner: Owner, reason: EndReason, now: number, by: EndedBy): Step[] =>
       endAll(engine, owner, reason, now, by),

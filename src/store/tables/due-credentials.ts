@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Credential } from '../../domain/credential.ts'
+import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
@@ -31,6 +32,31 @@ export function dueReads(engine: Engine) {
     }`,
   )
   return {
+    /** As `takeDue`, for those of `ids` that are due: on PostgreSQL all of them, or none. */
+    takeThese: async (ids: readonly string[], now: number, claimedUntil: number): Promise<Credential[]> => {
+      const due = build
+        .selectFrom('credentials')
+        .selectAll()
+        .where('id', 'in', ids)
+        .where('due_at', '<=', now)
+      const rows = await read<CredentialRow>(due)
+      if (rows.length === 0 || engine.dialect === 'sqlite') return rows.map(toCredential)
+      const found = rows.map(({ id }) => id)
+      const { done } = await engine.commit([run(claim(found, now, claimedUntil), found.length)], {
+        urgent: true,
+      })
+      return done ? rows.map(toCredential) : []
+    },
+    /** Ends the claims of `ids`. */
+    release: (ids: readonly string[], now: number): Step =>
+      run(
+        build
+          .updateTable('credentials')
+          .set({ due_at: now })
+          .where('id', 'in', ids)
+          .where('due_at', '>', now),
+        'any',
+      ),
     /** Ids of active credentials due at `now`, earliest first; on PostgreSQL without those that another node is ending. */
     expired: async (backendUid: string, now: number, limit: number): Promise<string[]> =>
       (await expired([backendUid, now, limit])).map(({ id }) => id),
@@ -55,6 +81,31 @@ export function dueReads(engine: Engine) {
       }
       return []
     },
+  }
+}
+
+/** Where something is due, and of whom. */
+export function dueScans(engine: Engine) {
+  const scan = engine.prepare<Pick<CredentialRow, 'id' | 'agent_id'>>(
+    'SELECT id, agent_id FROM credentials WHERE backend_uid = ? AND due_at <= ? ORDER BY due_at LIMIT (? + 0) OFFSET (? + 0)',
+  )
+  const dueAmong = engine.prepare<{ uid: string }>(
+    `SELECT value AS uid FROM ${
+      engine.dialect === 'sqlite' ? 'json_each(?)' : 'json_array_elements_text(?::json)'
+    } WHERE EXISTS (SELECT 1 FROM credentials WHERE backend_uid = value AND due_at <= ?)`,
+  )
+  return {
+    /** Which of these backends have something due at `now`: one query, however many there are. */
+    dueBackends: async (backendUids: readonly string[], now: number): Promise<Set<string>> =>
+      new Set((await dueAmong([JSON.stringify(backendUids), now])).map(({ uid }) => uid)),
+    /** What is due at `now`, earliest first, without the first `from`. */
+    scanDue: async (
+      backendUid: string,
+      now: number,
+      from: number,
+      limit: number,
+    ): Promise<Pick<Credential, 'id' | 'agentId'>[]> =>
+      (await scan([backendUid, now, limit, from])).map(({ id, agent_id: agentId }) => ({ id, agentId })),
   }
 }
 

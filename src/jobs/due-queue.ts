@@ -1,0 +1,105 @@
+import type { OpenBackend } from '../backends/registry.ts'
+import { claimedUntil } from '../core/backends/call-upstream.ts'
+import type { Core } from '../core/context.ts'
+import type { Credential } from '../domain/credential.ts'
+
+/** Credentials that are read, and on PostgreSQL claimed, together. */
+const BATCH = 64
+/** While some are held: how often to look for those of other agents, how far in one query, and how many of one agent to take. */
+export const LOOK_EVERY_MS = 250
+const LOOK_AT = 2_000
+const LOOK_PER_AGENT = 4
+/** Claimed credentials that wait in memory. */
+const MOST_WAITING = 1_024
+
+interface Waiting {
+  readonly credential: Credential
+  readonly takenAt: number
+}
+
+type Parts = Pick<Core, 'store' | 'settings'>
+
+/** What is due at one backend, in an order that is fair to all agents. */
+export function createDueQueue(core: Parts, backend: OpenBackend) {
+  const { lanes, breakers } = backend
+  const { credentials, now } = core.store
+  const underWay = new Set<string>()
+  let waiting: Waiting[] = []
+  let looked = { at: performance.now(), from: 0 }
+
+  /** Adds what is new; returns whether anything was. */
+  function add(taken: readonly Credential[]): boolean {
+    const known = new Set([...underWay, ...waiting.map(({ credential }) => credential.id)])
+    const more = taken.filter(({ id }) => !known.has(id))
+    const takenAt = performance.now()
+    waiting.push(...more.map((credential) => ({ credential, takenAt })))
+    return more.length > 0
+  }
+
+  return {
+    /** Those that `next` has returned. Remove one when it has ended. */
+    underWay,
+    /** Undefined: none may begin now. */
+    next(): Credential | undefined {
+      const one = underWay.size < lanes.room() ? fairest(waiting, lanes) : undefined
+      if (one === undefined) return undefined
+      waiting.splice(waiting.indexOf(one), 1)
+      underWay.add(one.credential.id)
+      return one.credential
+    },
+    /** Returns whether anything new is due and may begin. */
+    async takeEarliest(): Promise<boolean> {
+      if (waiting.length > 0 || underWay.size >= lanes.room()) return false
+      const at = now()
+      // After a pause of the breaker, one call decides for all. On SQLite nothing is claimed, so those under way come again.
+      const limit = (breakers.revoking.isTrying() ? 1 : BATCH) + underWay.size
+      return add(await credentials.takeDue(backend.uid, at, claimedUntil(core, at), limit))
+    },
+    /**
+     * While revocations are held, takes some of other agents, however many of one are due before them. Each look is short: it
+     * reads on where the last one has stopped.
+     */
+    async takeOfOthers(): Promise<void> {
+      const isTime = performance.now() - looked.at >= LOOK_EVERY_MS || looked.from > 0
+      if (!isTime || !lanes.isHeld() || waiting.length >= MOST_WAITING) return
+      const at = now()
+      const due = await credentials.scanDue(backend.uid, at, looked.from, LOOK_AT)
+      looked = { at: performance.now(), from: due.length < LOOK_AT ? 0 : looked.from + LOOK_AT }
+      const taken = new Map(waiting.map(({ credential }) => [credential.agentId, LOOK_PER_AGENT]))
+      const ids: string[] = []
+      for (const { id, agentId } of due) {
+        const count = taken.get(agentId) ?? lanes.of(agentId)
+        if (count >= LOOK_PER_AGENT || underWay.has(id)) continue
+        taken.set(agentId, count + 1)
+        if (ids.push(id) === BATCH) break
+      }
+      if (ids.length > 0) add(await credentials.takeThese(ids, at, claimedUntil(core, at)))
+    },
+    /** Forgets what waits for so long that its claim may end before its call. */
+    dropOld(): void {
+      const until = performance.now() - core.settings.upstreamTimeoutMs
+      waiting = waiting.filter(({ takenAt }) => takenAt > until)
+    },
+    /** What was claimed and has not begun is due again at once. */
+    async release(): Promise<void> {
+      const ids = waiting.map(({ credential }) => credential.id)
+      if (ids.length === 0 || core.store.dialect === 'sqlite') return
+      await core.store.commit([credentials.release(ids, now())], { urgent: true })
+    },
+  }
+}
+
+/** Of the agent with the fewest under way; of these, the first. */
+function fairest(waiting: readonly Waiting[], lanes: OpenBackend['lanes']): Waiting | undefined {
+  let best: Waiting | undefined
+  let fewest = Number.POSITIVE_INFINITY
+  for (const one of waiting) {
+    const { agentId } = one.credential
+    const count = lanes.of(agentId)
+    if (count >= fewest || !lanes.mayBegin(agentId)) continue
+    best = one
+    fewest = count
+    if (count === 0) break
+  }
+  return best
+}
