@@ -67,9 +67,9 @@ it('asks the store once for all backends of which nothing is due', async () => {
   await core.backends.at(await core.store.generation())
   const asked: string[] = []
   const credentials = new Proxy(core.store.credentials, {
-    get: (target, name: keyof typeof target) => {
-      asked.push(name)
-      return target[name]
+    get: (target, name) => {
+      asked.push(String(name))
+      return Reflect.get(target, name)
     },
   })
   const sweeper = createSweeper({ ...core, store: { ...core.store, credentials } })

@@ -109,14 +109,27 @@ it('ends what it finds, with an entry each, and tells what the upstream refused'
   expect(unowned.filter(({ outcome }) => outcome === 'failed')).toMatchObject([{ credentialId: stubborn }])
   expect(accounts).toEqual([mine, stubborn])
   const entries = await world.audit('credential.revoked')
-  expect(entries.map(({ credentialId }) => credentialId).sort()).toEqual(rest)
+  expect(entries.map(({ credentialId }) => credentialId).sort()).toEqual([stubborn, ...rest].sort())
   expect(entries[0]).toMatchObject({
     actor: 'local',
     agentId: null,
     backend: 'db',
     facts: { reason: 'no_record' },
   })
+  expect(await world.audit('credential.revoke_failed')).toMatchObject([
+    { credentialId: stubborn, facts: { reason: 'no_record', code: 'backend_error' } },
+  ])
   expect(world.logged()).toContain('FATAL: hunter2')
+})
+
+it('has the entry of an account before it ends it, so that a crash leaves none without', async () => {
+  const before: Promise<number>[] = []
+  // As many as there are, at every moment at which the upstream loses an account.
+  onRevoke = () => void before.push(world.audit('credential.revoked').then(({ length }) => length))
+  await look({ revoke: true })
+  const counts = await Promise.all(before)
+  expect(counts).toHaveLength(8)
+  for (const [ended, count] of counts.entries()) expect(count).toBeGreaterThan(ended)
 })
 
 it('goes on where the last reply has stopped, and counts each account once', async () => {

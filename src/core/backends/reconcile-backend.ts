@@ -1,10 +1,11 @@
 import type { Listed, ListedPage } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
-import { invalid, type Problem } from '../../domain/problems.ts'
+import { invalid, type Problem, type ProblemCode } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'
 import { type Actor, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
+import type { Entry } from '../parts.ts'
 import { requireWhole } from '../require-whole.ts'
 import { requireWholeBackend } from './backend-power.ts'
 import { asProblem, callEntered, describe, enterUpstream } from './call-upstream.ts'
@@ -175,17 +176,41 @@ async function endAll(core: Parts, actor: Actor, backend: OpenBackend, found: re
   if (outage !== undefined) throw outage
 }
 
+/** The entry comes first: a crash may leave one for an account that another run ends, and never an end without one. */
 async function endOne(
   core: Parts,
   actor: Actor,
   backend: OpenBackend,
   { credentialId, handle }: Listed,
 ): Promise<Outcome> {
+  const record = (entry: Pick<Entry, 'action' | 'outcome'>, code?: ProblemCode) =>
+    commit(
+      core,
+      SYSTEM,
+      [
+        audit(core, actor, {
+          ...entry,
+          agent: null,
+          backend: backend.name,
+          credentialId,
+          details: { reason: 'no_record', ...(code && { code }) },
+        }),
+      ],
+      { urgent: true },
+    )
   const entered = enterUpstream(backend, 'revoking')
   try {
+    await record({ action: 'credential.revoked' })
+  } catch (error) {
+    entered.pass.cancel()
+    throw error
+  }
+  try {
     await callEntered(core, backend, entered, async (instance, signal) => instance.revoke?.(handle, signal))
+    return 'revoked'
   } catch (error) {
     const problem = asProblem(error)
+    await record({ action: 'credential.revoke_failed', outcome: 'failed' }, problem.code)
     if (problem.code !== 'backend_error' && problem.code !== 'invalid_request') throw problem
     core.log.warn(
       { backend: backend.name, credential: credentialId, detail: describe(error) },
@@ -193,15 +218,6 @@ async function endOne(
     )
     return 'failed'
   }
-  const entry = audit(core, actor, {
-    action: 'credential.revoked',
-    agent: null,
-    backend: backend.name,
-    credentialId,
-    details: { reason: 'no_record' },
-  })
-  await commit(core, SYSTEM, [entry], { urgent: true })
-  return 'revoked'
 }
 
 /** Sealed: what a kind puts into it, such as an address, is no caller's to choose. */
