@@ -24,7 +24,7 @@ function toConnectError(error: unknown): ConnectError {
   const detail = error.detail?.replace(/[^\x20-\x7e]+/g, ' ').slice(0, LONGEST_DETAIL)
   return new ConnectError(
     error.message,
-    CODES[error.fault],
+    error.isLogin ? Code.Unauthenticated : CODES[error.fault],
     detail === undefined ? undefined : { 'mayfly-detail': detail },
   )
 }

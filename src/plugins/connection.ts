@@ -39,6 +39,7 @@ const FAULTS: Readonly<Partial<Record<Code, Fault>>> = {
   [Code.Unavailable]: 'unavailable',
   [Code.DeadlineExceeded]: 'timeout',
   [Code.PermissionDenied]: 'denied',
+  [Code.Unauthenticated]: 'denied',
   [Code.FailedPrecondition]: 'misconfigured',
   [Code.InvalidArgument]: 'unsupported',
 }
@@ -52,7 +53,7 @@ export function callFault(error: unknown, name: string, hide: Hide, signal?: Abo
   const fault = isSaid ? FAULTS[failed.code] : undefined
   if (fault !== undefined) {
     const message = cleanMessage(failed.rawMessage, hide) || `The plugin ${name} gave no reason.`
-    return new BackendError(fault, message, { detail })
+    return new BackendError(fault, message, { detail, login: failed.code === Code.Unauthenticated })
   }
   if (signal?.aborted === true || failed.code === Code.DeadlineExceeded) {
     return new BackendError('timeout', `The plugin ${name} did not answer in time.`, { detail })

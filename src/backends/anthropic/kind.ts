@@ -195,5 +195,5 @@ function refusal(reply: JsonReply): BackendError {
   }
   const why =
     'Anthropic does not accept the id token of Mayfly: check the federation rule, its issuer and its workspaces; the Console lists the reason.'
-  return new BackendError('denied', why, options)
+  return new BackendError('denied', why, { ...options, login: true })
 }

@@ -56,6 +56,9 @@ export type Fault = readonly [
   message: string,
 ]
 
+const LOGIN =
+  /^(InvalidClientTokenId|SignatureDoesNotMatch|IncompleteSignature|InvalidAccessKeyId|ExpiredToken$)/
+
 export const codeOf = ({ text }: Answer) => partOf(text, 'Code') ?? ''
 
 /** By the code of the answer: `own` first, then what both services say (AWS STS API Reference, "Common Errors"). */
@@ -66,14 +69,11 @@ export function faultOf(answer: Answer, name: string, own: readonly Fault[]): Ba
   const common: readonly Fault[] = [
     [/^(Throttling|ServiceUnavailable|RequestLimitExceeded)/, 'unavailable', `${name} is busy.`],
     // `denied`: after a rotation, Mayfly tries the other key (ADR 0033).
-    [
-      /^(InvalidClientTokenId|SignatureDoesNotMatch|IncompleteSignature|InvalidAccessKeyId|ExpiredToken$)/,
-      'denied',
-      `${name} does not accept the access key of Mayfly.`,
-    ],
+    [LOGIN, 'denied', `${name} does not accept the access key of Mayfly.`],
   ]
   const found = [...own, ...common].find(([pattern]) => pattern.test(code))
-  if (found !== undefined) return new BackendError(found[1], found[2], options)
+  if (found !== undefined)
+    return new BackendError(found[1], found[2], { ...options, login: LOGIN.test(code) })
   if (status === 429 || status >= 500)
     return new BackendError('unavailable', `${name} cannot answer now.`, options)
   return new BackendError('denied', `${name} refused the request.`, options)

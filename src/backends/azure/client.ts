@@ -104,5 +104,8 @@ function refusal(reply: JsonReply, way: Login['way']): BackendError {
   if (error === 'unauthorized_client') {
     return new BackendError('misconfigured', 'The tenant does not know the application "client_id".', options)
   }
-  return new BackendError('denied', `Microsoft Entra refused the application: ${LOGINS[way]}.`, options)
+  return new BackendError('denied', `Microsoft Entra refused the application: ${LOGINS[way]}.`, {
+    ...options,
+    login: true,
+  })
 }

@@ -104,7 +104,7 @@ function loginRefused(reply: JsonReply, isFederated: boolean): BackendError {
   const why = isFederated
     ? 'Google does not accept the id token of Mayfly: check "provider", its issuer and audience, and its attribute condition.'
     : 'Google does not accept "key": it was deleted or disabled, or the clock of this machine is wrong.'
-  return new BackendError('denied', why, { detail: detailOf(reply) })
+  return new BackendError('denied', why, { detail: detailOf(reply), login: true })
 }
 
 function refusal(reply: JsonReply, seconds: number): BackendError {

@@ -238,7 +238,7 @@ function refusal(reply: JsonReply): BackendError {
   if (reply.status < 400) return notUnderstood(NAME)
   if (reply.status === 401) {
     const why = 'GitHub refused the App: check "app_id" and "private_key", and the clock of this machine.'
-    return new BackendError('denied', why, { detail })
+    return new BackendError('denied', why, { detail, login: true })
   }
   if (reply.status === 404) return notInstalled(undefined)
   if (reply.status === 422) {

@@ -145,7 +145,11 @@ function faultOf(
   }
   const missing = needs === undefined ? '' : ` Mayfly's login needs ${needs}.`
   if (denied.includes(status)) {
-    return new BackendError('denied', `${title} refused the request (status ${status}).${missing}`, detail)
+    return new BackendError('denied', `${title} refused the request (status ${status}).${missing}`, {
+      ...detail,
+      // RFC 9110 §15.5.2: the login is not accepted. 403 may blame one request.
+      login: status === 401,
+    })
   }
   // A success of another kind than the documented ones: something may have been done.
   if (status < 300)

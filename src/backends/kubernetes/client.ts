@@ -81,7 +81,9 @@ const REVIEW = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccess
 function refusal(reply: JsonReply): BackendError {
   const options = { detail: detailOf(reply) }
   if (reply.status < 400) return notUnderstood(NAME)
-  if (reply.status === 401) return new BackendError('denied', 'Kubernetes refused the login.', options)
+  if (reply.status === 401) {
+    return new BackendError('denied', 'Kubernetes refused the login.', { ...options, login: true })
+  }
   if (reply.status === 403) {
     return new BackendError('denied', 'Kubernetes refused: the login of Mayfly lacks a permission.', options)
   }

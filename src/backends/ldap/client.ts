@@ -57,7 +57,7 @@ export function toBackendError(error: unknown, signal?: AbortSignal): BackendErr
   if (code === undefined) return connectionError(error, 'The LDAP server', signal)
   const [fault, message] = FAULTS.get(code) ?? ['denied', 'The LDAP server answered with an error.']
   const detail = `${code}: ${error instanceof Error ? error.message : ''}`
-  return new BackendError(fault, message, { detail, cause: error })
+  return new BackendError(fault, message, { detail, cause: error, login: code === 48 || code === 49 })
 }
 
 export interface Connection extends AsyncDisposable {

@@ -57,7 +57,7 @@ export async function openConnection(settings: Config, host: Host, signal: Abort
         'unavailable',
         'The broker cannot take the connection.',
       ]
-      throw new BackendError(fault, message, { detail: `CONNACK ${reasonCode}` })
+      throw new BackendError(fault, message, { detail: `CONNACK ${reasonCode}`, login: true })
     }
     session.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: RESPONSE, qos: 0 }] })
     const { granted } = (await session.next('suback')) as { granted: readonly unknown[] }

@@ -171,12 +171,14 @@ async function withConnection<T>(
 
 const PRIVILEGE = 'MySQL refused: the account that Mayfly uses lacks a privilege.'
 
+const LOGIN = [1045, 1698, 1862]
+
 /**
  * By the number of an error that the server sent (MySQL 8.4, "Server Error Message Reference"; MariaDB, "MariaDB Error Code
  * Reference"). Any other is the answer of a server that works.
  */
 const BY_NUMBER: readonly [readonly number[], Fault, string][] = [
-  [[1045, 1698, 1862], 'denied', 'MySQL refused the login.'],
+  [LOGIN, 'denied', 'MySQL refused the login.'],
   [[1129, 1130], 'denied', 'MySQL refuses logins from this address.'],
   [[1044, 1142, 1143, 1227, 1370, 1410], 'denied', PRIVILEGE],
   [[1095], 'denied', 'MySQL refused to end a session: the account that Mayfly uses lacks CONNECTION ADMIN.'],
@@ -210,7 +212,10 @@ export function toBackendError(error: unknown, signal?: AbortSignal): BackendErr
   const options = { detail: `${number ?? 'client'}: ${text}`, cause: error }
   if (number !== undefined) {
     const [, fault, message] = BY_NUMBER.find(([numbers]) => numbers.includes(number)) ?? []
-    return new BackendError(fault ?? 'denied', message ?? 'MySQL answered with an error.', options)
+    return new BackendError(fault ?? 'denied', message ?? 'MySQL answered with an error.', {
+      ...options,
+      login: LOGIN.includes(number),
+    })
   }
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'HANDSHAKE_NO_SSL_SUPPORT') {

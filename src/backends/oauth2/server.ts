@@ -107,5 +107,9 @@ function failureOf(reply: JsonReply): BackendError {
     status === 401 || status === 403 ? 'denied' : 'misconfigured',
     `The authorization server refused the request (${status}).`,
   ]
-  return new BackendError(fault, message, { detail: detailOf(reply), cause: code })
+  return new BackendError(fault, message, {
+    detail: detailOf(reply),
+    cause: code,
+    login: code === 'invalid_client',
+  })
 }

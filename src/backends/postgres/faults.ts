@@ -50,5 +50,6 @@ export function toBackendError(error: unknown, signal?: AbortSignal): BackendErr
       : BY_STATE.find(([pattern]) => pattern.test(state))
   return known === undefined
     ? connectionError(error, 'PostgreSQL', signal)
-    : new BackendError(known[1], known[2], options)
+    : // 28000 may blame one database (pg_hba.conf).
+      new BackendError(known[1], known[2], { ...options, login: state === '28P01' })
 }

@@ -39,7 +39,7 @@ function checked(reply: JsonReply): JsonReply {
     throw new BackendError('denied', 'The user that Mayfly logs in as lacks the tag administrator.', options)
   }
   if (status === 401 || status === 403) {
-    throw new BackendError('denied', 'RabbitMQ refused the login.', options)
+    throw new BackendError('denied', 'RabbitMQ refused the login.', { ...options, login: status === 401 })
   }
   if ((status >= 200 && status < 300) || status === 400 || status === 404) return reply
   if (status === 405) throw new BackendError('misconfigured', NOT_THE_API, options)

@@ -155,9 +155,11 @@ async function dial(settings: Config, host: Host, signal: AbortSignal): Promise<
   }
 }
 
+const LOGIN = /^(WRONGPASS|NOAUTH)|AUTH.* called without any password/
+
 /** By the first word of an error that the server sent, and what follows `ERR` (Redis, "RESP protocol spec", Simple errors). */
 const BY_TEXT: readonly [RegExp, Fault, string][] = [
-  [/^(WRONGPASS|NOAUTH)|AUTH.* called without any password/, 'denied', 'Redis refused the login.'],
+  [LOGIN, 'denied', 'Redis refused the login.'],
   [/^DENIED/, 'denied', 'Redis runs in protected mode, and refuses logins from this address.'],
   [/^NOPERM/, 'denied', 'Redis refused: the user that Mayfly uses lacks a permission.'],
   [
@@ -189,5 +191,9 @@ function toBackendError(error: unknown, signal: AbortSignal): BackendError {
   const said = signal.aborted ? undefined : replyErrorOf(error)
   if (said === undefined) return connectionError(error, 'Redis', signal)
   const known = BY_TEXT.find(([pattern]) => pattern.test(said))
-  return new BackendError(known?.[1] ?? 'denied', known?.[2] ?? '', { detail: said, cause: error })
+  return new BackendError(known?.[1] ?? 'denied', known?.[2] ?? '', {
+    detail: said,
+    cause: error,
+    login: LOGIN.test(said),
+  })
 }

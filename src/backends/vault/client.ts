@@ -160,7 +160,9 @@ export function objectAt(body: JsonObject, field: string): JsonObject {
 export function refusal({ status, body }: Reply, message: string): BackendError {
   const errors = Array.isArray(body['errors']) ? body['errors'].map(String).join('; ') : ''
   const detail = `${status}: ${errors.replace(/[^\x20-\x7e]/g, ' ').slice(0, 300)}`
-  if (status === 401 || status === 403) return new BackendError('denied', message, { detail })
+  if (status === 401 || status === 403) {
+    return new BackendError('denied', message, { detail, login: /invalid token/.test(errors) })
+  }
   if (/subset of parent/.test(errors)) {
     const text =
       'Mayfly does not hold one of the policies itself, which Vault requires of those that it gives.'

@@ -1,10 +1,10 @@
-import type { Pass } from '../../backends/breaker.ts'
 import { type Backend, BackendError, type Fault } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
 import { Problem, type ProblemCode } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
 
 type Direction = keyof OpenBackend['breakers']
+type Pass = NonNullable<ReturnType<OpenBackend['breakers'][Direction]['enter']>>
 type Work<T> = (instance: Backend, signal: AbortSignal) => Promise<T>
 
 /** A call that the breaker let through. Whoever enters calls the upstream, or cancels. */

@@ -33,7 +33,7 @@ async function world(script: Script, settings: Partial<Settings> = {}) {
   return { core, issue, issued }
 }
 
-const fail = (fault: Fault) => Promise.reject(new BackendError(fault, 'It said no.'))
+const fail = (fault: Fault): Promise<never> => Promise.reject(new BackendError(fault, 'It said no.'))
 
 describe('an upstream that restarts under 40 calls at once', () => {
   it('is asked again after one short pause, whatever ended with it', async () => {
@@ -103,5 +103,39 @@ describe('an agent whose accounts cannot be ended in time', () => {
     release.resolve()
     await Promise.all(ends)
     expect(calls).toBe(16)
+  })
+})
+
+describe('an upstream that refuses', () => {
+  it('our login is asked five times, then once after each pause, which doubles', async () => {
+    let calls = 0
+    let isRepaired = false
+    const { issue } = await world({
+      issue: async () => {
+        calls += 1
+        if (isRepaired) return undefined
+        throw new BackendError('denied', 'Not you.', { login: true })
+      },
+    })
+    const outcomes = new Set<string>()
+    for (let turn = 0; turn < 200; turn += 1) outcomes.add(await issue())
+    expect([calls, ...outcomes]).toEqual([5, 'backend_error', 'backend_unavailable 5'])
+    test.advance(5_000)
+    expect([await issue(), await issue(), calls]).toEqual(['backend_error', 'backend_unavailable 10', 6])
+    isRepaired = true
+    test.advance(10_000)
+    expect([await issue(), await issue()]).toEqual(['issued', 'issued'])
+  })
+
+  it('one request after the other is asked each time', async () => {
+    let calls = 0
+    const { issue } = await world({
+      issue: async () => {
+        calls += 1
+        return fail('denied')
+      },
+    })
+    for (let turn = 0; turn < 20; turn += 1) expect(await issue()).toBe('backend_error')
+    expect(calls).toBe(20)
   })
 })
