@@ -74,7 +74,7 @@ export async function buildApp(
     directory: config.dataDir,
     databaseUrl: config.databaseUrl?.reveal(),
     lookup: resolver.lookup,
-    onTrouble: (what, error) => log.error({ err: error }, what),
+    onTrouble: (what, error) => (error === undefined ? log.info({}, what) : log.error({ err: error }, what)),
     waiting: signal && {
       signal,
       onWait: (why) => log.warn({ why }, 'the database cannot be reached yet; the start waits for it'),

@@ -7,7 +7,7 @@ export interface Loop {
 
 /**
  * Runs the work repeatedly, `pauseMs` after each end, and at once when the work returns that there is more to do. Runs never
- * overlap; a run that fails is logged and followed by the next.
+ * overlap; a run that fails is followed by the next, and is logged where the one before it did not fail.
  */
 export function startLoop(
   name: string,
@@ -18,13 +18,17 @@ export function startLoop(
   const stopping = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let current: Promise<void> = Promise.resolve()
+  let isFailing = false
 
   async function run(): Promise<void> {
     let more: boolean | undefined = false
     try {
       more = await work(stopping.signal)
+      if (isFailing) log.info({ job: name }, 'a job that failed works again')
+      isFailing = false
     } catch (error) {
-      log.error({ err: error, job: name }, 'a job failed and will be repeated')
+      log[isFailing ? 'debug' : 'error']({ err: error, job: name }, 'a job failed and will be repeated')
+      isFailing = true
     }
     if (!stopping.signal.aborted) schedule(more === true ? 0 : pauseMs)
   }

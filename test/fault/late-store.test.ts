@@ -6,7 +6,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { freePort, type OwnPostgres, startOwnPostgres } from '../support/postgres.ts'
 import { startPostgresProxy } from '../support/postgres-proxy.ts'
-import { type ServerProcess, startingServer } from '../support/server-process.ts'
+import { poll, type ServerProcess, startingServer } from '../support/server-process.ts'
 
 let database: OwnPostgres
 let dataDir: string
@@ -113,4 +113,26 @@ test('ends at once for a schema of a newer Mayfly', async () => {
   const starting = await begin(url)
   expect(await starting.ended).toEqual({ code: 2, signal: null })
   expect(starting.logged()).toContain('run a newer Mayfly')
+})
+
+test('a database that goes away is logged once, and its return', async () => {
+  const own = await startOwnPostgres()
+  ends.push(() => own.stop())
+  const { url } = await own.createDatabase()
+  const server = await (await begin(url)).listening
+  const before = server.logged().split('\n').length
+  await own.halt()
+  for (let n = 0; n < 100; n += 1) {
+    const reply = await server.call(undefined, 'POST', '/v1/admin/agents', { name: `agent-${n}` })
+    expect(reply.status).toBe(503)
+  }
+  await own.resume()
+  await poll('it is ready', async () => (await server.call(undefined, 'GET', '/readyz')).status === 200)
+  await poll('it says so', () => server.logged().includes('the database can be read again'))
+  // One for each connection that was lost and each job, whatever is asked meanwhile.
+  const lines = server.logged().split('\n').slice(before)
+  expect(lines.filter((line) => line.includes('"msg":"the database cannot be reached"')).length).toBeLessThan(
+    4,
+  )
+  expect(lines.length, lines.join('\n')).toBeLessThan(50)
 })

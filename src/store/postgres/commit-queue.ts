@@ -75,12 +75,15 @@ export class CommitQueue {
     if (this.#trouble === undefined || this.#isClosed || this.#isProbing) return
     this.#isProbing = true
     await this.#pool.query(TRIAL).then(
-      () => {
-        this.#trouble = undefined
-      },
+      () => this.#worksAgain(),
       () => undefined,
     )
     this.#isProbing = false
+  }
+
+  #worksAgain(): void {
+    if (this.#trouble !== undefined) this.#options.onTrouble?.('the database can be written again', undefined)
+    this.#trouble = undefined
   }
 
   // Queue.
@@ -251,12 +254,13 @@ export class CommitQueue {
     const error = toStoreError(cause, 'written')
     for (const one of batch) one.reject(error)
     if (!(error instanceof StoreError)) return
+    // Once for each state: while a database is away, every change fails.
+    if (this.#trouble !== error.detail) this.#options.onTrouble?.(error.detail, cause)
     this.#trouble = error.detail
-    this.#options.onTrouble?.(error.detail, cause)
   }
 
   #count(changes: number): void {
-    this.#trouble = undefined
+    this.#worksAgain()
     this.stats.commits += 1
     this.stats.changes += changes
     this.stats.largestBatch = Math.max(this.stats.largestBatch, changes)

@@ -44,11 +44,11 @@ async function openNow(options: PostgresOptions): Promise<Engine> {
     await requireUsableServer(writePool)
     await migrate(migratable(writePool))
     const queue = new CommitQueue(writePool, { application, onTrouble: options.onTrouble })
-    const poll = await pollGeneration(
-      pollPool,
-      () => void queue.probe(),
-      (ms) => options.onTrouble?.(clockStep(ms), new Error(`by ${Math.round(ms / 1_000)} s`)),
-    )
+    const poll = await pollGeneration(pollPool, {
+      onAnswer: () => void queue.probe(),
+      onClockStep: (ms) => options.onTrouble?.(clockStep(ms), new Error(`by ${Math.round(ms / 1_000)} s`)),
+      onTrouble: options.onTrouble,
+    })
     let prepared = 0
     return {
       dialect: 'postgres',

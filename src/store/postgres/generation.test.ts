@@ -47,7 +47,7 @@ function holdAnswers(client: pg.PoolClient) {
 it('gives nobody the answer to a question from before they asked', async () => {
   const client = await pool.connect()
   const { held, shut, answered, letThrough } = holdAnswers(client)
-  const poll = await pollGeneration(held, () => undefined)
+  const poll = await pollGeneration(held)
   try {
     shut()
     const early = poll.generation()
@@ -67,7 +67,7 @@ it('takes everything for changed where the same number comes from another connec
   // As the store has it: one connection, which is made again when it is lost.
   const single = new pg.Pool({ ...pool.options, max: 1 })
   single.on('error', () => undefined)
-  const poll = await pollGeneration(single, () => undefined)
+  const poll = await pollGeneration(single)
   try {
     const before = await poll.generation()
     const { rows } = await pool.query(

@@ -3,7 +3,7 @@ import type { Topic } from '../engine/change.ts'
 import { createChanges } from '../engine/changes.ts'
 import { StoreError, StoreRefused } from '../errors.ts'
 import { createDatabaseClock, type DatabaseClock } from './clock.ts'
-import { toStoreError } from './errors.ts'
+import { asError, toStoreError } from './errors.ts'
 
 const POLL_EVERY_MS = 1_000
 /** Answers within which two must agree on the time when a node starts. */
@@ -40,18 +40,22 @@ export interface GenerationPoll {
   stop(): void
 }
 
+export interface Heard {
+  /** After each answer to a poll of its own. */
+  onAnswer?(): void
+  /** The size of a step of the database's clock, in ms. */
+  onClockStep?(ms: number): void
+  /** Once for each state: what fails, or that it works again, without an error. */
+  readonly onTrouble?: ((what: string, error: unknown) => void) | undefined
+}
+
 /**
  * Reads the generation and the clock in one small query on a connection of its own. Callers that ask at the same
  * moment share a query, but only one that starts after they asked, so that they see what another node committed
- * before. Polls once a second by itself and calls `onAnswer` after each such answer. `onClockStep` gets the size of each step
- * of the database's clock, in ms. Throws `StoreRefused` if no two answers agree on the time.
+ * before. Polls once a second by itself. Throws `StoreRefused` if no two answers agree on the time.
  */
-export async function pollGeneration(
-  pool: pg.Pool,
-  onAnswer: () => void,
-  onClockStep: (ms: number) => void = () => undefined,
-): Promise<GenerationPoll> {
-  const clock = createDatabaseClock(onClockStep)
+export async function pollGeneration(pool: pg.Pool, heard: Heard = {}): Promise<GenerationPoll> {
+  const clock = createDatabaseClock((ms) => heard.onClockStep?.(ms))
   let next: Promise<number> | undefined
   let running: Promise<unknown> = Promise.resolve()
   /** The generation as last read, and how much we add to it. */
@@ -84,26 +88,19 @@ export async function pollGeneration(
     try {
       const client = await pool.connect()
       const sent = performance.now()
-      const answer = await client.query({ ...QUERY, values: [stored] }).then(
-        (result) => {
-          client.release()
-          return result
-        },
-        (error: Error) => {
-          client.release(error)
-          throw error
-        },
-      )
+      const row = await query(client, stored)
       const received = performance.now()
-      const row = answer.rows[0] as { generation: number; changes: string | null; at: number }
       clock.learn({ at: row.at, sent, received })
+      if (failed !== undefined) heard.onTrouble?.('the database can be read again', undefined)
       failed = undefined
       learn(row.generation, row.changes, client !== connection)
       connection = client
       return stored + added
     } catch (cause) {
       const error = toStoreError(cause, 'read')
-      failed = error instanceof StoreError ? error.detail : error.message
+      const what = error instanceof StoreError ? error.detail : error.message
+      if (what !== failed) heard.onTrouble?.(what, cause)
+      failed = what
       throw error
     }
   }
@@ -121,13 +118,38 @@ export async function pollGeneration(
   }
 
   await untilSet(clock, generation)
-  const timer = setInterval(() => void generation().then(onAnswer, () => undefined), POLL_EVERY_MS).unref()
+  const timer = setInterval(
+    () =>
+      void generation().then(
+        () => heard.onAnswer?.(),
+        () => undefined,
+      ),
+    POLL_EVERY_MS,
+  ).unref()
   return {
     generation,
     changedAt: changes.changedAt,
     now: clock.now,
     trouble: () => failed,
     stop: () => clearInterval(timer),
+  }
+}
+
+interface Answer {
+  readonly generation: number
+  readonly changes: string | null
+  readonly at: number
+}
+
+/** Gives the connection back; closes one that failed. */
+async function query(client: pg.PoolClient, stored: number): Promise<Answer> {
+  try {
+    const { rows } = await client.query({ ...QUERY, values: [stored] })
+    client.release()
+    return rows[0] as Answer
+  } catch (error) {
+    client.release(asError(error))
+    throw error
   }
 }
 

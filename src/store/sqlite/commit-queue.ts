@@ -151,7 +151,7 @@ export class CommitQueue {
       case 'trouble':
         this.trouble = message.trouble
         if (message.trouble !== undefined) this.onBeforeChange()
-        this.#onTrouble(message.what, new Error(message.cause))
+        this.#onTrouble(message.what, message.cause === undefined ? undefined : new Error(message.cause))
         return
       case 'done':
         this.trouble = message.trouble

@@ -21,7 +21,8 @@ export type Message =
   | {
       readonly kind: 'trouble'
       readonly what: string
-      readonly cause: string
+      /** Absent where it is over. */
+      readonly cause?: string
       readonly trouble: string | undefined
     }
   | { readonly kind: 'closed' }
@@ -36,7 +37,7 @@ async function main(post: (message: Message) => void, directory: string, file: s
     setImmediate(() => post({ kind: 'trouble', what, cause: messageOf(error), trouble: writer.trouble })),
   )
   writer.onRecovered = () =>
-    post({ kind: 'trouble', what: 'the database can be written again', cause: '', trouble: undefined })
+    post({ kind: 'trouble', what: 'the database can be written again', trouble: undefined })
   parentPort?.on('message', ({ batch }: Request) => {
     if (batch !== undefined) {
       const results = writer.apply(JSON.parse(batch) as Submitted[])
