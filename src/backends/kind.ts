@@ -98,7 +98,7 @@ interface Issuing<P> extends AsyncDisposable {
   publicKeys?(): readonly Record<string, unknown>[]
   /**
    * A public document by which verifiers that never ask Mayfly learn of revoked credentials (a CRL, a KRL), at `<issuer of the
-   * backend>/revoked`. Only for kinds without an upstream. `revoked`: all that have not expired, oldest first.
+   * backend>/revoked`. Only for kinds without an upstream. `revoked`: all that have not expired, in no order.
    */
   revocationList?(revoked: readonly RevokedCredential[]): Promise<RevocationList>
   /** Present where Mayfly can replace the secret that it logs in with itself. */

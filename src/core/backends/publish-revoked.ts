@@ -1,4 +1,5 @@
-import type { RevocationList, RevokedCredential } from '../../backends/kind.ts'
+import { setImmediate } from 'node:timers/promises'
+import type { Backend, RevocationList, RevokedCredential } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
 import { nameKey } from '../../domain/agent.ts'
 import { Problem } from '../../domain/problems.ts'
@@ -9,13 +10,16 @@ const FRESH_MS = 1_000
 const FRESH_FACTOR = 20
 /** Agents whose credentials are being ended in slices. */
 const MAX_UNFINISHED = 1_000
+/** Rows that are taken over before other work has its turn. */
+const SLICE = 4_000
 
-type Parts = Pick<Core, 'store' | 'backends'>
+type Parts = Pick<Core, 'store' | 'backends' | 'serialize'>
 
 interface Kept {
-  readonly at: number
-  freshMs: number
-  readonly list: Promise<RevocationList>
+  /** The newest list that is ready, as of `at`, and how long it is fresh, in ms. */
+  list?: { readonly list: RevocationList; readonly at: number; readonly freshMs: number }
+  /** The next one, while it is being made. */
+  making: Promise<RevocationList> | undefined
 }
 
 const kept = new WeakMap<OpenBackend, Kept>()
@@ -29,19 +33,29 @@ export async function publishRevoked(core: Parts, name: string): Promise<Revocat
   const backend = byName.get(nameKey(name))
   // Not for kinds with an upstream: anybody could make the server connect to it.
   if (backend === undefined || backend.name !== name || backend.kind.upstream) throw new Problem('not_found')
+  const known: Kept = kept.get(backend) ?? { making: undefined }
+  kept.set(backend, known)
+  const { list: last } = known
   const now = core.store.now()
-  const last = kept.get(backend)
-  if (last !== undefined && now >= last.at && now - last.at < last.freshMs) return last.list
+  const age = last === undefined || now < last.at ? Number.POSITIVE_INFINITY : now - last.at
+  if (last !== undefined && age < last.freshMs) return last.list
+  // All who ask meanwhile wait for the same list.
+  known.making ??= makeNext(core, backend, known, now)
+  if (last === undefined || last.freshMs === FRESH_MS || age > 2 * last.freshMs) return known.making
+  // A list that takes long replaces the last one once it is ready. If it fails, those who ask when that is too old are told.
+  known.making.catch(() => undefined)
+  return last.list
+}
+
+async function makeNext(core: Parts, backend: OpenBackend, known: Kept, at: number): Promise<RevocationList> {
   const begun = performance.now()
-  const next: Kept = { at: now, freshMs: FRESH_MS, list: makeList(core, backend, now) }
-  kept.set(backend, next)
   try {
-    return await next.list
-  } catch (error) {
-    kept.delete(backend)
-    throw error
+    const list = await makeList(core, backend, at)
+    const freshMs = Math.max(FRESH_MS, FRESH_FACTOR * (performance.now() - begun))
+    known.list = { list, at, freshMs }
+    return list
   } finally {
-    next.freshMs = Math.max(FRESH_MS, FRESH_FACTOR * (performance.now() - begun))
+    known.making = undefined
   }
 }
 
@@ -49,17 +63,27 @@ async function makeList(core: Parts, backend: OpenBackend, now: number): Promise
   const instance = await backend.connect().catch((cause: unknown) => {
     throw new Problem('backend_unavailable', { cause, retryAfterSeconds: 5 })
   })
-  if (instance.revocationList === undefined) throw new Problem('not_found')
-  return instance.revocationList(await revokedOf(core, backend.uid, now))
+  const write = instance.revocationList?.bind(instance) as Backend['revocationList']
+  if (write === undefined) throw new Problem('not_found')
+  // One list at a time, of whatever backend, so that the memory for its rows is taken once.
+  return core.serialize('revocation-list', async () => write(await revokedOf(core, backend.uid, now)))
 }
 
 async function revokedOf({ store }: Parts, uid: string, now: number): Promise<RevokedCredential[]> {
-  const all = new Map<string, number>()
+  const unfinished = new Map<string, number>()
   // First, so that a credential whose row changes in between is in one of the two readings.
-  for (const { agentId, endedAt } of await store.agents.unfinishedEnds(MAX_UNFINISHED))
-    for (const id of await store.credentials.unfinishedOfBackend(uid, now, agentId)) all.set(id, endedAt)
-  for (const { id, endedAt } of await store.credentials.revokedOfBackend(uid, now)) all.set(id, endedAt)
-  return [...all]
-    .map(([credentialId, endedAt]) => ({ credentialId, endedAt }))
-    .sort((a, b) => (a.credentialId < b.credentialId ? -1 : 1))
+  for (const { agentId, endedAt } of await store.agents.unfinishedEnds(MAX_UNFINISHED)) {
+    for await (const rows of store.credentials.unfinishedOfBackend(uid, now, agentId))
+      for (const { id } of rows) unfinished.set(id, endedAt)
+  }
+  const all: RevokedCredential[] = []
+  for await (const rows of store.credentials.revokedOfBackend(uid, now)) {
+    for (const { id, endedAt } of rows) {
+      unfinished.delete(id)
+      all.push({ credentialId: id, endedAt })
+      if (all.length % SLICE === 0) await setImmediate()
+    }
+  }
+  for (const [credentialId, endedAt] of unfinished) all.push({ credentialId, endedAt })
+  return all
 }

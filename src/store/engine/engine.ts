@@ -25,6 +25,8 @@ export interface Engine {
   readonly build: Kysely<Tables>
   readonly stats: CommitStats
   read<R>(query: Compilable<R>): Promise<R[]>
+  /** As `read`, for a query that may have very many rows: other work has its turn between the slices. */
+  scan<R>(query: Compilable<R>): AsyncIterable<R[]>
   /** A hot query, written once with `?`; `prepare` it at start. */
   prepare<R>(sql: string): (params: readonly (string | number | null)[]) => Promise<R[]>
   /** Durable when it resolves with `done: true`. Throws `StoreError` when the store cannot be written. */

@@ -58,6 +58,11 @@ async function openNow(options: PostgresOptions): Promise<Engine> {
         const { sql, parameters } = query.compile()
         return read<R>(readPool, { text: sql, values: parameters.map(asValue) })
       },
+      // Rows arrive, and are decoded, packet by packet.
+      scan: async function* <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) {
+        const { sql, parameters } = query.compile()
+        yield await read<R>(readPool, { text: sql, values: parameters.map(asValue) })
+      },
       prepare: <R>(sql: string) => {
         const text = placeholders('postgres', sql)
         prepared += 1

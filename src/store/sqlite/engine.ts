@@ -8,6 +8,7 @@ import { StoreRefused } from '../errors.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { cannotMake } from './errors.ts'
 import { Reader } from './reader.ts'
+import { scanFile } from './scan.ts'
 
 export interface SqliteOptions {
   /** Holds `mayfly.db`. Created with mode 0700 if it does not exist. */
@@ -36,6 +37,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
     read: async <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
       const { sql, parameters } = query.compile()
       return reader.read<R>(sql, parameters.map(asValue))
+    },
+    scan: <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
+      const { sql, parameters } = query.compile()
+      return scanFile<R>(file, sql, parameters.map(asValue))
     },
     prepare:
       <R>(sql: string) =>
