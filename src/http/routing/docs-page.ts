@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import type { ApiReferenceConfiguration } from '@scalar/fastify-api-reference'
 import { fastify } from 'fastify'
 import { Type } from 'typebox'
 import { addRoute, type Http } from './route.ts'
+import { sendZipped, type Zipped, zip } from './zipped.ts'
 
 const SCRIPT_PATH = '/docs/scalar.js'
 /** Stands in the rendered page where each reply has a nonce of its own. */
@@ -41,8 +40,7 @@ const CONFIGURATION = {
 
 interface Docs {
   readonly page: string
-  readonly script: Buffer
-  readonly zipped: Buffer
+  readonly script: Zipped
 }
 
 /**
@@ -59,7 +57,7 @@ async function renderDocs(): Promise<Docs> {
   )
   await renderer.close()
   if (page === undefined || script === undefined) throw new Error('the documentation was not rendered')
-  return { page: page.toString().replace('<head>', NO_ICON), script, zipped: await promisify(gzip)(script) }
+  return { page: page.toString().replace('<head>', NO_ICON), script: await zip(script) }
 }
 
 /**
@@ -129,11 +127,8 @@ export function docsRoutes(http: Http): void {
     },
     cacheControl: 'public, max-age=300',
     handle: async ({ request, reply }) => {
-      const { script, zipped } = await docs()
-      const takesGzip = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))
-      reply.header('content-type', 'text/javascript; charset=utf-8').header('vary', 'accept-encoding')
-      if (takesGzip) reply.header('content-encoding', 'gzip')
-      return reply.send(takesGzip ? zipped : script)
+      const { script } = await docs()
+      return sendZipped(request, reply.header('content-type', 'text/javascript; charset=utf-8'), script)
     },
   })
 }

@@ -9,6 +9,7 @@ import { errorExamples, errorResponses } from './openapi-errors.ts'
 import { OPERATIONS, type Operation } from './operations.ts'
 import { addRoute, type Http } from './route.ts'
 import { ROUTES, type RouteName, type RouteRule } from './route-table.ts'
+import { sendZipped, type Zipped, zip } from './zipped.ts'
 
 /** Register before the routes: the plugin collects their schemas as they are added. */
 export async function installOpenApi(server: HttpServer, version: string): Promise<void> {
@@ -120,21 +121,24 @@ function described(status: string, response: { content?: object }, { links }: Op
 }
 
 export function openApiRoutes(http: Http): void {
-  let made: { readonly kinds: unknown; readonly text: string } | undefined
+  let made: { readonly kinds: unknown; readonly document: Promise<Zipped> } | undefined
   addRoute(http, 'GET /openapi.json', {
     schema: {
       summary: 'This interface as OpenAPI 3.1',
       tags: ['operations'],
       response: { 200: Type.Unknown({ description: 'The document.' }) },
     },
-    handle: ({ reply }) => {
+    handle: async ({ request, reply }) => {
       const { kinds } = http.core.backends
       // Plugins come and go.
-      if (made?.kinds !== kinds) made = { kinds, text: JSON.stringify(openApiDocument(http)) }
-      return reply
-        .header('content-type', 'application/json; charset=utf-8')
-        .serializer((body: unknown) => String(body))
-        .send(made.text)
+      if (made?.kinds !== kinds)
+        made = { kinds, document: zip(Buffer.from(JSON.stringify(openApiDocument(http)))) }
+      const { document } = made
+      return sendZipped(
+        request,
+        reply.header('content-type', 'application/json; charset=utf-8'),
+        await document,
+      )
     },
   })
 }

@@ -25,11 +25,12 @@ import {
   MAX_HEADERS,
   UPSTREAM_TIMEOUT_MS,
 } from '../../domain/limits.ts'
-import { Problem } from '../../domain/problems.ts'
 import { installJsonBodies } from './bodies.ts'
 import { createClientErrorHandler } from './client-errors.ts'
+import { shareConnections } from './connection-share.ts'
 import { createFrameworkErrorHandler, type HttpLog, installErrorHandlers, sendNotFound } from './errors.ts'
 import { findFault } from './request-rules.ts'
+import { createUnreadReplies, type UnreadLimits, type UnreadReplies } from './unread-replies.ts'
 import { createValidatorCompiler } from './validation.ts'
 
 declare module 'fastify' {
@@ -63,8 +64,6 @@ const TIMEOUTS: HttpTimeouts = {
 const MAX_CONNECTIONS = 4_096
 /** Requests on one connection, which is closed after the last one. */
 const MAX_REQUESTS_PER_SOCKET = 10_000
-/** Pipelined requests per connection: all run at once, and their replies stay in memory until the client reads them. */
-const MAX_WAITING = 16
 const MAX_PARAM_LENGTH = 256
 /** Interval in ms at which a closing server closes idle connections. */
 const DRAIN_MS = 50
@@ -77,6 +76,7 @@ export interface HttpServerOptions {
   trustedProxies?: readonly string[]
   maxConnections?: number
   timeouts?: Partial<HttpTimeouts>
+  unread?: Partial<UnreadLimits>
   newRequestId(): string
 }
 
@@ -100,7 +100,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   installJsonBodies(server)
   const plain = server as unknown as FastifyInstance
   installErrorHandlers(plain, { log: options.log })
-  installRequestRules(plain)
+  const unread = createUnreadReplies(options.unread)
+  unread.watch(server.server)
+  installRequestRules(plain, unread)
   drainWhenClosing(plain, server.server)
   return server
 }
@@ -133,7 +135,9 @@ export function createSecondListener(server: HttpServer, options: HttpServerOpti
 function limitListener(listener: Server, options: HttpServerOptions): void {
   // One more than allowed, so that the rule sees the excess while Node drops the rest.
   listener.maxHeadersCount = MAX_HEADERS + 1
-  listener.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
+  const most = options.maxConnections ?? MAX_CONNECTIONS
+  listener.maxConnections = most
+  shareConnections(listener, { most, proxies: options.trustedProxies ?? [] })
   // Without a listener Node answers 417 with an empty body; `findFault` refuses it in our shape.
   listener.on('checkExpectation', (request, response) => {
     listener.emit('request', request, response)
@@ -191,15 +195,14 @@ function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): F
 }
 
 /** The one hook of every request: standard headers and the rules of `findFault`. Synchronous and cheap. */
-function installRequestRules(server: FastifyInstance): void {
-  const pipelineLimit = createPipelineLimit()
+function installRequestRules(server: FastifyInstance, unread: UnreadReplies): void {
   server.addHook(
     'onRequest',
     (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
       reply.header('x-request-id', request.id)
       reply.header('cache-control', 'no-store')
       reply.header('x-content-type-options', 'nosniff')
-      const fault = findFault(request.raw) ?? pipelineLimit(request, reply)
+      const fault = findFault(request.raw) ?? unread.refuse(request, reply)
       if (fault !== undefined) done(fault)
       // Answer an unknown address before reading the body.
       else if (request.is404) sendNotFound(server, request, reply)
@@ -218,27 +221,6 @@ function installRequestRules(server: FastifyInstance): void {
       ...own,
     ]
   })
-}
-
-/**
- * Refuses too many pipelined requests on one connection. Thousands fit into one packet, and their replies stay in
- * memory until the client reads them.
- */
-function createPipelineLimit(): (request: FastifyRequest, reply: FastifyReply) => Problem | undefined {
-  const waiting = new WeakMap<Socket, number>()
-  return (request, reply) => {
-    // Node gives the socket to the first reply; the others wait without one.
-    if (reply.raw.socket !== null) return undefined
-    const { socket } = request.raw
-    const others = waiting.get(socket) ?? 0
-    if (others >= MAX_WAITING) {
-      reply.header('connection', 'close')
-      return new Problem('rate_limited', { message: 'Too many requests are waiting on this connection.' })
-    }
-    waiting.set(socket, others + 1)
-    reply.raw.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
-    return undefined
-  }
 }
 
 /**

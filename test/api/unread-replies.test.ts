@@ -1,0 +1,51 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startApp, type TestApp } from '../support/app.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
+import { LONG } from '../support/long.ts'
+import { longestTurnMs } from '../support/longest-turn.ts'
+
+/** Replies that nobody reads: in full 2,720, as many as requests of 176 KB get. */
+const CONNECTIONS = LONG ? 160 : 40
+const PIPELINED = 17
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startApp()
+})
+afterAll(() => app.close())
+
+it.each([
+  '/openapi.json',
+  '/docs',
+  '/docs/scalar.js',
+  '/.well-known/openid-configuration',
+  '/.well-known/jwks.json',
+])(
+  'answers many requests for %s, whose replies nobody reads, at little cost and holds nobody up',
+  async (path) => {
+    // Whatever is made once.
+    await (await fetch(app.url + path)).arrayBuffer()
+    const { hostname, port } = new URL(app.url)
+    const request = `GET ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\n\r\n`
+    const sockets = await Promise.all(
+      Array.from({ length: CONNECTIONS }, async () => {
+        const socket = connect({ port: Number(port), host: hostname })
+        await once(socket, 'connect')
+        return socket.pause()
+      }),
+    )
+    let most = 0
+    const cost = await cpuMsOf(async () => {
+      most = await longestTurnMs(async () => {
+        for (const socket of sockets) socket.write(request.repeat(PIPELINED))
+        // Served in turn, so after all of them.
+        for (let n = 0; n < 5; n += 1) await (await fetch(`${app.url}/health`)).text()
+      })
+    })
+    for (const socket of sockets) socket.destroy()
+    expect(cost).toBeLessThan((2_000 * CONNECTIONS) / 160)
+    expect(most).toBeLessThan((1_000 * CONNECTIONS) / 160)
+  },
+)
