@@ -49,6 +49,9 @@ export const MAX_REQUESTS_PER_AGENT = 10
 /** Largest difference between the time of a proof of possession and ours. */
 export const PROOF_AGE_MS = MINUTE_MS
 
+/** The description of the interface, its page and the page's script, per address: no machine needs them often. */
+export const DOCUMENTS_PER_MINUTE = 300
+
 /** Failed logins at the token endpoint, per client and address. */
 export const TOKEN_FAILURES_PER_MINUTE = 10
 /** Access tokens that one agent gets, and that it revokes. */

@@ -3,7 +3,7 @@ import type { ApiReferenceConfiguration } from '@scalar/fastify-api-reference'
 import { fastify } from 'fastify'
 import { Type } from 'typebox'
 import { addRoute, type Http } from './route.ts'
-import { sendZipped, type Zipped, zip } from './zipped.ts'
+import { sendZipped, takeDocument, type Zipped, zip } from './zipped.ts'
 
 const SCRIPT_PATH = '/docs/scalar.js'
 /** Stands in the rendered page where each reply has a nonce of its own. */
@@ -105,7 +105,8 @@ export function docsRoutes(http: Http): void {
       response: { 200: Type.String() },
       produces: ['text/html'],
     },
-    handle: async ({ reply }) => {
+    handle: async ({ actor, reply }) => {
+      takeDocument(http.core, actor.origin)
       const { page } = await docs()
       const nonce = randomBytes(16).toString('base64')
       return reply
@@ -126,7 +127,8 @@ export function docsRoutes(http: Http): void {
       produces: ['text/javascript'],
     },
     cacheControl: 'public, max-age=300',
-    handle: async ({ request, reply }) => {
+    handle: async ({ actor, request, reply }) => {
+      takeDocument(http.core, actor.origin)
       const { script } = await docs()
       return sendZipped(request, reply.header('content-type', 'text/javascript; charset=utf-8'), script)
     },

@@ -9,7 +9,7 @@ import { errorExamples, errorResponses } from './openapi-errors.ts'
 import { OPERATIONS, type Operation } from './operations.ts'
 import { addRoute, type Http } from './route.ts'
 import { ROUTES, type RouteName, type RouteRule } from './route-table.ts'
-import { sendZipped, type Zipped, zip } from './zipped.ts'
+import { sendZipped, takeDocument, type Zipped, zip } from './zipped.ts'
 
 /** Register before the routes: the plugin collects their schemas as they are added. */
 export async function installOpenApi(server: HttpServer, version: string): Promise<void> {
@@ -128,7 +128,8 @@ export function openApiRoutes(http: Http): void {
       tags: ['operations'],
       response: { 200: Type.Unknown({ description: 'The document.' }) },
     },
-    handle: async ({ request, reply }) => {
+    handle: async ({ actor, request, reply }) => {
+      takeDocument(http.core, actor.origin)
       const { kinds } = http.core.backends
       // Plugins come and go.
       if (made?.kinds !== kinds)
