@@ -25,7 +25,7 @@ test('counts two addresses of one /64 as one, and of two as two', () => {
 test.each([
   ['192.0.2.7', '192.0.2.0/24'],
   ['::ffff:192.0.2.7', '192.0.2.0/24'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
   [null, ''],
 ])('the network of %s is %s', (address, site) => {
   expect(siteOf(address)).toBe(site)

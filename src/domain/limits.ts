@@ -56,6 +56,8 @@ export const DOCUMENTS_PER_MINUTE = 300
 export const TOKEN_FAILURES_PER_MINUTE = 10
 /** Access tokens that one agent gets, and that it revokes. */
 export const TOKENS_PER_MINUTE = 600
+/** Commits and tags that one agent has signed. */
+export const SIGNATURES_PER_MINUTE = 600
 
 /** One call to an upstream, and its largest reply. */
 export const UPSTREAM_TIMEOUT_MS = 10_000

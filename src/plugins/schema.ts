@@ -1,6 +1,6 @@
 import Type, { type TObject, type TSchema } from 'typebox'
 import { GUARDED_MARK, PROTECTION_MARK, SECRET_MARK, UPSTREAM_MARK } from '../backends/kind.ts'
-import { isLinearPattern } from './pattern.ts'
+import { isLinearPattern } from '../domain/pattern.ts'
 
 /** A fault of a schema that a plugin sent; the message is the end of a sentence that begins with "The plugin". */
 export class SchemaFault extends Error {}
@@ -96,7 +96,7 @@ function isOption(name: string, value: unknown, at: string): boolean {
   if ((name === 'title' || name === 'description') && !isText(value)) throw fail()
   if (name === 'pattern' && !(typeof value === 'string' && isLinearPattern(value))) {
     throw new SchemaFault(
-      `states a pattern for ${at} that is too complex: it must begin with ^, and have at most one repetition, of no group, and few alternatives`,
+      `states a pattern for ${at} that is too complex: it must begin with ^, and have at most one repetition, of no group, little behind it, and few alternatives`,
     )
   }
   return ['title', 'description', 'default', 'examples', 'pattern', ...NUMBERS].includes(name)

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newEnrollee } from '../support/enrollee.ts'
 import { runCli, startWorld, type World } from './support.ts'
 import { runTyping } from './typing.ts'
 
@@ -208,4 +209,75 @@ test('names the missing scope', async () => {
     const ended = await runCli(argv, { env: plain })
     expect([ended.code, ended.stderr]).toEqual([5, expect.stringContaining(scope)])
   }
+})
+
+describe('reject --from', () => {
+  const remote = async (address: string, name = 'flood') => {
+    const { body } = await world.app
+      .as(undefined)
+      .post('/v1/enroll', { name, scopes: ['demo:read'], public_key: newEnrollee().publicKey })
+    await world.app.core.store.commit([
+      {
+        op: 'run',
+        sql: 'UPDATE enrollments SET ip_address = ? WHERE id = ?',
+        params: [address, body.id],
+        rows: 1,
+      },
+    ])
+    return String(body.id)
+  }
+  const pendingIds = async () =>
+    (await world.app.admin('GET', '/v1/admin/pending?limit=1000')).body.map(({ id }: { id: string }) => id)
+
+  test('rejects every enrollment from a network and no other, after a question', async () => {
+    const inside = [await remote('2001:db8:1:1::1'), await remote('2001:db8:1:ffff::2')]
+    const outside = [await remote('2001:db8:2::1'), await remote('192.0.2.1')]
+    const question = 'Reject 2 enrollments from 2001:db8:1::/48? [y/N] '
+    const no = await runTyping(['reject', '--from', '2001:db8:1::/48'], env, [[question, 'n']])
+    expect([no.code, no.stderr]).toEqual([1, expect.stringContaining('Nothing was rejected.')])
+    expect(await pendingIds()).toEqual(expect.arrayContaining(inside))
+    const unsure = await mayfly('reject', '--from', '2001:db8:1::/48')
+    expect([unsure.code, unsure.stderr]).toEqual([2, expect.stringContaining('--yes')])
+    const yes = await mayfly('reject', '--from', '2001:db8:1::/48', '--yes', '--reason', 'a flood')
+    expect([yes.code, yes.stdout]).toEqual([0, 'Rejected 2 enrollments from 2001:db8:1::/48.\n'])
+    expect(await pendingIds()).toEqual(expect.arrayContaining(outside))
+    expect((await pendingIds()).filter((id: string) => inside.includes(id))).toEqual([])
+    const json = await mayfly('reject', '--from', '192.0.2.1', '--yes', '--json')
+    expect(JSON.parse(json.stdout)).toMatchObject([{ id: outside[1], status: 'rejected' }])
+    expect(JSON.parse((await mayfly('pending', '--status', 'rejected', '--json')).stdout)).toContainEqual(
+      expect.objectContaining({ id: inside[0], decision_note: 'a flood' }),
+    )
+  })
+
+  test.each(['nonsense', '192.0.2.0/33', '192.0.2.0/x', '192.0.2.0/8/8', ''])('refuses %j', async (from) => {
+    const ended = await mayfly('reject', '--from', from, '--yes')
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('--from')])
+  })
+
+  test('says that nothing came from there, and takes no request beside it', async () => {
+    expect((await mayfly('reject', '--from', '198.51.100.0/24', '--yes')).stderr).toContain('came from there')
+    expect((await mayfly('reject', 'flood', '--from', '192.0.2.1')).code).toBe(2)
+  })
+})
+
+describe('requests as large as anybody may send', () => {
+  test('are listed in pages that the command reads, with few warnings each, and decided by name', async () => {
+    const scopes = Array.from({ length: 64 }, (_, n) => `nowhere-${n}:${'x'.repeat(240)}`)
+    const metadata = { text: 'x'.repeat(8_000) }
+    const names = Array.from({ length: 60 }, (_, n) => `large-${n}`)
+    for (const name of names)
+      await world.app
+        .as(undefined)
+        .post('/v1/enroll', { name, scopes, metadata, public_key: newEnrollee().publicKey })
+    const page = await world.app.admin('GET', '/v1/admin/pending?limit=1000')
+    expect(page.text.length).toBeLessThan(1 << 20)
+    expect(page.headers.get('link')).toContain('rel="next"')
+    const large = page.body.find(({ name }: { name: string }) => name === 'large-0')
+    expect(large.warnings).toHaveLength(4)
+    expect(large.warnings[3]).toBe('There are 61 more warnings like these.')
+    const listed = JSON.parse((await mayfly('pending', '--all', '--json')).stdout)
+    expect(listed.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(names))
+    expect((await mayfly('reject', 'large-59')).stdout).toBe('Rejected large-59.\n')
+    expect((await mayfly('reject', '--from', '127.0.0.0/8', '--yes')).code).toBe(0)
+  })
 })

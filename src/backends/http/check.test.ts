@@ -112,6 +112,8 @@ describe('a faulty recipe', () => {
       'must give the variables of the first form: team',
     ],
     ['scopes.parts', { team: { pattern: '(' } }, 'scopes.parts.team.pattern', 'is not a regular expression'],
+    ['scopes.parts', { team: { pattern: '[ab]*[ab]{200}' } }, 'scopes.parts.team.pattern', 'is too complex'],
+    ['naming', { pattern: '(a+)+' }, 'naming.pattern', 'is too complex'],
     ['scopes.most', 3, 'issue.requests.0.request', '{team} is a list here'],
     ['naming', { max_length: 20 }, 'naming.max_length', 'must be at least 29'],
     ['naming', { pattern: '[a-z]+' }, 'naming.pattern', 'does not match names such as mf_'],

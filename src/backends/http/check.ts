@@ -1,5 +1,6 @@
 import { Errors } from 'typebox/value'
 import { parseDuration } from '../../domain/duration.ts'
+import { isLinearPattern } from '../../domain/pattern.ts'
 import { isScope } from '../../domain/scope.ts'
 import { type Recipe, RecipeSchema } from './schema.ts'
 import { createGrammar, partsOf } from './scopes.ts'
@@ -121,13 +122,22 @@ function checkFields({ fields, base_url: base }: Recipe, report: Report): void {
   }
 }
 
+/** A text that an agent sends must not hold up the server. */
+const COMPLEX =
+  'is too complex: it may have one repetition (* + {1,9}), of no group, with little behind it, and few alternatives'
+/** Parts of one form without listed values: a scope of 256 characters has about three million ways to be split into so many. */
+const MOST_OPEN_PARTS = 3
+
 function requireRegExp(pattern: string, path: Path, report: Report): boolean {
   try {
-    return new RegExp(`^(?:${pattern})$`, 'u') instanceof RegExp
+    new RegExp(`^(?:${pattern})$`, 'u')
   } catch {
     report(path, 'is not a regular expression')
     return false
   }
+  if (isLinearPattern(`^(?:${pattern})$`)) return true
+  report(path, COMPLEX)
+  return false
 }
 
 /** The variables of one form. */
@@ -150,6 +160,8 @@ function checkScopes(recipe: Recipe, report: Report): void {
     const at = ['scopes', 'forms', index, 'form']
     const own = partsOf(form.form)
     if (new Set(own).size < own.length) report(at, 'names a part twice')
+    if (own.filter((part) => parts[part]?.values === undefined).length > MOST_OPEN_PARTS)
+      report(at, `names more than ${MOST_OPEN_PARTS} parts without "values"`)
     if (own.some((part) => Object.hasOwn(fields, part))) report(at, 'names a part like a field')
     if (variablesOfForm(form).join() !== known.join()) {
       report(

@@ -1,23 +1,45 @@
 import { chooseRequest, isRequestId } from '../admin/choose-request.ts'
+import { rejectNetwork } from '../admin/reject-network.ts'
+import { usage } from '../frame/failure.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-export const verb = defineVerb<{ reason?: string }, [given: string | undefined]>({
+interface Options {
+  readonly reason?: string
+  readonly from?: string
+  readonly yes?: boolean
+}
+
+export const verb = defineVerb<Options, [given: string | undefined]>({
   description:
-    'Rejects an enrollment or a request for more scopes. The agent sees the reason. At a terminal, it offers a choice if you give neither id nor name.',
+    'Rejects an enrollment or a request for more scopes. The agent sees the reason. At a terminal, it offers a choice if you give neither id nor name. With --from, it rejects all pending enrollments that came from an address or a network.',
   arguments: [{ name: '[request]', description: 'its id, or the name of its agent', values: 'requests' }],
-  options: [{ flags: '--reason <text>', description: 'shown to the agent' }],
+  options: [
+    { flags: '--reason <text>', description: 'shown to the agent' },
+    { flags: '--from <network>', description: 'all enrollments from this address or network' },
+    { flags: '-y, --yes', description: 'with --from, do not ask for confirmation' },
+  ],
   examples: [
     {
       command: 'mayfly reject enr_01k3vq8m5xn6w7r2t9y4u1i0pa --reason "ask for orders:read only"',
       about: 'say what to do instead',
     },
+    { command: 'mayfly reject --from 2001:db8:1::/48', about: 'after a flood of enrollments' },
   ],
-  json: async () => (await import('../../api/enrollment.ts')).PendingEnrollment,
+  json: async () => {
+    const [{ Type }, { PendingEnrollment }] = await Promise.all([
+      import('typebox'),
+      import('../../api/enrollment.ts'),
+    ])
+    return Type.Union([PendingEnrollment, Type.Array(PendingEnrollment, { description: 'with --from' })])
+  },
   exits: [3, 4, 5],
   admin: true,
-  run: async (context, { reason }, given) => {
+  run: async (context, { reason, from, yes }, given) => {
+    if (from !== undefined && given !== undefined)
+      throw usage('Give either a request or --from.', 'Nothing was rejected.')
     const client = await openAdminClient(context)
+    if (from !== undefined) return rejectNetwork(context, client, { from, reason, isSure: yes === true })
     const id =
       given !== undefined && isRequestId(given)
         ? given

@@ -8,6 +8,7 @@ import type { Actor, AgentCaller } from '../caller.ts'
 import { issueCredential } from '../credentials/issue-credential.ts'
 import { approveEnrollment } from '../enrollments/approve-enrollment.ts'
 import { enroll } from '../enrollments/enroll.ts'
+import { requestScopes } from '../enrollments/request-scopes.ts'
 import { recordBounds } from './agent-bounds.ts'
 import { createAgent } from './create-agent.ts'
 
@@ -115,6 +116,26 @@ describe('the bounds of a policy', () => {
     await configure()
     await expectBound('child')
     await expectBound('approved')
+  })
+
+  it('are no way around for who approves the requests of others: an agent with wider ones gets no more scopes', async () => {
+    await start({ ...CI, auto_approve: false })
+    const scopes = ['api', 'admin:enrollments:write']
+    await approveEnrollment(test.core, LOCAL, (await ask('ci-1')).id, { scopes })
+    await approveEnrollment(test.core, LOCAL, (await ask('ci-2', ['api'])).id, {})
+    await createAgent(test.core, LOCAL, { name: 'free' })
+    const wider = await requestScopes(test.core, await actorOf('free'), { scopes: ['api'], expires_in: '1h' })
+    const same = await requestScopes(test.core, await actorOf('ci-2'), {
+      scopes: ['api:x'],
+      expires_in: '1h',
+    })
+    const approver = await actorOf('ci-1')
+    await expect(approveEnrollment(test.core, approver, wider.id, {})).rejects.toMatchObject({
+      code: 'insufficient_scope',
+      message: 'This agent may have more credentials, or for longer, than you may.',
+    })
+    expect((await approveEnrollment(test.core, approver, same.id, {})).status).toBe('approved')
+    await approveEnrollment(test.core, LOCAL, wider.id, {})
   })
 
   it('limit the rate of all its agents together, under any name', async () => {

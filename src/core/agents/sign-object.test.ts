@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
+import { SIGNATURES_PER_MINUTE } from '../../domain/limits.ts'
 import { StoreError } from '../../store/errors.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
 import { createAgent } from './create-agent.ts'
@@ -59,4 +60,20 @@ test('makes no signature older than its key when the clock is set back', async (
   world.advance(-3_600_000)
   const { createdAt } = await sign()
   expect(createdAt).toBeGreaterThanOrEqual(Math.floor(Number(key?.createdAt) / 1_000) * 1_000 - 60_000)
+})
+
+test('signs so many objects a minute for one agent, and hinders no other', async () => {
+  world.freeze()
+  for (let n = 0; n < SIGNATURES_PER_MINUTE; n += 1) {
+    const rate = { count: SIGNATURES_PER_MINUTE, perMs: 60_000 }
+    world.core.rates.take(`sign|${actor.caller.agentId}`, rate, world.core.store.now())
+  }
+  await expect(sign()).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 1 })
+  const { token } = await createAgent(world.core, LOCAL, { name: 'other' })
+  // Refused for its name in the object, so it had its turn.
+  await expect(signObject(world.core, await world.actor(token), { data })).rejects.toMatchObject({
+    code: 'not_allowed',
+  })
+  world.advance(1_000)
+  await sign()
 })

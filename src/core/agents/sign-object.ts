@@ -1,4 +1,5 @@
 import { readGitObject, type SigningPurpose } from '../../domain/git-object.ts'
+import { MINUTE_MS, SIGNATURES_PER_MINUTE } from '../../domain/limits.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireIdentity } from '../../domain/signing-identity.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
@@ -7,8 +8,9 @@ import { agentEnded } from '../authentication/authenticate.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
+import { takeOrRefuse } from '../rates.ts'
 
-type Parts = Pick<Core, 'store' | 'sealer' | 'ids' | 'keys' | 'settings' | 'denials'>
+type Parts = Pick<Core, 'store' | 'sealer' | 'ids' | 'keys' | 'settings' | 'denials' | 'rates'>
 
 export interface SignCommand {
   /** Base64 of the object. */
@@ -31,7 +33,8 @@ const MAX_ATTEMPTS = 3
 
 /**
  * Signs a commit or tag with the caller's own key, which stays on the server. The signature leaves only while the agent
- * lives, and after its entry is durable.
+ * lives, and after its entry is durable. Throws `invalid_request`, `rate_limited`, `not_allowed` for somebody else's name, and
+ * `conflict`.
  */
 export async function signObject(
   core: Parts,
@@ -42,6 +45,9 @@ export async function signObject(
   const purpose = command.purpose ?? 'git-commit'
   const bytes = decode(command.data)
   const object = readGitObject(bytes, purpose)
+  const rate = { count: SIGNATURES_PER_MINUTE, perMs: MINUTE_MS }
+  const message = 'This agent signs too often; try again later.'
+  takeOrRefuse(core.rates, `sign|${caller.agentId}`, rate, core.store.now(), message)
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const { key, privateKey, version } = await openKey(core, caller)
     refuseForeign(core, actor, () => requireIdentity(object, key, core.settings.signingIdentity))

@@ -6,7 +6,7 @@ import type { CompiledPolicy } from '../../domain/policy.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
 import type { Step } from '../../store/engine/change.ts'
-import { createdUnder } from '../agents/agent-bounds.ts'
+import { createdUnder, requireBounds } from '../agents/agent-bounds.ts'
 import { endAfter, prepareAgent, requireAudiences, requireHeld } from '../agents/create-agent.ts'
 import { endSteps, requireMayEnd } from '../agents/end-agent.ts'
 import { actorId, audit } from '../audit/entry.ts'
@@ -143,6 +143,9 @@ async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment
 async function approveAmendment(core: Parts, approval: Approval, agentId: string): Promise<Enrollment> {
   const { actor, enrollment, scopes, lifetimeMs } = approval
   const { id, name } = enrollment
+  const receiver = await core.store.agents.findLiving(agentId)
+  // As for a change: one that has ended in the meantime is refused by the commit.
+  if (receiver !== undefined) requireBounds(core, actor, receiver)
   const decision = decisionOf(core, approval)
   const grant: AgentGrant = {
     id: core.ids.body(),
@@ -171,9 +174,10 @@ async function approveAmendment(core: Parts, approval: Approval, agentId: string
   return { ...enrollment, ...decision }
 }
 
+/** Without the note: agents read their own entries, and it is for administrators. */
 function approvedEntry(
   core: Parts,
-  { actor, scopes, note }: Approval,
+  { actor, scopes }: Approval,
   agent: { readonly id: string; readonly name: string },
   details: Record<string, unknown>,
 ): Step {
@@ -181,6 +185,6 @@ function approvedEntry(
     action: 'enrollment.approved',
     agent,
     scopes,
-    details: note === null ? details : { ...details, note },
+    details,
   })
 }

@@ -40,11 +40,15 @@ describe('approving', () => {
     })
     expect(made).toMatchObject({ scopes: ['db:read'], expiresAt: null, policy: null, createdBy: 'local' })
     expect(row.sealedAnswer).toMatch(/^s1\./)
-    expect((await test.audit('enrollment.approved'))[0]?.facts).toMatchObject({
-      enrollment_id: row.id,
-      note: 'fine',
-    })
+    expect((await test.audit('enrollment.approved'))[0]?.facts).toMatchObject({ enrollment_id: row.id })
     expect((await test.audit('agent.created')).length).toBe(1)
+  })
+
+  it('writes the note for administrators into no entry, which the agent would read', async () => {
+    const row = await approve((await ask()).id, { note: 'for administrators' })
+    const entries = await test.core.store.audit.query({ agentId: row.agentId ?? '' }, 100)
+    expect(JSON.stringify(entries)).toContain('enrollment.approved')
+    expect(JSON.stringify(entries)).not.toContain('for administrators')
   })
 
   it('uses the scopes and the lifetime that the administrator chooses', async () => {

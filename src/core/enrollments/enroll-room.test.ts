@@ -35,6 +35,22 @@ describe('limits', () => {
     await requestScopes(test.core, await test.actor(token), { scopes: ['x'] })
   })
 
+  it('count a /48 as one site, whichever of its networks somebody asks from', async () => {
+    await start({ maxPendingEnrollments: 8 })
+    await from('a', '2001:db8:1:1::1')
+    await from('b', '2001:db8:1:2::1')
+    await expect(from('c', '2001:db8:1:ffff::1')).rejects.toMatchObject({ code: 'rate_limited' })
+    await from('d', '2001:db8:2::1')
+  })
+
+  it('let one site ask ten times as often as one network', async () => {
+    await start({ enrollmentsPerMinute: 2, maxPendingEnrollments: 1_000 })
+    test.freeze()
+    for (let n = 0; n < 20; n += 1) await from(`a${n}`, `2001:db8:1:${n.toString(16)}::1`)
+    await expect(from('b', '2001:db8:1:99::1')).rejects.toMatchObject({ code: 'rate_limited' })
+    await from('c', '2001:db8:2::1')
+  })
+
   it('bound the requests of agents for more scopes apart from the enrollments', async () => {
     await start({ maxPendingEnrollments: 1 })
     for (const name of ['one', 'two']) {

@@ -38,6 +38,9 @@ interface Attempt {
   readonly enrollment: Enrollment
 }
 
+/** As many networks of a site may use up their rate at once. */
+const NETWORKS_PER_SITE = 10
+
 type Approval = Extract<Admission, { decision: 'approve' }>
 
 /**
@@ -55,6 +58,8 @@ export async function enroll(
   const rate = { count: core.settings.enrollmentsPerMinute, perMs: MINUTE_MS }
   const message = 'Too many enrollments from this network; try again later.'
   takeOrRefuse(core.rates, `enroll|${networkOf(origin.ipAddress)}`, rate, now, message)
+  const ofSite = { ...rate, count: rate.count * NETWORKS_PER_SITE }
+  takeOrRefuse(core.rates, `enroll-site|${siteOf(origin.ipAddress)}`, ofSite, now, message)
   const attempt = { command, actor, enrollment: draft(core, command, origin, now) }
   // Serialized, so that a key that asks again while its first request is running finds that request.
   return core.serialize(

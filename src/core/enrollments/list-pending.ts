@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { nameKey } from '../../domain/agent.ts'
 import { type Enrollment, type EnrollmentStatus, enrollmentStatusAt } from '../../domain/enrollment.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
@@ -15,20 +16,44 @@ export type ListedEnrollment = Enrollment & {
   readonly isTaken: boolean
 }
 
+/** Anybody may enroll with 24 KiB, so a page also ends at this size. */
+const PAGE_BYTES = 512 * 1024
+/** Rows that are read at once. */
+const ROWS = 20
+
 /** Oldest first. Leaves out enrollments that have expired but are not marked so yet. */
 export async function listPending(
   core: Pick<Core, 'store'>,
   query: PendingQuery,
 ): Promise<{ enrollments: ListedEnrollment[]; next: string | undefined }> {
   const { status = 'pending', cursor, limit = DEFAULT_PAGE } = query
-  const rows = await core.store.enrollments.list(status, cursor, limit + 1)
-  const page = rows.slice(0, limit)
+  const { page, isLast } = await readPage(core, status, cursor, limit)
   const now = core.store.now()
   const listed = page.filter((one) => enrollmentStatusAt(one, now) === status)
   const isWaiting = (one: Enrollment) => status === 'pending' && one.type === 'enroll'
   const taken = await core.store.agents.takenNames(listed.filter(isWaiting).map(({ name }) => name))
   return {
     enrollments: listed.map((one) => ({ ...one, isTaken: isWaiting(one) && taken.has(nameKey(one.name)) })),
-    next: rows.length > limit ? page.at(-1)?.id : undefined,
+    next: isLast ? undefined : page.at(-1)?.id,
+  }
+}
+
+async function readPage(
+  { store }: Pick<Core, 'store'>,
+  status: EnrollmentStatus,
+  cursor: string | undefined,
+  limit: number,
+): Promise<{ readonly page: Enrollment[]; readonly isLast: boolean }> {
+  const page: Enrollment[] = []
+  for (let bytes = 0; ; ) {
+    const rows = await store.enrollments.list(status, page.at(-1)?.id ?? cursor, ROWS + 1)
+    for (const [index, row] of rows.slice(0, ROWS).entries()) {
+      page.push(row)
+      bytes += JSON.stringify([row.scopes, row.metadata]).length
+      const isLast = index + 1 === rows.length
+      if (page.length === limit || bytes >= PAGE_BYTES) return { page, isLast }
+    }
+    if (rows.length <= ROWS) return { page, isLast: true }
+    await setImmediate()
   }
 }

@@ -77,6 +77,15 @@ async function present(core: Http['core'], enrollment: Enrollment & { readonly i
     ...optional('decided_by', decidedBy),
     ...optional('decision_note', decisionNote),
     ...(collectedAt === null ? {} : { collected_at: timestamp(collectedAt) }),
-    ...presentWarnings(await scopeWarnings(core, enrollment.scopes)),
+    ...presentWarnings(few(await scopeWarnings(core, enrollment.scopes))),
   }
+}
+
+/** Anybody may send 64 long scopes, each of which gets a sentence. */
+const MOST_WARNINGS = 4
+
+function few(warnings: readonly string[]): readonly string[] {
+  if (warnings.length <= MOST_WARNINGS) return warnings
+  const shown = warnings.slice(0, MOST_WARNINGS - 1)
+  return [...shown, `There are ${warnings.length - shown.length} more warnings like these.`]
 }
