@@ -28,7 +28,8 @@ export const PolicySchema = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 1_000_000,
-        description: 'Live agents under this policy; no more are approved at once.',
+        description:
+          'Live agents under this policy; no more are approved at once. They count under its name: after a change of the name they start from zero.',
       }),
     ),
     rate: Type.Optional(
