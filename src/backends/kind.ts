@@ -101,8 +101,32 @@ interface Issuing<P> extends AsyncDisposable {
    * backend>/revoked`. Only for kinds without an upstream. `revoked`: all that have not expired, in no order.
    */
   revocationList?(revoked: readonly RevokedCredential[]): Promise<RevocationList>
+  /**
+   * A short token for a program that presents a credential of this backend (`Issued.presented`) at `<issuer of the backend>/token`,
+   * by the distribution token specification. Only for kinds without an upstream.
+   */
+  tokenFor?(request: TokenRequest): Promise<ServedToken>
   /** Present where Mayfly can replace the secret that it logs in with itself. */
   readonly rotation?: Rotation
+}
+
+export interface TokenRequest {
+  readonly credentialId: string
+  readonly agent: { readonly id: string; readonly name: string }
+  /** Of the credential, relative to the backend. */
+  readonly scopes: readonly string[]
+  /** As the program sent them: `repository:team/app:pull,push`. Any text. */
+  readonly asked: readonly string[]
+  /** Epoch ms. */
+  readonly now: number
+  /** Epoch ms: the token must not last longer. */
+  readonly expiresAt: number
+}
+
+export interface ServedToken {
+  readonly token: string
+  /** What it grants, as scopes relative to the backend, for the audit. */
+  readonly granted: readonly string[]
 }
 
 export interface RevokedCredential {
@@ -180,6 +204,8 @@ export interface Issued {
   /** The one value that an agent needs. Where there are several, return `fields` instead. */
   readonly secret?: string
   readonly fields?: Readonly<Record<string, string | number>>
+  /** The field that its holder presents for `tokenFor`. Mayfly keeps its keyed hash, and nothing else of it. */
+  readonly presented?: string
   /** Epoch ms at which the upstream ends the credential, where that differs from the expiry requested. */
   readonly upstreamExpiresAt?: number
   /** Required where the kind can revoke. */

@@ -138,6 +138,8 @@ export interface ProblemOptions {
   scope?: string
   /** A token was sent and refused: `error="invalid_token"` (RFC 6750 §3.1). */
   invalidToken?: boolean
+  /** The route takes a user name and a password: the challenge of a 401 is that of RFC 7617. */
+  basic?: boolean
 }
 
 /** An expected 4xx or 5xx answer. Its message is public. */
@@ -149,6 +151,7 @@ export class Problem extends Error {
   readonly retryAfterSeconds: number | undefined
   readonly scope: string | undefined
   readonly invalidToken: boolean
+  readonly basic: boolean
 
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
     super(
@@ -161,6 +164,7 @@ export class Problem extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds
     this.scope = options.scope
     this.invalidToken = options.invalidToken ?? false
+    this.basic = options.basic ?? false
   }
 }
 

@@ -20,6 +20,7 @@ const NEEDED: Record<RouteName, string> = {
   'GET /backends/:backend/.well-known/openid-configuration': 'public',
   'GET /backends/:backend/.well-known/jwks.json': 'public',
   'GET /backends/:backend/revoked': 'public',
+  'GET /backends/:backend/token': 'public',
   'POST /oauth/token': 'public',
   'POST /oauth/introspect': 'public',
   'POST /oauth/revoke': 'public',

@@ -18,7 +18,12 @@ export interface DockerRegistry {
   readonly image: string
   readonly directory: string
   /** Starts it, or starts it again, with another certificate to trust. */
-  start(trust: { readonly issuer: string; readonly certificate: string }): Promise<void>
+  start(trust: {
+    readonly issuer: string
+    readonly certificate: string
+    /** Where programs get tokens. Default: nowhere. */
+    readonly realm?: string
+  }): Promise<void>
   /** The same with the key `auth` of its configuration. */
   startWith(auth: Readonly<Record<string, unknown>>): Promise<void>
   close(): Promise<void>
@@ -61,11 +66,11 @@ export async function createDockerRegistry(): Promise<DockerRegistry> {
     host,
     directory,
     image: `oci:${join(directory, 'image')}:latest`,
-    async start({ issuer, certificate }) {
+    async start({ issuer, certificate, realm = 'https://mayfly.test/token' }) {
       const rootcertbundle = join(directory, 'tokens.pem')
       await writeFile(rootcertbundle, certificate)
       await startWith({
-        token: { realm: 'https://mayfly.test/token', service: host, issuer, rootcertbundle },
+        token: { realm, service: host, issuer, rootcertbundle },
       })
     },
     startWith,

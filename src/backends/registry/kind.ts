@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { DAY_MS, MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { caField, localField } from '../fields.ts'
 import { type Backend, BackendError, type Host, type Kind, protectionField, secretField } from '../kind.ts'
 import { certificateIn, generateKey, prepareSigner, type Signer, selfSigned } from './keys.ts'
+import { tokenFor } from './realm.ts'
 import { accessOf, gives, isRegistryScope, REPOSITORY } from './scopes.ts'
 
 const NAME = { minLength: 1, maxLength: 255, pattern: `^${REPOSITORY}$` }
@@ -136,13 +138,21 @@ async function openRegistry(settings: Config, host: Host): Promise<Backend<Param
           `The token would be longer than ${MAX_JWT_BYTES} bytes; request fewer scopes.`,
         )
       }
-      const auths = { [name]: { registrytoken: token } }
+      const password = randomBytes(32).toString('base64url')
+      const auth = Buffer.from(`${credentialId}:${password}`).toString('base64')
+      // docker uses the token; programs that know no such entry ask the realm with the password.
+      const auths = { [name]: { auth, registrytoken: token } }
       return {
-        fields: { token, registry: name, docker_config: JSON.stringify({ auths }) },
+        fields: {
+          ...{ username: credentialId, password, token, registry: name },
+          docker_config: JSON.stringify({ auths }),
+        },
+        presented: password,
         upstreamExpiresAt: end * 1000,
         facts,
       }
     },
+    tokenFor: (request) => tokenFor(settings, { issuer: host.issuer, service, signer }, request),
     publicKeys: () => [signer.publicJwk],
     async [Symbol.asyncDispose]() {},
   }

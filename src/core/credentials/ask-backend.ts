@@ -8,6 +8,8 @@ import type { Granted, IssuedCredential } from './issue-attempt.ts'
 /** The checked answer of the backend. */
 export interface BackendAnswer {
   readonly token: string
+  /** What the store keeps a hash of. */
+  readonly presented: string
   readonly fields: Issued['fields']
   /** Epoch ms: the expiry that Mayfly can promise. */
   readonly expiresAt: number
@@ -59,8 +61,10 @@ function checked(issued: Issued, now: number, asked: number): BackendAnswer {
   if (upstream !== undefined && (!Number.isSafeInteger(upstream) || upstream <= now))
     throw nonsense('an expiry that has passed')
   const expiresAt = Math.min(asked, upstream ?? Number.POSITIVE_INFINITY)
+  const token = secret ?? JSON.stringify(fields)
   return {
-    token: secret ?? JSON.stringify(fields),
+    token,
+    presented: issued.presented ?? token,
     fields,
     expiresAt,
     // Mentioned only if the upstream outlives the promised expiry.

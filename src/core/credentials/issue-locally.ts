@@ -25,7 +25,7 @@ export function issueLocally(core: Parts, attempt: Granted): Promise<IssuedCrede
       expiresAt: answer.expiresAt,
       upstreamExpiresAt: answer.upstreamExpiresAt,
       dueAt: answer.expiresAt,
-      secretHash: core.hasher.hash(reply.token),
+      secretHash: core.hasher.hash(answer.presented),
     })
     const change = [
       ...whileGranted(attempt),

@@ -6,6 +6,7 @@ import { backendRoutes } from './api-v1/backends.ts'
 import { credentialRoutes } from './api-v1/credentials.ts'
 import { type HealthParts, healthRoutes } from './health.ts'
 import { oauthRoutes } from './oauth/oauth.ts'
+import { registryTokenRoutes } from './registry-token.ts'
 import { adminAgentRoutes } from './v1/admin-agents.ts'
 import { adminBackendRoutes } from './v1/admin-backends.ts'
 import { adminKeyRoutes } from './v1/admin-keys.ts'
@@ -33,6 +34,7 @@ export function addAllRoutes(http: Http, { metrics, issueByGet }: RouteParts): v
   openApiRoutes(http)
   docsRoutes(http)
   wellKnownRoutes(http)
+  registryTokenRoutes(http)
   oauthRoutes(http)
   credentialRoutes(http)
   backendRoutes(http)

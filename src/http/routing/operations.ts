@@ -62,6 +62,17 @@ export const OPERATIONS: Readonly<Record<RouteName, Operation>> = {
   },
   'GET /backends/:backend/.well-known/jwks.json': { id: 'getBackendKeys', errors: ['not_found'] },
   'GET /backends/:backend/revoked': { id: 'getRevocationList', errors: ['not_found'] },
+  'GET /backends/:backend/token': {
+    id: 'createRegistryToken',
+    errors: [
+      'unauthorized',
+      'not_found',
+      'conflict',
+      'rate_limited',
+      'backend_unavailable',
+      'audit_unavailable',
+    ],
+  },
 
   'POST /oauth/token': { id: 'createToken' },
   'POST /oauth/introspect': { id: 'introspectToken' },

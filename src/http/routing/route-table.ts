@@ -37,6 +37,10 @@ export const ROUTES = {
   'GET /backends/:backend/.well-known/openid-configuration': open(),
   'GET /backends/:backend/.well-known/jwks.json': open(),
   'GET /backends/:backend/revoked': open(),
+  'GET /backends/:backend/token': open(
+    'failures a minute per credential and address; tokens a minute per agent',
+    'token.issued',
+  ),
 
   'POST /oauth/token': open('failures a minute per client and address', 'token.issued'),
   'POST /oauth/introspect': open('failures a minute per client and address'),

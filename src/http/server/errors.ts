@@ -22,8 +22,9 @@ export function errorBody(problem: Pick<Problem, 'code' | 'message'>, requestId:
   return JSON.stringify({ error: { code: problem.code, message: problem.message, request_id: requestId } })
 }
 
-/** RFC 6750 §3. */
-function bearerChallenge(problem: Problem): string | undefined {
+/** RFC 6750 §3; RFC 7617 §2 where a password is asked for. */
+function challengeOf(problem: Problem): string | undefined {
+  if (problem.status === 401 && problem.basic) return 'Basic realm="mayfly", charset="UTF-8"'
   const realm = 'Bearer realm="mayfly"'
   if (problem.status === 401) return problem.invalidToken ? `${realm}, error="invalid_token"` : realm
   if (problem.code !== 'insufficient_scope') return undefined
@@ -47,9 +48,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem | OAuthProblem
   reply.header('x-content-type-options', 'nosniff')
   reply.header('x-request-id', request.id)
   const challenge =
-    shown instanceof OAuthProblem
-      ? oauthChallenge(shown, request.headers.authorization)
-      : bearerChallenge(shown)
+    shown instanceof OAuthProblem ? oauthChallenge(shown, request.headers.authorization) : challengeOf(shown)
   if (challenge !== undefined) reply.header('www-authenticate', challenge)
   if (shown.status === 429 || shown.status === 503 || shown.retryAfterSeconds !== undefined) {
     reply.header('retry-after', String(shown.retryAfterSeconds ?? DEFAULT_RETRY_AFTER))
