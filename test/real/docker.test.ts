@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { installCommands, startToolsWorld, type ToolsWorld } from '../cli/tools-support.ts'
+import { createDockerRegistry } from '../support/docker-registry.ts'
 import { type Registry, startRegistry } from '../support/oci-registry.ts'
 import { isInstalled, run } from '../support/run-program.ts'
 
@@ -88,3 +89,28 @@ describe.each(clients)('%s', (client) => {
     expect(await world.alive('images')).toEqual([])
   })
 })
+
+test.each(clients)(
+  '%s uses a backend of kind registry, whose tokens it gets at the realm',
+  async (client) => {
+    const server = await createDockerRegistry()
+    const name = `tokens-${client}`
+    const address = `http://${server.host}`
+    await world.app.newBackend({
+      type: 'registry',
+      name,
+      config: { address, repositories: ['image'], local: true },
+    })
+    const { body } = await world.app.local.get(`/v1/admin/backends/${name}`)
+    const keys = await world.app.local.get(`/backends/${name}/.well-known/openid-configuration`)
+    const realm = `${world.url}/backends/${name}/token`
+    await server.start({ issuer: keys.body.issuer, certificate: body.config.certificate, realm })
+    const setup = ['mayfly', 'docker', 'setup', server.host, '--backend', name]
+    expect(await run(setup, env)).toMatchObject({ code: 0, stderr: '' })
+    // The registry has no image: whoever may not look is told something else.
+    const end = await ask(client, server.host)
+    expect(end.stderr).toMatch(/manifest unknown|no such manifest/)
+    expect(await world.alive(name)).toHaveLength(1)
+    await server.close()
+  },
+)

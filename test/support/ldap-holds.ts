@@ -1,12 +1,9 @@
 import type { Client } from 'ldapts'
 import type { Issued } from '../../src/backends/kind.ts'
+import type { Hold } from '../../src/plugin/testing/open-kind.ts'
 import type { LdapServer } from './ldap-server.ts'
 
 const ROOT = 'dc=example,dc=com'
-
-export interface LdapHold extends AsyncDisposable {
-  works(): Promise<boolean>
-}
 
 const succeeds = (work: Promise<unknown>) =>
   work.then(
@@ -28,13 +25,13 @@ async function session(server: LdapServer, { fields }: Issued) {
   return { client, works, dn: String(fields?.['dn']) }
 }
 
-export async function staysLoggedIn(server: LdapServer, issued: Issued): Promise<LdapHold> {
+export async function staysLoggedIn(server: LdapServer, issued: Issued): Promise<Hold> {
   const { client, works } = await session(server, issued)
   return { works, [Symbol.asyncDispose]: () => client.unbind() }
 }
 
 /** Where the directory lets an account write below its own entry: entries below entries, and one that refers elsewhere. */
-export async function plantsEntries(server: LdapServer, issued: Issued): Promise<LdapHold> {
+export async function plantsEntries(server: LdapServer, issued: Issued): Promise<Hold> {
   const { client, works, dn } = await session(server, issued)
   const place = (cn: string) => ({ objectClass: ['device'], cn })
   await client.add(`cn=a,${dn}`, place('a'))

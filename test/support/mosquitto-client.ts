@@ -31,6 +31,8 @@ export interface Subscription {
   readonly ended: Promise<string>
   /** The topic of the first message. */
   readonly first: Promise<string>
+  /** Whether another message comes before the end. */
+  next(): Promise<boolean>
   close(): void
 }
 
@@ -43,18 +45,27 @@ export function subscribe(login: Login, topic: string, ...more: string[]): Subsc
   const lines: string[] = []
   const granted = Promise.withResolvers<boolean>()
   const first = Promise.withResolvers<string>()
+  let next = Promise.withResolvers<boolean>()
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on('line', (line) => {
       lines.push(line)
       if (/^Subscribed/.test(line)) granted.resolve(/: [012]$/.test(line))
       const received = /received PUBLISH \(.*'(.*)'/.exec(line)?.[1]
-      if (received !== undefined) first.resolve(received)
+      if (received === undefined) return
+      first.resolve(received)
+      next.resolve(true)
+      next = Promise.withResolvers()
     })
   }
   const ended = once(child, 'close').then(() => {
     granted.resolve(false)
     first.resolve('')
+    next.resolve(false)
     return lines.join('\n')
   })
-  return { granted: granted.promise, ended, first: first.promise, close: () => void child.kill('SIGKILL') }
+  return {
+    ...{ granted: granted.promise, ended, first: first.promise },
+    next: () => next.promise,
+    close: () => void child.kill('SIGKILL'),
+  }
 }

@@ -2,12 +2,8 @@ import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { type ChannelModel, connect } from 'amqplib'
 import type { Issued } from '../../src/backends/kind.ts'
+import type { Hold } from '../../src/plugin/testing/open-kind.ts'
 import { subscribe } from './mosquitto-client.ts'
-
-/** What a holder has of a credential. */
-export interface RabbitHold extends AsyncDisposable {
-  works(): Promise<boolean>
-}
 
 const fieldsOf = ({ fields }: Issued) => ({
   username: String(fields?.['username']),
@@ -16,7 +12,7 @@ const fieldsOf = ({ fields }: Issued) => ({
 })
 
 /** Opens connections without end, eight at a time, and keeps those that it gets. */
-export async function opensInALoop(issued: Issued): Promise<RabbitHold> {
+export async function opensInALoop(issued: Issued): Promise<Hold> {
   const { url } = fieldsOf(issued)
   const open = new Set<ChannelModel>()
   let isOver = false
@@ -49,7 +45,7 @@ export async function opensInALoop(issued: Issued): Promise<RabbitHold> {
 }
 
 /** An open connection whose client answers nothing, not even the request to close. */
-export async function staysSilent(issued: Issued): Promise<RabbitHold> {
+export async function staysSilent(issued: Issued): Promise<Hold> {
   const connection = await connect(fieldsOf(issued).url)
   const channel = await connection.createChannel()
   connection.on('error', () => undefined)
@@ -75,7 +71,7 @@ export async function staysSilent(issued: Issued): Promise<RabbitHold> {
 const socketOf = (connection: ChannelModel) => (connection.connection as unknown as { stream: Socket }).stream
 
 /** A persistent session of MQTT, with a subscription. */
-export async function mqttSession(issued: Issued, port: number): Promise<RabbitHold> {
+export async function mqttSession(issued: Issued, port: number): Promise<Hold> {
   const login = { ...fieldsOf(issued), host: '127.0.0.1', port }
   // RabbitMQ 3.10 speaks MQTT 3.1.1.
   const options = ['-V', '311', '-i', `hold-${login.username}`, '-c', '-q', '1']
@@ -86,7 +82,6 @@ export async function mqttSession(issued: Issued, port: number): Promise<RabbitH
     isOpen = false
   })
   return {
-    // Without `-r`... the program tries again by itself until it is refused.
     works: async () => isOpen,
     async [Symbol.asyncDispose]() {
       first.close()
@@ -95,7 +90,7 @@ export async function mqttSession(issued: Issued, port: number): Promise<RabbitH
 }
 
 /** A session of STOMP 1.2, with a subscription. */
-export async function stompSession(issued: Issued, port: number): Promise<RabbitHold> {
+export async function stompSession(issued: Issued, port: number): Promise<Hold> {
   const { username, password } = fieldsOf(issued)
   const socket = connectTcp(port, '127.0.0.1')
   socket.setEncoding('utf8')
