@@ -22,7 +22,7 @@ describeKind('rabbitmq', async (): Promise<OpenKind> => {
     tricks: {
       'connections in a loop': opensInALoop,
       'a connection that answers nothing': staysSilent,
-      'a session of MQTT': (issued) => mqttSession(issued, server.mqttPort),
+      'a session of MQTT': (issued) => mqttSession(issued, server),
       'a session of STOMP': (issued) => stompSession(issued, server.stompPort),
     },
     async disarmed() {

@@ -144,7 +144,8 @@ function checkProblem({ status, headers }: RawReply, body: Record<string, unknow
   if (PROBLEMS[code as keyof typeof PROBLEMS].status !== status) return `${code} with status ${status}`
   if (error['request_id'] !== headers.get('x-request-id')) return 'the request ids differ'
   const challenge = headers.get('www-authenticate')
-  if (status === 401 && !challenge?.startsWith('Bearer realm="mayfly"')) return 'the challenge is missing'
+  if (status === 401 && !/^(Bearer|Basic) realm="mayfly"/.test(challenge ?? ''))
+    return 'the challenge is missing'
   if (code === 'insufficient_scope' && !challenge?.includes('error="insufficient_scope"'))
     return 'the challenge does not name the error'
   return undefined

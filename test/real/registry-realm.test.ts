@@ -40,12 +40,8 @@ async function issue(scopes: readonly string[], ttl = '30m', by = agent): Promis
 
 /** Asks the realm as a program does. */
 async function ask(login: string | undefined, asked: readonly string[] = [], backend = 'images') {
-  const query = new URLSearchParams([
-    ['service', server.host],
-    ['client_id', 'docker'],
-    ['offline_token', 'true'],
-    ...asked.map((scope) => ['scope', scope]),
-  ])
+  const query = new URLSearchParams({ service: server.host, client_id: 'docker', offline_token: 'true' })
+  for (const scope of asked) query.append('scope', scope)
   const headers =
     login === undefined ? {} : { authorization: `Basic ${Buffer.from(login).toString('base64')}` }
   const reply = await fetch(`${app.url}/backends/${backend}/token?${query}`, { headers })

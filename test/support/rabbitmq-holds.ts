@@ -4,6 +4,7 @@ import { type ChannelModel, connect } from 'amqplib'
 import type { Issued } from '../../src/backends/kind.ts'
 import type { Hold } from '../../src/plugin/testing/open-kind.ts'
 import { subscribe } from './mosquitto-client.ts'
+import type { RabbitServer } from './rabbitmq-server.ts'
 
 const fieldsOf = ({ fields }: Issued) => ({
   username: String(fields?.['username']),
@@ -71,20 +72,22 @@ export async function staysSilent(issued: Issued): Promise<Hold> {
 const socketOf = (connection: ChannelModel) => (connection.connection as unknown as { stream: Socket }).stream
 
 /** A persistent session of MQTT, with a subscription. */
-export async function mqttSession(issued: Issued, port: number): Promise<Hold> {
-  const login = { ...fieldsOf(issued), host: '127.0.0.1', port }
+export async function mqttSession(issued: Issued, { api, mqttPort }: RabbitServer): Promise<Hold> {
+  const login = { ...fieldsOf(issued), host: '127.0.0.1', port: mqttPort }
   // RabbitMQ 3.10 speaks MQTT 3.1.1.
   const options = ['-V', '311', '-i', `hold-${login.username}`, '-c', '-q', '1']
-  const first = subscribe(login, 'contract', ...options)
-  if (!(await first.granted)) throw new Error(await first.ended)
-  let isOpen = true
-  void first.ended.then(() => {
-    isOpen = false
-  })
+  const session = subscribe(login, 'contract', ...options)
+  if (!(await session.granted)) throw new Error(await session.ended)
+  const message = { properties: {}, routing_key: 'contract', payload: 'x', payload_encoding: 'string' }
   return {
-    works: async () => isOpen,
+    // A message reaches it, or its end does.
+    async works() {
+      const next = session.next()
+      await api('POST', '/exchanges/%2F/amq.topic/publish', message)
+      return next
+    },
     async [Symbol.asyncDispose]() {
-      first.close()
+      session.close()
     },
   }
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../src/backends/rabbitmq/config.ts'
@@ -73,6 +74,10 @@ export async function startRabbit(plugins: readonly Plugin[] = []): Promise<Rabb
       // While it starts, it listens before it knows its paths.
       if (status === 404) throw new Error('the management plugin has not started')
     })
+    // The management plugin may be there before the other listeners.
+    const listening = [amqp, ...(plugins.includes('rabbitmq_mqtt') ? [mqttPort] : [])]
+    if (plugins.includes('rabbitmq_stomp')) listening.push(stompPort)
+    for (const port of listening) await eventually(() => answers(port))
     const login = { username: 'mayfly', password: 'the password of mayfly itself' }
     await ask('PUT', `/users/${login.username}`, { password: login.password, tags: 'administrator' })
     const amqpUrl = `amqp://127.0.0.1:${amqp}`
@@ -82,6 +87,11 @@ export async function startRabbit(plugins: readonly Plugin[] = []): Promise<Rabb
     await stop()
     throw error
   }
+}
+
+async function answers(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect').finally(() => socket.destroy())
 }
 
 function asking(base: string): RabbitServer['api'] {
