@@ -7,7 +7,7 @@ import {
 } from '../backends/kind.ts'
 import { isId } from '../domain/ids.ts'
 import type { IssueResponse, ListResponse } from './proto/mayfly_plugin_v1_pb.ts'
-import { cleanMessage, type Hide } from './text.ts'
+import { cleanMessage, type Hide, hiderOf } from './text.ts'
 
 const NAME = /^[a-z][a-z0-9_]{0,63}$/
 const MAX_SECRET = 65_536
@@ -75,9 +75,10 @@ export function readIssued(reply: IssueResponse, request: IssueRequest<unknown>,
     throw garbage(of.name, 'with an expiry that is past or later than the one asked for')
   }
   const handle = of.revokes ? { handle: readHandle(reply.handleJson, credentialId, of) } : {}
-  const facts = reply.factsJson === '' ? {} : { facts: readFacts(reply, of) }
+  const secret = readSecret(reply, of)
+  const facts = reply.factsJson === '' ? {} : { facts: readFacts(reply, secret, of) }
   const upstreamExpiresAt = expiry === 0 ? {} : { upstreamExpiresAt: expiry }
-  return { ...readSecret(reply, of), ...handle, ...facts, ...upstreamExpiresAt }
+  return { ...secret, ...handle, ...facts, ...upstreamExpiresAt }
 }
 
 function readSecret({ secret, fieldsJson }: IssueResponse, of: Answering): Pick<Issued, 'secret' | 'fields'> {
@@ -93,17 +94,30 @@ function readSecret({ secret, fieldsJson }: IssueResponse, of: Answering): Pick<
   return { fields }
 }
 
-/** Facts go into the audit: none may hold the secret, or one of the configuration. */
-function readFacts({ factsJson, secret }: IssueResponse, of: Answering): NonNullable<Issued['facts']> {
+/** Names of fields that say where a secret is for, and to whom it belongs. What another field holds may be the secret. */
+const KNOWN_TO_ALL =
+  /^(?:(?:user|client|account|role|login|host|server|database|db|project|tenant|key|access_key|token|bucket|vhost|app)_?(?:name|id)?|username|hostname|dbname|name|id|port|region|address|schema|expires_at|scope|type)$/
+/** Named so, they are secrets after all. */
+const SECRET_ANYWAY = /^(?:key|token|login|access_key)$/
+
+/** Facts go into the audit: none may hold the secret, a field that may be one, or a secret of the configuration. */
+function readFacts(
+  { factsJson }: IssueResponse,
+  { secret, fields = {} }: Pick<Issued, 'secret' | 'fields'>,
+  of: Answering,
+): NonNullable<Issued['facts']> {
   const facts = withoutNulls(readScalars(factsJson, 'facts', MAX_FACTS_BYTES, of), 'facts', of)
+  const parts = Object.entries(fields).filter(([name]) => mayBeSecret(name))
+  const issued = hiderOf([secret ?? '', ...parts.map(([, value]) => String(value))])
   for (const value of Object.values(facts)) {
     const text = String(value)
-    if (of.hide(text) !== text || (secret !== '' && text.includes(secret))) {
+    if (of.hide(text) !== text || issued(text) !== text)
       throw garbage(of.name, 'with facts that hold a secret')
-    }
   }
   return facts
 }
+
+const mayBeSecret = (name: string) => SECRET_ANYWAY.test(name) || !KNOWN_TO_ALL.test(name)
 
 function readHandle(json: string, credentialId: string, of: Answering): Handle {
   const own = json === '' ? {} : readScalars(json, 'handles', MAX_HANDLE_BYTES, of)
