@@ -1,7 +1,8 @@
 import { Value } from 'typebox/value'
-import type { Kind } from '../backends/kind.ts'
+import { GUARDED_MARK, type Kind, SECRET_MARK } from '../backends/kind.ts'
 import { garbage } from './answers.ts'
 import { withProcess } from './client.ts'
+import type { Description } from './description.ts'
 import type { PluginOptions } from './isolation.ts'
 import { openCreddy } from './open-creddy.ts'
 import { openPlugin } from './open-plugin.ts'
@@ -17,7 +18,7 @@ export function kindOfPlugin(pinned: PinnedPlugin, options: PluginOptions): Kind
   const kind: Kind = {
     type: pinned.name,
     title: description.title,
-    config: readSchema(description.config, 'configuration'),
+    config: readSchema(configOf(pinned), 'configuration'),
     params: readSchema(description.params, 'options'),
     limits: description.limits,
     revocation: description.revocation,
@@ -35,6 +36,25 @@ export function kindOfPlugin(pinned: PinnedPlugin, options: PluginOptions): Kind
     open: (config, host) => OPEN[pinned.protocol](pinned, options, config as Config, host),
   }
   return kind
+}
+
+/**
+ * The protocol creddy has no word for a field that reaches beyond the backend, and its plugins open their own connections: each of
+ * their texts may name a host inside our network, or a name that leads there. So only its default is open to every administrator of
+ * backends. Not part of the description that is stored, so that a plugin which was added before is bound, too.
+ */
+function configOf({ protocol, description: { config } }: PinnedPlugin): Description['config'] {
+  if (protocol !== 'creddy.plugin.v1') return config
+  const fields = Object.entries(
+    (config['properties'] ?? {}) as Record<string, Readonly<Record<string, unknown>>>,
+  )
+  const guarded = fields.map(([name, field]) => {
+    const mayNameHost = !(SECRET_MARK in field) && (field['type'] === 'string' || field['type'] === 'array')
+    const { default: preset } = field
+    const safe = typeof preset === 'string' ? [preset] : []
+    return [name, mayNameHost ? { ...field, [GUARDED_MARK]: { safe } } : field]
+  })
+  return { ...config, properties: Object.fromEntries(guarded) }
 }
 
 const OPEN = { 'mayfly.plugin.v1': openPlugin, 'creddy.plugin.v1': openCreddy }

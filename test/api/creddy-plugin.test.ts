@@ -113,6 +113,22 @@ describe.skipIf(!(await canBuild('creddy-github')))('a binary whose name is that
     }
   })
 
+  it('takes texts that may name a host only from full administrators', async () => {
+    const config = { app_id: 12, private_key_pem: 'the-key-of-the-app' }
+    const agent = await app.newAgent({ scopes: ['admin:backends:write', 'inside', 'outside'] })
+    const create = (name: string, more: object) =>
+      agent.client.post('/v1/admin/backends', { type: 'hub', name, config: { ...config, ...more } })
+    for (const url of ['http://169.254.169.254/latest', 'http://127.0.0.1:8080', 'metadata.example', 'x']) {
+      const { status, body } = await create('inside', { api_url: url })
+      expect([status, body.error.code]).toEqual([403, 'insufficient_scope'])
+      expect(body.error.message).toContain('"api_url"')
+    }
+    const made = await create('outside', {})
+    expect(made.status, made.text).toBe(200)
+    const local = { type: 'hub', name: 'inside', config: { ...config, api_url: 'http://127.0.0.1:8080' } }
+    expect((await app.admin('POST', '/v1/admin/backends', local)).status).toBe(200)
+  })
+
   it('is replaced under that name only by what calls itself the same', async () => {
     const bytes = await readFile(await builtPlugin('creddy-redis'))
     const other = await placeArtefact(join(app.directory, 'plugins'), bytes)
