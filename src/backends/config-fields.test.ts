@@ -36,6 +36,12 @@ describe('secret fields', () => {
     expect(keepSecrets(schema, config, { host: HIDDEN })).toEqual({ host: HIDDEN, password: 'pw' })
   })
 
+  it('are not shown after the schema has given them another name', () => {
+    const renamed = Type.Object({ host: Type.String(), passphrase: Type.String(secretField({})) })
+    const config = { host: 'h', password: 'stored under the old name' }
+    expect(redactConfig(renamed, config)).toEqual({ host: 'h' })
+  })
+
   it('are reported when a kept one would be sent elsewhere, or with less protection', () => {
     const way = Type.Object({ ...schema.properties, ca: Type.Optional(Type.String(protectionField({}))) })
     const before = { host: 'h', mode: 'safe', password: 'pw' }

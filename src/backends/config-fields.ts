@@ -20,9 +20,13 @@ function markedFields(schema: TObject, mark: string): string[] {
     .map(([name]) => name)
 }
 
-/** A copy to show, with `[redacted]` for each secret that is present. */
+/**
+ * A copy to show, with `[redacted]` for each secret that is present. What the schema does not know is left out: it was stored under
+ * another one, which may have marked it as secret.
+ */
 export function redactConfig(schema: TObject, config: Fields): Record<string, unknown> {
-  const shown = { ...config }
+  const known = Object.keys(schema.properties).filter((name) => Object.hasOwn(config, name))
+  const shown = Object.fromEntries(known.map((name) => [name, config[name]]))
   for (const field of secretFields(schema)) if (shown[field] !== undefined) shown[field] = HIDDEN
   return shown
 }
