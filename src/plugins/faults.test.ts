@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { never, newRequest } from '../../test/contract/open-kind.ts'
 import { createTestHost } from '../../test/support/host.ts'
-import { nodeProgram, pinnedFrom, supportPlugin } from '../../test/support/plugin.ts'
+import { nodeProgram, pidsOf, pinnedFrom, supportPlugin } from '../../test/support/plugin.ts'
 import { type Backend, BackendError, type Host, type Issued } from '../backends/kind.ts'
 import { startClient } from './client.ts'
 import { describePlugin } from './describe.ts'
@@ -36,7 +36,8 @@ async function open(isolation: Isolation = {}, overrides: Partial<Host> = {}, co
 }
 
 const issue = (backend: Backend, scope = 'works') => backend.issue(newRequest([scope]), never())
-const pidOf = ({ facts }: Issued) => Number(facts?.['pid'])
+/** The directory of its socket, which each process has of its own. */
+const runOf = ({ facts }: Issued) => String(facts?.['run'])
 
 async function faultOf(work: Promise<unknown>): Promise<BackendError> {
   const error = await work.then(
@@ -128,6 +129,8 @@ describe('what a plugin answers', () => {
     ['taken', 'with a handle whose name "credential_id" is taken'],
     ['facts', 'with facts that hold a secret'],
     ['config-facts', 'with facts that hold a secret'],
+    ['field-facts', 'with facts that hold a secret'],
+    ['encoded-facts', 'with facts that hold a secret'],
   ])('is refused as open when it is garbage: %s', async (scope, says) => {
     const { backend } = await shared()
     const error = await faultOf(issue(backend, `fault:${scope}`))
@@ -135,11 +138,16 @@ describe('what a plugin answers', () => {
     expect(error.fault).toBe('unavailable')
   })
 
+  it('may name the account among its facts', async () => {
+    const { backend } = await open()
+    expect((await issue(backend, 'fault:user-facts')).facts).toEqual({ user: 'mf_user' })
+  })
+
   it('is at most 256 KiB', async () => {
     const { backend } = await shared()
     const error = await faultOf(issue(backend, 'fault:too-long'))
     expect(error.fault).toBe('unavailable')
-    expect(pidOf(await issue(backend))).toBeGreaterThan(0)
+    expect(runOf(await issue(backend))).toContain('mayfly-plugin-')
   })
 
   it('keeps the secrets of its configuration out of messages, details and the log', async () => {
@@ -178,7 +186,7 @@ describe('what a plugin answers', () => {
 describe('a plugin whose process', () => {
   it('crashes is started again with its configuration, at once and then after a pause', async () => {
     const { backend, logged } = await open()
-    const first = pidOf(await issue(backend))
+    const first = runOf(await issue(backend))
     const request = newRequest(['fault:crash'])
     expect(await faultOf(backend.issue(request, never()))).toMatchObject({
       fault: 'unavailable',
@@ -187,7 +195,7 @@ describe('a plugin whose process', () => {
     await vi.waitFor(() => expect(logged()).toContain('"how":"exit code 7"'), 60_000)
     // Without a reply, the plugin finds the account by the id.
     await backend.revoke?.(backend.recover?.(request.credentialId) ?? {}, never())
-    expect(pidOf(await issue(backend))).not.toBe(first)
+    expect(runOf(await issue(backend))).not.toBe(first)
     await faultOf(issue(backend, 'fault:crash'))
     const paused = await vi.waitFor(async () => {
       const error = await faultOf(issue(backend))
@@ -195,14 +203,14 @@ describe('a plugin whose process', () => {
       return error
     }, 60_000)
     expect(paused.fault).toBe('unavailable')
-    await vi.waitFor(async () => expect(pidOf(await issue(backend))).toBeGreaterThan(0), 60_000)
+    await vi.waitFor(async () => expect(runOf(await issue(backend))).toContain('mayfly-plugin-'), 60_000)
   })
 
   it('hangs is killed, once it answers nothing at all', async () => {
     const { backend, logged } = await open({}, { timeoutMs: 1_500 })
     expect((await faultOf(issue(backend, 'fault:hang'))).fault).toBe('timeout')
-    await vi.waitFor(() => expect(logged()).toContain('"how":"signal SIGKILL"'), 60_000)
-    expect(pidOf(await issue(backend))).toBeGreaterThan(0)
+    await vi.waitFor(() => expect(logged()).toMatch(/"how":"[^"]*signal SIGKILL"/), 60_000)
+    expect(runOf(await issue(backend))).toContain('mayfly-plugin-')
   })
 
   it('floods its standard output still answers, and costs no memory', async () => {
@@ -216,7 +224,7 @@ describe('a plugin whose process', () => {
     const { backend, logged } = await open({ memoryBytes: 800 * 1024 * 1024 })
     expect((await faultOf(issue(backend, 'fault:memory'))).fault).toMatch(/unavailable|timeout/)
     await vi.waitFor(() => expect(logged()).toContain('The process of a plugin has ended'), 60_000)
-    expect(pidOf(await issue(backend))).toBeGreaterThan(0)
+    expect(runOf(await issue(backend))).toContain('mayfly-plugin-')
   })
 
   it('sees only the variables of the protocol and those named, in an empty directory', async () => {
@@ -230,7 +238,8 @@ describe('a plugin whose process', () => {
 
   it('does not want to end is ended, and leaves nothing', async () => {
     const { backend } = await open({ environment: { FAULT: 'stubborn' } })
-    const pid = pidOf(await issue(backend))
+    const [pid = 0] = await pidsOf(runOf(await issue(backend)))
+    expect(pid).toBeGreaterThan(0)
     const { fields } = await issue(backend, 'fault:sees')
     await backend[Symbol.asyncDispose]()
     expect(() => process.kill(pid, 0)).toThrow('ESRCH')

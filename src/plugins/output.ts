@@ -8,6 +8,8 @@ const LONGEST_LINE = 8_192
 const LONGEST_TEXT = 2_000
 const MAX_FIELDS = 32
 const LINES_PER_SECOND = 100
+/** What `unshare` says when the plugin that it waits for was killed. */
+const OF_UNSHARE = 'unshare: sigprocmask unblock failed: Invalid argument'
 
 function readSlowly(stream: Readable, onChunk: (chunk: Buffer) => void): void {
   stream.on('data', (chunk: Buffer) => {
@@ -29,7 +31,7 @@ export function logLines(stream: Readable, log: Host['log'], plugin: string, hid
   const budget = createBudget((dropped) => log.warn({ plugin, dropped }, 'The plugin writes too many lines.'))
   let rest = ''
   const take = (line: string) => {
-    if (line.trim() !== '' && budget()) writeLine(log, plugin, line, hide())
+    if (line.trim() !== '' && line !== OF_UNSHARE && budget()) writeLine(log, plugin, line, hide())
   }
   const decoder = new TextDecoder()
   readSlowly(stream, (chunk) => {

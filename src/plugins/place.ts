@@ -1,5 +1,5 @@
-import { mkdtempSync, realpathSync } from 'node:fs'
-import { lstat, readdir, rm } from 'node:fs/promises'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { lstat, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -17,7 +17,8 @@ export async function removeAbandonedPlaces(): Promise<void> {
   for (const name of await readdir(directory)) {
     const pid = Number(NAME.exec(name)?.[1] ?? Number.NaN)
     const path = join(directory, name)
-    if (!Number.isNaN(pid) && (await isAbandoned(path, pid))) await rm(path, { recursive: true, force: true })
+    // Unlike `rm`, it never follows a link that a process of the plugin puts in its way.
+    if (!Number.isNaN(pid) && (await isAbandoned(path, pid))) rmSync(path, { recursive: true, force: true })
   }
 }
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient, type Transport } from '@connectrpc/connect'
@@ -7,7 +7,7 @@ import { BackendError, type Host } from '../backends/kind.ts'
 import { newCertificate, type OwnCertificate } from './certificate.ts'
 import { connectTo } from './connection.ts'
 import { firstLine, type Handshake, HandshakeFault, readHandshake } from './handshake.ts'
-import { commandOf, type Isolation } from './isolation.ts'
+import { commandOf, type Isolation, type PluginCommand } from './isolation.ts'
 import { drain, logLines } from './output.ts'
 import { newPlace } from './place.ts'
 import type { Program } from './program.ts'
@@ -28,7 +28,6 @@ export interface ProcessParts {
 }
 
 export interface PluginProcess {
-  readonly pid: number
   readonly transport: Transport
   /** Resolves when the process has ended, with how: "exit code 1" or "signal SIGKILL". */
   readonly exited: Promise<string>
@@ -49,10 +48,12 @@ const TERM_MS = 1_500
 export async function startProcess(parts: ProcessParts): Promise<PluginProcess> {
   const own = newCertificate(Date.now())
   const directory = newDirectory(parts.isolation)
-  const child = spawnChild(parts, own, directory)
-  const exited = watch(child, directory.base, parts.program)
+  const command = commandOf(parts.program, parts.isolation)
+  const child = spawnChild(parts, command, own, directory)
+  const exited = watch(child, directory.base, parts.program, command)
+  const end = () => killAll(child, command)
   const kill = async () => {
-    killGroup(child, 'SIGKILL')
+    end()
     await exited
   }
   try {
@@ -60,12 +61,11 @@ export async function startProcess(parts: ProcessParts): Promise<PluginProcess> 
     const transport = connectTo(shake, own)
     drain(streamOf(child.stdout))
     return {
-      pid: child.pid ?? 0,
       transport,
       exited,
       isRunning: () => child.exitCode === null && child.signalCode === null,
       async stop() {
-        await shutDown(child, transport, exited)
+        await shutDown(child, transport, exited, end)
         transport.close()
       },
       async kill() {
@@ -97,9 +97,13 @@ function newDirectory({ user }: Isolation): Directory {
   return directory
 }
 
-function spawnChild(parts: ProcessParts, own: OwnCertificate, directory: Directory): ChildProcess {
-  const { isolation, cookie, program } = parts
-  const { words, environment } = commandOf(program, isolation)
+function spawnChild(
+  parts: ProcessParts,
+  { words, environment, user }: PluginCommand,
+  own: OwnCertificate,
+  directory: Directory,
+): ChildProcess {
+  const { isolation, cookie } = parts
   const [command = '', ...rest] = words
   const child = spawn(command, rest, {
     cwd: directory.work,
@@ -117,7 +121,7 @@ function spawnChild(parts: ProcessParts, own: OwnCertificate, directory: Directo
       TMPDIR: directory.socket,
       PLUGIN_CLIENT_CERT: own.certificate,
     },
-    ...(isolation.user === undefined ? {} : isolation.user),
+    ...user,
   })
   child.stdin?.on('error', () => undefined)
   logLines(streamOf(child.stderr), parts.log, parts.name, () => parts.hide)
@@ -125,14 +129,24 @@ function spawnChild(parts: ProcessParts, own: OwnCertificate, directory: Directo
 }
 
 /** Cleans up after the process, however it ends. */
-async function watch(child: ChildProcess, base: string, program: Program): Promise<string> {
+async function watch(
+  child: ChildProcess,
+  base: string,
+  program: Program,
+  { hasSpace }: PluginCommand,
+): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   child.once('error', (error) => resolve(`cannot be started: ${error.message}`))
-  child.once('exit', (code, signal) => resolve(code === null ? `signal ${signal}` : `exit code ${code}`))
+  child.once('exit', (code, signal) => {
+    // `unshare` ends with the signal that ended its child, but for this one.
+    if (hasSpace && code === 1) resolve('exit code 1 or signal SIGKILL')
+    else resolve(code === null ? `signal ${signal}` : `exit code ${code}`)
+  })
   const how = await promise
   // What it started and left behind.
   killGroup(child, 'SIGKILL')
-  rmSync(base, { recursive: true, force: true })
+  // Another process of it may still be ending.
+  rmSync(base, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
   await program.close().catch(() => undefined)
   return how
 }
@@ -179,7 +193,12 @@ function startFault(name: string, error: unknown): BackendError {
 }
 
 /** As go-plugin does: ask it, then signal, then kill. */
-async function shutDown(child: ChildProcess, transport: Transport, exited: Promise<string>): Promise<void> {
+async function shutDown(
+  child: ChildProcess,
+  transport: Transport,
+  exited: Promise<string>,
+  end: () => void,
+): Promise<void> {
   // The connection drops with the answer, so whether it arrives says nothing.
   const asking = createClient(GRPCController, transport)
     .shutdown({}, { timeoutMs: SHUTDOWN_MS })
@@ -188,7 +207,7 @@ async function shutDown(child: ChildProcess, transport: Transport, exited: Promi
   await endsWithin(exited, SHUTDOWN_MS)
   killGroup(child, 'SIGTERM')
   await endsWithin(exited, TERM_MS)
-  killGroup(child, 'SIGKILL')
+  end()
   await Promise.all([exited, asking])
 }
 
@@ -197,6 +216,29 @@ async function endsWithin(exited: Promise<string>, ms: number): Promise<void> {
   const late = delay(ms, undefined, { signal: timer.signal }).catch(() => undefined)
   await Promise.race([exited, late])
   timer.abort()
+}
+
+/** In a namespace the plugin itself, so that what waits for it says when nothing is left; else the group. */
+function killAll(child: ChildProcess, { hasSpace }: PluginCommand): void {
+  const firsts = hasSpace ? childrenOf(child.pid) : []
+  if (firsts.length === 0) killGroup(child, 'SIGKILL')
+  for (const pid of firsts) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+function childrenOf(pid: number | undefined): number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1')
+    return text.trim() === '' ? [] : text.trim().split(' ').map(Number)
+  } catch {
+    // It has ended, or the kernel does not say.
+    return []
+  }
 }
 
 function killGroup(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {

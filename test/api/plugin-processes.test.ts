@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { placeArtefact } from '../../src/app/plugins/artefacts.ts'
 import { eventually, type NewAgent, startApp, type TestApp } from '../support/app.ts'
+import { pidsOf } from '../support/plugin.ts'
 import { parrot } from '../support/plugin-artefact.ts'
 
 const IS_ROOT = process.geteuid?.() === 0
@@ -24,10 +25,12 @@ afterAll(() => app?.close())
 
 const issue = () => agent.client.post('/api/v1/credentials', { backend: 'loro', scopes: ['loro:say:hello'] })
 
-/** The one that issues; the parrot says its number. */
+/** The one that issues; the parrot says where its socket is. */
 async function pidOfPlugin(): Promise<number> {
   const { body } = await issue()
-  return Number(/ in (\d+)$/.exec(body.token)?.[1])
+  const [pid] = await pidsOf(/ in (\S+)$/.exec(body.token)?.[1] ?? '')
+  if (pid === undefined) throw new Error('no process issued')
+  return pid
 }
 
 test('sees the variables of the protocol and those that plugin_env names, and no others', async () => {
@@ -59,7 +62,10 @@ test('whose process is killed is recorded with its backend, and issues again', a
   })
   expect(entry).toMatchObject({
     ...{ actor: 'system', outcome: 'failed', backend: 'loro' },
-    details: { plugin: 'parrot', reason: 'Its process ended (signal SIGKILL).' },
+    details: {
+      plugin: 'parrot',
+      reason: expect.stringMatching(/^Its process ended \(.*signal SIGKILL\)\.$/),
+    },
   })
   expect(await pidOfPlugin()).not.toBe(pid)
 })

@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Kind } from '../../src/backends/kind.ts'
 import { describePlugin } from '../../src/plugins/describe.ts'
@@ -33,4 +34,18 @@ export async function pluginKind(program: Program, isolation: Isolation = {}): P
     isolation,
     log: createTestHost('plugin').host.log,
   })
+}
+
+/** The processes of a plugin that has this directory for its socket, without what only started it. */
+export async function pidsOf(directory: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const variables = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+      const program = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+      const isIts = variables.split('\0').includes(`PLUGIN_UNIX_SOCKET_DIR=${directory}`)
+      return isIts && !/^\/usr\/bin\/(?:unshare|setpriv|prlimit)\0/.test(program) ? [Number(pid)] : []
+    }),
+  )
+  return found.flat()
 }

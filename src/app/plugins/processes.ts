@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { ConfigError } from '../../config/fault.ts'
 import type { Log } from '../../log/log.ts'
 import { describeProgram } from '../../plugins/describe-program.ts'
-import type { Isolation } from '../../plugins/isolation.ts'
+import { type Isolation, pidSpace } from '../../plugins/isolation.ts'
 import { kindOfPlugin } from '../../plugins/kind-of-plugin.ts'
 import type { PluginProcesses } from './pinned-kinds.ts'
 
@@ -21,6 +21,11 @@ export function pluginProcesses({ pluginUser, pluginEnv }: Config, log: Log): Pl
         log.warn(
           { plugin: plugin.name },
           'this plugin runs as root and may do what root may: set plugin_user',
+        )
+      if (user !== undefined && pidSpace() === undefined)
+        log.warn(
+          { plugin: plugin.name },
+          'what this plugin starts may outlive it: the server may make no PID namespace here',
         )
       return kindOfPlugin(plugin, { ...options, onEnd })
     },

@@ -78,6 +78,18 @@ const ANSWERS: Readonly<Record<string, (secret: string) => object>> = {
   handle: () => ({ secret: SECRET, handle: { a: 'x'.repeat(9_000) } }),
   taken: () => ({ secret: SECRET, handle: { credential_id: 'cred_other' } }),
   facts: () => ({ secret: SECRET, facts: { a: `it is ${SECRET}` } }),
+  'field-facts': () => ({
+    fields: { username: 'mf_user', password: 'the-password', url: 'https://mf_user:the-password@host' },
+    facts: { a: 'it is the-password' },
+  }),
+  'encoded-facts': () => ({
+    fields: { username: 'mf_user', password: 'the-password' },
+    facts: { a: Buffer.from('the-password').toString('base64') },
+  }),
+  'user-facts': () => ({
+    fields: { username: 'mf_user', password: 'the-password' },
+    facts: { user: 'mf_user' },
+  }),
   'config-facts': (secret) => ({ secret: SECRET, facts: { a: secret } }),
   memory: () => {
     try {
@@ -111,7 +123,7 @@ const open = async ({ token }: { token: string }): Promise<Backend> => {
     async issue({ credentialId, scopes }) {
       known.add(credentialId)
       const answer = ANSWERS[scopes[0]?.replace('fault:', '') ?? '']?.(token) ?? { secret: SECRET }
-      return { handle: { number: known.size }, facts: { pid: process.pid }, ...answer }
+      return { handle: { number: known.size }, facts: { run: directory }, ...answer }
     },
     async revoke({ id, number }) {
       if (id === undefined && number === undefined) throw new Error('no handle')

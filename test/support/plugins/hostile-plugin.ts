@@ -13,6 +13,8 @@ const config = Type.Object(
     master_key: Type.String({ 'x-upstream': true }),
     store: Type.String(),
     admin_socket: Type.String(),
+    /** Its process. */
+    server: Type.Integer(),
     other_socket: Type.String(),
     /** Occurs in files that the server has open, and in its environment. */
     marker: Type.String(),
@@ -43,14 +45,14 @@ const ATTEMPTS: Record<string, (targets: Targets) => unknown> = {
   },
   'admin.sock': ({ admin_socket: socketPath }) => answers(socketPath),
   'socket of another plugin': ({ other_socket: path }) => describes(path),
-  'environment of the server': () => readFileSync(`/proc/${process.ppid}/environ`).length > 0,
+  'environment of the server': ({ server }) => readFileSync(`/proc/${server}/environ`).length > 0,
   'own environment': () => Object.keys(process.env).some((name) => !OWN.includes(name)),
   'child process': () => spawnSync('/bin/true').status === 0,
   worker: () => new Worker('', { eval: true }) !== undefined,
   'list of descriptors': () => readdirSync('/proc/self/fd').length > 0,
   descriptors: ({ marker }) => readsAny(marker),
   'new file': ({ trace }) => writeFileSync(trace, 'x') === undefined,
-  'end of the server': () => process.kill(process.ppid, 0),
+  'end of the server': ({ server }) => process.kill(server, 0),
 }
 
 function answers(socketPath: string): Promise<boolean> {

@@ -19,7 +19,7 @@ servePlugin(
     open: async ({ says }) => ({
       check: async () => [],
       issue: async ({ credentialId }) => ({
-        secret: `${says} of PARROT-VERSION in ${process.pid}`,
+        secret: `${says} of PARROT-VERSION in ${process.env['PLUGIN_UNIX_SOCKET_DIR']}`,
         handle: { account: credentialId },
       }),
       revoke: async () => undefined,
