@@ -126,6 +126,35 @@ describe('a user of NATS', () => {
     }, 5_000)
   })
 
+  test('expired, none of its connections in a loop works; a consumer that it planted delivers on', async () => {
+    const issued = await issue(['*'], '3s')
+    const connection = await open(issued.fields.creds)
+    const ask = async (subject: string, body: object) => {
+      const reply = await connection.request(`$JS.API.${subject}`, JSON.stringify(body), { timeout: 2_500 })
+      expect(reply.json()).not.toHaveProperty('error')
+    }
+    await ask('STREAM.CREATE.PLANTED', { name: 'PLANTED', subjects: ['secret'], storage: 'memory' })
+    const consumer = { durable_name: 'left', deliver_subject: 'planted', ack_policy: 'none' }
+    await ask('CONSUMER.DURABLE.CREATE.PLANTED.left', { stream_name: 'PLANTED', config: consumer })
+    await connection.closed()
+    // One that begins in the last second ends with it.
+    await eventually(async () => {
+      const loop = Array.from({ length: 20 }, async () => (await open(issued.fields.creds)).close())
+      expect(new Set((await Promise.allSettled(loop)).map(({ status }) => status))).toEqual(
+        new Set(['rejected']),
+      )
+    })
+    const narrow = await open((await issue(['planted:sub'])).fields.creds)
+    const received = new Promise((resolve) => {
+      narrow.subscribe('planted', { max: 1, callback: (_, message) => resolve(message.string()) })
+    })
+    await narrow.flush()
+    everyone.publish('secret', 'of others')
+    expect(await received).toBe('of others')
+    await everyone.request('$JS.API.STREAM.DELETE.PLANTED')
+    await narrow.close()
+  })
+
   test('revoked, it lasts until its expiry, which the reply says', async () => {
     const issued = await issue(['jobs'])
     const { body } = await agent.client.delete(`/api/v1/credentials/${issued.id}`)

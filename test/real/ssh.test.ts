@@ -86,9 +86,9 @@ describe('a credential of kind ssh', () => {
 
   test('is refused by the list of revoked ones, and no other is; an open session goes on', async () => {
     const [one, other] = [await issue(), await issue()]
-    const session = spawn('ssh', [...(await server.argsFor(one)), 'cat'], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-    })
+    // A connection that its holder shares between sessions.
+    const shared = ['-S', join(server.directory, 'shared'), ...(await server.argsFor(one))]
+    const session = spawn('ssh', ['-M', ...shared, 'cat'], { stdio: ['pipe', 'pipe', 'ignore'] })
     session.stdin.write('before\n')
     await once(session.stdout, 'data')
     const ended = await agent.client.delete(`/api/v1/credentials/${one.id}`)
@@ -101,8 +101,10 @@ describe('a credential of kind ssh', () => {
     expect(await server.login(other, 'echo in')).toBe('in')
     session.stdin.write('after\n')
     expect(String((await once(session.stdout, 'data'))[0])).toBe('after\n')
+    expect((await run('ssh', [...shared, 'echo again'])).stdout).toBe('again\n')
     session.stdin.end()
     await once(session, 'exit')
+    await expect(run('ssh', [...shared, 'true'])).rejects.toThrow(isRefused)
   })
 
   test.each(['ed25519', 'ecdsa', 'rsa'])('certifies a key of the caller: %s', async (type) => {

@@ -23,6 +23,9 @@ export interface NatsServer {
 export async function startNats(): Promise<NatsServer> {
   const directory = await mkdtemp(join(tmpdir(), 'mf-nats-'))
   const [operator, account, signer, user] = [createOperator(), createAccount(), createAccount(), createUser()]
+  // JetStream needs one where operators are trusted.
+  const system = createAccount()
+  const systemJwt = await encodeAccount('SYS', system, {}, { signer: operator })
   const port = await freePort()
   const accountJwt = await encodeAccount(
     'shop',
@@ -38,6 +41,8 @@ export async function startNats(): Promise<NatsServer> {
         exports: -1,
         wildcards: true,
         leaf: -1,
+        // JetStream.
+        ...{ mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 },
       },
     },
     { signer: operator },
@@ -46,7 +51,9 @@ export async function startNats(): Promise<NatsServer> {
 listen: "127.0.0.1:${port}"
 operator: ${await encodeOperator('test', operator)}
 resolver: MEMORY
-resolver_preload: { ${account.getPublicKey()}: ${accountJwt} }
+jetstream { store_dir: "${directory}" }
+system_account: ${system.getPublicKey()}
+resolver_preload: { ${account.getPublicKey()}: ${accountJwt}, ${system.getPublicKey()}: ${systemJwt} }
 `
   const file = join(directory, 'nats.conf')
   await writeFile(file, config)
