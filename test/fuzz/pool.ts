@@ -22,6 +22,7 @@ const CREATE_BACKENDS: Record<string, object> = {
   tok: { type: 'jwt', config: { audience: 'demo' } },
   tok2: { type: 'jwt', config: { audience: ['a', 'b'] }, allowed_scopes: ['read:*'], max_ttl: '2h' },
   keys: { type: 'ssh', config: { principals: ['deploy'] } },
+  images: { type: 'registry', config: { address: 'https://registry.test' } },
   // Nothing listens on port 1.
   dead: {
     type: 'postgres',
@@ -134,6 +135,26 @@ export async function openPool() {
     rings['clientSecret'] = [...known.values()].map((one) => one.clientSecret)
     await prove()
     await request()
+    await logInToRegistry()
+  }
+
+  let registryLogin = ''
+  /** A credential of the registry, which asks its realm. */
+  async function logInToRegistry(): Promise<void> {
+    const headers = {
+      authorization: `Bearer ${known.get('wide')?.token}`,
+      'content-type': 'application/json',
+    }
+    const payload = JSON.stringify({ backend: 'images', scopes: ['team/app:pull'] })
+    const issued = await app.http.server.inject({
+      method: 'POST',
+      url: '/api/v1/credentials',
+      headers,
+      payload,
+    })
+    if (issued.statusCode !== 201) throw new Error(`registry: ${issued.body}`)
+    const { username, password } = issued.json().fields
+    registryLogin = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
   }
 
   /** A request for scopes of each agent that the requests replaced. */
@@ -204,6 +225,7 @@ export async function openPool() {
     /** The `Authorization` header of this caller; undefined for none. */
     bearer(kind: string): string | undefined {
       const wide = known.get('wide')
+      if (kind === 'registry') return registryLogin
       if (kind === 'wideJwt') return `Bearer ${wide?.jwt}`
       if (kind === 'narrowedJwt') return `Bearer ${wide?.narrowed}`
       const token = ended[kind] ?? known.get(kind)?.token

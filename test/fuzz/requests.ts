@@ -69,6 +69,12 @@ const caller = fc.oneof(
 
 const mostlyNone = fc.oneof({ weight: 8, arbitrary: fc.constant('{{caller:none}}') }, caller)
 
+const mostlyRegistry = fc.oneof({ weight: 8, arbitrary: fc.constant('{{caller:registry}}') }, caller)
+
+/** The server refuses a request that authenticates in two ways. */
+const callerOf = (path: string) =>
+  path.startsWith('/oauth/') ? mostlyNone : path.endsWith('/token') ? mostlyRegistry : caller
+
 /** Headers that HTTP permits; raw-socket.test.ts sends the others. */
 const header = fc.oneof(
   fc.constant(['user-agent', `${MARK}\u0080\u009b[31m\u00ff`] as const),
@@ -164,8 +170,7 @@ function requestOf(path: string, method: string, operation: Operation): fc.Arbit
       path: paths,
       query: queryOf(parameters.filter((one) => one.in === 'query')),
       headers: fc.tuple(declared, stray).map(([a, b]) => unique([...a, ...b])),
-      // The server refuses a request that authenticates in two ways.
-      caller: path.startsWith('/oauth/') ? mostlyNone : caller,
+      caller: callerOf(path),
       body: bodyOf(operation),
       // A route that takes either a body or a query refuses both.
       keepsBoth: fc.nat({ max: 9 }).map((n) => n === 0),
@@ -193,6 +198,7 @@ const WEIGHTS: Record<string, number> = {
   'get /v1/credentials/{backend}': 24,
   'put /v1/admin/backends/{name}': 24,
   'delete /v1/active/{id}': 24,
+  'get /backends/{backend}/token': 16,
   'get /api/v1/credentials/{id}': 16,
   'get /v1/enroll/{id}/status': 24,
   'get /': 2,
