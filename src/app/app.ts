@@ -37,6 +37,7 @@ import type { Log } from '../log/log.ts'
 import { StoreRefused } from '../store/errors.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { type HttpApp, openHttpApp } from './http-app.ts'
+import { isOpenWithoutTls } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openPlugins } from './plugins/open-plugins.ts'
 import type { PinnedKinds } from './plugins/pinned-kinds.ts'
@@ -174,6 +175,11 @@ export async function startServer(
   try {
     const address = await app.http.listen()
     jobs = app.startJobs()
+    if (isOpenWithoutTls(config))
+      log.warn(
+        { listen: `${config.listen.host}:${config.listen.port}` },
+        'other machines reach this server without TLS, and whoever is on the way reads every secret: set tls_cert_file and tls_key_file, or listen on 127.0.0.1',
+      )
     log.info({ issuer: config.issuer, store: app.core.store.dialect, version: VERSION }, 'ready')
     if (config.quickstart) {
       const { quickstart } = await import('./quickstart.ts')

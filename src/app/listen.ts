@@ -8,7 +8,15 @@ import { createSecureContext } from 'node:tls'
 import { adminSocketOf, SocketPathTooLong, withSocketPath } from '../config/admin-socket.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/fault.ts'
+import { isLoopbackHost } from '../domain/loopback.ts'
 import type { HttpServer } from '../http/server/server.ts'
+
+/** Whether other machines may connect, and nothing says that TLS ends in front of this server. */
+export function isOpenWithoutTls({ listen, tls, issuer, trustedProxies }: Config): boolean {
+  const isBehindTls = issuer.startsWith('https:') || trustedProxies.length > 0
+  const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host
+  return tls === undefined && !isBehindTls && !isLoopbackHost(host)
+}
 
 /** Returns the base address. Throws `ConfigError` for faults that the operator can fix. */
 export async function listenOnPort(server: HttpServer, config: Config): Promise<string> {

@@ -50,6 +50,12 @@ export function exactListenerUids(address: string, port: number, tables: string)
   return listening(endpoints(address, port), tables)
 }
 
+/** Whether somebody listens on this port at every address of the machine, so that other machines may connect. */
+export function isOpenToAll(port: number, tables: string): boolean {
+  const suffix = hexPort(port)
+  return listening([`00000000${suffix}`, `${'0'.repeat(32)}${suffix}`], tables).length > 0
+}
+
 function listening(locals: readonly string[], tables: string): (number | undefined)[] {
   return locals
     .flatMap((local) => rowsWith(`: ${local} `, tables))

@@ -50,6 +50,20 @@ test('all is well: exit 0, every line with its level', async () => {
 })
 
 describe('finds problems and says how to fix them', () => {
+  test.runIf(process.platform === 'linux')('a server that other machines reach without TLS', async () => {
+    const open = await startApp({ argv: { listen: '0.0.0.0:0' } })
+    try {
+      const server = `http://127.0.0.1:${new URL(open.url).port}`
+      const { of } = await doctor({ env: { ...world.env, MAYFLY_SERVER: server } })
+      expect(of('tls')).toMatchObject({
+        level: 'warn',
+        message: 'The server listens at every address of this machine, without TLS.',
+      })
+    } finally {
+      await open.close()
+    }
+  })
+
   test('no server', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
     const { code, of } = await doctor({ env: { ...world.env, MAYFLY_SERVER: url } })

@@ -39,6 +39,7 @@ describe('aws serve', () => {
 
   test('gives the child a URL, a token file of mode 0600, and no other source of credentials', async () => {
     expect(Object.keys(run.variables).sort()).toEqual([
+      'AWS_CONTAINER_AUTHORIZATION_TOKEN',
       'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
       'AWS_CONTAINER_CREDENTIALS_FULL_URI',
       'AWS_REGION',
@@ -47,6 +48,16 @@ describe('aws serve', () => {
     const { mode } = await stat(String(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']))
     expect(mode & 0o777).toBe(0o600)
     expect(authorization).toMatch(/^[\w-]{43}$/)
+    // SDKs that read no file take it from here.
+    expect(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN']).toBe(authorization)
+  })
+
+  test('gives the region of the backend, unless the user has one', async () => {
+    await world.add('regional', { fields: { ...AWS_FIELDS, region: 'eu-north-1' } })
+    const one = await started(['aws', 'serve', '--backend', 'regional', '--', ...child])
+    expect(one.variables).toMatchObject({ AWS_REGION: 'eu-north-1', AWS_DEFAULT_REGION: 'eu-north-1' })
+    one.child.stdin?.end()
+    await one.ended
   })
 
   test('answers callers with the token, with the same credential each time', async () => {
@@ -100,7 +111,7 @@ describe('aws serve', () => {
     expect(await world.alive('cloud')).not.toContain(id)
     expect(await gone(String(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']))).toBe(true)
     await expect(fetch(url, { headers: { authorization } })).rejects.toThrow()
-    expectNoSecret(end.stdout, authorization, 'session==')
+    expectNoSecret(end.stdout, 'session==')
   })
 
   test.each([

@@ -261,7 +261,7 @@ describe('terraform', () => {
       stdin: '{"token":"mine"}',
     })
     expect([store.code, store.stdout]).toEqual([1, ''])
-    expect(await ask('invalidate', 'tf.example.com')).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await ask('forget', 'tf.example.com')).toEqual({ code: 0, stdout: '', stderr: '' })
     expect(await world.alive('tokens')).not.toContain(token.slice('tf-'.length))
     expect((await ask('get', 'tf.example.com')).stdout).not.toBe(first.stdout)
   })
@@ -276,7 +276,7 @@ describe('terraform', () => {
       '../tf.example.com',
     ])
       expect(await ask('get', '--', host)).toEqual({ code: 0, stdout: '{}\n', stderr: '' })
-    expect(await ask('invalidate', 'evil.example')).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await ask('forget', 'evil.example')).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
   test('prints nothing on standard output when it fails', async () => {

@@ -80,7 +80,7 @@ describe.skipIf(!isInstalled('terraform'))('terraform', () => {
     return run(['terraform', 'init', '-no-color'], env, { cwd })
   }
 
-  test('fetches a module with our token after setup', async () => {
+  test('fetches a module with our token after setup, and `terraform logout` revokes it', async () => {
     expect((await init('before')).stderr).toMatch(/401|unauthorized/i)
     const setup = await run(['mayfly', 'terraform', 'setup', host, '--backend', 'modules'], env)
     expect(setup).toMatchObject({ code: 0, stderr: '' })
@@ -88,5 +88,8 @@ describe.skipIf(!isInstalled('terraform'))('terraform', () => {
     expect(end).toMatchObject({ code: 0, stderr: '' })
     const [id] = await world.alive('modules')
     expect([...new Set(seen)]).toEqual([`tf-${id}`])
+    const logout = await run(['terraform', 'logout', host], env)
+    expect(logout).toMatchObject({ code: 0, stderr: '' })
+    expect(await world.alive('modules')).toEqual([])
   })
 })

@@ -1,4 +1,5 @@
 import { CliError } from '../frame/failure.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 import { endOf, type HeldCredential } from '../session/held-credential.ts'
 import { toTimestamp } from '../tools/held.ts'
 import { needOneLine, needPart, partOf } from '../tools/parts.ts'
@@ -43,4 +44,12 @@ export function endpointAnswer(credential: HeldCredential): Record<string, strin
   throw new CliError('wrong_backend', `Backend ${credential.backend} gives no session_token.`, {
     hint: 'Use `mayfly aws credential-process`, which does not need one.',
   })
+}
+
+/** The region of the backend, as `mayfly run` sets it, unless the user has chosen one. */
+export function regionFor(credential: HeldCredential, env: Surroundings['env']): Record<string, string> {
+  const region = partOf(credential, 'region')
+  if (region === undefined || !/^[a-z0-9-]{1,40}$/.test(region)) return {}
+  const isChosen = ['AWS_REGION', 'AWS_DEFAULT_REGION'].some((name) => (env[name] ?? '') !== '')
+  return isChosen ? {} : { AWS_REGION: region, AWS_DEFAULT_REGION: region }
 }

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { endpointAnswer } from '../aws/answers.ts'
+import { endpointAnswer, regionFor } from '../aws/answers.ts'
 import { type EndpointReply, openAwsEndpoint, refusal } from '../aws/endpoint.ts'
 import { childEnvironment } from '../aws/environment.ts'
 import { EXIT, failureOf, usage } from '../frame/failure.ts'
@@ -55,7 +55,8 @@ export const serve = defineVerb<ServeOptions, [command: string, args: string[]]>
     return supervise(context, { name: command, args, graceMs: GRACE_MS }, async (run) => {
       const supply = freshSupply(run.issued, request, RENEW_BEFORE_MS.aws, context.now)
       // Report an unsuitable backend before the command starts.
-      endpointAnswer(await supply())
+      const first = await supply()
+      endpointAnswer(first)
       const endpoint = await openAwsEndpoint(port, () => replyFrom(supply))
       run.onEnd(endpoint.close)
       const tokenFile = join((await run.openDirectory()).path, 'authorization')
@@ -63,6 +64,9 @@ export const serve = defineVerb<ServeOptions, [command: string, args: string[]]>
       const added = {
         AWS_CONTAINER_CREDENTIALS_FULL_URI: endpoint.url,
         AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: tokenFile,
+        // SDKs of before 2023 read no file: aws 2.9 of Debian 12, for one.
+        AWS_CONTAINER_AUTHORIZATION_TOKEN: endpoint.authorization,
+        ...regionFor(first, context.env),
       }
       return childEnvironment(context.env, added, options.keepLogin === true)
     })

@@ -8,7 +8,7 @@ import { atHost, readHosts } from '../tools/host-map.ts'
 import { singleSecret } from '../tools/parts.ts'
 import { requestOf } from '../tools/request.ts'
 
-const OPERATIONS = ['get', 'store', 'invalidate'] as const
+const OPERATIONS = ['get', 'store', 'forget'] as const
 
 /** developer.hashicorp.com/terraform/internals/credentials-helpers */
 export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number], host: string]>({
@@ -34,7 +34,7 @@ export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number], 
     }
     await atHost(context, entry, verb, async (ours) => {
       const session = await openAgentSession(ours)
-      if (operation === 'invalidate') return endHeld(ours, session, requestOf(entry))
+      if (operation === 'forget') return endHeld(ours, session, requestOf(entry))
       const toToken = (credential: HeldCredential) => singleSecret(credential, 'terraform')
       const token = await heldAnswer(ours, session, requestOf(entry), RENEW_BEFORE_MS.command, toToken)
       await context.out.json({ token }, 'line')

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { type Agent, request } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import type { Client } from '../../client/client.ts'
+import { isOpenToAll } from '../../domain/socket-table.ts'
 import { readVersion } from '../frame/read-version.ts'
 import type { Context } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
@@ -72,14 +73,20 @@ function checkVersions(server: string | undefined): Finding {
 async function checkTls(context: Context, { server, caFile }: Target): Promise<Finding> {
   if (server.socketPath !== undefined) return ok('tls', 'A unix socket needs no TLS.')
   const url = new URL(server.url)
-  if (url.protocol === 'http:')
-    return server.isLocal
-      ? ok('tls', 'No TLS; the server is on this machine.')
-      : warn(
+  if (url.protocol === 'http:' && server.isLocal)
+    return (await isOpen(url))
+      ? warn(
           'tls',
-          'The connection is not encrypted (MAYFLY_ALLOW_HTTP).',
-          'Set tls_cert_file and tls_key_file on the server.',
+          'The server listens at every address of this machine, without TLS.',
+          'Set tls_cert_file and tls_key_file on the server, or listen on 127.0.0.1 behind a proxy with TLS.',
         )
+      : ok('tls', 'No TLS; the server is on this machine.')
+  if (url.protocol === 'http:')
+    return warn(
+      'tls',
+      'The connection is not encrypted (MAYFLY_ALLOW_HTTP).',
+      'Set tls_cert_file and tls_key_file on the server.',
+    )
   try {
     const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8')
     const agent = server.isLocal ? undefined : await findProxy(context)
@@ -91,6 +98,12 @@ async function checkTls(context: Context, { server, caFile }: Target): Promise<F
   } catch (error) {
     return failed('tls', error, 'warn')
   }
+}
+
+/** Linux only: other systems do not say who listens where. */
+async function isOpen({ port }: URL): Promise<boolean> {
+  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map((name) => readFile(name, 'latin1').catch(() => ''))
+  return isOpenToAll(Number(port || '80'), (await Promise.all(tables)).join('\n'))
 }
 
 function certificateEnd(
