@@ -45,6 +45,12 @@ const recipes: Plugin = {
     id === RECIPES ? `export const RECIPES = ${JSON.stringify((await import(RECIPES)).RECIPES)}` : null,
 }
 
+/** In a chunk, `import` is an experiment of Node's `vm`: `launch.ts` gives it a function instead. */
+const importOutside: Plugin = {
+  name: 'import-outside',
+  renderChunk: (code) => code.replace(/\bimport\((?=["'`])/g, 'importOutside('),
+}
+
 /** Bundles the command: `mayfly.cjs`, which loads the chunks beside it, and the thread of the store. */
 export async function bundle(options: BundleOptions): Promise<void> {
   const { form, directory } = options
@@ -54,7 +60,7 @@ export async function bundle(options: BundleOptions): Promise<void> {
     chunkFileNames: '[name]-[hash].cjs',
     codeSplitting: { groups: [{ name: 'front', test: (id) => FRONT.includes(id) }] },
     // A chunk is the text of a function: src/cli/load-chunks.ts.
-    postBanner: '(function (exports, require, module, __filename) {',
+    postBanner: '(function (exports, require, module, __filename, importOutside) {',
     postFooter: '})',
   })
   await writeAscii(directory)
@@ -73,7 +79,7 @@ async function write(
   const built = await rolldown({
     input: join(ROOT, 'src', entry),
     platform: 'node',
-    plugins: [installation, recipes],
+    plugins: [installation, recipes, ...(entry === 'cli/start.ts' ? [importOutside] : [])],
     // A dynamic import that is also a static one elsewhere is a matter of the sources.
     checks: { ineffectiveDynamicImport: false },
     // A name is a package; of these, only the executable holds copies.

@@ -22,6 +22,7 @@ const load = chunkLoader(
     path,
     outside: (id) =>
       id === 'mayfly:installation' ? { installation: { version: 'build', command: [] } } : require(id),
+    importOutside: (id) => import(id),
   },
   (name, script) => scripts.set(name, script),
 )

@@ -30,7 +30,13 @@ function inFiles(): { chunks: Chunks; installation: Installation } {
     },
   }
   return {
-    chunks: { text: (name) => readFileSync(path(name), 'utf8'), compiled, path, outside: require },
+    chunks: {
+      text: (name) => readFileSync(path(name), 'utf8'),
+      compiled,
+      path,
+      outside: require,
+      importOutside: (id) => import(id),
+    },
     installation,
   }
 }
@@ -64,7 +70,14 @@ function inExecutable(): { chunks: Chunks; installation: Installation } {
     },
   }
   return {
-    chunks: { text, compiled, path: (name) => `mayfly:${name}`, outside },
+    chunks: {
+      text,
+      compiled,
+      path: (name) => `mayfly:${name}`,
+      outside,
+      // The bundle turns each `import` into `require` there.
+      importOutside: async (id) => outside(id),
+    },
     installation,
   }
 }

@@ -1,4 +1,4 @@
-import { constants, Script } from 'node:vm'
+import { Script } from 'node:vm'
 
 /** The parts that the build has split the command into. Each is the text of one function. */
 export interface Chunks {
@@ -9,6 +9,8 @@ export interface Chunks {
   path(name: string): string
   /** A module that is in no chunk. */
   outside(id: string): unknown
+  /** The same by `import`, which `vm` offers only as an experiment, with a warning on each use. */
+  importOutside(id: string): Promise<unknown>
 }
 
 type ChunkFunction = (
@@ -16,6 +18,7 @@ type ChunkFunction = (
   require: (id: string) => unknown,
   module: { exports: object },
   filename: string,
+  importOutside: Chunks['importOutside'],
 ) => void
 
 /**
@@ -35,13 +38,12 @@ export function chunkLoader(
     const cachedData = chunks.compiled(name)
     const script = new Script(chunks.text(name), {
       filename: chunks.path(name),
-      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
       ...(cachedData === undefined ? {} : { cachedData }),
     })
     onLoad(name, script)
     const run = script.runInThisContext() as ChunkFunction
     const require = (id: string) => (id.startsWith('./') ? load(id.slice(2)) : chunks.outside(id))
-    run(module.exports, require, module, chunks.path(name))
+    run(module.exports, require, module, chunks.path(name), chunks.importOutside)
     return module.exports
   }
   return load

@@ -51,6 +51,13 @@ test('a server from the bundle has its documentation, keys and signing keys', as
   })
 })
 
+test('a server and an enrollment from the bundle print no warning of Node', async () => {
+  const enrolling = ['enroll', '--name', 'quiet', '--scope', 'demo', '--no-wait', '--server', server.address]
+  const { code, stderr } = await mayfly(enrolling)
+  expect(code).toBe(0)
+  expect(`${stderr}${server.logged()}`).not.toContain('Warning:')
+})
+
 test('the command starts from what V8 compiled at build time', async () => {
   const names = await readdir(place)
   const compiled = names
