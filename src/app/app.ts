@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { createEgressFetch } from '../backends/egress.ts'
 import { resolveChecked } from '../backends/egress-address.ts'
 import { kinds } from '../backends/index.ts'
-import type { Host } from '../backends/kind.ts'
+import type { Host, Kind } from '../backends/kind.ts'
+import { createListenerCheck, listenerRulesOf } from '../backends/listener.ts'
 import { createRegistry, type Registry } from '../backends/registry.ts'
 import { createResolver, type Resolver } from '../backends/resolver.ts'
 import type { Config } from '../config/config.ts'
@@ -157,7 +158,7 @@ async function openRegistry(
     loadKinds: async () => plugins.kindsOf(await store.plugins.list()),
     load: async () => (await store.backends.listOpen()).map((stored) => definitionOf({ sealer }, stored)),
     snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-    host: (of) => hostOf(of, config, { store, sealer, log, idToken, resolver }),
+    host: (of, kind, own) => hostOf(of, config, { store, sealer, log, idToken, resolver, kind, own }),
     lingerMs: 3 * config.upstreamTimeoutMs,
     now: () => store.now(),
     onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
@@ -270,13 +271,21 @@ function settingsOf({ databaseUrl: _, masterKey: __, pluginEnv: ___, ...config }
   return { ...config, issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms), version: VERSION }
 }
 
+interface HostNeeds extends Omit<RegistryNeeds, 'plugins'> {
+  readonly kind: Kind
+  /** The configuration of the backend. */
+  readonly own: Readonly<Record<string, unknown>>
+}
+
 function hostOf(
   { uid, name }: Pick<Host, 'uid' | 'name'>,
   config: Config,
-  { store, sealer, log, idToken, resolver }: Omit<RegistryNeeds, 'plugins'>,
+  { store, sealer, log, idToken, resolver, kind, own }: HostNeeds,
 ): Host {
   const lookup = resolver.addresses
   const timeoutMs = config.upstreamTimeoutMs
+  const ownLog = log.child({ backend: name })
+  const checkListener = createListenerCheck({ ...listenerRulesOf(kind, own), log: ownLog })
   return {
     uid,
     name,
@@ -286,8 +295,9 @@ function hostOf(
     now: store.now,
     state: createBackendState({ store, sealer }, uid),
     timeoutMs,
-    fetch: createEgressFetch({ local: false, timeoutMs, lookup }),
+    checkListener,
+    fetch: createEgressFetch({ local: false, timeoutMs, lookup, checkListener }),
     resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
-    log: log.child({ backend: name }),
+    log: ownLog,
   }
 }

@@ -8,6 +8,7 @@ import { kindOf } from '../backends/http/kind.ts'
 import type { Recipe } from '../backends/http/schema.ts'
 import { kinds } from '../backends/index.ts'
 import { BackendError, type Kind } from '../backends/kind.ts'
+import { createListenerCheck, listenerRulesOf } from '../backends/listener.ts'
 import { createResolver } from '../backends/resolver.ts'
 import { ConfigError, type Fault, quote } from '../config/fault.ts'
 import { fileFault, type ReadFile } from '../config/read-secret.ts'
@@ -77,9 +78,11 @@ export async function tryKind(
   const { config, faults } = readConfig(kind.config, given)
   if (faults.length > 0) return `${faults.join('. ')}.`
   const lookup = createResolver().addresses
-  const egress = { local: false, timeoutMs: UPSTREAM_TIMEOUT_MS, lookup }
   const issuer = 'http://127.0.0.1:8620'
   try {
+    const log = { warn: () => undefined, debug: () => undefined }
+    const checkListener = createListenerCheck({ ...listenerRulesOf(kind, config), log })
+    const egress = { local: false, timeoutMs: UPSTREAM_TIMEOUT_MS, lookup, checkListener }
     const complete = (await kind.complete?.(config)) ?? config
     await using backend = await kind.open(complete, {
       name: kind.type,
@@ -93,7 +96,8 @@ export async function tryKind(
       timeoutMs: UPSTREAM_TIMEOUT_MS,
       fetch: createEgressFetch(egress),
       resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
-      log: { warn: () => undefined, debug: () => undefined },
+      checkListener,
+      log,
     })
     await backend.check(AbortSignal.timeout(3 * UPSTREAM_TIMEOUT_MS))
     return undefined

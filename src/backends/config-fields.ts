@@ -91,7 +91,14 @@ function isEntered(secret: unknown): boolean {
 }
 
 function firstChanged(schema: TObject, mark: string, before: Fields, after: Fields): string | undefined {
-  return markedFields(schema, mark).find((name) => !isDeepStrictEqual(before[name], after[name]))
+  return markedFields(schema, mark).find(
+    (name) => !isDeepStrictEqual(withDefault(schema, before, name), withDefault(schema, after, name)),
+  )
+}
+
+/** A configuration that was stored before there was this field lacks its default. */
+function withDefault(schema: TObject, config: Fields, name: string): unknown {
+  return config[name] ?? (schema.properties[name] as { default?: unknown } | undefined)?.default
 }
 
 /** The configuration with its defaults, and its faults as paths, never values. */

@@ -5,17 +5,19 @@ import {
   request as plainRequest,
 } from 'node:http'
 import { request as secureRequest, Agent as TlsAgent } from 'node:https'
-import { isIP } from 'node:net'
+import { connect, isIP, type NetConnectOpts } from 'node:net'
 import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
 import { type AddressLookup, resolveChecked } from './egress-address.ts'
-import { BackendError, type FetchOptions } from './kind.ts'
-import { connectionError, untilAborted } from './network.ts'
+import { BackendError, type FetchOptions, type Host } from './kind.ts'
+import { connectionError, holdUntil, untilAborted } from './network.ts'
 
 export interface EgressOptions {
   /** The upstream is on this machine or in its own network: permits loopback and unique-local addresses. */
   readonly local: boolean
   readonly lookup: AddressLookup
   readonly timeoutMs: number
+  /** For connections without TLS. */
+  readonly checkListener: Host['checkListener']
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
@@ -32,6 +34,17 @@ function boundToAddress<A extends PlainAgent>(agent: A): A {
   })
 }
 
+/** Verified TLS gives nothing to another listener; plain HTTP does. */
+function checkingListeners(agent: PlainAgent, check: Host['checkListener']): PlainAgent {
+  return Object.assign(agent, {
+    createConnection: (target: NetConnectOpts) => {
+      const socket = connect(target)
+      holdUntil(socket, check)
+      return socket
+    },
+  })
+}
+
 /**
  * A `fetch` for upstreams: the address is resolved, checked and connected to; redirects are refused; `timeoutMs` in
  * all; a reply over 256 KiB, or `maxBytes`, is refused. The reply is complete when the promise resolves. Throws `BackendError`.
@@ -40,7 +53,7 @@ export function createEgressFetch(
   options: EgressOptions,
 ): (url: string, init?: RequestInit, how?: FetchOptions) => Promise<Response> {
   const agents = { keepAlive: true, timeout: IDLE_MS, maxSockets: 32 }
-  const plain = boundToAddress(new PlainAgent(agents))
+  const plain = boundToAddress(checkingListeners(new PlainAgent(agents), options.checkListener))
   // One for each set of certificates, so that a connection is never used under the trust of another one.
   const secure = new Map<string, TlsAgent>()
   const secureAgent = ({ ca, cert, key }: FetchOptions) => {

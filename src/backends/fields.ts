@@ -13,6 +13,26 @@ export function localField(description: string) {
   return Type.Boolean(guardedField(protectionField({ default: false, description }), false))
 }
 
+/**
+ * For upstreams that can be reached without TLS (ADR 0041). The default is stored, so that a configuration that was stored before
+ * there was this field is known by its absence.
+ */
+export function localUserField() {
+  return Type.Optional(
+    Type.String(
+      guardedField(
+        protectionField({
+          default: '',
+          pattern: '^([A-Za-z0-9_.][A-Za-z0-9_.-]{0,31})?$',
+          description:
+            'Account of this machine that runs the upstream, if that listens on a loopback address without TLS and is neither root nor an account of its package.',
+        }),
+        '',
+      ),
+    ),
+  )
+}
+
 /** For checks that no schema expresses. Throws `BackendError` (`misconfigured`); the message names the field. */
 export function requireConfig(condition: boolean, message: string): void {
   if (!condition) throw new BackendError('misconfigured', message)

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Static, TObject, TSchema } from 'typebox'
 
 /**
@@ -29,6 +30,8 @@ export interface Kind<C extends TObject = TObject, P extends TSchema = TSchema> 
    * it lasts until the upstream's own expiry. `recover` then returns `undefined`. Administrators and the audit see it.
    */
   readonly recovery?: 'none'
+  /** Accounts that packages of the upstream make for it: without TLS, only they, root, Mayfly itself and `local_user` get secrets on a loopback address. */
+  readonly serviceAccounts?: readonly string[]
   /** Whether issuing reaches an upstream. Without one there is nothing to record beforehand, nor to recover. */
   readonly upstream: boolean
   readonly scopes: {
@@ -239,6 +242,12 @@ export interface Host {
    * `BackendError` for loopback and metadata addresses unless `local`.
    */
   resolve(hostname: string, options: { local: boolean; held?: string }): Promise<string>
+  /**
+   * Throws `BackendError` if the socket is connected to a loopback address where an account of this machine listens that may not
+   * have the login of this backend. Call it before anything is sent that gives the login to whoever listens: all but SCRAM and
+   * verified TLS. `fetch` does it by itself.
+   */
+  checkListener(socket: Socket): Promise<void>
   readonly log: {
     warn(fields: Record<string, unknown>, message: string): void
     debug(fields: Record<string, unknown>, message: string): void

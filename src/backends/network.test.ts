@@ -6,6 +6,9 @@ import { resolveChecked } from './egress-address.ts'
 import { BackendError, type Host } from './kind.ts'
 import { boundReplies, checkedSocket, connectionError, untilAborted } from './network.ts'
 
+const LOCAL = { local: true, givesLogin: false }
+const checkListener = async () => undefined
+
 const servers: Server[] = []
 afterEach(() => {
   for (const server of servers.splice(0)) server.close()
@@ -21,7 +24,8 @@ async function listen(answer: (socket: Socket) => void): Promise<number> {
 const failure = (socket: Socket) => once(socket, 'error').then(([error]: unknown[]) => error)
 
 describe('a checked socket', () => {
-  const rules: Pick<Host, 'resolve'> = {
+  const rules: Pick<Host, 'resolve' | 'checkListener'> = {
+    checkListener,
     resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup: async () => [] }),
   }
 
@@ -32,7 +36,7 @@ describe('a checked socket', () => {
       looked.push(hostname)
       return '127.0.0.1'
     }
-    const socket = checkedSocket({ resolve }, true).connect(port, 'any.invalid')
+    const socket = checkedSocket({ resolve, checkListener }, LOCAL).connect(port, 'any.invalid')
     const [chunk] = await once(socket, 'data')
     expect([String(chunk), looked]).toEqual(['here', ['any.invalid']])
     socket.destroy()
@@ -43,7 +47,9 @@ describe('a checked socket', () => {
     const port = await listen(() => {
       connected = true
     })
-    const refused = await failure(checkedSocket(rules, false).connect(port, '127.0.0.1'))
+    const refused = await failure(
+      checkedSocket(rules, { local: false, givesLogin: false }).connect(port, '127.0.0.1'),
+    )
     expect(refused).toMatchObject({ fault: 'misconfigured' })
     expect(connected).toBe(false)
   })
@@ -54,7 +60,7 @@ describe('a checked socket', () => {
       connected = true
     })
     const { promise, resolve } = Promise.withResolvers<string>()
-    const socket = checkedSocket({ resolve: () => promise }, true).connect(port, 'localhost')
+    const socket = checkedSocket({ checkListener, resolve: () => promise }, LOCAL).connect(port, 'localhost')
     socket.destroy()
     await once(socket, 'close')
     resolve('127.0.0.1')
@@ -75,7 +81,10 @@ describe('an open connection whose name moves', () => {
       name.looked()
       return name.address
     }
-    const socket = checkedSocket({ resolve }, true, 20).connect(port, 'up.test')
+    const socket = checkedSocket({ resolve, checkListener }, { ...LOCAL, followMs: 20 }).connect(
+      port,
+      'up.test',
+    )
     await once(socket, 'connect')
     const look = () =>
       new Promise<void>((seen) => {
@@ -126,7 +135,7 @@ describe('the bound on replies', () => {
       socket.on('error', () => undefined)
       socket.write(Buffer.concat([half, half, Buffer.alloc(1)]))
     })
-    const socket = checkedSocket({ resolve: async () => '127.0.0.1' }, true)
+    const socket = checkedSocket({ checkListener, resolve: async () => '127.0.0.1' }, LOCAL)
     boundReplies(socket)
     expect(await failure(socket.connect(port, 'localhost'))).toMatchObject({
       fault: 'unavailable',
@@ -136,7 +145,7 @@ describe('the bound on replies', () => {
 
   it('counts each reply by itself', async () => {
     const port = await listen((socket) => socket.on('data', () => socket.write(half)))
-    const socket = checkedSocket({ resolve: async () => '127.0.0.1' }, true)
+    const socket = checkedSocket({ checkListener, resolve: async () => '127.0.0.1' }, LOCAL)
     const done = boundReplies(socket)
     await once(socket.connect(port, 'localhost'), 'connect')
     for (let replies = 0; replies < 4; replies += 1) {

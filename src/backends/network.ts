@@ -8,12 +8,23 @@ import { BackendError, type Host } from './kind.ts'
 /** How often an open connection asks whether its name still has its address. */
 const FOLLOW_MS = 30_000
 
+interface CheckedSocketOptions {
+  readonly local: boolean
+  /** What is sent gives Mayfly's login to whoever listens: neither SCRAM nor verified TLS protects it. */
+  readonly givesLogin: boolean
+  readonly followMs?: number
+}
+
 /**
  * A socket that connects to the address that the egress rules accept; TLS still checks the configured name. Once the name has
  * moved it closes: at the next look if it was quiet since the last one, and one look later if not.
  */
-export function checkedSocket(host: Pick<Host, 'resolve'>, local: boolean, followMs = FOLLOW_MS): Socket {
+export function checkedSocket(
+  host: Pick<Host, 'resolve' | 'checkListener'>,
+  { local, givesLogin, followMs = FOLLOW_MS }: CheckedSocketOptions,
+): Socket {
   const socket = new Socket()
+  if (givesLogin) holdUntil(socket, host.checkListener)
   const connectTo = socket.connect.bind(socket)
   const connectChecked = (port: number, hostname: string): Socket => {
     host.resolve(hostname, { local }).then(
@@ -27,6 +38,39 @@ export function checkedSocket(host: Pick<Host, 'resolve'>, local: boolean, follo
     return socket
   }
   return Object.assign(socket, { connect: connectChecked })
+}
+
+/**
+ * Lets nobody learn that the socket is connected, and sends and delivers nothing, before `check` has found that the other end
+ * may have what is sent. A failed check destroys the socket.
+ */
+export function holdUntil(socket: Socket, check: (socket: Socket) => Promise<void>): void {
+  // A listener of this event keeps the data back; once it is gone they flow as they would have.
+  const keep = () => undefined
+  socket.on('readable', keep)
+  socket.cork()
+  const release = () => {
+    Reflect.deleteProperty(socket, 'emit')
+    socket.emit('connect')
+    socket.emit('ready')
+    socket.off('readable', keep)
+    socket.uncork()
+  }
+  const checkNow = async () => {
+    try {
+      await check(socket)
+      if (!socket.destroyed) release()
+    } catch (error) {
+      socket.destroy(error instanceof Error ? error : undefined)
+    }
+  }
+  const emit = socket.emit.bind(socket)
+  Object.assign(socket, {
+    emit: (event: string, ...values: unknown[]) => {
+      if (event === 'connect') void checkNow()
+      return event === 'connect' || event === 'ready' || emit(event, ...values)
+    },
+  })
 }
 
 function follow(socket: Socket, resolve: (held: string) => Promise<string>, everyMs: number): void {

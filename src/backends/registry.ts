@@ -79,7 +79,7 @@ export interface RegistryParts {
   load(): Promise<BackendDefinition[]>
   /** A value that is kept until the stored backends change. */
   snapshot<T>(load: () => Promise<T>): { at(generation: number): T | Promise<T> }
-  host(of: Named): Host
+  host(of: Named, kind: Kind, config: Readonly<Record<string, unknown>>): Host
   /** How long a replaced instance stays open for calls under way. */
   readonly lingerMs: number
   now(): number
@@ -138,7 +138,7 @@ function createLive(parts: RegistryParts, kind: Kind, definition: BackendDefinit
   const instanceOf = (config: BackendDefinition['config']) =>
     keepOpen(async () => {
       if (config === undefined) throw new BackendError('misconfigured', broken)
-      return kind.open(config, parts.host(definition))
+      return kind.open(config, parts.host(definition, kind, config))
     })
   const { rotation } = definition
   const present = instanceOf(definition.config)
@@ -213,7 +213,7 @@ export function createRegistry(parts: RegistryParts): Registry {
       return kinds.current()
     },
     at: current.at,
-    openTrial: (kind, of, config) => kind.open(config, parts.host(of)),
+    openTrial: (kind, of, config) => kind.open(config, parts.host(of, kind, config)),
     reload: (kind) => {
       for (const [key, one] of live) if (kind === undefined || one.open.kind.type === kind) linger(key, one)
     },

@@ -40,5 +40,6 @@ export function defineKind<C extends TObject, P extends TSchema = TObject>(
     limits: given.limits ?? {},
     environment: given.environment ?? {},
     offers: given.offers ?? [],
+    serviceAccounts: given.serviceAccounts ?? [],
   }
 }

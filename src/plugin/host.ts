@@ -1,6 +1,7 @@
 import { createEgressFetch } from '../backends/egress.ts'
 import { resolveChecked } from '../backends/egress-address.ts'
-import { BackendError, type Host } from '../backends/kind.ts'
+import { BackendError, type Host, type Kind } from '../backends/kind.ts'
+import { createListenerCheck, listenerRulesOf } from '../backends/listener.ts'
 import { createResolver } from '../backends/resolver.ts'
 import type { OpenRequest } from '../plugins/proto/mayfly_plugin_v1_pb.ts'
 
@@ -10,16 +11,23 @@ type About = Pick<OpenRequest, 'name' | 'uid' | 'issuer' | 'issuerUrl' | 'timeou
 const lookup = createResolver().addresses
 
 /** What of the server a kind has in a process of its own. */
-export function createHost({ name, uid, issuer, issuerUrl, timeoutMs: timeout }: About): Host {
+export function createHost(
+  { name, uid, issuer, issuerUrl, timeoutMs: timeout }: About,
+  kind: Pick<Kind, 'serviceAccounts'> = {},
+  config: Readonly<Record<string, unknown>> = {},
+): Host {
   const timeoutMs = Number(timeout)
+  const log = { warn: logAt('warn'), debug: logAt('debug') }
+  const checkListener = createListenerCheck({ ...listenerRulesOf(kind, config), log })
   return {
     ...{ name, uid, issuer, issuerUrl, timeoutMs },
     now: () => Date.now(),
-    fetch: createEgressFetch({ local: false, timeoutMs, lookup }),
+    fetch: createEgressFetch({ local: false, timeoutMs, lookup, checkListener }),
     resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
     idToken: () => absent('id tokens of Mayfly'),
     state: { read: () => absent('a state'), replace: () => absent('a state') },
-    log: { warn: logAt('warn'), debug: logAt('debug') },
+    checkListener,
+    log,
   }
 }
 

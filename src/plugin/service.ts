@@ -118,7 +118,8 @@ function upkeep(backend: () => Promise<Backend>) {
 }
 
 function open(kind: DefinedKind, request: OpenRequest): Promise<Backend> {
-  return kind.open(JSON.parse(request.configJson), createHost(request))
+  const config = JSON.parse(request.configJson)
+  return kind.open(config, createHost(request, kind, config))
 }
 
 function describe(kind: DefinedKind) {

@@ -42,7 +42,12 @@ async function openOn(kind: Kind, grant: Config['grant']): Promise<OpenKind> {
   const impatient = {
     ...host,
     timeoutMs: HOSTILE_MS,
-    fetch: createEgressFetch({ local: true, timeoutMs: HOSTILE_MS, lookup: createResolver().addresses }),
+    fetch: createEgressFetch({
+      local: true,
+      timeoutMs: HOSTILE_MS,
+      lookup: createResolver().addresses,
+      checkListener: host.checkListener,
+    }),
   }
   const at = (url: string) => {
     const elsewhere = { token_endpoint: `${url}/token`, revocation_endpoint: `${url}/revoke` }

@@ -2,14 +2,25 @@ import { randomUUID } from 'node:crypto'
 import { createEgressFetch } from '../../src/backends/egress.ts'
 import { resolveChecked } from '../../src/backends/egress-address.ts'
 import type { BackendState, Host } from '../../src/backends/kind.ts'
+import { createListenerCheck, type ListenerRules } from '../../src/backends/listener.ts'
 import { createResolver } from '../../src/backends/resolver.ts'
 import { UPSTREAM_TIMEOUT_MS } from '../../src/domain/limits.ts'
 
+/** Under which real servers run here. */
+const SERVERS = ['mysql', 'redis', 'rabbitmq', 'mosquitto', 'openldap', 'postgres']
 const lookup = createResolver().addresses
 
 /** A host with the real egress rules and a log that tests can read. */
-export function createTestHost(name: string): { host: Host; logged(): string } {
+export function createTestHost(
+  name: string,
+  rules: Partial<ListenerRules> = {},
+): { host: Host; logged(): string } {
   const lines: string[] = []
+  const log = {
+    warn: (...line: Parameters<typeof write>) => write(...line),
+    debug: (...line: Parameters<typeof write>) => write(...line),
+  }
+  const checkListener = createListenerCheck({ serviceAccounts: SERVERS, localUser: '', log, ...rules })
   const write = (fields: Record<string, unknown>, message: string) => {
     lines.push(JSON.stringify({ ...fields, message }))
   }
@@ -25,9 +36,10 @@ export function createTestHost(name: string): { host: Host; logged(): string } {
       idToken: () => Promise.reject(new Error('this host has no issuer')),
       now: () => Date.now(),
       timeoutMs: UPSTREAM_TIMEOUT_MS,
-      fetch: createEgressFetch({ local: true, timeoutMs: UPSTREAM_TIMEOUT_MS, lookup }),
+      fetch: createEgressFetch({ local: true, timeoutMs: UPSTREAM_TIMEOUT_MS, lookup, checkListener }),
       resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
-      log: { warn: write, debug: write },
+      checkListener,
+      log,
     },
   }
 }

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { isScope } from '../../domain/scope.ts'
+import { localUserField } from '../fields.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
 import {
   type Backend,
@@ -59,6 +60,7 @@ const config = Type.Object(
       ),
     ),
     local: Type.Boolean(guardedField(protectionField({ default: false, description: LOCAL }), false)),
+    local_user: localUserField(),
   },
   {
     additionalProperties: false,

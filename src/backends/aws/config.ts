@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { localUserField } from '../fields.ts'
 import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 const URL_FIELD = { minLength: 8, maxLength: 512, pattern: '^https?://[^\\s]+$' }
@@ -93,6 +94,7 @@ export const config = Type.Object(
         false,
       ),
     ),
+    local_user: localUserField(),
     ca: Type.Optional(
       Type.String(
         protectionField({

@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import Type, { type Static } from 'typebox'
+import { localUserField } from '../fields.ts'
 import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 /** A host name, or `api/` and the id or name of an application: `https://NAME` and `api://NAME` in Entra. */
@@ -68,6 +69,7 @@ export const config = Type.Object(
         false,
       ),
     ),
+    local_user: localUserField(),
   },
   {
     additionalProperties: false,

@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import Type, { type Static } from 'typebox'
+import { localUserField } from '../fields.ts'
 import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 export const config = Type.Object(
@@ -59,6 +60,7 @@ export const config = Type.Object(
         false,
       ),
     ),
+    local_user: localUserField(),
   },
   {
     additionalProperties: false,

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import Type, { type Static } from 'typebox'
-import { caField, localField } from '../fields.ts'
+import { caField, localField, localUserField } from '../fields.ts'
 import { BackendError, secretField, upstreamField } from '../kind.ts'
 
 /** Account names: letters, digits and hyphens, and for managed users `_` with the short code of the enterprise. */
@@ -40,6 +40,7 @@ export const config = Type.Object(
     local: localField(
       'The server is on this machine or in its own network: permits loopback addresses and http.',
     ),
+    local_user: localUserField(),
   },
   {
     additionalProperties: false,

@@ -22,7 +22,16 @@ export const ISSUE_VARIABLES =
   'name credential_id agent_id agent_name ttl_seconds expires_iso expires_iso_seconds expires_seconds expires_ms expires_date'.split(
     ' ',
   )
-const RESERVED = new Set([...ISSUE_VARIABLES, 'after', 'page', 'secret', 'ca', 'local', 'base_url'])
+const RESERVED = new Set([
+  ...ISSUE_VARIABLES,
+  'after',
+  'page',
+  'secret',
+  'ca',
+  'local',
+  'local_user',
+  'base_url',
+])
 const NAME = /^[a-z][a-z0-9_]{0,39}$/
 /** Of the form of every credential's name. */
 const SAMPLE = '0123456789abcdefghjkmnpqrs'

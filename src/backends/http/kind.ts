@@ -1,5 +1,6 @@
 import Type, { type TObject, type TSchema } from 'typebox'
 import { parseDuration } from '../../domain/duration.ts'
+import { localUserField } from '../fields.ts'
 import { guardedField, type Kind, protectionField, secretField, upstreamField } from '../kind.ts'
 import { createCredentials } from './credentials.ts'
 import type { FieldSpec, Recipe } from './schema.ts'
@@ -25,6 +26,7 @@ export function kindOf(recipe: Recipe): Kind {
     revocation: recipe.revoke === undefined ? 'expiry_only' : 'exact',
     ...(isFindable(recipe) ? {} : { recovery: 'none' as const }),
     upstream: true,
+    ...(recipe.service_accounts === undefined ? {} : { serviceAccounts: recipe.service_accounts }),
     scopes: {
       valid: grammar.valid,
       ...(recipe.scopes.places === undefined
@@ -73,6 +75,7 @@ function configOf(recipe: Recipe): TObject {
         ),
       ),
       local: Type.Boolean(guardedField(protectionField(local), false)),
+      local_user: localUserField(),
     },
     {
       additionalProperties: false,

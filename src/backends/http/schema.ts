@@ -98,8 +98,16 @@ export const RecipeSchema = Type.Object(
       },
       {
         ...STRICT,
-        description: 'One of both. The fields `base_url`, `local` and `ca` are added to the configuration.',
+        description:
+          'One of both. The fields `base_url`, `local`, `local_user` and `ca` are added to the configuration.',
       },
+    ),
+    service_accounts: Type.Optional(
+      Type.Array(text('Name of the account.', { pattern: '^[a-z_][a-z0-9_-]{0,31}$' }), {
+        maxItems: 8,
+        description:
+          'Accounts that packages of the upstream make for it: on a loopback address without TLS they may get the secrets.',
+      }),
     ),
     fields: Type.Record(Type.String(NAME), Field, {
       description: 'The configuration. Each field is a variable of the templates.',

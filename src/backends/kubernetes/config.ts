@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { isScope } from '../../domain/scope.ts'
-import { caField, localField, requireConfig } from '../fields.ts'
+import { caField, localField, localUserField, requireConfig } from '../fields.ts'
 import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 /** RFC 1123 label, as names of namespaces are ("Object Names and IDs"). */
@@ -65,6 +65,7 @@ export const config = Type.Object(
       }),
     ),
     local: localField('The API server is on this machine or in its own network: permits loopback addresses.'),
+    local_user: localUserField(),
   },
   {
     additionalProperties: false,

@@ -1,8 +1,9 @@
-import { connect as connectPlain, isIP, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { type connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
 import type { Client } from 'ldapts'
 import { BackendError, type Fault, type Host } from '../kind.ts'
-import { boundReplies, connectionError, untilAborted } from '../network.ts'
+import { boundReplies, checkedSocket, connectionError, untilAborted } from '../network.ts'
 import type { Config } from './config.ts'
 
 /** Result codes: RFC 4511, appendix A. Each is an answer, so nothing was changed; 51 and 52 say that nobody is served now. */
@@ -129,20 +130,21 @@ interface Opened {
 async function open(settings: Config, host: Host, closing: AbortSignal): Promise<Opened> {
   const { Client: LdapClient } = await import('ldapts')
   const hostname = new URL(settings.url).hostname.replace(/^\[|\]$/g, '')
-  const address = await host.resolve(hostname, { local: settings.local })
   const tlsOptions = {
     ...{ host: hostname, ...(isIP(hostname) === 0 && { servername: hostname }) },
     ...(settings.ca !== undefined && { ca: settings.ca }),
   }
   const isSecure = settings.url.startsWith('ldaps://')
   const upgrades = !isSecure && settings.tls === 'verify-full'
-  let socket: Socket | undefined
+  const socket = await dial(settings, host, { hostname, givesLogin: !isSecure && !upgrades, closing })
   let reset = () => {}
-  // The checked address, without a second look-up; TLS checks the configured name.
-  const connectOnce = (port: number): Socket => {
+  let isTaken = false
+  const connectOnce = (): Socket => {
     // The library would make a new connection by itself and send a password there: without a login, and without StartTLS.
-    if (socket !== undefined) throw new Error('the connection was lost')
-    socket = connectPlain(port, address)
+    if (isTaken) throw new Error('the connection was lost')
+    isTaken = true
+    // The library waits for this event.
+    process.nextTick(() => socket.emit('connect'))
     return socket
   }
   let stream: Socket | undefined
@@ -156,19 +158,18 @@ async function open(settings: Config, host: Host, closing: AbortSignal): Promise
   const client = new LdapClient({
     ...{ url: settings.url, timeout: host.timeoutMs, connectTimeout: host.timeoutMs },
     ...(isSecure && { tlsOptions }),
-    createConnection: ((port: number) =>
-      upgrades ? connectOnce(port) : bounded(connectOnce(port))) as typeof connectPlain,
+    createConnection: (() => (upgrades ? connectOnce() : bounded(connectOnce()))) as typeof connectPlain,
     createSecureConnection: ((port: number | object) =>
       bounded(
         typeof port === 'number'
-          ? connectSecure({ ...tlsOptions, socket: connectOnce(port) })
+          ? connectSecure({ ...tlsOptions, socket: connectOnce() })
           : connectSecure({ ...port, ...tlsOptions }),
       )) as typeof connectSecure,
   })
   const close = () => {
     closing.removeEventListener('abort', close)
     client.unbind().catch(() => undefined)
-    socket?.destroySoon()
+    socket.destroySoon()
   }
   closing.addEventListener('abort', close, { once: true })
   try {
@@ -180,6 +181,31 @@ async function open(settings: Config, host: Host, closing: AbortSignal): Promise
     throw error
   }
   return { client, reset: () => reset(), isUsable, close }
+}
+
+interface Dialling {
+  readonly hostname: string
+  readonly givesLogin: boolean
+  readonly closing: AbortSignal
+}
+
+/** A connection to the checked address; TLS checks the configured name. */
+async function dial(
+  { url, local }: Config,
+  host: Host,
+  { hostname, givesLogin, closing }: Dialling,
+): Promise<Socket> {
+  const signal = AbortSignal.any([closing, AbortSignal.timeout(host.timeoutMs)])
+  const { port, protocol } = new URL(url)
+  const socket = checkedSocket(host, { local, givesLogin })
+  try {
+    socket.connect(port === '' ? (protocol === 'ldaps:' ? 636 : 389) : Number(port), hostname)
+    await once(socket, 'connect', { signal })
+    return socket
+  } catch (error) {
+    socket.destroy()
+    throw toBackendError(error, signal)
+  }
 }
 
 /** RFC 3062 §2. */

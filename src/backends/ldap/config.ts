@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { caField, localField, requireConfig } from '../fields.ts'
+import { caField, localField, localUserField, requireConfig } from '../fields.ts'
 import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 const URL = { minLength: 8, maxLength: 300, pattern: '^ldaps?://[A-Za-z0-9._:\\[\\]-]+$' }
@@ -43,6 +43,7 @@ export const config = Type.Object(
     ),
     ca: caField('PEM of the certificate authority.'),
     local: localField('The server is on this machine or in its own network: permits loopback addresses.'),
+    local_user: localUserField(),
     // Agents send their passwords there.
     connect_url: Type.Optional(
       Type.String(protectionField({ ...URL, description: 'Address for agents, where it differs.' })),

@@ -16,6 +16,7 @@ type Params = Type.Static<typeof params>
 /** An entry with a password in an LDAP directory (RFC 4511), a member of the groups that its scopes name. */
 export const ldap: Kind<typeof config, typeof params> = {
   type: 'ldap',
+  serviceAccounts: ['openldap', 'ldap', 'dirsrv'],
   title: 'LDAP',
   config,
   params,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { caField, localField, requireConfig } from '../fields.ts'
+import { caField, localField, localUserField, requireConfig } from '../fields.ts'
 import { protectionField, secretField, upstreamField } from '../kind.ts'
 
 const URL_PATTERN = '^mqtts?://[A-Za-z0-9._:\\[\\]-]+$'
@@ -24,6 +24,7 @@ export const config = Type.Object(
     local: localField(
       'The broker is on this machine or in its own network: permits loopback addresses and mqtt://.',
     ),
+    local_user: localUserField(),
     // Agents send their passwords there.
     connect_url: Type.Optional(
       Type.String(

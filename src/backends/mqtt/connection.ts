@@ -76,7 +76,7 @@ const NO_CONTROL =
 
 async function openStream({ url, local, ca }: Config, host: Host, signal: AbortSignal): Promise<Duplex> {
   const address = addressOf(url)
-  const socket = checkedSocket(host, local)
+  const socket = checkedSocket(host, { local, givesLogin: address.scheme === 'mqtt' })
   socket.connect(address.port, address.host)
   await once(socket, 'connect', { signal }).catch((error: unknown) => {
     socket.destroy()

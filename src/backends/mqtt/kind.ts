@@ -22,6 +22,7 @@ type Params = Type.Static<typeof params>
 /** Mosquitto with its dynamic security plugin: one client per credential, in a group with a role that equal ones share. */
 export const mqtt: Kind<typeof config, typeof params> = {
   type: 'mqtt',
+  serviceAccounts: ['mosquitto'],
   title: 'MQTT (Mosquitto)',
   config,
   params,

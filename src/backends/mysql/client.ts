@@ -76,7 +76,7 @@ function optionsOf(settings: Config, host: Host): PoolOptions {
       ? {}
       : { ssl: { rejectUnauthorized: isVerified, verifyIdentity: isVerified, ...ca } }),
     stream: () => {
-      const socket = checkedSocket(host, settings.local)
+      const socket = checkedSocket(host, { local: settings.local, givesLogin: !isVerified })
       socket.setNoDelay(true).setKeepAlive(true)
       socket.connect(settings.port, settings.host)
       // Of an IP address the library does not tell TLS, which would then expect a certificate of "localhost".

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { localUserField } from '../fields.ts'
 import { secretField } from '../kind.ts'
 import { addressFields, connectFields, tlsFields } from '../server-fields.ts'
 
@@ -18,6 +19,7 @@ export const config = Type.Object(
       Type.String(secretField({ maxLength: 1024, description: 'Its password; leave out if it has none.' })),
     ),
     ...tlsFields,
+    local_user: localUserField(),
     databases: Type.Array(Type.String(DATABASE), {
       minItems: 1,
       maxItems: 64,

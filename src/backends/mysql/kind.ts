@@ -15,6 +15,7 @@ type Params = Type.Static<typeof params>
 /** MariaDB 10.5 and MySQL 8.0 and later: one account per credential, dropped with its sessions. */
 export const mysql: Kind<typeof config, typeof params> = {
   type: 'mysql',
+  serviceAccounts: ['mysql'],
   title: 'MySQL and MariaDB',
   config,
   params,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { caField, localField, requireConfig } from '../fields.ts'
+import { caField, localField, localUserField, requireConfig } from '../fields.ts'
 import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 import { givenBy, readNamed, requireGiven, requireNamed } from '../named-scopes.ts'
 
@@ -101,6 +101,7 @@ const fields = {
   local: localField(
     'The server is on this machine or in its own network: permits loopback addresses and http.',
   ),
+  local_user: localUserField(),
 }
 
 const example = {

@@ -151,7 +151,8 @@ function clientOptions(settings: Config, host: Host, database: string) {
     connectionTimeoutMillis: host.timeoutMs,
     keepAlive: true,
     ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', ...ca },
-    stream: () => checkedSocket(host, settings.local),
+    // The password leaves only by SCRAM, or over TLS that is verified: see `passwordFor`.
+    stream: () => checkedSocket(host, { local: settings.local, givesLogin: false }),
   }
 }
 

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { caField, localField, requireConfig } from '../fields.ts'
+import { caField, localField, localUserField, requireConfig } from '../fields.ts'
 import { protectionField, secretField, upstreamField } from '../kind.ts'
 
 const HTTP_URL = '^https?://[A-Za-z0-9._:\\[\\]-]+(/[A-Za-z0-9._/-]*)?$'
@@ -33,6 +33,7 @@ export const config = Type.Object(
     local: localField(
       'The broker is on this machine or in its own network: permits loopback addresses and http.',
     ),
+    local_user: localUserField(),
     // Agents send their passwords there.
     amqp_url: Type.Optional(
       Type.String(protectionField({ pattern: AMQP_URL, maxLength: 1024, description: AMQP })),

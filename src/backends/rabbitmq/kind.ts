@@ -15,6 +15,7 @@ const ADMINISTRATOR = 'administrator'
 /** RabbitMQ: one user per credential, with permissions in the virtual hosts that its scopes name. */
 export const rabbitmq: Kind<typeof config, typeof params> = {
   type: 'rabbitmq',
+  serviceAccounts: ['rabbitmq'],
   title: 'RabbitMQ',
   config,
   params,

@@ -134,7 +134,7 @@ async function open(settings: Config, host: Host, login: boolean, signal: AbortS
 
 async function dial(settings: Config, host: Host, signal: AbortSignal): Promise<Duplex> {
   const tls = tlsOf(settings)
-  const socket = checkedSocket(host, settings.local)
+  const socket = checkedSocket(host, { local: settings.local, givesLogin: tls !== 'verify-full' })
   socket.setNoDelay(true).setKeepAlive(true)
   try {
     socket.connect(settings.port, settings.host)

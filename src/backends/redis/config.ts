@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { localUserField } from '../fields.ts'
 import { secretField } from '../kind.ts'
 import { addressFields, connectFields, tlsFields } from '../server-fields.ts'
 
@@ -19,6 +20,7 @@ export const config = Type.Object(
       Type.String(secretField({ maxLength: 1024, description: 'Its password; leave out if it has none.' })),
     ),
     ...tlsFields,
+    local_user: localUserField(),
     database: Type.Integer({
       minimum: 0,
       maximum: 1023,

@@ -13,6 +13,7 @@ type Params = Type.Static<typeof params>
 /** Redis 7.0 and later, and Valkey: one ACL user per credential, deleted with its connections. */
 export const redis: Kind<typeof config, typeof params> = {
   type: 'redis',
+  serviceAccounts: ['redis', 'valkey'],
   title: 'Redis and Valkey',
   config,
   params,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { DAY_MS, MAX_JWT_BYTES } from '../../domain/limits.ts'
-import { caField, localField } from '../fields.ts'
+import { caField, localField, localUserField } from '../fields.ts'
 import { type Backend, BackendError, type Host, type Kind, protectionField, secretField } from '../kind.ts'
 import { certificateIn, generateKey, prepareSigner, type Signer, selfSigned } from './keys.ts'
 import { tokenFor } from './realm.ts'
@@ -55,6 +55,7 @@ const config = Type.Object(
     local: localField(
       'The registry is on this machine or in its own network: permits loopback addresses and http.',
     ),
+    local_user: localUserField(),
   },
   { additionalProperties: false, examples: [{ address: 'https://registry.example.com' }] },
 )
@@ -66,6 +67,7 @@ type Params = Static<typeof params>
 /** Tokens for a container registry that trusts Mayfly as its token issuer (Distribution, "auth.token"). */
 export const registry: Kind<typeof config, typeof params> = {
   type: 'registry',
+  serviceAccounts: ['docker-registry'],
   title: 'Container registry',
   config,
   params,

@@ -12,6 +12,7 @@ const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
 
 const shared = {
+  serviceAccounts: ['vault', 'openbao'],
   params,
   limits: { minTtlMs: 1_000, why: 'Vault counts lifetimes in whole seconds.' },
   revocation: 'exact',

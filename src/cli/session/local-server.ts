@@ -3,7 +3,8 @@ import type { NetConnectOpts, Socket } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { withSocketPath } from '../../config/admin-socket.ts'
 import { isLoopbackAddress } from '../../domain/loopback.ts'
-import { exactListenerUids, listenerUids, unmappedUid } from '../../domain/socket-table.ts'
+import { findListenerUids } from '../../domain/socket-owner.ts'
+import { unmappedUid } from '../../domain/socket-table.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { givenOf } from './session.ts'
@@ -92,7 +93,7 @@ async function checkListener(context: Context, socket: Socket): Promise<void> {
   const directory = namedDataDir(context) ?? SYSTEM_DATA_DIR
   const trusted = [0, process.getuid?.(), ownerOf(directory)]
   const unmapped = unmappedUidOf(context.platform)
-  const uids = listeners(address, port)
+  const uids = await findListenerUids(address, port, async (path) => readOrEmpty(path))
   const known = uids.filter((uid) => uid !== undefined && uid !== unmapped)
   if (known.length > 0 && known.length === uids.length && known.every((uid) => trusted.includes(uid))) return
   const where = `${address}:${port}`
@@ -104,19 +105,6 @@ async function checkListener(context: Context, socket: Socket): Promise<void> {
     exit: EXIT.unreachable,
     hint: 'Use the https:// address of the server. If that user runs your server, set MAYFLY_DATA_DIR to its data directory.',
   })
-}
-
-function listeners(address: string, port: number): (number | undefined)[] {
-  const read = () => {
-    const table = readOrEmpty('/proc/net/tcp')
-    const exact = exactListenerUids(address, port, table)
-    // Most often. Reading a table takes longer than the rest of the connection.
-    if (exact.length > 0) return exact
-    return listenerUids(address, port, `${table}\n${readOrEmpty('/proc/net/tcp6')}`)
-  }
-  const first = read()
-  // The kernel can skip a row while others come and go.
-  return first.length > 0 ? first : read()
 }
 
 function unmappedUidOf(platform: NodeJS.Platform): number | undefined {

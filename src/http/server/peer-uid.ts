@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { type Ends, peerUid, unmappedUid } from '../../domain/socket-table.ts'
-
-/** Returns the text of a file below `/proc`, or an empty one. */
-export type ReadTable = (path: string) => Promise<string>
+import { findPeerUid, type ReadTable } from '../../domain/socket-owner.ts'
+import { type Ends, unmappedUid } from '../../domain/socket-table.ts'
 
 /**
  * Looks up the uid of the process at the other end of a loopback TCP connection. Undefined if the socket is gone, the
@@ -16,18 +14,12 @@ export function createPeerUids(
   // The uid of a socket is that of its creator and never changes, and a look-up takes longer the more sockets there are.
   const known = new WeakMap<Ends, number>()
   const find = async (socket: Ends) => {
-    // Sockets that come and go move rows while the kernel lists them, which can hide one that has been there all along.
-    const uid = (await findOnce(socket, read)) ?? (await findOnce(socket, read))
+    const uid = await findPeerUid(socket, read)
     if (uid === undefined || uid === unmapped) return undefined
     known.set(socket, uid)
     return uid
   }
   return (socket) => known.get(socket) ?? find(socket)
-}
-
-async function findOnce(socket: Ends, read: ReadTable): Promise<number | undefined> {
-  const inIPv4 = socket.remoteAddress === '::1' ? undefined : peerUid(socket, await read('/proc/net/tcp'))
-  return inIPv4 ?? peerUid(socket, await read('/proc/net/tcp6'))
 }
 
 const readTable: ReadTable = (path) => readFile(path, 'latin1').catch(() => '')
