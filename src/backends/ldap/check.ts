@@ -69,7 +69,7 @@ export function removeTrials(
 ): Promise<void> {
   return connection.use(signal, async (client) => {
     const search = { scope: 'one' as const, filter: `(uid=${TRIAL}*)`, attributes: ['uid'] }
-    const found = await client.search(settings.base, { ...search, sizeLimit: 100 })
+    const found = await client.search(settings.base, search)
     for (const { uid } of found.searchEntries) {
       const [, since] = /^mf_trial(\d+)x/.exec(String(uid)) ?? []
       if (since !== undefined && Number(since) < host.now() - TRIAL_MS)
