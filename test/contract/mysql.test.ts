@@ -2,13 +2,14 @@ import mysqlClient from 'mysql2/promise'
 import type { Handle, Issued } from '../../src/backends/kind.ts'
 import { mysql } from '../../src/backends/mysql/kind.ts'
 import { openMysqlBench } from '../support/mysql-kind.ts'
-import { mysqlTricks } from '../support/mysql-tricks.ts'
+import { mysqlTricks, prepareTricks } from '../support/mysql-tricks.ts'
 import { startRewritingProxy } from '../support/rewriting-proxy.ts'
 import { describeKind } from './kind-contract.ts'
 import type { OpenKind } from './open-kind.ts'
 
 describeKind('mysql', async (): Promise<OpenKind> => {
   const bench = await openMysqlBench()
+  await prepareTricks(bench)
   // A statement of the same length that changes nothing.
   const proxy = await startRewritingProxy(bench.port, { 'DROP USER IF EXISTS': 'ALTER USER         ' })
   return {
@@ -29,7 +30,7 @@ describeKind('mysql', async (): Promise<OpenKind> => {
         return String(row?.['me']).startsWith(`${issued.fields?.['username']}@`)
       },
     },
-    tricks: mysqlTricks(),
+    tricks: mysqlTricks(bench),
     disarmed: () => bench.open({ port: proxy.port }),
     async close() {
       await bench.close()

@@ -16,12 +16,13 @@ export const LEAST = [
   "CREATE USER mayfly@'%' IDENTIFIED BY 'change-me'",
   "GRANT CREATE USER, PROCESS, CONNECTION ADMIN ON *.* TO mayfly@'%'",
   "GRANT SELECT (User) ON mysql.user TO mayfly@'%'",
+  "GRANT SELECT ON performance_schema.threads TO mayfly@'%'",
   "GRANT SELECT, SHOW VIEW, INSERT, UPDATE, DELETE ON `shop`.* TO mayfly@'%' WITH GRANT OPTION",
 ]
 
 /** A server with the database `shop` and an account for Mayfly that has the least rights. */
 export async function openMysqlBench(flags: readonly string[] = []): Promise<MysqlBench> {
-  const server = await startMariadb(flags)
+  const server = await startMariadb(['--performance-schema=ON', ...flags])
   const tables = [
     'CREATE DATABASE shop',
     'CREATE TABLE shop.orders (id int)',

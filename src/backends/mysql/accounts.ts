@@ -9,15 +9,18 @@ import { type Grant, grantStatement } from './grants.ts'
 export const PREFIX = 'mf_'
 
 const PAUSE_MS = 25
-/** Some five seconds. */
-const STEPS = 200
 const PAGE = 500
+
+/** Without it, a session that waits in a trigger cannot be told from one of the definer. */
+export const BLIND =
+  'Mayfly cannot see whose some sessions are: set performance_schema=ON in the configuration of the server, restart it, and grant SELECT ON performance_schema.threads.'
 
 /** CREATE USER failed, and left nothing: the account exists, or we may not create any. */
 const NOT_CREATED = [1396, 1227]
 const NO_SUCH_SESSION = 1094
 /** Of REVOKE ALL. */
 const NO_SUCH_ACCOUNT = 1269
+export const MAY_NOT_SELECT = 1142
 
 const accountOf = (name: string) => `'${name}'@'%'`
 
@@ -49,14 +52,21 @@ export async function createAccount(
   return password
 }
 
+function identification(password: string, version: string): string {
+  const told = toldPassword(password, version)
+  return told === password
+    ? `IDENTIFIED BY '${told}'`
+    : `IDENTIFIED VIA mysql_native_password USING '${told}'`
+}
+
 /**
  * MariaDB writes statements into its logs as they are, so it gets the hash, as `mysql_native_password` stores it. MySQL masks
  * passwords (8.4 manual, 8.1.2.3 "Passwords and Logging") and has no such method any more.
  */
-function identification(password: string, version: string): string {
-  if (!/mariadb/i.test(version)) return `IDENTIFIED BY '${password}'`
+export function toldPassword(password: string, version: string): string {
+  if (!/mariadb/i.test(version)) return password
   const sha1 = (data: string | Buffer) => createHash('sha1').update(data).digest()
-  return `IDENTIFIED VIA mysql_native_password USING '*${sha1(sha1(password)).toString('hex').toUpperCase()}'`
+  return `*${sha1(sha1(password)).toString('hex').toUpperCase()}`
 }
 
 /** After an answer that refuses, nothing is left behind; where that is not certain, the fault says so. */
@@ -72,33 +82,87 @@ async function undo(session: Session, name: string, error: unknown): Promise<Bac
   }
 }
 
+/** What a session of an account never shows beside the name of another one. */
+const NEVER_HIDDEN = "'Sleep', 'Connect', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID'"
+const OWN_LOGIN = "LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))"
+
+export type Dropper = (name: string, signal: AbortSignal) => Promise<void>
+
 /**
- * Drops the account, then ends its sessions, which outlive it. A session that is logging in shows its name before the server
- * looks for the account: it is ended, or finds none. Revocations of one account wait for each other, so that none takes another
- * for an issue. Throws `BackendError`.
+ * Drops the account, then ends its sessions, which outlive it, until none is left. A session that is logging in shows its name
+ * before the server looks for the account: it is ended, or finds none. A session inside a trigger or a routine shows the definer,
+ * and its own login in `performance_schema` only. Throws `BackendError`: `denied` when a session does not end.
  */
-export async function dropAccount(revoking: Connections, name: string, signal: AbortSignal): Promise<void> {
-  const turn = `${name}.end`
-  await revoking.use(signal, async (session) => {
-    for (let step = 0; step < STEPS; step += 1) {
-      const [[row = {}] = [], , sessions = []] = await session.run(
-        `SELECT GET_LOCK('${turn}', 1) AS first, GET_LOCK('${name}', 0) AS held`,
-        `DROP USER IF EXISTS ${accountOf(name)}`,
-        // With the one that holds the lock: it is an issue that nobody waits for, or nothing of ours.
-        `SELECT ID AS id FROM information_schema.PROCESSLIST
-          WHERE (USER = '${name}' OR ID = IS_USED_LOCK('${name}')) AND ID <> CONNECTION_ID()
-            AND IS_USED_LOCK('${turn}') = CONNECTION_ID()`,
-        `DO RELEASE_LOCK('${name}'), RELEASE_LOCK('${turn}')`,
-      )
-      if (Number(row['first']) === 1 && Number(row['held']) === 1 && sessions.length === 0) {
-        if (await isGone(session, name)) return
-        throw new BackendError('denied', 'The account is still there, although MySQL has dropped it.')
+export function createDropper(revoking: Connections, patienceMs: number): Dropper {
+  let mayRead = true
+
+  async function look(session: Session, name: string): Promise<Look> {
+    if (mayRead) {
+      try {
+        return await dropAndLook(session, name, true)
+      } catch (error) {
+        if (numberOf(error) !== MAY_NOT_SELECT) throw error
+        mayRead = false
       }
-      for (const { id } of sessions) await endSession(session, Number(id))
-      await delay(PAUSE_MS, undefined, { signal })
     }
-    throw new BackendError('denied', 'Sessions of the account do not end.')
-  })
+    return dropAndLook(session, name, false)
+  }
+
+  async function endOnce(session: Session, name: string): Promise<ReadonlySet<number> | 'sessions'> {
+    const { owners, sessions, unclear } = await look(session, name)
+    const ending = new Set([...owners, ...sessions].map(({ id }) => Number(id)))
+    for (const id of ending) await endSession(session, id)
+    if (sessions.length > 0 || owners.some(({ issues }) => Number(issues) === 1)) return 'sessions'
+    if (!(await isGone(session, name))) {
+      throw new BackendError('denied', 'The account is still there, although MySQL has dropped it.')
+    }
+    return new Set(unclear.map(({ id }) => Number(id)))
+  }
+
+  return async (name, signal) => {
+    const deadline = performance.now() + patienceMs
+    let unclear: ReadonlySet<number> | undefined
+    do {
+      // A connection for each look: whoever has to wait occupies none.
+      const seen = await revoking.use(signal, (session) => endOnce(session, name))
+      if (seen !== 'sessions') {
+        // Between statements a session shows its own login, so only one that has run a statement ever since may be of the account.
+        unclear = unclear === undefined ? seen : unclear.intersection(seen)
+        if (unclear.size === 0) return
+      }
+      await delay(PAUSE_MS, undefined, { signal }).catch(() => undefined)
+    } while (performance.now() < deadline)
+    mayRead = true
+    if (unclear === undefined) throw new BackendError('denied', 'Sessions of the account do not end.')
+    throw new BackendError('misconfigured', BLIND)
+  }
+}
+
+interface Look {
+  /** Of the lock of the account's name: an issue that nobody waits for, or nothing of ours. */
+  readonly owners: readonly Row[]
+  readonly sessions: readonly Row[]
+  readonly unclear: readonly Row[]
+}
+
+/** Who has the lock is read first: an issue that has it may still create the account. */
+async function dropAndLook(session: Session, name: string, mayRead: boolean): Promise<Look> {
+  const login = mayRead ? 't.PROCESSLIST_USER' : 'NULL'
+  const threads = mayRead ? 'LEFT JOIN performance_schema.threads t ON t.PROCESSLIST_ID = p.ID' : ''
+  const isOurs = `(p.USER = '${name}' OR COALESCE(${login}, '') = '${name}')`
+  const isUnclear = `(${mayRead ? 't.PROCESSLIST_ID IS NULL' : 'TRUE'} AND p.USER <> 'system user' AND p.COMMAND NOT IN (${NEVER_HIDDEN}))`
+  const [owners = [], , found = []] = await session.run(
+    `SELECT ID AS id, USER = ${OWN_LOGIN} AS issues FROM information_schema.PROCESSLIST
+      WHERE ID = IS_USED_LOCK('${name}') AND ID <> CONNECTION_ID()`,
+    `DROP USER IF EXISTS ${accountOf(name)}`,
+    `SELECT p.ID AS id, ${isOurs} AS ours FROM information_schema.PROCESSLIST p ${threads}
+      WHERE p.ID <> CONNECTION_ID() AND (${isOurs} OR ${isUnclear})`,
+  )
+  return {
+    owners,
+    sessions: found.filter(({ ours }) => Number(ours) === 1),
+    unclear: found.filter(({ ours }) => Number(ours) !== 1),
+  }
 }
 
 /** Of an account that is there, it takes the privileges. The server looks into its cache only; no other statement is as quick. */

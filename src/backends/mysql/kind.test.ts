@@ -167,6 +167,11 @@ describe('the preflight', () => {
     ],
     ['DELETE ON `shop`.*', "REVOKE DELETE ON shop.* FROM mayfly@'%'", "GRANT DELETE ON shop.* TO mayfly@'%'"],
     [
+      'SELECT ON performance_schema.threads',
+      "REVOKE SELECT ON performance_schema.threads FROM mayfly@'%'",
+      "GRANT SELECT ON performance_schema.threads TO mayfly@'%'",
+    ],
+    [
       'SELECT (User) ON mysql.user',
       "REVOKE SELECT (User) ON mysql.user FROM mayfly@'%'",
       "GRANT SELECT (User) ON mysql.user TO mayfly@'%'",
@@ -242,6 +247,22 @@ describe('bad days', () => {
     await revoke(issued.handle)
     expect(await isThere(nameOf(issued))).toBe(false)
     await revoke((await issue('shop')).handle)
+  })
+
+  it('writes no password into the log of the server', async () => {
+    await bench.sql("SET GLOBAL log_output = 'TABLE'")
+    await bench.sql('SET GLOBAL general_log = ON')
+    const issued = await issue('shop')
+    const next = (await backend.rotation?.propose(never())) ?? {}
+    await backend.rotation?.adopt(next, never())
+    await bench.sql('SET GLOBAL general_log = OFF')
+    await bench.sql("SET PASSWORD FOR mayfly@'%' = PASSWORD('change-me')")
+    const lines = await bench.sql('SELECT argument FROM mysql.general_log')
+    const log = lines.map(({ argument }) => String(argument)).join('\n')
+    expect(log).toContain('SET PASSWORD')
+    expect(log).toContain(`CREATE USER '${nameOf(issued)}'`)
+    for (const secret of [next['password'], issued.fields?.['password']]) expect(log).not.toContain(secret)
+    await revoke(issued.handle)
   })
 
   it('replaces its own password, again after a crash, and also once it is in use', async () => {

@@ -4,13 +4,24 @@ import { isId } from '../../domain/ids.ts'
 import { accountIn, accountName } from '../account-name.ts'
 import { type Backend, BackendError, type Host, type Issued, type Kind } from '../kind.ts'
 import { requireTls } from '../server-fields.ts'
-import { createAccount, dropAccount, fieldsOf, listAccounts } from './accounts.ts'
+import {
+  BLIND,
+  createAccount,
+  createDropper,
+  fieldsOf,
+  listAccounts,
+  MAY_NOT_SELECT,
+  toldPassword,
+} from './accounts.ts'
 import { type Connections, connect, numberOf, type Row } from './client.ts'
 import { type Config, config } from './config.ts'
 import { canGrant, isValid, planGrants } from './grants.ts'
 
 const params = Type.Object({}, { additionalProperties: false })
 type Params = Type.Static<typeof params>
+
+/** A revocation that has to wait longer answers, and is tried again: it counts as no outage. */
+const LONGEST_LOOK_MS = 4_000
 
 /** MariaDB 10.5 and MySQL 8.0 and later: one account per credential, dropped with its sessions. */
 export const mysql: Kind<typeof config, typeof params> = {
@@ -56,6 +67,7 @@ async function openMysql(settings: Config, host: Host): Promise<Backend<Params>>
   requireTls(settings)
   const issuing = await connect(settings, host)
   const revoking = await connect(settings, host)
+  const drop = createDropper(revoking, Math.min(LONGEST_LOOK_MS, host.timeoutMs / 2))
   return {
     check: (signal) => preflight(revoking, settings, signal),
     async issue({ credentialId, scopes }, signal): Promise<Issued> {
@@ -65,8 +77,7 @@ async function openMysql(settings: Config, host: Host): Promise<Backend<Params>>
       const fields = fieldsOf(settings, username, password, grants)
       return { fields, handle: { username }, facts: { username } }
     },
-    revoke: async (handle, signal) =>
-      dropAccount(revoking, accountIn(handle['username'], 'an account'), signal),
+    revoke: async (handle, signal) => drop(accountIn(handle['username'], 'an account'), signal),
     recover: (credentialId) => ({ username: nameOf(credentialId) }),
     list: async (after, signal) => {
       const page = await listAccounts(revoking, after ?? '', signal)
@@ -82,7 +93,7 @@ async function openMysql(settings: Config, host: Host): Promise<Backend<Params>>
   }
 }
 
-/** Of the login itself, which needs no privilege. MySQL takes the password, and MariaDB its hash. */
+/** Of the login itself, which needs no privilege. */
 async function setOwnPassword(
   connections: Connections,
   password: string,
@@ -93,8 +104,7 @@ async function setOwnPassword(
   }
   await connections.use(signal, async (session) => {
     const [[row = {}] = []] = await session.run('SELECT VERSION() AS version')
-    const isMaria = /mariadb/i.test(String(row['version']))
-    await session.run(`SET PASSWORD = ${isMaria ? `PASSWORD('${password}')` : `'${password}'`}`)
+    await session.run(`SET PASSWORD = '${toldPassword(password, String(row['version']))}'`)
   })
 }
 
@@ -107,8 +117,6 @@ const LOGIN = `CONCAT('''', LEFT(CURRENT_USER(), LENGTH(CURRENT_USER()) - LENGTH
   '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')`
 const READ = ['SELECT', 'SHOW VIEW']
 const WRITE = [...READ, 'INSERT', 'UPDATE', 'DELETE']
-const MAY_NOT_SELECT = 1142
-
 const SUPERUSER =
   'Mayfly logs in with the privilege SUPER. Use an account that has only the privileges which the page of this kind lists.'
 
@@ -121,7 +129,7 @@ async function preflight(
   const { databases } = settings
   const found = await connections.use(signal, (session) =>
     session.run(
-      'SELECT @@global.read_only AS only_reads',
+      'SELECT @@global.read_only AS only_reads, @@performance_schema AS sees_logins',
       `SELECT PRIVILEGE_TYPE AS name, IS_GRANTABLE AS grantable FROM information_schema.USER_PRIVILEGES WHERE GRANTEE = ${LOGIN}`,
       ...databases.flatMap((database) => [
         `SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ${quote(database)}`,
@@ -134,6 +142,7 @@ async function preflight(
   if (Number(state['only_reads']) === 1) {
     throw new BackendError('misconfigured', 'The server only reads: it is a replica, or was made read-only.')
   }
+  if (Number(state['sees_logins']) !== 1) throw new BackendError('misconfigured', BLIND)
   const held = namesOf(everywhere)
   const lacks = (name: string) => !held.has(name)
   const missing = ['CREATE USER', 'PROCESS'].filter(lacks)
@@ -148,16 +157,28 @@ async function preflight(
       throw new BackendError('misconfigured', `The database "${database}" does not exist.`)
     }
   }
-  if (!(await mayList(connections, signal))) missing.push('SELECT (User) ON mysql.user')
+  for (const one of READ_BY_ITSELF) {
+    if (!(await mayRead(connections, one, signal))) missing.push(`SELECT${one.join(' ON ')}`)
+  }
   if (missing.length > 0) {
     throw new BackendError('denied', `The account that Mayfly uses lacks ${missing.join('; ')}.`)
   }
   return held.has('SUPER') ? [SUPERUSER] : []
 }
 
-async function mayList(connections: Connections, signal: AbortSignal): Promise<boolean> {
+/** Columns and table, as in a GRANT: to list accounts, and to see whose a session is. */
+const READ_BY_ITSELF = [
+  [' (User)', 'mysql.user'],
+  ['', 'performance_schema.threads'],
+] as const
+
+async function mayRead(
+  connections: Connections,
+  [columns, table]: (typeof READ_BY_ITSELF)[number],
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
-    await connections.use(signal, (session) => session.run('SELECT User FROM mysql.user LIMIT 0'))
+    await connections.use(signal, (session) => session.run(`SELECT${columns || ' 1'} FROM ${table} LIMIT 0`))
     return true
   } catch (error) {
     if (numberOf(error) === MAY_NOT_SELECT) return false

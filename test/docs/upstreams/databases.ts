@@ -22,7 +22,7 @@ export const postgres: StartUpstream = async () => {
 }
 
 export const mysql: StartUpstream = async ({ cwd }) => {
-  const server = await startMariadb()
+  const server = await startMariadb(['--performance-schema=ON'])
   await server.sql('CREATE DATABASE shop')
   await server.sql("CREATE TABLE shop.items AS SELECT 'lamp' AS name")
   // The administrator's own client, and Mayfly's command beside it.
