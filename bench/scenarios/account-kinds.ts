@@ -88,7 +88,7 @@ async function openRedis(): Promise<Upstream> {
   onExit(server.close)
   const { username, password = '' } = server.settings
   const scopes = ['read:shop:*']
-  const rules = ['reset', 'on', `#${'0123456789abcdef'.repeat(4)}`, ...rulesFor(scopes, 0)]
+  const rules = ['reset', 'on', `#${'0123456789abcdef'.repeat(4)}`, ...rulesFor(scopes)]
   return {
     kind: 'redis',
     config: server.settings,

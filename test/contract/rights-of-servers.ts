@@ -232,7 +232,7 @@ const redis: RightsOfKind = {
   config: { host: 'redis.example.com', password: 'change-me' },
   names: { prefix: KEYS.slice(0, 5), key: KEYS.slice(0, 5), name: KEYS.slice(0, 5) },
   forms: ['write:<key>', 'write', 'channel', 'channel:<name>*', 'read:*'],
-  open: () => (scopes) => rightsOfRules(rulesFor(scopes, 0)),
+  open: () => (scopes) => rightsOfRules(rulesFor(scopes)),
 }
 
 export const servers: readonly RightsOfKind[] = [

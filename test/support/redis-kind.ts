@@ -14,7 +14,7 @@ export interface RedisBench extends RedisServer {
 }
 
 /** The rules of docs/backends/redis.md. */
-export const LEAST = '+acl|setuser +acl|deluser +acl|users +acl|save +acl|dryrun +hello +ping'
+export const LEAST = '+acl|setuser +acl|deluser +acl|users +acl|save +acl|dryrun +script|kill +hello +ping'
 
 /** A server with a user for Mayfly that has the least rights. */
 export async function openRedisBench(): Promise<RedisBench> {

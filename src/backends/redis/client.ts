@@ -9,6 +9,9 @@ import { boundReplies, checkedSocket, connectionError, untilAborted } from '../n
 import { tlsOf } from '../server-fields.ts'
 import type { Config } from './config.ts'
 
+/** A user without any right. It is there, also after a restart, where Mayfly has saved the users of the server. */
+export const SAVED = 'mayfly-saved'
+
 /** The names of some hundred thousand users. */
 const MAX_REPLY_BYTES = 8 * 1024 * 1024
 
@@ -65,27 +68,24 @@ export function createClient(settings: Config, host: Host, login = true): Client
 }
 
 /**
- * Writes the ACL file, where the configuration wants it: one call serves all that wait for it. Redis 7.0 needs some 0.5 ms for
+ * Writes the ACL file, and into it that Mayfly has done so: one call serves all that wait for it. Redis 7.0 needs some 0.5 ms for
  * each user and does nothing else meanwhile, so this takes at most a tenth of its time.
  */
-export function createSaver(
-  { persist }: Config,
-  client: Client,
-  host: Host,
-): (signal: AbortSignal) => Promise<void> {
+export function createSaver(client: Client, host: Host): (signal: AbortSignal) => Promise<void> {
   let last: Promise<unknown> = Promise.resolve()
   let next: Promise<void> | undefined
   async function saveNow(): Promise<void> {
     next = undefined
     const before = performance.now()
-    const saving = client.call(AbortSignal.timeout(host.timeoutMs), 'ACL', 'SAVE')
+    const signal = AbortSignal.timeout(host.timeoutMs)
+    const marking = client.call(signal, 'ACL', 'SETUSER', SAVED)
+    const saving = Promise.all([marking, client.call(signal, 'ACL', 'SAVE')])
     last = saving
       .catch(() => undefined)
       .then(() => delay(9 * (performance.now() - before), undefined, { ref: false }))
     await saving
   }
   return async (signal) => {
-    if (!persist) return
     next ??= last.then(saveNow)
     await untilAborted(next, signal)
   }
@@ -156,17 +156,14 @@ async function dial(settings: Config, host: Host, signal: AbortSignal): Promise<
 }
 
 const LOGIN = /^(WRONGPASS|NOAUTH)|AUTH.* called without any password/
+export const NO_FILE = /^ERR.*not configured to use an ACL file/
 
 /** By the first word of an error that the server sent, and what follows `ERR` (Redis, "RESP protocol spec", Simple errors). */
 const BY_TEXT: readonly [RegExp, Fault, string][] = [
   [LOGIN, 'denied', 'Redis refused the login.'],
   [/^DENIED/, 'denied', 'Redis runs in protected mode, and refuses logins from this address.'],
   [/^NOPERM/, 'denied', 'Redis refused: the user that Mayfly uses lacks a permission.'],
-  [
-    /^ERR.*not configured to use an ACL file/,
-    'misconfigured',
-    'The Redis server has no ACL file; see "persist".',
-  ],
+  [NO_FILE, 'misconfigured', 'The Redis server has no ACL file; see "persist".'],
   [
     /^ERR (unknown|Unknown)|^ERR Error in ACL SETUSER modifier/,
     'misconfigured',

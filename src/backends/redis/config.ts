@@ -25,7 +25,7 @@ export const config = Type.Object(
       minimum: 0,
       maximum: 1023,
       default: 0,
-      description: 'Number of the database that credentials use.',
+      description: 'Only 0: every connection begins there, and Redis cannot keep a user out.',
     }),
     persist: Type.Boolean({ default: false, description: PERSIST }),
     ...connectFields,

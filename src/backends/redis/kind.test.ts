@@ -98,14 +98,15 @@ describe('what a credential may do', () => {
     await expect(nobody.get('shop:1')).rejects.toThrow('NOPERM')
   })
 
-  it('is in the database of the backend', async () => {
+  it('is in no other database, nor given by a backend that names one', async () => {
     const other = await bench.open({ database: 3 })
-    const issued = await other.issue(newRequest(['write:shop:*']), never())
-    expect(String(issued.fields?.['url'])).toMatch(/\/3$/)
-    const client = login(issued)
-    await client.select(3)
-    await client.set('shop:1', 'third')
-    await expect(client.select(0)).rejects.toThrow('NOPERM')
+    const refused = { fault: 'misconfigured', message: expect.stringContaining('"database" to 0') }
+    await expect(other.issue(newRequest(['write:shop:*']), never())).rejects.toMatchObject(refused)
+    await expect(other.check(never())).rejects.toMatchObject(refused)
+    const issued = await issue('write')
+    await expect(login(issued).select(3)).rejects.toThrow('NOPERM')
+    await other.revoke?.(issued.handle ?? {}, never())
+    expect(await isThere(issued.handle?.['username'])).toBe(false)
   })
 })
 

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
 import { type Backend, BackendError, type Handle, type Host, type Issued, type Kind } from '../kind.ts'
 import { requireTls, tlsOf } from '../server-fields.ts'
-import { type Client, createClient, createSaver, replyErrorOf } from './client.ts'
+import { type Client, createClient, createSaver, NO_FILE, replyErrorOf, SAVED } from './client.ts'
 import { type Config, config } from './config.ts'
 import { isValid, rulesFor } from './rules.ts'
 
@@ -46,21 +46,28 @@ export const redis: Kind<typeof config, typeof params> = {
 async function openRedis(settings: Config, host: Host): Promise<Backend<Params>> {
   requireTls(settings)
   const client = createClient(settings, host)
-  const save = createSaver(settings, client, host)
+  const save = createSaver(client, host)
   return {
-    check: (signal) => preflight(client, settings, host, signal),
+    check: (signal) => preflight({ client, save, settings, host }, signal),
     async issue({ credentialId, scopes }, signal): Promise<Issued> {
+      refuseDatabase(settings)
       const username = nameOf(credentialId)
       const password = randomBytes(32).toString('base64url')
-      const rules = rulesFor(scopes, settings.database)
+      const rules = rulesFor(scopes)
       await client.call(signal, 'ACL', 'SETUSER', username, 'reset', 'on', `#${sha256(password)}`, ...rules)
-      await save(signal).catch((cause: Error) => {
-        // The user is there already.
-        throw new BackendError('unavailable', cause.message, { cause })
-      })
+      if (settings.persist) {
+        await save(signal).catch((cause: Error) => {
+          // The user is there already.
+          throw new BackendError('unavailable', cause.message, { cause })
+        })
+      }
       return { fields: fieldsOf(settings, username, password), handle: { username }, facts: { username } }
     },
-    revoke: (handle, signal) => revokeUser(client, save, handle, signal),
+    async revoke(handle, signal) {
+      const { wasSaved } = await revokeUser(client, handle, signal)
+      if (settings.persist) await save(signal)
+      else if (wasSaved) await save(signal).catch(passWithoutFile)
+    },
     recover: (credentialId) => ({ username: nameOf(credentialId) }),
     async list(_after, signal) {
       const users = await client.call(signal, 'ACL', 'USERS')
@@ -79,18 +86,61 @@ async function openRedis(settings: Config, host: Host): Promise<Backend<Params>>
 type Save = ReturnType<typeof createSaver>
 
 /**
- * `ACL DELUSER` also closes the connections of the user, and answers how many there were. Before it, a round trip: what another
- * connection sent earlier, perhaps before a crash, the server has then read and carried out, too.
+ * `ACL DELUSER` also closes the connections of the user, in one step. Before it, a round trip: what another connection sent
+ * earlier, perhaps before a crash, the server has then read and carried out, too. After it, a look: the user is gone, and if the
+ * users of this server were ever saved, by this backend or another one, then also from the file.
  */
-async function revokeUser(client: Client, save: Save, handle: Handle, signal: AbortSignal): Promise<void> {
+async function revokeUser(
+  client: Client,
+  handle: Handle,
+  signal: AbortSignal,
+): Promise<{ wasSaved: boolean }> {
   const username = accountIn(handle['username'], 'a user')
-  await client.call(signal, 'PING')
-  await client.call(signal, 'ACL', 'DELUSER', username)
-  await save(signal)
+  await reach(client, signal)
+  const deleting = client.call(signal, 'ACL', 'DELUSER', username)
+  const looks = [username, SAVED].map((name) => isThere(client, name, signal))
+  const [, remains, wasSaved = false] = await Promise.all([deleting, ...looks])
+  if (remains) throw new BackendError('denied', 'The user is still there, although Redis has deleted it.')
+  return { wasSaved }
+}
+
+/** Whether the server knows the user, of whom it answers what it would permit. */
+async function isThere(client: Client, username: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.call(signal, 'ACL', 'DRYRUN', username, 'PING')
+    return true
+  } catch (error) {
+    if (/^ERR User .* not found/.test(replyErrorOf(error) ?? '')) return false
+    throw error
+  }
+}
+
+/**
+ * Waits until the server has read what came before. A script that runs for long lets it do nothing else, so that is ended, where
+ * Mayfly may: all but one that has written, which ends only with the server.
+ */
+async function reach(client: Client, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await client.call(signal, 'PING')
+      return
+    } catch (busy) {
+      if (!/^BUSY/.test(replyErrorOf(busy) ?? '')) throw busy
+      await client.call(signal, 'SCRIPT', 'KILL').catch((error: unknown) => {
+        if (!/^NOTBUSY/.test(replyErrorOf(error) ?? '')) throw busy
+      })
+    }
+  }
+}
+
+/** Where there is no file, nothing was saved. */
+function passWithoutFile(error: unknown): void {
+  if (!NO_FILE.test(replyErrorOf(error) ?? '')) throw error
 }
 
 /** A user may have several passwords, so both are valid in between. */
 function rotationOf(settings: Config, client: Client, save: Save): NonNullable<Backend['rotation']> {
+  // Only on a backend with `persist`, see `propose`.
   const change = async (rule: string, signal: AbortSignal) => {
     await client.call(signal, 'ACL', 'SETUSER', settings.username, rule)
     await save(signal)
@@ -115,17 +165,18 @@ function rotationOf(settings: Config, client: Client, save: Save): NonNullable<B
 }
 
 const NOT_PERSISTENT = 'Without "persist" Redis would forget the new password when it restarts.'
+const OTHER_DATABASE =
+  'Set "database" to 0: every connection begins in database 0, and Redis cannot keep a user out of it.'
 const IS_DEFAULT = 'Mayfly logs in as the user "default". Give it a user of its own, as its page describes.'
 const IS_OPEN =
   'The server lets everybody in without a password (its user "default"), so the scopes of credentials protect nothing.'
 
 /** Asks the server what the login may do (`ACL DRYRUN`). Throws `BackendError` that names everything that is missing. */
 async function preflight(
-  client: Client,
-  settings: Config,
-  host: Host,
+  { client, save, settings, host }: { client: Client; save: Save; settings: Config; host: Host },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
+  refuseDatabase(settings)
   const hello = await client.call(signal, 'HELLO')
   const list = Array.isArray(hello) ? hello.map(String) : []
   const about = (field: string) => list[list.indexOf(field) + 1] ?? ''
@@ -140,7 +191,7 @@ async function preflight(
     'ACL DELUSER x',
     'ACL USERS',
     'PING',
-    ...(settings.persist ? ['ACL SAVE'] : []),
+    ...(settings.persist || (await isThere(client, SAVED, signal)) ? ['ACL SAVE'] : []),
   ]
   const missing: string[] = []
   for (const command of needed) {
@@ -151,9 +202,14 @@ async function preflight(
   if (missing.length > 0) {
     throw new BackendError('denied', `The user that Mayfly uses lacks ${missing.join(' ')}.`)
   }
-  if (settings.persist) await client.call(signal, 'ACL', 'SAVE')
+  if (settings.persist) await save(signal)
   const warnings = settings.username === 'default' ? [IS_DEFAULT] : []
   return (await isOpen(settings, host, signal)) ? [...warnings, IS_OPEN] : warnings
+}
+
+/** Backends that were stored with another one can still end their credentials. */
+function refuseDatabase({ database }: Config): void {
+  if (database !== 0) throw new BackendError('misconfigured', OTHER_DATABASE)
 }
 
 async function isOpen(settings: Config, host: Host, signal: AbortSignal): Promise<boolean> {

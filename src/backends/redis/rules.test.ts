@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { covers } from '../../domain/scope.ts'
 import { isValid, rulesFor } from './rules.ts'
 
-const patternsOf = (...scopes: string[]) => rulesFor(scopes, 0).filter((rule) => /^(%R~|~|&)/.test(rule))
+const patternsOf = (...scopes: string[]) => rulesFor(scopes).filter((rule) => /^(%R~|~|&)/.test(rule))
 
 it('makes patterns of the names in scopes', () => {
   expect(patternsOf('read:shop:*')).toEqual(['%R~shop:*'])
@@ -29,7 +29,7 @@ it('refuses text that is no scope, and patterns that Redis would take for more',
     're*',
   ])
     expect(isValid(text), text).toBe(false)
-  expect(() => rulesFor(['read:*:x'], 0)).toThrow(expect.objectContaining({ fault: 'unsupported' }))
+  expect(() => rulesFor(['read:*:x'])).toThrow(expect.objectContaining({ fault: 'unsupported' }))
 })
 
 it('gives a narrower scope no key that a wider one lacks', () => {

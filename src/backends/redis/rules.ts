@@ -27,10 +27,9 @@ export function isValid(scope: string): boolean {
  * The rules of `ACL SETUSER` (Redis, "ACL rules") that give exactly these scopes, after `reset`. Throws `BackendError`
  * (`unsupported`) for a scope that cannot be narrowed to.
  */
-export function rulesFor(scopes: readonly string[], database: number): readonly string[] {
+export function rulesFor(scopes: readonly string[]): readonly string[] {
   const patterns = new Set<string>()
-  // Redis 7.0 takes 8 kB more for a user with such a rule, and clients do not select database 0.
-  const commands = new Set([CONNECTION, ...(database === 0 ? [] : [`+select|${database}`])])
+  const commands = new Set([CONNECTION])
   const add = (access: string, names: readonly string[]) => {
     if (access === 'channel') commands.add(CHANNELS)
     else commands.add(TRANSACTION).add(TYPES)
