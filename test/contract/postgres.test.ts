@@ -5,7 +5,9 @@ import { postgres } from '../../src/backends/postgres/kind.ts'
 import { describePostgresVersions } from '../support/describe-postgres.ts'
 import { createTestHost } from '../support/host.ts'
 import { openBench } from '../support/postgres-kind.ts'
+import { postgresTricks } from '../support/postgres-tricks.ts'
 import { startPostgresVersion } from '../support/postgres-versions.ts'
+import { startRewritingProxy } from '../support/rewriting-proxy.ts'
 import { describeKind } from './kind-contract.ts'
 import type { OpenKind } from './open-kind.ts'
 
@@ -15,13 +17,23 @@ describePostgresVersions((major) => {
   }
 })
 
+/** What `revoke` is replaced by, which says that the role is gone. */
+const NOTHING = `CREATE FUNCTION mayfly.nothin(text) RETURNS text LANGUAGE sql AS $$ SELECT '{"state":"gone"}' $$`
+
 async function openOn(major: number, way: 'functions' | 'direct'): Promise<OpenKind> {
-  const bench = await openBench(await startPostgresVersion(major, { fsync: 'off' }))
+  const bench = await openBench(
+    await startPostgresVersion(major, { fsync: 'off', max_prepared_transactions: 8 }),
+  )
   await bench.sql('CREATE TABLE orders (id int)')
   const grant = 'read-write' as const
   const login = way === 'functions' ? await bench.setUp({ grant }) : await bench.createRole('CREATEROLE')
   if (way === 'direct') await bench.sql(`GRANT ALL ON orders TO ${login.username} WITH GRANT OPTION`)
   const settings: Config = bench.settings({ ...login, grant })
+  if (way === 'functions') await bench.sql(NOTHING)
+  const proxy = await startRewritingProxy(bench.server.port, {
+    'DROP ROLE %I': 'NOTIFY    %I',
+    'mayfly.revoke(': 'mayfly.nothin(',
+  })
   const { host, logged } = createTestHost('db')
   const until = async (name: unknown) =>
     bench.sql('SELECT to_json(rolvaliduntil) AS until FROM pg_roles WHERE rolname = $1', [name])
@@ -48,7 +60,13 @@ async function openOn(major: number, way: 'functions' | 'direct'): Promise<OpenK
         return new Date(String(row?.['until'])).getTime()
       },
     },
-    // The server goes with everything in it.
-    close: () => bench.server.stop(),
+    // What a role may do has not changed since 16.
+    ...(major === 15 || major === 18 ? { tricks: postgresTricks(bench) } : {}),
+    disarmed: () => postgres.open({ ...settings, port: proxy.port }, host),
+    async close() {
+      // The server goes with everything in it.
+      await bench.server.stop()
+      await proxy.close()
+    },
   }
 }

@@ -48,8 +48,12 @@ export async function revokeRole(upstream: Upstream, role: string, signal: Abort
     try {
       const server = await upstream.server(revoking, signal)
       const statements = revokeStatements(server, role)
-      const step = replyOf<Step>(await revoking.transact(settings.database, signal, statements))
-      if (step.state === 'gone') return
+      const rows = await revoking.transact(settings.database, signal, statements)
+      const step = replyOf<Step>(rows)
+      if (step.state === 'gone') {
+        if (rows[0]?.['remains'] === false) return
+        throw new BackendError('denied', 'The role is still there, although PostgreSQL has dropped it.')
+      }
       if (step.state === 'sessions') await pause(signal)
       if (step.state === 'prepared') await rollBack(upstream, step.prepared, signal)
       if (step.state === 'again' && ++locked > LOCKED_STEPS) {
@@ -70,8 +74,12 @@ export async function revokeRole(upstream: Upstream, role: string, signal: Abort
   throw new BackendError('denied', 'Sessions of the role do not end.')
 }
 
+/** One step, and a look of its own at the role, after whatever has carried out the step. */
 export function revokeStatements(server: Server, role: string): readonly string[] {
-  return invoke(server.way, 'revoke', { p_role: role, p_schema: creatorSchema(server) })
+  const [step = ''] = invoke(server.way, 'revoke', { p_role: role, p_schema: creatorSchema(server) })
+  const kept = server.way === 'functions' ? `SELECT set_config('mayfly.reply', (${step}), true)` : step
+  const remains = `EXISTS (SELECT FROM pg_roles WHERE rolname = ${quoteLiteral(role)})`
+  return [kept, `SELECT current_setting('mayfly.reply') AS reply, ${remains} AS remains`]
 }
 
 /**
