@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import type { TokenReply } from '../api/oauth.ts'
 import { type PrivateJwk, signAssertion } from './assertion.ts'
 import { MayflyError } from './errors.ts'
+import { isSameAddress } from './same-address.ts'
 import { type CallOptions, type Sender, send } from './send.ts'
 import type { Discovery } from './wire.ts'
 
@@ -13,7 +14,7 @@ export type Auth =
       readonly kind: 'private_key_jwt'
       readonly clientId: string
       readonly privateJwk: PrivateJwk
-      /** The issuer of the server. If absent, the client asks the server. */
+      /** The issuer of the server. If absent, the client asks the server, whose issuer must be its address. */
       readonly issuer?: string | undefined
     }
   | { readonly kind: 'none' }
@@ -71,9 +72,14 @@ async function clockSkew(sender: Sender, now: () => number, { signal }: CallOpti
   return Number.isNaN(time) ? 0 : now() - time
 }
 
+/** RFC 8414 §3.3: an issuer that is not where it was asked for would let a relay use the assertion there. */
 async function askIssuer(sender: Sender, options: CallOptions): Promise<string> {
   const call = { method: 'GET', path: '/.well-known/openid-configuration', ...options } as const
-  return (await send<Discovery>(sender, call)).body.issuer
+  const { issuer } = (await send<Discovery>(sender, call)).body
+  if (isSameAddress(String(issuer), sender.server)) return issuer
+  const message =
+    'The server announces an issuer that is not its address. If that is right, give the issuer to the client.'
+  throw new MayflyError({ code: 'unexpected_reply', status: 200, message })
 }
 
 async function proofOf(

@@ -34,7 +34,9 @@ afterEach(async () => {
   await rm(home.home, { recursive: true })
 })
 
-const enroll = (...argv: string[]) => runCli(['enroll', ...argv], { env: home.env })
+/** The proxy is not the issuer. */
+const ISSUER = () => ['--issuer', world.url]
+const enroll = (...argv: string[]) => runCli(['enroll', ...ISSUER(), ...argv], { env: home.env })
 const files = () => privateFiles(join(home.home, 'config'))
 
 async function agentsNamed(name: string): Promise<unknown[]> {
@@ -82,7 +84,7 @@ describe.each(MOMENTS)('%s is lost', (_, form, moment) => {
   test('and the command is killed: the next one continues', async () => {
     const lost = proxy.lose(form, moment, 'hang')
     const name = `ci-killed-${count}`
-    const { child, ended } = spawnCli(['enroll', '--name', name], { env: home.env })
+    const { child, ended } = spawnCli(['enroll', ...ISSUER(), '--name', name], { env: home.env })
     await lost
     child.kill('SIGKILL')
     expect((await ended).signal).toBe('SIGKILL')
@@ -94,7 +96,9 @@ describe.each(MOMENTS)('%s is lost', (_, form, moment) => {
 test('shows the administrator one request, however often its reply is lost', async () => {
   for (let round = 0; round < 3; round += 1) {
     const lost = proxy.lose(SUBMIT, 'reply', 'hang')
-    const { child, ended } = spawnCli(['enroll', '--name', 'once', '--scope', 'demo'], { env: home.env })
+    const { child, ended } = spawnCli(['enroll', ...ISSUER(), '--name', 'once', '--scope', 'demo'], {
+      env: home.env,
+    })
     await lost
     child.kill('SIGKILL')
     await ended
@@ -107,7 +111,7 @@ test('shows the administrator one request, however often its reply is lost', asy
 })
 
 test('waits for a server that goes away', async () => {
-  const { said, ended } = spawnCli(['enroll', '--name', 'patient'], { env: home.env })
+  const { said, ended } = spawnCli(['enroll', ...ISSUER(), '--name', 'patient'], { env: home.env })
   await said('to approve, run')
   proxy.setAway(true)
   await said(/Cannot reach http:\S+: .*\. Still waiting\.\n/)
@@ -123,7 +127,7 @@ test('continues after being killed between storing the login and dropping the en
   await enroll('--name', name, '--no-wait')
   const lost = proxy.lose(LOOK, 'reply', 'hang')
   await rm(join(home.home, 'config'), { recursive: true })
-  const { child, ended } = spawnCli(['enroll', '--name', `${name}-b`], { env: home.env })
+  const { child, ended } = spawnCli(['enroll', ...ISSUER(), '--name', `${name}-b`], { env: home.env })
   await lost
   child.kill('SIGKILL')
   await ended
@@ -156,7 +160,7 @@ describe('a full disk', () => {
   test('at the start: sends nothing and leaves nothing', async () => {
     await mkdir(dirname(control), { recursive: true })
     await writeFile(control, 'cap 0')
-    const end = await spawnCli(['enroll', '--name', 'ci-full'], { env: home.env }).ended
+    const end = await spawnCli(['enroll', ...ISSUER(), '--name', 'ci-full'], { env: home.env }).ended
     expect([end.code, end.stderr]).toEqual([
       1,
       expect.stringMatching(
@@ -168,7 +172,7 @@ describe('a full disk', () => {
   })
 
   test('when the answer arrives: says what to do, and the command can be repeated', async () => {
-    const { said, ended } = spawnCli(['enroll', '--name', 'full'], { env: home.env })
+    const { said, ended } = spawnCli(['enroll', ...ISSUER(), '--name', 'full'], { env: home.env })
     await said('to approve, run')
     await writeFile(control, 'cap 0')
     const [pending] = await pendingOf(world.app)

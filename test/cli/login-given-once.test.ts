@@ -54,9 +54,10 @@ test('a login that other commands do not use says how to name it', async () => {
 })
 
 test('an enrollment under way keeps --ca, and its hints repeat what was given', async () => {
-  const left = await cli(['enroll', '--name', 'waits', '--server', url, '--ca', caFile, '--no-wait'])
+  const named = ['--server', url, '--ca', caFile, '--issuer', 'https://mayfly.test']
+  const left = await cli(['enroll', '--name', 'waits', ...named, '--no-wait'])
   expect(left.stderr).toContain(`Once it is approved, run: mayfly enroll --server ${url} --ca ${caFile}\n`)
-  // Also without the flag: the authority is stored with the enrollment.
+  // Also without the flags: the authority and the issuer are stored with the enrollment.
   const again = await cli(['enroll', '--server', url, '--no-wait'])
   expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('Once it is approved')])
   expect(await cli(['enroll', '--no-wait'])).toMatchObject({ code: 0 })

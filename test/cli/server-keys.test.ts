@@ -68,7 +68,9 @@ async function logInWithSecret() {
 }
 async function enroll() {
   const name = `keys-${Math.random().toString(36).slice(2)}`
-  const begun = JSON.parse((await cli('enroll', '--name', name, '--no-wait', '--json')).stdout)
+  const begun = JSON.parse(
+    (await cli('enroll', '--name', name, '--no-wait', '--json', '--issuer', first.url)).stdout,
+  )
   await first.app.admin('POST', `/v1/admin/pending/${begun.enrollment_id}/approve`)
   expect(await cli('enroll')).toMatchObject({ code: 0 })
 }

@@ -3,8 +3,8 @@ import { shellWord } from '../../domain/shell-word.ts'
 import { lockEnrollment } from '../enroll/lock.ts'
 import type { EnrollmentAnswer } from '../enroll/sealed-answer.ts'
 import { begin, dropOwn, findPresent, findTarget } from '../enroll/start.ts'
-import { isSubmitted, type Submitted, submit } from '../enroll/submit.ts'
-import { removeUnderway } from '../enroll/underway.ts'
+import { isFinal, isSubmitted, type Submitted, submit } from '../enroll/submit.ts'
+import { removeUnderway, saveUnderway, type Underway } from '../enroll/underway.ts'
 import { EnrollmentEnded, explained, look, wait } from '../enroll/wait.ts'
 import { readAssignments } from '../frame/assignments.ts'
 import { readDuration } from '../frame/duration.ts'
@@ -12,6 +12,7 @@ import { CliError, failureOf, usage } from '../frame/failure.ts'
 import { globalFlags } from '../frame/global-flags.ts'
 import { listing } from '../frame/output.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
+import { settleIssuer } from '../session/issuer.ts'
 import { keepLogin, noteOtherLogin } from '../session/keep-login.ts'
 import { askServerKeys, clientFor } from '../session/open.ts'
 import { DEFAULT_SERVER } from '../session/server-address.ts'
@@ -26,6 +27,7 @@ interface Options {
   wait?: boolean
   restart?: boolean
   timeout?: string
+  issuer?: string
 }
 
 export const verb = defineVerb<Options>({
@@ -49,6 +51,10 @@ export const verb = defineVerb<Options>({
     {
       flags: '--timeout <duration>',
       description: 'wait no longer; the enrollment remains, as with --no-wait',
+    },
+    {
+      flags: '--issuer <url>',
+      description: 'what the server calls itself, if that is not its address; prompted for if omitted',
     },
     { flags: '--restart', description: 'drop an enrollment under way and start a new one' },
   ],
@@ -98,8 +104,16 @@ async function enroll(
   const underway = await begin(context, target, asked)
   const client = await clientFor(context, target, { kind: 'none' })
   try {
-    const submitted = isSubmitted(underway) ? underway : await submit(context, client, profileName, underway)
-    await collect(context, target, client, submitted, options.wait === false ? 0 : options.patienceMs)
+    const agreed = await agreeOnIssuer(context, target, client, underway, options.issuer)
+    const { issuer } = agreed
+    const submitted = isSubmitted(agreed) ? agreed : await submit(context, client, profileName, agreed)
+    await collect(
+      context,
+      target,
+      client,
+      { ...submitted, issuer },
+      options.wait === false ? 0 : options.patienceMs,
+    )
   } catch (error) {
     if (error instanceof EnrollmentEnded) await removeUnderway(context, profileName)
     if (context.signal.aborted) context.out.note(`To continue: ${again(context)}`)
@@ -107,15 +121,34 @@ async function enroll(
   }
 }
 
+/** Before anything is sent: a proof for an issuer is good wherever that issuer is. */
+async function agreeOnIssuer<T extends Underway>(
+  context: Context,
+  target: Target,
+  client: Client,
+  underway: T,
+  named: string | undefined,
+): Promise<T & { issuer: string }> {
+  const { issuer: announced } = await client.discovery().catch(async (error: unknown) => {
+    if (!isSubmitted(underway) && isFinal(error)) await removeUnderway(context, target.profileName)
+    throw error
+  })
+  const given = named ?? underway.issuer
+  const issuer = await settleIssuer(context, target, { announced, given, command: 'mayfly enroll' })
+  const agreed = { ...underway, issuer }
+  if (underway.issuer !== issuer) await saveUnderway(context, target.profileName, agreed)
+  return agreed
+}
+
 /** Collects the answer and stores the login; with a patience of 0, only if the answer is there. */
 async function collect(
   context: Context,
   target: Target,
   client: Client,
-  submitted: Submitted,
+  submitted: Submitted & { issuer: string },
   patienceMs = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  const { issuer } = await client.discovery()
+  const { issuer } = submitted
   const answer =
     patienceMs === 0
       ? await look(context, client, issuer, submitted)

@@ -2,11 +2,14 @@ import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
 import { askSecret, readSecretFile } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { keepLogin, noteOtherLogin } from '../session/keep-login.ts'
+import type { MovedLogin } from '../session/move-login.ts'
 import { askServerKeys, clientFor } from '../session/open.ts'
 import { authOf, type StoredSecret } from '../session/secrets.ts'
 import { readTarget } from '../session/session.ts'
 
 interface Options {
+  move?: boolean
+  issuer?: string
   tokenFile?: string
   clientId?: string
   clientSecretFile?: string
@@ -23,6 +26,14 @@ export const verb = defineVerb<Options>({
       flags: '--client-secret-file <file>',
       description: 'file with the client secret; - reads standard input',
     },
+    {
+      flags: '--move',
+      description: 'keep the login of this profile, whose server is now at the address of --server',
+    },
+    {
+      flags: '--issuer <url>',
+      description: 'with --move: what the server calls itself, if that is not its address',
+    },
   ],
   examples: [
     { command: 'mayfly login --server https://mayfly.example.com', about: 'ask for the token' },
@@ -31,10 +42,13 @@ export const verb = defineVerb<Options>({
       command: 'mayfly login --client-id agent_01… --client-secret-file - <secret.txt',
       about: 'client id and secret; the secret comes from standard input',
     },
+    { command: 'mayfly login --move --server https://new.example.com', about: 'the server has moved' },
   ],
   json: '{server, profile, agent: {id, name}, login, kept_in: keychain or file, place}',
   exits: [3, 4],
   run: async (context, options) => {
+    if (options.move === true) return move(context, options)
+    if (options.issuer !== undefined) throw usage('--issuer needs --move.')
     const target = await readTarget(context)
     const secret = await readSecret(context, options)
     // A new login takes the server as it is now.
@@ -43,20 +57,28 @@ export const verb = defineVerb<Options>({
     const agent = { id, name }
     const serverKeys = await askServerKeys(context, target)
     const kept = await keepLogin(context, { target, secret, agent, serverKeys })
-    await context.out.report(
-      {
-        server: target.server.text,
-        profile: kept.profileName,
-        agent,
-        login: secret.kind,
-        kept_in: kept.place,
-        place: kept.title,
-      },
-      `Logged in to ${target.server.text} as ${name}. The login is stored in ${kept.title}.`,
-    )
-    await noteOtherLogin(context, target, kept)
+    const words = `Logged in to ${target.server.text} as ${name}. The login is stored in ${kept.title}.`
+    await report(context, { target, kept, agent, login: secret.kind }, words)
   },
 })
+
+async function move(context: Context, { issuer, tokenFile, clientId }: Options): Promise<void> {
+  if (tokenFile !== undefined || clientId !== undefined)
+    throw usage('--move takes the login that is stored, so it excludes --token-file and --client-id.')
+  const { moveLogin } = await import('../session/move-login.ts')
+  const moved = await moveLogin(context, issuer).catch(refused)
+  await report(context, moved, `The login of ${moved.agent.name} is now for ${moved.target.server.text}.`)
+}
+
+async function report(
+  context: Context,
+  { target, kept, agent, login }: MovedLogin,
+  words: string,
+): Promise<void> {
+  const { profileName: profile, place: kept_in, title: place } = kept
+  await context.out.report({ server: target.server.text, profile, agent, login, kept_in, place }, words)
+  await noteOtherLogin(context, target, kept)
+}
 
 /** The hint of other commands would be to log in. */
 function refused(error: unknown): never {

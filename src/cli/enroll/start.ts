@@ -53,7 +53,7 @@ export async function findPresent(
   if (login === undefined) return undefined
   try {
     // The caller remembers the keys of the server as it is now.
-    const client = await clientFor(context, { ...target, profile: undefined }, login.auth)
+    const client = await clientFor(context, target, login.auth, { isWatched: false })
     const status = await client.status()
     const agent = { id: status.id, name: status.name }
     if (name === undefined || isNamed(agent.name, name))

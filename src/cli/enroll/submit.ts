@@ -52,6 +52,6 @@ function checked({ status, body }: Reply<Enrolled>): Enrolled {
 }
 
 /** The server stored nothing and will not. */
-function isFinal(error: unknown): boolean {
+export function isFinal(error: unknown): boolean {
   return error instanceof MayflyError && error.status < 500 && error.status !== 429 && error.status !== 409
 }

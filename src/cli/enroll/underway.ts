@@ -13,6 +13,8 @@ export interface AgentRequest {
 /** An unfinished enrollment of this profile, stored before anything is sent. */
 export interface Underway {
   readonly server: string
+  /** What the server calls itself, once that is agreed. */
+  readonly issuer?: string | undefined
   readonly ca_file?: string | undefined
   readonly request: AgentRequest
   readonly private_jwk: PrivateJwk

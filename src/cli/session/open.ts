@@ -7,6 +7,7 @@ import { readVersion } from '../frame/read-version.ts'
 import { nodeTransport } from '../frame/transport.ts'
 import type { Context } from '../frame/verb.ts'
 import { connectorOf } from './local-server.ts'
+import type { ServerSaysSo } from './server-keys.ts'
 import { findLogin, type Login, notLoggedIn, readTarget, type Target } from './session.ts'
 import { cacheOf } from './token-cache.ts'
 
@@ -32,22 +33,37 @@ export async function openPublicClient(context: Context): Promise<Session> {
 }
 
 /** Creates a client over the transport of the command line. */
-export async function clientFor(context: Context, target: Target, auth: Auth): Promise<Client> {
+export async function clientFor(
+  context: Context,
+  target: Target,
+  auth: Auth,
+  { isWatched = true }: { readonly isWatched?: boolean } = {},
+): Promise<Client> {
   const { server, profile } = target
-  const transport = await transportTo(context, target)
-  const isWatched = auth.kind !== 'none' && profile?.server_keys !== undefined
+  const following = await followingTransport(context, target, auth)
   return createClient({
     server: server.url,
     auth,
-    transport: isWatched
-      ? (await import('./server-keys.ts')).watchServerKeys(context, target, transport)
-      : transport,
+    transport:
+      isWatched && auth.kind !== 'none' && profile?.server_keys !== undefined
+        ? (await import('./server-keys.ts')).watchServerKeys(context, target, following)
+        : following,
     retries: 2,
     signal: context.signal,
     now: context.now,
     userAgent: `mayfly-cli/${readVersion()}`,
     tokens: cacheOf(context, server.text, auth),
   })
+}
+
+/** Only a login by key names an issuer, which may change. */
+async function followingTransport(context: Context, target: Target, auth: Auth): Promise<Transport> {
+  const transport = await transportTo(context, target)
+  const { issuer, server_keys: keys } = target.profile ?? {}
+  if (auth.kind !== 'private_key_jwt' || issuer === undefined || keys === undefined) return transport
+  const { followServer } = await import('./follow-server.ts')
+  const open = (other: Target) => transportTo(context, other)
+  return followServer({ context, target, auth, transport, open, known: { issuer, keys } })
 }
 
 async function transportTo(context: Context, target: Target): Promise<Transport> {
@@ -71,6 +87,12 @@ export async function findProxy({ env }: Pick<Context, 'env'>): Promise<Agent | 
 export async function askServerKeys(context: Context, target: Target): Promise<string[]> {
   const { readServerKeys } = await import('./server-keys.ts')
   return readServerKeys(context, target.server, await transportTo(context, target))
+}
+
+/** What the server says about itself. Throws `UnreachableError`. */
+export async function readServerAt(context: Context, target: Target): Promise<ServerSaysSo | undefined> {
+  const { readServer } = await import('./server-keys.ts')
+  return readServer(context, target.server, await transportTo(context, target))
 }
 
 async function readAuthorities({ caFile }: Target): Promise<string | undefined> {

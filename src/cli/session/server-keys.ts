@@ -1,4 +1,4 @@
-import { createClient, MayflyError } from '../../client/client.ts'
+import { type Client, createClient, MayflyError } from '../../client/client.ts'
 import type { Transport, TransportReply, TransportRequest } from '../../client/transport.ts'
 import { globalFlags } from '../frame/global-flags.ts'
 import type { Context } from '../frame/verb.ts'
@@ -11,32 +11,76 @@ const THUMBPRINT = /^[\w-]{43}$/
 const MAX_KEYS = 16
 const TIMEOUT_MS = 10_000
 
+/** What a server says about itself. */
+export interface ServerSaysSo {
+  readonly issuer: string | undefined
+  /** Its published keys. */
+  readonly keys: readonly PublishedKey[]
+}
+
+/** A key of a JWKS, not checked beyond its name. */
+interface PublishedKey {
+  readonly kid: string
+  readonly [member: string]: unknown
+}
+
 /** The thumbprints of the keys that the server publishes; none if it publishes no keys. Throws `UnreachableError`. */
 export async function readServerKeys(
+  context: Pick<Context, 'signal' | 'now'>,
+  server: ServerAddress,
+  transport: Transport,
+): Promise<string[]> {
+  return namesOf(await readKeys(clientOf(context, server, transport)))
+}
+
+/** Undefined if it is no server of ours. Throws `UnreachableError`. */
+export async function readServer(
+  context: Pick<Context, 'signal' | 'now'>,
+  server: ServerAddress,
+  transport: Transport,
+): Promise<ServerSaysSo | undefined> {
+  const client = clientOf(context, server, transport)
+  const issuer = await unlessRefused(async () => readIssuer((await client.discovery()).issuer))
+  return issuer === undefined ? undefined : { issuer, keys: await readKeys(client) }
+}
+
+function clientOf(
   { signal, now }: Pick<Context, 'signal' | 'now'>,
   { url }: ServerAddress,
   transport: Transport,
-): Promise<string[]> {
-  const client = createClient({
-    server: url,
-    auth: { kind: 'none' },
-    transport,
-    retries: 2,
-    timeoutMs: TIMEOUT_MS,
-    signal,
-    now,
-  })
+) {
+  const auth = { kind: 'none' } as const
+  return createClient({ server: url, auth, transport, retries: 2, timeoutMs: TIMEOUT_MS, signal, now })
+}
+
+async function readKeys(client: Client): Promise<PublishedKey[]> {
+  const reply = await unlessRefused(() =>
+    client.call<unknown>({ method: 'GET', path: '/.well-known/jwks.json' }),
+  )
+  const { keys } = (reply?.body ?? {}) as { keys?: unknown }
+  return Array.isArray(keys) ? keys.filter(isPublishedKey).slice(0, MAX_KEYS) : []
+}
+
+async function unlessRefused<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {
-    const { body } = await client.call<unknown>({ method: 'GET', path: '/.well-known/jwks.json' })
-    const { keys } = (body ?? {}) as { keys?: unknown }
-    return Array.isArray(keys) ? keys.map(nameOf).filter(isThumbprint).slice(0, MAX_KEYS) : []
+    return await ask()
   } catch (error) {
-    if (error instanceof MayflyError) return []
+    if (error instanceof MayflyError) return undefined
     throw error
   }
 }
 
+/** An issuer from a reply, in plain characters: it goes into messages and command lines. */
+export function readIssuer(said: unknown): string | undefined {
+  const isPlain =
+    typeof said === 'string' && /^https?:\/\/[\w.:[\]~/-]{1,500}$/.test(said) && URL.canParse(said)
+  return isPlain ? said.replace(/\/+$/, '') : undefined
+}
+
+export const namesOf = (keys: readonly PublishedKey[]) => keys.map(({ kid }) => kid)
+
 const nameOf = (key: unknown) => (key as { kid?: unknown } | null)?.kid
+const isPublishedKey = (key: unknown): key is PublishedKey => isThumbprint(nameOf(key))
 const isThumbprint = (name: unknown): name is string => typeof name === 'string' && THUMBPRINT.test(name)
 
 /**
@@ -112,5 +156,33 @@ export async function rememberServerKeys(
     return false
   } finally {
     release()
+  }
+}
+
+/** Whether a reply of the token endpoint holds an access token for this issuer, signed by a published key of these names. */
+export async function isSignedBy(
+  text: string,
+  { issuer, keys }: ServerSaysSo,
+  names: readonly string[],
+): Promise<boolean> {
+  try {
+    const { access_token } = JSON.parse(text) as { access_token: string }
+    const [head = '', body = '', signature = ''] = access_token.split('.')
+    const { kid, alg } = JSON.parse(Buffer.from(head, 'base64url').toString())
+    const published = keys.find((key) => key.kid === kid)
+    const [n, e] = [published?.['n'], published?.['e']]
+    if (alg !== 'RS256' || !names.includes(kid) || typeof n !== 'string' || typeof e !== 'string')
+      return false
+    // The name of a key is only a claim until it is computed (RFC 7638).
+    const named = new TextEncoder().encode(JSON.stringify({ e, kty: 'RSA', n }))
+    const name = Buffer.from(await crypto.subtle.digest('SHA-256', named)).toString('base64url')
+    const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
+    const key = await crypto.subtle.importKey('jwk', { kty: 'RSA', n, e }, algorithm, false, ['verify'])
+    const signed = new TextEncoder().encode(`${head}.${body}`)
+    const isValid = await crypto.subtle.verify(algorithm, key, Buffer.from(signature, 'base64url'), signed)
+    const { iss } = JSON.parse(Buffer.from(body, 'base64url').toString())
+    return isValid && name === kid && iss === issuer
+  } catch {
+    return false
   }
 }
