@@ -58,6 +58,27 @@ test('upgrade.md works as shown', async () => {
   await server.runPage('docs/operations/upgrade.md')
 })
 
+test('move.md works as shown', async () => {
+  const moved = await installServer()
+  const at = ['--data-dir', join(moved.home, 'var')]
+  const address = `127.0.0.1:${moved.port}`
+  const enroll = (...more: string[]) =>
+    moved.mayfly('enroll', '--server', `http://${address}`, '--name', 'moves', ...more)
+  try {
+    const { enrollment_id } = JSON.parse(await enroll('--no-wait', '--json'))
+    await moved.mayfly('approve', enrollment_id, '--yes', ...at)
+    await enroll()
+    await moved.runPage('docs/operations/move.md')
+    const { profiles } = JSON.parse(await readFile(join(moved.home, '.config/mayfly/config.json'), 'utf8'))
+    expect(profiles.default).toMatchObject({
+      server: `http://localhost:${moved.port}`,
+      issuer: `https://localhost:${moved.port}`,
+    })
+  } finally {
+    await moved.close()
+  }
+})
+
 test('the pages on PostgreSQL and on removing work as shown', async () => {
   const postgres = await startPostgres()
   const database = await postgres.createDatabase()
