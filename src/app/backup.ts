@@ -8,7 +8,7 @@ import { loadMasterKeyText } from '../config/master-key.ts'
 import { createSealer, parseMasterKeys, type Sealer } from '../keys/seal.ts'
 import { StoreRefused } from '../store/errors.ts'
 import { moveToPostgres } from '../store/move.ts'
-import { type CopyFacts, checkCopy, copyStore, openForCopy } from '../store/sqlite/copy.ts'
+import { type CopyFacts, checkCopy, copyStore, openForCopy, requireOwnSchema } from '../store/sqlite/copy.ts'
 import { lockDirectory } from '../store/sqlite/file.ts'
 import { withRightsOf } from './rights.ts'
 
@@ -78,8 +78,9 @@ async function place(
     const target = createWriteStream(draft, { flags: 'wx', mode: 0o600 })
     await pipeline(backup.createReadStream({ autoClose: false }), target)
     tell('Checking the copy')
-    const { agents, keyCheck } = checkCopy(draft, file)
-    if (!sealer.matchesCheck(keyCheck))
+    const { agents, keyCheck, hashKey } = checkCopy(draft, file)
+    requireOwnSchema(draft, file)
+    if (!sealer.matchesCheck(keyCheck) || !opens(sealer, hashKey))
       throw new StoreRefused(
         `${file} was sealed with another master key than the one given. Name the right key with --master-key-file`,
       )
@@ -95,6 +96,16 @@ async function place(
   } finally {
     for (const end of ['', '-journal', '-wal', '-shm']) await rm(`${draft}${end}`, { force: true })
     unlock()
+  }
+}
+
+/** A key file that has only older keys matches the check by these, and opens nothing that was sealed since. */
+function opens(sealer: Sealer, hashKey: string): boolean {
+  try {
+    sealer.open('meta', 'hash_key', 'value', hashKey)
+    return true
+  } catch {
+    return false
   }
 }
 

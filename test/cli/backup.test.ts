@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { copyFile, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createSealer, parseMasterKeys } from '../../src/keys/seal.ts'
 import { startApp } from '../support/app.ts'
 import { newMasterKey } from '../support/master-key.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -165,6 +167,43 @@ describe('restore refuses, and leaves nothing behind,', () => {
       'a wrong master key',
       () => writeFile(join(folder, 'key'), newMasterKey(), { mode: 0o600 }),
       /sealed with another master key.*--master-key-file/,
+    ],
+    [
+      'an older master key alone, which opens nothing that was sealed since',
+      async () => {
+        const [old = ''] = (await readFile(keyFile, 'utf8')).split('\n')
+        const newer = newMasterKey(2)
+        const file = new DatabaseSync(join(folder, 'backup.db'))
+        const [both, before] = [
+          createSealer(parseMasterKeys(`${old}\n${newer}`)),
+          createSealer(parseMasterKeys(old)),
+        ]
+        const { value } = file.prepare("SELECT value FROM meta WHERE key = 'hash_key'").get() as {
+          value: string
+        }
+        const hashKey = both.seal(
+          'meta',
+          'hash_key',
+          'value',
+          before.open('meta', 'hash_key', 'value', value),
+        )
+        const set = file.prepare('UPDATE meta SET value = ? WHERE key = ?')
+        set.run(hashKey, 'hash_key')
+        set.run(both.keyCheck(), 'key_check')
+        file.close()
+        await writeFile(join(folder, 'key'), `${old}\n`, { mode: 0o600 })
+      },
+      /sealed with another master key.*--master-key-file/,
+    ],
+    [
+      'a backup with a trigger',
+      async () => {
+        await copyFile(keyFile, join(folder, 'key'))
+        const file = new DatabaseSync(join(folder, 'backup.db'))
+        file.exec("CREATE TRIGGER t AFTER INSERT ON audit BEGIN UPDATE agents SET scopes = '[]'; END")
+        file.close()
+      },
+      /another schema than a Mayfly store, so somebody has changed it \(trigger t of audit\)\. Use another backup/,
     ],
     ['no master key', () => Promise.resolve(), /the master key is missing/],
     [

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { checkCopy, copyStore, openForCopy } from './copy.ts'
+import { MIGRATIONS } from '../schema/migrate.ts'
+import { checkCopy, copyStore, openForCopy, requireOwnSchema } from './copy.ts'
 import { openFile } from './file.ts'
 
 let folder: string
@@ -14,7 +15,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-const KEY_CHECK = "INSERT INTO meta VALUES ('key_check', 'c1')"
+const KEY_CHECK = "INSERT INTO meta VALUES ('key_check', 'c1'), ('hash_key', 's1')"
 
 /** A store of this many MiB that a server has open. */
 async function startStore(mib: number): Promise<DatabaseSync> {
@@ -37,7 +38,7 @@ test('is the state of one moment, and ends, while a server writes after each ste
   })
   expect(shares.length).toBeGreaterThan(2)
   expect(shares.toSorted()).toEqual(shares)
-  expect(checkCopy(target, 'it')).toEqual({ agents: 0, keyCheck: 'c1' })
+  expect(checkCopy(target, 'it')).toEqual({ agents: 0, keyCheck: 'c1', hashKey: 's1' })
   const copy = new DatabaseSync(target, { readOnly: true })
   const count = (like: string) => copy.prepare('SELECT count(*) AS n FROM meta WHERE key LIKE ?').get(like)
   expect([count('big %'), count('later %')]).toEqual([{ n: 16 }, { n: 0 }])
@@ -81,4 +82,31 @@ test('refuses a file that is no database, and one with a damaged page', async ()
   await handle.write(Buffer.alloc(size, 0x5a), 0, size, (page - 1) * size)
   await handle.close()
   expect(() => checkCopy(source, 'it')).toThrow(/^it is damaged/)
+})
+
+test.each<[string, string | undefined]>([
+  [
+    'a trigger',
+    'CREATE TRIGGER t AFTER INSERT ON audit BEGIN UPDATE agents SET scopes = \'["admin:*"]\'; END',
+  ],
+  ['a view', 'CREATE VIEW v AS SELECT * FROM agents'],
+  ['a table', 'CREATE TABLE extra (a)'],
+  ['an index', 'CREATE INDEX extra ON agents (name)'],
+  ['a column', "ALTER TABLE agents ADD COLUMN extra text DEFAULT 'x'"],
+  ['a view in place of a table', 'DROP TABLE used_proofs; CREATE VIEW used_proofs AS SELECT * FROM meta'],
+  ['a lost index', 'DROP INDEX agents_bearer'],
+  ['what statistics leave, which is no change', undefined],
+])('a restore takes only the schema of its migrations: %s', (_, change) => {
+  // Of the newest version, and of one before it.
+  for (const version of [MIGRATIONS.length, MIGRATIONS.length - 1]) {
+    const file = join(folder, `changed-${version}.db`)
+    const db = new DatabaseSync(file)
+    for (const { statements } of MIGRATIONS.slice(0, version)) db.exec(statements('sqlite').join(';\n'))
+    db.exec(`PRAGMA user_version = ${version}; ANALYZE`)
+    if (change !== undefined) db.exec(change)
+    db.close()
+    const check = () => requireOwnSchema(file, 'it')
+    if (change === undefined) expect(check).not.toThrow()
+    else expect(check).toThrow(/^it has another schema than a Mayfly store/)
+  }
 })

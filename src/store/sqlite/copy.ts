@@ -1,7 +1,7 @@
 import { backup, DatabaseSync } from 'node:sqlite'
 import { StoreRefused } from '../errors.ts'
 import { COLUMNS, columnNames, type Table } from '../schema/columns.ts'
-import { SCHEMA_VERSION } from '../schema/migrate.ts'
+import { MIGRATIONS, SCHEMA_VERSION } from '../schema/migrate.ts'
 import { isDamaged } from './errors.ts'
 import { openFile } from './file.ts'
 
@@ -14,6 +14,8 @@ export interface CopyFacts {
   readonly agents: number
   /** The key check of the master keys that sealed it. */
   readonly keyCheck: string
+  /** Sealed: the oldest value, which no server starts without. */
+  readonly hashKey: string
 }
 
 /** Opens a store that a server may be using, for a copy of its state at this moment. */
@@ -63,8 +65,10 @@ export function checkCopy(file: string, name: string): CopyFacts {
     const fault = value('PRAGMA integrity_check(1)')
     if (fault !== 'ok') throw new StoreRefused(damaged(name, String(fault)))
     const keyCheck = value("SELECT value FROM meta WHERE key = 'key_check'")
-    if (typeof keyCheck !== 'string') throw new StoreRefused(`${name} is of a server that never started`)
-    return { keyCheck, agents: Number(value('SELECT count(*) FROM agents WHERE ended_at IS NULL')) }
+    const hashKey = value("SELECT value FROM meta WHERE key = 'hash_key'")
+    if (typeof keyCheck !== 'string' || typeof hashKey !== 'string')
+      throw new StoreRefused(`${name} is of a server that never started`)
+    return { keyCheck, hashKey, agents: Number(value('SELECT count(*) FROM agents WHERE ended_at IS NULL')) }
   } catch (error) {
     if (!isDamaged(error)) throw error
     throw new StoreRefused(damaged(name, error instanceof Error ? error.message : String(error)))
@@ -72,6 +76,39 @@ export function checkCopy(file: string, name: string): CopyFacts {
     db.close()
   }
 }
+
+/**
+ * Refuses a checked copy with more than its migrations make, or less: a trigger or a view would act in the server that takes
+ * the file over. It compares names and columns, because the text that SQLite keeps is its own. Throws `StoreRefused`.
+ */
+export function requireOwnSchema(file: string, name: string): void {
+  const [copy, made] = [new DatabaseSync(file, { readOnly: true }), new DatabaseSync(':memory:')]
+  try {
+    const version = Number(copy.prepare('PRAGMA user_version').get()?.['user_version'])
+    for (const { statements } of MIGRATIONS.slice(0, version)) made.exec(statements('sqlite').join(';\n'))
+    const [own, expected] = [schemaOf(copy), schemaOf(made)]
+    const other = own.find((line) => !expected.includes(line)) ?? expected.find((line) => !own.includes(line))
+    if (other !== undefined)
+      throw new StoreRefused(
+        `${name} has another schema than a Mayfly store, so somebody has changed it (${other.slice(0, 80)}). Use another backup`,
+      )
+  } finally {
+    copy.close()
+    made.close()
+  }
+}
+
+/** SQLite's own objects hold no code. */
+const schemaOf = (db: DatabaseSync): string[] =>
+  db
+    .prepare(
+      `SELECT m.type || ' ' || m.name || ' of ' || m.tbl_name || coalesce(': ' || group_concat(
+         c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || c.pk || ' ' || c.hidden || ' ' || coalesce(c.dflt_value, ''), ', '), '') AS line
+       FROM sqlite_schema m LEFT JOIN pragma_table_xinfo(m.name) c ON m.type = 'table'
+       WHERE m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' GROUP BY m.type, m.name, m.tbl_name`,
+    )
+    .all()
+    .map((row) => String(row['line']))
 
 const damaged = (name: string, why: string) =>
   `${name} is damaged or is not a SQLite database (${why}). Use another backup`
