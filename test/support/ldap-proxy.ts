@@ -3,7 +3,6 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /** Tags of requests (RFC 4511 §4.2 and on). */
 export const DELETE_REQUEST = 0x4a
-export const BIND_REQUEST = 0x60
 const DELETE_RESPONSE = 0x6b
 
 export interface LdapProxy extends AsyncDisposable {
