@@ -9,6 +9,7 @@
 //   UNAVAILABLE          the upstream cannot be reached. After Issue it is open whether something exists upstream
 //   DEADLINE_EXCEEDED    the same: it did not answer in time
 //   PERMISSION_DENIED    the upstream refuses Mayfly. Nothing exists upstream
+//   UNAUTHENTICATED      it refuses Mayfly's own login, whatever is asked. Nothing exists upstream
 //   FAILED_PRECONDITION  the configuration cannot work. Nothing exists upstream
 //   INVALID_ARGUMENT     the request cannot be met; the message reaches the caller. Nothing exists upstream
 // Any other code counts as UNAVAILABLE. Deadlines and cancellation are those of gRPC.
