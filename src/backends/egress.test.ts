@@ -30,6 +30,12 @@ async function serve(answer: RequestListener): Promise<number> {
 describe('fetch to upstreams', () => {
   const fetchLocal = createEgressFetch({ local: true, timeoutMs: 10_000, lookup, checkListener })
 
+  it('says what program it is', async () => {
+    const port = await serve((request, response) => response.end(request.headers['user-agent']))
+    const reply = await fetchLocal(`http://127.0.0.1:${port}/`)
+    expect(await reply.text()).toBe('mayfly')
+  })
+
   it('sends method, headers and body, and returns the reply', async () => {
     const port = await serve(async (request, response) => {
       const parts: Buffer[] = []

@@ -20,6 +20,9 @@ export interface EgressOptions {
   readonly checkListener: Host['checkListener']
 }
 
+/** RFC 9110 §10.1.5. Networks in front of many services turn requests without one away, and GitHub refuses them. */
+const USER_AGENT = 'mayfly'
+
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 /** Statuses whose reply has no body; `Response` refuses one. */
 const BODILESS = new Set([204, 205, 304])
@@ -133,6 +136,7 @@ function send(target: URL, request: Request, body: Buffer, way: Way): Promise<In
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const headers = new Headers(request.headers)
   headers.delete('host')
+  headers.set('user-agent', USER_AGENT)
   headers.set('accept-encoding', 'identity')
   if (body.length > 0 || !['GET', 'HEAD'].includes(request.method)) {
     headers.set('content-length', String(body.length))

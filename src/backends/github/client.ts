@@ -20,8 +20,6 @@ const VERSION = '2022-11-28'
 const HEADERS = {
   accept: 'application/vnd.github+json',
   'x-github-api-version': VERSION,
-  // GitHub refuses requests without one ("Getting started with the REST API", User-Agent required).
-  'user-agent': 'mayfly',
 }
 /** "Generating a JSON Web Token (JWT) for a GitHub App": `iat` a minute ago for clocks that differ, `exp` within ten minutes. */
 const JWT_EARLIER_S = 60
