@@ -281,7 +281,7 @@ export interface FetchOptions {
 export interface IdTokenClaims {
   readonly audience: string
   readonly subject: string
-  /** Epoch ms; at most ten minutes from now. */
+  /** Epoch ms; at most twelve hours from now. A few minutes do, except where the upstream makes its token's lifetime of it. */
   readonly expiresAt: number
   /** Further claims; the registered ones (RFC 7519 §4.1) cannot be replaced. */
   readonly claims?: Readonly<Record<string, unknown>>

@@ -34,14 +34,29 @@ const open = (more: Partial<Config> = {}, on = host): Promise<Backend<object>> =
 const asking = (scopes: string[], options = {}) => newRequest(scopes, options) as IssueRequest<object>
 
 describe('a token', () => {
-  it('works with the variable that the SDK reads, in its workspace, until the rule ends it', async () => {
+  it('works with the variables that the SDK reads, in its workspace, until the rule ends it', async () => {
     await using backend = await open()
-    const { secret, upstreamExpiresAt = 0 } = await backend.issue(asking(['wrkspc_01team']), never())
-    expect(anthropic.environment).toEqual({ ANTHROPIC_AUTH_TOKEN: '{secret}' })
+    const { secret, upstreamExpiresAt = 0 } = await backend.issue(
+      asking(['wrkspc_01team'], { ttlMs: 2 * 3_600_000 }),
+      never(),
+    )
+    expect(anthropic.environment).toEqual({
+      ANTHROPIC_AUTH_TOKEN: '{secret}',
+      ANTHROPIC_CUSTOM_HEADERS: 'anthropic-beta: oauth-2025-04-20',
+    })
     const client = new Anthropic({ authToken: String(secret), apiKey: null, baseURL: fake.url })
     expect((await client.models.list()).data[0]?.display_name).toBe('wrkspc_01team')
     expect(upstreamExpiresAt - Date.now()).toBeGreaterThan(3_590_000)
     expect(upstreamExpiresAt - Date.now()).toBeLessThan(3_601_000)
+  })
+
+  it.each([60, 300, 1_800, 3_600])('of a credential for %d s lasts no longer', async (seconds) => {
+    await using backend = await open()
+    const request = asking(['default'], { ttlMs: seconds * 1_000 })
+    const { upstreamExpiresAt = request.expiresAt } = await backend.issue(request, never())
+    // The least that Anthropic makes is a minute; what the way takes comes off both ends.
+    expect(upstreamExpiresAt).toBeLessThanOrEqual(request.expiresAt + 2_000)
+    expect(upstreamExpiresAt).toBeGreaterThan(request.expiresAt - 10_000)
   })
 
   it.each([

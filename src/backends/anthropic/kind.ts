@@ -15,7 +15,13 @@ import {
 } from '../kind.ts'
 
 const NAME = 'Anthropic'
-const ID_TOKEN_MS = 300_000
+/**
+ * Tokens are "capped at max(60, min(this value, 2 × remaining assertion validity))" (SDK, token_lifetime_seconds of a rule), so an
+ * assertion for half of the lifetime makes a token that lasts no longer than the credential.
+ */
+const ASSERTION_SHARE = 2
+/** Time on the way to Anthropic, which an assertion for a short token must survive. */
+const LEAST_ASSERTION_MS = 30_000
 /** Of the exchange; the first one of every request with such a token (SDK, lib/credentials/types). */
 const BETA = 'oauth-2025-04-20,oidc-federation-2026-04-01'
 const WORKSPACE = '(?:default|wrkspc_[A-Za-z0-9]{1,64})'
@@ -87,7 +93,11 @@ export const anthropic: Kind<typeof config, typeof params> = {
   title: 'Anthropic',
   config,
   params,
-  limits: { maxTtlMs: 86_400_000, why: 'The federation rule decides the lifetime of a token.' },
+  limits: {
+    minTtlMs: 60_000,
+    maxTtlMs: 86_400_000,
+    why: 'Anthropic makes tokens of at least a minute, and of at most the lifetime in the federation rule.',
+  },
   revocation: 'expiry_only',
   upstream: true,
   scopes: {
@@ -119,12 +129,14 @@ async function openAnthropic(settings: Config, host: Host): Promise<Backend<Para
   return {
     async check(signal) {
       // Nothing is left of a token that nobody keeps.
-      for (const workspace of settings.workspaces) await exchange(settings, host, workspace, signal)
+      for (const workspace of settings.workspaces)
+        await exchange(settings, host, { workspace, lifetimeMs: 0 }, signal)
       return []
     },
     async issue({ scopes, expiresAt }: IssueRequest<Params>, signal): Promise<Issued> {
       const workspace = oneOf(settings, scopes)
-      const { token, until } = await exchange(settings, host, workspace, signal)
+      const lifetimeMs = expiresAt - host.now()
+      const { token, until } = await exchange(settings, host, { workspace, lifetimeMs }, signal)
       return {
         secret: token,
         ...(until === expiresAt ? {} : { upstreamExpiresAt: until }),
@@ -159,11 +171,16 @@ function oneOf(settings: Config, scopes: readonly string[]): string {
 }
 
 /** "WIF reference", Token exchange request and response. A token belongs to its workspace for good. */
-async function exchange(settings: Config, host: Host, workspace: string, signal: AbortSignal) {
+async function exchange(
+  settings: Config,
+  host: Host,
+  { workspace, lifetimeMs }: { workspace: string; lifetimeMs: number },
+  signal: AbortSignal,
+) {
   const assertion = await host.idToken({
     audience: settings.audience,
     subject: `backend/${host.name}`,
-    expiresAt: host.now() + ID_TOKEN_MS,
+    expiresAt: host.now() + Math.max(LEAST_ASSERTION_MS, lifetimeMs / ASSERTION_SHARE),
   })
   const json = {
     grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',

@@ -2,7 +2,8 @@ import type { Host, IdTokenClaims } from '../../backends/kind.ts'
 import { BackendError } from '../../backends/kind.ts'
 import type { Core } from '../context.ts'
 
-const LONGEST_MS = 600_000
+/** Half of the longest credential of Anthropic, which makes a token twice as long as the rest of an id token. */
+const LONGEST_MS = 43_200_000
 
 /**
  * Tokens by which a backend identifies Mayfly to an upstream that trusts it as an OpenID provider (OpenID Connect Core 1.0, §2).

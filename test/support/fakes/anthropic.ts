@@ -34,6 +34,7 @@ export async function startAnthropic(issuer: string) {
     if (Object.entries(ids).some(([name, id]) => given[name] !== id)) return refused(401, 'invalid_grant')
     const { workspace_id: workspace = '', assertion = '' } = given
     if (assertion.length > 16_384) return refused(400, 'invalid_request')
+    let lifetimeS = 0
     try {
       const { payload } = await jwtVerify(assertion, keys, {
         issuer,
@@ -44,14 +45,17 @@ export async function startAnthropic(issuer: string) {
       // An id token is good for one exchange.
       if (payload.jti !== undefined && usedIds.has(payload.jti)) return refused(401, 'invalid_grant')
       usedIds.add(payload.jti)
+      // SDK 1.12.0, token_lifetime_seconds: "max(60, min(this value, 2 × remaining assertion validity))"
+      const remainingS = Math.floor(Number(payload.exp) - Date.now() / 1000)
+      lifetimeS = Math.max(60, Math.min(rule.lifetimeS, 2 * remainingS))
     } catch {
       return refused(401, 'invalid_grant')
     }
     if (!rule.workspaces.includes(workspace)) return refused(401, 'invalid_grant')
     const access_token = `sk-ant-oat01-${randomBytes(60).toString('base64url')}`
-    tokens.set(access_token, { workspace, until: Date.now() + rule.lifetimeS * 1000 })
+    tokens.set(access_token, { workspace, until: Date.now() + lifetimeS * 1000 })
     const scope = 'workspace:developer'
-    return { status: 200, body: { access_token, token_type: 'Bearer', expires_in: rule.lifetimeS, scope } }
+    return { status: 200, body: { access_token, token_type: 'Bearer', expires_in: lifetimeS, scope } }
   }
 
   const server = await startFake(async (request) => {

@@ -14,7 +14,8 @@ export async function startIssuer() {
     return { status: 404 }
   })
   const idToken: Host['idToken'] = ({ audience, subject, expiresAt, claims }) => {
-    if (expiresAt > Date.now() + 600_500) throw new BackendError('misconfigured', 'longer than ten minutes')
+    if (expiresAt > Date.now() + 43_200_500)
+      throw new BackendError('misconfigured', 'longer than twelve hours')
     return new SignJWT({ ...claims, jti: crypto.randomUUID() })
       .setProtectedHeader({ alg: 'RS256', kid: 'k1', typ: 'JWT' })
       .setIssuer(server.url)
