@@ -130,7 +130,12 @@ const gitlab = recipe(
     names: { project: ['acme/app', 'acme/app-web', 'acme/lib/x', 'evil'] },
   },
   ['POST', /access_tokens$/],
-  ({ scopes }, pathname) => scopes.map((scope: string) => right(`${partOf(pathname, 'projects')}:${scope}`)),
+  ({ scopes }, pathname) =>
+    scopes.map((scope: string) => {
+      const of = (permission: string) => `${partOf(pathname, 'projects')}:${permission}`
+      // "You need both read and write access to push images."
+      return scope === 'read_registry' ? right(of(scope), of('write_registry')) : right(of(scope))
+    }),
 )
 
 const grafana = recipe(

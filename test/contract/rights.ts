@@ -89,7 +89,11 @@ function bodyOf(body: unknown): unknown {
 export const isRefusal = (error: unknown) => error instanceof BackendError && error.fault === 'unsupported'
 
 /** A token of any authorization server. */
-const TOKEN = { access_token: 'token', token_type: 'Bearer', expires_in: 3600 }
+/** A token, and who asks for it. */
+const TOKEN = {
+  ...{ access_token: 'token', token_type: 'Bearer', expires_in: 3600 },
+  ...{ login: 'mayfly', id: 1, workplace: { slug: 'mayfly' } },
+}
 
 /**
  * For a kind that speaks HTTP: issues, and reads the rights from the requests. What the kind makes of the reply is no affair of

@@ -26,6 +26,7 @@ const RESERVED = new Set([
   ...ISSUE_VARIABLES,
   'after',
   'page',
+  'identity',
   'secret',
   'ca',
   'local',

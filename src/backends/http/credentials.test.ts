@@ -158,6 +158,87 @@ describe('a revocation', () => {
     },
   )
 
+  test('ends nothing as another login than the one that made it, and says so', async () => {
+    let login = 'ours'
+    const deleted: string[] = []
+    const routes = {
+      'GET /me': () => [200, { login }] as const,
+      'POST /teams/:team/keys': made,
+      'GET /teams/:team/keys': nothing,
+      'DELETE /teams/:team/keys/:id': ({ parts }: FakeRequest) => {
+        deleted.push(parts.join('/'))
+        return [204] as const
+      },
+    }
+    const identity = { request: 'GET /me', at: '/login' }
+    const first = await open({ identity }, routes)
+    const { handle = {} } = await first.issue(newRequest(['a']), never())
+    expect(handle).toMatchObject({ identity: 'ours' })
+    await api.close()
+    login = 'theirs'
+    const second = await open({ identity }, routes)
+    await expect(second.revoke?.(handle, never())).rejects.toMatchObject({ fault: 'misconfigured' })
+    expect(deleted).toEqual([])
+    await api.close()
+    login = 'ours'
+    const third = await open({ identity }, routes)
+    await third.revoke?.(handle, never())
+    expect(deleted).toEqual(['a/7'])
+  })
+
+  test('a login that may not ask whose it is works, with a warning', async () => {
+    const identity = { request: 'GET /me', at: '/login' }
+    const backend = await open(
+      { identity },
+      { 'GET /me': () => [403, {}], 'POST /teams/:team/keys': made, 'GET /teams/:team/keys': nothing },
+    )
+    expect(await backend.check(never())).toEqual([expect.stringContaining('may not ask whose it is')])
+    expect((await backend.issue(newRequest(['a']), never())).handle).not.toHaveProperty('identity')
+  })
+
+  test('misses no account that moves to an earlier page while the list is read', async () => {
+    const labels = ['mf_1', 'mf_2', name, 'mf_4']
+    const deleted: string[] = []
+    const list = { ...RECIPE.list, query: { page: '{page}' }, next: { size: 2 } }
+    const backend = await open(
+      { list },
+      {
+        'GET /teams/:team/keys': ({ parts, query }) => {
+          if (parts[0] !== 'a') return [200, { keys: [] }]
+          const start = (Number(query.get('page')) - 1) * 2
+          const keys = labels.slice(start, start + 2).map((label) => ({ id: label, label }))
+          // The first one ends after the first page was read.
+          if (labels[0] === 'mf_1') labels.shift()
+          return [200, { keys }]
+        },
+        'DELETE /teams/:team/keys/:id': ({ parts }) => {
+          deleted.push(parts[1] ?? '')
+          return [204]
+        },
+      },
+    )
+    await backend.revoke?.({ name }, never())
+    expect(deleted).toEqual([name])
+  })
+
+  test('counts no list that changes all the time', async () => {
+    let next = 1
+    const list = { ...RECIPE.list, query: { page: '{page}' }, next: { size: 1 } }
+    const backend = await open(
+      { list },
+      {
+        'GET /teams/:team/keys': ({ query }) => {
+          next += 1
+          return [
+            200,
+            { keys: query.get('page') === '1' ? [{ id: next, label: `mf_${next}`.padEnd(29, '0') }] : [] },
+          ]
+        },
+      },
+    )
+    await expect(backend.revoke?.({ name }, never())).rejects.toMatchObject({ fault: 'denied' })
+  })
+
   test('does not follow a list that never ends', async () => {
     const list = { ...RECIPE.list, query: { after: '{after}' }, next: { cursor: '/next' } }
     const backend = await open({ list }, { 'GET /teams/:team/keys': () => [200, { keys: [], next: 'same' }] })
@@ -180,6 +261,32 @@ test('check reads every place, and says what is missing', async () => {
   roles = ['guest', 'keeper']
   await expect(backend.check(never())).resolves.toEqual([])
   expect(api.seen.slice(-3)).toEqual(['GET /teams/a/keys', 'GET /teams/b/keys', 'GET /me'])
+})
+
+test('a success of another kind leaves nothing of its body in the log', async () => {
+  const backend = await open(
+    { issue: { ...RECIPE.issue, requests: [{ ...RECIPE.issue.requests[0], ok: [201] }] } },
+    { 'POST /teams/:team/keys': () => [200, { id: 7, key: SECRET }] },
+  )
+  const failure = await backend.issue(newRequest(['a']), never()).catch((error: unknown) => error)
+  expect(failure).toMatchObject({ fault: 'unavailable', detail: '200' })
+})
+
+test('check refuses a login that it must not be', async () => {
+  const check = [
+    { request: 'GET /me', expect: [{ at: '/name', is_not: 'group_[0-9]+_bot.*', needs: 'a user' }] },
+  ]
+  let name = 'group_7_bot_ab12'
+  const backend = await open(
+    { check },
+    { 'GET /teams/:team/keys': nothing, 'GET /me': () => [200, { name }] },
+  )
+  await expect(backend.check(never())).rejects.toMatchObject({
+    fault: 'denied',
+    message: expect.stringContaining('needs a user'),
+  })
+  name = 'mayfly'
+  await expect(backend.check(never())).resolves.toEqual([])
 })
 
 test('a refusal names what the login needs, and never what the upstream said', async () => {

@@ -7,6 +7,7 @@ import {
   type IssueRequest,
 } from '../kind.ts'
 import type { Config, Reply, Send } from './calls.ts'
+import { createIdentity, type Identity } from './identity.ts'
 import { createListing, expiryOf, type Listing } from './listing.ts'
 import { credentialOf, nameOf } from './names.ts'
 import type { Recipe } from './schema.ts'
@@ -24,6 +25,7 @@ interface Parts {
   readonly settings: Vars
   readonly send: Send
   readonly listing: Listing | undefined
+  readonly identity: Identity | undefined
 }
 
 /** An open backend of a recipe. */
@@ -34,7 +36,9 @@ export function createCredentials(recipe: Recipe, grammar: Grammar, config: Conf
   const places = grammar.places(config)
   const listing =
     recipe.list === undefined ? undefined : createListing(recipe, recipe.list, places, settings, send)
-  const parts = { recipe, grammar, config, settings, send, listing }
+  const identity =
+    recipe.identity === undefined ? undefined : createIdentity(recipe, recipe.identity, settings, send)
+  const parts = { recipe, grammar, config, settings, send, listing, identity }
   const base = {
     check: (signal: AbortSignal) => check(parts, signal),
     issue: (request: IssueRequest<unknown>, signal: AbortSignal) => issue(parts, request, host.now(), signal),
@@ -51,7 +55,7 @@ export function createCredentials(recipe: Recipe, grammar: Grammar, config: Conf
 }
 
 async function check(
-  { recipe, grammar, config, settings, send, listing }: Parts,
+  { recipe, grammar, config, settings, send, listing, identity }: Parts,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const places = grammar.places(config)
@@ -60,15 +64,16 @@ async function check(
     const reply = await send(request, { vars: { ...settings, ...places[0] }, signal })
     requireExpected(recipe, expect, reply)
   }
-  return []
+  return (await identity?.warnings(signal)) ?? []
 }
 
 function requireExpected(recipe: Recipe, expect: readonly Expected[], reply: Reply): void {
-  for (const { at, is, needs } of expect) {
+  for (const { at, is, is_not: other, needs } of expect) {
     const value = pointAt(reply.json(), at)
     if (value === undefined) throw odd(recipe)
     const isThere = Array.isArray(value) ? value.includes(is) : value === is
-    if (!isThere) throw new BackendError('denied', `${recipe.title}: Mayfly's login needs ${needs}.`)
+    const isFine = other === undefined ? isThere : !new RegExp(`^(?:${other})$`, 'u').test(String(value))
+    if (!isFine) throw new BackendError('denied', `${recipe.title}: Mayfly's login needs ${needs}.`)
   }
 }
 
@@ -81,6 +86,7 @@ async function issue(
   const { recipe, grammar, config, settings, send } = parts
   const { vars: granted, each } = grammar.read(config, request.scopes)
   const name = nameOf(recipe, request.credentialId)
+  const own = await parts.identity?.forHandle(signal)
   let vars: Vars = { ...settings, ...granted, ...variablesOf(request, now), name }
   let reply: unknown
   for (const [index, { take, ...step }] of recipe.issue.requests.entries()) {
@@ -93,7 +99,7 @@ async function issue(
     }
   }
   try {
-    return issuedOf(recipe, name, reply, vars)
+    return issuedOf(recipe, { name, ...own }, reply, vars)
   } catch (error) {
     throw leftToRevocation(recipe, error)
   }
@@ -109,15 +115,15 @@ function leftToRevocation(recipe: Recipe, error: unknown): BackendError {
   })
 }
 
-function issuedOf(recipe: Recipe, name: string, reply: unknown, vars: Vars): Issued {
+function issuedOf(recipe: Recipe, known: Handle, reply: unknown, vars: Vars): Issued {
   const { secret, fields, handle, expires, facts } = recipe.issue
   const upstreamExpiresAt = expires === undefined ? undefined : expiryOf(recipe, expires, reply)
   return {
     ...(secret === undefined ? {} : { secret: String(takeOne(recipe, secret, reply, vars)) }),
     ...(fields === undefined ? {} : { fields: takeAll(recipe, fields, reply, vars) }),
     ...(upstreamExpiresAt === undefined ? {} : { upstreamExpiresAt }),
-    ...(recipe.revoke === undefined ? {} : { handle: { name, ...takeAll(recipe, handle, reply, vars) } }),
-    facts: { name, ...takeAll(recipe, facts, reply, vars) },
+    ...(recipe.revoke === undefined ? {} : { handle: { ...known, ...takeAll(recipe, handle, reply, vars) } }),
+    facts: { name: String(known['name']), ...takeAll(recipe, facts, reply, vars) },
   }
 }
 
@@ -141,7 +147,7 @@ function variablesOf({ credentialId, agent, expiresAt }: IssueRequest<unknown>, 
 }
 
 async function revoke(
-  { recipe, settings, send, listing }: Parts,
+  { recipe, settings, send, listing, identity }: Parts,
   handle: Handle,
   signal: AbortSignal,
 ): Promise<void> {
@@ -152,6 +158,7 @@ async function revoke(
   if (credentialOf(recipe, handle['name']) === undefined) {
     throw new BackendError('misconfigured', 'The handle does not name an account of Mayfly.')
   }
+  await identity?.requireSame(handle, signal)
   const isKnown = Object.keys(spec.handle ?? {}).every((one) => handle[one] !== undefined)
   const found = isKnown || listing === undefined ? [handle] : await listing.find(name, signal)
   for (const one of found) {

@@ -1,9 +1,12 @@
-import type { Handle, Listed, ListedPage } from '../kind.ts'
+import { BackendError, type Handle, type Listed, type ListedPage } from '../kind.ts'
 import type { Send } from './calls.ts'
 import { credentialOf } from './names.ts'
 import type { ExpirySpec, ListSpec, Recipe } from './schema.ts'
 import { odd, takeAll } from './send.ts'
 import { pointAt, type Vars } from './template.ts'
+
+/** Readings of a list of several pages, of which two must agree. */
+const PASSES = 5
 
 export interface Listing {
   /** One page of our accounts at one place; `after` is the `next` of the page before. */
@@ -43,15 +46,30 @@ export function createListing(
       ...(position === undefined ? {} : { next: position }),
     }
   }
+  /** All pages, up to the one that has the name. */
+  async function look(name: string, signal: AbortSignal) {
+    const seen: string[] = []
+    let pages = 0
+    for (let after: string | undefined; ; ) {
+      const { items, next } = await read(after, name, signal)
+      pages += 1
+      seen.push(...items.map(({ handle }) => String(handle['name'])))
+      const found = items.filter(({ handle }) => handle['name'] === name).map(({ handle }) => handle)
+      if (found.length > 0 || next === undefined) return { found, pages, seen: seen.join() }
+      after = next
+    }
+  }
   return {
     page: (after, signal) => read(after, undefined, signal),
     async find(name, signal) {
-      for (let after: string | undefined; ; ) {
-        const { items, next } = await read(after, name, signal)
-        const found = items.filter(({ handle }) => handle['name'] === name).map(({ handle }) => handle)
-        if (found.length > 0 || next === undefined) return found
-        after = next
+      let before: string | undefined
+      for (let pass = 0; pass < PASSES; pass += 1) {
+        const { found, pages, seen } = await look(name, signal)
+        // An account that ends moves all behind it to where a pass has been already: what two passes miss alike is not there.
+        if (found.length > 0 || pages === places.length || seen === before) return found
+        before = seen
       }
+      throw new BackendError('denied', `${recipe.title}: the list changes while Mayfly reads it.`)
     },
     async requireReadable(handle, signal) {
       const isAt = (place: Vars) => Object.entries(place).every(([part, value]) => handle?.[part] === value)
@@ -75,7 +93,10 @@ function nextOf(
   { page, cursor, count }: Position,
 ): string | undefined {
   if (next?.while !== undefined && pointAt(reply, next.while) !== true) return undefined
-  if (next?.size !== undefined) return count < next.size ? undefined : String(page + 1)
+  if (next?.size !== undefined) {
+    const isLast = next.capped === true ? count === 0 : count < next.size
+    return isLast ? undefined : String(page + 1)
+  }
   const following = next?.cursor === undefined ? undefined : pointAt(reply, next.cursor)
   if (following === undefined || following === null || following === '') return undefined
   // The same page for ever.

@@ -52,7 +52,8 @@ export const expect = Type.Optional(
     Type.Object(
       {
         at: pointer('Where to look in the reply.'),
-        is: Type.Unknown({ description: 'The value, or an item of the list there.' }),
+        is: Type.Optional(Type.Unknown({ description: 'The value, or an item of the list there.' })),
+        is_not: Type.Optional(text('Regular expression that the whole text there must not match.')),
         needs: text('What is missing otherwise.'),
       },
       STRICT,
@@ -193,6 +194,11 @@ export const List = Type.Object(
               minimum: 1,
               maximum: 1000,
               description: 'Items of a full page, for {page} from 1 on.',
+            }),
+          ),
+          capped: Type.Optional(
+            Type.Boolean({
+              description: 'The server may make pages shorter than asked for: only an empty one is the last.',
             }),
           ),
         },

@@ -196,6 +196,16 @@ export const RecipeSchema = Type.Object(
         { description: 'Requests that change nothing. The first page of `list` is always read.' },
       ),
     ),
+    identity: Type.Optional(
+      Type.Object(
+        { ...request, at: pointer('Where the reply says it.') },
+        {
+          ...STRICT,
+          description:
+            'Says whose the login is, where the configuration does not: accounts that another login made are neither found nor ended.',
+        },
+      ),
+    ),
     environment: Type.Optional(
       Type.Record(Type.String({ pattern: '^[A-Z][A-Z0-9_]*$' }), Type.String(), {
         description: 'Variables that the programs of this upstream read.',

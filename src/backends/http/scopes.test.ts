@@ -42,7 +42,7 @@ describe('what a scope becomes', () => {
   test('of several: the same part as one value, the other ones as lists without repetition', () => {
     expect(TEAMS.read(config, ['a:read', 'a:read', 'a']).vars).toEqual({
       team: 'a',
-      role: ['read', ['look']],
+      role: ['read', 'look'],
     })
   })
 

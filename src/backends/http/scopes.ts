@@ -96,7 +96,8 @@ function together(
   const names = [...new Set(each.flatMap(Object.keys))]
   return Object.fromEntries(
     names.map((name) => {
-      const values = [...new Set(each.map((vars) => vars[name]))]
+      // One scope may stand for several words of the upstream.
+      const values = [...new Set(each.flatMap((vars) => vars[name]))]
       if (!same.includes(name)) return [name, values]
       if (values.length > 1) throw refuse(`The scopes of one credential must name the same ${name}.`)
       return [name, values[0]]

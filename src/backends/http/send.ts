@@ -134,7 +134,8 @@ function faultOf(
   status: number,
   text: string,
 ): BackendError {
-  const detail = { detail: `${status}: ${text.slice(0, 500)}` }
+  // A success of another kind may hold the new secret.
+  const detail = { detail: status < 400 ? String(status) : `${status}: ${text.slice(0, 500)}` }
   const { denied = [401, 403], unavailable = [408, 429] } = statuses ?? {}
   if (unavailable.includes(status) || status >= 500) {
     return new BackendError(

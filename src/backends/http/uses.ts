@@ -16,7 +16,7 @@ type Visit = (use: Use) => void
 
 /** Calls `visit` for every template, with where it stands. */
 export function forEachTemplate(recipe: Recipe, visit: Visit): void {
-  const { auth, issue, revoke, list, check = [], headers = {}, environment = {} } = recipe
+  const { auth, issue, revoke, list, check = [], identity, headers = {}, environment = {} } = recipe
   visitJson({ within: 'auth', path: ['auth'] }, withoutPointers(auth), visit)
   visitJson({ within: 'headers', path: ['headers'] }, headers, visit)
   const taken: string[] = []
@@ -35,6 +35,7 @@ export function forEachTemplate(recipe: Recipe, visit: Visit): void {
   }
   for (const [index, request] of check.entries())
     visitRequest({ within: 'check', path: ['check', index] }, request, visit)
+  if (identity !== undefined) visitRequest({ within: 'check', path: ['identity'] }, identity, visit)
   for (const [name, text] of Object.entries(environment))
     visit({ within: 'environment', path: ['environment', name], text, how: 'text' })
 }

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { type FakeReply, type FakeRequest, hasBearer, startFakeApi } from './fake-api.ts'
 
-const LOGIN = { username: 'acmebot', password: 'dckr_pat_of-the-fake' }
+const LOGIN = { username: 'acmebot', password: 'password-of-the-fake' }
 const SCOPES = ['repo:admin', 'repo:write', 'repo:read', 'repo:public_read']
 const refusal = (message: string) => ({ errinfo: null, message })
 

@@ -70,6 +70,10 @@ export async function startDoppler(configs: readonly string[]) {
           tokens.delete(token.slug)
           return [204]
         }),
+      'GET /v3/me': (request) =>
+        hasBearer(request, TOKEN)
+          ? [200, { workplace: { name: 'Acme', slug: 'a1b2c3' }, type: 'service_account', slug: 'x' }]
+          : [401, refusal('Invalid Auth token')],
       'GET /v3/configs/config/secrets': (request) => {
         const used = [...tokens.values()].find(({ key }) => hasBearer(request, key))
         const isOver = used?.expires_at !== null && Date.parse(used?.expires_at ?? '') < Date.now()

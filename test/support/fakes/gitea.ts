@@ -14,7 +14,8 @@ interface Token {
 }
 
 /** Gitea's access tokens, which only a name and a password can manage. */
-export async function startGitea() {
+/** `maxItems`: the setting MAX_RESPONSE_ITEMS. */
+export async function startGitea({ maxItems = 50 }: { maxItems?: number } = {}) {
   const tokens = new Map<number, Token>()
   let last = 0
   const expected = `Basic ${Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString('base64')}`
@@ -39,7 +40,7 @@ export async function startGitea() {
         }),
       'GET /api/v1/users/:username/tokens': (request) =>
         asUser(request, () => {
-          const size = Math.min(Number(request.query.get('limit') ?? 30), 50)
+          const size = Math.min(Number(request.query.get('limit') ?? 30), maxItems)
           const start = (Number(request.query.get('page') ?? 1) - 1) * size
           return [200, [...tokens.values()].slice(start, start + size).map((one) => ({ ...one, sha1: '' }))]
         }),

@@ -17,7 +17,12 @@ interface Token {
 }
 
 /** GitLab's project access tokens. */
-export async function startGitLab(projects: readonly string[], ownScopes: readonly string[] = ['api']) {
+export async function startGitLab(
+  projects: readonly string[],
+  { ownScopes = ['api'], username = 'mayfly' }: { ownScopes?: readonly string[]; username?: string } = {},
+) {
+  /** app/policies/project_policy.rb: `project_bot_access` prevents `create_resource_access_tokens`, and nothing else of tokens. */
+  const isProjectBot = /^(group|project)_\d+_bot/.test(username)
   const tokens = new Map<number, Token>()
   const authenticated = ({ headers }: FakeRequest) => headers['private-token'] === TOKEN
   const inProject = (request: FakeRequest, answer: (project: string) => FakeReply): FakeReply => {
@@ -37,6 +42,8 @@ export async function startGitLab(projects: readonly string[], ownScopes: readon
       'POST /api/v4/projects/:id/access_tokens': (request) =>
         inProject(request, (project) => {
           const { name, scopes, access_level: level = 40, expires_at: until } = request.json ?? {}
+          if (isProjectBot)
+            return [400, refusal('User does not have permission to create project access token')]
           if (typeof name !== 'string' || !Array.isArray(scopes))
             return [400, { error: 'name, scopes are missing' }]
           if (!scopes.every((one) => SCOPES.includes(one)))
@@ -60,7 +67,10 @@ export async function startGitLab(projects: readonly string[], ownScopes: readon
         }),
       'GET /api/v4/projects/:id/access_tokens': (request) =>
         inProject(request, (project) => {
-          const here = [...tokens.values()].filter((one) => one.project === project)
+          const search = request.query.get('search') ?? ''
+          const here = [...tokens.values()].filter(
+            (one) => one.project === project && one.name.includes(search),
+          )
           const size = Math.min(Number(request.query.get('per_page') ?? 20), 100)
           const start = (Number(request.query.get('page') ?? 1) - 1) * size
           return [200, here.slice(start, start + size).map(shown)]
@@ -75,6 +85,10 @@ export async function startGitLab(projects: readonly string[], ownScopes: readon
       'GET /api/v4/personal_access_tokens/self': (request) =>
         authenticated(request)
           ? [200, { id: 1, scopes: ownScopes, active: true }]
+          : [401, refusal('401 Unauthorized')],
+      'GET /api/v4/user': (request) =>
+        authenticated(request)
+          ? [200, { id: 1, username, state: 'active' }]
           : [401, refusal('401 Unauthorized')],
       'GET /api/v4/projects/:id/repository/tree': ({ headers, parts }) => {
         const used = [...tokens.values()].find(({ token }) => token === headers['private-token'])
