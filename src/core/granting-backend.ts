@@ -59,11 +59,21 @@ function warnOfUnknown(byName: Backends, scope: string): string | undefined {
 }
 
 function warnOfNever(byName: Backends, scope: string): string | undefined {
-  const named = backendsIn(byName, scope).map(grantingBackend)
+  const open = backendsIn(byName, scope)
+  const named = open.map(grantingBackend)
   const [only] = named
   if (only === undefined || named.some((backend) => canGive(backend, scope))) return undefined
   if (named.length > 1) return `None of the backends that the scope "${scope}" names can ever give it.`
   const meant = `${only.name}:${scope}`
-  const hint = canGive(only, meant) ? ` Do you mean "${meant}"?` : ''
+  const hint = canGive(only, meant) ? ` Do you mean "${meant}"?` : formsOf(open[0])
   return `The backend "${only.name}" can never give the scope "${scope}".${hint}`
+}
+
+/** What would work, by the kind alone: the configuration is not everybody's to know. */
+function formsOf(backend: OpenBackend | undefined): string {
+  if (backend === undefined || backend.allowedScopes !== undefined) return ''
+  const forms = backend.kind.scopes.forms.filter(({ form }) => form !== '*').slice(0, 2)
+  return forms.length === 0
+    ? ''
+    : ` Its scopes read ${forms.map(({ form }) => `"${backend.name}:${form}"`).join(' or ')}.`
 }

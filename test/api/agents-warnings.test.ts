@@ -22,7 +22,8 @@ beforeAll(async () => {
 })
 afterAll(() => close())
 
-const NEVER = 'The backend "shop" can never give the scope "shop:shop:write".'
+const NEVER =
+  'The backend "shop" can never give the scope "shop:shop:write". Its scopes read "shop:<database>:read" or "shop:<database>:write".'
 const HINT = 'The backend "shop" can never give the scope "shop:read". Do you mean "shop:shop:read"?'
 const UNKNOWN = 'The scope "sopp:x" names no backend: there is none called "sopp".'
 const ALLOWED = 'The backend "api" can never give the scope "api:c".'
