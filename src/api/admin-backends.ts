@@ -113,6 +113,18 @@ export const Backend = Type.Object(
       audience: 'orders-api',
       signing_key: '[redacted]',
     }),
+    unended: Type.Optional(
+      Type.Object(
+        {
+          count: Type.Integer({ description: 'How many.', examples: [12] }),
+          since: timestamp('When the first of them ended.'),
+        },
+        {
+          description:
+            'Credentials that have ended and that the upstream may still accept: it has not confirmed their end yet. Absent: none.',
+        },
+      ),
+    ),
     deletion: Type.Optional(Type.Object(deletion, { description: 'While it is being deleted.' })),
     rotation: Type.Optional(
       Type.Object(

@@ -153,6 +153,12 @@ function backlogGauges(
     labelNames,
     registers,
   })
+  const unended = new Gauge({
+    name: 'mayfly_unended_seconds',
+    help: 'How long the oldest credential that has ended waits for its upstream',
+    labelNames,
+    registers,
+  })
   let readAt = Number.NEGATIVE_INFINITY
   return async () => {
     if (performance.now() - readAt < FRESH_MS) return
@@ -161,27 +167,33 @@ function backlogGauges(
     await onOpen(open)
     const backlogs = await readBacklogs(store, open)
     // At once, so that nobody who asks meanwhile sees a part of it.
-    for (const gauge of [active, revoking, stuck, lag]) gauge.reset()
+    for (const gauge of [active, revoking, stuck, lag, unended]) gauge.reset()
     for (const [backend, backlog] of backlogs) {
       active.set({ backend }, backlog.active)
       revoking.set({ backend }, backlog.unsettled)
       stuck.set({ backend }, backlog.stuck)
       lag.set({ backend }, backlog.lagMs / 1_000)
+      unended.set({ backend }, backlog.unendedMs / 1_000)
     }
   }
 }
 
 /** By name: a deleted backend that is not settled yet counts with the one that has its name now, and hides behind none. */
 async function readBacklogs(store: Store, open: readonly BackendName[]) {
-  const byName = new Map<string, { active: number; unsettled: number; stuck: number; lagMs: number }>()
+  const byName = new Map<
+    string,
+    { active: number; unsettled: number; stuck: number; lagMs: number; unendedMs: number }
+  >()
+  const waiting = await store.credentials.unended()
   for (const { uid, name } of open) {
     const { open: all, unsettled, stuck, earliest } = await store.credentials.backlog(uid)
-    const others = byName.get(name) ?? { active: 0, unsettled: 0, stuck: 0, lagMs: 0 }
+    const others = byName.get(name) ?? { active: 0, unsettled: 0, stuck: 0, lagMs: 0, unendedMs: 0 }
     byName.set(name, {
       active: others.active + all - unsettled,
       unsettled: others.unsettled + unsettled,
       stuck: others.stuck + stuck,
       lagMs: Math.max(others.lagMs, store.now() - (earliest ?? store.now())),
+      unendedMs: Math.max(others.unendedMs, store.now() - (waiting.get(uid)?.since ?? store.now())),
     })
   }
   return byName

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VERSION } from '../../src/app/version.ts'
 import { StoreError } from '../../src/store/errors.ts'
 import { startApp, type TestApp } from '../support/app.ts'
+import { someCredential } from '../support/store.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -20,6 +21,54 @@ describe('health', () => {
   test('/readyz answers 200 while the store can be written', async () => {
     const reply = await app.as(undefined).get('/readyz')
     expect([reply.status, reply.body]).toEqual([200, { status: 'ready', version: VERSION }])
+  })
+
+  test('/readyz?verbose names what an upstream does not end, by age, for those who may read metrics', async () => {
+    const own = await startApp()
+    try {
+      // Nothing listens there.
+      const config = { host: '127.0.0.1', port: 1, database: 'app', username: 'mayfly', local: true }
+      const made = await own.admin('POST', '/v1/admin/backends?check=false', {
+        type: 'postgres',
+        name: 'gone',
+        config,
+      })
+      expect(made.status).toBe(200)
+      const backend = await own.core.store.backends.findByName('gone')
+      const now = own.core.store.now()
+      const row = someCredential({
+        backendUid: backend?.uid ?? '',
+        backend: 'gone',
+        state: 'revoking',
+        endedAt: now - 25_000,
+        createdAt: now - 60_000,
+        dueAt: now + 900_000,
+      })
+      await own.core.store.commit([own.core.store.credentials.insert(row)])
+      const path = '/readyz?verbose'
+      // From elsewhere, as a proxy says.
+      const elsewhere = { 'x-forwarded-for': '203.0.113.9' }
+      expect((await own.as(undefined).get(path, elsewhere)).status).toBe(401)
+      expect((await own.as(undefined).get('/readyz', elsewhere)).status).toBe(200)
+      const agent = await own.newAgent({ scopes: ['admin:backends:read'] })
+      expect((await agent.client.get(path)).body.error.code).toBe('insufficient_scope')
+      const reader = await own.newAgent({ scopes: ['admin:metrics:read'] })
+      for (const reply of [await reader.client.get(path), await own.admin('GET', path)]) {
+        expect([reply.status, reply.body.status]).toEqual([200, 'ready'])
+        const [{ age_seconds: age, ...one }] = reply.body.unended
+        expect(one).toEqual({ backend: 'gone', count: 1 })
+        expect(age).toBeGreaterThanOrEqual(25)
+      }
+      expect((await own.as(undefined).get('/readyz')).body.unended).toBeUndefined()
+      expect((await own.admin('GET', '/readyz?verbose=maybe')).status).toBe(400)
+      const shown = (await own.admin('GET', '/v1/admin/backends/gone')).body
+      expect(shown.unended).toEqual({ count: 1, since: new Date(now - 25_000).toISOString() })
+      const { text } = await own.admin('GET', '/metrics')
+      const seconds = Number(/^mayfly_unended_seconds\{backend="gone"\} (.+)$/m.exec(text)?.[1])
+      expect(seconds).toBeGreaterThanOrEqual(25)
+    } finally {
+      await own.close()
+    }
   })
 
   test('/metrics counts, for the administrator only', async () => {

@@ -204,6 +204,23 @@ describe('PostgreSQL that fails', () => {
     await engine.close()
   })
 
+  test('a database that stops answering is trouble long before its queries time out', async () => {
+    let isSilent = false
+    const { hostname: host, port } = new URL(database.url)
+    const proxy = await startPostgresProxy({ host, port: Number(port) }, undefined, 0, (answer) =>
+      isSilent ? Buffer.alloc(0) : answer,
+    )
+    const through = new URL(database.url)
+    through.hostname = '127.0.0.1'
+    through.port = String(proxy.port)
+    const engine = await openPostgres({ url: through.href })
+    expect(engine.trouble()).toBeUndefined()
+    isSilent = true
+    await expect.poll(() => engine.trouble(), { timeout: 9_000 }).toBe('the database does not answer')
+    await proxy.close()
+    await engine.close()
+  })
+
   test('a session that was opened while nothing could be written is not used again', async () => {
     const engine = await openPostgres({ url: database.url })
     /** Of both sorts, on all lanes at once. */

@@ -1,6 +1,6 @@
 import type { Finding } from '../doctor/finding.ts'
 import { checkDataDir, checkFiles, checkGit, checkKeychain, checkNode } from '../doctor/local.ts'
-import { checkAdmin, checkLogin, checkServer } from '../doctor/server.ts'
+import { checkAdmin, checkBackends, checkLogin, checkServer } from '../doctor/server.ts'
 import { EXIT } from '../frame/failure.ts'
 import { oneLine } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -9,7 +9,7 @@ import { readTarget } from '../session/session.ts'
 
 export const verb = defineVerb({
   description:
-    'Finds problems and says how to fix them. Checks Node.js, the server and its certificate, the clocks, the versions, the login, admin access, file permissions, the keychain, the data directory and git. Changes nothing.',
+    'Finds problems and says how to fix them. Checks Node.js, the server and its certificate, the clocks, the versions, the login, admin access, what upstreams do not end, file permissions, the keychain, the data directory and git. Changes nothing.',
   examples: [
     { command: 'mayfly doctor', about: 'check everything' },
     { command: 'mayfly doctor --json', about: 'for a program' },
@@ -26,7 +26,13 @@ export const verb = defineVerb({
 async function examine(context: Context): Promise<Finding[]> {
   const server = await checkServer(context)
   const isUp = server.some(({ check, level }) => check === 'server' && level === 'ok')
-  const login = isUp ? [await checkLogin(context, await readTarget(context)), await checkAdmin(context)] : []
+  const login = isUp
+    ? [
+        await checkLogin(context, await readTarget(context)),
+        await checkAdmin(context),
+        ...(await checkBackends(context)),
+      ]
+    : []
   return [
     checkNode(),
     ...server,

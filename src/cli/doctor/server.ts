@@ -166,4 +166,41 @@ export async function checkAdmin(context: Context): Promise<Finding> {
   }
 }
 
+/** So long the upstream may take to end what has ended. */
+const UNENDED_WARN_MS = 30_000
+
+interface Unended {
+  readonly name: string
+  readonly unended?: { readonly count: number; readonly since: string }
+}
+
+/** Names the backends whose upstream does not end what has ended, to those who may read them. */
+export async function checkBackends(context: Context): Promise<Finding[]> {
+  try {
+    const client = await openAdminClient(context)
+    const { body } = await client.call<readonly Unended[]>({
+      method: 'GET',
+      path: '/v1/admin/backends',
+      query: { limit: 1_000 },
+    })
+    const late = body.flatMap(({ name, unended }) => {
+      if (unended === undefined) return []
+      const ageMs = context.now() - Date.parse(unended.since)
+      return ageMs < UNENDED_WARN_MS ? [] : [{ name, count: unended.count, ageMs }]
+    })
+    if (late.length === 0) return [ok('backends', 'Every credential that has ended is gone upstream.')]
+    return late.map(({ name, count, ageMs }) =>
+      warn(
+        'backends',
+        `${name}: the upstream may still accept ${count} ended credential${count === 1 ? '' : 's'}, one for ${Math.round(ageMs / 1_000)} s.`,
+        `Repair the upstream or the login of the backend; the log of the server says what it answers. They end by themselves then.`,
+      ),
+    )
+  } catch (error) {
+    // Whether this login may administer is another check.
+    failed('backends', error)
+    return []
+  }
+}
+
 const codeOf = (error: unknown) => String((error as { code?: unknown }).code)

@@ -138,6 +138,8 @@ export async function changeBackend(
     ...whileUnchanged(actor),
     ...settled,
     ...core.store.backends.change(before, after),
+    // What could not be ended may be by now.
+    ...(config === undefined ? [] : [core.store.credentials.wake(before.uid, after.changedAt)]),
     ...(mustBeIdle ? [core.store.backends.requireIdle(before.uid)] : []),
     entry,
   ])

@@ -169,7 +169,13 @@ async function withdraw(
     )
   const now = core.store.now()
   const credential = pendingCredential(core, attempt)
-  const reclaim = core.store.credentials.reclaim(credential, now, claimedUntil(core, now), sealedHandle)
+  const times = {
+    now,
+    dueAt: claimedUntil(core, now),
+    // The account is there. Who knows no more than its name finds it, except where the upstream names it only in its answer.
+    certain: backend.kind.recovery === 'none' ? Number.MAX_SAFE_INTEGER : now,
+  }
+  const reclaim = core.store.credentials.reclaim(credential, times, sealedHandle)
   await recordReclaim(core, attempt, asProblem(problem), reclaim).catch(leave)
   await settleUpstream(core, backend, {
     ...credential,
@@ -186,8 +192,13 @@ async function withdraw(
 function reclaimUnseen(core: Parts, attempt: Granted): Step {
   const now = core.store.now()
   const { plan } = attempt
-  const dueAt = now < certainAt(core, plan.now) ? now : certainAt(core, now)
-  return core.store.credentials.reclaim(pendingCredential(core, attempt), now, dueAt, null)
+  const isInTime = now < certainAt(core, plan.now)
+  const times = {
+    now,
+    dueAt: isInTime ? now : certainAt(core, now),
+    certain: certainAt(core, isInTime ? plan.now : now),
+  }
+  return core.store.credentials.reclaim(pendingCredential(core, attempt), times, null)
 }
 
 /** The end of the credential with its entry; the same `Idempotency-Key` may try again. */

@@ -15,6 +15,10 @@ import {
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 
+/** One statement changes all that wait, so it runs no more often than this. */
+const WAKE_EVERY_MS = 5_000
+const wokenAt = new WeakMap<OpenBackend, number>()
+
 type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
 
 /**
@@ -26,6 +30,7 @@ export async function settleUpstream(
   backend: OpenBackend,
   credential: Credential,
 ): Promise<boolean> {
+  const wasFailing = credential.attempts > 0 || backend.breakers.revoking.isTrying()
   try {
     await revokeAt(core, backend, credential)
   } catch (error) {
@@ -58,7 +63,16 @@ export async function settleUpstream(
     { urgent: true },
   )
   core.meter.revoked(backend.name, 'ok')
+  if (wasFailing) await wakeOthers(core, backend)
   return settled.done
+}
+
+/** What failed succeeds now: what waits for its next try, for up to 15 minutes, is due at once. */
+async function wakeOthers(core: Parts, backend: OpenBackend): Promise<void> {
+  const now = performance.now()
+  if (now - (wokenAt.get(backend) ?? Number.NEGATIVE_INFINITY) < WAKE_EVERY_MS) return
+  wokenAt.set(backend, now)
+  await core.store.commit([core.store.credentials.wake(backend.uid, core.store.now())], { urgent: true })
 }
 
 async function revokeAt(core: Parts, backend: OpenBackend, { id, sealedHandle }: Credential): Promise<void> {

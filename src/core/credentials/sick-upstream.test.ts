@@ -3,8 +3,11 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { LOCAL, type TestCore, testCore } from '../../../test/support/core.ts'
 import { type Script, scriptedKind } from '../../../test/support/scripted-kind.ts'
 import { BackendError, type Fault } from '../../backends/kind.ts'
+import { createSweeper } from '../../jobs/sweep.ts'
+import { StoreError } from '../../store/errors.ts'
 import { createAgent } from '../agents/create-agent.ts'
-import { createBackend } from '../backends/configure-backend.ts'
+import { changeBackend, createBackend } from '../backends/configure-backend.ts'
+import { readAnyBackend } from '../backends/list-backends.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
 import type { Settings } from '../context.ts'
 import { issueCredential } from './issue-credential.ts'
@@ -31,6 +34,12 @@ async function world(script: Script, settings: Partial<Settings> = {}) {
         `${error.code} ${error.retryAfterSeconds ?? ''}`.trim(),
     )
   return { core, issue, issued }
+}
+
+async function sweepOnce(core: TestCore['core']): Promise<void> {
+  const sweeper = createSweeper(core)
+  await sweeper.sweep(new AbortController().signal)
+  await sweeper.idle()
 }
 
 const fail = (fault: Fault): Promise<never> => Promise.reject(new BackendError(fault, 'It said no.'))
@@ -138,4 +147,59 @@ describe('an upstream that refuses', () => {
     for (let turn = 0; turn < 20; turn += 1) expect(await issue()).toBe('backend_error')
     expect(calls).toBe(20)
   })
+})
+
+describe('an upstream that is well again', () => {
+  it('ends at once what waits after failures', async () => {
+    let isWell = false
+    const { core, issue, issued } = await world({
+      revoke: async () => (isWell ? undefined : fail('denied')),
+    })
+    for (let one = 0; one < 20; one += 1) await issue()
+    const { uid } = await readAnyBackend(core, LOCAL.caller, 'db')
+    const waiting = core.store.now() + 900_000
+    for (const id of issued) {
+      await revokeCredential(core, LOCAL, id, 'admin:tokens:write')
+      await core.store.commit([core.store.credentials.postpone(id, 12, waiting, core.store.now())])
+    }
+    isWell = true
+    await sweepOnce(core)
+    expect(await core.store.credentials.countOpenOfBackend(uid, 99)).toBe(20)
+    // One of them is tried again.
+    await core.store.commit([core.store.credentials.postpone(issued[0] ?? '', 12, core.store.now(), null)])
+    await sweepOnce(core)
+    expect(await core.store.credentials.countOpenOfBackend(uid, 99)).toBe(0)
+  })
+
+  it('ends at once what waits when its configuration changed', async () => {
+    const { core, issue, issued } = await world({ revoke: () => fail('denied') })
+    await issue()
+    await revokeCredential(core, LOCAL, issued[0] ?? '', 'admin:tokens:write')
+    const dueAt = async () => (await core.store.credentials.find(issued[0] ?? ''))?.dueAt
+    expect(await dueAt()).toBeGreaterThan(core.store.now())
+    await changeBackend(core, LOCAL, 'db', { config: {} }, { check: false, force: false })
+    expect(await dueAt()).toBe(core.store.now())
+  })
+})
+
+it('settles an interrupted issue once, although its own end is recorded after another node settled it', async () => {
+  const { core, issue } = await world({ issue: () => fail('unavailable') })
+  test.before(
+    (change) =>
+      change.some(
+        (step) =>
+          step.op === 'insert' && step.table === 'audit' && step.row.action === 'credential.issue_failed',
+      ),
+    async () => {
+      test.advance(2 * core.settings.upstreamTimeoutMs)
+      await sweepOnce(core)
+      throw new StoreError('it is away')
+    },
+  )
+  await issue()
+  expect(await test.audit('credential.settled')).toHaveLength(1)
+  await expect.poll(() => test.audit('credential.issue_failed')).toHaveLength(1)
+  test.advance(60_000)
+  await sweepOnce(core)
+  expect(await test.audit('credential.settled')).toHaveLength(1)
 })

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { text } from '../../api/shared.ts'
+import { listUnended } from '../../core/backends/unended.ts'
 import { Problem } from '../../domain/problems.ts'
 import { addRoute, type Http } from '../routing/route.ts'
 
@@ -17,6 +18,28 @@ export function healthRoutes(http: Http, parts: HealthParts): void {
     { status: text('ok or ready.', 'ok'), version: text('Version of the server.', '0.2.0') },
     { title: 'Health' },
   )
+  const Readiness = Type.Object(
+    {
+      ...Health.properties,
+      unended: Type.Optional(
+        Type.Array(
+          Type.Object({
+            backend: text('Name of the backend.', 'orders'),
+            count: Type.Integer({ description: 'How many.', examples: [12] }),
+            age_seconds: Type.Integer({
+              description: 'How long ago the first of them ended.',
+              examples: [45],
+            }),
+          }),
+          {
+            description:
+              'With `?verbose`: backends with credentials that have ended and that the upstream may still accept.',
+          },
+        ),
+      ),
+    },
+    { title: 'Readiness' },
+  )
 
   addRoute(http, 'GET /health', {
     schema: { summary: 'Whether the process is alive', tags, response: { 200: Health } },
@@ -26,14 +49,29 @@ export function healthRoutes(http: Http, parts: HealthParts): void {
   addRoute(http, 'GET /readyz', {
     schema: {
       summary: 'Whether the server can issue: whether the store is writable',
+      description:
+        'With `?verbose`, which needs `admin:metrics:read` or the local host, it names the backends whose upstream has not confirmed yet that a credential is gone. They do not make the server unready.',
       tags,
-      response: { 200: Health },
+      querystring: Type.Object({
+        verbose: Type.Optional(
+          Type.Union([Type.Literal(''), Type.Literal('true')], { description: 'Names backends, too.' }),
+        ),
+      }),
+      response: { 200: Readiness },
     },
-    handle: async () => {
+    handle: async ({ query }) => {
       const trouble = parts.trouble()
       if (trouble !== undefined)
         throw new Problem('store_unavailable', { message: `Not ready: ${trouble}.`, retryAfterSeconds: 1 })
-      return { status: 'ready', version: parts.version }
+      const ready = { status: 'ready', version: parts.version }
+      if (query.verbose === undefined) return ready
+      const now = http.core.store.now()
+      const unended = (await listUnended(http.core)).map(({ backend, count, since }) => ({
+        backend,
+        count,
+        age_seconds: Math.max(0, Math.floor((now - since) / 1_000)),
+      }))
+      return { ...ready, unended }
     },
   })
 

@@ -12,6 +12,8 @@ export interface RouteRule {
   readonly scope?: string
   /** Whose resources the route reaches. */
   readonly owner?: 'own' | 'own_or_admin' | 'all'
+  /** A scope that a public route needs with `?verbose`, or the local host. */
+  readonly verbose?: string
   /** Limits in addition to those of every request. */
   readonly limits?: string
   readonly audit?: Action
@@ -26,7 +28,7 @@ const admin = (scope: string, audit?: Action) =>
 export const ROUTES = {
   'GET /': open(),
   'GET /health': open(),
-  'GET /readyz': open(),
+  'GET /readyz': { access: 'public', verbose: 'admin:metrics:read' },
   'GET /metrics': { access: 'admin', scope: 'admin:metrics:read', owner: 'all' },
   'GET /openapi.json': open('documents a minute per address'),
   'GET /docs': open('documents a minute per address'),

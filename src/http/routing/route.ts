@@ -99,6 +99,13 @@ export function addRoute<N extends RouteName, const S extends RouteSchema>(
 
 /** A GET has no body to wait for (`request-rules.ts`). */
 function gateHooks({ gate }: Http, rule: RouteRule, method: RouteOptions['method']) {
+  if (rule.verbose !== undefined) {
+    const { before } = gate({ access: 'admin', scope: rule.verbose })
+    return {
+      onRequest: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) =>
+        'verbose' in (request.query as object) ? before(request, reply, done) : done(),
+    }
+  }
   if (rule.access === 'public') return {}
   const { before, after, answered } = gate(rule)
   if (method === 'GET') return { onRequest: before }

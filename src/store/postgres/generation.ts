@@ -6,6 +6,8 @@ import { createDatabaseClock, type DatabaseClock } from './clock.ts'
 import { asError, toStoreError } from './errors.ts'
 
 const POLL_EVERY_MS = 1_000
+/** A database that leaves the smallest query waiting for so long serves nobody: a query times out only after 15 s. */
+const SILENT_AFTER_MS = 1_500
 /** Answers within which two must agree on the time when a node starts. */
 const CLOCK_TRIES = 10
 /** The database's clock as SQL: epoch ms. */
@@ -63,6 +65,7 @@ export async function pollGeneration(pool: pg.Pool, heard: Heard = {}): Promise<
   let added = 0
   let failed: string | undefined
   const changes = createChanges()
+  const silence = watchSilence()
   let connection: pg.PoolClient | undefined
 
   /**
@@ -107,7 +110,7 @@ export async function pollGeneration(pool: pg.Pool, heard: Heard = {}): Promise<
 
   function start(): Promise<number> {
     next = undefined
-    const asking = ask()
+    const asking = silence.during(ask)
     running = asking.catch(() => undefined)
     return asking
   }
@@ -130,7 +133,7 @@ export async function pollGeneration(pool: pg.Pool, heard: Heard = {}): Promise<
     generation,
     changedAt: changes.changedAt,
     now: clock.now,
-    trouble: () => failed,
+    trouble: () => failed ?? silence.trouble(),
     stop: () => clearInterval(timer),
   }
 }
@@ -150,6 +153,22 @@ async function query(client: pg.PoolClient, stored: number): Promise<Answer> {
   } catch (error) {
     client.release(asError(error))
     throw error
+  }
+}
+
+function watchSilence() {
+  let askedAt: number | undefined
+  return {
+    during: <T>(ask: () => Promise<T>): Promise<T> => {
+      askedAt = performance.now()
+      return ask().finally(() => {
+        askedAt = undefined
+      })
+    },
+    trouble: () =>
+      askedAt !== undefined && performance.now() - askedAt > SILENT_AFTER_MS
+        ? 'the database does not answer'
+        : undefined,
   }
 }
 

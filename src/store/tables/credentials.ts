@@ -143,9 +143,14 @@ function issueSteps(engine: Engine) {
     /**
      * The issue failed after its upstream was called: an account there must go, in every state of the record. Does
      * nothing to a credential that is being revoked already. The first end and its reason stay. A row that is gone,
-     * because a replica that lagged took over, is written again.
+     * because a replica that lagged took over, is written again. One that was settled from `certain` on stays: whoever did that
+     * has looked when the account was there, or could no longer come.
      */
-    reclaim: (credential: Credential, now: number, dueAt: number, sealedHandle: string | null): Step => {
+    reclaim: (
+      credential: Credential,
+      { now, dueAt, certain }: { readonly now: number; readonly dueAt: number; readonly certain: number },
+      sealedHandle: string | null,
+    ): Step => {
       const ended = { state: 'revoking', due_at: dueAt, handle: sealedHandle, attempts: 0 } as const
       const row = { ...toCredentialRow(credential), ...ended, end_reason: 'interrupted', ended_at: now }
       const insert = engine.build.insertInto('credentials').values(row)
@@ -159,7 +164,10 @@ function issueSteps(engine: Engine) {
               ended_at: sql`coalesce(credentials.ended_at, cast(${now} as bigint))`,
               settled_at: null,
             })
-            .where('credentials.state', 'in', ['pending', 'active', 'revoked']),
+            .where('credentials.state', 'in', ['pending', 'active', 'revoked'])
+            .where((e) =>
+              e.or([e('credentials.settled_at', 'is', null), e('credentials.settled_at', '<', certain)]),
+            ),
         ),
         'any',
       )
@@ -220,6 +228,20 @@ function settlingSteps({ build }: Engine) {
           .where(sql<boolean>`state IN ('pending', 'revoking')`)
           .where('state', '=', 'revoking')
           .where('attempts', '=', 0)
+          .where('due_at', '>', now),
+        'any',
+      ),
+    /** Makes due at once what of this backend waits because it failed. */
+    wake: (backendUid: string, now: number): Step =>
+      run(
+        build
+          .updateTable('credentials')
+          .set({ due_at: now })
+          .where('backend_uid', '=', backendUid)
+          // As above.
+          .where(sql<boolean>`state IN ('pending', 'revoking')`)
+          .where('state', '=', 'revoking')
+          .where('attempts', '>', 0)
           .where('due_at', '>', now),
         'any',
       ),

@@ -112,6 +112,22 @@ export function dueScans(engine: Engine) {
 /** How much is open, for the metrics and the sweeper. */
 export function backlogReads({ build, read }: Engine) {
   return {
+    /** Credentials that have ended and whose upstream was not seen to be clean, by backend: how many, and when the first ended. */
+    unended: async (): Promise<Map<string, { count: number; since: number }>> => {
+      const rows = await read<{ uid: string; count: number; since: number }>(
+        build
+          .selectFrom('credentials')
+          .where(sql<boolean>`state IN ('pending', 'revoking')`)
+          .where('state', '=', 'revoking')
+          .select((e) => [
+            'backend_uid as uid',
+            e.fn.countAll<number>().as('count'),
+            e.fn.min<number>('ended_at').as('since'),
+          ])
+          .groupBy('backend_uid'),
+      )
+      return new Map(rows.map(({ uid, count, since }) => [uid, { count, since }]))
+    },
     /** When the earliest is due, and how many are open, wait for their upstream, or are stuck. */
     backlog: async (
       backendUid: string,

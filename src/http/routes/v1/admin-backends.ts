@@ -44,7 +44,8 @@ export function adminBackendRoutes(http: Http): void {
       const { cursor, limit } = call.query
       const rest = (await listAllBackends(core, call.actor.caller)).filter((one) => isAfter(one.name, cursor))
       const page = firstPage(call, rest, pageLimit(limit), ({ name }) => name)
-      return Promise.all(page.map((one) => presentOpen(core, one)))
+      const unended = await core.store.credentials.unended()
+      return Promise.all(page.map((one) => presentOpen(core, one, unended)))
     },
   })
 
@@ -63,7 +64,11 @@ export function adminBackendRoutes(http: Http): void {
   addRoute(http, 'GET /v1/admin/backends/:name', {
     schema: { summary: 'One backend', tags, params: BackendParam, response: { 200: Backend } },
     handle: async ({ actor, params }) =>
-      presentOpen(core, await readAnyBackend(core, actor.caller, params.name)),
+      presentOpen(
+        core,
+        await readAnyBackend(core, actor.caller, params.name),
+        await core.store.credentials.unended(),
+      ),
   })
 
   addRoute(http, 'PUT /v1/admin/backends/:name', {
@@ -182,10 +187,19 @@ function kindRoute(http: Http): void {
   })
 }
 
-async function presentOpen(core: Http['core'], backend: ConfiguredBackend) {
-  if (backend.ending === null) return present(backend)
+async function presentOpen(
+  core: Http['core'],
+  backend: ConfiguredBackend,
+  unended: ReadonlyMap<string, { readonly count: number; readonly since: number }>,
+) {
+  const left = unended.get(backend.uid)
+  const shown = {
+    ...present(backend),
+    ...optional('unended', left && { count: left.count, since: timestamp(left.since) }),
+  }
+  if (backend.ending === null) return shown
   const { since, remaining } = await readDeletion(core, { ...backend, ending: backend.ending })
-  return { ...present(backend), deletion: { since: timestamp(since), remaining } }
+  return { ...shown, deletion: { since: timestamp(since), remaining } }
 }
 
 function presentRotation({ since, proposed }: NonNullable<ConfiguredBackend['rotation']>) {
