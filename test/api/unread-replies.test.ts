@@ -13,15 +13,22 @@ const PIPELINED = 17
 let app: TestApp
 beforeAll(async () => {
   app = await startApp()
+  await app.newBackend({ name: 'tok' })
 })
 afterAll(() => app.close())
 
 it.each([
+  '/',
+  '/health',
+  '/readyz',
   '/openapi.json',
   '/docs',
   '/docs/scalar.js',
   '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
   '/.well-known/jwks.json',
+  '/backends/tok/.well-known/openid-configuration',
+  '/backends/tok/.well-known/jwks.json',
 ])(
   'answers many requests for %s, whose replies nobody reads, at little cost and holds nobody up',
   async (path) => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/http/routing/openapi.ts'
 import { createConnection, type RawReply } from '../support/keep-alive.ts'
 import { LONG } from '../support/long.ts'
+import { createCostCheck } from './cost.ts'
 import { openPool, type Pool } from './pool.ts'
 import { type Asked, createReplyCheck, type Document } from './replies.ts'
 import { anyRequest, type Drawn } from './requests.ts'
@@ -10,7 +11,7 @@ import { withoutRefs } from './without-refs.ts'
 
 /**
  * Sends random requests, drawn from the OpenAPI document, over real sockets and checks that the document describes
- * every reply. MAYFLY_FUZZ_SEED sets the seed; MAYFLY_LONG=1 sends 200,000 requests.
+ * every reply, and that none takes more than its share of the thread. MAYFLY_FUZZ_SEED sets the seed; MAYFLY_LONG=1 sends 200,000 requests.
  */
 const COUNT = LONG ? 200_000 : 4_000
 const SEED = Number(process.env['MAYFLY_FUZZ_SEED'] ?? 20_261_122)
@@ -96,6 +97,9 @@ function fillBody(body: NonNullable<Drawn['body']>): string {
   return fill(body.text, isForm ? encodeURIComponent : (value) => value)
 }
 
+/** Five megabytes: the client of this test takes longer to read them than the server to send them (`unread-replies.test.ts`). */
+const LARGE = 'GET /docs/scalar.js'
+
 /** No backend here has an upstream that answers. */
 const NEED_UPSTREAM = new Set([
   'POST /v1/admin/backends/{name}/rotate-root',
@@ -132,14 +136,17 @@ it(`gives only documented replies to ${COUNT} requests`, { timeout: COUNT * 20 }
   const connections = Array.from({ length: 10 }, () => createConnection(pool.port))
   const statuses = new Map<string, Map<number, number>>()
   const faults = new Map<string, string>()
+  const costs = createCostCheck()
   let sent = 0
 
   async function sendOne(connection: (typeof connections)[number], drawn: Drawn): Promise<void> {
     const asked = prepare(drawn)
-    const reply = await connection.send(asked.bytes, asked.method).catch((error: Error) => {
-      throw new Error(
-        `${error.message}\nto: ${JSON.stringify(asked.bytes.toString('latin1').slice(0, 2_000))}`,
-      )
+    const shown = JSON.stringify(asked.bytes.toString('latin1').slice(0, 2_000))
+    const work = () => connection.send(asked.bytes, asked.method)
+    const isLarge = asked.operation === LARGE
+    const asking = isLarge ? work() : costs.watch(`${asked.operation} ${shown}`, work)
+    const reply = await asking.catch((error: Error) => {
+      throw new Error(`${error.message}\nto: ${shown}`)
     })
     sent += 1
     const counts = statuses.get(asked.operation) ?? new Map<number, number>()
@@ -158,6 +165,7 @@ it(`gives only documented replies to ${COUNT} requests`, { timeout: COUNT * 20 }
           await sendOne(connection, one)
       }),
     )
+    for (const slow of await costs.slow()) faults.set(slow.split(' {')[0] ?? slow, slow)
     await pool.refresh()
   })
   // Every fault is collected with its request, so there is nothing to shrink.

@@ -5,6 +5,7 @@ import type { Actor, AgentCaller } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
+import { takeKeyUse } from './key-rate.ts'
 
 export interface SigningKeyView {
   readonly keyId: string
@@ -16,11 +17,11 @@ export interface SigningKeyView {
 
 /**
  * The caller's own key. The private half leaves only while the agent lives, and after its entry is durable; the public
- * half needs no entry. Throws `unauthorized`, `insufficient_scope` for a narrowed token, `not_allowed`, `conflict`,
- * `audit_unavailable`.
+ * half needs no entry. Throws `unauthorized`, `insufficient_scope` for a narrowed token, `not_allowed`, `rate_limited`,
+ * `conflict`, `audit_unavailable`.
  */
 export async function readSigningKey(
-  core: Pick<Core, 'store' | 'sealer' | 'ids' | 'settings' | 'denials'>,
+  core: Pick<Core, 'store' | 'sealer' | 'ids' | 'settings' | 'denials' | 'rates'>,
   actor: Actor<AgentCaller>,
   withPrivateKey: boolean,
 ): Promise<SigningKeyView> {
@@ -31,6 +32,7 @@ export async function readSigningKey(
   if (!withPrivateKey) return { ...view, privateKey: undefined }
   requireWhole(core, actor)
   if (!core.settings.signingKeyExport) throw refuseExport(core, actor)
+  takeKeyUse(core, caller)
   const privateKey = core.sealer.open('signing_keys', caller.agentId, 'private_key', key.sealedPrivateKey)
   const entry = audit(core, actor, { action: 'signing_key.read', details: { key_id: key.keyId } })
   requireUnchanged(

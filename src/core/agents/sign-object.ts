@@ -1,5 +1,4 @@
 import { readGitObject, type SigningPurpose } from '../../domain/git-object.ts'
-import { MINUTE_MS, SIGNATURES_PER_MINUTE } from '../../domain/limits.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireIdentity } from '../../domain/signing-identity.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
@@ -8,7 +7,7 @@ import { agentEnded } from '../authentication/authenticate.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { takeOrRefuse } from '../rates.ts'
+import { takeKeyUse } from './key-rate.ts'
 
 type Parts = Pick<Core, 'store' | 'sealer' | 'ids' | 'keys' | 'settings' | 'denials' | 'rates'>
 
@@ -45,9 +44,7 @@ export async function signObject(
   const purpose = command.purpose ?? 'git-commit'
   const bytes = decode(command.data)
   const object = readGitObject(bytes, purpose)
-  const rate = { count: SIGNATURES_PER_MINUTE, perMs: MINUTE_MS }
-  const message = 'This agent signs too often; try again later.'
-  takeOrRefuse(core.rates, `sign|${caller.agentId}`, rate, core.store.now(), message)
+  takeKeyUse(core, caller)
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const { key, privateKey, version } = await openKey(core, caller)
     refuseForeign(core, actor, () => requireIdentity(object, key, core.settings.signingIdentity))

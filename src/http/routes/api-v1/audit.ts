@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { AuditPage, AuditQuery } from '../../../api/api-v1.ts'
 import { Page } from '../../../api/shared.ts'
 import { queryAudit } from '../../../core/audit/query-audit.ts'
+import { inTurn } from '../../../core/turns.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { presentEntry } from '../present-audit.ts'
 
@@ -14,7 +15,7 @@ export function auditRoutes(http: Http): void {
       response: { 200: AuditPage },
     },
     handle: async ({ actor, query }) => {
-      const page = await queryAudit(http.core, actor.caller, query)
+      const page = await inTurn(http.core, actor.caller, () => queryAudit(http.core, actor.caller, query))
       return { entries: page.entries.map(presentEntry), next_cursor: page.nextCursor ?? null }
     },
   })

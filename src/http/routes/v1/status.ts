@@ -6,6 +6,7 @@ import { agentStatus, listActive } from '../../../core/agents/agent-status.ts'
 import { deleteSelf } from '../../../core/agents/end-agent.ts'
 import { readSigningKey } from '../../../core/agents/read-signing-key.ts'
 import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
+import { inTurn } from '../../../core/turns.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { firstPage, pageLimit } from '../paging.ts'
 import { optional, timestamp, timestampOrNull } from '../wire.ts'
@@ -25,7 +26,7 @@ function selfRoutes(http: Http): void {
   addRoute(http, 'GET /v1/status', {
     schema: { summary: 'Who am I, and what do I hold', tags, response: { 200: AgentStatus } },
     handle: async ({ actor }) => {
-      const status = await agentStatus(core, actor.caller)
+      const status = await inTurn(core, actor.caller, () => agentStatus(core, actor.caller))
       return {
         id: status.id,
         name: status.name,
@@ -103,7 +104,10 @@ function activeRoutes(http: Http): void {
     },
     handle: async (call) => {
       const limit = pageLimit(call.query.limit)
-      const rows = await listActive(core, call.actor.caller, call.query.cursor ?? '', limit + 1)
+      const { caller } = call.actor
+      const rows = await inTurn(core, caller, () =>
+        listActive(core, caller, call.query.cursor ?? '', limit + 1),
+      )
       return firstPage(call, rows, limit, ({ id }) => id).map((row) => ({
         id: row.id,
         backend: row.backend,
