@@ -2,8 +2,11 @@ import { setImmediate } from 'node:timers/promises'
 import type { Caller } from './caller.ts'
 import type { Core } from './context.ts'
 
+/** A read that takes longer, in ms, ends its turn of the event loop. */
+const LONG_MS = 1
+
 /**
- * Runs a read that may be long after the other ones of the same agent, each in a turn of the event loop of its own. However many
+ * Runs a read that may be long after the other ones of the same agent, a long one in a turn of the event loop of its own. However many
  * requests one agent sends at once, the others wait for one of its reads, not for all of them.
  */
 export async function inTurn<T>(
@@ -13,10 +16,11 @@ export async function inTurn<T>(
 ): Promise<T> {
   if (caller.kind !== 'agent') return work()
   return serialize(`read|${caller.agentId}`, async () => {
+    const begun = performance.now()
     try {
       return await work()
     } finally {
-      await setImmediate()
+      if (performance.now() - begun > LONG_MS) await setImmediate()
     }
   })
 }
