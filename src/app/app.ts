@@ -37,7 +37,6 @@ import { createSealer, parseMasterKeys, type Sealer } from '../keys/seal.ts'
 import type { Log } from '../log/log.ts'
 import { StoreRefused } from '../store/errors.ts'
 import { openStore, type Store } from '../store/open.ts'
-import { warnOfGrowth } from './growth.ts'
 import { type HttpApp, openHttpApp } from './http-app.ts'
 import { isOpenWithoutTls } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
@@ -117,7 +116,6 @@ export async function buildApp(
       overdue: createOverdue(base),
       meter: metrics.meter,
     }
-    warnOfGrowth(config, log)
     await ensureIssuerKey(core)
     await recordBounds(core)
     await backends.at(await store.generation())

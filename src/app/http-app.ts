@@ -18,6 +18,7 @@ import {
   type HttpServerOptions,
 } from '../http/server/server.ts'
 import type { Log } from '../log/log.ts'
+import { warnOfGrowth } from './growth.ts'
 import { listenOnAdminSocket, listenOnPort, readTls } from './listen.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -32,6 +33,7 @@ export interface HttpApp {
 }
 
 export async function openHttpApp(config: Config, core: Core, metrics: Metrics, log: Log): Promise<HttpApp> {
+  warnOfGrowth(config, log)
   const fromUnix = new WeakSet<object>()
   const options: HttpServerOptions = {
     log,
