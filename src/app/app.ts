@@ -97,7 +97,7 @@ export async function buildApp(
     const issuerKeys = createIssuerKeys(base)
     const idToken = createIdTokens({ ...base, ids, issuerKeys })
     const denials = createDenials({ store, ids, log })
-    const plugins = await openPlugins(config, { denials, log })
+    const plugins = await openPlugins(config, { denials, log, store })
     const backends = await openRegistry(config, { ...base, plugins, idToken, resolver })
     const metrics = createMetrics(store, async () => [
       ...(await backends.at(await store.generation())).byUid.values(),

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { access, constants, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -10,6 +9,7 @@ import { StoreRefused } from '../store/errors.ts'
 import { moveToPostgres } from '../store/move.ts'
 import { type CopyFacts, checkCopy, copyStore, openForCopy, requireOwnSchema } from '../store/sqlite/copy.ts'
 import { lockDirectory } from '../store/sqlite/file.ts'
+import { backupDraft, removeDrafts, restoreDraft } from './drafts.ts'
 import { withRightsOf } from './rights.ts'
 
 /** Says what is being done, for people who wait. */
@@ -31,7 +31,8 @@ export async function backUp(config: Config, file: string, tell: Tell): Promise<
   const source = join(config.dataDir, 'mayfly.db')
   await requireStore(source)
   if (await isThere(file)) throw new StoreRefused(`${file} exists already. Choose another name`)
-  const draft = `${file}.${randomBytes(6).toString('hex')}.part`
+  await removeDrafts(dirname(file)).catch(() => undefined)
+  const draft = backupDraft(file)
   await (await open(draft, 'wx', 0o600)).close()
   try {
     const db = await withRightsOf(config.dataDir, async () => openForCopy(source))
@@ -71,8 +72,9 @@ async function place(
   tell: Tell,
 ): Promise<Done> {
   const unlock = databaseUrl === undefined ? lockDirectory(dataDir) : () => undefined
-  const draft = join(dataDir, `restore-${randomBytes(6).toString('hex')}.db`)
+  const draft = restoreDraft(dataDir)
   try {
+    await removeDrafts(dataDir)
     if (databaseUrl === undefined) await requireEmpty(dataDir)
     tell('Copying')
     const target = createWriteStream(draft, { flags: 'wx', mode: 0o600 })

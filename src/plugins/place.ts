@@ -18,13 +18,16 @@ export async function removeAbandonedPlaces(): Promise<void> {
     const pid = Number(NAME.exec(name)?.[1] ?? Number.NaN)
     const path = join(directory, name)
     // Unlike `rm`, it never follows a link that a process of the plugin puts in its way.
-    if (!Number.isNaN(pid) && (await isAbandoned(path, pid))) rmSync(path, { recursive: true, force: true })
+    if (!Number.isNaN(pid) && (await isAbandoned(path, pid, 'directory')))
+      rmSync(path, { recursive: true, force: true })
   }
 }
 
-async function isAbandoned(path: string, pid: number): Promise<boolean> {
+/** Whether a file or directory of ours was made by a process that carried this number, and is gone. */
+export async function isAbandoned(path: string, pid: number, what: 'file' | 'directory'): Promise<boolean> {
   const facts = await lstat(path).catch(() => undefined)
-  if (facts === undefined || !facts.isDirectory() || facts.uid !== process.geteuid?.()) return false
+  if (facts === undefined || facts.uid !== process.geteuid?.()) return false
+  if (what === 'file' ? !facts.isFile() : !facts.isDirectory()) return false
   if (pid !== process.pid) return !isRunning(pid)
   // In a container, the server before us had the same number.
   return facts.birthtimeMs < Date.now() - process.uptime() * 1_000

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmod,
   lstat,
@@ -13,7 +15,14 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { discardArtefact, placeArtefact, prepareArtefact, sha256Of } from './artefacts.ts'
+import {
+  discardArtefact,
+  placeArtefact,
+  prepareArtefact,
+  removeStaged,
+  sha256Of,
+  stageArtefact,
+} from './artefacts.ts'
 import { writeTarball } from './tarball.ts'
 
 let root: string
@@ -136,5 +145,40 @@ describe('for Node', () => {
     await expect(unpack(packed)).rejects.toMatchObject({ name: 'BackendError', fault: 'misconfigured' })
     expect(await copies()).toEqual([])
     expect(await readdir(root)).not.toContain('evil')
+  })
+})
+
+describe('what a killed command staged', () => {
+  /** In a process of its own, which is killed before it can release it. */
+  async function stageAndDie(text: string): Promise<string> {
+    const module = JSON.stringify(join(import.meta.dirname, 'artefacts.ts'))
+    const script = `import(${module}).then(async ({ stageArtefact }) => {
+      const { sha256 } = await stageArtefact(${JSON.stringify(directory)}, Buffer.from(${JSON.stringify(text)}))
+      process.stdout.write(sha256)
+      setInterval(() => undefined, 60_000)
+    })`
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(child, 'exit')
+    const [sha256] = await once(child.stdout, 'data')
+    child.kill('SIGKILL')
+    await ended
+    return String(sha256)
+  }
+
+  test('is removed, unless it is pinned or still under way', async () => {
+    const pinned = await stageAndDie('pinned')
+    const lost = await stageAndDie('lost')
+    const underWay = await stageArtefact(directory, Buffer.from('under way'))
+    const provisioned = await placeArtefact(directory, Buffer.from('put there by somebody'))
+    expect(await readdir(directory)).toHaveLength(7)
+    await removeStaged(directory, new Set([pinned]))
+    const left = await readdir(directory)
+    expect(left.filter((name) => !name.startsWith('draft-')).sort()).toEqual(
+      [pinned, underWay.sha256, provisioned].sort(),
+    )
+    expect(left).toHaveLength(4)
+    expect(left).not.toContain(lost)
+    await underWay.release()
+    expect(await readdir(directory)).toHaveLength(3)
   })
 })

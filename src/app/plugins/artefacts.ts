@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { constants, type Stats } from 'node:fs'
+import { constants, rmSync, type Stats } from 'node:fs'
 import {
   chmod,
   type FileHandle,
@@ -16,7 +16,7 @@ import {
 import { dirname, join } from 'node:path'
 import { BackendError } from '../../backends/kind.ts'
 import { SHA256_PATTERN, type StoredPlugin } from '../../domain/plugin.ts'
-import { newPlace } from '../../plugins/place.ts'
+import { isAbandoned, newPlace } from '../../plugins/place.ts'
 import type { Program } from '../../plugins/program.ts'
 import { entryOf, packageRoot } from './package-entry.ts'
 import { BadArchive, isArchive, readTarball } from './tarball.ts'
@@ -177,17 +177,26 @@ const refused = (message: string, cause?: unknown) =>
 /** The hash of a file of at most `MAX_ARTEFACT_BYTES`. */
 export const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
+/** An artefact in its place, which nothing refers to yet. */
+export interface Staged {
+  readonly sha256: string
+  /** To be called once it is pinned, or refused. */
+  release(): Promise<void>
+}
+
 /**
  * Puts an artefact into the directory under its hash, complete before its name appears. A file of that name with other bytes is
- * replaced. `directory` is made if its parent is there.
+ * replaced. `directory` is made if its parent is there. Until it is released, a draft beside it names it, by which `removeStaged`
+ * finds it if this process is killed.
  */
-export async function placeArtefact(directory: string, bytes: Uint8Array): Promise<string> {
+export async function stageArtefact(directory: string, bytes: Uint8Array): Promise<Staged> {
   await mkdir(directory, { mode: 0o700 }).catch((error: { code?: string }) => {
     if (error.code !== 'EEXIST') throw error
   })
   await requirePrivate(directory)
   const sha256 = sha256Of(bytes)
-  const draft = await mkdtemp(join(directory, 'draft-'))
+  const draft = await mkdtemp(join(directory, `draft-${process.pid}-`))
+  const release = () => rm(draft, { recursive: true, force: true })
   try {
     const handle = await open(join(draft, 'artefact'), 'wx', 0o600)
     try {
@@ -199,10 +208,31 @@ export async function placeArtefact(directory: string, bytes: Uint8Array): Promi
     } finally {
       await handle.close()
     }
+    await writeFile(join(draft, sha256), '')
     await rename(join(draft, 'artefact'), join(directory, sha256))
-    return sha256
-  } finally {
-    await rm(draft, { recursive: true, force: true })
+    return { sha256, release }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}
+
+/** The same, without a draft. */
+export async function placeArtefact(directory: string, bytes: Uint8Array): Promise<string> {
+  const { sha256, release } = await stageArtefact(directory, bytes)
+  await release()
+  return sha256
+}
+
+/** Removes what commands left that were killed: their drafts, and what these name unless it is pinned. */
+export async function removeStaged(directory: string, pinned: ReadonlySet<string>): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const pid = Number(/^draft-(\d+)-/.exec(name)?.[1] ?? Number.NaN)
+    const draft = join(directory, name)
+    if (Number.isNaN(pid) || !(await isAbandoned(draft, pid, 'directory'))) continue
+    for (const placed of await readdir(draft))
+      if (!pinned.has(placed)) await discardArtefact(directory, placed)
+    rmSync(draft, { recursive: true, force: true })
   }
 }
 

@@ -5,20 +5,32 @@ import { SYSTEM } from '../../core/caller.ts'
 import type { Denials } from '../../core/parts.ts'
 import type { Log } from '../../log/log.ts'
 import { removeAbandonedPlaces } from '../../plugins/place.ts'
-import { requirePrivate } from './artefacts.ts'
+import type { Store } from '../../store/open.ts'
+import { cleanUp } from '../drafts.ts'
+import { removeStaged, requirePrivate } from './artefacts.ts'
 import { createPinnedKinds, type PinnedKinds } from './pinned-kinds.ts'
 import { pluginProcesses } from './processes.ts'
 
-/** Throws `ConfigError` if others could change what lies in `plugin_dir`. A directory that does not exist has no plugins. */
+/** Also removes what killed commands left. Throws `ConfigError` if others could change what lies in `plugin_dir`. A directory that does not exist has no plugins. */
 export async function openPlugins(
   config: Config,
-  { denials, log }: { readonly denials: Denials; readonly log: Log },
+  {
+    denials,
+    log,
+    store,
+  }: { readonly denials: Denials; readonly log: Log; readonly store: Pick<Store, 'plugins'> },
 ): Promise<PinnedKinds> {
-  const { pluginDir, pluginUser } = config
-  if (existsSync(pluginDir))
+  const { dataDir, pluginDir, pluginUser } = config
+  await cleanUp(dataDir, log)
+  if (existsSync(pluginDir)) {
     await requirePrivate(pluginDir).catch((error: Error) => {
       throw new ConfigError([{ source: 'plugin_dir', message: error.message }])
     })
+    const pinned = (await store.plugins.list()).map(({ sha256 }) => sha256)
+    await removeStaged(pluginDir, new Set(pinned)).catch((error: unknown) =>
+      log.warn({ err: error }, 'what a killed mayfly plugin add left in plugin_dir was not removed'),
+    )
+  }
   await removeAbandonedPlaces().catch((error: unknown) =>
     log.warn(
       { err: error },

@@ -70,16 +70,17 @@ async function add(context: Context, options: Options, source: string): Promise<
     await confirmHash(context, artefact, sha256)
   const { protocol = artefact.file.startsWith('creddy-') ? 'creddy' : 'mayfly' } = options
   const runtime = runtimeOf(artefact)
-  await place(context, config, artefact)
+  const release = await place(context, config, artefact)
   out.progress('Starting it, so that it describes itself')
-  const plugin = await admin.plugins.add({
+  const asked = {
     sha256,
     runtime,
     protocol: `${protocol}.plugin.v1`,
     origin: artefact.origin,
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(options.as === undefined ? {} : { as: options.as }),
-  })
+  } as const
+  const plugin = await admin.plugins.add(asked).finally(release)
   await out.report(plugin, `Added ${plugin.name} ${plugin.version}, with the SHA-256 ${sha256}.`)
   if (!out.isJson)
     out.note(`Its flags: \`mayfly kind show ${plugin.name}\`. Use it: \`mayfly backend add ${plugin.name}\`.`)
@@ -100,9 +101,9 @@ async function confirmHash(context: Context, { origin }: Artefact, sha256: strin
   throw new CliError('not_confirmed', 'Nothing was added.', { exit: EXIT.failed, hint: otherwise })
 }
 
-/** Root works with the rights of the owner of the directory. */
-async function place(context: Context, config: Config, { bytes }: Artefact): Promise<void> {
-  const [{ placeArtefact }, { withRightsOf }] = await Promise.all([
+/** Root works with the rights of the owner of the directory. Returns what to call once the server has answered. */
+async function place(context: Context, config: Config, { bytes }: Artefact): Promise<() => Promise<void>> {
+  const [{ stageArtefact }, { withRightsOf }] = await Promise.all([
     import('../../app/plugins/artefacts.ts'),
     import('../../app/rights.ts'),
   ])
@@ -117,7 +118,10 @@ async function place(context: Context, config: Config, { bytes }: Artefact): Pro
       hint: `Make it: sudo install -d -m 700 -o USER ${directory}, with the user of the server.`,
     })
   try {
-    await withRightsOf(isThere ? directory : dataDir, () => placeArtefact(directory, bytes))
+    const { release } = await withRightsOf(isThere ? directory : dataDir, () =>
+      stageArtefact(directory, bytes),
+    )
+    return () => withRightsOf(directory, release)
   } catch (error) {
     if ((error as { code?: unknown }).code !== undefined || !(error instanceof Error)) throw error
     throw new CliError('not_private', error.message, { cause: error })
