@@ -125,7 +125,7 @@ describe.runIf(process.platform === 'linux')('compared with getaddrinfo', () => 
       }
       for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text)
       const mounts = Object.keys(files).map((name) => `mount --bind ${directory}/${name} /etc/${name}`)
-      const program = join(import.meta.dirname, '../../test/support/compare-look-ups.ts')
+      const program = join(import.meta.dirname, '../../test/support/compare-look-ups-child.ts')
       const script = [...mounts, `exec ${process.execPath} ${program} ${host}`].join(' && ')
       const { stdout } = await run('unshare', ['--mount', 'sh', '-c', script])
       const results = JSON.parse(stdout) as Record<string, { ours: unknown; theirs: unknown }>
