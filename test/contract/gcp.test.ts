@@ -19,7 +19,7 @@ async function openWith(way: 'key' | 'provider'): Promise<OpenKind> {
   const settings: Config = {
     service_account: fake.target,
     [way]: fake[way],
-    oauth_scopes: ['cloud-platform'],
+    oauth_scopes: ['cloud-platform', 'devstorage.read_only'],
     endpoint: fake.url,
     local: true,
   }

@@ -19,7 +19,7 @@ beforeAll(async () => {
   settings = {
     service_account: fake.target,
     provider: fake.provider,
-    oauth_scopes: ['cloud-platform', 'drive.readonly'],
+    oauth_scopes: ['cloud-platform', 'devstorage.read_only'],
     endpoint: fake.url,
     local: true,
   }
@@ -53,7 +53,7 @@ describe('a token', () => {
     expect(await status(issued, '/compute/v1/projects/p/zones')).toBe(403)
     const all = await backend.issue(asking(['*']), never())
     expect(await status(all, '/compute/v1/projects/p/zones')).toBe(200)
-    expect(all.facts?.['oauth_scopes']).toBe('cloud-platform drive.readonly')
+    expect(all.facts?.['oauth_scopes']).toBe('cloud-platform devstorage.read_only')
   })
 
   it('lasts as long as asked, by the clock of Google', async () => {
@@ -88,6 +88,16 @@ describe('a token', () => {
     const issued = await backend.issue(asking(['logging.read']), never())
     expect(issued.facts?.['oauth_scopes']).toBe('logging.read')
   })
+
+  it.each(['drive', 'gmail.readonly', 'admin.directory.user', 'devstorage.read_only'])(
+    'is not for %s because the backend has cloud-platform',
+    async (scope) => {
+      const oauth_scopes = ['cloud-platform']
+      expect(gcp.scopes.gives?.({ ...settings, oauth_scopes }, scope)).toBe(false)
+      await using backend = await open({ oauth_scopes })
+      await expect(backend.issue(asking([scope]), never())).rejects.toMatchObject({ fault: 'unsupported' })
+    },
+  )
 
   it('is refused where Google would not make it', async () => {
     await using backend = await open()

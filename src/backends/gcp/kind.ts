@@ -9,8 +9,6 @@ type Params = Type.Static<typeof params>
 
 const NAMED = /^[a-z][a-z0-9._/-]{0,127}$/
 const MAX_TTL_MS = 12 * 3_600_000
-/** All that the service account may do. */
-const EVERYTHING = 'cloud-platform'
 const CHECK_SCOPE = 'userinfo.email'
 const CHECK_S = 300
 
@@ -47,9 +45,12 @@ export const gcp: Kind<typeof config, typeof params> = {
   open: openGcp,
 }
 
-/** An agent that holds `*` may ask for every scope by its name, so none goes beyond what `*` stands for. */
+/**
+ * An agent that holds `*` may ask for every scope by its name, so none goes beyond what `*` stands for. Not all others are within
+ * cloud-platform: drive and gmail, for example, are data of people.
+ */
 function isWithin({ oauth_scopes: ours }: Config, scope: string): boolean {
-  return scope === '*' || ours.includes(scope) || ours.includes(EVERYTHING)
+  return scope === '*' || ours.includes(scope)
 }
 
 async function openGcp(settings: Config, host: Host): Promise<Backend<Params>> {

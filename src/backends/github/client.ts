@@ -76,9 +76,7 @@ function createCalls(settings: Config, key: KeyObject, host: Host) {
     const options = { local, maxBytes, ...(ca === undefined ? {} : { ca }) }
     const reply = await callJson(host, NAME, `${base}${path}`, { ...init, headers }, options)
     // "Rate limits for the REST API": both kinds of limit may answer with 403.
-    const { status, headers: got } = reply
-    const isLimited = got.has('retry-after') || got.get('x-ratelimit-remaining') === '0'
-    if (status === 403 && isLimited) throw busy(NAME, reply)
+    if (reply.status === 403 && isLimited(reply)) throw busy(NAME, reply)
     return reply
   }
 
@@ -87,6 +85,12 @@ function createCalls(settings: Config, key: KeyObject, host: Host) {
     byApp: async (path: string, init: JsonCall, maxBytes?: number) =>
       byToken(await appJwt(), path, init, maxBytes),
   }
+}
+
+/** A secondary limit may come without a header that says so; Octokit, too, tells it by the message. */
+function isLimited({ headers, body }: JsonReply): boolean {
+  const says = /\bsecondary rate\b/i.test(String(body?.['message']))
+  return says || headers.has('retry-after') || headers.get('x-ratelimit-remaining') === '0'
 }
 
 export function createClient(settings: Config, key: KeyObject, host: Host) {

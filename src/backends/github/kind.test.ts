@@ -222,6 +222,15 @@ describe('the upstream', () => {
       () => ({ status: 403, body: {}, headers: { 'retry-after': '60' } }),
       { fault: 'unavailable' },
     ],
+    [
+      'that names a secondary limit in its message alone',
+      () => ({
+        status: 403,
+        body: { message: 'You have exceeded a secondary rate limit. Please wait a few minutes.' },
+        headers: { 'x-ratelimit-remaining': '4999' },
+      }),
+      { fault: 'unavailable' },
+    ],
     ['that is not JSON', () => ({ status: 201, body: 'hello' }), { fault: 'unavailable' }],
   ])('may give an answer %s', async (_, answer, expected) => {
     fake.interrupt(LINE, answer)

@@ -77,6 +77,8 @@ export type Config = Static<typeof config>
 /** Throws `BackendError` (`misconfigured`) that names the field. */
 export function requireConsistent(settings: Config): void {
   const { server, local, token, client_certificate: certificate, client_key: key, audience } = settings
+  // Whoever may read or change things there could take over the other service accounts.
+  requireConfig(!settings.namespaces.includes(settings.home), '"namespaces" must not include "home".')
   requireConfig(
     server.startsWith('https:') || local,
     '"server" must begin with https:// unless "local" is true.',

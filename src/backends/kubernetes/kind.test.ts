@@ -159,6 +159,7 @@ describe('the check', () => {
     await expect(check({ token: 'x' })).rejects.toThrow('refused the login')
     await expect(check({ audience: 'kubernetes' })).rejects.toThrow('one of "token"')
     await expect(check({ client_key: 'x' })).rejects.toThrow('"client_certificate"')
+    await expect(check({ namespaces: ['shop', settings.home] })).rejects.toThrow('must not include "home"')
     const { ca: _, ...untrusting } = settings
     await expect(
       kubernetes.open(untrusting, createTestHost('x').host).then((one) => one.check(never())),
