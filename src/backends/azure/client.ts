@@ -2,7 +2,7 @@ import { constants, randomUUID, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
 import { BackendError, type Host } from '../kind.ts'
-import type { Config, Login } from './config.ts'
+import { type Config, isId, type Login } from './config.ts'
 
 const NAME = 'Microsoft Entra'
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -38,6 +38,7 @@ export async function takeToken(
 }
 
 function uriOf(resource: string): string {
+  if (isId(resource)) return resource
   return resource.startsWith('api/') ? `api://${resource.slice('api/'.length)}` : `https://${resource}`
 }
 
@@ -90,11 +91,17 @@ const LOGINS: Record<Login['way'], string> = {
   federation: 'check the issuer, the subject and the audience of its federated credential',
 }
 
-/** "Microsoft Entra authentication and authorization error codes": by `error`; the numbers change. */
+/** AADSTS90002 and AADSTS900023, which come as `invalid_request`. */
+const NO_TENANT = new Set<unknown>([90_002, 900_023])
+
+/** "Microsoft Entra authentication and authorization error codes": by `error`, else by number, since the numbers may change. */
 function refusal(reply: JsonReply, way: Login['way']): BackendError {
   const options = { detail: detailOf(reply) }
   if (reply.status < 400) return notUnderstood(NAME)
-  const error = reply.body?.['error']
+  const { error, error_codes: codes } = reply.body ?? {}
+  if (Array.isArray(codes) && codes.some((code) => NO_TENANT.has(code))) {
+    return new BackendError('misconfigured', 'Microsoft Entra does not know the tenant "tenant_id".', options)
+  }
   if (error === 'temporarily_unavailable') {
     return new BackendError('unavailable', 'Microsoft Entra cannot take the request at this time.', options)
   }

@@ -3,9 +3,13 @@ import Type, { type Static } from 'typebox'
 import { localUserField } from '../fields.ts'
 import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
-/** A host name, or `api/` and the id or name of an application: `https://NAME` and `api://NAME` in Entra. */
-const RESOURCE = '(?:[a-z0-9](?:[a-z0-9-]{0,62}\\.)+[a-z]{2,63}|api/[A-Za-z0-9._/-]{1,128})'
 const UUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}'
+const HOST = '[a-z0-9](?:[a-z0-9-]{0,62}\\.)+[a-z]{2,63}'
+const PATH = '(?:/[A-Za-z0-9._-]{1,64}){0,4}'
+/** `https://NAME`, with a path or without, and `api://NAME` in Entra; an application may also be named by its id. */
+const RESOURCE = `(?:${HOST}${PATH}|api/[A-Za-z0-9._/-]{1,128}|${UUID})`
+/** Whether the name is the id of an application. */
+export const isId = (resource: string) => new RegExp(`^${UUID}$`).test(resource)
 
 export const config = Type.Object(
   {
@@ -44,7 +48,8 @@ export const config = Type.Object(
       minItems: 1,
       maxItems: 32,
       default: ['management.azure.com'],
-      description: 'Resources for which tokens are made: a host name such as vault.azure.net, or api/NAME.',
+      description:
+        'Resources for which tokens are made: a host name such as vault.azure.net, with a path or without, api/NAME, or an id.',
     }),
     // Mayfly's id token is sent there. The national clouds: Microsoft Entra, "National clouds".
     authority: Type.String(

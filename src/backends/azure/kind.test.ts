@@ -14,6 +14,7 @@ import { startEntra } from '../../../test/support/fakes/azure.ts'
 import { startIssuer } from '../../../test/support/fakes/issuer.ts'
 import { createTestHost } from '../../../test/support/host.ts'
 import { makeRsaCertificate } from '../../../test/support/rsa-certificate.ts'
+import { readConfig } from '../config-fields.ts'
 import type { Backend, Host, IssueRequest } from '../kind.ts'
 import type { Config } from './config.ts'
 import { azure } from './kind.ts'
@@ -68,6 +69,18 @@ describe('a token', () => {
   )
 })
 
+it.each([
+  ['analysis.windows.net/powerbi/api', 'https://analysis.windows.net/powerbi/api'],
+  ['2ff814a6-3304-4ab8-85cb-cd0e6f879c1d', '2ff814a6-3304-4ab8-85cb-cd0e6f879c1d'],
+])('the resource %s is one that a configuration and a scope can name', async (name, resource) => {
+  const { config, faults } = readConfig(azure.config, { ...settings, resources: [name] })
+  expect(faults).toEqual([])
+  expect(azure.scopes.valid(name)).toBe(true)
+  await using backend = await azure.open(config as Config, host)
+  const { secret } = await backend.issue(asking([name]), never())
+  expect(fake.tokens.get(String(secret))).toBe(resource)
+})
+
 describe('the check', () => {
   const check = async (more: Partial<Config> = {}, on = host) => {
     await using backend = await open(more, on)
@@ -89,6 +102,7 @@ describe('the check', () => {
       'this certificate',
     )
     await expect(check({ client_id: fake.tenant })).rejects.toThrow('"client_id"')
+    await expect(check({ tenant_id: fake.client })).rejects.toThrow('"tenant_id"')
     await expect(check({ resources: ['graph.microsoft.com'] })).rejects.toThrow('does not know the resource')
     await expect(check({ authority: 'http://127.0.0.1:1' })).rejects.toMatchObject({ fault: 'unavailable' })
   })

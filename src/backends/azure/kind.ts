@@ -28,7 +28,7 @@ export const azure: Kind<typeof config, typeof params> = {
       { form: '*', gives: 'use the resource of the backend, where it has one only' },
     ],
     help:
-      'One of the resources of the backend: a host name such as management.azure.com or vault.azure.net, or api/NAME. ' +
+      'One of the resources of the backend: a host name such as management.azure.com or vault.azure.net, api/NAME, or an id. ' +
       'A token is for one resource; the roles of the application limit it further.',
   },
   async complete(settings) {

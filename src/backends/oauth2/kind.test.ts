@@ -1,11 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT } from 'jose'
 import Value from 'typebox/value'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { never, newRequest } from '../../../test/contract/open-kind.ts'
+import { answering } from '../../../test/support/answering.ts'
 import { createTestHost } from '../../../test/support/host.ts'
 import { type OidcServer, startOidcServer } from '../../../test/support/oidc-server.ts'
 import type { BackendError, Host, Issued } from '../kind.ts'
@@ -42,20 +40,6 @@ const faultOf = (work: Promise<unknown>): Promise<Partial<BackendError>> =>
     () => ({}),
     ({ fault, message }: BackendError) => ({ fault, message }),
   )
-
-/** A server that answers everything so. */
-async function answering(reply: unknown): Promise<AsyncDisposable & { readonly url: string }> {
-  const type = { 'content-type': 'application/json' }
-  const one = createServer((_, response) => response.writeHead(200, type).end(JSON.stringify(reply)))
-  await once(one.listen(0, '127.0.0.1'), 'listening')
-  return {
-    url: `http://127.0.0.1:${(one.address() as AddressInfo).port}/`,
-    async [Symbol.asyncDispose]() {
-      one.closeAllConnections()
-      one.close()
-    },
-  }
-}
 
 describe('scopes', () => {
   test('are asked for one for one, exactly, and nothing is granted without one', async () => {

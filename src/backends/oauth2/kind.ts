@@ -171,6 +171,10 @@ async function probe(server: Server, signal: AbortSignal): Promise<readonly stri
 const ENDS_ALL =
   'This authorization server ends the whole sign-in when one access token is revoked; use the kind oauth2 with a new refresh token.'
 
+const GRANTS_MORE =
+  "The authorization server grants scopes that were not asked for: remove the default scopes of Mayfly's client there, or name them " +
+  'in "scopes" with those that agents ask for.'
+
 type Agent = Pick<Host, 'name'> & { readonly id?: string }
 
 /** Returns what obtains a token for exactly these scopes. One that nobody will receive is ended, if that can be. */
@@ -209,7 +213,7 @@ function createObtain(
     const granted = token.scope?.split(' ').filter((text) => text !== '') ?? []
     if (scope.length > 0 && !granted.every((text) => scope.includes(text))) {
       await discard(token)
-      throw new BackendError('denied', 'The authorization server grants more than was asked for.')
+      throw new BackendError('denied', GRANTS_MORE)
     }
     return token
   }

@@ -29,7 +29,7 @@ export async function createServer(settings: Config, host: Host): Promise<Server
     const { headers, form: mine } = await login()
     const call = { method: 'POST', headers, form: { ...form, ...mine }, signal } as const
     const reply = await callJson(host, NAME, url, call, way)
-    if (reply.status >= 300) throw failureOf(reply)
+    if (reply.status >= 300 || isRefusal(reply)) throw failureOf(reply)
     return reply
   }
 
@@ -52,8 +52,16 @@ export async function createServer(settings: Config, host: Host): Promise<Server
   }
 }
 
+/** GitHub and Slack send errors with the status 200. */
+function isRefusal({ body }: JsonReply): boolean {
+  return typeof body?.['error'] === 'string' && body['access_token'] === undefined
+}
+
 const NOT_UNDERSTOOD =
   'The reply of the authorization server is not a token response (RFC 6749, section 5.1).'
+
+/** Slack names the kind of its bearer tokens ("oauth.v2.access"). */
+const BEARER = new Set(['bearer', 'bot'])
 
 /** RFC 6749 §5.1, RFC 8693 §2.2.1. */
 function readToken(reply: JsonObject | undefined, asked: number): Token {
@@ -61,7 +69,7 @@ function readToken(reply: JsonObject | undefined, asked: number): Token {
   const { access_token: accessToken, token_type: type, expires_in: given, scope, refresh_token } = reply ?? {}
   if (typeof accessToken !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(accessToken)) throw unreadable()
   if (typeof type !== 'string') throw unreadable()
-  if (type.toLowerCase() !== 'bearer') {
+  if (!BEARER.has(type.toLowerCase())) {
     throw new BackendError(
       'unavailable',
       'The authorization server issued a token that is not a bearer token.',
@@ -100,11 +108,21 @@ const ERRORS: Readonly<Record<string, readonly [Fault, string]>> = {
   temporarily_unavailable: ['unavailable', 'The authorization server cannot take requests at this time.'],
 }
 
+/** Names of GitHub ("Troubleshooting OAuth app access token request errors", "Refreshing user access tokens") and of Slack. */
+const ALIASES: Readonly<Record<string, string>> = {
+  incorrect_client_credentials: 'invalid_client',
+  invalid_client_id: 'invalid_client',
+  bad_client_secret: 'invalid_client',
+  bad_refresh_token: 'invalid_grant',
+  invalid_refresh_token: 'invalid_grant',
+}
+
 function failureOf(reply: JsonReply): BackendError {
   const { status, body } = reply
-  const code = String(body?.['error'])
+  const said = String(body?.['error'])
+  const code = (Object.hasOwn(ALIASES, said) && ALIASES[said]) || said
   const [fault, message] = (Object.hasOwn(ERRORS, code) && ERRORS[code]) || [
-    status === 401 || status === 403 ? 'denied' : 'misconfigured',
+    status < 300 || status === 401 || status === 403 ? 'denied' : 'misconfigured',
     `The authorization server refused the request (${status}).`,
   ]
   return new BackendError(fault, message, {

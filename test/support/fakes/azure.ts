@@ -20,7 +20,14 @@ export async function startEntra(issuer: string, certificate: string, tls?: { ce
   const { privateKey: stranger } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const keys = createRemoteJWKSet(new URL(`${issuer}/.well-known/jwks.json`))
   const secret = randomBytes(30).toString('base64url')
-  const resources = new Set(['https://management.azure.com', 'https://vault.azure.net', 'api://orders'])
+  const resources = new Set([
+    'https://management.azure.com',
+    'https://vault.azure.net',
+    'https://analysis.windows.net/powerbi/api',
+    'api://orders',
+    // Databricks.
+    '2ff814a6-3304-4ab8-85cb-cd0e6f879c1d',
+  ])
   const federated = { issuer, subject: 'backend/cloud', audience: 'api://AzureADTokenExchange' }
   const tokens = new Map<string, string>()
   const usedIds = new Set<unknown>()
