@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
@@ -49,6 +49,48 @@ describe('the SQLite file', () => {
     expect(told).toEqual([expect.stringMatching(/^the system clock is behind .*: behind by 3[56]\d\d s$/)])
     expect(second.now()).toBeGreaterThanOrEqual(at)
     expect(second.trouble()).toBeUndefined()
+  })
+
+  /** The size of the file in KiB, after 3,000 rows and after bulk changes have deleted them. */
+  async function sizesAroundPrune(): Promise<readonly [full: number, pruned: number]> {
+    const file = join(directory, 'mayfly.db')
+    const size = async () => {
+      const db = new DatabaseSync(file)
+      db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      db.close()
+      return (await stat(file)).size / 1_024
+    }
+    const first = await start()
+    const rows = Array.from({ length: 3_000 }, (_, n) =>
+      idempotencyRow({ key_hash: `key ${String(n).padStart(4, '0')}`, reply: 'x'.repeat(3_000) }),
+    )
+    await Promise.all(rows.map((row) => first.commit([{ op: 'insert', table: 'idempotency', row }])))
+    await first.close()
+    const full = await size()
+    const second = await start()
+    const sql = 'DELETE FROM idempotency WHERE key_hash IN (SELECT key_hash FROM idempotency LIMIT 100)'
+    for (let n = 0; n < 30; n += 1)
+      await second.commit([{ op: 'run', sql, params: [], rows: 100 }], { bulk: true })
+    expect(await value(second, 'SELECT count(*) FROM idempotency')).toBe(0)
+    expect(await value(second, 'PRAGMA integrity_check')).toBe('ok')
+    await second.close()
+    open.length = 0
+    return [full, await size()]
+  }
+
+  test('the file becomes smaller when bulk changes delete what is in it', async () => {
+    const [full, pruned] = await sizesAroundPrune()
+    expect(full).toBeGreaterThan(12_000)
+    expect(pruned).toBeLessThan(2_000)
+  })
+
+  test('a file from before that works as well, and keeps its size', async () => {
+    await mkdir(directory, { mode: 0o700 })
+    const old = new DatabaseSync(join(directory, 'mayfly.db'))
+    old.exec('CREATE TABLE one (a); DROP TABLE one')
+    old.close()
+    const [full, pruned] = await sizesAroundPrune()
+    expect(pruned).toBeGreaterThanOrEqual(full)
   })
 
   test('an erased value is neither in a backup of the running store nor in the files after a start', async () => {

@@ -120,7 +120,10 @@ export class CommitQueue {
     if (batch.changes.length > 0) {
       this.#sent.push(batch)
       // A string crosses between threads faster than a structured clone of the objects.
-      this.#post({ batch: JSON.stringify(batch.changes.map(({ change, urgent }) => ({ change, urgent }))) })
+      this.#post({
+        batch: JSON.stringify(batch.changes.map(({ change, urgent }) => ({ change, urgent }))),
+        bulk: batch.bulk,
+      })
     } else if (this.#isClosing && this.#sent.length === 0) this.#post({})
   }
 

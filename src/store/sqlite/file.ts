@@ -68,6 +68,8 @@ export function connect(file: string): OpenFile {
 }
 
 function configure(db: DatabaseSync): void {
+  // So that a prune can make the file smaller. SQLite ignores it for a file that has tables.
+  db.exec('PRAGMA auto_vacuum = INCREMENTAL')
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY')
   // Erased values must not stay in free pages, which backups copy. FAST would leave them in pages that are freed whole.
@@ -92,6 +94,18 @@ export function cacheStatements(db: DatabaseSync): (sql: string) => StatementSyn
     }
     return prepared
   }
+}
+
+/** Free pages that stay in the file, because the next changes take them. */
+const KEPT_PAGES = 256
+/** More than one bulk change frees, and few enough that no request waits for long. */
+const PAGES_AT_ONCE = 256
+
+/** Gives some free pages back to the file system. Without `auto_vacuum`, SQLite does nothing here. */
+export function giveBackPages(db: DatabaseSync): void {
+  const free = Number(db.prepare('PRAGMA freelist_count').get()?.['freelist_count'])
+  const spare = Math.min(free - KEPT_PAGES, PAGES_AT_ONCE)
+  if (spare > 0) db.exec(`PRAGMA incremental_vacuum(${spare})`)
 }
 
 /**

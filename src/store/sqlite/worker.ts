@@ -9,6 +9,8 @@ import { type Result, type Submitted, Writer } from './writer.ts'
 export interface Request {
   /** `Submitted[]` as JSON, which can represent every storable value. If absent, the writer closes the file and ends. */
   readonly batch?: string
+  /** The batch is a bulk change, which may free pages. */
+  readonly bulk?: boolean
 }
 
 /** From the writer to the main thread. */
@@ -38,9 +40,10 @@ async function main(post: (message: Message) => void, directory: string, file: s
   )
   writer.onRecovered = () =>
     post({ kind: 'trouble', what: 'the database can be written again', trouble: undefined })
-  parentPort?.on('message', ({ batch }: Request) => {
+  parentPort?.on('message', ({ batch, bulk }: Request) => {
     if (batch !== undefined) {
       const results = writer.apply(JSON.parse(batch) as Submitted[])
+      if (bulk === true) writer.giveBackPages()
       post({ kind: 'done', results, trouble: writer.trouble })
       return
     }

@@ -1,6 +1,6 @@
 import type { Change, Outcome } from '../engine/change.ts'
 import { isDiskFull } from './errors.ts'
-import { connect, emptyJournal, type OpenFile } from './file.ts'
+import { connect, emptyJournal, giveBackPages, type OpenFile } from './file.ts'
 import type { Reserve } from './reserve.ts'
 
 const RECOVER_EVERY_MS = 1_000
@@ -62,6 +62,16 @@ export class Writer {
     const { trouble } = this
     if (trouble === undefined) return this.#commit(batch)
     return mergeResults(batch, this.#commit(batch.filter(isUrgent)), { failed: trouble })
+  }
+
+  /** On a full disk, the journal that this needs would take the room of urgent changes. */
+  giveBackPages(): void {
+    if (this.trouble !== undefined) return
+    try {
+      giveBackPages(this.#opened.db)
+    } catch (error) {
+      this.#startRecovery(error)
+    }
   }
 
   close(): void {
