@@ -39,3 +39,8 @@ export interface BackendEnding {
 export function backendStateKey(uid: string): string {
   return `state.${uid}`
 }
+
+/** Where the store keeps the time of the next look for what is left upstream. */
+export function backendReconcileKey(uid: string): string {
+  return `reconcile|${uid}`
+}

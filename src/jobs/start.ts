@@ -6,6 +6,7 @@ import type { Core } from '../core/context.ts'
 import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
 import { startLoop } from './loop.ts'
 import { createPrune } from './prune.ts'
+import { createReconcile } from './reconcile.ts'
 import { createRewrap } from './rewrap.ts'
 import { createSweeper } from './sweep.ts'
 import { tidy } from './tidy.ts'
@@ -24,6 +25,7 @@ const KEEP_UP_MS = 60_000
 
 export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
   const sweeper = createSweeper(core)
+  const reconcile = createReconcile(core)
   const claimsVoided = voidClaims(core)
   const loops = [
     startLoop('sweep', SWEEP_MS, core.log, async (signal) => {
@@ -53,6 +55,10 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
     }),
     startLoop('rotate', KEEP_UP_MS, core.log, async () => {
       await resumeRotations(core)
+      return false
+    }),
+    startLoop('reconcile', KEEP_UP_MS, core.log, async (signal) => {
+      await reconcile(signal)
       return false
     }),
     startLoop('tidy', TIDY_MS, core.log, () => tidy(core)),

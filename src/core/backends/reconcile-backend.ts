@@ -1,8 +1,9 @@
 import type { Listed, ListedPage } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/registry.ts'
+import type { Credential } from '../../domain/credential.ts'
 import { invalid, type Problem, type ProblemCode } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'
-import { type Actor, SYSTEM } from '../caller.ts'
+import { type Actor, type Caller, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import type { Entry } from '../parts.ts'
@@ -41,13 +42,14 @@ export interface Reconciled {
 /** One reply: so long it lists, so long it revokes (ms), and so many accounts it names, about. */
 const LIST_MS = 5_000
 const REVOKE_MS = 10_000
-const MOST = 1_000
+export const MOST = 1_000
 /** Accounts that are ended at once. */
 const AT_ONCE = 4
 /** Ids in one query. */
 const SLICE = 500
 
 type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'log' | 'denials'>
+type EndParts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log'>
 
 /** A page of the upstream's listing. */
 interface Place {
@@ -56,11 +58,16 @@ interface Place {
   readonly counted: number
 }
 
-interface Found {
+export interface Found {
   readonly account: Listed
+  /** The settled credential that it is left of; undefined where the store knows none. */
+  readonly credential?: Credential
+  outcome: Outcome | undefined
+}
+
+interface Placed extends Found {
   /** The number of its page, from 0. */
   readonly page: number
-  outcome: Outcome | undefined
 }
 
 /**
@@ -111,7 +118,7 @@ export async function reconcileBackend(
 async function listUnowned(core: Parts, backend: OpenBackend, first: Place) {
   const until = core.store.now() + LIST_MS
   const places: Place[] = []
-  const found: Found[] = []
+  const found: Placed[] = []
   let seen = 0
   let place: Place | undefined = first
   do {
@@ -129,7 +136,8 @@ async function listUnowned(core: Parts, backend: OpenBackend, first: Place) {
   return { places, rest: place, found, seen }
 }
 
-async function listPage(core: Parts, backend: OpenBackend, after: string | undefined) {
+/** Throws the `backend_*` problems, and `invalid_request` for a kind that cannot list. */
+export async function listPage(core: EndParts, backend: OpenBackend, after: string | undefined) {
   const entered = enterUpstream(backend, 'revoking')
   try {
     return await callEntered(core, backend, entered, async (instance, signal) => {
@@ -147,17 +155,29 @@ async function listPage(core: Parts, backend: OpenBackend, after: string | undef
 /** Those with a record that is not settled, of any backend: several may share an upstream. */
 async function ownedAt(core: Parts, items: readonly Listed[], begunAt: number): Promise<Set<string>> {
   const owned = new Set<string>()
-  for (let from = 0; from < items.length; from += SLICE) {
-    const ids = items.slice(from, from + SLICE).map(({ credentialId }) => credentialId)
-    // Settled since the upstream was asked: it was owned then, and is gone by now.
-    for (const { id, settledAt } of await core.store.credentials.findAll(ids))
-      if (settledAt === null || settledAt >= begunAt) owned.add(id)
-  }
+  // Settled since the upstream was asked: it was owned then, and is gone by now.
+  for (const { id, settledAt } of await recordsOf(core, items))
+    if (settledAt === null || settledAt >= begunAt) owned.add(id)
   return owned
 }
 
+/** The credentials of these accounts that the store knows. */
+export async function recordsOf(core: EndParts, items: readonly Listed[]): Promise<Credential[]> {
+  const records: Credential[] = []
+  for (let from = 0; from < items.length; from += SLICE) {
+    const ids = items.slice(from, from + SLICE).map(({ credentialId }) => credentialId)
+    records.push(...(await core.store.credentials.findAll(ids)))
+  }
+  return records
+}
+
 /** Stops at the first outage, whose problem it throws. What it does not reach in time has no outcome. */
-async function endAll(core: Parts, actor: Actor, backend: OpenBackend, found: readonly Found[]) {
+export async function endAll(
+  core: EndParts,
+  actor: Actor<Caller | undefined>,
+  backend: OpenBackend,
+  found: readonly Found[],
+): Promise<void> {
   const until = core.store.now() + REVOKE_MS
   const waiting = found.values()
   let outage: Problem | undefined
@@ -166,7 +186,7 @@ async function endAll(core: Parts, actor: Actor, backend: OpenBackend, found: re
       for (const one of waiting) {
         if (outage !== undefined || core.store.now() > until) return
         try {
-          one.outcome = await endOne(core, actor, backend, one.account)
+          one.outcome = await endOne(core, actor, backend, one)
         } catch (error) {
           outage = asProblem(error)
         }
@@ -178,11 +198,13 @@ async function endAll(core: Parts, actor: Actor, backend: OpenBackend, found: re
 
 /** The entry comes first: a crash may leave one for an account that another run ends, and never an end without one. */
 async function endOne(
-  core: Parts,
-  actor: Actor,
+  core: EndParts,
+  actor: Actor<Caller | undefined>,
   backend: OpenBackend,
-  { credentialId, handle }: Listed,
+  { account: { credentialId, handle }, credential }: Found,
 ): Promise<Outcome> {
+  const agent = credential === undefined ? null : { id: credential.agentId, name: credential.agentName }
+  const reason = credential === undefined ? 'no_record' : 'found_upstream'
   const record = (entry: Pick<Entry, 'action' | 'outcome'>, code?: ProblemCode) =>
     commit(
       core,
@@ -190,10 +212,10 @@ async function endOne(
       [
         audit(core, actor, {
           ...entry,
-          agent: null,
+          agent,
           backend: backend.name,
           credentialId,
-          details: { reason: 'no_record', ...(code && { code }) },
+          details: { reason, ...(code && { code }) },
         }),
       ],
       { urgent: true },
@@ -214,7 +236,7 @@ async function endOne(
     if (problem.code !== 'backend_error' && problem.code !== 'invalid_request') throw problem
     core.log.warn(
       { backend: backend.name, credential: credentialId, detail: describe(error) },
-      'the upstream did not end an account that no credential owns',
+      'the upstream did not end an account that no living credential owns',
     )
     return 'failed'
   }

@@ -1,5 +1,10 @@
 import { nameKey } from '../../domain/agent.ts'
-import { type BackendEnding, backendStateKey, type StoredBackend } from '../../domain/backend.ts'
+import {
+  type BackendEnding,
+  backendReconcileKey,
+  backendStateKey,
+  type StoredBackend,
+} from '../../domain/backend.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
@@ -142,7 +147,10 @@ function endSteps({ build }: Engine) {
           .where('config', 'is not', null),
         1,
       ),
-      run(build.deleteFrom('meta').where('key', '=', backendStateKey(uid)), 'any'),
+      run(
+        build.deleteFrom('meta').where('key', 'in', [backendStateKey(uid), backendReconcileKey(uid)]),
+        'any',
+      ),
       { op: 'invalidate', topic: 'backends' },
     ],
   }

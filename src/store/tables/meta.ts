@@ -4,7 +4,7 @@ import { run } from '../engine/run.ts'
 
 /**
  * Single values by name: `key_check`, `hash_key` (sealed), `issuer_key` (the first), `admitted|<policy>`, a count of admissions,
- * `ending|<agent>` (`agent-ends.ts`), and `state.<backend>` (sealed).
+ * `ending|<agent>` (`agent-ends.ts`), `reconcile|<backend>`, the time of the next run, and `state.<backend>` (sealed).
  */
 export function createMeta(engine: Engine) {
   const { build, read } = engine
