@@ -136,7 +136,16 @@ it('goes to the IAM of the partition', async () => {
     },
   }
   const { endpoint: _, ...anywhere } = settings
-  for (const partition of ['aws', 'aws-cn', 'aws-us-gov']) {
+  for (const partition of [
+    'aws',
+    'aws-cn',
+    'aws-us-gov',
+    'aws-eusc',
+    'aws-iso',
+    'aws-iso-b',
+    'aws-iso-e',
+    'aws-iso-f',
+  ]) {
     const role_arn = ROLE.replace('aws', partition)
     const backend = await aws.open({ ...anywhere, role_arn }, host)
     await expect(backend.rotation?.propose(signal())).rejects.toThrow('not here')
@@ -145,5 +154,10 @@ it('goes to the IAM of the partition', async () => {
     'https://iam.amazonaws.com/ us-east-1/iam',
     'https://iam.cn-north-1.amazonaws.com.cn/ cn-north-1/iam',
     'https://iam.us-gov.amazonaws.com/ us-gov-west-1/iam',
+    'https://iam.eusc-de-east-1.amazonaws.eu/ eusc-de-east-1/iam',
+    'https://iam.us-iso-east-1.c2s.ic.gov/ us-iso-east-1/iam',
+    'https://iam.us-isob-east-1.sc2s.sgov.gov/ us-isob-east-1/iam',
+    'https://iam.eu-isoe-west-1.cloud.adc-e.uk/ eu-isoe-west-1/iam',
+    'https://iam.us-isof-south-1.csp.hci.ic.gov/ us-isof-south-1/iam',
   ])
 })

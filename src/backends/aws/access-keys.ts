@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { longestRotationMs } from '../../domain/limits.ts'
 import { BackendError, type Host, type Rotation } from '../kind.ts'
-import { type Config, partitionOf } from './config.ts'
+import { type Config, PARTITIONS, partitionOf } from './config.ts'
 import { type Answer, codeOf, type Fault, faultOf, partOf, postSigned, type Service } from './query.ts'
 import { tryRole } from './sts.ts'
 
@@ -119,18 +119,11 @@ function askIam(settings: Config, host: Host, action: Action, signal: AbortSigna
   )
 }
 
-/** One per partition (AWS General Reference, "AWS Identity and Access Management endpoints and quotas"). */
-const PARTITIONS: Readonly<Record<string, readonly [host: string, region: string]>> = {
-  aws: ['iam.amazonaws.com', 'us-east-1'],
-  'aws-cn': ['iam.cn-north-1.amazonaws.com.cn', 'cn-north-1'],
-  'aws-us-gov': ['iam.us-gov.amazonaws.com', 'us-gov-west-1'],
-}
-
 /** Where `endpoint` names the STS of another system, it has the IAM, too. */
 function iamOf(settings: Config): Service {
   const service = 'iam'
   if (settings.endpoint !== undefined) return { url: settings.endpoint, service, region: settings.region }
-  const [host, region] = PARTITIONS[partitionOf(settings)] ?? []
+  const [host, region] = PARTITIONS[partitionOf(settings)]?.iam ?? []
   if (host === undefined || region === undefined)
     throw new BackendError('misconfigured', 'Mayfly does not know the address of IAM in this partition.')
   return { url: `https://${host}/`, service, region }

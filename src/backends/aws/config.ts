@@ -112,13 +112,61 @@ export const config = Type.Object(
 
 export type Config = Static<typeof config>
 
-/** Of China and GovCloud, too (AWS General Reference, "AWS Security Token Service endpoints"). */
-export function endpointOf({ endpoint, region }: Config): string {
-  if (endpoint !== undefined) return endpoint
-  return `https://sts.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}/`
+interface Partition {
+  /** How the names of its regions begin. */
+  readonly regions: string
+  readonly domain: string
+  /** IAM is one service for all regions, at this host, and signs for this region. */
+  readonly iam: readonly [host: string, region: string]
 }
 
-/** The part of an ARN that names the partition: aws, aws-cn, aws-us-gov. */
+/** As in the AWS SDKs ("partitions.json", and the endpoint rules of IAM). Those before the last are told by their regions. */
+export const PARTITIONS: Readonly<Record<string, Partition>> = {
+  'aws-cn': {
+    regions: 'cn-',
+    domain: 'amazonaws.com.cn',
+    iam: ['iam.cn-north-1.amazonaws.com.cn', 'cn-north-1'],
+  },
+  'aws-us-gov': {
+    regions: 'us-gov-',
+    domain: 'amazonaws.com',
+    iam: ['iam.us-gov.amazonaws.com', 'us-gov-west-1'],
+  },
+  'aws-eusc': {
+    regions: 'eusc-',
+    domain: 'amazonaws.eu',
+    iam: ['iam.eusc-de-east-1.amazonaws.eu', 'eusc-de-east-1'],
+  },
+  'aws-iso': {
+    regions: 'us-iso-',
+    domain: 'c2s.ic.gov',
+    iam: ['iam.us-iso-east-1.c2s.ic.gov', 'us-iso-east-1'],
+  },
+  'aws-iso-b': {
+    regions: 'us-isob-',
+    domain: 'sc2s.sgov.gov',
+    iam: ['iam.us-isob-east-1.sc2s.sgov.gov', 'us-isob-east-1'],
+  },
+  'aws-iso-e': {
+    regions: 'eu-isoe-',
+    domain: 'cloud.adc-e.uk',
+    iam: ['iam.eu-isoe-west-1.cloud.adc-e.uk', 'eu-isoe-west-1'],
+  },
+  'aws-iso-f': {
+    regions: 'us-isof-',
+    domain: 'csp.hci.ic.gov',
+    iam: ['iam.us-isof-south-1.csp.hci.ic.gov', 'us-isof-south-1'],
+  },
+  aws: { regions: '', domain: 'amazonaws.com', iam: ['iam.amazonaws.com', 'us-east-1'] },
+}
+
+export function endpointOf({ endpoint, region }: Config): string {
+  if (endpoint !== undefined) return endpoint
+  const found = Object.values(PARTITIONS).find(({ regions }) => region.startsWith(regions))
+  return `https://sts.${region}.${found?.domain}/`
+}
+
+/** The part of an ARN that names the partition: aws, aws-cn. */
 export function partitionOf({ role_arn: role }: Config): string {
   return role.split(':')[1] ?? 'aws'
 }

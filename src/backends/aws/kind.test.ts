@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { never, newRequest } from '../../../test/contract/open-kind.ts'
 import { createTestHost } from '../../../test/support/host.ts'
-import type { Config } from './config.ts'
+import { type Config, endpointOf } from './config.ts'
 import { aws } from './kind.ts'
 import { canGive, isAwsScope, sessionPolicy } from './scopes.ts'
 
@@ -43,6 +43,19 @@ describe('scopes', () => {
     expect(canGive(settings, 'policy/own')).toBe(false)
     expect(canGive(settings, 's3/reports:read')).toBe(true)
   })
+})
+
+it.each([
+  ['eu-west-1', 'amazonaws.com'],
+  ['us-gov-west-1', 'amazonaws.com'],
+  ['cn-north-1', 'amazonaws.com.cn'],
+  ['eusc-de-east-1', 'amazonaws.eu'],
+  ['us-iso-west-1', 'c2s.ic.gov'],
+  ['us-isob-east-1', 'sc2s.sgov.gov'],
+  ['eu-isoe-west-1', 'cloud.adc-e.uk'],
+  ['us-isof-south-1', 'csp.hci.ic.gov'],
+])('STS of the region %s is in the domain %s', (region, domain) => {
+  expect(endpointOf({ ...settings, region })).toBe(`https://sts.${region}.${domain}/`)
 })
 
 describe('the session policy', () => {
@@ -100,7 +113,7 @@ describe('answers of STS', () => {
   afterEach(() => close())
 
   /** Asks for a session of STS that answers so; returns the fault and the request. */
-  async function ask(status: number, body: string) {
+  async function ask(status: number, body: string, ttlMs = 3_600_000) {
     let form = new URLSearchParams()
     let authorization = ''
     const server = createServer(async (request, response) => {
@@ -113,13 +126,16 @@ describe('answers of STS', () => {
     const { port } = server.address() as AddressInfo
     const endpoint = `http://127.0.0.1:${port}/`
     const backend = await aws.open({ ...settings, endpoint }, createTestHost('cloud').host)
-    const request = { ...newRequest(['s3/reports:read'], { ttlMs: 3_600_000 }), params: {} }
+    const request = { ...newRequest(['s3/reports:read'], { ttlMs }), params: {} }
     const outcome = await backend.issue(request, never()).catch((error) => error)
     server.closeAllConnections()
     return { outcome, form, authorization, request }
   }
   const failure = (code: string, message = 'no') =>
     `<ErrorResponse><Error><Type>Sender</Type><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`
+
+  const SESSION =
+    '<Credentials><AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>a&amp;b</SecretAccessKey><SessionToken>t</SessionToken><Expiration>2040-01-01T00:00:00Z</Expiration></Credentials>'
 
   it.each([
     ['AccessDenied', 403, 'denied'],
@@ -142,11 +158,14 @@ describe('answers of STS', () => {
     expect(outcome).toMatchObject({ fault: 'unsupported', message: expect.stringContaining('shorter ttl') })
   })
 
+  it('an agent that ends in a minute gets the shortest session, and is told when that ends', async () => {
+    const { outcome, form } = await ask(200, SESSION, 60_000)
+    expect(form.get('DurationSeconds')).toBe('900')
+    expect(outcome.upstreamExpiresAt).toBe(Date.UTC(2040, 0, 1))
+  })
+
   it('a session is named after the credential and the agent', async () => {
-    const { outcome, form, authorization, request } = await ask(
-      200,
-      '<Credentials><AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>a&amp;b</SecretAccessKey><SessionToken>t</SessionToken><Expiration>2040-01-01T00:00:00Z</Expiration></Credentials>',
-    )
+    const { outcome, form, authorization, request } = await ask(200, SESSION)
     expect(outcome.fields).toEqual({
       access_key_id: 'ASIA1',
       secret_access_key: 'a&b',

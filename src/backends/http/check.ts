@@ -19,7 +19,7 @@ type Report = (path: Path, message: string) => void
 
 /** Variables of every request of `issue`, besides those of the configuration and the scopes. */
 export const ISSUE_VARIABLES =
-  'name credential_id agent_id agent_name ttl_seconds expires_iso expires_iso_seconds expires_seconds expires_ms expires_date'.split(
+  'name credential_id agent_id agent_name ttl_seconds expires_iso expires_iso_seconds expires_seconds expires_ms expires_date expires_date_anywhere'.split(
     ' ',
   )
 const RESERVED = new Set([

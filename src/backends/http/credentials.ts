@@ -127,7 +127,9 @@ function issuedOf(recipe: Recipe, known: Handle, reply: unknown, vars: Vars): Is
   }
 }
 
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10)
 
 /** The variables of every issue; `schema.ts` has the list for the documentation. */
 function variablesOf({ credentialId, agent, expiresAt }: IssueRequest<unknown>, now: number): Vars {
@@ -142,7 +144,9 @@ function variablesOf({ credentialId, agent, expiresAt }: IssueRequest<unknown>, 
     expires_seconds: seconds,
     expires_ms: expiresAt,
     // The first day that begins at or after the expiry.
-    expires_date: new Date(expiresAt + DAY_MS - 1).toISOString().slice(0, 10),
+    expires_date: dayOf(expiresAt + DAY_MS - 1),
+    // UTC+14 is ahead of all others.
+    expires_date_anywhere: dayOf(expiresAt + 14 * HOUR_MS + DAY_MS),
   }
 }
 

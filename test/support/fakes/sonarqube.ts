@@ -15,15 +15,15 @@ interface Token {
   readonly expirationDate: string | undefined
 }
 
-/** SonarQube's user tokens. The name of a token is its key. */
-export async function startSonarQube(projects: readonly string[]) {
+/** SonarQube's user tokens; `now` is the time that the clock on its wall shows, read as UTC. The name of a token is its key. */
+export async function startSonarQube(projects: readonly string[], now = () => Date.now()) {
   const tokens = new Map<string, Token>()
   const asUser = (request: FakeRequest, answer: (form: URLSearchParams) => FakeReply): FakeReply => {
     const [name, password] = basicUser(request)
     if (name !== TOKEN || password !== '') return [401]
     return answer(request.form ?? request.query)
   }
-  const tomorrow = () => new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+  const tomorrow = () => new Date(now() + 86_400_000).toISOString().slice(0, 10)
   const api = await startFakeApi(
     {
       'POST /api/user_tokens/generate': (request) =>
