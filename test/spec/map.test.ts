@@ -85,7 +85,9 @@ test('every decision is listed under its own heading, in order', async () => {
 })
 
 test('every sentence and every finding has a test', () => {
-  expect(all.filter((one) => one.tests.length === 0 && one.isSettled !== true).map(({ id }) => id)).toEqual([])
+  expect(all.filter((one) => one.tests.length === 0 && one.isSettled !== true).map(({ id }) => id)).toEqual(
+    [],
+  )
 })
 
 describe('every test that is named exists under exactly that name', () => {
