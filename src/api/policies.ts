@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { count, flag, lasts, name, nullable, Scope, shownScopes, text } from './shared.ts'
+import { count, flag, lasts, name, nullable, Scope, ScopeWarnings, shownScopes, text } from './shared.ts'
 
 /** The policies that decide about enrollments, as administrators see them. */
 const AUDIENCE = 'sts.amazonaws.com'
@@ -55,6 +55,7 @@ export const Explanation = Type.Object(
       }),
       { description: 'All policies, in order of evaluation.' },
     ),
+    warnings: ScopeWarnings,
   },
   { title: 'Explanation' },
 )

@@ -54,6 +54,14 @@ describe('warnings about scopes that can never be given', () => {
     expect([approved.status, approved.body.warnings]).toEqual([200, ALL])
   })
 
+  test('when an administrator asks how a policy would decide', async () => {
+    const query = SCOPES.map((scope) => `&scope=${encodeURIComponent(scope)}`).join('')
+    const explained = await app.admin('GET', `/v1/admin/policies/explain?name=new${query}`)
+    expect([explained.status, explained.body.warnings]).toEqual([200, ALL])
+    const fine = await app.admin('GET', '/v1/admin/policies/explain?name=new&scope=api:a')
+    expect([fine.status, fine.body.warnings]).toEqual([200, undefined])
+  })
+
   test('at an enrollment, whose caller is told of unknown backends only, and at its approval', async () => {
     const wish = { name: 'new', scopes: SCOPES, public_key: newEnrollee().publicKey }
     const enrolled = await app.as(undefined).post('/v1/enroll', wish)

@@ -22,6 +22,7 @@ test('explains which policy decides, which scopes it gives and for how long', as
     scopes: ['demo:*'],
     expires_in: null,
     policies: [{ name: 'ci', pattern: 'ci-*', matches: true, decides: true }],
+    warnings: ['The scope "demo:*" names no backend: there is none called "demo".'],
   })
   expect((await explain('name=CI-1&scope=demo:a&scope=demo:b&scope=demo:a')).body).toMatchObject({
     decision: 'approve',

@@ -140,6 +140,18 @@ describe('variables', () => {
   })
 })
 
+test.each([[[]], [['--wait']]])(
+  'a hostile server adds no command to the one that approves a request: %j',
+  async (more) => {
+    const id = "enr_1; touch owned; '"
+    const server = await scripted(json(200, { id }), json(403, {}))
+    close = server.close
+    const given = { ...env, MAYFLY_SERVER: server.url, MAYFLY_TOKEN: 'ckr_hostile' }
+    const { stdout, stderr } = await runCli(['request', 'demo', ...more], { env: given, cwd })
+    expect(stdout + stderr).toContain(`mayfly approve 'enr_1; touch owned; '\\'''\n`)
+  },
+)
+
 describe('a terminal', () => {
   const steering = '\x1b]0;owned\x07\x1b[8m\x9b2J\x7f\u202e'
   const hostile = `secret${steering}end`

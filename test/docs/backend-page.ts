@@ -40,8 +40,8 @@ export interface PageWorld {
 
 /** What the agent of the pages may do in the backends that they add. */
 const SCOPES = [
-  ...['shop:*', 'orders:*', 'cache', 'rabbit', 'broker', 'bus', 'directory', 'servers:deploy', 'tls:worker'],
-  ...['calendar:*', 'cloud:s3/reports:read', 'images:team/*'],
+  ...['shop-db:*', 'orders:*', 'cache', 'rabbit', 'broker', 'bus', 'directory', 'servers:deploy'],
+  ...['tls:worker', 'calendar:*', 'cloud:s3/reports:read', 'images:team/*'],
 ]
 
 /** A server, its administrator, and an agent whose login the command keeps. */

@@ -50,7 +50,7 @@ test(
       line
         .replaceAll('--database shop', `--database ${database.name} --port ${postgres.port}`)
         .replaceAll('-d shop', `-d ${database.name}`)
-        .replaceAll('shop:shop:', `shop:${database.name}:`)
+        .replaceAll('shop-db:shop:', `shop-db:${database.name}:`)
     let variables = ''
     let shown = ''
     for (const line of commands.map(own)) {

@@ -51,9 +51,9 @@ export const verb = defineVerb<Options, [name: string]>({
     { flags: '--revoke', description: 'revoke the credentials that its scopes no longer cover' },
   ],
   examples: [
-    { command: 'mayfly agent update ci-42 --add-scope shop:orders:read', about: 'grant one more scope' },
+    { command: 'mayfly agent update ci-42 --add-scope shop-db:orders:read', about: 'grant one more scope' },
     {
-      command: 'mayfly agent update ci-42 --remove-scope shop --revoke',
+      command: 'mayfly agent update ci-42 --remove-scope shop-db --revoke',
       about: 'take one away, and end what was issued under it',
     },
     { command: 'mayfly agent update ci-42 --expires-in 30d', about: 'let it live for another month' },

@@ -39,7 +39,7 @@ export const verb = defineVerb<Options>({
     { flags: '--name <name>', description: 'name of the agent; prompted for if omitted' },
     {
       flags: '--scope <scope>',
-      description: 'request this scope, such as shop:shop:read; may be repeated',
+      description: 'request this scope, such as shop-db:shop:read; may be repeated',
       repeatable: true,
     },
     {
@@ -220,7 +220,7 @@ function announce(context: Context, target: Target, { enrollment, fingerprint, r
 function approval({ server }: Target, id: string): string {
   const isUnusual = server.isLocal && server.text !== DEFAULT_SERVER
   const where = isUnusual ? ` --server ${shellWord(server.text)}` : ''
-  return `mayfly approve ${id}${where}`
+  return `mayfly approve ${shellWord(id)}${where}`
 }
 
 async function leave(context: Context, target: Target, submitted: Submitted): Promise<void> {

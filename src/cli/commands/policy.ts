@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Explanation } from '../../client/wire.ts'
 import type { Fault } from '../../config/fault.ts'
+import { noteWarnings } from '../admin/warnings.ts'
 import { EXIT, usage } from '../frame/failure.ts'
 import { listing, table } from '../frame/output.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -69,6 +70,7 @@ export const explain = defineVerb<{ scope?: readonly string[]; file?: string }, 
         ? await (await openAdminClient(context)).admin.explainPolicy({ name, scopes })
         : await explainFile(context, file, name, scopes)
     if (explained === undefined) return EXIT.failed
+    if (!context.out.isJson) noteWarnings(context, explained)
     await context.out.show(explained, () => describe(explained))
     return EXIT.done
   },

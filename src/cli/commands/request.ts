@@ -2,6 +2,7 @@ import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
 import type { RequestedScopes } from '../../client/wire.ts'
 import { coversAny } from '../../domain/scope.ts'
+import { shellWord } from '../../domain/shell-word.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -38,14 +39,12 @@ export const verb = defineVerb<Options, [scopes: string[]]>({
       ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
     })
     if (!context.out.isJson) noteWarnings(context, asked)
+    const next = `An administrator can approve it with: mayfly approve ${shellWord(asked.id)}`
     if (wait !== true) {
-      const next = `An administrator can approve it with: mayfly approve ${asked.id}`
       await context.out.report(asked, `Requested ${scopes.join(' ')}. ${next}`)
       return
     }
-    context.out.note(
-      `Request ${asked.id} is pending. An administrator can approve it with: mayfly approve ${asked.id}`,
-    )
+    context.out.note(`Request ${asked.id} is pending. ${next}`)
     await untilDecided(context, client, asked.id, scopes)
     await context.out.report({ ...asked, status: 'approved' }, `Approved: ${scopes.join(' ')}`)
   },

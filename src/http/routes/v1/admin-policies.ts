@@ -2,11 +2,12 @@ import { Type } from 'typebox'
 import { PageQuery } from '../../../api/admin.ts'
 import { ExplainQuery, Explanation, Policy } from '../../../api/policies.ts'
 import { explainPolicy } from '../../../core/enrollments/explain-policy.ts'
+import { scopeWarnings } from '../../../core/granting-backend.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import { formatRate } from '../../../domain/policy.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { firstPage, pageLimit } from '../paging.ts'
-import { optional } from '../wire.ts'
+import { optional, presentWarnings } from '../wire.ts'
 
 export function adminPolicyRoutes(http: Http): void {
   addRoute(http, 'GET /v1/admin/policies', {
@@ -55,6 +56,7 @@ export function adminPolicyRoutes(http: Http): void {
         scopes: [...found.scopes],
         expires_in: found.lifetimeMs === undefined ? null : formatDuration(found.lifetimeMs),
         policies: [...found.policies],
+        ...presentWarnings(await scopeWarnings(http.core, found.scopes)),
       }
     },
   })
