@@ -34,22 +34,17 @@ describe('aws serve', () => {
       AWS_REGION: 'eu-west-1',
     })
     url = String(run.variables['AWS_CONTAINER_CREDENTIALS_FULL_URI'])
-    authorization = await readFile(String(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']), 'utf8')
+    authorization = String(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN'])
   })
 
-  test('gives the child a URL, a token file of mode 0600, and no other source of credentials', async () => {
+  test('gives the child a URL, the token for it, and no other source of credentials', async () => {
     expect(Object.keys(run.variables).sort()).toEqual([
       'AWS_CONTAINER_AUTHORIZATION_TOKEN',
-      'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
       'AWS_CONTAINER_CREDENTIALS_FULL_URI',
       'AWS_REGION',
     ])
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/credentials$/)
-    const { mode } = await stat(String(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']))
-    expect(mode & 0o777).toBe(0o600)
     expect(authorization).toMatch(/^[\w-]{43}$/)
-    // SDKs that read no file take it from here.
-    expect(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN']).toBe(authorization)
   })
 
   test('gives the region of the backend, unless the user has one', async () => {
@@ -109,7 +104,6 @@ describe('aws serve', () => {
     const end = await run.ended
     expect([end.code, end.stderr]).toEqual([7, ''])
     expect(await world.alive('cloud')).not.toContain(id)
-    expect(await gone(String(run.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']))).toBe(true)
     await expect(fetch(url, { headers: { authorization } })).rejects.toThrow()
     expectNoSecret(end.stdout, 'session==')
   })
@@ -216,8 +210,7 @@ describe.concurrent('in time', () => {
     const agent = await world.app.newAgent({ scopes: ['*'] })
     const short = ['aws', 'serve', '--backend', 'cloud', '--ttl', '2s', '--', ...child]
     const one = await started(short, { MAYFLY_TOKEN: agent.token })
-    const file = String(one.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'])
-    const headers = { authorization: await readFile(file, 'utf8') }
+    const headers = { authorization: String(one.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN']) }
     const ask = async () => {
       const reply = await fetch(String(one.variables['AWS_CONTAINER_CREDENTIALS_FULL_URI']), { headers })
       return ((await reply.json()) as { AccessKeyId: string }).AccessKeyId
@@ -233,8 +226,7 @@ describe.concurrent('in time', () => {
     const agent = await world.app.newAgent({ scopes: ['*'] })
     const short = ['aws', 'serve', '--backend', 'cloud', '--ttl', '2s', '--', ...child]
     const one = await started(short, { MAYFLY_TOKEN: agent.token })
-    const file = String(one.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'])
-    const headers = { authorization: await readFile(file, 'utf8') }
+    const headers = { authorization: String(one.variables['AWS_CONTAINER_AUTHORIZATION_TOKEN']) }
     expect((await world.app.admin('DELETE', `/v1/admin/agents/${agent.name}`)).status).toBeLessThan(300)
     await eventually(async () => {
       const reply = await fetch(String(one.variables['AWS_CONTAINER_CREDENTIALS_FULL_URI']), { headers })

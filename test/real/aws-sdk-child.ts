@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import {
   fromContainerMetadata,
   fromHttp,
@@ -12,12 +11,7 @@ const PROVIDERS = {
   process: () => fromProcess({ profile: 'mayfly' }),
   chain: () => fromNodeProviderChain(),
   http: () => fromHttp(),
-  metadata: () => {
-    // It reads the token from this variable alone.
-    const file = String(process.env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'])
-    process.env['AWS_CONTAINER_AUTHORIZATION_TOKEN'] = readFileSync(file, 'utf8')
-    return fromContainerMetadata()
-  },
+  metadata: () => fromContainerMetadata(),
   'token-file': () => fromTokenFile(),
 }
 

@@ -8,7 +8,7 @@ const HOST = '127.0.0.1'
 export interface AwsEndpoint {
   /** For AWS_CONTAINER_CREDENTIALS_FULL_URI. */
   readonly url: string
-  /** The required `Authorization` header: the content of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE. */
+  /** The required `Authorization` header: the value of AWS_CONTAINER_AUTHORIZATION_TOKEN. */
   readonly authorization: string
   close(): Promise<void>
 }

@@ -7,7 +7,6 @@ import { defineVerb } from '../frame/verb.ts'
 import { supervise } from '../run/supervise.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import type { Session } from '../session/open.ts'
-import { writePrivateFile } from '../session/private-file.ts'
 import { keepFresh } from '../tools/fresh-file.ts'
 import { freshSupply, type Supply } from '../tools/fresh-supply.ts'
 import { RENEW_BEFORE_MS } from '../tools/held.ts'
@@ -59,12 +58,9 @@ export const serve = defineVerb<ServeOptions, [command: string, args: string[]]>
       endpointAnswer(first)
       const endpoint = await openAwsEndpoint(port, () => replyFrom(supply))
       run.onEnd(endpoint.close)
-      const tokenFile = join((await run.openDirectory()).path, 'authorization')
-      await writePrivateFile(tokenFile, endpoint.authorization)
       const added = {
         AWS_CONTAINER_CREDENTIALS_FULL_URI: endpoint.url,
-        AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: tokenFile,
-        // SDKs of before 2023 read no file: aws 2.9 of Debian 12, for one.
+        // SDKs of before 2023 read no file (aws 2.9 of Debian 12, for one), and new ones warn of a file beside this.
         AWS_CONTAINER_AUTHORIZATION_TOKEN: endpoint.authorization,
         ...regionFor(first, context.env),
       }
