@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type connect as connectPlain, isIP, type Socket } from 'node:net'
-import { connect as connectSecure } from 'node:tls'
+import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
 import type { Client } from 'ldapts'
 import { BackendError, type Fault, type Host } from '../kind.ts'
 import { boundReplies, checkedSocket, connectionError, untilAborted } from '../network.ts'
@@ -136,15 +136,17 @@ async function open(settings: Config, host: Host, closing: AbortSignal): Promise
   }
   const isSecure = settings.url.startsWith('ldaps://')
   const upgrades = !isSecure && settings.tls === 'verify-full'
-  const socket = await dial(settings, host, { hostname, givesLogin: !isSecure && !upgrades, closing })
+  const plain = await dial(settings, host, { hostname, givesLogin: !isSecure && !upgrades, closing })
+  // The library sends at once over a socket that is open, so the certificate is checked before it gets one.
+  const socket = isSecure
+    ? await secured(plain, tlsOptions, AbortSignal.any([closing, AbortSignal.timeout(host.timeoutMs)]))
+    : plain
   let reset = () => {}
   let isTaken = false
   const connectOnce = (): Socket => {
     // The library would make a new connection by itself and send a password there: without a login, and without StartTLS.
     if (isTaken) throw new Error('the connection was lost')
     isTaken = true
-    // The library waits for this event.
-    process.nextTick(() => socket.emit('connect'))
     return socket
   }
   let stream: Socket | undefined
@@ -161,10 +163,8 @@ async function open(settings: Config, host: Host, closing: AbortSignal): Promise
     createConnection: (() => (upgrades ? connectOnce() : bounded(connectOnce()))) as typeof connectPlain,
     createSecureConnection: ((port: number | object) =>
       bounded(
-        typeof port === 'number'
-          ? connectSecure({ ...tlsOptions, socket: connectOnce() })
-          : connectSecure({ ...port, ...tlsOptions }),
-      )) as typeof connectSecure,
+        typeof port === 'number' ? connectOnce() : connectSecure({ ...port, ...tlsOptions }),
+      )) as unknown as typeof connectSecure,
   })
   const close = () => {
     closing.removeEventListener('abort', close)
@@ -204,6 +204,18 @@ async function dial(
     return socket
   } catch (error) {
     socket.destroy()
+    throw toBackendError(error, signal)
+  }
+}
+
+/** TLS over a connected socket, once the certificate has been found to be the server's. */
+async function secured(socket: Socket, options: ConnectionOptions, signal: AbortSignal): Promise<Socket> {
+  const secure = connectSecure({ ...options, socket })
+  try {
+    await once(secure, 'secureConnect', { signal })
+    return secure
+  } catch (error) {
+    secure.destroy()
     throw toBackendError(error, signal)
   }
 }
