@@ -52,7 +52,10 @@ test('a server from the bundle has its documentation, keys and signing keys', as
 })
 
 test('a server and an enrollment from the bundle print no warning of Node', async () => {
-  const enrolling = ['enroll', '--name', 'quiet', '--scope', 'demo', '--no-wait', '--server', server.address]
+  const discovery = await fetch(`${server.address}/.well-known/openid-configuration`)
+  const { issuer } = (await discovery.json()) as { issuer: string }
+  const at = ['--server', server.address, '--issuer', issuer]
+  const enrolling = ['enroll', '--name', 'quiet', '--scope', 'demo', '--no-wait', ...at]
   const { code, stderr } = await mayfly(enrolling)
   expect(code).toBe(0)
   expect(`${stderr}${server.logged()}`).not.toContain('Warning:')

@@ -54,8 +54,8 @@ export function errorResponses(
 }
 
 /** What the gate of a route refuses. */
-function accessErrors({ access, scope }: RouteRule): ProblemCode[] {
-  if (access === 'public') return []
+function accessErrors({ access, scope, verbose }: RouteRule): ProblemCode[] {
+  if (access === 'public') return verbose === undefined ? [] : ['unauthorized', 'insufficient_scope']
   if (access === 'admin') return ['unauthorized', 'insufficient_scope', 'audit_unavailable']
   return access === 'reader' && scope !== undefined ? ['unauthorized', 'audit_unavailable'] : ['unauthorized']
 }

@@ -68,8 +68,8 @@ export function connect(file: string): OpenFile {
 }
 
 function configure(db: DatabaseSync): void {
-  // So that a prune can make the file smaller. SQLite ignores it for a file that has tables.
-  db.exec('PRAGMA auto_vacuum = INCREMENTAL')
+  // So that a prune can make the file smaller. Only a file without tables takes it; one with tables may be on a full disk.
+  if (db.prepare('PRAGMA page_count').get()?.['page_count'] === 0) db.exec('PRAGMA auto_vacuum = INCREMENTAL')
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY')
   // Erased values must not stay in free pages, which backups copy. FAST would leave them in pages that are freed whole.
