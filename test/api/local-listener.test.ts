@@ -18,6 +18,7 @@ const MYSQL_GREETING = (() => {
 })()
 
 const TOKEN = JSON.stringify({
+  workplace: { slug: 'acme' },
   token: { slug: 'slug', key: 'dp.st.key', expires_at: '2999-01-01T00:00:00Z' },
 })
 const DOPPLER_REPLY = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${TOKEN.length}\r\n\r\n${TOKEN}`
