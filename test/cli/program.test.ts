@@ -27,7 +27,10 @@ describe.each(commands)('%s', (name, verb) => {
       expect(line).toMatch(programs)
       expect(about).toMatch(/^\S.*[^.]$/)
     }
-    if (typeof verb.json === 'function') expect(await verb.json()).toHaveProperty('type')
+    if (typeof verb.json === 'function') {
+      const json = (await verb.json()) as { anyOf?: readonly object[] }
+      for (const shape of json.anyOf ?? [json]) expect(shape).toHaveProperty('type')
+    }
     expect(verb.description).toMatch(/\.$/)
   })
 
