@@ -11,6 +11,8 @@ const CLIENTS = 8
 
 let postgres: TestPostgres
 let database: TestDatabase
+/** Beside Mayfly. */
+let admin: pg.Client
 let dns: DnsServer
 let upstream: Upstream
 let app: TestApp
@@ -21,7 +23,7 @@ interface Upstream {
   close(): void
 }
 
-/** As much of Doppler as issuing and revoking need. */
+/** As much of Doppler as adding a backend, issuing and revoking need. */
 async function startUpstream(): Promise<Upstream> {
   let made = 0
   const server = createServer((request, response) => {
@@ -33,7 +35,8 @@ async function startUpstream(): Promise<Upstream> {
       expires_at: new Date(Date.now() + 3_600_000),
     }
     response.setHeader('Content-Type', 'application/json')
-    response.end(JSON.stringify(request.method === 'POST' ? { token } : { success: true, tokens: [] }))
+    const others = { success: true, tokens: [], workplace: { slug: 'acme' } }
+    response.end(JSON.stringify(request.method === 'POST' ? { token } : others))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return { port: (server.address() as { port: number }).port, close: () => server.close() }
@@ -42,6 +45,8 @@ async function startUpstream(): Promise<Upstream> {
 beforeAll(async () => {
   postgres = await startPostgres()
   database = await postgres.createDatabase()
+  admin = new pg.Client({ connectionString: database.url })
+  await admin.connect()
   upstream = await startUpstream()
   dns = await startDnsServer({
     'well.test': ['127.0.0.1'],
@@ -63,6 +68,7 @@ afterAll(async () => {
   await app.close()
   await dns[Symbol.asyncDispose]()
   upstream.close()
+  await admin.end()
   await database.drop()
   await postgres.stop()
 })
@@ -80,7 +86,7 @@ async function addBackend(name: string, host: string): Promise<void> {
 const issue = (backend: string) =>
   agent.client.post('/api/v1/credentials', { backend, scopes: ['app/prd:read'], ttl: '1h' })
 
-/** Works while clients ask for credentials of `backend`, whose name server is silent. Returns how many had an answer meanwhile. */
+/** Works while clients wait for credentials of `backend`, whose name server is silent. Returns how many had an answer meanwhile. */
 async function answeredDuring(backend: string, work: () => Promise<void>): Promise<number> {
   await addBackend(backend, `${backend}.test`)
   let over = false
@@ -90,10 +96,19 @@ async function answeredDuring(backend: string, work: () => Promise<void>): Promi
     expect(body.error.code).toMatch(/^backend_/)
     if (!over) answered += 1
   })
+  await allWait(backend)
   await work()
   over = true
   await Promise.all(clients)
   return answered
+}
+
+/** Until each client waits for the upstream, and no longer for the store. */
+async function allWait(backend: string): Promise<void> {
+  const counted = "SELECT count(*)::int AS count FROM credentials WHERE backend = $1 AND state = 'pending'"
+  await expect
+    .poll(async () => (await admin.query(counted, [backend])).rows[0].count, { interval: 10 })
+    .toBe(CLIENTS)
 }
 
 test('issues and revokes at a healthy upstream before anybody has given up on a silent name server', async () => {
@@ -106,8 +121,6 @@ test('issues and revokes at a healthy upstream before anybody has given up on a 
 })
 
 test('connects to the store again before anybody has given up on a silent name server', async () => {
-  const admin = new pg.Client({ connectionString: database.url })
-  await admin.connect()
   const answered = await answeredDuring('silent-2', async () => {
     const { rowCount } = await admin.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'mayfly %'",
@@ -115,6 +128,5 @@ test('connects to the store again before anybody has given up on a silent name s
     expect(rowCount).toBeGreaterThan(0)
     while ((await issue('well')).status !== 201);
   })
-  await admin.end()
   expect(answered).toBe(0)
 })
