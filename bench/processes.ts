@@ -60,12 +60,15 @@ export function forkHere(file: string): ChildProcess {
   )
 }
 
+/** `before` is a command that runs Node, such as `nice`. */
 export function spawnNode(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  before: readonly string[] = [],
 ): ChildProcess {
+  const [program = '', ...words] = [...before, process.execPath, ...args]
   // In its own process group, so that Ctrl-C reaches it only once, through us.
-  const child = spawn(process.execPath, args, {
+  const child = spawn(program, words, {
     env: { ...plainEnvironment(), ...environment },
     stdio: ['ignore', 'pipe', 2],
     detached: true,

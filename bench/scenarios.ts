@@ -7,6 +7,7 @@ import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
 import { plugin } from './scenarios/plugin.ts'
 import { postgresKind } from './scenarios/postgres-kind.ts'
+import { silentNameServer } from './scenarios/silent-name-server.ts'
 import { slowUpstream } from './scenarios/slow-upstream.ts'
 import { startUp } from './scenarios/start-up.ts'
 import { localAdmin, status } from './scenarios/status.ts'
@@ -25,6 +26,7 @@ export const SCENARIOS: readonly Scenario[] = [
   auditQuery,
   sweep,
   slowUpstream,
+  silentNameServer,
   postgresKind,
   accountKinds,
   plugin,

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { spawnNode, stop } from './processes.ts'
+import { spawnNode, stop, temporaryDirectory } from './processes.ts'
 import { fetchJson } from './request.ts'
 
 export interface Agent {
@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly heapFlags?: readonly string[]
   /** Further arguments for Node. */
   readonly nodeArgs?: readonly string[]
+  /** The address of the name server, at port 53, in place of those of `/etc/resolv.conf`. Needs root. */
+  readonly nameServer?: string
   /** Called with the port before the server listens on it, and awaited. */
   readonly onPort?: (port: number) => Promise<void>
 }
@@ -58,8 +60,10 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
   const port = await freePort()
   const args = ['server', '--data-dir', options.dataDir, '--listen', `127.0.0.1:${port}`]
   if (options.databaseUrl !== undefined) args.push('--database-url', options.databaseUrl)
-  const { checkout, heapFlags = HEAP_FLAGS, nodeArgs = [] } = options
-  const child = spawnNode([...heapFlags, ...nodeArgs, mainOf(checkout), ...args], limitsOf(checkout))
+  const { checkout, heapFlags = HEAP_FLAGS, nodeArgs = [], nameServer } = options
+  const words = [...heapFlags, ...nodeArgs, mainOf(checkout), ...args]
+  const before = nameServer === undefined ? [] : askingOnly(nameServer)
+  const child = spawnNode(words, limitsOf(checkout), before)
   await Promise.all([isListening(child), options.onPort?.(port)])
   return {
     pid: child.pid!,
@@ -67,6 +71,14 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
     admin: (method, path, json) => fetchJson({ method, path, ...(json === undefined ? {} : { json }) }, port),
     stop: () => stop(child),
   }
+}
+
+/** Runs a command that sees another `/etc/resolv.conf`. */
+function askingOnly(nameServer: string): string[] {
+  const file = join(temporaryDirectory(undefined), 'resolv.conf')
+  writeFileSync(file, `nameserver ${nameServer}\n`)
+  const script = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
+  return ['unshare', '--mount', 'sh', '-c', script, file]
 }
 
 /** A few agents make all the load. Another checkout may not know the setting, and would not start with it. */

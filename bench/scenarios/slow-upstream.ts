@@ -1,13 +1,13 @@
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startLoader } from '../loader.ts'
-import { forkHere, stop, temporaryDirectory } from '../processes.ts'
+import { temporaryDirectory } from '../processes.ts'
 import { atMost, type Row } from '../report.ts'
 import type { Ask } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { addAgents, BACKEND, type Checkout, type OurServer, SCOPES, startOurs } from '../server.ts'
 import { type Issuing, issueUntil, issueWhile, merged } from '../slices.ts'
-import type { LeftTokens } from '../slow-api.ts'
+import { addFar, CONFIG, startSlowApi } from '../slow-upstream.ts'
 
 const DELAY_MS = 20
 const CLIENTS = 8
@@ -16,7 +16,6 @@ const GOAL_TAIL = 2
 /** Requests under way while the credentials are issued. */
 const AT_ONCE = 32
 const SLOW = 'slow'
-const CONFIG = 'app/prd'
 
 /** Many credentials of a slow upstream expire in the same second, while clients issue on another backend. */
 export const slowUpstream: Scenario = {
@@ -45,10 +44,10 @@ async function endAtOnce(bench: Bench, checkout: Checkout): Promise<Ended> {
   const { quick } = bench
   const count = quick ? 200 : 10_000
   const [fillMs, quietMs] = quick ? [6_000, 2_000] : [90_000, 10_000]
-  const upstream = await startSlowApi()
+  const upstream = await startSlowApi(DELAY_MS)
   const server = await startOurs({ ...bench, checkout, dataDir: temporaryDirectory(bench.directory) })
   const [agent] = await addAgents(server, 1)
-  const bearer = await addSlow(server, upstream.port)
+  const bearer = await addFar(server, { name: SLOW, host: '127.0.0.1', port: upstream.port })
   const dueAt = Date.now() + fillMs
   await fill(server, bearer, count, dueAt)
   if (Date.now() > dueAt - quietMs) throw new Error('issuing the credentials took too long')
@@ -72,55 +71,6 @@ async function endAtOnce(bench: Bench, checkout: Checkout): Promise<Ended> {
     quiet: merged(quiet),
     during: merged(within.length > 0 ? within : during.slice(0, 1)),
   }
-}
-
-interface SlowApi {
-  readonly port: number
-  /** Resolves with the time of the last deletion when no token is left. */
-  gone(): Promise<number>
-  stop(): Promise<void>
-}
-
-async function startSlowApi(): Promise<SlowApi> {
-  const child = forkHere('slow-api.ts')
-  const ask = <T>(message: object): Promise<T> =>
-    new Promise((resolve, reject) => {
-      const ended = () => reject(new Error('the slow upstream ended early'))
-      child.once('exit', ended)
-      child.once('message', (reply: T) => {
-        child.off('exit', ended)
-        resolve(reply)
-      })
-      child.send(message)
-    })
-  const { port } = await ask<{ port: number }>({ delayMs: DELAY_MS })
-  return {
-    port,
-    async gone() {
-      for (;;) {
-        const { left, lastAt } = await ask<LeftTokens>({})
-        if (left === 0) return lastAt
-        await pause(100)
-      }
-    },
-    stop: () => stop(child),
-  }
-}
-
-/** Returns the bearer token of an agent that may use the slow backend. */
-async function addSlow(server: OurServer, port: number): Promise<string> {
-  const config = {
-    base_url: `http://127.0.0.1:${port}`,
-    token: 'dp.sa.of-the-bench',
-    configs: [CONFIG],
-    local: true,
-  }
-  await server.admin('POST', '/v1/admin/backends', { type: 'doppler', name: SLOW, config })
-  const { token } = await server.admin<{ token: string }>('POST', '/v1/admin/agents', {
-    name: 'far-away',
-    scopes: [`${SLOW}:*`],
-  })
-  return token
 }
 
 /** Issues so many credentials, with lifetimes of whole seconds that all end in the second after `dueAt`. */

@@ -6,7 +6,7 @@ import type { Engine } from '../engine/engine.ts'
 import { asValue } from '../engine/run.ts'
 import { migrate } from '../schema/migrate.ts'
 import { COMMIT_CONNECTIONS, CommitQueue } from './commit-queue.ts'
-import { toStoreError } from './errors.ts'
+import { isPlanStale, toStoreError } from './errors.ts'
 import { onceReachable, type Waiting } from './first-contact.ts'
 import { pollGeneration } from './generation.ts'
 import { migratable } from './migrate.ts'
@@ -65,9 +65,22 @@ async function openNow(options: PostgresOptions): Promise<Engine> {
       },
       prepare: <R>(sql: string) => {
         const text = placeholders('postgres', sql)
-        prepared += 1
-        const name = `hot:${prepared}`
-        return (params) => read<R>(readPool, { name, text, values: [...params] })
+        const newName = () => {
+          prepared += 1
+          return `hot:${prepared}`
+        }
+        let name = newName()
+        return async (params) => {
+          const used = name
+          try {
+            return await read<R>(readPool, { name, text, values: [...params] })
+          } catch (error) {
+            if (!isPlanStale(error)) throw error
+            // A node of the next version has added a column. Under a new name, each connection prepares the statement once more.
+            if (name === used) name = newName()
+            return read<R>(readPool, { name, text, values: [...params] })
+          }
+        }
       },
       commit: queue.commit,
       generation: poll.generation,

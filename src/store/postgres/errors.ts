@@ -40,6 +40,11 @@ export function isFaultOfStatement(error: unknown): boolean {
   return code?.length === 5 && CLASSES_OF_THE_STATEMENT.has(code.slice(0, 2))
 }
 
+/** A read with a prepared statement whose table has another column since: feature_not_supported. The statement has done nothing. */
+export function isPlanStale(error: unknown): boolean {
+  return codeOf(error instanceof StoreError ? error.cause : error) === '0A000'
+}
+
 /** Another node created the same object at the same moment: unique_violation, duplicate_table, duplicate_object. */
 export function isCreationRace(error: unknown): boolean {
   return [UNIQUE, '42P07', '42710'].includes(codeOf(error) ?? '')
