@@ -33,6 +33,6 @@ try {
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
 // For the authors of plugins in other languages.
 const PROTOCOL = 'mayfly_plugin_v1.proto'
-copyFileSync(join(root, 'src', 'plugins', 'proto', PROTOCOL), join(dist, 'plugin', PROTOCOL))
+copyFileSync(join(root, 'src', 'plugins', 'proto', PROTOCOL), join(dist, 'plugin-sdk', PROTOCOL))
 await bundle({ form: 'files', version, directory: join(dist, 'bin'), flags: [] })
 writeFileSync(stamp, '')

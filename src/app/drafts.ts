@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../log/log.ts'
-import { isAbandoned } from '../plugins/place.ts'
+import { isAbandoned } from '../plugins/process/place.ts'
 
 /** Ends the name of a file that is being written, and carries the process that writes it. */
 const mark = () => `${process.pid}-${randomBytes(6).toString('hex')}`

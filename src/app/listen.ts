@@ -5,10 +5,10 @@ import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
-import { adminSocketOf, SocketPathTooLong, withSocketPath } from '../config/admin-socket.ts'
 import type { Config } from '../config/config.ts'
-import { ConfigError } from '../config/fault.ts'
+import { ConfigError } from '../domain/fault.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
+import { adminSocketOf, SocketPathTooLong, withSocketPath } from '../files/admin-socket.ts'
 import type { HttpServer } from '../http/server/server.ts'
 
 /** Whether other machines may connect, and nothing says that TLS ends in front of this server. */

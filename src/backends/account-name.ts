@@ -1,5 +1,5 @@
+import { BackendError } from '../domain/backend-error.ts'
 import { isId } from '../domain/ids.ts'
-import { BackendError } from './kind.ts'
 
 /** What the names of our accounts upstream begin with; `mf-` where the upstream takes no underscore. */
 export type NamePrefix = 'mf_' | 'mf-'

@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { BackendError, guardedField, protectionField } from './kind.ts'
+import { BackendError } from '../domain/backend-error.ts'
+import { guardedField, protectionField } from './kind.ts'
 
 /** Fields of a configuration that many kinds have, with the marks that they need everywhere. */
 

@@ -1,4 +1,6 @@
-import { BackendError, type FetchOptions, type Host } from './kind.ts'
+import { BackendError } from '../domain/backend-error.ts'
+import type { FetchOptions } from '../egress/fetch.ts'
+import type { Host } from './kind.ts'
 
 /** What the kinds share whose upstream is an HTTP API that answers in JSON. */
 

@@ -1,6 +1,7 @@
 import Type from 'typebox'
+import { BackendError } from '../domain/backend-error.ts'
 import { isScope } from '../domain/scope.ts'
-import { BackendError, type Kind } from './kind.ts'
+import type { Kind } from './kind.ts'
 
 /** Why a backend of a kind that this server does not have is broken. */
 export function missingKind(type: string): string {

@@ -1,5 +1,6 @@
-import type { Socket } from 'node:net'
 import type { Static, TObject, TSchema } from 'typebox'
+import type { FetchOptions } from '../egress/fetch.ts'
+import type { Network } from '../egress/network.ts'
 
 /**
  * The interface of a kind of backend. Public as `mayfly/plugin`.
@@ -218,7 +219,7 @@ export interface Issued {
 }
 
 /** Everything that a kind may use of the server. */
-export interface Host {
+export interface Host extends Network {
   /** The backend's name. */
   readonly name: string
   /** The backend's own id, `be_…`, which no other backend ever has. */
@@ -237,17 +238,6 @@ export interface Host {
   readonly issuerUrl: string
   /** For an upstream that replaces a secret whenever it is used (refresh tokens, RFC 6749 §6). */
   readonly state: BackendState
-  /**
-   * The checked address to connect to: `held`, the address of an open connection, while the name still has it. Throws
-   * `BackendError` for loopback and metadata addresses unless `local`.
-   */
-  resolve(hostname: string, options: { local: boolean; held?: string }): Promise<string>
-  /**
-   * Throws `BackendError` if the socket is connected to a loopback address where an account of this machine listens that may not
-   * have the login of this backend. Call it before anything is sent that gives the login to whoever listens: all but SCRAM and
-   * verified TLS. `fetch` does it by itself.
-   */
-  checkListener(socket: Socket): Promise<void>
   readonly log: {
     warn(fields: Record<string, unknown>, message: string): void
     debug(fields: Record<string, unknown>, message: string): void
@@ -265,18 +255,6 @@ export interface BackendState {
   replace(before: string | undefined, after: string): Promise<boolean>
 }
 
-export interface FetchOptions {
-  /** The upstream is on this machine or in its own network: permits loopback addresses. */
-  readonly local?: boolean
-  /** PEM of the certificate authorities to trust instead of the system's. */
-  readonly ca?: string
-  /** PEM of a client certificate and its key. */
-  readonly cert?: string
-  readonly key?: string
-  /** Longest reply, where 256 KiB do not do: GitHub repeats some kilobytes for each repository that a request names. */
-  readonly maxBytes?: number
-}
-
 /** For an upstream that trusts Mayfly as an OpenID provider. It verifies the token with the JWKS that Mayfly publishes. */
 export interface IdTokenClaims {
   readonly audience: string
@@ -285,35 +263,6 @@ export interface IdTokenClaims {
   readonly expiresAt: number
   /** Further claims; the registered ones (RFC 7519 §4.1) cannot be replaced. */
   readonly claims?: Readonly<Record<string, unknown>>
-}
-
-/**
- * `denied`, `misconfigured` and `unsupported` are certain: thrown by `issue`, they mean that NOTHING exists upstream, and
- * nothing is cleaned up. `unavailable` and `timeout` leave that open: Mayfly revokes what `recover` names. They also count
- * as outages for the breaker: an upstream that answers has none, even if it is busy. `unsupported` blames the request, and
- * its message reaches the caller. A refusal of Mayfly's own login, whatever was asked of it, is `denied` with `login: true`:
- * the breaker then spares the upstream more of them. A refusal of one request, account or scope is not.
- */
-export type Fault = 'unavailable' | 'timeout' | 'denied' | 'misconfigured' | 'unsupported'
-
-/** A failure upstream. `publicMessage` must be your own words: administrators see it. `detail` goes to the log only. */
-export class BackendError extends Error {
-  override readonly name = 'BackendError'
-  readonly fault: Fault
-  readonly detail: string | undefined
-  /** The upstream does not accept Mayfly's own login. */
-  readonly isLogin: boolean
-
-  constructor(
-    fault: Fault,
-    publicMessage: string,
-    options: { detail?: string; cause?: unknown; login?: boolean } = {},
-  ) {
-    super(publicMessage, options.cause === undefined ? undefined : { cause: options.cause })
-    this.fault = fault
-    this.detail = options.detail
-    this.isLogin = fault === 'denied' && options.login === true
-  }
 }
 
 /** Marks a configuration field that is sealed, redacted, and read from a file by the command line. */

@@ -1,5 +1,5 @@
+import { BackendError } from '../domain/backend-error.ts'
 import { covers, isScope } from '../domain/scope.ts'
-import { BackendError } from './kind.ts'
 
 /** A scope of ours, and what it stands for at the upstream. */
 export type NamedScope = readonly [name: string, theirs: string]

@@ -1,10 +1,11 @@
+import { ConfigError, type Fault, InvalidValue } from '../domain/fault.ts'
 import { longestRequest } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
 import { shellWord } from '../domain/shell-word.ts'
+import { type ReadFile, readSecret } from '../files/read-secret.ts'
+import { readConfigFile } from '../files/yaml-file.ts'
 import type { Config, MasterKeySource, Values } from './config.ts'
-import { ConfigError, type Fault, InvalidValue } from './fault.ts'
 import { soundForm } from './policies.ts'
-import { type ReadFile, readSecret } from './read-secret.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field, type FieldPath } from './schema.ts'
 import {
   checkShape,
@@ -17,7 +18,6 @@ import {
   gatherFlags,
 } from './sources.ts'
 import { defaultSigningDomain, hasPassword, parseDatabaseUrl } from './values.ts'
-import { readConfigFile } from './yaml-file.ts'
 
 export interface LoadOptions {
   /** By camel-case name. */

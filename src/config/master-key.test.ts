@@ -2,8 +2,8 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ConfigError } from '../domain/fault.ts'
 import { Secret } from '../domain/secret.ts'
-import { ConfigError } from './fault.ts'
 import { loadMasterKeyText } from './master-key.ts'
 
 const KEY = `1:${'ab'.repeat(32)}`

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { ConfigError, InvalidValue, quote } from '../domain/fault.ts'
 import { shellWord } from '../domain/shell-word.ts'
+import { decodeSecret, fileFault, ownName, readFix } from '../files/read-secret.ts'
 import type { Config } from './config.ts'
-import { ConfigError, InvalidValue, quote } from './fault.ts'
-import { decodeSecret, fileFault, ownName, readFix } from './read-secret.ts'
 
 export interface MasterKeyOptions {
   /** Only before anything is sealed: a new key cannot open values that an old one sealed. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { cpuMsOf } from '../../test/support/cpu-time.ts'
+import { ConfigError } from '../domain/fault.ts'
 import { decideAdmission } from '../domain/policy.ts'
-import { ConfigError } from './fault.ts'
 import { loadConfig } from './load.ts'
 import { compilePattern } from './policies.ts'
 

@@ -3,10 +3,10 @@ import type { Static, TSchema } from 'typebox'
 import { Check } from 'typebox/value'
 import { isAudience } from '../domain/audience.ts'
 import { parseDuration } from '../domain/duration.ts'
+import { InvalidValue, quote } from '../domain/fault.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
 import { parseRate, type Rate } from '../domain/policy.ts'
 import { isAdminScope, isScope } from '../domain/scope.ts'
-import { InvalidValue, quote } from './fault.ts'
 import { PolicySchema } from './policy-schema.ts'
 
 export type PolicyEntry = Static<typeof PolicySchema>

@@ -1,11 +1,11 @@
 import { formatDuration } from '../domain/duration.ts'
+import { ConfigError, InvalidValue, quote } from '../domain/fault.ts'
 import { decideAdmission, type Explanation, explainAdmission } from '../domain/policy.ts'
 import { isScope } from '../domain/scope.ts'
-import { ConfigError, InvalidValue, quote } from './fault.ts'
+import type { ReadFile } from '../files/read-secret.ts'
+import { readConfigFile } from '../files/yaml-file.ts'
 import { type ConfiguredPolicy, compilePolicies, type PolicyEntry, soundForm } from './policies.ts'
-import type { ReadFile } from './read-secret.ts'
 import { checkShape, gatherFile } from './sources.ts'
-import { readConfigFile } from './yaml-file.ts'
 
 /**
  * Reads the policies of a configuration file as the server does, ignoring its other settings. Throws `ConfigError`

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import type { InvalidValue } from './fault.ts'
+import type { InvalidValue } from '../domain/fault.ts'
 import { each, parseCommand } from './values.ts'
 
 /** Where a setting may be given. */

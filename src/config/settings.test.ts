@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { InvalidValue } from './fault.ts'
+import { InvalidValue } from '../domain/fault.ts'
 import { PolicySchema } from './policy-schema.ts'
 import { SETTINGS } from './settings.ts'
 import { parseUser, parseVariable } from './values.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { formatDuration } from '../domain/duration.ts'
+import { formatDuration, parseBoundedDuration } from '../domain/duration.ts'
 import {
   ACCESS_TOKEN_MS,
   ENROLLMENTS_PER_MINUTE,
@@ -17,7 +17,6 @@ import { PolicySchema } from './policy-schema.ts'
 import { command, count, duration, flag, list, type Meta, oneOf, setting, text } from './setting.ts'
 import {
   parseAudience,
-  parseBoundedDuration,
   parseCidr,
   parseConfigRate,
   parseDatabaseUrl,

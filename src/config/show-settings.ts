@@ -1,8 +1,8 @@
+import { readConfigFile } from '../files/yaml-file.ts'
 import type { Config } from './config.ts'
 import { type LoadOptions, loadConfig } from './load.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from './schema.ts'
 import { type Entry, gatherEnvironment, gatherFile, gatherFlags } from './sources.ts'
-import { readConfigFile } from './yaml-file.ts'
 
 export interface ShownSetting {
   readonly name: string

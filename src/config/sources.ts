@@ -1,10 +1,10 @@
 import type { TSchema } from 'typebox'
 import { Errors } from 'typebox/value'
-import { type Fault, quote } from './fault.ts'
+import { type Fault, quote } from '../domain/fault.ts'
+import { didYouMean } from '../domain/suggest.ts'
+import type { ConfigFile, Path } from '../files/yaml-file.ts'
 import { PolicySchema } from './policy-schema.ts'
 import { CONFIG_ENV, CONFIG_FLAG, ConfigSchema, FIELDS, type Field } from './schema.ts'
-import { didYouMean } from './suggest.ts'
-import type { ConfigFile, Path } from './yaml-file.ts'
 
 /** One value as one source gave it, in the form of the file. */
 export interface Entry {

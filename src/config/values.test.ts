@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { faultsOf, type ConfigGiven as Given, loadGiven as load } from '../../test/support/config.ts'
-import { ConfigError } from './fault.ts'
+import { ConfigError } from '../domain/fault.ts'
 import { FIELDS } from './schema.ts'
 
 describe('secrets', () => {

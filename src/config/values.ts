@@ -1,11 +1,11 @@
 import { isIP } from 'node:net'
 import { isAudience } from '../domain/audience.ts'
-import { formatDuration, parseDuration } from '../domain/duration.ts'
+import { parseBoundedDuration } from '../domain/duration.ts'
+import { InvalidValue, quote } from '../domain/fault.ts'
 import { DAY_MS, HOUR_MS } from '../domain/limits.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
 import type { Rate } from '../domain/policy.ts'
 import { parseRate } from '../domain/policy.ts'
-import { InvalidValue, quote } from './fault.ts'
 
 const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9][A-Za-z0-9-]{0,62})*$/
 
@@ -81,20 +81,6 @@ export function hasPassword(databaseUrl: string): boolean {
   } catch {
     return /:[^/@]*@|password=/i.test(databaseUrl)
   }
-}
-
-/** Milliseconds, from `least` to `most`. */
-export function parseBoundedDuration(text: string, least: number, most: number): number {
-  const value = parseDuration(text)
-  if (value === undefined) {
-    throw new InvalidValue(`${quote(text)} is not a duration: write it as 45s, 10m, 1h30m or 7d`)
-  }
-  if (value < least || value > most) {
-    throw new InvalidValue(
-      `${quote(text)} is not between ${formatDuration(least)} and ${formatDuration(most)}`,
-    )
-  }
-  return value
 }
 
 /** 0 for `forever`. */

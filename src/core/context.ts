@@ -1,4 +1,4 @@
-import type { Registry } from '../backends/registry.ts'
+import type { Registry } from '../backends/open-backends.ts'
 import type { IdKind } from '../domain/ids.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
 import type { SigningIdentity } from '../domain/signing-identity.ts'

@@ -1,4 +1,4 @@
-import type { OpenBackend } from '../backends/registry.ts'
+import type { OpenBackend } from '../backends/open-backends.ts'
 import { nameKey } from '../domain/agent.ts'
 import { canGive, type GrantingBackend, isAdminScope, relativeScope } from '../domain/scope.ts'
 import type { Core } from './context.ts'

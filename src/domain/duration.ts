@@ -1,3 +1,4 @@
+import { InvalidValue, quote } from './fault.ts'
 import { invalid } from './problems.ts'
 
 /** Milliseconds in one of each unit, largest first. */
@@ -60,4 +61,18 @@ export function formatDuration(ms: number): string {
     rest -= count * size
   }
   return text
+}
+
+/** Milliseconds, from `least` to `most`. */
+export function parseBoundedDuration(text: string, least: number, most: number): number {
+  const value = parseDuration(text)
+  if (value === undefined) {
+    throw new InvalidValue(`${quote(text)} is not a duration: write it as 45s, 10m, 1h30m or 7d`)
+  }
+  if (value < least || value > most) {
+    throw new InvalidValue(
+      `${quote(text)} is not between ${formatDuration(least)} and ${formatDuration(most)}`,
+    )
+  }
+  return value
 }

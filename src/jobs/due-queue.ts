@@ -1,4 +1,4 @@
-import type { OpenBackend } from '../backends/registry.ts'
+import type { OpenBackend } from '../backends/open-backends.ts'
 import { claimedUntil } from '../core/backends/call-upstream.ts'
 import type { Core } from '../core/context.ts'
 import type { Credential } from '../domain/credential.ts'

@@ -1,4 +1,4 @@
-import type { OpenBackend } from '../backends/registry.ts'
+import type { OpenBackend } from '../backends/open-backends.ts'
 import { describe } from '../core/backends/call-upstream.ts'
 import { reconcileSettled } from '../core/backends/reconcile-settled.ts'
 import type { Core } from '../core/context.ts'

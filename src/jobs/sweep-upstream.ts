@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { OpenBackend } from '../backends/registry.ts'
+import type { OpenBackend } from '../backends/open-backends.ts'
 import type { Core } from '../core/context.ts'
 import { takeOver } from '../core/credentials/expire-credentials.ts'
 import { settleUpstream } from '../core/credentials/settle-upstream.ts'

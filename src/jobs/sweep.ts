@@ -1,4 +1,4 @@
-import type { OpenBackend } from '../backends/registry.ts'
+import type { OpenBackend } from '../backends/open-backends.ts'
 import { continueDeletion } from '../core/backends/delete-backend.ts'
 import { retireBackend } from '../core/backends/keep-up.ts'
 import type { Core } from '../core/context.ts'

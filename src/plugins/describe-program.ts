@@ -1,9 +1,9 @@
 import type { PluginProtocol } from '../domain/plugin.ts'
-import type { StartParts } from './client.ts'
-import { describePlugin } from './describe.ts'
+import { describeCreddyPlugin } from './creddy/open-creddy.ts'
 import type { Description } from './description.ts'
-import { describeCreddyPlugin } from './open-creddy.ts'
-import type { Program } from './program.ts'
+import type { StartParts } from './mayfly/client.ts'
+import { describePlugin } from './mayfly/describe.ts'
+import type { Program } from './process/program.ts'
 
 const DESCRIBE = { 'mayfly.plugin.v1': describePlugin, 'creddy.plugin.v1': describeCreddyPlugin }
 

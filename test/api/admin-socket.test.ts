@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { withSocketPath } from '../../src/config/admin-socket.ts'
+import { withSocketPath } from '../../src/files/admin-socket.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 
 let app: TestApp

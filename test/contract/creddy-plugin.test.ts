@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Backend, BackendError, Issued } from '../../src/backends/kind.ts'
+import type { Backend, Issued } from '../../src/backends/kind.ts'
+import type { BackendError } from '../../src/domain/backend-error.ts'
 import {
   type BuiltPlugin,
   openBuiltPlugin,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Issued, IssueRequest } from '../../src/backends/kind.ts'
-import type { OpenBackend } from '../../src/backends/registry.ts'
+import type { OpenBackend } from '../../src/backends/open-backends.ts'
 import { createCallers } from '../../src/core/authentication/callers.ts'
 import type { AgentCaller } from '../../src/core/caller.ts'
 import type { Core } from '../../src/core/context.ts'

@@ -1,2 +1,2 @@
 // biome-ignore lint/performance/noBarrelFile: tests need it beside the contract
-export * from '../../src/plugin/testing/open-kind.ts'
+export * from '../../src/plugin-sdk/testing/open-kind.ts'

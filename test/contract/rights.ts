@@ -1,6 +1,7 @@
 import { readConfig } from '../../src/backends/config-fields.ts'
 import { kinds } from '../../src/backends/index.ts'
-import { BackendError, type Host, type Kind } from '../../src/backends/kind.ts'
+import type { Host, Kind } from '../../src/backends/kind.ts'
+import { BackendError } from '../../src/domain/backend-error.ts'
 import { createTestHost } from '../support/host.ts'
 import type { Names } from '../support/scopes.ts'
 import { newRequest } from './open-kind.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { pidSpace } from '../../src/plugins/isolation.ts'
+import { pidSpace } from '../../src/plugins/process/isolation.ts'
 import { openLeaver } from '../support/plugins/leaver.ts'
 import { poll } from '../support/server-process.ts'
 

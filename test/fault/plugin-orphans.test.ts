@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { removeAbandonedPlaces } from '../../src/plugins/place.ts'
+import { removeAbandonedPlaces } from '../../src/plugins/process/place.ts'
 import { builtPlugin, canBuild, type PluginName } from '../support/plugins/build.ts'
 import { poll } from '../support/server-process.ts'
 

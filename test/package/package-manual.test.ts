@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { renderManPages } from '../../scripts/package/man.ts'
-import { ConfigError } from '../../src/config/fault.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { ConfigError } from '../../src/domain/fault.ts'
 import { LONG } from '../support/long.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'mayfly-manual-'))

@@ -1,5 +1,5 @@
 import { lookup as systemLookup } from 'node:dns/promises'
-import { createLookUp } from '../../src/backends/look-up.ts'
+import { createLookUp } from '../../src/egress/look-up.ts'
 import { startDnsServer } from './dns-server.ts'
 
 /** Prints what Mayfly and getaddrinfo find for the same names, by the files in /etc and a name server at the address given. */

@@ -1,5 +1,5 @@
-import { ConfigError, type Fault } from '../../src/config/fault.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { ConfigError, type Fault } from '../../src/domain/fault.ts'
 
 /** Sources of a configuration, held in memory; `yaml` is the file `m.yaml`, named by `--config`. */
 export interface ConfigGiven {

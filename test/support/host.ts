@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { createEgressFetch } from '../../src/backends/egress.ts'
-import { resolveChecked } from '../../src/backends/egress-address.ts'
 import type { BackendState, Host } from '../../src/backends/kind.ts'
-import { createListenerCheck, type ListenerRules } from '../../src/backends/listener.ts'
-import { createResolver } from '../../src/backends/resolver.ts'
 import { UPSTREAM_TIMEOUT_MS } from '../../src/domain/limits.ts'
+import { resolveChecked } from '../../src/egress/address.ts'
+import { createEgressFetch } from '../../src/egress/fetch.ts'
+import { createListenerCheck, type ListenerRules } from '../../src/egress/listener.ts'
+import { createResolver } from '../../src/egress/resolver.ts'
 
 /** Under which real servers run here. */
 const SERVERS = ['mysql', 'redis', 'rabbitmq', 'mosquitto', 'openldap', 'postgres']

@@ -1,6 +1,6 @@
 import type { Client } from 'ldapts'
 import type { Issued } from '../../src/backends/kind.ts'
-import type { Hold } from '../../src/plugin/testing/open-kind.ts'
+import type { Hold } from '../../src/plugin-sdk/testing/open-kind.ts'
 import type { LdapServer } from './ldap-server.ts'
 
 const ROOT = 'dc=example,dc=com'

@@ -1,5 +1,5 @@
 import type { Issued } from '../../src/backends/kind.ts'
-import type { Hold, Tricks } from '../../src/plugin/testing/open-kind.ts'
+import type { Hold, Tricks } from '../../src/plugin-sdk/testing/open-kind.ts'
 import { type Login, publishes, subscribe } from './mosquitto-client.ts'
 import type { MosquittoServer } from './mosquitto-server.ts'
 

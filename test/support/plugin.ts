@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Kind } from '../../src/backends/kind.ts'
-import { describePlugin } from '../../src/plugins/describe.ts'
-import type { Isolation } from '../../src/plugins/isolation.ts'
 import { kindOfPlugin } from '../../src/plugins/kind-of-plugin.ts'
-import type { PinnedPlugin, Program } from '../../src/plugins/program.ts'
+import { describePlugin } from '../../src/plugins/mayfly/describe.ts'
+import type { Isolation } from '../../src/plugins/process/isolation.ts'
+import type { PinnedPlugin, Program } from '../../src/plugins/process/program.ts'
 import { createTestHost } from './host.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { type ChannelModel, connect } from 'amqplib'
 import type { Issued } from '../../src/backends/kind.ts'
-import type { Hold } from '../../src/plugin/testing/open-kind.ts'
+import type { Hold } from '../../src/plugin-sdk/testing/open-kind.ts'
 import { subscribe } from './mosquitto-client.ts'
 import type { RabbitServer } from './rabbitmq-server.ts'
 

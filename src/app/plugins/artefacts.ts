@@ -14,10 +14,10 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { BackendError } from '../../backends/kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import { SHA256_PATTERN, type StoredPlugin } from '../../domain/plugin.ts'
-import { isAbandoned, newPlace } from '../../plugins/place.ts'
-import type { Program } from '../../plugins/program.ts'
+import { isAbandoned, newPlace } from '../../plugins/process/place.ts'
+import type { Program } from '../../plugins/process/program.ts'
 import { entryOf, packageRoot } from './package-entry.ts'
 import { BadArchive, isArchive, readTarball } from './tarball.ts'
 

@@ -1,8 +1,9 @@
-import { BackendError, type Kind } from '../../backends/kind.ts'
+import type { Kind } from '../../backends/kind.ts'
 import type { PluginHost } from '../../core/parts.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import type { PluginDescription, PluginProtocol, StoredPlugin } from '../../domain/plugin.ts'
 import type { Description } from '../../plugins/description.ts'
-import type { PinnedPlugin, Program } from '../../plugins/program.ts'
+import type { PinnedPlugin, Program } from '../../plugins/process/program.ts'
 import { discardArtefact, type PrepareOptions, prepareArtefact } from './artefacts.ts'
 
 /** What starts processes of plugins. */

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from '../../config/config.ts'
-import { ConfigError } from '../../config/fault.ts'
+import { ConfigError } from '../../domain/fault.ts'
 import type { Log } from '../../log/log.ts'
 import { describeProgram } from '../../plugins/describe-program.ts'
-import { type Isolation, pidSpace } from '../../plugins/isolation.ts'
 import { kindOfPlugin } from '../../plugins/kind-of-plugin.ts'
+import { type Isolation, pidSpace } from '../../plugins/process/isolation.ts'
 import type { PluginProcesses } from './pinned-kinds.ts'
 
 /** Starts plugins as the configuration says. Throws `ConfigError` for a user that they cannot run as. */

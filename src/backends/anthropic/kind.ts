@@ -1,10 +1,10 @@
 import Type, { type Static } from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { localUserField } from '../fields.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
 import {
   type Backend,
-  BackendError,
   guardedField,
   type Host,
   type Issued,

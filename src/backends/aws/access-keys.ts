@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { BackendError } from '../../domain/backend-error.ts'
 import { longestRotationMs } from '../../domain/limits.ts'
-import { BackendError, type Host, type Rotation } from '../kind.ts'
+import type { Host, Rotation } from '../kind.ts'
 import { type Config, PARTITIONS, partitionOf } from './config.ts'
 import { type Answer, codeOf, type Fault, faultOf, partOf, postSigned, type Service } from './query.ts'
 import { tryRole } from './sts.ts'

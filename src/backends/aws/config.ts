@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { localUserField } from '../fields.ts'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 const URL_FIELD = { minLength: 8, maxLength: 512, pattern: '^https?://[^\\s]+$' }
 /** AWS Identity and Access Management, User Guide, "IAM ARNs"; Ceph's have an empty account. */

@@ -1,6 +1,7 @@
 import Type from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { accountName } from '../account-name.ts'
-import { type Backend, BackendError, type Host, type Issued, type IssueRequest, type Kind } from '../kind.ts'
+import type { Backend, Host, Issued, IssueRequest, Kind } from '../kind.ts'
 import { rotationOf } from './access-keys.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { canGive, isAwsScope, sessionPolicy } from './scopes.ts'

@@ -1,4 +1,5 @@
-import { BackendError, type Host } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 
 /** Of the query protocol that STS and IAM share: a form, answered in XML. */

@@ -1,5 +1,5 @@
+import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import { BackendError } from '../kind.ts'
 import { type Config, partitionOf, statementsOf } from './config.ts'
 
 /** Amazon S3 User Guide, "General purpose bucket naming rules"; a key may end with `*`. */

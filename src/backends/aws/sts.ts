@@ -1,4 +1,5 @@
-import { BackendError, type Host } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Host } from '../kind.ts'
 import { type Config, endpointOf } from './config.ts'
 import { type Answer, codeOf, type Fault, faultOf, partOf, post, postSigned } from './query.ts'
 import { NOTHING } from './scopes.ts'

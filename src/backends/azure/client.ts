@@ -1,7 +1,8 @@
 import { constants, randomUUID, sign } from 'node:crypto'
 import { promisify } from 'node:util'
+import { BackendError } from '../../domain/backend-error.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
-import { BackendError, type Host } from '../kind.ts'
+import type { Host } from '../kind.ts'
 import { type Config, isId, type Login } from './config.ts'
 
 const NAME = 'Microsoft Entra'

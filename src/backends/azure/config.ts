@@ -1,7 +1,8 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import Type, { type Static } from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { localUserField } from '../fields.ts'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 const UUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}'
 const HOST = '[a-z0-9](?:[a-z0-9-]{0,62}\\.)+[a-z]{2,63}'

@@ -1,6 +1,7 @@
 import Type from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import { type Backend, BackendError, type Host, type Issued, type IssueRequest, type Kind } from '../kind.ts'
+import type { Backend, Host, Issued, IssueRequest, Kind } from '../kind.ts'
 import { takeToken } from './client.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 

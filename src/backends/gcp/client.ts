@@ -1,7 +1,8 @@
 import { sign } from 'node:crypto'
 import { promisify } from 'node:util'
+import { BackendError } from '../../domain/backend-error.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
-import { BackendError, type Host } from '../kind.ts'
+import type { Host } from '../kind.ts'
 import type { Config, ServiceAccountKey } from './config.ts'
 
 const NAME = 'Google Cloud'

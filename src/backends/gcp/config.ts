@@ -1,7 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import Type, { type Static } from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { localUserField } from '../fields.ts'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 export const config = Type.Object(
   {

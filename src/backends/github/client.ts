@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { BackendError } from '../../domain/backend-error.ts'
 import {
   busy,
   callJson,
@@ -10,7 +11,7 @@ import {
   notUnderstood,
   textIn,
 } from '../json-api.ts'
-import { BackendError, type Host } from '../kind.ts'
+import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 import { isLevel, type Level } from './scopes.ts'
 

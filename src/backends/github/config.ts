@@ -1,7 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import Type, { type Static } from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { caField, localField, localUserField } from '../fields.ts'
-import { BackendError, secretField, upstreamField } from '../kind.ts'
+import { secretField, upstreamField } from '../kind.ts'
 
 /** Account names: letters, digits and hyphens, and for managed users `_` with the short code of the enterprise. */
 export const OWNER = '[A-Za-z0-9][A-Za-z0-9_-]{0,99}'

@@ -1,13 +1,6 @@
+import { BackendError } from '../../domain/backend-error.ts'
 import { HOUR_MS } from '../../domain/limits.ts'
-import {
-  type Backend,
-  BackendError,
-  type Handle,
-  type Host,
-  type Issued,
-  type IssueRequest,
-  type Kind,
-} from '../kind.ts'
+import type { Backend, Handle, Host, Issued, IssueRequest, Kind } from '../kind.ts'
 import { createClient, type GitHub, type Installation, type Token, type TokenPlan } from './client.ts'
 import { type Config, config, enterpriseHost, type Params, params, requireConsistent } from './config.ts'
 import { accountOf, canGive, parseWishes, planToken, rank } from './plan.ts'

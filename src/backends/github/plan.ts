@@ -1,4 +1,4 @@
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import type { Installation, TokenPlan } from './client.ts'
 import type { Config, Params } from './config.ts'
 import { LEVELS, type Level, matches, PERMISSIONS, parseScope, type Wish, WRITE_ONLY } from './scopes.ts'

@@ -1,5 +1,6 @@
+import { BackendError } from '../../domain/backend-error.ts'
 import { parseDuration } from '../../domain/duration.ts'
-import { BackendError, type Host } from '../kind.ts'
+import type { Host } from '../kind.ts'
 import type { Config, Send } from './calls.ts'
 import type { Recipe } from './schema.ts'
 import { fillHeader, fillJson, fillText, pointAt, type Vars } from './template.ts'

@@ -1,11 +1,5 @@
-import {
-  type Backend,
-  BackendError,
-  type Handle,
-  type Host,
-  type Issued,
-  type IssueRequest,
-} from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Backend, Handle, Host, Issued, IssueRequest } from '../kind.ts'
 import type { Config, Reply, Send } from './calls.ts'
 import { createIdentity, type Identity } from './identity.ts'
 import { createListing, expiryOf, type Listing } from './listing.ts'

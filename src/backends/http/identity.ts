@@ -1,4 +1,5 @@
-import { BackendError, type Handle } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Handle } from '../kind.ts'
 import type { Send } from './calls.ts'
 import type { Recipe } from './schema.ts'
 import { takeOne } from './send.ts'

@@ -1,4 +1,5 @@
-import { BackendError, type Handle, type Listed, type ListedPage } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Handle, Listed, ListedPage } from '../kind.ts'
 import type { Send } from './calls.ts'
 import { credentialOf } from './names.ts'
 import type { ExpirySpec, ListSpec, Recipe } from './schema.ts'

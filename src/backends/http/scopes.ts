@@ -1,5 +1,6 @@
+import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import { BackendError, type Kind, type ScopeForm } from '../kind.ts'
+import type { Kind, ScopeForm } from '../kind.ts'
 import type { Recipe } from './schema.ts'
 import type { Vars } from './template.ts'
 

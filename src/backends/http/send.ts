@@ -1,4 +1,5 @@
-import { BackendError, type Host } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Host } from '../kind.ts'
 import { type Auth, createAuth } from './auth.ts'
 import type { Call, Config, Reply, Send } from './calls.ts'
 import type { Recipe, RecipeRequest } from './schema.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import { fillHeader, fillJson, fillPairs, fillPath, pointAt } from './template.ts'
 
 const HOSTILE = [

@@ -1,4 +1,4 @@
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 
 /** Templates: text with `{name}`, which becomes the value of a variable. A value never becomes syntax. */
 

@@ -1,15 +1,8 @@
 import Type, { type Static } from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { isScope } from '../../domain/scope.ts'
-import {
-  type Backend,
-  BackendError,
-  type Host,
-  type Issued,
-  type IssueRequest,
-  type Kind,
-  secretField,
-} from '../kind.ts'
+import { type Backend, type Host, type Issued, type IssueRequest, type Kind, secretField } from '../kind.ts'
 import { generateKey, prepareSigner } from './sign.ts'
 
 const audienceText = { minLength: 1, maxLength: 512 }

@@ -8,8 +8,8 @@ import {
   sign as signWith,
 } from 'node:crypto'
 import { promisify } from 'node:util'
+import { BackendError } from '../../domain/backend-error.ts'
 import { requiredMembers } from '../../domain/jwk.ts'
-import { BackendError } from '../kind.ts'
 
 export type Algorithm = 'ES256' | 'EdDSA' | 'RS256'
 

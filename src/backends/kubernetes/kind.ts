@@ -1,16 +1,8 @@
 import Type from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
 import { isObject, notUnderstood, textIn } from '../json-api.ts'
-import {
-  type Backend,
-  BackendError,
-  type Handle,
-  type Host,
-  type Issued,
-  type IssueRequest,
-  type Kind,
-  type ListedPage,
-} from '../kind.ts'
+import type { Backend, Handle, Host, Issued, IssueRequest, Kind, ListedPage } from '../kind.ts'
 import { type Client, createClient, ROLE_BINDINGS, SERVICE_ACCOUNTS } from './client.ts'
 import { type Config, config, type Grant, grantsOf, isValid, requireConsistent } from './config.ts'
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Client } from 'ldapts'
-import { BackendError, type Host } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Host } from '../kind.ts'
 import { type Connection, NO_SUCH_ATTRIBUTE, NO_SUCH_OBJECT, toBackendError, unless } from './client.ts'
 import type { Config } from './config.ts'
 import { deleteEntry, dnOf } from './deletion.ts'

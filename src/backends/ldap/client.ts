@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { type connect as connectPlain, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
 import type { Client } from 'ldapts'
-import { BackendError, type Fault, type Host } from '../kind.ts'
-import { boundReplies, checkedSocket, connectionError, untilAborted } from '../network.ts'
+import { BackendError, type Fault } from '../../domain/backend-error.ts'
+import { boundReplies, checkedSocket, connectionError, untilAborted } from '../../egress/network.ts'
+import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 
 /** Result codes: RFC 4511, appendix A. Each is an answer, so nothing was changed; 51 and 52 say that nobody is served now. */

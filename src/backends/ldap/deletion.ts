@@ -1,5 +1,5 @@
 import type { Client } from 'ldapts'
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import { codeOf, NO_SUCH_OBJECT, NOT_A_LEAF, unless } from './client.ts'
 import type { Config } from './config.ts'
 

@@ -1,5 +1,5 @@
 import type { Client } from 'ldapts'
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import {
   type Connection,
   codeOf,

@@ -4,9 +4,10 @@ import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt-packet'
+import { BackendError, type Fault } from '../../domain/backend-error.ts'
 import { MAX_UPSTREAM_BYTES } from '../../domain/limits.ts'
-import { BackendError, type Fault, type Host } from '../kind.ts'
-import { boundReplies, checkedSocket, connectionError } from '../network.ts'
+import { boundReplies, checkedSocket, connectionError } from '../../egress/network.ts'
+import type { Host } from '../kind.ts'
 import { addressOf, type Config } from './config.ts'
 
 /** https://mosquitto.org/documentation/dynamic-security/, "Topic API" */

@@ -1,6 +1,7 @@
+import { BackendError } from '../../domain/backend-error.ts'
+import { connectionError, untilAborted } from '../../egress/network.ts'
 import { notUnderstood } from '../json-api.ts'
-import { BackendError, type Host } from '../kind.ts'
-import { connectionError, untilAborted } from '../network.ts'
+import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 import { type Connection, openConnection } from './connection.ts'
 

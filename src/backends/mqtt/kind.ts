@@ -1,16 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
-import {
-  type Backend,
-  BackendError,
-  type Handle,
-  type Host,
-  type Issued,
-  type IssueRequest,
-  type Kind,
-  type ListedPage,
-} from '../kind.ts'
+import type { Backend, Handle, Host, Issued, IssueRequest, Kind, ListedPage } from '../kind.ts'
 import { addressOf, type Config, config, requireConsistent } from './config.ts'
 import { type Control, createControl, NO_CLIENT, namePages, refused, requireDone } from './control.ts'
 import { creationOf, deleteGroups, groupOf } from './groups.ts'

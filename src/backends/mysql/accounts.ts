@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { BackendError, type Issued, type ListedPage } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Issued, ListedPage } from '../kind.ts'
 import { type Connections, numberOf, type Row, type Session, toBackendError } from './client.ts'
 import type { Config } from './config.ts'
 import { type Grant, grantStatement } from './grants.ts'

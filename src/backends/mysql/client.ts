@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import type { AuthPlugin, Pool, PoolConnection, PoolOptions } from 'mysql2'
-import { BackendError, type Fault, type Host } from '../kind.ts'
-import { boundReplies, checkedSocket, connectionError, untilAborted } from '../network.ts'
+import { BackendError, type Fault } from '../../domain/backend-error.ts'
+import { boundReplies, checkedSocket, connectionError, untilAborted } from '../../egress/network.ts'
+import type { Host } from '../kind.ts'
 import { tlsOf } from '../server-fields.ts'
 import type { Config } from './config.ts'
 

@@ -1,5 +1,5 @@
+import { BackendError } from '../../domain/backend-error.ts'
 import { covers, isScope } from '../../domain/scope.ts'
-import { BackendError } from '../kind.ts'
 import type { Config } from './config.ts'
 
 type Access = 'read' | 'write'

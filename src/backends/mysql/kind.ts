@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { isId } from '../../domain/ids.ts'
 import { accountIn, accountName } from '../account-name.ts'
-import { type Backend, BackendError, type Host, type Issued, type Kind } from '../kind.ts'
+import type { Backend, Host, Issued, Kind } from '../kind.ts'
 import { requireTls } from '../server-fields.ts'
 import {
   BLIND,

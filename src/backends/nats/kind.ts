@@ -1,11 +1,11 @@
 import { sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import Type, { type Static } from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { accountName } from '../account-name.ts'
 import {
   type Backend,
-  BackendError,
   type Issued,
   type IssueRequest,
   type Kind,

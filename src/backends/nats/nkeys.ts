@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 
 /**
  * NATS writes Ed25519 keys as base32 of a prefix, the key and a checksum: https://github.com/nats-io/nkeys (README, "Encoding").

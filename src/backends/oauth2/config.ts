@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { caField, localField, localUserField, requireConfig } from '../fields.ts'
-import { BackendError, guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 import { givenBy, readNamed, requireGiven, requireNamed } from '../named-scopes.ts'
 
 const URL_TEXT = { minLength: 9, maxLength: 1024, pattern: '^https?://[\\x21-\\x7e]+$' }

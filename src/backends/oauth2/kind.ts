@@ -1,17 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
+import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import {
-  type Backend,
-  BackendError,
-  type Handle,
-  type Host,
-  type Issued,
-  type IssueRequest,
-  type Kind,
-} from '../kind.ts'
+import { connectionError, untilAborted } from '../../egress/network.ts'
+import type { Backend, Handle, Host, Issued, IssueRequest, Kind } from '../kind.ts'
 import { readNamed } from '../named-scopes.ts'
-import { connectionError, untilAborted } from '../network.ts'
 import { type Config, config, gives, requireConsistent, revocableConfig, translate } from './config.ts'
 import { createRefresh } from './refresh.ts'
 import { createServer, type Server, type Token } from './server.ts'

@@ -1,5 +1,6 @@
 import { createPrivateKey, type JsonWebKey, type KeyObject, randomUUID } from 'node:crypto'
-import { BackendError, type Host } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 
 const ASSERTION_MS = 60_000

@@ -1,5 +1,5 @@
-import { BackendError, type Fault } from '../kind.ts'
-import { connectionError } from '../network.ts'
+import { BackendError, type Fault } from '../../domain/backend-error.ts'
+import { connectionError } from '../../egress/network.ts'
 
 /** SQLSTATE (PostgreSQL, appendix A) of an error from the server, translated or not, else `undefined`. */
 export function stateOf(error: unknown): string | undefined {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import { BackendError, type Issued, type IssueRequest } from '../kind.ts'
+import type { Issued, IssueRequest } from '../kind.ts'
 import { tlsOf } from '../server-fields.ts'
 import type { Session } from './client.ts'
 import { type Config, databasesOf } from './config.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { BackendError } from '../../domain/backend-error.ts'
 import { covers } from '../../domain/scope.ts'
-import { BackendError } from '../kind.ts'
 import { type Config, databasesOf } from './config.ts'
 
 type Access = 'read' | 'write'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Bench, login, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import type { Config } from './config.ts'
 
 let bench: Bench

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { BackendError, type Host } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Host } from '../kind.ts'
 import type { Row, Session } from './client.ts'
 import { type Config, databasesOf } from './config.ts'
 import { stateOf, toBackendError } from './faults.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import { DEPENDED_ON, stateOf, toBackendError } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
 import { creatorSchema } from './plan.ts'

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { BackendError, type Rotation } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Rotation } from '../kind.ts'
 import type { Config } from './config.ts'
 import { scramVerifier } from './scram.ts'
 import { quoteLiteral } from './statements.ts'

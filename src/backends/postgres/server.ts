@@ -1,4 +1,4 @@
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import type { Connections } from './client.ts'
 import type { Config } from './config.ts'
 import { stateOf } from './faults.ts'

@@ -1,4 +1,5 @@
-import { BackendError, type Host } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import type { Host } from '../kind.ts'
 import type { Connections } from './client.ts'
 import type { Config } from './config.ts'
 import { stateOf } from './faults.ts'

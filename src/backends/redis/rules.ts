@@ -1,5 +1,5 @@
+import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import { BackendError } from '../kind.ts'
 
 /** The access comes first: so that every scope which another one covers (`covers`) names no key beyond it. */
 const SCOPE = /^(?:\*|script|(?<access>read|write|channel)(?::(?<name>[^*]+\*?|\*))?)$/

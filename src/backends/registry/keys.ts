@@ -8,9 +8,9 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { promisify } from 'node:util'
+import { BackendError } from '../../domain/backend-error.ts'
 import { requiredMembers } from '../../domain/jwk.ts'
 import { DAY_MS } from '../../domain/limits.ts'
-import { BackendError } from '../kind.ts'
 
 const generate = promisify(generateKeyPair)
 const VALIDITY_MS = 10 * 365 * DAY_MS

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { never, newRequest } from '../../../test/contract/open-kind.ts'
 import { createDockerRegistry, type DockerRegistry } from '../../../test/support/docker-registry.ts'
 import { createTestHost } from '../../../test/support/host.ts'
-import type { BackendError } from '../kind.ts'
+import type { BackendError } from '../../domain/backend-error.ts'
 import { generateKey } from './keys.ts'
 import { type Config, registry } from './kind.ts'
 

@@ -1,5 +1,6 @@
+import { BackendError } from '../../domain/backend-error.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
-import { BackendError, type ServedToken, type TokenRequest } from '../kind.ts'
+import type { ServedToken, TokenRequest } from '../kind.ts'
 import type { Signer } from './keys.ts'
 import { type Access, accessOf } from './scopes.ts'
 

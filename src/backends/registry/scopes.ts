@@ -1,5 +1,5 @@
+import { BackendError } from '../../domain/backend-error.ts'
 import { covers, isScope } from '../../domain/scope.ts'
-import { BackendError } from '../kind.ts'
 
 /**
  * What each permission needs of `access`: an upload begins by looking whether a layer is there

@@ -1,7 +1,8 @@
 import { type KeyObject, randomBytes, sign } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
+import { BackendError } from '../../domain/backend-error.ts'
 import { hexOf, isId } from '../../domain/ids.ts'
-import { BackendError, type RevokedCredential } from '../kind.ts'
+import type { RevokedCredential } from '../kind.ts'
 import { blobOf, ED25519, lineOf, type PublicKey, publicKeyOf, string, uint32, uint64 } from './wire.ts'
 
 const NONCE_BYTES = 32

@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import Type, { type Static } from 'typebox'
-import { BackendError, secretField, upstreamField } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import { secretField, upstreamField } from '../kind.ts'
 
 /** The characters of a scope, so that a scope can name each of them. */
 const PRINCIPAL = { minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9._/@+-]+$' }

@@ -1,5 +1,6 @@
+import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import { type Backend, BackendError, type Host, type Issued, type IssueRequest, type Kind } from '../kind.ts'
+import type { Backend, Host, Issued, IssueRequest, Kind } from '../kind.ts'
 import { serialOf, signCertificate, writeKrl } from './certificate.ts'
 import { type Config, config, extensionsOf, grants, optionsOf, type Params, params } from './config.ts'
 import {

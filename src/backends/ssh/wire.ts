@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPair, type KeyObject, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 
 /** Data types of SSH (RFC 4251 §5). */
 export const uint32 = (value: number): Buffer => {

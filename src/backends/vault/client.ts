@@ -1,6 +1,7 @@
+import { BackendError } from '../../domain/backend-error.ts'
+import { connectionError, untilAborted } from '../../egress/network.ts'
 import { isObject, type JsonObject, notUnderstood } from '../json-api.ts'
-import { BackendError, type Host } from '../kind.ts'
-import { connectionError, untilAborted } from '../network.ts'
+import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 
 /** A reply with a status below 500 that is not an error of the login. */

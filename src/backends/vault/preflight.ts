@@ -1,4 +1,4 @@
-import { BackendError } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import { readNamed } from '../named-scopes.ts'
 import { type Client, objectAt, refusal } from './client.ts'
 import type { Config } from './config.ts'

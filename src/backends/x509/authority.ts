@@ -1,8 +1,9 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, X509Certificate } from 'node:crypto'
 import type * as Library from '@peculiar/x509'
+import { BackendError } from '../../domain/backend-error.ts'
 import { der } from '../../domain/der.ts'
 import { DAY_MS } from '../../domain/limits.ts'
-import { BackendError, type RevokedCredential } from '../kind.ts'
+import type { RevokedCredential } from '../kind.ts'
 import { type Signer, writeList } from './list.ts'
 
 const CA_MS = 3_650 * DAY_MS

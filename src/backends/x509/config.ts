@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { BackendError, secretField, upstreamField } from '../kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
+import { secretField, upstreamField } from '../kind.ts'
 
 /** The characters of a scope, so that a scope can name each of them; a star stands for one or more labels or for a path. */
 const NAME = { minLength: 1, maxLength: 250, pattern: '^(\\*\\.)?[A-Za-z0-9._:/-]+\\*?$' }

@@ -1,7 +1,8 @@
+import { BackendError } from '../../domain/backend-error.ts'
 import { isId } from '../../domain/ids.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { isScope } from '../../domain/scope.ts'
-import { type Backend, BackendError, type Host, type Issued, type Kind } from '../kind.ts'
+import type { Backend, Host, Issued, Kind } from '../kind.ts'
 import { newAuthority, newKeyPair, openAuthority, readRequest } from './authority.ts'
 import {
   type Config,

@@ -87,7 +87,7 @@ export async function findKind(client: Client, type: string): Promise<Kind> {
     if (kind.type === type) return kind
     types.push(kind.type)
   }
-  const { didYouMean } = await import('../../config/suggest.ts')
+  const { didYouMean } = await import('../../domain/suggest.ts')
   throw usage(
     `${JSON.stringify(type.slice(0, 40))} is not a kind of backend${didYouMean(type, types)}.`,
     `There ${types.length === 1 ? 'is' : 'are'}: ${types.join(', ')}.`,

@@ -102,7 +102,7 @@ async function checkAction(action: string | undefined): Promise<void> {
   if (action === undefined) return
   const [{ ACTION_NAMES }, { didYouMean }] = await Promise.all([
     import('../../api/shared.ts'),
-    import('../../config/suggest.ts'),
+    import('../../domain/suggest.ts'),
   ])
   if (!ACTION_NAMES.includes(action))
     throw usage(

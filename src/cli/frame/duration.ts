@@ -2,7 +2,7 @@ import { usage } from './failure.ts'
 
 /** The value of a flag, in milliseconds. Throws `CliError` (usage). */
 export async function readDuration(flag: string, text: string, mostMs: number): Promise<number> {
-  const { parseBoundedDuration } = await import('../../config/values.ts')
+  const { parseBoundedDuration } = await import('../../domain/duration.ts')
   try {
     return parseBoundedDuration(text, 1, mostMs)
   } catch (error) {

@@ -57,7 +57,7 @@ function nextWord(argv: readonly string[]): { word: string | undefined; options:
 }
 
 async function unknown(word: string, verbs: readonly Entry[], command: string) {
-  const { didYouMean } = await import('../../config/suggest.ts')
+  const { didYouMean } = await import('../../domain/suggest.ts')
   const names = verbs.map(({ name }) => name)
   const shown = JSON.stringify(word.slice(0, 40))
   return usage(`${shown} is not a command${didYouMean(word, names)}.`, `Run \`${command} --help\` for usage.`)

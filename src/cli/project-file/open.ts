@@ -43,8 +43,8 @@ export async function openProjectFile(
   } catch (error) {
     if (error instanceof CliError) throw error
     const [{ fileFault }, { quote }] = await Promise.all([
-      import('../../config/read-secret.ts'),
-      import('../../config/fault.ts'),
+      import('../../files/read-secret.ts'),
+      import('../../domain/fault.ts'),
     ])
     throw invalid(`The file ${quote(shown)} ${fileFault(error)}.`, error)
   }

@@ -1,4 +1,4 @@
-import type { Path } from '../../config/yaml-file.ts'
+import type { Path } from '../../files/yaml-file.ts'
 import { faultOfVariable } from '../frame/variable-names.ts'
 import type { RequestedCredential, RequestedFile } from './requested-credential.ts'
 import { type Faults, isRecord, type Shape } from './shape.ts'

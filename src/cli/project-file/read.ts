@@ -1,4 +1,4 @@
-import type { ConfigFile, Path } from '../../config/yaml-file.ts'
+import type { ConfigFile, Path } from '../../files/yaml-file.ts'
 import { CliError } from '../frame/failure.ts'
 import type { ProjectFile } from './open.ts'
 import { readCredential } from './read-credential.ts'
@@ -10,7 +10,7 @@ const MOST_REPORTED = 5
 
 /** Reads the credentials of a project file, in order. Throws `CliError` (usage) with every mistake and its line. */
 export async function readProjectFile({ path, shown, bytes }: ProjectFile): Promise<RequestedCredential[]> {
-  const { readConfigFile } = await import('../../config/yaml-file.ts')
+  const { readConfigFile } = await import('../../files/yaml-file.ts')
   try {
     return readFrom(await readConfigFile(path, shown, () => Promise.resolve(bytes)))
   } catch (error) {

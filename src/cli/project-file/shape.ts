@@ -1,6 +1,6 @@
-import { ConfigError, type Fault } from '../../config/fault.ts'
-import { didYouMean } from '../../config/suggest.ts'
-import type { ConfigFile, Path } from '../../config/yaml-file.ts'
+import { ConfigError, type Fault } from '../../domain/fault.ts'
+import { didYouMean } from '../../domain/suggest.ts'
+import type { ConfigFile, Path } from '../../files/yaml-file.ts'
 
 export type Shape = Readonly<Record<string, unknown>>
 

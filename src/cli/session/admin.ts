@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type Client, MayflyError } from '../../client/client.ts'
 import type { Auth } from '../../client/log-in.ts'
-import { adminSocketOf } from '../../config/admin-socket.ts'
+import { adminSocketOf } from '../../files/admin-socket.ts'
 import { isAuditFull } from '../admin/exact-name.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'

@@ -1,5 +1,5 @@
-import { adminSocketOf } from '../../config/admin-socket.ts'
 import { shellWord } from '../../domain/shell-word.ts'
+import { adminSocketOf } from '../../files/admin-socket.ts'
 import { type Failure, failureOf, WITH_PROXY } from '../frame/failure.ts'
 import { withGlobalFlags } from '../frame/global-flags.ts'
 import { inOwnWords } from '../frame/own-words.ts'

@@ -80,7 +80,7 @@ export const ADMIN_VERBS: readonly Entry[] = [
       {
         name: 'setup-sql',
         summary: 'print the script that a database needs',
-        load: async () => (await import('../commands/backend-setup.ts')).verb,
+        load: async () => (await import('../../operations/backend-setup.ts')).verb,
       },
       {
         name: 'kinds',
@@ -118,32 +118,32 @@ export const ADMIN_VERBS: readonly Entry[] = [
       {
         name: 'add',
         summary: 'add a kind, or replace it by a newer one',
-        load: async () => (await import('../commands/plugin-add.ts')).verb,
+        load: async () => (await import('../../operations/plugin-add.ts')).verb,
       },
       {
         name: 'new',
         summary: 'make a package for a kind of your own',
-        load: async () => (await import('../commands/plugin-new.ts')).verb,
+        load: async () => (await import('../../operations/plugin-new.ts')).verb,
       },
       {
         name: 'ls',
         summary: 'list the kinds with their versions and origins',
-        load: async () => (await import('../commands/plugin.ts')).list,
+        load: async () => (await import('../../operations/plugin.ts')).list,
       },
       {
         name: 'show',
         summary: 'show what was added, and its hash',
-        load: async () => (await import('../commands/plugin.ts')).show,
+        load: async () => (await import('../../operations/plugin.ts')).show,
       },
       {
         name: 'reload',
         summary: 'start its processes again',
-        load: async () => (await import('../commands/plugin.ts')).reload,
+        load: async () => (await import('../../operations/plugin.ts')).reload,
       },
       {
         name: 'rm',
         summary: 'remove a kind that no backend needs',
-        load: async () => (await import('../commands/plugin.ts')).remove,
+        load: async () => (await import('../../operations/plugin.ts')).remove,
       },
     ],
   },
@@ -154,7 +154,7 @@ export const ADMIN_VERBS: readonly Entry[] = [
       {
         name: 'check',
         summary: 'check a recipe, and try it',
-        load: async () => (await import('../commands/recipe.ts')).check,
+        load: async () => (await import('../../operations/recipe.ts')).check,
       },
     ],
   },
@@ -201,12 +201,12 @@ export const ADMIN_VERBS: readonly Entry[] = [
       {
         name: 'check',
         summary: 'check a policy file',
-        load: async () => (await import('../commands/policy.ts')).check,
+        load: async () => (await import('../../operations/policy.ts')).check,
       },
       {
         name: 'explain',
         summary: 'show which policy would decide, and why',
-        load: async () => (await import('../commands/policy.ts')).explain,
+        load: async () => (await import('../../operations/policy.ts')).explain,
       },
     ],
   },

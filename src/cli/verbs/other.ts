@@ -5,27 +5,27 @@ export const OTHER_VERBS: readonly Entry[] = [
   {
     name: 'server',
     summary: 'run the server',
-    load: async () => (await import('../commands/server.ts')).verb,
+    load: async () => (await import('../../operations/server.ts')).verb,
   },
   {
     name: 'init',
     summary: 'set up a server: configuration and master key',
-    load: async () => (await import('../commands/init.ts')).verb,
+    load: async () => (await import('../../operations/init.ts')).verb,
   },
   {
     name: 'backup',
     summary: 'copy the store of the server on this machine',
-    load: async () => (await import('../commands/backup.ts')).verb,
+    load: async () => (await import('../../operations/backup.ts')).verb,
   },
   {
     name: 'restore',
     summary: 'put a backup into an empty data directory',
-    load: async () => (await import('../commands/restore.ts')).verb,
+    load: async () => (await import('../../operations/restore.ts')).verb,
   },
   {
     name: 'doctor',
     summary: 'find problems and say how to fix them',
-    load: async () => (await import('../commands/doctor.ts')).verb,
+    load: async () => (await import('../../operations/doctor.ts')).verb,
   },
   {
     name: 'config',
@@ -34,7 +34,7 @@ export const OTHER_VERBS: readonly Entry[] = [
       {
         name: 'show',
         summary: 'show settings and where they come from',
-        load: async () => (await import('../commands/config.ts')).show,
+        load: async () => (await import('../../operations/config.ts')).show,
       },
     ],
   },

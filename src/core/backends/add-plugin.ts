@@ -1,4 +1,4 @@
-import { BackendError } from '../../backends/kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import type { PluginArtefact, PluginProtocol, StoredPlugin } from '../../domain/plugin.ts'
 import { Problem } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'

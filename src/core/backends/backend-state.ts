@@ -1,5 +1,6 @@
-import { BackendError, type BackendState } from '../../backends/kind.ts'
+import type { BackendState } from '../../backends/kind.ts'
 import { backendStateKey } from '../../domain/backend.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import type { Core } from '../context.ts'
 import { describe } from './call-upstream.ts'
 

@@ -1,5 +1,6 @@
-import { type Backend, BackendError, type Fault } from '../../backends/kind.ts'
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { Backend } from '../../backends/kind.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
+import { BackendError, type Fault } from '../../domain/backend-error.ts'
 import { Problem, type ProblemCode } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
 

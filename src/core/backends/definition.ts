@@ -1,5 +1,5 @@
 import { redactConfig } from '../../backends/config-fields.ts'
-import type { BackendDefinition, OpenBackend } from '../../backends/registry.ts'
+import type { BackendDefinition, OpenBackend } from '../../backends/open-backends.ts'
 import type { StoredBackend } from '../../domain/backend.ts'
 import { parseRate } from '../../domain/policy.ts'
 import type { Core } from '../context.ts'

@@ -1,4 +1,4 @@
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import type { Core } from '../context.ts'
 import { callEntered, callOnce, describe, enterUpstream } from './call-upstream.ts'
 

@@ -1,4 +1,4 @@
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import { nameKey } from '../../domain/agent.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Caller } from '../caller.ts'

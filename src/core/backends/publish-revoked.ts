@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Backend, RevocationList, RevokedCredential } from '../../backends/kind.ts'
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import { nameKey } from '../../domain/agent.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'

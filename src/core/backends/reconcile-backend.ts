@@ -1,5 +1,5 @@
 import type { Listed, ListedPage } from '../../backends/kind.ts'
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import type { Credential } from '../../domain/credential.ts'
 import { invalid, type Problem, type ProblemCode } from '../../domain/problems.ts'
 import { audit } from '../audit/entry.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ListedPage } from '../../backends/kind.ts'
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'

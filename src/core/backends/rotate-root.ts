@@ -1,6 +1,7 @@
 import { isRedirected, readConfig, secretFields } from '../../backends/config-fields.ts'
-import { BackendError, type Kind } from '../../backends/kind.ts'
+import type { Kind } from '../../backends/kind.ts'
 import type { StoredBackend } from '../../domain/backend.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import { Problem } from '../../domain/problems.ts'
 import { type Actor, SYSTEM } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'

@@ -1,4 +1,4 @@
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import type { Credential } from '../../domain/credential.ts'
 import { audit, traceOf } from '../audit/entry.ts'
 import { claimedUntil } from '../backends/call-upstream.ts'

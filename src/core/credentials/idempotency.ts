@@ -1,4 +1,4 @@
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import { canonicalJson } from '../../domain/canonical-json.ts'
 import type { Credential } from '../../domain/credential.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'

@@ -1,5 +1,5 @@
 import { findParamFaults } from '../../backends/config-fields.ts'
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import {
   absoluteScope,

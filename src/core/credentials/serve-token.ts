@@ -1,5 +1,5 @@
 import type { Backend, ServedToken } from '../../backends/kind.ts'
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import { type Agent, nameKey } from '../../domain/agent.ts'
 import type { Credential } from '../../domain/credential.ts'
 import { isId } from '../../domain/ids.ts'

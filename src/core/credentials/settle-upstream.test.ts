@@ -3,7 +3,7 @@ import { type TestCore, testCore } from '../../../test/support/core.ts'
 import { someCredential } from '../../../test/support/store.ts'
 import { createBreaker } from '../../backends/breaker.ts'
 import type { Backend, Kind } from '../../backends/kind.ts'
-import type { OpenBackend } from '../../backends/registry.ts'
+import type { OpenBackend } from '../../backends/open-backends.ts'
 import { settleUpstream } from './settle-upstream.ts'
 
 let test: TestCore

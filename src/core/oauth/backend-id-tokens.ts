@@ -1,5 +1,5 @@
 import type { Host, IdTokenClaims } from '../../backends/kind.ts'
-import { BackendError } from '../../backends/kind.ts'
+import { BackendError } from '../../domain/backend-error.ts'
 import type { Core } from '../context.ts'
 
 /** Half of the longest credential of Anthropic, which makes a token twice as long as the rest of an id token. */

@@ -1,5 +1,6 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { BackendError, type Host } from '../../../src/backends/kind.ts'
+import type { Host } from '../../../src/backends/kind.ts'
+import { BackendError } from '../../../src/domain/backend-error.ts'
 import { startFake } from './fake-server.ts'
 
 /** Mayfly as an OpenID provider: publishes its keys, and gives a host that signs with them. */

@@ -7,8 +7,8 @@ import {
   secretField,
   servePlugin,
   upstreamField,
-} from '../../../src/plugin/plugin.ts'
-import { newCertificate } from '../../../src/plugins/certificate.ts'
+} from '../../../src/plugin-sdk/plugin.ts'
+import { newCertificate } from '../../../src/plugins/process/certificate.ts'
 
 /**
  * A kind without an upstream, which breaks the protocol as the variable FAULT says, or as the one scope of an issue says. Its

@@ -5,7 +5,7 @@ import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:tls'
 import { Worker } from 'node:worker_threads'
 import { Type } from 'typebox'
-import { defineKind, servePlugin } from '../../../src/plugin/plugin.ts'
+import { defineKind, servePlugin } from '../../../src/plugin-sdk/plugin.ts'
 
 /** A plugin that tries what it must not; its check warns of each attempt: "<attempt>: got" or "<attempt>: refused". */
 const config = Type.Object(

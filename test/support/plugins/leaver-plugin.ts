@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { Type } from 'typebox'
-import { defineKind, servePlugin } from '../../../src/plugin/plugin.ts'
+import { defineKind, servePlugin } from '../../../src/plugin-sdk/plugin.ts'
 
 /** A plugin whose check starts programs that leave its group, its session and its parent. `seconds` tells them from others. */
 const leave = async (seconds: string) => {

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Program } from '../../../src/plugins/program.ts'
+import type { Program } from '../../../src/plugins/process/program.ts'
 import { createTestHost } from '../host.ts'
 import { pluginKind, supportPlugin } from '../plugin.ts'
 

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { defineKind, secretField, servePlugin } from '../../../src/plugin/plugin.ts'
+import { defineKind, secretField, servePlugin } from '../../../src/plugin-sdk/plugin.ts'
 
 /** Of no upstream: a credential says which version of the plugin issued it. `bundlePlugin` fills in the words in capitals. */
 servePlugin(

@@ -1,5 +1,5 @@
 import { postgres } from '../../../src/backends/postgres/kind.ts'
-import { defineKind, servePlugin } from '../../../src/plugin/plugin.ts'
+import { defineKind, servePlugin } from '../../../src/plugin-sdk/plugin.ts'
 
 /** The built-in kind, in a process of its own. */
 servePlugin(

@@ -1,0 +1,101 @@
+import { reload as reloadKind } from '../cli/commands/kind.ts'
+import { collect } from '../cli/frame/collect.ts'
+import { CliError } from '../cli/frame/failure.ts'
+import { showRows } from '../cli/frame/list.ts'
+import { listing } from '../cli/frame/output.ts'
+import { confirm } from '../cli/frame/prompt.ts'
+import { relative } from '../cli/frame/times.ts'
+import { defineVerb } from '../cli/frame/verb.ts'
+import { openAdminClient, openSocketClient } from '../cli/session/admin.ts'
+import type { Plugin } from '../client/wire.ts'
+import { INSTALLATION, type Installation, readInstallation } from './init/installation.ts'
+
+const pluginSchema = async () => (await import('../api/admin.ts')).Plugin
+
+export const list = defineVerb({
+  description:
+    'Lists the kinds with their versions and origins, those that were added first. `mayfly kind ls` lists them with their titles.',
+  examples: [{ command: 'mayfly plugin ls', about: 'what was added, and what is built in' }],
+  json: async () => (await import('typebox')).Type.Array(await pluginSchema()),
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context) => {
+    const all = await collect((await openAdminClient(context)).admin.plugins.list())
+    const rows = [...all.filter(({ builtin }) => !builtin), ...all.filter(({ builtin }) => builtin)]
+    await showRows(context, rows, {
+      things: 'kinds',
+      none: 'No kinds.',
+      heading: ['KIND', 'VERSION', 'FROM'],
+      cells: (row) => [row.name, row.version, row.origin ?? 'built in'],
+    })
+  },
+})
+
+export const show = defineVerb<object, [name: string]>({
+  description: 'Shows a plugin: which bytes the server starts, and where they came from.',
+  arguments: [{ name: '<name>', description: 'the plugin', values: 'plugins' }],
+  examples: [{ command: 'mayfly plugin show acme', about: 'its version and its SHA-256' }],
+  json: pluginSchema,
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, _options, name) => {
+    const found = await collect((await openAdminClient(context)).admin.plugins.list())
+    const plugin = found.find((one) => one.name === name)
+    if (plugin === undefined) throw noSuchPlugin()
+    await context.out.show(plugin, () => describe(plugin, context.now()))
+  },
+})
+
+function describe(
+  { name, own_name, version, builtin, origin, sha256, protocol, runtime, added_at }: Plugin,
+  now: number,
+) {
+  return listing({
+    kind: name,
+    'its own name': own_name,
+    version,
+    from: builtin ? 'built in' : origin,
+    sha256,
+    protocol,
+    runs: runtime === 'node' ? "under Node's permission model" : runtime && 'as a program of its own',
+    added: added_at === undefined ? undefined : relative(added_at, now),
+  })
+}
+
+export const reload = {
+  ...reloadKind,
+  description:
+    'Starts the processes of a plugin, or of all, again, and reopens their backends. Requests under way finish on the old process. New bytes take effect only with `mayfly plugin add`.',
+  examples: [
+    { command: 'mayfly plugin reload acme', about: 'new processes for one plugin' },
+    { command: 'mayfly plugin reload', about: 'the backends of all kinds' },
+  ],
+}
+
+export const remove = defineVerb<Installation & { yes?: boolean }, [name: string]>({
+  description:
+    "Removes a plugin, on the server's machine. Refused while it has backends: their credentials could not be revoked any more.",
+  arguments: [{ name: '<name>', description: 'the plugin', values: 'plugins' }],
+  options: [...INSTALLATION, { flags: '-y, --yes', description: 'do not ask' }],
+  examples: [{ command: 'mayfly plugin rm acme', about: 'ask, then remove it' }],
+  json: '{"removed": "NAME"}',
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, options, name) => {
+    const { dataDir } = await readInstallation(context, options)
+    const { admin } = await openSocketClient(context, dataDir)
+    const otherwise = 'Use --yes to remove it without confirmation.'
+    if (options.yes !== true && !(await confirm(context, `Remove the plugin ${name}?`, { otherwise })))
+      throw new CliError('not_confirmed', 'Nothing was removed.')
+    await admin.plugins.remove(name).catch((error: { code?: unknown }) => {
+      throw error.code === 'not_found' ? noSuchPlugin(error) : error
+    })
+    await context.out.show({ removed: name }, () => `Removed ${name}.`)
+  },
+})
+
+const noSuchPlugin = (cause?: unknown) =>
+  new CliError('not_found', 'There is no plugin of this name.', {
+    hint: 'List them with `mayfly plugin ls`.',
+    cause,
+  })

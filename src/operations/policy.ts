@@ -1,0 +1,151 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { noteWarnings } from '../cli/admin/warnings.ts'
+import { EXIT, usage } from '../cli/frame/failure.ts'
+import { listing, table } from '../cli/frame/output.ts'
+import { type Context, defineVerb } from '../cli/frame/verb.ts'
+import { openAdminClient } from '../cli/session/admin.ts'
+import { givenOf } from '../cli/session/session.ts'
+import type { Explanation } from '../client/wire.ts'
+import type { Fault } from '../domain/fault.ts'
+
+export const check = defineVerb<object, [file?: string]>({
+  description:
+    'Checks the policies in a configuration file like a starting server, and reports every fault with its line. Needs no server.',
+  arguments: [{ name: '[file]', description: 'the configuration file [env: MAYFLY_CONFIG]' }],
+  examples: [{ command: 'mayfly policy check mayfly.yaml', about: 'before restarting the server' }],
+  json: '{"file", "policies": [{"name", "pattern", "scopes", "auto_approve"}], "faults": [{"source": "FILE:LINE:COLUMN", "message"}]}',
+  run: async (context, _options, given) => {
+    const file = fileOf(context, given)
+    const { policies, faults } = await readPolicies(context, file)
+    const shown = policies.map(({ name, pattern, scopes, autoApprove }) => ({
+      name,
+      pattern,
+      scopes,
+      auto_approve: autoApprove,
+    }))
+    if (context.out.isJson) await context.out.json({ file, policies: shown, faults })
+    else for (const { source, message } of faults) context.out.note(`mayfly: ${source}: ${message}`)
+    if (faults.length > 0) return EXIT.failed
+    if (context.out.isJson) return EXIT.done
+    await context.out.result(
+      table(
+        ['POLICY', 'NAMES', 'APPROVES', 'SCOPES'],
+        shown.map((one) => [
+          one.name,
+          one.pattern,
+          one.auto_approve ? 'at once' : 'an administrator',
+          one.scopes.join(' '),
+        ]),
+      ),
+    )
+    context.out.note(`${file}: no faults.`)
+    return EXIT.done
+  },
+})
+
+export const explain = defineVerb<{ scope?: readonly string[]; file?: string }, [name: string]>({
+  description:
+    'Shows which policy would decide on an enrollment with this name and these scopes, what it would decide, and why. It asks the server, which also counts agents and approvals, or reads a file.',
+  arguments: [{ name: '<name>', description: 'name of the agent to enroll' }],
+  options: [
+    {
+      flags: '--scope <scope>',
+      description: 'a scope to request; may be repeated; by default those of the policy',
+      repeatable: true,
+    },
+    { flags: '--file <file>', description: 'read the policies from this configuration file instead' },
+  ],
+  examples: [
+    { command: "mayfly policy explain ci-42 --scope 'github:acme/app'", about: 'ask the server' },
+    { command: 'mayfly policy explain ci-42 --file mayfly.yaml', about: 'try a file before using it' },
+  ],
+  json: async () => (await import('../api/policies.ts')).Explanation,
+  exits: [3, 4, 5],
+  admin: true,
+  run: async (context, { scope, file }, name) => {
+    const scopes = scope === undefined ? undefined : [...scope]
+    const explained =
+      file === undefined
+        ? await (await openAdminClient(context)).admin.explainPolicy({ name, scopes })
+        : await explainFile(context, file, name, scopes)
+    if (explained === undefined) return EXIT.failed
+    if (!context.out.isJson) noteWarnings(context, explained)
+    await context.out.show(explained, () => describe(explained))
+    return EXIT.done
+  },
+})
+
+async function explainFile(
+  context: Context,
+  given: string,
+  name: string,
+  scopes: string[] | undefined,
+): Promise<Explanation | undefined> {
+  const { policies, faults } = await readPolicies(context, fileOf(context, given))
+  for (const { source, message } of faults) context.out.note(`mayfly: ${source}: ${message}`)
+  if (faults.length > 0) return undefined
+  const { explainPolicies } = await import('../config/policy-file.ts')
+  try {
+    const {
+      decision,
+      reason,
+      policy,
+      scopes: given,
+      expiresIn,
+      policies: all,
+    } = explainPolicies(policies, {
+      name,
+      scopes,
+    })
+    return {
+      name,
+      decision,
+      reason: reason === '' ? null : reason,
+      policy: policy ?? null,
+      scopes: [...given],
+      expires_in: expiresIn ?? null,
+      policies: [...all],
+    }
+  } catch (error) {
+    if (error instanceof Error && error.name === 'InvalidValue') throw usage(`${error.message}.`)
+    throw error
+  }
+}
+
+function describe(explained: Explanation): string {
+  const isApproved = explained.decision === 'approve'
+  const facts = listing({
+    name: explained.name,
+    decision: isApproved ? 'approved at once' : 'needs an administrator',
+    why: explained.reason ?? `The policy "${explained.policy}" grants every scope.`,
+    policy: explained.policy ?? '(none)',
+    scopes: explained.scopes.join(', ') || '(none)',
+    lifetime: isApproved ? (explained.expires_in ?? 'never') : undefined,
+  })
+  if (explained.policies.length === 0) return facts
+  const rows = explained.policies.map(({ name, pattern, matches, decides }) => [
+    name,
+    pattern,
+    decides ? 'decides' : matches ? 'also matches, but comes later' : 'does not match',
+  ])
+  return `${facts}\n\n${table(['POLICY', 'NAMES', ''], rows)}`
+}
+
+function fileOf({ env }: Context, given: string | undefined): string {
+  const file = given ?? givenOf(env['MAYFLY_CONFIG'])
+  if (file !== undefined) return file
+  throw usage('No configuration file given.', 'Give the configuration file of the server.')
+}
+
+/** Returns the faults instead of throwing them. */
+async function readPolicies(context: Context, file: string) {
+  const { readPolicyFile } = await import('../config/policy-file.ts')
+  try {
+    const policies = await readPolicyFile(file, (path) => readFile(resolve(context.cwd, path)))
+    return { policies, faults: [] as readonly Fault[] }
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'ConfigError') throw error
+    return { policies: [], faults: (error as Error & { faults: readonly Fault[] }).faults }
+  }
+}

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises'
+import { keepRunning } from '../cli/frame/keep-running.ts'
+import { type Context, defineVerb, type OptionSpec } from '../cli/frame/verb.ts'
+import { whileWaiting } from '../cli/frame/waiting.ts'
+import { rememberServer } from '../cli/session/last-server.ts'
+import type { Config } from '../config/config.ts'
+import { type Loaded, loadConfig } from '../config/load.ts'
+import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from '../config/schema.ts'
+import type { Flags } from '../config/sources.ts'
+import { ConfigError } from '../domain/fault.ts'
+
+/** The flags of `mayfly server`, one for each setting that has a flag. */
+function serverOptions(): OptionSpec[] {
+  const file = {
+    flags: `--${CONFIG_FLAG} <file>`,
+    description: `Configuration file, YAML. [default: none; env: ${CONFIG_ENV}]`,
+  }
+  return [file, ...FIELDS.flatMap((field) => (field.flag === undefined ? [] : [optionOf(field, field.flag)]))]
+}
+
+function optionOf(field: Field, flag: string): OptionSpec {
+  const facts = [`default: ${field.defaultText}`, ...(field.env === undefined ? [] : [`env: ${field.env}`])]
+  const isRepeatable = (field.schema as { type?: string }).type === 'array'
+  const text = `${field.description}${isRepeatable ? ' May be repeated.' : ''} [${facts.join('; ')}]`
+  const option = { flags: `--${flag} ${field.argument}`.trimEnd(), description: text.replaceAll('`', '') }
+  return isRepeatable ? { ...option, repeatable: true } : option
+}
+
+export const verb = defineVerb<Flags>({
+  description:
+    'Runs the server. A setting comes from its flag, or else its environment variable, the configuration file, or its default.',
+  examples: [
+    {
+      command: 'mayfly server --quickstart',
+      about: 'try it: creates a backend and an agent, with data in ./mayfly-data',
+    },
+    { command: 'mayfly server --config /etc/mayfly.yaml', about: 'run it with a configuration file' },
+  ],
+  globals: false,
+  ownSignals: true,
+  options: serverOptions(),
+  run: (context, flags) => runServer(context, flags),
+})
+
+/** Returns the exit code. */
+async function runServer(context: Context, flags: Flags): Promise<number> {
+  // All files that the server creates (database, socket, keys) are for this user alone.
+  process.umask(0o077)
+  try {
+    const loaded = await loadConfig({ argv: flags, env: process.env, readFile })
+    return await serve(context, loaded, flags)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    for (const { source, message } of error.faults) context.stderr.write(`mayfly: ${source}: ${message}\n`)
+    return 2
+  }
+}
+
+function placeOf({ dataDir, listen: { host } }: Config, address: string) {
+  const { port } = new URL(address)
+  return { dataDir, listen: `${host.includes(':') ? `[${host}]` : host}:${port}` }
+}
+
+/** The configuration file, as the user named it. */
+function fileOf({ env }: Context, flags: Flags): string | undefined {
+  const file = flags[CONFIG_FLAG] ?? env[CONFIG_ENV]
+  return typeof file === 'string' && file !== '' ? file : undefined
+}
+
+async function serve(context: Context, { config, origins }: Loaded, flags: Flags): Promise<number> {
+  const { createLogger } = await import('../log/log.ts')
+  const noColor = (process.env['NO_COLOR'] ?? '') !== ''
+  const log = createLogger({ level: config.logLevel, format: config.logFormat, noColor })
+  log.debug({ origins }, 'configuration')
+  try {
+    const code = await keepRunning({
+      start: async (signal) => {
+        const { startServer } = await import('../app/app.ts')
+        const running = await whileWaiting(context, 'Starting', startServer(config, log, signal))
+        await rememberServer(context, { ...placeOf(config, running.address), config: fileOf(context, flags) })
+        return running
+      },
+      log,
+      shutdownTimeoutMs: config.shutdownTimeoutMs,
+      exit: (status) => process.exit(status),
+    })
+    return code
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    log.error({ err: error }, 'the server could not start')
+    return 1
+  }
+}

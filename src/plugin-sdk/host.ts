@@ -1,0 +1,45 @@
+import type { Host, Kind } from '../backends/kind.ts'
+import { BackendError } from '../domain/backend-error.ts'
+import { resolveChecked } from '../egress/address.ts'
+import { createEgressFetch } from '../egress/fetch.ts'
+import { createListenerCheck, listenerRulesOf } from '../egress/listener.ts'
+import { createResolver } from '../egress/resolver.ts'
+import type { OpenRequest } from '../plugins/proto/mayfly_plugin_v1_pb.ts'
+
+type About = Pick<OpenRequest, 'name' | 'uid' | 'issuer' | 'issuerUrl' | 'timeoutMs'>
+
+/** Of all backends of this process. */
+const lookup = createResolver().addresses
+
+/** What of the server a kind has in a process of its own. */
+export function createHost(
+  { name, uid, issuer, issuerUrl, timeoutMs: timeout }: About,
+  kind: Pick<Kind, 'serviceAccounts'> = {},
+  config: Readonly<Record<string, unknown>> = {},
+): Host {
+  const timeoutMs = Number(timeout)
+  const log = { warn: logAt('warn'), debug: logAt('debug') }
+  const checkListener = createListenerCheck({ ...listenerRulesOf(kind, config), log })
+  return {
+    ...{ name, uid, issuer, issuerUrl, timeoutMs },
+    now: () => Date.now(),
+    fetch: createEgressFetch({ local: false, timeoutMs, lookup, checkListener }),
+    resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
+    idToken: () => absent('id tokens of Mayfly'),
+    state: { read: () => absent('a state'), replace: () => absent('a state') },
+    checkListener,
+    log,
+  }
+}
+
+function absent(what: string): Promise<never> {
+  return Promise.reject(new BackendError('misconfigured', `A plugin has no ${what}.`))
+}
+
+/** As hclog writes it, which the server reads from our standard error. */
+function logAt(level: string) {
+  return (fields: Record<string, unknown>, message: string) => {
+    const about = { '@level': level, '@message': message, '@timestamp': new Date().toISOString() }
+    process.stderr.write(`${JSON.stringify({ ...fields, ...about })}\n`)
+  }
+}
