@@ -7,15 +7,45 @@ import { type IndexPrefix, type Share, sharesOf } from './shares.ts'
 
 /** Terms in one UNION ALL; SQLite allows 500. */
 const MAX_TERMS = 400
+/** Entries whose actor is looked up in one statement. */
+const MOST_CANDIDATES = 10_000
 
 /** The newest ids under every prefix of the indexes that the filter leaves open, newest first. */
 export async function newestIds(engine: Engine, filter: AuditFilter, limit: number): Promise<string[]> {
-  const shares = sharesOf(filter).map((share) =>
-    engine.dialect === 'postgres' && isSought(share)
-      ? newestOfSeek(engine, share, limit)
-      : newestOfUnion(engine, share, limit),
-  )
+  const shares = sharesOf(filter).map((share) => newestOfShare(engine, share, limit))
   return newestFirst((await Promise.all(shares)).flat(), limit)
+}
+
+/**
+ * Where the index lacks the actor, whom almost all entries of the share have, only those rows are read that could be in the result,
+ * not one for each entry under each prefix.
+ */
+async function newestOfShare(engine: Engine, share: Share, limit: number): Promise<string[]> {
+  const { actor } = share
+  if (actor === undefined || share.leading.some(([column]) => column === 'actor'))
+    return newestInIndex(engine, share, limit)
+  const found: string[] = []
+  let { before } = share
+  for (let size = limit; ; size = Math.min(4 * size, MOST_CANDIDATES)) {
+    const ids = await newestInIndex(engine, { ...share, before }, size)
+    found.push(...(await idsOfActor(engine, ids, actor)))
+    if (ids.length < size || found.length >= limit) return newestFirst(found, limit)
+    before = ids.at(-1)
+  }
+}
+
+async function idsOfActor({ build, read }: Engine, ids: readonly string[], actor: string): Promise<string[]> {
+  if (ids.length === 0) return []
+  const rows = await read<{ id: string }>(
+    build.selectFrom('audit').select('id').where('id', 'in', ids).where('actor', '=', actor),
+  )
+  return rows.map(({ id }) => id)
+}
+
+function newestInIndex(engine: Engine, share: Share, limit: number): Promise<string[]> {
+  return engine.dialect === 'postgres' && isSought(share)
+    ? newestOfSeek(engine, share, limit)
+    : newestOfUnion(engine, share, limit)
 }
 
 /** Whether a column before the id has no value. */
@@ -48,7 +78,7 @@ async function newestOfUnion(engine: Engine, share: Share, limit: number): Promi
 /** PostgreSQL plans each term of a union (milliseconds for a hundred), so one statement seeks and merges. */
 async function newestOfSeek(
   { build, read }: Engine,
-  { leading, within, without, actor, backend, action, from, before }: Share,
+  { leading, within, without, backend, action, from, before }: Share,
   limit: number,
 ): Promise<string[]> {
   const first = leading.map(([name, value]) => sql`${sql.ref(name)} = ${value}`)
@@ -67,7 +97,6 @@ async function newestOfSeek(
     ...given,
     ...open.map((name) => sql`${sql.ref(`audit.${name}`)} = ${sql.ref(`seek.${name}`)}`),
     ...(action === undefined ? [] : [sql`action = ${action}`]),
-    ...(actor === undefined ? [] : [sql`actor = ${actor}`]),
     ...(from === undefined ? [] : [sql`id >= ${from}`]),
     ...(before === undefined ? [] : [sql`id < ${before}`]),
   ]
@@ -95,8 +124,7 @@ export function bounded<O>(query: Entries<O>, { from, before }: AuditFilter): En
   return before === undefined ? lower : lower.where('id', '<', before)
 }
 
-function matching<O>(query: Entries<O>, { within, actor }: Share, prefix: IndexPrefix): Entries<O> {
+function matching<O>(query: Entries<O>, { within }: Share, prefix: IndexPrefix): Entries<O> {
   const equal = prefix.reduce((narrowed, [column, value]) => narrowed.where(column, '=', value), query)
-  const by = actor === undefined ? equal : equal.where('actor', '=', actor)
-  return within === undefined ? by : by.where(within)
+  return within === undefined ? equal : equal.where(within)
 }
