@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TObject, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { isObject } from '../domain/json.ts'
 import { GUARDED_MARK, PROTECTION_MARK, SECRET_MARK, UPSTREAM_MARK } from './kind.ts'
 
 /** Replaces a secret wherever a configuration is shown; sent back, it means "unchanged". */
@@ -128,7 +129,7 @@ export function findParamFaults(schema: TSchema, params: Fields): string[] {
  * (`databases/0`) of fields that the schema knows, and never the values sent. An unknown field is a fault.
  */
 export function validateConfig(schema: TObject, value: unknown): string[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isObject(value)) {
     return ['The configuration must be an object']
   }
   const given = new Map<string, unknown>(Object.entries(value))

@@ -1,4 +1,5 @@
 import { BackendError } from '../domain/backend-error.ts'
+import { isObject, type JsonObject, parseJson } from '../domain/json.ts'
 import type { FetchOptions } from '../egress/fetch.ts'
 import type { Host } from './kind.ts'
 
@@ -12,8 +13,6 @@ export interface JsonCall {
   readonly form?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
 }
-
-export type JsonObject = Readonly<Record<string, unknown>>
 
 export interface JsonReply {
   readonly status: number
@@ -45,24 +44,12 @@ export async function callJson(
     ...(content === undefined ? {} : { body: content }),
   }
   const response = await host.fetch(url, init, options)
-  const value = parse(await response.text())
+  const value = parseJson(await response.text())
   const body = isObject(value) ? value : undefined
   const items = Array.isArray(value) ? value : undefined
   const reply: JsonReply = { status: response.status, headers: response.headers, body, items }
   if (reply.status >= 500 || reply.status === 429 || reply.status === 408) throw busy(upstream, reply)
   return reply
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A text of the reply that must be there. Throws `unavailable`: whether something was made, the reply does not say. */

@@ -6,11 +6,12 @@ import {
 } from 'node:http'
 import { request as secureRequest, Agent as TlsAgent } from 'node:https'
 import { connect, isIP, type NetConnectOpts } from 'node:net'
+import { unlessAborted } from '../domain/abort.ts'
 import { BackendError } from '../domain/backend-error.ts'
 import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
 import { type AddressLookup, resolveChecked } from './address.ts'
 import type { Network } from './network.ts'
-import { connectionError, holdUntil, untilAborted } from './network.ts'
+import { connectionError, holdUntil } from './network.ts'
 
 export interface FetchOptions {
   /** The upstream is on this machine or in its own network: permits loopback addresses. */
@@ -88,7 +89,7 @@ export function createEgressFetch(
       const body = Buffer.from(await request.arrayBuffer())
       const local = how.local ?? options.local
       const { lookup } = options
-      const address = await untilAborted(resolveChecked(target.hostname, { local, lookup }), signal)
+      const address = await unlessAborted(resolveChecked(target.hostname, { local, lookup }), signal)
       const agent = target.protocol === 'https:' ? secureAgent(how) : plain
       const maxBytes = how.maxBytes ?? MAX_UPSTREAM_BYTES
       return await exchange(target, request, body, { address, agent, signal, maxBytes })

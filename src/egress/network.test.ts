@@ -5,7 +5,7 @@ import { BackendError } from '../domain/backend-error.ts'
 import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
 import { resolveChecked } from './address.ts'
 import type { Network } from './network.ts'
-import { boundReplies, checkedSocket, connectionError, untilAborted } from './network.ts'
+import { boundReplies, checkedSocket, connectionError } from './network.ts'
 
 const LOCAL = { local: true, givesLogin: false }
 const checkListener = async () => undefined
@@ -157,14 +157,6 @@ describe('the bound on replies', () => {
     expect(socket.destroyed).toBe(false)
     socket.destroy()
   })
-})
-
-it('waits no longer than the signal', async () => {
-  const stop = new AbortController()
-  const waiting = untilAborted(new Promise(() => undefined), stop.signal)
-  stop.abort(new Error('gone'))
-  await expect(waiting).rejects.toThrow('gone')
-  expect(await untilAborted(Promise.resolve(1), new AbortController().signal)).toBe(1)
 })
 
 it.each([

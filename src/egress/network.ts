@@ -122,18 +122,6 @@ export function boundReplies(stream: Duplex, most = MAX_UPSTREAM_BYTES): () => v
   }
 }
 
-/** For work that cannot be stopped: we need not wait for it. */
-export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
-}
-
 /** Codes of Node's TLS for a certificate that is not trusted or of another name. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/
 const TIMEOUT = /^(ETIMEDOUT|ERR_SOCKET_CONNECTION_TIMEOUT)$/

@@ -1,7 +1,7 @@
 import { isIP, type LookupFunction } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { unlessAborted } from '../domain/abort.ts'
 import { createLookUp, type Found, type LookUp, NameNotFound } from './look-up.ts'
-import { untilAborted } from './network.ts'
 
 /** The addresses of names, for every connection of the server. */
 export interface Resolver {
@@ -145,5 +145,5 @@ function lookupBy(addresses: Resolver['addresses']): LookupFunction {
 
 async function withinTime(lookUp: LookUp, hostname: string): Promise<Found> {
   const signal = AbortSignal.timeout(LOOK_UP_MS)
-  return untilAborted(lookUp(hostname, signal), signal)
+  return unlessAborted(lookUp(hostname, signal), signal)
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../domain/json.ts'
 import { MAX_JWT_BYTES } from '../domain/limits.ts'
 import { decodeBase64url } from './base64url.ts'
 
@@ -35,14 +36,10 @@ export function readStrictHeader(token: unknown): JwsHeader | undefined {
 function parseObject(bytes: Buffer): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes))
-    return isPlainObject(value) ? value : undefined
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }
-}
-
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A NumericDate (RFC 7519 §2) that is a whole number of seconds between 1970 and the year 9999. */

@@ -1,6 +1,6 @@
 import { createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { isObject } from '../domain/json.ts'
 import { decodeBase64url } from './base64url.ts'
-import { isPlainObject } from './compact-jws.ts'
 import { isEd25519Point } from './curve25519-point.ts'
 import { thumbprint } from './thumbprint.ts'
 
@@ -29,7 +29,7 @@ const MAX_KID_LENGTH = 128
  * `kty crv x y kid alg use`. Returns only the required members; `undefined` for an invalid key.
  */
 export function checkPublicJwk(jwk: unknown): { jwk: SigningJwk; thumbprint: string } | undefined {
-  if (!isPlainObject(jwk)) return undefined
+  if (!isObject(jwk)) return undefined
   const key = jwk['kty'] === 'EC' ? readEc(jwk) : readOkp(jwk, 'Ed25519')
   const algorithms = key?.kty === 'EC' ? ['ES256'] : ['EdDSA', 'Ed25519']
   if (key === undefined || !isFor(jwk, 'sig', algorithms) || !isSigningPoint(key)) return undefined
@@ -38,7 +38,7 @@ export function checkPublicJwk(jwk: unknown): { jwk: SigningJwk; thumbprint: str
 
 /** Checks a key to encrypt an answer to: X25519 or P-256, by the same rules. */
 export function checkEncryptionJwk(jwk: unknown): EncryptionJwk | undefined {
-  if (!isPlainObject(jwk)) return undefined
+  if (!isObject(jwk)) return undefined
   const key = jwk['kty'] === 'EC' ? readEc(jwk) : readOkp(jwk, 'X25519')
   return key !== undefined && isFor(jwk, 'enc', ['ECDH-ES']) && isAgreementPoint(key) ? key : undefined
 }

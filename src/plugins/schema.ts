@@ -1,11 +1,11 @@
 import Type, { type TObject, type TSchema } from 'typebox'
 import { GUARDED_MARK, PROTECTION_MARK, SECRET_MARK, UPSTREAM_MARK } from '../backends/kind.ts'
+import { isObject, type JsonObject } from '../domain/json.ts'
 import { isLinearPattern } from '../domain/pattern.ts'
 
 /** A fault of a schema that a plugin sent; the message is the end of a sentence that begins with "The plugin". */
 export class SchemaFault extends Error {}
 
-type Json = Readonly<Record<string, unknown>>
 type Options = Record<string, unknown>
 
 const MAX_FIELDS = 64
@@ -35,12 +35,12 @@ export function readSchema(value: unknown, what: string): TObject {
   return read(schema, what, 0) as TObject
 }
 
-function objectOf(value: unknown, at: string): Json {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json
+function objectOf(value: unknown, at: string): JsonObject {
+  if (isObject(value)) return value
   throw new SchemaFault(`states a schema for ${at} that is no object`)
 }
 
-function read(schema: Json, at: string, depth: number): TSchema {
+function read(schema: JsonObject, at: string, depth: number): TSchema {
   if (depth > MAX_DEPTH) throw new SchemaFault(`states a schema that is too deep at ${at}`)
   const type = typeof schema['type'] === 'string' ? schema['type'] : 'union'
   const known = KEYWORDS[type]
@@ -78,7 +78,11 @@ function requireMarkable(marks: Options, type: string, at: string, depth: number
 }
 
 /** Everything but what holds further schemas. */
-function optionsOf(schema: Json, known: readonly string[], at: string): { options: Options; marks: Options } {
+function optionsOf(
+  schema: JsonObject,
+  known: readonly string[],
+  at: string,
+): { options: Options; marks: Options } {
   const options: Record<string, unknown> = {}
   const marks: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(schema)) {
@@ -119,7 +123,7 @@ function readMark(name: string, value: unknown, at: string): unknown {
 type Choice = string | number | boolean
 
 /** Of `enum`, `const` and unions of these, which Mayfly's forms show as a choice. */
-function choicesOf(schema: Json, at: string): readonly Choice[] | undefined {
+function choicesOf(schema: JsonObject, at: string): readonly Choice[] | undefined {
   const { enum: list, const: only, anyOf } = schema
   const branches = Array.isArray(anyOf) ? anyOf.map((branch) => objectOf(branch, at)['const']) : undefined
   const found = Array.isArray(list) ? list : only === undefined ? branches : [only]
@@ -137,7 +141,7 @@ function one(choices: readonly Choice[], options: Options): TSchema {
   return Type.Union([only as TSchema, ...more], options)
 }
 
-function readObject(schema: Json, options: Options, at: string, depth: number): TObject {
+function readObject(schema: JsonObject, options: Options, at: string, depth: number): TObject {
   if (schema['additionalProperties'] !== false) {
     throw new SchemaFault(`does not state "additionalProperties": false for ${at}`)
   }
@@ -155,7 +159,7 @@ function readObject(schema: Json, options: Options, at: string, depth: number): 
   return Type.Object(Object.fromEntries(properties), { ...options, additionalProperties: false })
 }
 
-function readUnion(schema: Json, options: Options, at: string, depth: number): TSchema {
+function readUnion(schema: JsonObject, options: Options, at: string, depth: number): TSchema {
   const branches = schema['anyOf']
   if (!Array.isArray(branches) || branches.length === 0 || branches.length > MAX_CHOICES) {
     throw new SchemaFault(`states no type for ${at}`)

@@ -1,12 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { BackendError } from '../../domain/backend-error.ts'
+import { isObject, type JsonObject } from '../../domain/json.ts'
 import {
   busy,
   callJson,
   detailOf,
-  isObject,
   type JsonCall,
-  type JsonObject,
   type JsonReply,
   notUnderstood,
   textIn,

@@ -1,5 +1,6 @@
 import { BackendError } from '../../domain/backend-error.ts'
-import { callJson, detailOf, isObject, type JsonCall, type JsonReply, notUnderstood } from '../json-api.ts'
+import { isObject } from '../../domain/json.ts'
+import { callJson, detailOf, type JsonCall, type JsonReply, notUnderstood } from '../json-api.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 

@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { type connect as connectPlain, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
 import type { Client } from 'ldapts'
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError, type Fault } from '../../domain/backend-error.ts'
-import { boundReplies, checkedSocket, connectionError, untilAborted } from '../../egress/network.ts'
+import { boundReplies, checkedSocket, connectionError } from '../../egress/network.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 
@@ -101,10 +102,10 @@ export function createConnection(settings: Config, host: Host): Connection {
         signal.throwIfAborted()
         const opening = opened()
         mine = current
-        const { client, reset } = await untilAborted(opening, signal)
+        const { client, reset } = await unlessAborted(opening, signal)
         mine = current
         signal.throwIfAborted()
-        const result = await untilAborted(work(client, reset), signal)
+        const result = await unlessAborted(work(client, reset), signal)
         reset()
         return result
       } catch (error) {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import { untilAborted } from '../../egress/network.ts'
 import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
 import type { Backend, Host, Kind } from '../kind.ts'
 import { preflight, removeTrials } from './check.ts'
@@ -99,7 +99,7 @@ async function openLdap(settings: Config, host: Host): Promise<Backend<Params>> 
 async function waitFor(pending: Promise<unknown>, signal: AbortSignal): Promise<void> {
   try {
     signal.throwIfAborted()
-    await untilAborted(pending, signal)
+    await unlessAborted(pending, signal)
   } catch (cause) {
     throw new BackendError('timeout', 'The LDAP server has not answered the issue of this credential.', {
       cause,

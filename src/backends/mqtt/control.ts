@@ -1,5 +1,7 @@
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
-import { connectionError, untilAborted } from '../../egress/network.ts'
+import { isObject, parseJson } from '../../domain/json.ts'
+import { connectionError } from '../../egress/network.ts'
 import { notUnderstood } from '../json-api.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
@@ -67,11 +69,11 @@ export function createControl(settings: Config, host: Host): Control {
       const bounded = AbortSignal.any([signal, deadline])
       try {
         bounded.throwIfAborted()
-        const session = await untilAborted(connection(), bounded)
+        const session = await unlessAborted(connection(), bounded)
         const message = JSON.stringify({
           commands: commands.map((command) => ({ ...command, correlationData: id })),
         })
-        return answersOf(await untilAborted(session.ask(id, message), bounded), commands)
+        return answersOf(await unlessAborted(session.ask(id, message), bounded), commands)
       } catch (error) {
         // The connection may be one that only we still believe in.
         if (deadline.aborted) await close()
@@ -87,19 +89,13 @@ export function createControl(settings: Config, host: Host): Control {
 
 /** Throws `unavailable` unless there is one answer for each command. */
 function answersOf(text: string, commands: readonly Command[]): readonly Answer[] {
-  let responses: readonly Answer[] | undefined
-  try {
-    responses = JSON.parse(text).responses
-  } catch {
-    responses = undefined
-  }
+  const reply = parseJson(text)
+  const responses: unknown = isObject(reply) ? reply['responses'] : undefined
   const isComplete =
     Array.isArray(responses) &&
     commands.every(({ command }, index) => responses[index]?.command === command) &&
     responses.length === commands.length
-  if (!isComplete || responses === undefined) {
-    throw notUnderstood('The broker')
-  }
+  if (!isComplete) throw notUnderstood('The broker')
   return responses
 }
 

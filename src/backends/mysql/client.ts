@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import type { AuthPlugin, Pool, PoolConnection, PoolOptions } from 'mysql2'
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError, type Fault } from '../../domain/backend-error.ts'
-import { boundReplies, checkedSocket, connectionError, untilAborted } from '../../egress/network.ts'
+import { boundReplies, checkedSocket, connectionError } from '../../egress/network.ts'
 import type { Host } from '../kind.ts'
 import { tlsOf } from '../server-fields.ts'
 import type { Config } from './config.ts'
@@ -126,7 +127,7 @@ async function checkOut(pool: Pool, signal: AbortSignal): Promise<PoolConnection
     pool.getConnection((error, connection) => (error === null ? resolve(connection) : reject(error))),
   )
   try {
-    return await untilAborted(arriving, signal)
+    return await unlessAborted(arriving, signal)
   } catch (error) {
     arriving.then(
       (connection) => connection.release(),

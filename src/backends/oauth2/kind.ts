@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import Type from 'typebox'
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import { connectionError, untilAborted } from '../../egress/network.ts'
+import { connectionError } from '../../egress/network.ts'
 import type { Backend, Handle, Host, Issued, IssueRequest, Kind } from '../kind.ts'
 import { readNamed } from '../named-scopes.ts'
 import { type Config, config, gives, requireConsistent, revocableConfig, translate } from './config.ts'
@@ -199,7 +200,7 @@ function createObtain(
 
   return async (scope, agent, signal) => {
     const obtaining = obtain(scope, agent, signal)
-    const token = await untilAborted(obtaining, signal).catch((error: unknown) => {
+    const token = await unlessAborted(obtaining, signal).catch((error: unknown) => {
       if (signal.aborted) obtaining.then(discard).catch(() => undefined)
       throw error instanceof BackendError ? error : connectionError(error, 'The authorization server', signal)
     })

@@ -1,5 +1,6 @@
 import { BackendError, type Fault } from '../../domain/backend-error.ts'
-import { callJson, detailOf, type JsonObject, type JsonReply } from '../json-api.ts'
+import type { JsonObject } from '../../domain/json.ts'
+import { callJson, detailOf, type JsonReply } from '../json-api.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 import { prepareLogin } from './login.ts'

@@ -1,6 +1,7 @@
 import type { ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
-import { boundReplies, checkedSocket, untilAborted } from '../../egress/network.ts'
+import { boundReplies, checkedSocket } from '../../egress/network.ts'
 import type { Host } from '../kind.ts'
 import { tlsOf } from '../server-fields.ts'
 import type { Config } from './config.ts'
@@ -161,7 +162,7 @@ function clientOptions(settings: Config, host: Host, database: string) {
 async function checkOut(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   const arriving = pool.connect()
   try {
-    return await untilAborted(arriving, signal)
+    return await unlessAborted(arriving, signal)
   } catch (error) {
     arriving.then(
       (client) => client.release(),

@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
-import { connectionError, untilAborted } from '../../egress/network.ts'
+import { isObject } from '../../domain/json.ts'
+import { connectionError } from '../../egress/network.ts'
 import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
-import { isObject, type JsonReply } from '../json-api.ts'
+import type { JsonReply } from '../json-api.ts'
 import type { Handle, Issued, IssueRequest, ListedPage } from '../kind.ts'
 import { type Api, isNotFound, unexpected } from './client.ts'
 import { amqpOf, type Config } from './config.ts'
@@ -77,7 +79,7 @@ async function createUser(
     const creation = api.call('PUT', `/users/${username}`, new AbortController().signal, { json })
     const settled = creation.catch(() => undefined).then(() => creating.delete(username))
     creating.set(username, settled)
-    return await untilAborted(creation, signal)
+    return await unlessAborted(creation, signal)
   } catch (error) {
     throw error instanceof BackendError ? error : connectionError(error, 'RabbitMQ', signal)
   }
@@ -118,7 +120,7 @@ export async function revokeUser(
   signal: AbortSignal,
 ): Promise<void> {
   const username = accountIn(handle['username'], 'a user')
-  await untilAborted(Promise.resolve(creating.get(username)), signal).catch((error: unknown) => {
+  await unlessAborted(Promise.resolve(creating.get(username)), signal).catch((error: unknown) => {
     throw connectionError(error, 'RabbitMQ', signal)
   })
   await deleteUser(api, username, signal).catch((error: unknown) => {

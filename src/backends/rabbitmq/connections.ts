@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { BackendError } from '../../domain/backend-error.ts'
+import { isObject } from '../../domain/json.ts'
 import { connectionError } from '../../egress/network.ts'
-import { isObject } from '../json-api.ts'
 import { type Api, isNotFound, unexpected } from './client.ts'
 
 /** How often we look; a connection whose client does not answer the first request to close is cut by the second. */

@@ -4,8 +4,9 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import type { Redis } from 'ioredis'
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError, type Fault } from '../../domain/backend-error.ts'
-import { boundReplies, checkedSocket, connectionError, untilAborted } from '../../egress/network.ts'
+import { boundReplies, checkedSocket, connectionError } from '../../egress/network.ts'
 import type { Host } from '../kind.ts'
 import { tlsOf } from '../server-fields.ts'
 import type { Config } from './config.ts'
@@ -48,10 +49,10 @@ export function createClient(settings: Config, host: Host, login = true): Client
       let used: Redis | undefined
       try {
         signal.throwIfAborted()
-        const { redis, replied } = await untilAborted(connection(), signal)
+        const { redis, replied } = await unlessAborted(connection(), signal)
         used = redis
         const [name, ...rest] = command
-        return await untilAborted(redis.call(name, ...rest).finally(replied), signal)
+        return await unlessAborted(redis.call(name, ...rest).finally(replied), signal)
       } catch (error) {
         // A server that hangs: the next command tries another connection.
         if (timeout.aborted) used?.disconnect()
@@ -88,7 +89,7 @@ export function createSaver(client: Client, host: Host): (signal: AbortSignal) =
   }
   return async (signal) => {
     next ??= last.then(saveNow)
-    await untilAborted(next, signal)
+    await unlessAborted(next, signal)
   }
 }
 
@@ -122,9 +123,9 @@ async function open(settings: Config, host: Host, login: boolean, signal: AbortS
   // What fails, fails its commands as well; this only keeps the process alive.
   redis.on('error', () => undefined)
   try {
-    await untilAborted(redis.connect(), signal)
+    await unlessAborted(redis.connect(), signal)
     const { username, password } = settings
-    if (login && password !== undefined) await untilAborted(redis.call('AUTH', username, password), signal)
+    if (login && password !== undefined) await unlessAborted(redis.call('AUTH', username, password), signal)
     replied()
     return { redis, replied }
   } catch (error) {

@@ -1,6 +1,8 @@
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
-import { connectionError, untilAborted } from '../../egress/network.ts'
-import { isObject, type JsonObject, notUnderstood } from '../json-api.ts'
+import { isObject, type JsonObject, parseJson } from '../../domain/json.ts'
+import { connectionError } from '../../egress/network.ts'
+import { notUnderstood } from '../json-api.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 
@@ -86,7 +88,7 @@ export function createClient(settings: Config, host: Host): Client {
         loggingIn = undefined
       })
     try {
-      return await untilAborted(loggingIn, signal)
+      return await unlessAborted(loggingIn, signal)
     } catch (error) {
       throw error instanceof BackendError ? error : connectionError(error, 'Vault', signal)
     }
@@ -131,12 +133,7 @@ function idToken(settings: Config, host: Host): Promise<string> {
 async function readReply(reply: Response): Promise<Reply> {
   const { status } = reply
   const text = await reply.text()
-  let body: unknown
-  try {
-    body = text === '' ? {} : JSON.parse(text)
-  } catch {
-    body = undefined
-  }
+  const body = text === '' ? {} : parseJson(text)
   const known = isObject(body) ? body : {}
   if (status === 503 && String(known['errors']).includes('sealed')) {
     throw new BackendError('unavailable', 'Vault is sealed.', { detail: String(status) })

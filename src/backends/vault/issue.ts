@@ -1,6 +1,7 @@
 import { BackendError } from '../../domain/backend-error.ts'
+import type { JsonObject } from '../../domain/json.ts'
 import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
-import { type JsonObject, notUnderstood } from '../json-api.ts'
+import { notUnderstood } from '../json-api.ts'
 import type { Handle, IssueRequest, ListedPage } from '../kind.ts'
 import { type Client, objectAt, type Reply, refusal } from './client.ts'
 

@@ -1,6 +1,7 @@
 import type { Handle, Issued, IssueRequest, ListedPage } from '../../backends/kind.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isId } from '../../domain/ids.ts'
+import { isObject } from '../../domain/json.ts'
 import type { IssueResponse, ListResponse } from '../proto/mayfly_plugin_v1_pb.ts'
 import { cleanMessage, type Hide, hiderOf } from '../text.ts'
 
@@ -43,7 +44,7 @@ function readScalars(text: string, what: string, maxBytes: number, of: Answering
   } catch {
     throw fail('are not JSON')
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fail('are no object')
+  if (!isObject(value)) throw fail('are no object')
   const entries = Object.entries(value)
   if (entries.length > MAX_NAMES) throw fail('are too many')
   for (const [name, one] of entries) {
