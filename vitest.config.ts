@@ -1,20 +1,27 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { recordTried, triedFiles } from './test/docs/tried.ts'
 import { LONG } from './test/support/long.ts'
 import { isInstalled } from './test/support/run-program.ts'
+import { slowest } from './test/support/slowest.ts'
 
 /** Debian has no package of terraform: where it is absent, CI goes without, and a person is told of the skip. */
 const absent =
   process.env['CI'] !== undefined && !isInstalled('terraform') ? ['test/real/terraform.test.ts'] : []
 
-/** Several minutes each, in one piece: `npm run test:long` runs them. */
+/** Several minutes each, in one piece, or pages that have not changed: `npm run test:long` runs them. */
 const long = LONG
   ? []
-  : ['debian', 'first-credential', 'npm'].map((name) => `test/package/package-${name}.test.ts`)
+  : [
+      ...['debian', 'first-credential', 'npm'].map((name) => `test/package/package-${name}.test.ts`),
+      // Unless somebody names one.
+      ...triedFiles().filter((file) => !process.argv.slice(2).some((word) => file.includes(word))),
+    ]
 
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...absent, ...long],
+    reporters: ['default', slowest, recordTried],
     globalSetup: ['test/support/shared-postgres.ts'],
     // What hangs is ended by these; what is merely slow, on a machine that others use, must pass.
     testTimeout: 120_000,

@@ -1,0 +1,21 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+
+/**
+ * `npm test`: builds, and runs the checks beside the tests, which wait for servers for much of their time. What it is given goes to
+ * vitest: `npm test -- src/domain`.
+ */
+if ((await start('node', ['scripts/build.ts']).ended) !== 0) process.exit(1)
+const check = start('npm', ['run', '--silent', 'check'], 'pipe')
+const said = Promise.all([text(check.child.stdout!), text(check.child.stderr!)])
+const tests = await start('vitest', ['run', ...process.argv.slice(2)]).ended
+const checks = await check.ended
+console.log(`\nnpm run check ${checks === 0 ? 'passed' : 'failed'}:\n${(await said).join('')}`)
+process.exit(tests || checks)
+
+function start(program: string, words: readonly string[], output: 'inherit' | 'pipe' = 'inherit') {
+  const child = spawn(program, words, { stdio: ['ignore', output, output] })
+  const ended = once(child, 'exit').then(([code]) => (typeof code === 'number' ? code : 1))
+  return { child, ended }
+}
