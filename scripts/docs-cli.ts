@@ -1,6 +1,6 @@
 import { EXIT_MEANINGS, type ExitCode } from '../src/cli/frame/failure.ts'
-import { optionRow, usageOf } from '../src/cli/frame/help.ts'
-import { DATA_DIR, GLOBALS } from '../src/cli/frame/parse.ts'
+import { optionRows, usageOf } from '../src/cli/frame/help.ts'
+import { DATA_DIR, GLOBALS, type Options } from '../src/cli/frame/options.ts'
 import type { AnyVerb, Entry, VerbEntry } from '../src/cli/frame/verb.ts'
 import { GROUPS } from '../src/cli/verbs.ts'
 import { MADE, table } from './markdown.ts'
@@ -22,11 +22,7 @@ export function leaves(entry: Entry): (readonly [words: string, entry: VerbEntry
   return entry.verbs.map((inner) => [`${entry.name} ${inner.name}`, inner] as const)
 }
 
-const rows = (options: AnyVerb['options'] = []) =>
-  options.map((spec) => {
-    const [flags, meaning] = optionRow(spec)
-    return [`\`${flags}\``, meaning]
-  })
+const rows = (options: Options) => optionRows(options).map(([flags, meaning]) => [`\`${flags}\``, meaning])
 
 const INTRODUCTION = [
   'Results go to standard output, everything else to standard error. With `--json`, a command prints JSON of the shape given below, and an error is `{"error": {"code", "message", "hint"}}` on standard error. Without it, an error is one line that says what happened and what to do next.',
@@ -35,7 +31,7 @@ const INTRODUCTION = [
   'Options of every command:',
   table(['Option', 'Meaning'], rows(GLOBALS)),
   'Commands that administer a server also take:',
-  table(['Option', 'Meaning'], rows([DATA_DIR])),
+  table(['Option', 'Meaning'], rows(DATA_DIR)),
   'Commands for people show times relative to now, such as `in 9 min`; the audit log and `--json` show them exactly. At a terminal, a listing shows its first 50 rows and says how many there are; `--limit` and `--all` show more. Where its output is not a terminal, it shows all.',
   'A command takes its server, its profile and its login from the first of these that there is:',
   table(

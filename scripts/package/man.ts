@@ -1,7 +1,8 @@
 import { EXIT_MEANINGS, type ExitCode } from '../../src/cli/frame/failure.ts'
-import { optionRow, usageOf } from '../../src/cli/frame/help.ts'
-import { GLOBALS, globalsOf, HELP } from '../../src/cli/frame/parse.ts'
-import type { AnyVerb, OptionSpec, VerbGroup } from '../../src/cli/frame/verb.ts'
+import { optionRows, usageOf } from '../../src/cli/frame/help.ts'
+import { GLOBALS, HELP, type Options } from '../../src/cli/frame/options.ts'
+import { globalsOf } from '../../src/cli/frame/parse.ts'
+import type { AnyVerb, VerbGroup } from '../../src/cli/frame/verb.ts'
 import { GROUPS } from '../../src/cli/verbs.ts'
 import { leaves } from '../docs-cli.ts'
 
@@ -34,7 +35,7 @@ function overviewPage(version: string): string {
     ),
     roff('Run `mayfly <command> --help`, or read the page of the command, such as mayfly-get(1).'),
     ...GROUPS.flatMap(groupSection),
-    ...optionSection('OPTIONS OF EVERY COMMAND', [...GLOBALS, HELP]),
+    ...optionSection('OPTIONS OF EVERY COMMAND', { ...GLOBALS, ...HELP }),
     ...exitSection([0, 1, 2, 3, 4, 5]),
     '.SH FILES',
     ...item('/etc/mayfly/mayfly.yaml', 'configuration of the server'),
@@ -62,7 +63,7 @@ function verbPage(version: string, name: string, words: string, summary: string,
     ...args.flatMap(({ name: form, description, choices }) =>
       item(form, choices === undefined ? description : `${description} (${choices.join(', ')})`),
     ),
-    ...optionSection('OPTIONS', [...(verb.options ?? []), HELP]),
+    ...optionSection('OPTIONS', { ...verb.options, ...HELP }),
     ...optionSection('OPTIONS OF EVERY COMMAND', globalsOf(verb)),
     '.SH EXAMPLES',
     ...verb.examples.flatMap(({ command, about }) => item(command, about)),
@@ -82,9 +83,10 @@ const head = (name: string, version: string, summary: string) => [
 /** A term in bold, and its meaning below it. */
 const item = (term: string, meaning: string) => ['.TP', `.B ${roff(term)}`, roff(meaning)]
 
-function optionSection(title: string, options: readonly OptionSpec[]): string[] {
-  if (options.length === 0) return []
-  return [`.SH ${title}`, ...options.map(optionRow).flatMap(([flags, meaning]) => item(flags, meaning))]
+function optionSection(title: string, options: Options): string[] {
+  const rows = optionRows(options)
+  if (rows.length === 0) return []
+  return [`.SH ${title}`, ...rows.flatMap(([flags, meaning]) => item(flags, meaning))]
 }
 
 function exitSection(codes: readonly ExitCode[]): string[] {

@@ -1,17 +1,18 @@
 import { usage } from '../cli/frame/failure.ts'
+import { flag } from '../cli/frame/options.ts'
 import { defineVerb } from '../cli/frame/verb.ts'
 import { fieldsOf } from '../cli/kind-form/fields.ts'
 import { readGiven } from '../cli/kind-form/flags.ts'
 import { missingError, missingFields } from '../cli/kind-form/questions.ts'
 
-export const verb = defineVerb<{ uninstall?: boolean }, [type: string, rest: readonly string[] | undefined]>({
+export const verb = defineVerb({
   description:
     'Prints a script that a superuser of the database reads and runs once, so that the login of Mayfly needs no more than EXECUTE on a few functions. Takes the flags of `mayfly backend add`; talks to no server.',
   arguments: [
     { name: '<type>', description: 'the kind: postgres' },
     { name: '[flags...]', description: 'flags of the kind' },
   ],
-  options: [{ flags: '--uninstall', description: 'print the script that takes everything away' }],
+  options: { uninstall: flag('print the script that takes everything away') },
   examples: [
     {
       command: 'mayfly backend setup-sql postgres --database orders --username mayfly | psql -d orders',

@@ -1,15 +1,8 @@
 import { resolve } from 'node:path'
 import { defineVerb } from '../cli/frame/verb.ts'
-import {
-  INSTALLATION,
-  type Installation,
-  inWords,
-  keyInWords,
-  readInstallation,
-  reportFaults,
-} from './init/installation.ts'
+import { INSTALLATION, inWords, keyInWords, readInstallation, reportFaults } from './init/installation.ts'
 
-export const verb = defineVerb<Installation, [file: string]>({
+export const verb = defineVerb({
   description:
     'Copies the store of the server on this machine to a new file that only you can read, and checks the copy. The server may be running. The master key is not part of a backup: keep it in another place. A store in PostgreSQL is backed up with pg_dump.',
   arguments: [{ name: '<file>', description: 'the new file' }],

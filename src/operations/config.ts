@@ -2,27 +2,20 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { clientSettings, type Setting } from '../cli/admin/client-settings.ts'
 import { EXIT } from '../cli/frame/failure.ts'
+import { flag, text } from '../cli/frame/options.ts'
 import { table } from '../cli/frame/output.ts'
 import { type Context, defineVerb } from '../cli/frame/verb.ts'
 
-interface Options {
-  readonly origin?: boolean
-  readonly serverConfig?: string | true
-}
-
-export const show = defineVerb<Options, [flags: readonly string[] | undefined]>({
+export const show = defineVerb({
   description:
     'Shows the effective settings of this command, and with --origin the source of each. With --server-config it shows the settings of a server with this file, these variables and these flags. Secrets appear as [redacted].',
   arguments: [
     { name: '[flags...]', description: 'with --server-config: flags of `mayfly server`, after --' },
   ],
-  options: [
-    { flags: '--origin', description: 'show the source of each setting: flag, environment, file or default' },
-    {
-      flags: '--server-config [file]',
-      description: 'show server settings, with this configuration file [env: MAYFLY_CONFIG]',
-    },
-  ],
+  options: {
+    origin: flag('show the source of each setting: flag, environment, file or default'),
+    serverConfig: text('[file]', 'show server settings, with this configuration file [env: MAYFLY_CONFIG]'),
+  },
   examples: [
     { command: 'mayfly config show --origin', about: 'which server, which login, and why' },
     {

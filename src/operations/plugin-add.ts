@@ -1,36 +1,34 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { CliError, EXIT, usage } from '../cli/frame/failure.ts'
+import { choice, text, type ValuesOf } from '../cli/frame/options.ts'
 import { confirm } from '../cli/frame/prompt.ts'
 import { type Context, defineVerb } from '../cli/frame/verb.ts'
 import { openSocketClient } from '../cli/session/admin.ts'
 import type { Config } from '../config/config.ts'
 import { PLUGIN_NAME_PATTERN } from '../domain/plugin.ts'
-import { INSTALLATION, type Installation, readInstallation, reportFaults } from './init/installation.ts'
+import { INSTALLATION, readInstallation, reportFaults } from './init/installation.ts'
 import type { Artefact } from './plugin/artefact.ts'
 
-interface Options extends Installation {
-  readonly sha256?: string
-  readonly name?: string
-  readonly as?: string
-  readonly protocol?: 'mayfly' | 'creddy'
+const OPTIONS = {
+  sha256: text('<hex>', 'refuse the plugin if it has another SHA-256'),
+  name: text('<name>', 'refuse the plugin if it calls itself otherwise'),
+  as: text('<name>', 'the name of its kind here; by default what it calls itself'),
+  protocol: choice(
+    '<protocol>',
+    'the protocol that it speaks; creddy by default for a file called creddy-NAME',
+    ['mayfly', 'creddy'],
+  ),
+  ...INSTALLATION,
 }
 
-export const verb = defineVerb<Options, [source: string]>({
+type Options = ValuesOf<typeof OPTIONS>
+
+export const verb = defineVerb({
   description:
     "Adds a kind from outside, on the server's machine, as root or the user of the server. Copies the plugin into plugin_dir, pins its SHA-256, and starts it once so that it describes itself. A plugin of the same kind is replaced, and its backends continue with the new one.",
   arguments: [{ name: '<source>', description: './file, npm:NAME@VERSION, or https://…' }],
-  options: [
-    { flags: '--sha256 <hex>', description: 'refuse the plugin if it has another SHA-256' },
-    { flags: '--name <name>', description: 'refuse the plugin if it calls itself otherwise' },
-    { flags: '--as <name>', description: 'the name of its kind here; by default what it calls itself' },
-    {
-      flags: '--protocol <protocol>',
-      description: 'the protocol that it speaks; creddy by default for a file called creddy-NAME',
-      choices: ['mayfly', 'creddy'],
-    },
-    ...INSTALLATION,
-  ],
+  options: OPTIONS,
   examples: [
     {
       command: 'mayfly plugin add npm:mayfly-plugin-acme@1.2.3',

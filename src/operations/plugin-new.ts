@@ -1,6 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { CliError, usage } from '../cli/frame/failure.ts'
+import { text } from '../cli/frame/options.ts'
 import { defineVerb } from '../cli/frame/verb.ts'
 import { PLUGIN_NAME_PATTERN } from '../domain/plugin.ts'
 import { shellWord } from '../domain/shell-word.ts'
@@ -9,16 +10,11 @@ import { templateFiles } from './plugin/template.ts'
 
 const TYPE = new RegExp(PLUGIN_NAME_PATTERN)
 
-export const verb = defineVerb<{ readonly name?: string }, [directory: string]>({
+export const verb = defineVerb({
   description:
     'Makes a package with a kind in TypeScript, a test that runs the contract of kinds, and a README. Its `npm test` passes as it is. Needs no server.',
   arguments: [{ name: '<directory>', description: 'new or empty' }],
-  options: [
-    {
-      flags: '--name <name>',
-      description: 'of the kind; by default that of the directory, without mayfly-plugin-',
-    },
-  ],
+  options: { name: text('<name>', 'of the kind; by default that of the directory, without mayfly-plugin-') },
   examples: [
     { command: 'mayfly plugin new mayfly-plugin-acme', about: 'the kind acme' },
     { command: 'mayfly plugin new . --name acme', about: 'in this directory' },

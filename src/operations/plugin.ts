@@ -2,13 +2,14 @@ import { reload as reloadKind } from '../cli/commands/kind.ts'
 import { collect } from '../cli/frame/collect.ts'
 import { CliError } from '../cli/frame/failure.ts'
 import { showRows } from '../cli/frame/list.ts'
+import { yesTo } from '../cli/frame/options.ts'
 import { listing } from '../cli/frame/output.ts'
 import { confirm } from '../cli/frame/prompt.ts'
 import { relative } from '../cli/frame/times.ts'
 import { defineVerb } from '../cli/frame/verb.ts'
 import { openAdminClient, openSocketClient } from '../cli/session/admin.ts'
 import type { Plugin } from '../client/wire.ts'
-import { INSTALLATION, type Installation, readInstallation } from './init/installation.ts'
+import { INSTALLATION, readInstallation } from './init/installation.ts'
 
 const pluginSchema = async () => (await import('../api/admin.ts')).Plugin
 
@@ -31,7 +32,7 @@ export const list = defineVerb({
   },
 })
 
-export const show = defineVerb<object, [name: string]>({
+export const show = defineVerb({
   description: 'Shows a plugin: which bytes the server starts, and where they came from.',
   arguments: [{ name: '<name>', description: 'the plugin', values: 'plugins' }],
   examples: [{ command: 'mayfly plugin show acme', about: 'its version and its SHA-256' }],
@@ -72,11 +73,11 @@ export const reload = {
   ],
 }
 
-export const remove = defineVerb<Installation & { yes?: boolean }, [name: string]>({
+export const remove = defineVerb({
   description:
     "Removes a plugin, on the server's machine. Refused while it has backends: their credentials could not be revoked any more.",
   arguments: [{ name: '<name>', description: 'the plugin', values: 'plugins' }],
-  options: [...INSTALLATION, { flags: '-y, --yes', description: 'do not ask' }],
+  options: { ...INSTALLATION, ...yesTo('do not ask') },
   examples: [{ command: 'mayfly plugin rm acme', about: 'ask, then remove it' }],
   json: '{"removed": "NAME"}',
   exits: [3, 4, 5],

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { noteWarnings } from '../cli/admin/warnings.ts'
 import { EXIT, usage } from '../cli/frame/failure.ts'
+import { many, text } from '../cli/frame/options.ts'
 import { listing, table } from '../cli/frame/output.ts'
 import { type Context, defineVerb } from '../cli/frame/verb.ts'
 import { openAdminClient } from '../cli/session/admin.ts'
@@ -9,7 +10,7 @@ import { givenOf } from '../cli/session/session.ts'
 import type { Explanation } from '../client/wire.ts'
 import type { Fault } from '../domain/fault.ts'
 
-export const check = defineVerb<object, [file?: string]>({
+export const check = defineVerb({
   description:
     'Checks the policies in a configuration file like a starting server, and reports every fault with its line. Needs no server.',
   arguments: [{ name: '[file]', description: 'the configuration file [env: MAYFLY_CONFIG]' }],
@@ -44,18 +45,14 @@ export const check = defineVerb<object, [file?: string]>({
   },
 })
 
-export const explain = defineVerb<{ scope?: readonly string[]; file?: string }, [name: string]>({
+export const explain = defineVerb({
   description:
     'Shows which policy would decide on an enrollment with this name and these scopes, what it would decide, and why. It asks the server, which also counts agents and approvals, or reads a file.',
   arguments: [{ name: '<name>', description: 'name of the agent to enroll' }],
-  options: [
-    {
-      flags: '--scope <scope>',
-      description: 'a scope to request; may be repeated; by default those of the policy',
-      repeatable: true,
-    },
-    { flags: '--file <file>', description: 'read the policies from this configuration file instead' },
-  ],
+  options: {
+    scope: many('<scope>', 'a scope to request; may be repeated; by default those of the policy'),
+    file: text('<file>', 'read the policies from this configuration file instead'),
+  },
   examples: [
     { command: "mayfly policy explain ci-42 --scope 'github:acme/app'", about: 'ask the server' },
     { command: 'mayfly policy explain ci-42 --file mayfly.yaml', about: 'try a file before using it' },

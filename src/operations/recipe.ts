@@ -7,7 +7,7 @@ import { fieldsOf } from '../cli/kind-form/fields.ts'
 import { flagsOf, readGiven, shapeOf } from '../cli/kind-form/flags.ts'
 import type { Fault } from '../domain/fault.ts'
 
-export const check = defineVerb<object, [file: string, rest: readonly string[] | undefined]>({
+export const check = defineVerb({
   description:
     'Checks a recipe, a file that describes a kind of backend, and reports every fault with its line. With flags of the kind it also reaches the upstream and checks the login, as `backend add` does, and changes nothing there. Needs no server.',
   arguments: [

@@ -1,15 +1,8 @@
 import { resolve } from 'node:path'
 import { defineVerb } from '../cli/frame/verb.ts'
-import {
-  INSTALLATION,
-  type Installation,
-  inWords,
-  keyInWords,
-  readInstallation,
-  reportFaults,
-} from './init/installation.ts'
+import { INSTALLATION, inWords, keyInWords, readInstallation, reportFaults } from './init/installation.ts'
 
-export const verb = defineVerb<Installation, [file: string]>({
+export const verb = defineVerb({
   description:
     'Puts a backup into an empty data directory, or into the empty PostgreSQL database of the configuration. Checks it first, and refuses a running server and a backup that was sealed with another master key. The master key is not part of a backup: put it in its place before.',
   arguments: [{ name: '<file>', description: 'a file of `mayfly backup`' }],

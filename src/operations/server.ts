@@ -1,32 +1,39 @@
 import { readFile } from 'node:fs/promises'
 import { keepRunning } from '../cli/frame/keep-running.ts'
-import { type Context, defineVerb, type OptionSpec } from '../cli/frame/verb.ts'
+import type { OptionSpec, Options } from '../cli/frame/options.ts'
+import { type Context, defineVerb } from '../cli/frame/verb.ts'
 import { whileWaiting } from '../cli/frame/waiting.ts'
 import { rememberServer } from '../cli/session/last-server.ts'
 import type { Config } from '../config/config.ts'
 import { type Loaded, loadConfig } from '../config/load.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from '../config/schema.ts'
-import type { Flags } from '../config/sources.ts'
+import { type Flags, flagKey } from '../config/sources.ts'
 import { ConfigError } from '../domain/fault.ts'
 
 /** The flags of `mayfly server`, one for each setting that has a flag. */
-function serverOptions(): OptionSpec[] {
+function serverOptions(): Options {
   const file = {
-    flags: `--${CONFIG_FLAG} <file>`,
+    form: '<file>',
     description: `Configuration file, YAML. [default: none; env: ${CONFIG_ENV}]`,
   }
-  return [file, ...FIELDS.flatMap((field) => (field.flag === undefined ? [] : [optionOf(field, field.flag)]))]
+  const options = FIELDS.flatMap((field) =>
+    field.flag === undefined ? [] : [[flagKey(field.flag), optionOf(field)]],
+  )
+  return { [CONFIG_FLAG]: file, ...Object.fromEntries(options) }
 }
 
-function optionOf(field: Field, flag: string): OptionSpec {
+function optionOf(field: Field): OptionSpec {
   const facts = [`default: ${field.defaultText}`, ...(field.env === undefined ? [] : [`env: ${field.env}`])]
   const isRepeatable = (field.schema as { type?: string }).type === 'array'
   const text = `${field.description}${isRepeatable ? ' May be repeated.' : ''} [${facts.join('; ')}]`
-  const option = { flags: `--${flag} ${field.argument}`.trimEnd(), description: text.replaceAll('`', '') }
-  return isRepeatable ? { ...option, repeatable: true } : option
+  return {
+    description: text.replaceAll('`', ''),
+    ...(field.argument === '' ? {} : { form: field.argument }),
+    ...(isRepeatable ? { repeatable: true } : {}),
+  }
 }
 
-export const verb = defineVerb<Flags>({
+export const verb = defineVerb({
   description:
     'Runs the server. A setting comes from its flag, or else its environment variable, the configuration file, or its default.',
   examples: [

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { leaves, renderCliPage } from '../../scripts/docs-cli.ts'
 import { findVerb } from '../../src/cli/frame/find-verb.ts'
+import { optionRows } from '../../src/cli/frame/help.ts'
 import { parseVerb } from '../../src/cli/frame/parse.ts'
 import { VERBS } from '../../src/cli/verbs.ts'
 import { newHome, runCli } from './support.ts'
@@ -24,7 +25,7 @@ describe.each(ALL)('%s', (words, verb, { summary }) => {
     expect(summary).toMatch(/^[a-z].*[^.]$/s)
     expect(verb.examples.length).toBeGreaterThan(0)
     for (const { about } of verb.examples) expect(about).not.toMatch(/^[A-Z].*\.$|^$/)
-    for (const { flags, description } of verb.options ?? [])
+    for (const [flags, description] of optionRows(verb.options))
       expect([flags, description.trim()]).not.toContain('')
     for (const { name, description } of verb.arguments ?? [])
       expect([name, description.trim()]).not.toContain('')
@@ -73,7 +74,7 @@ test('the page has every command, and is what the commands say', async () => {
   for (const [words, verb] of ALL) {
     expect(page).toContain(`\n### mayfly ${words}\n\n${verb.description}\n`)
     for (const { command } of verb.examples) expect(page).toContain(`\n    ${command}\n`)
-    for (const { flags } of verb.options ?? [])
+    for (const [flags] of optionRows(verb.options))
       expect(page).toContain(`| \`${flags.replaceAll('|', '\\|')}\``)
   }
 })

@@ -3,42 +3,30 @@ import { resolve } from 'node:path'
 import type { Client } from '../../client/client.ts'
 import type { Backend, CreateBackend, Kind } from '../../client/wire.ts'
 import { usage } from '../frame/failure.ts'
+import { many, off, text, type ValuesOf } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
 import { readStdin } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
-import type { Context, OptionSpec } from '../frame/verb.ts'
+import type { Context } from '../frame/verb.ts'
 
 /** The options of backends of every kind. */
-export interface RuleOptions {
-  readonly config?: string
-  readonly defaultTtl?: string
-  readonly maxTtl?: string
-  readonly allowScope?: readonly string[]
-  readonly description?: string
-  /** False with `--no-rate`. */
-  readonly rate?: string | boolean
-  readonly maxActive?: string | boolean
-  readonly check?: boolean
+export const RULE_OPTIONS = {
+  config: text('<file>', 'configuration as JSON; - reads standard input; flags override it'),
+  defaultTtl: text('<duration>', 'lifetime of a credential if the request names none'),
+  maxTtl: text('<duration>', 'longest lifetime of a credential'),
+  allowScope: many('<scope>', 'allow only this scope; may be repeated', { values: 'scopes' }),
+  description: text('<text>', 'shown to agents that may use it'),
+  rate: text('<rate>', 'limit on requests for credentials, such as 10/hour'),
+  maxActive: text('<number>', 'limit on active credentials, exact on one node'),
+  noCheck: off('store it without connecting to the upstream'),
 }
 
-export const RULE_OPTIONS: readonly OptionSpec[] = [
-  {
-    flags: '--config <file>',
-    description: 'configuration as JSON; - reads standard input; flags override it',
-  },
-  { flags: '--default-ttl <duration>', description: 'lifetime of a credential if the request names none' },
-  { flags: '--max-ttl <duration>', description: 'longest lifetime of a credential' },
-  {
-    flags: '--allow-scope <scope>',
-    values: 'scopes',
-    description: 'allow only this scope; may be repeated',
-    repeatable: true,
-  },
-  { flags: '--description <text>', description: 'shown to agents that may use it' },
-  { flags: '--rate <rate>', description: 'limit on requests for credentials, such as 10/hour' },
-  { flags: '--max-active <number>', description: 'limit on active credentials, exact on one node' },
-  { flags: '--no-check', description: 'store it without connecting to the upstream' },
-]
+export const NO_LIMITS = {
+  noRate: off('remove the rate limit'),
+  noMaxActive: off('remove the limit on active credentials'),
+}
+
+type RuleOptions = ValuesOf<typeof RULE_OPTIONS & typeof NO_LIMITS>
 
 type Rules = Omit<CreateBackend, 'type' | 'name' | 'config'>
 

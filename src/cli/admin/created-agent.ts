@@ -1,23 +1,23 @@
 import type { CreatedAgent } from '../../client/wire.ts'
 import { dotenvLine } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
+import { text } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
 import { exportLine } from '../frame/shell.ts'
 import { jsonText } from '../frame/terminal-text.ts'
-import type { Context, OptionSpec } from '../frame/verb.ts'
+import type { Context } from '../frame/verb.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 
 export type Form = (agent: CreatedAgent) => string
 
 /** How a command that gets new secrets delivers them. */
-export const FORM_OPTIONS: readonly OptionSpec[] = [
-  {
-    flags: '-o, --output <form>',
-    description: 'text, json, env (export lines), dotenv or field=NAME',
+export const FORM_OPTIONS = {
+  output: text('<form>', 'text, json, env (export lines), dotenv or field=NAME', {
+    short: 'o',
     default: 'text',
-  },
-  { flags: '--write <file>', description: 'write JSON to a new file of mode 0600 instead' },
-]
+  }),
+  write: text('<file>', 'write JSON to a new file of mode 0600 instead'),
+}
 
 /** Prints the secrets, or writes them to the file. */
 export async function deliverSecrets(

@@ -3,27 +3,21 @@ import { shellWord } from '../../domain/shell-word.ts'
 import { createdForm, deliverSecrets, FORM_OPTIONS } from '../admin/created-agent.ts'
 import { unknownAgent } from '../admin/describe-agent.ts'
 import { CliError, usage } from '../frame/failure.ts'
+import { text, yesTo } from '../frame/options.ts'
 import { confirm } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 import { isPresent } from '../session/private-file.ts'
 
-interface Options {
-  readonly grace?: string
-  readonly output?: string
-  readonly write?: string
-  readonly yes?: boolean
-}
-
-export const verb = defineVerb<Options, [name: string]>({
+export const verb = defineVerb({
   description:
     'Replaces the token and the client secret of an agent and prints the new ones, which cannot be shown again. The old ones, and the access tokens that came from them, stop working at once, or after --grace. The agent keeps its id, scopes, credentials and keys.',
   arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
-  options: [
-    { flags: '--grace <duration>', description: 'how long the old ones stay valid; by default not at all' },
+  options: {
+    grace: text('<duration>', 'how long the old ones stay valid; by default not at all'),
     ...FORM_OPTIONS,
-    { flags: '-y, --yes', description: 'do not ask for confirmation' },
-  ],
+    ...yesTo('do not ask for confirmation'),
+  },
   examples: [
     { command: 'mayfly agent rotate ci-42 --yes', about: 'after its token leaked' },
     {

@@ -2,54 +2,32 @@ import type { ChangeAgent, ChangedAgent } from '../../client/wire.ts'
 import { describeAgent, unknownAgent } from '../admin/describe-agent.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { usage } from '../frame/failure.ts'
+import { flag, many, off, text, type ValuesOf } from '../frame/options.ts'
 import { table } from '../frame/output.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-interface Options {
-  readonly addScope?: readonly string[]
-  readonly removeScope?: readonly string[]
-  readonly scope?: readonly string[]
-  readonly expiresIn?: string
-  readonly expiresAt?: string
-  /** False with `--no-expiry`. */
-  readonly expiry?: boolean
-  readonly audience?: readonly string[]
-  /** False with `--no-audiences`. */
-  readonly audiences?: boolean
-  readonly description?: string
-  readonly revoke?: boolean
+const OPTIONS = {
+  addScope: many('<scope>', 'grant this scope, too; may be repeated'),
+  removeScope: many('<scope>', 'take this scope away, as `mayfly agent show` lists it; may be repeated'),
+  scope: many('<scope>', 'replace all scopes with this one; may be repeated'),
+  expiresIn: text('<duration>', 'new lifetime, from now'),
+  expiresAt: text('<time>', 'new expiry, such as 2027-01-31T12:00:00Z'),
+  noExpiry: off('the agent does not expire'),
+  audience: many('<audience>', 'replace the audiences it may request tokens for; may be repeated'),
+  noAudiences: off('take all audiences away'),
+  description: text('<text>', 'what the agent is for; empty removes it'),
+  revoke: flag('revoke the credentials that its scopes no longer cover'),
 }
 
-export const verb = defineVerb<Options, [name: string]>({
+type Options = ValuesOf<typeof OPTIONS>
+
+export const verb = defineVerb({
   description:
     'Changes an agent at once, on all nodes. Omitted settings stay unchanged. Lists the credentials that the new scopes no longer cover, or revokes them with --revoke.',
   arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
-  options: [
-    { flags: '--add-scope <scope>', description: 'grant this scope, too; may be repeated', repeatable: true },
-    {
-      flags: '--remove-scope <scope>',
-      description: 'take this scope away, as `mayfly agent show` lists it; may be repeated',
-      repeatable: true,
-    },
-    {
-      flags: '--scope <scope>',
-      description: 'replace all scopes with this one; may be repeated',
-      repeatable: true,
-    },
-    { flags: '--expires-in <duration>', description: 'new lifetime, from now' },
-    { flags: '--expires-at <time>', description: 'new expiry, such as 2027-01-31T12:00:00Z' },
-    { flags: '--no-expiry', description: 'the agent does not expire' },
-    {
-      flags: '--audience <audience>',
-      description: 'replace the audiences it may request tokens for; may be repeated',
-      repeatable: true,
-    },
-    { flags: '--no-audiences', description: 'take all audiences away' },
-    { flags: '--description <text>', description: 'what the agent is for; empty removes it' },
-    { flags: '--revoke', description: 'revoke the credentials that its scopes no longer cover' },
-  ],
+  options: OPTIONS,
   examples: [
     { command: 'mayfly agent update ci-42 --add-scope shop-db:orders:read', about: 'grant one more scope' },
     {

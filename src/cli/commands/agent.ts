@@ -5,37 +5,25 @@ import { describeAgent, unknownAgent } from '../admin/describe-agent.ts'
 import { exactName } from '../admin/exact-name.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, usage } from '../frame/failure.ts'
-import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
+import { LIST_OPTIONS, showList } from '../frame/list.ts'
+import { many, text, yesTo } from '../frame/options.ts'
 import { confirm } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 import { isPresent } from '../session/private-file.ts'
 
-interface CreateOptions {
-  readonly scope?: readonly string[]
-  readonly expiresIn?: string
-  readonly audience?: readonly string[]
-  readonly description?: string
-  readonly output?: string
-  readonly write?: string
-}
-
-export const create = defineVerb<CreateOptions, [name: string]>({
+export const create = defineVerb({
   description:
     'Creates an agent and prints its token and client secret, which cannot be shown again. An agent that runs `mayfly enroll` instead creates a key of its own, and needs no secret from you.',
   arguments: [{ name: '<name>', description: 'name of the agent' }],
-  options: [
-    { flags: '--scope <scope>', description: 'a scope of the agent; may be repeated', repeatable: true },
-    { flags: '--expires-in <duration>', description: 'lifetime of the agent' },
-    {
-      flags: '--audience <audience>',
-      description: 'another audience it may request tokens for; may be repeated',
-      repeatable: true,
-    },
-    { flags: '--description <text>', description: 'what the agent is for' },
+  options: {
+    scope: many('<scope>', 'a scope of the agent; may be repeated'),
+    expiresIn: text('<duration>', 'lifetime of the agent'),
+    audience: many('<audience>', 'another audience it may request tokens for; may be repeated'),
+    description: text('<text>', 'what the agent is for'),
     ...FORM_OPTIONS,
-  ],
+  },
   examples: [
     {
       command: "mayfly agent create ci-42 --scope 'orders:read' --expires-in 8h",
@@ -99,7 +87,7 @@ async function takeBack(context: Context, name: string): Promise<void> {
   )
 }
 
-export const list = defineVerb<ListOptions>({
+export const list = defineVerb({
   description: 'Lists the agents, oldest first.',
   options: LIST_OPTIONS,
   examples: [{ command: 'mayfly agent ls', about: 'all of them' }],
@@ -126,7 +114,7 @@ export const list = defineVerb<ListOptions>({
   },
 })
 
-export const show = defineVerb<object, [name: string]>({
+export const show = defineVerb({
   description: 'Shows an agent.',
   arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
   examples: [{ command: 'mayfly agent show ci-42', about: 'its scopes, expiry and last use' }],
@@ -139,10 +127,10 @@ export const show = defineVerb<object, [name: string]>({
   },
 })
 
-export const remove = defineVerb<{ yes?: boolean }, [name: string]>({
+export const remove = defineVerb({
   description: 'Deletes an agent. Its login stops working at once, and all its credentials are revoked.',
   arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
-  options: [{ flags: '-y, --yes', description: 'do not ask for confirmation' }],
+  options: { ...yesTo('do not ask for confirmation') },
   examples: [
     { command: 'mayfly agent rm ci-42', about: 'ask, then delete it' },
     { command: 'mayfly agent rm ci-42 --yes', about: 'without asking' },

@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { CliError } from '../frame/failure.ts'
+import { flag, yesTo } from '../frame/options.ts'
 import { confirm } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { isAllowed, readAllowed, recordAllowed, revokeAllowed } from '../project-file/allowed.ts'
@@ -10,19 +11,14 @@ import { openProjectFile, PROJECT_FILE, type ProjectFile } from '../project-file
 import { readProjectFile } from '../project-file/read.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
 
-interface Options {
-  readonly yes?: boolean
-  readonly revoke?: boolean
-}
-
-export const verb = defineVerb<Options, [file?: string]>({
+export const verb = defineVerb({
   description:
     'Shows what a mayfly.yaml asks for, asks for confirmation, and lets `mayfly run` use it. A file that has changed is used only after you allow it again; the difference is shown.',
   arguments: [{ name: '[file]', description: 'by default the mayfly.yaml that `mayfly run` would use' }],
-  options: [
-    { flags: '-y, --yes', description: 'do not ask for confirmation' },
-    { flags: '--revoke', description: 'take back the permission for this file' },
-  ],
+  options: {
+    ...yesTo('do not ask for confirmation'),
+    revoke: flag('take back the permission for this file'),
+  },
   examples: [
     { command: 'mayfly allow', about: 'the mayfly.yaml of a repository that you cloned' },
     {

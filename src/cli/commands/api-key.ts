@@ -1,22 +1,16 @@
+import { flag } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
 import { callLine } from '../tools/call-line.ts'
 import { heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
 import { singleSecret } from '../tools/parts.ts'
-import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
+import { REQUEST_OPTIONS, requestFlags, requestOf } from '../tools/request.ts'
 
-interface Options extends RequestOptions {
-  printSettings?: boolean
-}
-
-export const verb = defineVerb<Options>({
+export const verb = defineVerb({
   description:
     'Prints an API key and nothing else, as `apiKeyHelper` of Claude Code expects. Returns the same key until five minutes before it expires, unless it is revoked.',
-  options: [
-    ...REQUEST_OPTIONS,
-    { flags: '--print-settings', description: 'print the settings for Claude Code instead of a key' },
-  ],
+  options: { ...REQUEST_OPTIONS, printSettings: flag('print the settings for Claude Code instead of a key') },
   examples: [
     {
       command: 'mayfly api-key --backend anthropic --print-settings > .claude/settings.local.json',

@@ -4,47 +4,28 @@ import { chooseRequest, isRequestId } from '../admin/choose-request.ts'
 import { describePending } from '../admin/pending.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, EXIT, usage } from '../frame/failure.ts'
+import { flag, many, text, type ValuesOf, yesTo } from '../frame/options.ts'
 import { confirm } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-interface Options {
-  readonly scope?: readonly string[]
-  readonly expiresIn?: string
-  readonly note?: string
-  readonly fingerprint?: string
-  readonly audience?: readonly string[]
-  readonly replace?: boolean
-  readonly yes?: boolean
+const OPTIONS = {
+  scope: many('<scope>', 'grant this scope instead of those requested; may be repeated'),
+  expiresIn: text('<duration>', 'lifetime of the agent, or of the extra scopes'),
+  note: text('<text>', 'a note to record with the decision'),
+  fingerprint: text('<text>', 'approve only if the key has this fingerprint'),
+  audience: many('<audience>', 'an audience that the agent may request tokens for; may be repeated'),
+  replace: flag('delete the agent that has this name, with its credentials'),
+  ...yesTo('do not ask for confirmation; needs the id or the fingerprint of an enrollment'),
 }
 
-export const verb = defineVerb<Options, [given: string | undefined]>({
+type Options = ValuesOf<typeof OPTIONS>
+
+export const verb = defineVerb({
   description:
     'Shows an enrollment or a request for more scopes, asks for confirmation, and approves it. At a terminal, it offers a choice if you give neither id nor name. Compare the key fingerprint with the one that the agent shows: the holder of that key becomes the agent.',
   arguments: [{ name: '[request]', description: 'its id, or the name of its agent', values: 'requests' }],
-  options: [
-    {
-      flags: '--scope <scope>',
-      description: 'grant this scope instead of those requested; may be repeated',
-      repeatable: true,
-    },
-    {
-      flags: '--expires-in <duration>',
-      description: 'lifetime of the agent, or of the extra scopes',
-    },
-    { flags: '--note <text>', description: 'a note to record with the decision' },
-    { flags: '--fingerprint <text>', description: 'approve only if the key has this fingerprint' },
-    {
-      flags: '--audience <audience>',
-      description: 'an audience that the agent may request tokens for; may be repeated',
-      repeatable: true,
-    },
-    { flags: '--replace', description: 'delete the agent that has this name, with its credentials' },
-    {
-      flags: '-y, --yes',
-      description: 'do not ask for confirmation; needs the id or the fingerprint of an enrollment',
-    },
-  ],
+  options: OPTIONS,
   examples: [
     { command: 'mayfly approve', about: 'choose among those that are pending' },
     { command: 'mayfly approve reporter', about: 'show it, then decide' },

@@ -2,45 +2,34 @@ import type { AuditEntry } from '../../client/wire.ts'
 import { followEntries, readEntries } from '../admin/audit-entries.ts'
 import { requireKnown } from '../admin/require-known.ts'
 import { usage } from '../frame/failure.ts'
+import { flag, text, type ValuesOf } from '../frame/options.ts'
 import { oneLine } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-interface Options {
-  readonly backend?: string
-  readonly agent?: string
-  readonly actor?: string
-  readonly action?: string
-  readonly credential?: string
-  readonly since?: string
-  readonly until?: string
-  readonly limit?: string
-  readonly all?: boolean
-  readonly follow?: boolean
+const OPTIONS = {
+  backend: text('<name>', 'only this backend', { values: 'backends' }),
+  agent: text('<name>', 'only this agent, by name or id', { values: 'agents' }),
+  actor: text('<name>', 'only actions of this agent, of `local` or of `system`'),
+  action: text('<action>', 'only this action, such as credential.issued'),
+  credential: text('<id>', 'only this credential'),
+  since: text('<time>', 'from this time on: 2026-01-31T12:00:00Z, or 1h for an hour ago'),
+  until: text('<time>', 'up to this time'),
+  limit: text('<number>', 'at most this many; 50 by default', { short: 'n' }),
+  all: flag('all entries'),
+  follow: flag('print new entries until Ctrl-C', 'f'),
 }
+
+type Options = ValuesOf<typeof OPTIONS>
 
 const LIMIT = 50
 /** Actors that are no agents. */
 const BY_MAYFLY = new Set(['local', 'system'])
 
-export const verb = defineVerb<Options>({
+export const verb = defineVerb({
   description:
     'Prints the newest audit entries that match, newest last. With --json, prints one object per line.',
-  options: [
-    { flags: '--backend <name>', description: 'only this backend', values: 'backends' },
-    { flags: '--agent <name>', description: 'only this agent, by name or id', values: 'agents' },
-    { flags: '--actor <name>', description: 'only actions of this agent, of `local` or of `system`' },
-    { flags: '--action <action>', description: 'only this action, such as credential.issued' },
-    { flags: '--credential <id>', description: 'only this credential' },
-    {
-      flags: '--since <time>',
-      description: 'from this time on: 2026-01-31T12:00:00Z, or 1h for an hour ago',
-    },
-    { flags: '--until <time>', description: 'up to this time' },
-    { flags: '-n, --limit <number>', description: 'at most this many; 50 by default' },
-    { flags: '--all', description: 'all entries' },
-    { flags: '-f, --follow', description: 'print new entries until Ctrl-C' },
-  ],
+  options: OPTIONS,
   examples: [
     { command: 'mayfly audit --since 1h', about: 'the last hour' },
     { command: 'mayfly audit --follow --agent ci-42', about: 'watch an agent' },

@@ -3,6 +3,7 @@ import { endpointAnswer, regionFor } from '../aws/answers.ts'
 import { type EndpointReply, openAwsEndpoint, refusal } from '../aws/endpoint.ts'
 import { childEnvironment } from '../aws/environment.ts'
 import { EXIT, failureOf, usage } from '../frame/failure.ts'
+import { flag, text } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { supervise } from '../run/supervise.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
@@ -11,35 +12,29 @@ import { keepFresh } from '../tools/fresh-file.ts'
 import { freshSupply, type Supply } from '../tools/fresh-supply.ts'
 import { RENEW_BEFORE_MS } from '../tools/held.ts'
 import { needJwt } from '../tools/parts.ts'
-import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
-
-interface ServeOptions extends RequestOptions {
-  keepLogin?: boolean
-  port?: string
-}
+import { REQUEST_OPTIONS, requestOf } from '../tools/request.ts'
 
 const COMMAND = [
   { name: '<command>', description: 'the command to run, without a shell' },
   { name: '[args...]', description: 'its arguments, unchanged' },
-]
+] as const
 /** As the default of `mayfly run --grace`. */
 const GRACE_MS = 8_000
 const KEEP_LOGIN = {
-  flags: '--keep-login',
-  description: 'keep the login of mayfly in the environment of the command',
+  keepLogin: flag('keep the login of mayfly in the environment of the command'),
 }
 const REPORT =
   'one line on standard error after the command has ended: {credentials: [{id, backend, expires_at, revoked}], exit_code}'
 
-export const serve = defineVerb<ServeOptions, [command: string, args: string[]]>({
+export const serve = defineVerb({
   description:
     'Runs a command whose AWS SDKs fetch credentials from an endpoint on the loopback address, as in a container. Renews them while the command runs, revokes them when it ends, and exits with its code. The backend must give access_key_id, secret_access_key and session_token.',
   arguments: COMMAND,
-  options: [
+  options: {
     ...REQUEST_OPTIONS,
-    KEEP_LOGIN,
-    { flags: '--port <number>', description: 'port of the endpoint; 0 for any free port', default: '0' },
-  ],
+    ...KEEP_LOGIN,
+    port: text('<number>', 'port of the endpoint; 0 for any free port', { default: '0' }),
+  },
   examples: [
     { command: 'mayfly aws serve --backend cloud -- aws s3 ls', about: 'one command' },
     { command: 'mayfly aws serve --backend cloud -- bash', about: 'a shell and everything started from it' },
@@ -69,30 +64,20 @@ export const serve = defineVerb<ServeOptions, [command: string, args: string[]]>
   },
 })
 
-interface WebIdentityOptions extends RequestOptions {
-  keepLogin?: boolean
-  roleArn?: string
-  sessionName?: string
-  tokenFile?: string
-}
-
 const ROLE = /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,575}$/
 const SESSION_NAME = /^[\w+=,.@-]{2,64}$/
 
-export const webIdentity = defineVerb<WebIdentityOptions, [command: string, args: string[]]>({
+export const webIdentity = defineVerb({
   description:
     'Runs a command whose AWS SDKs assume a role with a token of the backend (AssumeRoleWithWebIdentity). The backend must be of kind jwt, with the audience that the identity provider in AWS expects: sts.amazonaws.com. The token is in a file that is renewed while the command runs. Exits with the code of the command.',
   arguments: COMMAND,
-  options: [
+  options: {
     ...REQUEST_OPTIONS,
-    KEEP_LOGIN,
-    { flags: '--role-arn <arn>', description: 'role to assume' },
-    { flags: '--session-name <name>', description: 'session name that AWS records; by default mayfly-AGENT' },
-    {
-      flags: '--token-file <path>',
-      description: 'file for the token; by default in a private directory; deleted at the end',
-    },
-  ],
+    ...KEEP_LOGIN,
+    roleArn: text('<arn>', 'role to assume'),
+    sessionName: text('<name>', 'session name that AWS records; by default mayfly-AGENT'),
+    tokenFile: text('<path>', 'file for the token; by default in a private directory; deleted at the end'),
+  },
   examples: [
     {
       command:

@@ -1,21 +1,18 @@
 import { processAnswer } from '../aws/answers.ts'
+import { flag } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 import { callLine } from '../tools/call-line.ts'
 import { heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
-import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
+import { REQUEST_OPTIONS, requestFlags, requestOf } from '../tools/request.ts'
 
-interface ProcessOptions extends RequestOptions {
-  printConfig?: boolean
-}
-
-export const credentialProcess = defineVerb<ProcessOptions>({
+export const credentialProcess = defineVerb({
   description:
     'Prints credentials as `credential_process` of an AWS profile expects, from a cache while they live long enough. The backend must give access_key_id and secret_access_key, and may give session_token.',
-  options: [
+  options: {
     ...REQUEST_OPTIONS,
-    { flags: '--print-config', description: 'print the lines for ~/.aws/config instead of a credential' },
-  ],
+    printConfig: flag('print the lines for ~/.aws/config instead of a credential'),
+  },
   examples: [
     { command: 'mayfly aws credential-process --backend cloud', about: 'what an SDK runs' },
     {

@@ -3,7 +3,6 @@ import {
   exampleScope,
   findKind,
   RULE_OPTIONS,
-  type RuleOptions,
   readConfigOption,
   rulesOf,
   testing,
@@ -18,10 +17,7 @@ import { readGiven } from '../kind-form/flags.ts'
 import { askFields, missingError, missingFields } from '../kind-form/questions.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-export const verb = defineVerb<
-  RuleOptions,
-  [kind: string, name: string | undefined, rest: readonly string[] | undefined]
->({
+export const verb = defineVerb({
   description:
     'Adds a backend. Its flags depend on the kind (`mayfly kind show KIND` lists them); on a terminal, missing ones are prompted for. Secrets come from files, standard input (-) or a prompt, never from the command line. The server tests the backend before it stores it.',
   arguments: [

@@ -1,5 +1,6 @@
 import type { Reconciled } from '../../client/wire.ts'
 import { CliError } from '../frame/failure.ts'
+import { flag, yesTo } from '../frame/options.ts'
 import { table } from '../frame/output.ts'
 import { confirm } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
@@ -17,14 +18,11 @@ interface Result {
   readonly accounts: readonly Account[]
 }
 
-export const verb = defineVerb<{ revoke?: boolean; yes?: boolean }, [name: string]>({
+export const verb = defineVerb({
   description:
     'Lists the accounts at an upstream that carry a name of Mayfly and that no living credential owns: left behind by credentials that were issued after a backup that has been restored, for example. With --revoke it ends them. The accounts of another Mayfly on the same upstream look the same, so never use --revoke where there is another one, nor on a trial copy of this one.',
   arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
-  options: [
-    { flags: '--revoke', description: 'end these accounts' },
-    { flags: '-y, --yes', description: 'do not ask' },
-  ],
+  options: { revoke: flag('end these accounts'), ...yesTo('do not ask') },
   examples: [
     { command: 'mayfly backend reconcile orders', about: 'only look' },
     { command: 'mayfly backend reconcile orders --revoke', about: 'look, ask, then end them' },

@@ -1,14 +1,15 @@
 import { CliError } from '../frame/failure.ts'
+import { yesTo } from '../frame/options.ts'
 import { confirm } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-export const verb = defineVerb<{ yes?: boolean }, [name: string]>({
+export const verb = defineVerb({
   description:
     'Replaces the secret that Mayfly itself logs in to an upstream with by a new one that nobody knows. Credentials stay valid, and issuing goes on. If the server stops in the middle, it completes the rotation by itself, or this command does. Anything else that logs in with the old secret stops working, and backups of the store from before hold the old one.',
   arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
-  options: [{ flags: '-y, --yes', description: 'do not ask' }],
+  options: { ...yesTo('do not ask') },
   examples: [
     { command: 'mayfly backend rotate-root orders', about: 'ask, then replace the password' },
     { command: 'mayfly backend rotate-root orders --yes --json', about: 'regularly, from cron' },

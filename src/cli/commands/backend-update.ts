@@ -2,40 +2,34 @@ import { shellWord } from '../../domain/shell-word.ts'
 import {
   describeBackend,
   findKind,
+  NO_LIMITS,
   RULE_OPTIONS,
-  type RuleOptions,
   readConfigOption,
   rulesOf,
   testing,
 } from '../admin/backend-rules.ts'
 import { usage } from '../frame/failure.ts'
+import { flag, many } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
 import { fieldsOf, type KindField } from '../kind-form/fields.ts'
 import { readGiven } from '../kind-form/flags.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-interface Options extends RuleOptions {
-  readonly unset?: readonly string[]
-  readonly allowAnyScope?: boolean
-  readonly force?: boolean
-}
-
-export const verb = defineVerb<Options, [name: string, rest: readonly string[] | undefined]>({
+export const verb = defineVerb({
   description:
     'Changes a backend. Omitted settings, including secrets, stay unchanged. The flags are those of `backend add`. Active credentials keep their lifetimes. A backend with active credentials cannot change to another upstream, and changing the upstream requires re-entering its secrets.',
   arguments: [
     { name: '<name>', description: 'the backend', values: 'backends' },
     { name: '[flags...]', description: 'flags of the kind' },
   ],
-  options: [
+  options: {
     ...RULE_OPTIONS,
-    { flags: '--unset <field>', description: 'remove a field from the configuration', repeatable: true },
-    { flags: '--allow-any-scope', description: 'remove the limit on scopes' },
-    { flags: '--no-rate', description: 'remove the rate limit' },
-    { flags: '--no-max-active', description: 'remove the limit on active credentials' },
-    { flags: '--force', description: 'the new address is still the same upstream' },
-  ],
+    unset: many('<field>', 'remove a field from the configuration'),
+    allowAnyScope: flag('remove the limit on scopes'),
+    ...NO_LIMITS,
+    force: flag('the new address is still the same upstream'),
+  },
   examples: [
     {
       command: 'mayfly backend update orders --max-ttl 30m',

@@ -4,12 +4,13 @@ import { exactName } from '../admin/exact-name.ts'
 import { watchDeletion } from '../admin/watch-deletion.ts'
 import { CliError } from '../frame/failure.ts'
 import { globalFlags } from '../frame/global-flags.ts'
-import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
+import { LIST_OPTIONS, showList } from '../frame/list.ts'
+import { flag, yesTo } from '../frame/options.ts'
 import { confirm } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-export const list = defineVerb<ListOptions>({
+export const list = defineVerb({
   description: 'Lists the backends.',
   options: LIST_OPTIONS,
   examples: [{ command: 'mayfly backend ls', about: 'list all backends' }],
@@ -40,7 +41,7 @@ export const list = defineVerb<ListOptions>({
   },
 })
 
-export const show = defineVerb<object, [name: string]>({
+export const show = defineVerb({
   description: 'Shows a backend with its configuration. Secrets read [redacted].',
   arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
   examples: [{ command: 'mayfly backend show orders', about: 'show its configuration' }],
@@ -53,14 +54,11 @@ export const show = defineVerb<object, [name: string]>({
   },
 })
 
-export const remove = defineVerb<{ yes?: boolean; force?: boolean }, [name: string]>({
+export const remove = defineVerb({
   description:
     'Deletes a backend. Refused while it has active credentials, unless --force revokes them first. Waits until all of them have ended, and shows how many remain if there are very many.',
   arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
-  options: [
-    { flags: '--force', description: 'revoke its active credentials first' },
-    { flags: '-y, --yes', description: 'do not ask' },
-  ],
+  options: { force: flag('revoke its active credentials first'), ...yesTo('do not ask') },
   examples: [
     { command: 'mayfly backend rm orders', about: 'ask, then delete it' },
     {

@@ -1,9 +1,9 @@
 import type { BackendInfo } from '../../client/wire.ts'
-import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
+import { LIST_OPTIONS, showList } from '../frame/list.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 
-export const verb = defineVerb<ListOptions>({
+export const verb = defineVerb({
   description: 'Lists the backends that you can get credentials from, with their lifetimes.',
   options: LIST_OPTIONS,
   examples: [{ command: 'mayfly backends', about: 'what you can get' }],

@@ -3,7 +3,7 @@ import { namesOf } from '../completion/names.ts'
 import { oneLine } from '../frame/terminal-text.ts'
 import { defineVerb } from '../frame/verb.ts'
 
-export const verb = defineVerb<object, [argv: readonly string[]]>({
+export const verb = defineVerb({
   description:
     'Prints what the last word of a command line may become, for the scripts of `mayfly completion`. It asks the server only where a name may stand.',
   arguments: [{ name: '[words...]', description: 'the words after `mayfly`, behind --' }],

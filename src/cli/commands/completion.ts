@@ -17,7 +17,7 @@ function scriptVerb(shell: Shell, command: string, about: string) {
   })
 }
 
-export const install = defineVerb<object, [shell: Shell | undefined]>({
+export const install = defineVerb({
   description:
     'Sets up completion for your shell: writes the script, and for bash and zsh a line to ~/.bashrc or ~/.zshrc that reads it. Running it again brings the script up to date.',
   arguments: [

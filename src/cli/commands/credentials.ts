@@ -1,42 +1,33 @@
 import type { Client } from '../../client/client.ts'
 import type { ActiveCredential, CredentialFilter, Token } from '../../client/wire.ts'
 import { requireBackend, requireKnown } from '../admin/require-known.ts'
-import { LIST_OPTIONS, type ListOptions, type Rows, showList } from '../frame/list.ts'
+import { LIST_OPTIONS, type Rows, showList } from '../frame/list.ts'
+import { choice, flag, text, type ValuesOf } from '../frame/options.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdmin, openAdminClient } from '../session/admin.ts'
 import { clientFor, openAgentSession } from '../session/open.ts'
 import { findLogin, readTarget } from '../session/session.ts'
 
-interface Filter extends ListOptions {
-  readonly backend?: string
-  readonly agent?: string
-  readonly status?: 'active' | 'expired' | 'revoked' | 'all'
+const FILTERS = {
+  backend: text('<name>', 'only this backend', { values: 'backends' }),
+  agent: text('<name>', 'only this agent, by name or id', { values: 'agents' }),
 }
-
-interface Options extends Filter {
-  readonly allAgents?: boolean
-}
-
-const FILTERS = [
-  { flags: '--backend <name>', description: 'only this backend', values: 'backends' },
-  { flags: '--agent <name>', description: 'only this agent, by name or id', values: 'agents' },
-] as const
 const STATUSES = ['active', 'expired', 'revoked', 'all'] as const
 
-export const list = defineVerb<Options>({
+type Filter = ValuesOf<typeof FILTERS & typeof LIST_OPTIONS> & {
+  readonly status?: (typeof STATUSES)[number] | undefined
+}
+
+export const list = defineVerb({
   description:
     'Lists your active credentials, oldest first. Without a login, on the server’s machine, and with --all-agents, --agent or --status it lists those of all agents, newest first, which needs an administrator. Secrets are never shown.',
-  options: [
+  options: {
     ...FILTERS,
-    {
-      flags: '--status <status>',
-      description: 'only this status, of all agents; active by default',
-      choices: STATUSES,
-    },
-    { flags: '--all-agents', description: 'of all agents, even if you have a login' },
+    status: choice('<status>', 'only this status, of all agents; active by default', STATUSES),
+    allAgents: flag('of all agents, even if you have a login'),
     ...LIST_OPTIONS,
-  ],
+  },
   examples: [
     { command: 'mayfly credentials ls', about: 'what you hold' },
     { command: "mayfly credentials ls --json | jq -r '.[].id'", about: 'only the ids' },
@@ -54,7 +45,7 @@ export const list = defineVerb<Options>({
 })
 
 /** The old name of the own part of `list`. */
-export const active = defineVerb<ListOptions>({
+export const active = defineVerb({
   description: 'The old name of `mayfly credentials ls`, for your own active credentials.',
   options: LIST_OPTIONS,
   examples: [{ command: 'mayfly active', about: 'list your credentials' }],
@@ -64,13 +55,9 @@ export const active = defineVerb<ListOptions>({
 })
 
 /** The old name of the administrators' part of `list`; it lists every status. */
-export const tokensList = defineVerb<Filter>({
+export const tokensList = defineVerb({
   description: 'The old name of `mayfly credentials ls --all-agents --status all`.',
-  options: [
-    ...FILTERS,
-    { flags: '--status <status>', description: 'only this status', choices: STATUSES },
-    ...LIST_OPTIONS,
-  ],
+  options: { ...FILTERS, status: choice('<status>', 'only this status', STATUSES), ...LIST_OPTIONS },
   examples: [{ command: 'mayfly tokens ls --status active', about: 'all active credentials' }],
   json: async () => {
     const [{ Type }, { Token: schema }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
@@ -137,7 +124,7 @@ const IDS = {
   values: 'credentials',
 } as const
 
-export const revoke = defineVerb<object, [ids: readonly string[]]>({
+export const revoke = defineVerb({
   description:
     'Revokes credentials of any agent, as an administrator; with a login that is none, your own. `mayfly revoke` revokes all of yours, or those of a backend.',
   arguments: [IDS],
@@ -155,7 +142,7 @@ export const revoke = defineVerb<object, [ids: readonly string[]]>({
   },
 })
 
-export const tokensRevoke = defineVerb<object, [ids: readonly string[]]>({
+export const tokensRevoke = defineVerb({
   description: 'The old name of `mayfly credentials revoke`, for administrators.',
   arguments: [IDS],
   examples: [

@@ -18,7 +18,7 @@ const TOOL = 'docker'
 const OPERATIONS = ['get', 'store', 'erase', 'list'] as const
 
 /** github.com/docker/docker-credential-helpers defines what clients send and expect, including errors. */
-export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number]]>({
+export const verb = defineVerb({
   description:
     'The credential helper of docker, which runs it as docker-credential-mayfly; "mayfly docker setup" configures it. "get" answers from a cache when possible, "erase" revokes the credential, "store" accepts only what "get" answered.',
   arguments: [

@@ -2,30 +2,27 @@ import { addHelper, dockerConfigPath, removeHelper } from '../docker/config.ts'
 import { configKey, needRegistry } from '../docker/host.ts'
 import { usage } from '../frame/failure.ts'
 import { showRows } from '../frame/list.ts'
+import { text } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { wayTo } from '../git/wrapper.ts'
 import { openAgentSession } from '../session/open.ts'
 import { changeHosts, hostRows, writeHost } from '../tools/host-map.ts'
-import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
+import { REQUEST_OPTIONS, requestOf } from '../tools/request.ts'
 
-interface SetupOptions extends RequestOptions {
-  username?: string
-}
+const HOST = {
+  name: '<registry>',
+  description: 'host of the registry, such as registry.example.com:5000',
+} as const
 
-const HOST = { name: '<registry>', description: 'host of the registry, such as registry.example.com:5000' }
-
-export const setup = defineVerb<SetupOptions, [registry: string]>({
+export const setup = defineVerb({
   description:
     'Makes docker get its credentials for a registry from a backend, through the helper docker-credential-mayfly. Writes credHelpers in the configuration of docker ($DOCKER_CONFIG).',
   arguments: [HOST],
-  options: [
+  options: {
     ...REQUEST_OPTIONS,
-    {
-      flags: '--username <name>',
-      description: 'user name if the backend gives none; by default "mayfly"',
-    },
-  ],
+    username: text('<name>', 'user name if the backend gives none; by default "mayfly"'),
+  },
   examples: [
     {
       command: 'mayfly docker setup registry.example.com --backend registry',
@@ -70,7 +67,7 @@ export const list = defineVerb({
   },
 })
 
-export const unset = defineVerb<object, [registry: string]>({
+export const unset = defineVerb({
   description: 'Undoes "docker setup" for a registry.',
   arguments: [HOST],
   examples: [{ command: 'mayfly docker unset registry.example.com', about: 'docker works as before' }],

@@ -10,6 +10,7 @@ import { readAssignments } from '../frame/assignments.ts'
 import { readDuration } from '../frame/duration.ts'
 import { CliError, failureOf, usage } from '../frame/failure.ts'
 import { globalFlags } from '../frame/global-flags.ts'
+import { flag, many, off, text, type ValuesOf } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { settleIssuer } from '../session/issuer.ts'
@@ -19,45 +20,24 @@ import { DEFAULT_SERVER } from '../session/server-address.ts'
 import { rememberServerKeys } from '../session/server-keys.ts'
 import type { Target } from '../session/session.ts'
 
-interface Options {
-  name?: string
-  scope?: string[]
-  metadata?: string[]
-  /** False with `--no-wait`. */
-  wait?: boolean
-  restart?: boolean
-  timeout?: string
-  issuer?: string
+const OPTIONS = {
+  name: text('<name>', 'name of the agent; prompted for if omitted'),
+  scope: many('<scope>', 'request this scope, such as shop-db:shop:read; may be repeated'),
+  metadata: many('<name=text>', 'shown to the administrator; may be repeated'),
+  noWait: off('submit and exit; run the command again to collect the answer'),
+  timeout: text('<duration>', 'wait no longer; the enrollment remains, as with --no-wait'),
+  issuer: text('<url>', 'what the server calls itself, if that is not its address; prompted for if omitted'),
+  restart: flag('drop an enrollment under way and start a new one'),
 }
 
-export const verb = defineVerb<Options>({
+type Options = ValuesOf<typeof OPTIONS>
+
+export const verb = defineVerb({
   description:
     'Enrolls this user as an agent: creates a key, sends its public half, waits until an administrator approves it, ' +
     'and stores the login. The private half never leaves this machine. After an interruption, run the command again ' +
     'to continue.',
-  options: [
-    { flags: '--name <name>', description: 'name of the agent; prompted for if omitted' },
-    {
-      flags: '--scope <scope>',
-      description: 'request this scope, such as shop-db:shop:read; may be repeated',
-      repeatable: true,
-    },
-    {
-      flags: '--metadata <name=text>',
-      description: 'shown to the administrator; may be repeated',
-      repeatable: true,
-    },
-    { flags: '--no-wait', description: 'submit and exit; run the command again to collect the answer' },
-    {
-      flags: '--timeout <duration>',
-      description: 'wait no longer; the enrollment remains, as with --no-wait',
-    },
-    {
-      flags: '--issuer <url>',
-      description: 'what the server calls itself, if that is not its address; prompted for if omitted',
-    },
-    { flags: '--restart', description: 'drop an enrollment under way and start a new one' },
-  ],
+  options: OPTIONS,
   examples: [
     {
       command: 'mayfly enroll --server https://mayfly.example.com --name reviewer --scope demo',

@@ -12,7 +12,7 @@ import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/reques
 const TYPES = ['urn:ietf:params:oauth:token-type:id_token', 'urn:ietf:params:oauth:token-type:jwt'] as const
 
 /** AIP-4117 and the README of google-auth-library define how Google's libraries call an executable. */
-export const verb = defineVerb<RequestOptions>({
+export const verb = defineVerb({
   description:
     'Answers as the executable source of a workload identity pool (external account credentials of Google Cloud). The backend must be of kind jwt, with an audience that the provider of the pool allows. Libraries run this only if GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1.',
   options: REQUEST_OPTIONS,

@@ -1,6 +1,7 @@
 import { readAssignments } from '../frame/assignments.ts'
 import { dotenvLine } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
+import { many, text } from '../frame/options.ts'
 import { exportLine } from '../frame/shell.ts'
 import { jsonText } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -17,16 +18,7 @@ import { fill } from '../project-file/template.ts'
 import { type HeldCredential, requireToken } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
 
-interface Options {
-  ttl?: string
-  scope?: string[]
-  param?: string[]
-  metadata?: string[]
-  output?: string
-  prefix?: string
-}
-
-export const verb = defineVerb<Options, [backend: string]>({
+export const verb = defineVerb({
   description:
     'Gets a credential from a backend. Standard output receives only the secret; everything else goes to standard error: on a terminal also the id and the expiry.',
   arguments: [
@@ -36,35 +28,26 @@ export const verb = defineVerb<Options, [backend: string]>({
       values: 'backends',
     },
   ],
-  options: [
-    { flags: '--ttl <duration>', description: 'lifetime of the credential, such as 10m or 1h30m' },
-    {
-      flags: '--scope <scope>',
-      values: 'scopes',
-      description: 'request only this scope; may be repeated',
-      repeatable: true,
-    },
-    {
-      flags: '--param <name=value>',
-      description: 'parameter of the kind of backend; name:=json for values other than text; may be repeated',
-      repeatable: true,
-    },
-    {
-      flags: '--metadata <name=value>',
-      description: 'recorded in the audit log; name:=json for values other than text; may be repeated',
-      repeatable: true,
-    },
-    {
-      flags: '-o, --output <form>',
-      description: 'secret, json, env (export lines), dotenv or field=NAME',
+  options: {
+    ttl: text('<duration>', 'lifetime of the credential, such as 10m or 1h30m'),
+    scope: many('<scope>', 'request only this scope; may be repeated', { values: 'scopes' }),
+    param: many(
+      '<name=value>',
+      'parameter of the kind of backend; name:=json for values other than text; may be repeated',
+    ),
+    metadata: many(
+      '<name=value>',
+      'recorded in the audit log; name:=json for values other than text; may be repeated',
+    ),
+    output: text('<form>', 'secret, json, env (export lines), dotenv or field=NAME', {
+      short: 'o',
       default: 'secret',
-    },
-    {
-      flags: '--prefix <name>',
-      description:
-        'prefix of the variables with -o env and dotenv; by default the backend, beside the variables that the programs of its kind read',
-    },
-  ],
+    }),
+    prefix: text(
+      '<name>',
+      'prefix of the variables with -o env and dotenv; by default the backend, beside the variables that the programs of its kind read',
+    ),
+  },
   examples: [
     { command: 'TOKEN=$(mayfly get github)', about: 'store the secret in a variable' },
     {

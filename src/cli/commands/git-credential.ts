@@ -1,26 +1,27 @@
 import { usage } from '../frame/failure.ts'
+import { text, type ValuesOf } from '../frame/options.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { formatCredential, type GitCredential, parseAttributes, QUIT } from '../git/credential-protocol.ts'
 import { isForHost, parseGitHost } from '../git/host.ts'
 import { cachedCredential, dropCached, identityOf } from '../session/credential-cache.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession, type Session } from '../session/open.ts'
-import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
+import { REQUEST_OPTIONS, requestOf } from '../tools/request.ts'
 
-interface Options extends RequestOptions {
-  host?: string
-}
+const OPTIONS = { host: text('<host>', 'the git server to authenticate to'), ...REQUEST_OPTIONS }
+
+type Options = ValuesOf<typeof OPTIONS>
 
 /** Git never sends more. */
 const MAX_INPUT_BYTES = 65_536
 /** For servers that accept any user name with a token. */
 const USERNAME = 'x-access-token'
 
-export const verb = defineVerb<Options, [operation: string]>({
+export const verb = defineVerb({
   description:
     'A credential helper of git (gitcredentials(7)); "mayfly git setup" configures it. It answers for one host and is silent for all others. "get" answers from a cache when possible, "erase" revokes the credential, "store" does nothing.',
   arguments: [{ name: '<operation>', description: 'get, store or erase; git adds it' }],
-  options: [{ flags: '--host <host>', description: 'the git server to authenticate to' }, ...REQUEST_OPTIONS],
+  options: OPTIONS,
   examples: [
     {
       command:

@@ -1,6 +1,7 @@
 import { access, constants } from 'node:fs/promises'
 import { shellWord } from '../../domain/shell-word.ts'
 import { CliError, usage } from '../frame/failure.ts'
+import { flag, off, text, type ValuesOf } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { configFile, editConfig, type Scope } from '../git/config-file.ts'
@@ -18,37 +19,29 @@ import {
 } from '../git/settings.ts'
 import { wayFlags, wayTo, writeSigningProgram } from '../git/wrapper.ts'
 import { openAgentSession, type Session } from '../session/open.ts'
-import { REQUEST_OPTIONS, type RequestOptions, requestFlags } from '../tools/request.ts'
+import { REQUEST_OPTIONS, requestFlags } from '../tools/request.ts'
 
-interface Where {
-  local?: boolean
-  global?: boolean
+const WHERE = {
+  local: flag('for this repository (the default)'),
+  global: flag('for all repositories of this user'),
 }
 
-interface SetupOptions extends Where, RequestOptions {
-  process?: boolean
-  host?: string
-  sign?: boolean
+type Where = ValuesOf<typeof WHERE>
+
+const SETUP_OPTIONS = {
+  ...WHERE,
+  process: flag('change no file, and print variables that set up one shell or process'),
+  host: text('<host>', 'git server to authenticate to, such as git.example.com'),
+  ...REQUEST_OPTIONS,
+  noSign: off('do not change name, email and signing'),
 }
 
-const WHERE = [
-  { flags: '--local', description: 'for this repository (the default)' },
-  { flags: '--global', description: 'for all repositories of this user' },
-]
+type SetupOptions = ValuesOf<typeof SETUP_OPTIONS>
 
-export const setup = defineVerb<SetupOptions>({
+export const setup = defineVerb({
   description:
     'Makes git sign commits with the key of the agent, which stays on the server. With --host and --backend, git also gets its passwords for a server from a backend.',
-  options: [
-    ...WHERE,
-    {
-      flags: '--process',
-      description: 'change no file, and print variables that set up one shell or process',
-    },
-    { flags: '--host <host>', description: 'git server to authenticate to, such as git.example.com' },
-    ...REQUEST_OPTIONS,
-    { flags: '--no-sign', description: 'do not change name, email and signing' },
-  ],
+  options: SETUP_OPTIONS,
   examples: [
     { command: 'mayfly git setup', about: 'sign commits in this repository as the agent' },
     {
@@ -164,7 +157,7 @@ async function requireProgram(program: string): Promise<void> {
     })
 }
 
-export const unset = defineVerb<Where>({
+export const unset = defineVerb({
   description: 'Undoes "git setup" and restores the previous settings.',
   options: WHERE,
   examples: [{ command: 'mayfly git unset', about: 'git works in this repository as before' }],

@@ -1,23 +1,19 @@
 import { collect } from '../frame/collect.ts'
 import { CliError } from '../frame/failure.ts'
-import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
+import { LIST_OPTIONS, showList } from '../frame/list.ts'
+import { flag, text, yesTo } from '../frame/options.ts'
 import { confirm } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-interface ListFilter extends ListOptions {
-  readonly agent?: string
-  readonly armor?: boolean
-}
-
-export const list = defineVerb<ListFilter>({
+export const list = defineVerb({
   description: 'Lists the public keys that agents sign commits with.',
-  options: [
-    { flags: '--agent <name>', description: 'only this agent, by name or id', values: 'agents' },
-    { flags: '--armor', description: 'print the keys, for `gpg --import`' },
+  options: {
+    agent: text('<name>', 'only this agent, by name or id', { values: 'agents' }),
+    armor: flag('print the keys, for `gpg --import`'),
     ...LIST_OPTIONS,
-  ],
+  },
   examples: [
     { command: 'mayfly keys ls', about: 'all keys and their agents' },
     { command: 'mayfly keys ls --armor | gpg --import', about: 'let git verify their commits' },
@@ -56,13 +52,13 @@ export const list = defineVerb<ListFilter>({
   },
 })
 
-export const rotate = defineVerb<{ grace?: string; yes?: boolean }>({
+export const rotate = defineVerb({
   description:
     'Creates a new key to sign access tokens with. Without --grace, all access tokens become invalid at once; agents then log in again on their own, and their commands warn that the keys of the server have changed. The keys of agents do not change.',
-  options: [
-    { flags: '--grace <duration>', description: 'how long the old key stays valid' },
-    { flags: '-y, --yes', description: 'do not ask for confirmation' },
-  ],
+  options: {
+    grace: text('<duration>', 'how long the old key stays valid'),
+    ...yesTo('do not ask for confirmation'),
+  },
   examples: [
     { command: 'mayfly keys rotate --grace 1h', about: 'without interruption' },
     { command: 'mayfly keys rotate --yes', about: 'if the key may have leaked: end all tokens now' },

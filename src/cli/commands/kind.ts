@@ -21,7 +21,7 @@ export const list = defineVerb({
   run: (context) => listKinds(context),
 })
 
-export const show = defineVerb<object, [kind: string]>({
+export const show = defineVerb({
   description:
     'Shows a kind of backend: its scopes, the variables that `mayfly run --backend` sets, and its flags for `backend add` and `backend update`.',
   arguments: [{ name: '<kind>', description: 'the kind', values: 'kinds' }],
@@ -33,7 +33,7 @@ export const show = defineVerb<object, [kind: string]>({
 })
 
 /** The old name of `list` and `show`. */
-export const kinds = defineVerb<object, [kind?: string]>({
+export const kinds = defineVerb({
   description: 'The old name of `mayfly kind ls` and, with a kind, of `mayfly kind show`.',
   arguments: [{ name: '[kind]', description: 'show this kind and its flags', values: 'kinds' }],
   examples: [
@@ -107,7 +107,7 @@ function variableRow([name, value]: [string, string | { readonly file: string }]
 
 const ARGUMENT = { name: '[kind]', description: 'one kind', values: 'kinds' } as const
 
-export const reload = defineVerb<object, [kind?: string]>({
+export const reload = defineVerb({
   description: 'Reopens the backends of one kind, or of all. Active credentials remain valid.',
   arguments: [ARGUMENT],
   examples: [

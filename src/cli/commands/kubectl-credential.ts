@@ -1,4 +1,5 @@
 import { usage } from '../frame/failure.ts'
+import { choice, flag, text } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { endOf, type HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
@@ -6,34 +7,25 @@ import { givenOf } from '../session/session.ts'
 import { callOf } from '../tools/call-line.ts'
 import { heldAnswer, RENEW_BEFORE_MS, toTimestamp } from '../tools/held.ts'
 import { needPart, partOf, singleSecret } from '../tools/parts.ts'
-import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
-
-interface Options extends RequestOptions {
-  printConfig?: boolean
-  apiVersion: string
-  user: string
-}
+import { REQUEST_OPTIONS, requestFlags, requestOf } from '../tools/request.ts'
 
 const GROUP = 'client.authentication.k8s.io/'
 const VERSIONS = ['v1', 'v1beta1'] as const
 
-export const verb = defineVerb<Options>({
+export const verb = defineVerb({
   description:
     'Answers as an exec plugin of kubectl and other Kubernetes clients, with the secret of the backend as bearer token or with its client_certificate and client_key. Uses a cache while the credential lives long enough.',
-  options: [
+  options: {
     ...REQUEST_OPTIONS,
-    {
-      flags: '--print-config',
-      description: 'print a kubeconfig with this user instead of a credential',
-    },
-    { flags: '--user <name>', description: 'name of the user with --print-config', default: 'mayfly' },
-    {
-      flags: '--api-version <version>',
-      description: 'with --print-config; kubectl before 1.22 supports only v1beta1',
-      choices: VERSIONS,
-      default: 'v1',
-    },
-  ],
+    printConfig: flag('print a kubeconfig with this user instead of a credential'),
+    user: text('<name>', 'name of the user with --print-config', { default: 'mayfly' }),
+    apiVersion: choice(
+      '<version>',
+      'with --print-config; kubectl before 1.22 supports only v1beta1',
+      VERSIONS,
+      { default: 'v1' },
+    ),
+  },
   examples: [
     {
       command: 'mayfly kubectl-credential --backend kube --print-config > ~/.kube/mayfly.yaml',

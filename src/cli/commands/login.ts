@@ -1,4 +1,5 @@
 import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
+import { flag, text, type ValuesOf } from '../frame/options.ts'
 import { askSecret, readSecretFile } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { keepLogin, noteOtherLogin } from '../session/keep-login.ts'
@@ -7,34 +8,21 @@ import { askServerKeys, clientFor } from '../session/open.ts'
 import { authOf, type StoredSecret } from '../session/secrets.ts'
 import { readTarget } from '../session/session.ts'
 
-interface Options {
-  move?: boolean
-  issuer?: string
-  tokenFile?: string
-  clientId?: string
-  clientSecretFile?: string
+const OPTIONS = {
+  tokenFile: text('<file>', 'file with the token; - reads standard input'),
+  clientId: text('<id>', 'client id (agent_…), to log in with a client secret'),
+  clientSecretFile: text('<file>', 'file with the client secret; - reads standard input'),
+  move: flag('keep the login of this profile, whose server is now at the address of --server'),
+  issuer: text('<url>', 'with --move: what the server calls itself, if that is not its address'),
 }
 
-export const verb = defineVerb<Options>({
+type Options = ValuesOf<typeof OPTIONS>
+
+export const verb = defineVerb({
   description:
     'Logs in with a token (ckr_…) or a client id and secret from an administrator. ' +
     'It asks for them without echo, or reads a file or standard input, and stores them only if they work.',
-  options: [
-    { flags: '--token-file <file>', description: 'file with the token; - reads standard input' },
-    { flags: '--client-id <id>', description: 'client id (agent_…), to log in with a client secret' },
-    {
-      flags: '--client-secret-file <file>',
-      description: 'file with the client secret; - reads standard input',
-    },
-    {
-      flags: '--move',
-      description: 'keep the login of this profile, whose server is now at the address of --server',
-    },
-    {
-      flags: '--issuer <url>',
-      description: 'with --move: what the server calls itself, if that is not its address',
-    },
-  ],
+  options: OPTIONS,
   examples: [
     { command: 'mayfly login --server https://mayfly.example.com', about: 'ask for the token' },
     { command: 'mayfly login --token-file /run/secrets/mayfly', about: 'read it from a file' },

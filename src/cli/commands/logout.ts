@@ -1,4 +1,5 @@
 import { CliError, EXIT } from '../frame/failure.ts'
+import { flag } from '../frame/options.ts'
 import { confirm } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { dropCached, identityOf } from '../session/credential-cache.ts'
@@ -7,18 +8,13 @@ import { clientFor } from '../session/open.ts'
 import { findStoredLogin, notLoggedIn, readTarget, type Target } from '../session/session.ts'
 import { cacheOf } from '../session/token-cache.ts'
 
-interface Options {
-  deleteAgent?: boolean
-  yes?: boolean
-}
-
-export const verb = defineVerb<Options>({
+export const verb = defineVerb({
   description:
     'Removes the login of the profile and what was cached with it. The agent remains, unless you use --delete-agent.',
-  options: [
-    { flags: '--delete-agent', description: 'also delete the agent on the server, with all its credentials' },
-    { flags: '--yes', description: 'do not ask for confirmation' },
-  ],
+  options: {
+    deleteAgent: flag('also delete the agent on the server, with all its credentials'),
+    yes: flag('do not ask for confirmation'),
+  },
   examples: [
     { command: 'mayfly logout', about: 'remove the login from this machine' },
     { command: 'mayfly logout --delete-agent', about: 'also delete the agent' },

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { usage } from '../frame/failure.ts'
+import { flag, text } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
@@ -7,30 +8,19 @@ import { callOf } from '../tools/call-line.ts'
 import { heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
 import { singleSecret } from '../tools/parts.ts'
 import { scriptFor, writeProgram } from '../tools/program-file.ts'
-import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
+import { REQUEST_OPTIONS, requestFlags, requestOf } from '../tools/request.ts'
 
-interface Options extends RequestOptions {
-  install?: string
-  registry?: string
-  bearer?: boolean
-}
-
-export const verb = defineVerb<Options>({
+export const verb = defineVerb({
   description:
     'Prints a token for a package registry and nothing else. pnpm runs a `tokenHelper`, the absolute path of a program without arguments: --install writes one. npm has no token helper; pass it the token in a variable.',
-  options: [
+  options: {
     ...REQUEST_OPTIONS,
-    {
-      flags: '--install <path>',
-      description: 'write a program for `tokenHelper` of pnpm instead of printing a token',
-    },
-    {
-      flags: '--registry <url>',
-      description: 'with --install: the registry in the printed line',
+    install: text('<path>', 'write a program for `tokenHelper` of pnpm instead of printing a token'),
+    registry: text('<url>', 'with --install: the registry in the printed line', {
       default: 'https://registry.npmjs.org/',
-    },
-    { flags: '--bearer', description: 'print "Bearer TOKEN", the form that every version of pnpm accepts' },
-  ],
+    }),
+    bearer: flag('print "Bearer TOKEN", the form that every version of pnpm accepts'),
+  },
   examples: [
     {
       command:

@@ -1,22 +1,22 @@
 import { describePending, findRequest, PENDING_HEADING, pendingCells } from '../admin/pending.ts'
-import { LIST_OPTIONS, type ListOptions, showList } from '../frame/list.ts'
+import { LIST_OPTIONS, showList } from '../frame/list.ts'
+import { choice } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-type Status = 'pending' | 'approved' | 'rejected' | 'expired'
-
-export const verb = defineVerb<ListOptions & { status?: Status }, [id?: string]>({
+export const verb = defineVerb({
   description:
     'Lists pending enrollments and requests for more scopes, oldest first. With an id, shows one in full.',
   arguments: [{ name: '[id]', description: 'an enrollment or a request', values: 'requests' }],
-  options: [
-    {
-      flags: '--status <status>',
-      description: 'list those with another status',
-      choices: ['pending', 'approved', 'rejected', 'expired'],
-    },
+  options: {
+    status: choice('<status>', 'list those with another status', [
+      'pending',
+      'approved',
+      'rejected',
+      'expired',
+    ]),
     ...LIST_OPTIONS,
-  ],
+  },
   examples: [
     { command: 'mayfly pending', about: 'what awaits a decision' },
     {

@@ -1,24 +1,19 @@
 import { chooseRequest, isRequestId } from '../admin/choose-request.ts'
 import { rejectNetwork } from '../admin/reject-network.ts'
 import { usage } from '../frame/failure.ts'
+import { text, yesTo } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
-interface Options {
-  readonly reason?: string
-  readonly from?: string
-  readonly yes?: boolean
-}
-
-export const verb = defineVerb<Options, [given: string | undefined]>({
+export const verb = defineVerb({
   description:
     'Rejects an enrollment or a request for more scopes. The agent sees the reason. At a terminal, it offers a choice if you give neither id nor name. With --from, it rejects all pending enrollments that came from an address or a network.',
   arguments: [{ name: '[request]', description: 'its id, or the name of its agent', values: 'requests' }],
-  options: [
-    { flags: '--reason <text>', description: 'shown to the agent' },
-    { flags: '--from <network>', description: 'all enrollments from this address or network' },
-    { flags: '-y, --yes', description: 'with --from, do not ask for confirmation' },
-  ],
+  options: {
+    reason: text('<text>', 'shown to the agent'),
+    from: text('<network>', 'all enrollments from this address or network'),
+    ...yesTo('with --from, do not ask for confirmation'),
+  },
   examples: [
     {
       command: 'mayfly reject enr_01k3vq8m5xn6w7r2t9y4u1i0pa --reason "ask for orders:read only"',

@@ -5,23 +5,18 @@ import { coversAny } from '../../domain/scope.ts'
 import { shellWord } from '../../domain/shell-word.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
+import { flag, text } from '../frame/options.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 
-interface Options {
-  reason?: string
-  expiresIn?: string
-  wait?: boolean
-}
-
-export const verb = defineVerb<Options, [scopes: string[]]>({
+export const verb = defineVerb({
   description: 'Requests more scopes from an administrator, permanently or for a while.',
   arguments: [{ name: '<scopes...>', description: 'scopes, such as github:my-org/my-repo:write' }],
-  options: [
-    { flags: '--reason <text>', description: 'why, for the administrator' },
-    { flags: '--expires-in <duration>', description: 'how long you need them, such as 8h' },
-    { flags: '--wait', description: 'wait for the decision' },
-  ],
+  options: {
+    reason: text('<text>', 'why, for the administrator'),
+    expiresIn: text('<duration>', 'how long you need them, such as 8h'),
+    wait: flag('wait for the decision'),
+  },
   examples: [
     {
       command: "mayfly request reports:write --reason 'monthly close' --expires-in 8h",

@@ -2,23 +2,19 @@ import type { Client } from '../../client/client.ts'
 import type { RevokedCredential } from '../../client/wire.ts'
 import { requireBackend } from '../admin/require-known.ts'
 import { usage } from '../frame/failure.ts'
+import { flag, text } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { dropCached } from '../session/credential-cache.ts'
 import { openAgentSession } from '../session/open.ts'
 
-interface Options {
-  all?: boolean
-  backend?: string
-}
-
-export const verb = defineVerb<Options, [ids: string[]]>({
+export const verb = defineVerb({
   description:
     'Revokes credentials before they expire. Revoking one that has ended is no error. If one fails, it still revokes the others.',
   arguments: [{ name: '[ids...]', description: 'ids from `mayfly credentials ls`', values: 'credentials' }],
-  options: [
-    { flags: '--all', description: 'all your credentials' },
-    { flags: '--backend <name>', description: 'all your credentials of this backend', values: 'backends' },
-  ],
+  options: {
+    all: flag('all your credentials'),
+    backend: text('<name>', 'all your credentials of this backend', { values: 'backends' }),
+  },
   examples: [
     { command: 'mayfly revoke cred_01…', about: 'one credential' },
     { command: 'mayfly revoke --backend github', about: 'all of one backend' },

@@ -1,19 +1,23 @@
 import { readDuration } from '../frame/duration.ts'
+import { flag, text, type ValuesOf } from '../frame/options.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { withoutLogin } from '../run/child-environment.ts'
 import { deliverAll } from '../run/prepare.ts'
 import type { Redaction } from '../run/redact.ts'
-import { type CredentialOptions, readRequestedCredentials } from '../run/requested-credentials.ts'
+import { CREDENTIAL_OPTIONS, readRequestedCredentials } from '../run/requested-credentials.ts'
 import { supervise } from '../run/supervise.ts'
 
-interface Options extends CredentialOptions {
-  grace: string
-  redact?: boolean
-  keepLogin?: boolean
-  guard?: boolean
+const OPTIONS = {
+  ...CREDENTIAL_OPTIONS,
+  redact: flag('redact the secrets in the output of the command'),
+  grace: text('<duration>', 'time from SIGTERM, or the loss of the terminal, to SIGKILL', {
+    default: '8s',
+  }),
+  guard: flag('start a second process that revokes the credentials if this one is killed with SIGKILL'),
+  keepLogin: flag('keep the login of mayfly in the environment of the command'),
 }
 
-export const verb = defineVerb<Options, [command: string, args: string[]]>({
+export const verb = defineVerb({
   description:
     'Runs a command with credentials and revokes them when it ends, however it ends. Exits with the code of the ' +
     'command: 128 plus the signal number if a signal ended it, 127 if the command is not found, 126 if it cannot be ' +
@@ -23,54 +27,7 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
     { name: '<command>', description: 'the command to run, without a shell' },
     { name: '[args...]', description: 'its arguments, unchanged' },
   ],
-  options: [
-    {
-      flags: '--backend <name>',
-      values: 'backends',
-      description:
-        'set every field of a credential as a variable, and the variables that the programs of its kind read, as `mayfly get -o env`; may be repeated',
-      repeatable: true,
-    },
-    {
-      flags: '--env <VARIABLE=backend:field>',
-      description: 'set a variable to one field, by default the token; may be repeated',
-      repeatable: true,
-    },
-    {
-      flags: '--file <VARIABLE=backend:field>',
-      description: 'write one field to a private file and set a variable to its path; may be repeated',
-      repeatable: true,
-    },
-    { flags: '--ttl <duration>', description: 'lifetime of the credentials, such as 10m' },
-    {
-      flags: '--scope <scope>',
-      values: 'scopes',
-      description: 'request only this scope; BACKEND:SCOPE with several backends; may be repeated',
-      repeatable: true,
-    },
-    {
-      flags: '--param <name=value>',
-      description: 'parameter of the kind of backend; name:=json for values other than text; may be repeated',
-      repeatable: true,
-    },
-    { flags: '--config <file>', description: 'also read this file, in the format of mayfly.yaml' },
-    { flags: '--no-config', description: 'use no mayfly.yaml' },
-    {
-      flags: '--trust-project',
-      description: 'use the project file without `mayfly allow`, as in CI [env: MAYFLY_TRUST_PROJECT=1]',
-    },
-    { flags: '--redact', description: 'redact the secrets in the output of the command' },
-    {
-      flags: '--grace <duration>',
-      description: 'time from SIGTERM, or the loss of the terminal, to SIGKILL',
-      default: '8s',
-    },
-    {
-      flags: '--guard',
-      description: 'start a second process that revokes the credentials if this one is killed with SIGKILL',
-    },
-    { flags: '--keep-login', description: 'keep the login of mayfly in the environment of the command' },
-  ],
+  options: OPTIONS,
   examples: [
     {
       command: 'mayfly run --backend orders-db -- psql',
@@ -103,7 +60,7 @@ export const verb = defineVerb<Options, [command: string, args: string[]]>({
   },
 })
 
-async function newRedaction({ env }: Context, { keepLogin }: Options): Promise<Redaction> {
+async function newRedaction({ env }: Context, { keepLogin }: ValuesOf<typeof OPTIONS>): Promise<Redaction> {
   const { createRedaction } = await import('../run/redact.ts')
   const redaction = createRedaction()
   if (keepLogin === true)

@@ -10,7 +10,7 @@ import { openAgentSession } from '../session/open.ts'
 /** The server's limit. */
 const MAX_OBJECT_BYTES = 48_000
 
-export const verb = defineVerb<object, [argv: readonly string[]]>({
+export const verb = defineVerb({
   description:
     'The program that git runs as gpg.program. Signs the commit or tag on standard input with the key of the agent, on the server, and passes every other call on to gpg.',
   arguments: [{ name: '[arguments...]', description: 'arguments of gpg; git adds them' }],

@@ -2,26 +2,25 @@ import { resolve } from 'node:path'
 import type { SigningKey } from '../../client/wire.ts'
 import { shellQuote } from '../../domain/shell-word.ts'
 import { usage } from '../frame/failure.ts'
+import { flag, text, type ValuesOf } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { identityOf, identitySettings } from '../git/identity.ts'
 import { openAgentSession } from '../session/open.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 
-interface Options {
-  private?: boolean
-  exportTo?: string
-  gitConfig?: boolean
+const OPTIONS = {
+  private: flag('print the private key instead'),
+  exportTo: text('<file>', 'write the private key to a file that only you can read'),
+  gitConfig: flag('print the git commands that configure the key'),
 }
 
-export const verb = defineVerb<Options>({
+type Options = ValuesOf<typeof OPTIONS>
+
+export const verb = defineVerb({
   description:
     'Prints the public OpenPGP key that signs the commits of the agent. Reading the private key is recorded. ' +
     'To sign without taking the private key from the server, use `mayfly git setup`.',
-  options: [
-    { flags: '--private', description: 'print the private key instead' },
-    { flags: '--export-to <file>', description: 'write the private key to a file that only you can read' },
-    { flags: '--git-config', description: 'print the git commands that configure the key' },
-  ],
+  options: OPTIONS,
   examples: [
     { command: 'mayfly signing-key | gpg --import', about: 'let gpg verify its signatures' },
     {

@@ -11,7 +11,7 @@ import { requestOf } from '../tools/request.ts'
 const OPERATIONS = ['get', 'store', 'forget'] as const
 
 /** developer.hashicorp.com/terraform/internals/credentials-helpers */
-export const verb = defineVerb<object, [operation: (typeof OPERATIONS)[number], host: string]>({
+export const verb = defineVerb({
   description:
     'The credentials helper of Terraform and OpenTofu, which run it as terraform-credentials-mayfly; "mayfly terraform setup" configures it. "get" answers from a cache when possible, "forget" revokes the credential, "store" is refused.',
   arguments: [

@@ -15,11 +15,11 @@ import {
 } from '../terraform/config.ts'
 import { changeHosts, hostRows, readHosts, writeHost } from '../tools/host-map.ts'
 import { refuseForeign, scriptFor, writeProgram } from '../tools/program-file.ts'
-import { REQUEST_OPTIONS, type RequestOptions, requestOf } from '../tools/request.ts'
+import { REQUEST_OPTIONS, requestOf } from '../tools/request.ts'
 
-const HOST = { name: '<host>', description: 'host of the registry or of remote operations' }
+const HOST = { name: '<host>', description: 'host of the registry or of remote operations' } as const
 
-export const setup = defineVerb<RequestOptions, [host: string]>({
+export const setup = defineVerb({
   description:
     'Makes Terraform and OpenTofu get their token for a host from a backend. Writes the helper to ~/.terraform.d/plugins, where they look for it, and a credentials_helper block to the configuration ($TF_CLI_CONFIG_FILE or ~/.terraformrc).',
   arguments: [HOST],
@@ -69,7 +69,7 @@ export const list = defineVerb({
   },
 })
 
-export const unset = defineVerb<object, [host: string]>({
+export const unset = defineVerb({
   description:
     'Undoes "terraform setup" for a host; after the last host, also removes the helper and the block.',
   arguments: [HOST],

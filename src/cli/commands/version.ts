@@ -1,11 +1,12 @@
+import { flag } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
 import { readVersion } from '../frame/read-version.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openPublicClient } from '../session/open.ts'
 
-export const verb = defineVerb<{ client?: boolean }>({
+export const verb = defineVerb({
   description: 'Prints the versions of this command and of the server.',
-  options: [{ flags: '--client', description: 'only the version of this command; asks no server' }],
+  options: { client: flag('only the version of this command; asks no server') },
   examples: [
     { command: 'mayfly version', about: 'both versions' },
     { command: 'mayfly version --client --json', about: 'the version of this command, as JSON' },

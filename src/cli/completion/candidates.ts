@@ -1,6 +1,7 @@
 import { findVerb } from '../frame/find-verb.ts'
-import { DATA_DIR, flagOf, GLOBALS, globalsOf, HELP } from '../frame/parse.ts'
-import type { AnyVerb, ArgumentSpec, Entry, Globals, Listed, OptionSpec } from '../frame/verb.ts'
+import { DATA_DIR, type Flag, flagsOf, GLOBALS, type Globals, HELP, type Listed } from '../frame/options.ts'
+import { globalsOf } from '../frame/parse.ts'
+import type { AnyVerb, ArgumentSpec, Entry } from '../frame/verb.ts'
 
 export interface Candidate {
   readonly word: string
@@ -65,7 +66,7 @@ function rejoin(words: readonly string[]): string[] {
 async function candidates(line: Line): Promise<Completion> {
   const { before, verbs } = line
   if (before.includes('--')) return 'files'
-  const options = [...GLOBALS, DATA_DIR]
+  const options = flagsOf({ ...GLOBALS, ...DATA_DIR })
   const valued = optionBefore(before.at(-1), options)
   if (valued !== undefined) return valuesOf(line, valued, true, [])
   // A line that cannot be right has no completion.
@@ -83,13 +84,13 @@ async function candidates(line: Line): Promise<Completion> {
 }
 
 async function nextVerbs(line: Line, verbs: readonly Entry[]): Promise<Completion> {
-  if (line.current.startsWith('-')) return optionsFor(line, [...GLOBALS, HELP], false)
+  if (line.current.startsWith('-')) return optionsFor(line, flagsOf({ ...GLOBALS, ...HELP }), false)
   const shown = verbs.filter((entry) => entry.hidden !== true)
   return shown.map(({ name, summary }) => ({ word: name, about: summary }))
 }
 
 async function verbCandidates(line: Line, verb: AnyVerb, argv: readonly string[]): Promise<Completion> {
-  const options = [...(verb.options ?? []), HELP, ...globalsOf(verb)]
+  const options = flagsOf({ ...verb.options, ...HELP, ...globalsOf(verb) })
   const isAdmin = verb.admin === true
   const given = argv.filter(
     (word, at) => !word.startsWith('-') && optionBefore(argv[at - 1], options) === undefined,
@@ -108,7 +109,7 @@ async function verbCandidates(line: Line, verb: AnyVerb, argv: readonly string[]
 /** The backends that the line names, as an argument or an option. */
 function backendsIn(verb: AnyVerb, argv: readonly string[], given: readonly string[]): string[] {
   const named = given.filter((_, at) => argumentAt(verb.arguments ?? [], at)?.values === 'backends')
-  const options = (verb.options ?? []).filter(({ values }) => values === 'backends')
+  const options = flagsOf(verb.options).filter(({ values }) => values === 'backends')
   const valued = argv.flatMap((word, at) => {
     const [name = '', joined] = word.split('=', 2)
     const value = optionBefore(name, options) === undefined ? undefined : (joined ?? argv[at + 1])
@@ -125,13 +126,13 @@ function argumentAt(all: readonly ArgumentSpec[], at: number): ArgumentSpec | un
 /** The options; with `--status=` the values of that one. */
 async function optionsFor(
   line: Line,
-  options: readonly OptionSpec[],
+  options: readonly Flag[],
   isAdmin: boolean,
   backends: readonly string[] = [],
 ): Promise<Completion> {
   const [name = ''] = line.current.split('=', 1)
   if (name === line.current)
-    return options.map((spec) => ({ word: `--${flagOf(spec).name}`, about: firstClause(spec.description) }))
+    return options.map((flag) => ({ word: `--${flag.name}`, about: firstClause(flag.description) }))
   const valued = optionBefore(name, options)
   const values = valued === undefined ? [] : await valuesOf(line, valued, isAdmin, backends)
   return values === 'files' ? values : values.map((one) => ({ ...one, word: `${name}=${one.word}` }))
@@ -146,10 +147,10 @@ interface Valued {
 }
 
 /** The option that this word names, if a value follows. */
-function optionBefore(word: string | undefined, options: readonly OptionSpec[]): Valued | undefined {
-  for (const spec of options) {
-    const { name, short, value } = flagOf(spec)
-    if (value !== undefined && (word === `--${name}` || word === `-${short}`)) return { ...spec, value }
+function optionBefore(word: string | undefined, options: readonly Flag[]): Valued | undefined {
+  for (const flag of options) {
+    const { name, short, form } = flag
+    if (form !== undefined && (word === `--${name}` || word === `-${short}`)) return { ...flag, value: form }
   }
   return undefined
 }
@@ -168,9 +169,8 @@ async function valuesOf(
 /** The global options that choose the server and the login. */
 function globalsIn(words: readonly string[]): Globals {
   const globals: Record<string, string> = {}
-  for (const spec of [...GLOBALS, DATA_DIR]) {
-    const { name, key, value } = flagOf(spec)
-    if (value === undefined) continue
+  for (const { name, key, form } of flagsOf({ ...GLOBALS, ...DATA_DIR })) {
+    if (form === undefined) continue
     const at = words.indexOf(`--${name}`)
     const joined = words.find((word) => word.startsWith(`--${name}=`))
     const given = joined?.slice(name.length + 3) ?? (at < 0 ? undefined : words[at + 1])

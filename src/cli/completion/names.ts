@@ -1,5 +1,6 @@
 import { collect } from '../frame/collect.ts'
-import type { Context, Listed } from '../frame/verb.ts'
+import type { Listed } from '../frame/options.ts'
+import type { Context } from '../frame/verb.ts'
 import type { Candidate, Wanted } from './candidates.ts'
 
 /** A person who presses Tab does not wait for longer. */

@@ -1,5 +1,6 @@
 import { shellWord } from '../../domain/shell-word.ts'
-import type { Entry, Globals } from './verb.ts'
+import type { Globals } from './options.ts'
+import type { Entry } from './verb.ts'
 
 /** The options of this command line that lead to a server and a login, as a later command needs them. */
 export function globalFlags({ server, profile, ca, dataDir }: Globals): string {

@@ -1,10 +1,10 @@
 import { EXIT, EXIT_MEANINGS, type ExitCode } from './failure.ts'
-import { DATA_DIR, GLOBALS, HELP } from './parse.ts'
-import type { AnyVerb, OptionSpec, VerbFamily, VerbGroup } from './verb.ts'
+import { DATA_DIR, type Flag, flag, flagsOf, GLOBALS, HELP, type Options } from './options.ts'
+import type { AnyVerb, VerbFamily, VerbGroup } from './verb.ts'
 
 const WIDTH = 80
 const ALL_EXITS = Object.values(EXIT)
-const VERSION: OptionSpec = { flags: '-V, --version', description: 'print the version' }
+const VERSION = { version: flag('print the version', 'V') }
 
 /** What `mayfly --help` prints; it loads no verb. */
 export function overview(groups: readonly VerbGroup[]): string {
@@ -13,7 +13,7 @@ export function overview(groups: readonly VerbGroup[]): string {
     return { title, rows: shown.map(({ name, summary }): Row => [name, summary]) }
   })
   const width = widthOf(sections.flatMap(({ rows }) => rows))
-  const options = [...GLOBALS, HELP, VERSION].map(optionRow)
+  const options = optionRows({ ...GLOBALS, ...HELP, ...VERSION })
   return paragraphs([
     'Usage: mayfly [options] <command>',
     'Short-lived credentials for agents: issued, ended and recorded.',
@@ -41,8 +41,8 @@ export function helpText(words: readonly string[], verb: AnyVerb): string {
   const args = (verb.arguments ?? []).map((one): Row => {
     return [one.name.replace(/[<>[\].]/g, ''), withChoices(one.description, one.choices)]
   })
-  const globals = (verb.globals === false ? [] : GLOBALS).map(optionRow)
-  const own = [...(verb.options ?? []), ...(verb.admin === true ? [DATA_DIR] : []), HELP].map(optionRow)
+  const globals = verb.globals === false ? [] : optionRows(GLOBALS)
+  const own = optionRows({ ...verb.options, ...(verb.admin === true ? DATA_DIR : {}), ...HELP })
   const width = widthOf([...args, ...own, ...globals])
   return paragraphs([
     `Usage: mayfly ${words.join(' ')} ${usageOf(verb)}`,
@@ -62,9 +62,12 @@ export function usageOf({ usage, arguments: args = [] }: AnyVerb): string {
 
 type Row = [left: string, right: string]
 
-/** The form of an option, and its meaning with its choices and its default. */
-export function optionRow({ flags, description, choices, default: preset }: OptionSpec): Row {
-  const shown = preset === undefined ? '' : ` [default: ${String(preset)}]`
+/** The form of each option, and its meaning with its choices and its default. */
+export const optionRows = (options?: Options) => flagsOf(options).map(optionRow)
+
+function optionRow({ name, short, form, description, choices, default: preset }: Flag): Row {
+  const flags = `${short === undefined ? '' : `-${short}, `}--${name}${form === undefined ? '' : ` ${form}`}`
+  const shown = preset === undefined ? '' : ` [default: ${preset}]`
   return [flags, `${withChoices(description, choices)}${shown}`]
 }
 

@@ -1,12 +1,7 @@
 import { usage } from './failure.ts'
+import { flag, text, type ValuesOf } from './options.ts'
 import { table } from './output.ts'
-import type { Context, OptionSpec } from './verb.ts'
-
-/** The options of commands that list what can be many. */
-export interface ListOptions {
-  readonly limit?: string
-  readonly all?: boolean
-}
+import type { Context } from './verb.ts'
 
 /** As many rows as a person looks through. */
 const PAGE = 50
@@ -15,13 +10,14 @@ const REPLY = 1_000
 /** More are not counted: each reply takes time. */
 const MOST_COUNTED = 10_000
 
-export const LIST_OPTIONS: readonly OptionSpec[] = [
-  {
-    flags: '-n, --limit <number>',
-    description: `at most this many; ${PAGE} by default on a terminal, otherwise all`,
-  },
-  { flags: '--all', description: 'all of them' },
-]
+export const LIST_OPTIONS = {
+  limit: text('<number>', `at most this many; ${PAGE} by default on a terminal, otherwise all`, {
+    short: 'n',
+  }),
+  all: flag('all of them'),
+}
+
+export type ListOptions = ValuesOf<typeof LIST_OPTIONS>
 
 /** How rows appear to a person. */
 export interface Rows<T> {

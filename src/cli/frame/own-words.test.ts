@@ -1,16 +1,17 @@
 import { describe, expect, test } from 'vitest'
+import { flag, many, off, text } from './options.ts'
 import { inOwnWords } from './own-words.ts'
 import { defineVerb } from './verb.ts'
 
-const verb = defineVerb<object, [name: string]>({
+const verb = defineVerb({
   description: 'Does it.',
   arguments: [{ name: '<name>', description: 'a name' }],
-  options: [
-    { flags: '--expires-in <duration>', description: 'how long' },
-    { flags: '--scope <scope>', description: 'what', repeatable: true },
-    { flags: '--force', description: 'all the same' },
-    { flags: '--no-check', description: 'untried' },
-  ],
+  options: {
+    expiresIn: text('<duration>', 'how long'),
+    scope: many('<scope>', 'what'),
+    force: flag('all the same'),
+    noCheck: off('untried'),
+  },
   examples: [{ command: 'mayfly do it', about: 'it' }],
   run: async () => {},
 })

@@ -1,4 +1,4 @@
-import { flagOf } from './parse.ts'
+import { flagsOf } from './options.ts'
 import type { AnyVerb } from './verb.ts'
 
 /**
@@ -6,7 +6,7 @@ import type { AnyVerb } from './verb.ts'
  * --no-check. Names that the command does not have stay as they are.
  */
 export function inOwnWords(message: string, verb: AnyVerb): string {
-  const flags = (verb.options ?? []).map(flagOf)
+  const flags = flagsOf(verb.options)
   const names = (verb.arguments ?? []).map(({ name }) => name.replace(/[<>[\].]/g, ''))
   const nameOf = (field: string): string | undefined => {
     const wanted = field.replaceAll('_', '-')

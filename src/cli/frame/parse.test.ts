@@ -1,42 +1,39 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CliError } from './failure.ts'
+import { choice, flag, many, off, text } from './options.ts'
 import { parseVerb } from './parse.ts'
 import { type AnyVerb, defineVerb } from './verb.ts'
 
 const rest = { description: 'd', examples: [{ command: 'mayfly x', about: 'a' }], run: async () => {} }
 const VERBS: Record<string, AnyVerb> = {
-  plain: defineVerb<object, [string]>({
+  plain: defineVerb({
     ...rest,
     arguments: [{ name: '<backend>', description: 'b' }],
-    options: [
-      { flags: '--ttl <duration>', description: 't' },
-      { flags: '--scope <scope>', description: 's', repeatable: true },
-      { flags: '-o, --output <form>', description: 'o', default: 'secret' },
-      { flags: '--dry-run', description: 'd' },
-    ],
+    options: {
+      ttl: text('<duration>', 't'),
+      scope: many('<scope>', 's'),
+      output: text('<form>', 'o', { short: 'o', default: 'secret' }),
+      dryRun: flag('d'),
+    },
   }),
-  several: defineVerb<object, [string[]]>({
+  several: defineVerb({
     ...rest,
     admin: true,
     arguments: [{ name: '[ids...]', description: 'i' }],
-    options: [
-      { flags: '--all', description: 'a' },
-      { flags: '--no-check', description: 'c' },
-      { flags: '--kind <kind>', description: 'k', choices: ['a', 'b'] },
-    ],
+    options: { all: flag('a'), noCheck: off('c'), kind: choice('<kind>', 'k', ['a', 'b']) },
   }),
-  through: defineVerb<object, [string, string[]]>({
+  through: defineVerb({
     ...rest,
     passThrough: 'options',
     arguments: [
       { name: '<command>', description: 'c' },
       { name: '[args...]', description: 'a' },
     ],
-    options: [{ flags: '-b, --backend <name>', description: 'b', repeatable: true }],
+    options: { backend: many('<name>', 'b', { short: 'b' }) },
   }),
   bare: defineVerb({ ...rest, globals: false }),
-  optional: defineVerb<object, [string?]>({
+  optional: defineVerb({
     ...rest,
     arguments: [{ name: '[shell]', description: 's', choices: ['bash', 'zsh'] }],
   }),
@@ -91,18 +88,14 @@ const WORDS = [
 ]
 
 /** The verb with an `unknown` pass-through, whose own options are taken out of the line. */
-const HANDS_ON = defineVerb<object, [string, string[]]>({
+const HANDS_ON = defineVerb({
   ...rest,
   passThrough: 'unknown',
   arguments: [
     { name: '<type>', description: 't' },
     { name: '[flags...]', description: 'f' },
   ],
-  options: [
-    { flags: '--rate <rate>', description: 'r' },
-    { flags: '--no-rate', description: 'n' },
-    { flags: '--config [file]', description: 'c' },
-  ],
+  options: { rate: text('<rate>', 'r'), noRate: off('n'), config: text('[file]', 'c') },
 })
 
 async function outcome(verb: AnyVerb, argv: readonly string[]) {

@@ -1,29 +1,18 @@
 import { usage } from './failure.ts'
-import type { AnyVerb, ArgumentSpec, Globals, OptionSpec } from './verb.ts'
+import { DATA_DIR, type Flag, flagsOf, GLOBALS, type Globals, HELP, type Options } from './options.ts'
+import type { AnyVerb, ArgumentSpec } from './verb.ts'
 
-export const GLOBALS: readonly OptionSpec[] = [
-  { flags: '--server <url>', description: 'the server [env: MAYFLY_SERVER]' },
-  { flags: '--profile <name>', description: 'the profile to use [env: MAYFLY_PROFILE]', values: 'profiles' },
-  { flags: '--ca <file>', description: 'certificate authorities to trust, PEM [env: MAYFLY_CA_FILE]' },
-  { flags: '--json', description: 'print JSON' },
-  { flags: '--no-keychain', description: 'keep secrets in files [env: MAYFLY_KEYCHAIN=off]' },
-]
-export const DATA_DIR: OptionSpec = {
-  flags: '--data-dir <path>',
-  description: 'data directory of the server on this machine [env: MAYFLY_DATA_DIR]',
-}
-export const HELP: OptionSpec = { flags: '-h, --help', description: 'print help' }
-const GLOBAL_NAMES = new Set(['server', 'profile', 'ca', 'json', 'keychain', 'dataDir'])
+const GLOBAL_KEYS = new Set(flagsOf({ ...GLOBALS, ...DATA_DIR }).map(({ key }) => key))
 
 /** The global options that this verb takes. */
-export function globalsOf(verb: AnyVerb): readonly OptionSpec[] {
-  if (verb.globals === false) return []
-  return verb.admin === true ? [...GLOBALS, DATA_DIR] : GLOBALS
+export function globalsOf(verb: AnyVerb): Options {
+  if (verb.globals === false) return {}
+  return verb.admin === true ? { ...GLOBALS, ...DATA_DIR } : GLOBALS
 }
 
 /** What a command line may hold. */
 export interface Grammar {
-  readonly options: readonly OptionSpec[]
+  readonly options: readonly Flag[]
   readonly arguments: readonly ArgumentSpec[]
   readonly passThrough?: 'options' | 'unknown' | undefined
   /** Where to look up the usage: the hint of every error. */
@@ -49,7 +38,7 @@ export async function parseVerb(
   const { passThrough } = verb
   const line = await parseLine(
     {
-      options: [...(verb.options ?? []), HELP, ...globalsOf(verb)],
+      options: flagsOf({ ...verb.options, ...HELP, ...globalsOf(verb) }),
       arguments: verb.arguments ?? [],
       passThrough: passThrough === 'all' ? undefined : passThrough,
       hint: `Run \`mayfly ${words.join(' ')} --help\` for usage.`,
@@ -58,7 +47,7 @@ export async function parseVerb(
   )
   if (line.options['help'] === true) return 'help'
   if (verb.globals === false) return { ...line, globals: {} }
-  const isGlobal = ([name]: [string, unknown]) => GLOBAL_NAMES.has(name)
+  const isGlobal = ([name]: [string, unknown]) => GLOBAL_KEYS.has(name)
   const all = Object.entries(line.options)
   return {
     globals: Object.fromEntries(all.filter(isGlobal)),
@@ -67,35 +56,9 @@ export async function parseVerb(
   }
 }
 
-/** `-o, --output <form>`, taken apart. */
-export interface Flag {
-  /** Without its dashes: `output`, `no-check`. */
-  readonly name: string
-  readonly short: string | undefined
-  /** The key of its value: `output`, `check`. */
-  readonly key: string
-  /** The name of its value, such as `form`; undefined for a switch. */
-  readonly value: string | undefined
-  /** `[form]`: the value may be left out. */
-  readonly isOptional: boolean
-  readonly isNegative: boolean
-  readonly spec: OptionSpec
-}
-
-export function flagOf(spec: OptionSpec): Flag {
-  const [, short, name, bracket, value] =
-    /^(?:-(\w), )?--([^\s]+)(?: ([<[])(.+)[>\]])?$/.exec(spec.flags) ?? []
-  if (name === undefined) throw new Error(`not the form of an option: ${spec.flags}`)
-  const isNegative = name.startsWith('no-')
-  const key = (isNegative ? name.slice(3) : name).replace(/-([A-Za-z0-9])/g, (_, letter: string) =>
-    letter.toUpperCase(),
-  )
-  return { name, short, key, value, isOptional: bracket === '[', isNegative, spec }
-}
-
 /** Parses a command line; with the option `help` it need not be complete. Throws `CliError` (usage). */
 export async function parseLine(grammar: Grammar, argv: readonly string[]): Promise<Line> {
-  const flags = new Map(grammar.options.map((spec) => flagOf(spec)).map((flag) => [flag.name, flag]))
+  const flags = new Map(grammar.options.map((flag) => [flag.name, flag]))
   const { options, words, unknown } = readTokens(grammar, flags, argv)
   if (options['help'] === true) return { options, args: [] }
   if (unknown !== undefined) throw await unknownOption(unknown, [...flags.keys()], grammar.hint)
@@ -139,7 +102,7 @@ function readTokens(grammar: Grammar, flags: ReadonlyMap<string, Flag>, argv: re
     }
     const next = tokens[at + 1]
     let value = token.value
-    if (flag.isOptional && value === undefined && next?.kind === 'positional') {
+    if (isOptional(flag) && value === undefined && next?.kind === 'positional') {
       value = next.value
       at += 1
     }
@@ -151,8 +114,9 @@ function readTokens(grammar: Grammar, flags: ReadonlyMap<string, Flag>, argv: re
 function tokenize(flags: readonly Flag[], argv: readonly string[]) {
   // By getBuiltinModule: an import of node:util would load all of it.
   const { parseArgs } = process.getBuiltinModule('node:util')
-  const options = flags.map(({ name, short, value, isOptional }) => {
-    const type = value === undefined || isOptional ? ('boolean' as const) : ('string' as const)
+  const options = flags.map((flag) => {
+    const { name, short, form } = flag
+    const type = form === undefined || isOptional(flag) ? ('boolean' as const) : ('string' as const)
     return [name, { type, ...(short === undefined ? {} : { short }) }] as const
   })
   return parseArgs({
@@ -166,33 +130,38 @@ function tokenize(flags: readonly Flag[], argv: readonly string[]) {
 
 function defaultsOf(flags: readonly Flag[]): Record<string, unknown> {
   const options: Record<string, unknown> = {}
-  for (const { key, isNegative, spec } of flags) {
-    if (spec.default !== undefined) options[key] = spec.default
+  for (const { key, isOff, default: preset } of flags) {
+    if (preset !== undefined) options[key] = preset
     // `--no-check` alone means that checking is the default.
-    else if (isNegative && !flags.some((one) => one.key === key && !one.isNegative)) options[key] = true
+    else if (isOff === true && !flags.some((one) => one.key === key && one.isOff !== true))
+      options[key] = true
   }
   return options
 }
 
 function setOption(
   options: Record<string, unknown>,
-  { key, name, value: form, isOptional, isNegative, spec }: Flag,
+  flag: Flag,
   value: string | undefined,
   { hint }: Grammar,
 ): void {
+  const { key, name, form } = flag
   if (form === undefined) {
     if (value !== undefined) throw usage(`--${name} takes no value.`, hint)
-    options[key] = !isNegative
+    options[key] = flag.isOff !== true
     return
   }
   if (value === undefined) {
-    if (!isOptional) throw usage(`--${name} needs a value.`, hint)
+    if (!isOptional(flag)) throw usage(`--${name} needs a value.`, hint)
     options[key] = true
     return
   }
-  checkChoice(value, spec.choices, `--${name}`, hint)
-  options[key] = spec.repeatable === true ? [...((options[key] as string[] | undefined) ?? []), value] : value
+  checkChoice(value, flag.choices, `--${name}`, hint)
+  options[key] = flag.repeatable === true ? [...((options[key] as string[] | undefined) ?? []), value] : value
 }
+
+/** `[file]`: the value may be left out. */
+const isOptional = ({ form }: Flag) => form?.startsWith('[') === true
 
 function readArguments({ arguments: specs, hint }: Grammar, words: readonly string[]): unknown[] {
   const args = specs.map(({ name: form, choices }, at) => {

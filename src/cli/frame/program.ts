@@ -1,10 +1,11 @@
 import { GROUPS, VERBS } from '../verbs.ts'
 import { EXIT, type Failure, failureOf } from './failure.ts'
 import { findVerb } from './find-verb.ts'
+import type { Globals } from './options.ts'
 import { createOutput } from './output.ts'
 import type { Surroundings } from './surroundings.ts'
 import { jsonText, plain } from './terminal-text.ts'
-import type { AnyVerb, Context, Globals } from './verb.ts'
+import type { AnyVerb, Context } from './verb.ts'
 
 /** The surroundings of a verb, before the frame knows whether the verb handles signals itself. */
 export interface Host extends Omit<Surroundings, 'signal'> {

@@ -1,19 +1,7 @@
 import type { TSchema } from 'typebox'
+import type { Globals, Listed, OptionSpec, Options, ValuesOf } from './options.ts'
 import type { Output } from './output.ts'
 import type { Surroundings } from './surroundings.ts'
-
-/** The options of every verb that talks to a server. */
-export interface Globals {
-  readonly server?: string
-  readonly profile?: string
-  /** A file with the certificate authorities to trust, PEM. */
-  readonly ca?: string
-  readonly json?: boolean
-  /** False with `--no-keychain`. */
-  readonly keychain?: boolean
-  /** The data directory of the server on this machine, which holds its socket; for administrators' verbs only. */
-  readonly dataDir?: string
-}
 
 /** The arguments of a verb: its surroundings, the global options and the output. */
 export interface Context extends Surroundings {
@@ -21,29 +9,6 @@ export interface Context extends Surroundings {
   readonly out: Output
   /** The whole table, for verbs about verbs. */
   readonly verbs: readonly Entry[]
-}
-
-/** What the server or this user has under names, for completion; `scopes` are the forms of those of the backends in the line. */
-export type Listed =
-  | 'agents'
-  | 'backends'
-  | 'credentials'
-  | 'kinds'
-  | 'plugins'
-  | 'profiles'
-  | 'requests'
-  | 'scopes'
-
-export interface OptionSpec {
-  /** `-t, --ttl <duration>`; `--config [file]` where the value may be left out; `--all`; `--no-check`. */
-  readonly flags: string
-  readonly description: string
-  /** May be repeated; the value is an array. */
-  readonly repeatable?: true
-  readonly choices?: readonly string[]
-  /** Completes the value with the names of these. */
-  readonly values?: Listed
-  readonly default?: string | number | boolean
 }
 
 export interface ArgumentSpec {
@@ -55,19 +20,30 @@ export interface ArgumentSpec {
   readonly values?: Listed
 }
 
+type WordOf<One> = One extends { readonly choices: readonly (infer Word)[] } ? Word : string
+type ArgumentOf<One> = One extends { readonly name: infer Name }
+  ? Name extends `${string}...${string}`
+    ? WordOf<One>[]
+    : Name extends `<${string}`
+      ? WordOf<One>
+      : WordOf<One> | undefined
+  : never
+/** The values of these arguments, as `run` gets them. */
+type ArgumentsOf<All> = { [At in keyof All]: ArgumentOf<All[At]> }
+
 export interface Example {
   readonly command: string
   readonly about: string
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the table holds verbs of all shapes; each is typed where it is defined
-export type AnyVerb = Verb<any, any>
-
-/** A verb. Parsing, `--help`, completion and `docs/reference/cli.md` come from this description. */
-export interface Verb<Options extends object, Args extends readonly unknown[]> {
+/**
+ * A verb. Parsing, `--help`, completion, `docs/reference/cli.md` and the types of what `run` gets come from this
+ * description.
+ */
+interface Described {
   readonly description: string
   readonly arguments?: readonly ArgumentSpec[]
-  readonly options?: readonly OptionSpec[]
+  readonly options?: Options
   /** At least one. */
   readonly examples: readonly Example[]
   /** What --json prints: its schema, or a description. Absent if the verb prints nothing. */
@@ -87,14 +63,28 @@ export interface Verb<Options extends object, Args extends readonly unknown[]> {
   readonly usage?: string
   /** The verb handles signals itself; `context.signal` never aborts. */
   readonly ownSignals?: true
-  /** Returns the exit code, or nothing for 0. Its errors go through `failureOf`. With `passThrough: 'all'` argv is the one argument. */
-  run(context: Context, options: Options, ...args: Args): Promise<number | undefined> | Promise<void>
 }
 
-/** `defineVerb<{ ttl?: string }, [backend: string]>({ … })` */
-export function defineVerb<Options extends object = object, Args extends readonly unknown[] = []>(
-  verb: Verb<Options, Args>,
-): Verb<Options, Args> {
+export interface Verb<All extends readonly ArgumentSpec[], Own extends Options> extends Described {
+  readonly arguments?: All
+  readonly options?: Own
+  /** Returns the exit code, or nothing for 0. Its errors go through `failureOf`. With `passThrough: 'all'` argv is the one argument. */
+  run(
+    context: Context,
+    options: ValuesOf<Own>,
+    ...args: ArgumentsOf<All>
+  ): Promise<number | undefined> | Promise<void>
+}
+
+export interface AnyVerb extends Described {
+  // biome-ignore lint/suspicious/noExplicitAny: the table holds verbs of all shapes; each is typed where it is defined
+  run(context: Context, options: any, ...args: any[]): Promise<number | undefined> | Promise<void>
+}
+
+export function defineVerb<
+  const All extends readonly ArgumentSpec[] = readonly [],
+  const Own extends Options = Readonly<Record<never, OptionSpec>>,
+>(verb: Verb<All, Own>): Verb<All, Own> {
   return verb
 }
 

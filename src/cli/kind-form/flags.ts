@@ -1,7 +1,8 @@
 import { usage } from '../frame/failure.ts'
+import type { Flag } from '../frame/options.ts'
 import { parseLine } from '../frame/parse.ts'
 import { readSecretFile } from '../frame/prompt.ts'
-import type { Context, OptionSpec } from '../frame/verb.ts'
+import type { Context } from '../frame/verb.ts'
 import type { KindField } from './fields.ts'
 import { readValue } from './values.ts'
 
@@ -74,7 +75,7 @@ export async function readGiven(
   const { options, name } = await parse(type, flags, argv)
   const config: Record<string, unknown> = {}
   for (const one of flags) {
-    const given = options[camel(one.flag)]
+    const given = options[one.flag]
     if (given === undefined) continue
     if (Object.hasOwn(config, one.field.name))
       throw usage(`The field ${one.field.name} is set twice, as text and as a file.`, 'Keep one of them.')
@@ -94,14 +95,15 @@ async function parse(type: string, flags: readonly KindFlag[], argv: readonly st
   return { options, name: args[0] as string | undefined }
 }
 
-function optionsOf({ flag, field, file }: KindFlag): OptionSpec[] {
-  const option = (flags: string) => ({ flags, description: '' })
-  if (file) return [option(`--${flag} <path>`)]
-  if (field.type === 'boolean') return [option(`--${flag}`), option(`--no-${flag}`)]
+function optionsOf({ flag, field, file }: KindFlag): Flag[] {
+  const option = { name: flag, key: flag, description: '' }
+  if (file) return [{ ...option, form: '<path>' }]
+  if (field.type === 'boolean') return [option, { ...option, name: `no-${flag}`, isOff: true }]
   const isList = field.type === 'list' || field.type === 'text or list'
   return [
     {
-      ...option(`--${flag} <value>`),
+      ...option,
+      form: '<value>',
       ...(field.choices === undefined ? {} : { choices: field.choices }),
       ...(isList ? { repeatable: true as const } : {}),
     },
@@ -120,5 +122,3 @@ function refuseSecrets(flags: readonly KindFlag[], argv: readonly string[]): voi
       )
   }
 }
-
-const camel = (flag: string) => flag.replace(/-([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase())

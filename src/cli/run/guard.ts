@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
-import type { Context, Globals } from '../frame/verb.ts'
+import type { Globals } from '../frame/options.ts'
+import type { Context } from '../frame/verb.ts'
 import { ownCommand } from '../git/own-command.ts'
 import type { IssueEvent } from './issued-credentials.ts'
 

@@ -1,5 +1,6 @@
 import { readAssignments } from '../frame/assignments.ts'
 import { usage } from '../frame/failure.ts'
+import { flag, many, off, text, type ValuesOf } from '../frame/options.ts'
 import { faultOfVariable } from '../frame/variable-names.ts'
 import type { Context } from '../frame/verb.ts'
 import { requireAllowed } from '../project-file/allowed.ts'
@@ -10,17 +11,31 @@ import type { RequestedCredential, RequestedFile } from '../project-file/request
 import { parseTemplate, type Template } from '../project-file/template.ts'
 
 /** The options of `run` that request credentials. */
-export interface CredentialOptions {
-  readonly backend?: readonly string[]
-  readonly env?: readonly string[]
-  readonly file?: readonly string[]
-  readonly ttl?: string
-  readonly scope?: readonly string[]
-  readonly param?: readonly string[]
-  /** False with `--no-config`. */
-  readonly config?: string | boolean
-  readonly trustProject?: boolean
+export const CREDENTIAL_OPTIONS = {
+  backend: many(
+    '<name>',
+    'set every field of a credential as a variable, and the variables that the programs of its kind read, as `mayfly get -o env`; may be repeated',
+    { values: 'backends' },
+  ),
+  env: many('<VARIABLE=backend:field>', 'set a variable to one field, by default the token; may be repeated'),
+  file: many(
+    '<VARIABLE=backend:field>',
+    'write one field to a private file and set a variable to its path; may be repeated',
+  ),
+  ttl: text('<duration>', 'lifetime of the credentials, such as 10m'),
+  scope: many('<scope>', 'request only this scope; BACKEND:SCOPE with several backends; may be repeated', {
+    values: 'scopes',
+  }),
+  param: many(
+    '<name=value>',
+    'parameter of the kind of backend; name:=json for values other than text; may be repeated',
+  ),
+  config: text('<file>', 'also read this file, in the format of mayfly.yaml'),
+  noConfig: off('use no mayfly.yaml'),
+  trustProject: flag('use the project file without `mayfly allow`, as in CI [env: MAYFLY_TRUST_PROJECT=1]'),
 }
+
+type CredentialOptions = ValuesOf<typeof CREDENTIAL_OPTIONS>
 
 /**
  * The credentials that flags request, and those of the project file: the one named by --config or, without flags, the

@@ -1,30 +1,20 @@
 import type { IssueRequest } from '../../client/wire.ts'
 import { readAssignments } from '../frame/assignments.ts'
 import { usage } from '../frame/failure.ts'
-import type { OptionSpec } from '../frame/verb.ts'
+import { many, text, type ValuesOf } from '../frame/options.ts'
 
 /** The options with which every helper requests a credential. */
-export interface RequestOptions {
-  backend?: string | undefined
-  ttl?: string | undefined
-  scope?: string[] | undefined
-  param?: string[] | undefined
+export const REQUEST_OPTIONS = {
+  backend: text('<name>', 'backend that issues the credential', { values: 'backends' }),
+  ttl: text('<duration>', 'lifetime of each credential, such as 30m'),
+  scope: many('<scope>', 'request this scope; by default all scopes of the agent; may be repeated'),
+  param: many(
+    '<name=value>',
+    'parameter of the kind of backend; name:=json for values other than text; may be repeated',
+  ),
 }
 
-export const REQUEST_OPTIONS: readonly OptionSpec[] = [
-  { flags: '--backend <name>', description: 'backend that issues the credential', values: 'backends' },
-  { flags: '--ttl <duration>', description: 'lifetime of each credential, such as 30m' },
-  {
-    flags: '--scope <scope>',
-    description: 'request this scope; by default all scopes of the agent; may be repeated',
-    repeatable: true,
-  },
-  {
-    flags: '--param <name=value>',
-    description: 'parameter of the kind of backend; name:=json for values other than text; may be repeated',
-    repeatable: true,
-  },
-]
+export type RequestOptions = ValuesOf<typeof REQUEST_OPTIONS>
 
 /** Throws `CliError` (usage) without a backend. */
 export function requestOf({ backend, ttl, scope, param }: RequestOptions): IssueRequest {

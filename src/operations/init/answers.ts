@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 import { usage } from '../../cli/frame/failure.ts'
+import { flag, many, text, type ValuesOf } from '../../cli/frame/options.ts'
 import { ask, askSecret } from '../../cli/frame/prompt.ts'
 import type { Context } from '../../cli/frame/verb.ts'
 import { SYSTEM_DATA_DIR } from '../../cli/session/local-server.ts'
@@ -10,18 +11,26 @@ import { requireName } from '../../domain/agent.ts'
 import { type Before, readBefore } from './before.ts'
 import { SYSTEM_CONFIG } from './installation.ts'
 
-export interface InitOptions {
-  readonly config?: string
-  readonly issuer?: string
-  readonly listen?: string
-  readonly tlsCertFile?: string
-  readonly tlsKeyFile?: string
-  readonly trustedProxy?: readonly string[]
-  readonly databaseUrlFile?: string
-  readonly masterKeyFile?: string
-  readonly admin?: string
-  readonly yes?: boolean
+export const INIT_OPTIONS = {
+  config: text('<file>', `file to write [default: ${SYSTEM_CONFIG}; env: MAYFLY_CONFIG]`),
+  issuer: text('<url>', 'public address of the server [default: this machine only]'),
+  listen: text('<host:port>', 'address to listen on [default: follows from the others]'),
+  tlsCertFile: text('<path>', 'certificate, PEM, for TLS by Mayfly itself'),
+  tlsKeyFile: text('<path>', 'its private key, PEM'),
+  trustedProxy: many(
+    '<cidr>',
+    'a proxy in front of the server, which does TLS; may be repeated [default: 127.0.0.1/32]',
+  ),
+  databaseUrlFile: text('<path>', 'file with a PostgreSQL URL, for a store in PostgreSQL [default: SQLite]'),
+  masterKeyFile: text(
+    '<path>',
+    'file of the master key; made if it does not exist [default: master.key beside the configuration]',
+  ),
+  admin: text('<name>', 'name of the first administrator [default: operator]'),
+  yes: flag('ask nothing: take the default of every option that is left out'),
 }
+
+type InitOptions = ValuesOf<typeof INIT_OPTIONS>
 
 /** What a new installation needs. */
 export interface Answers {

@@ -1,7 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { CliError, EXIT } from '../../cli/frame/failure.ts'
-import type { Context, OptionSpec } from '../../cli/frame/verb.ts'
+import { text, type ValuesOf } from '../../cli/frame/options.ts'
+import type { Context } from '../../cli/frame/verb.ts'
 import { givenOf } from '../../cli/session/session.ts'
 import type { Config } from '../../config/config.ts'
 import type { Flags } from '../../config/sources.ts'
@@ -10,21 +11,15 @@ import type { Flags } from '../../config/sources.ts'
 export const SYSTEM_CONFIG = '/etc/mayfly/mayfly.yaml'
 
 /** The options that lead to the server on this machine. */
-export interface Installation {
-  readonly config?: string
-  readonly masterKeyFile?: string
+export const INSTALLATION = {
+  config: text(
+    '<file>',
+    `configuration file of the server [default: ${SYSTEM_CONFIG} if it exists; env: MAYFLY_CONFIG]`,
+  ),
+  masterKeyFile: text('<path>', 'file with the master key [env: MAYFLY_MASTER_KEY_FILE]'),
 }
 
-export const INSTALLATION: readonly OptionSpec[] = [
-  {
-    flags: '--config <file>',
-    description: `configuration file of the server [default: ${SYSTEM_CONFIG} if it exists; env: MAYFLY_CONFIG]`,
-  },
-  {
-    flags: '--master-key-file <path>',
-    description: 'file with the master key [env: MAYFLY_MASTER_KEY_FILE]',
-  },
-]
+export type Installation = ValuesOf<typeof INSTALLATION>
 
 /** The configuration of the server, read as the server reads it. Throws `ConfigError`. */
 export async function readInstallation(context: Context, options: Installation): Promise<Config> {
