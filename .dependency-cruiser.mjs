@@ -107,15 +107,19 @@ export default {
       '^src/operations/',
       '^src/(operations|cli|client|api|files|config|domain)/|^src/(app/app|app/backup|app/recipes|app/rights|app/plugins/(artefacts|package-entry|tarball)|log/log|backends/index|backends/config-fields|installation)\\.ts$',
     ),
-    ...rooms('core', {
-      audit: [],
-      authentication: ['audit'],
-      agents: ['audit', 'authentication'],
-      backends: ['audit'],
-      credentials: ['audit', 'authentication', 'backends'],
-      enrollments: ['audit', 'agents'],
-      oauth: ['audit', 'credentials'],
-    }),
+    ...rooms(
+      'core',
+      {
+        audit: [],
+        authentication: ['audit'],
+        agents: ['audit', 'authentication'],
+        backends: ['audit'],
+        credentials: ['audit', 'authentication', 'backends'],
+        enrollments: ['audit', 'agents'],
+        oauth: ['audit', 'credentials'],
+      },
+      ['^src/core/create-core\\.ts$'],
+    ),
     ...rooms(
       'store',
       {

@@ -1,24 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { kinds } from '../backends/index.ts'
 import type { Host, Kind } from '../backends/kind.ts'
-import { createRegistry, type Registry } from '../backends/open-backends.ts'
 import type { Config } from '../config/config.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
 import { recordBounds } from '../core/agents/agent-bounds.ts'
-import { createDenials } from '../core/audit/denials.ts'
-import { createLocalReads } from '../core/audit/local-reads.ts'
-import { createCallers } from '../core/authentication/callers.ts'
-import { createLastUse } from '../core/authentication/last-use.ts'
 import { createBackendState } from '../core/backends/backend-state.ts'
-import { definitionOf } from '../core/backends/definition.ts'
-import type { Core, Keys, Settings } from '../core/context.ts'
+import type { Core, Settings } from '../core/context.ts'
+import { closeCore, createCore } from '../core/create-core.ts'
 import { createIdTokens } from '../core/oauth/backend-id-tokens.ts'
-import { createIssuerKeys, newIssuerKey } from '../core/oauth/issuer-keys.ts'
-import { createOverdue } from '../core/overdue.ts'
-import { createQuotas } from '../core/quotas.ts'
-import { createRates } from '../core/rates.ts'
-import { createSerialize } from '../core/serialize.ts'
-import { createSnapshot } from '../core/snapshot.ts'
+import { newIssuerKey } from '../core/oauth/issuer-keys.ts'
 import { ConfigError } from '../domain/fault.ts'
 import { loopbackForms } from '../domain/loopback.ts'
 import { resolveChecked } from '../egress/address.ts'
@@ -27,12 +17,7 @@ import { createListenerCheck, listenerRulesOf } from '../egress/listener.ts'
 import { createResolver, type Resolver } from '../egress/resolver.ts'
 import { requireNothingLeftBehind } from '../jobs/rewrap.ts'
 import { type Jobs, startJobs } from '../jobs/start.ts'
-import * as bearer from '../keys/bearer.ts'
-import * as jwtKeys from '../keys/jwt-keys.ts'
-import { createIdSource } from '../keys/new-id.ts'
-import * as pgp from '../keys/pgp.ts'
-import * as proofs from '../keys/proofs.ts'
-import * as publicJwk from '../keys/public-jwk.ts'
+import { createHasher, generateDataKey } from '../keys/bearer.ts'
 import { createSealer, parseMasterKeys, type Sealer } from '../keys/seal.ts'
 import type { Log } from '../log/log.ts'
 import { StoreRefused } from '../store/errors.ts'
@@ -41,11 +26,8 @@ import { type HttpApp, openHttpApp } from './http-app.ts'
 import { isOpenWithoutTls } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openPlugins } from './plugins/open-plugins.ts'
-import type { PinnedKinds } from './plugins/pinned-kinds.ts'
 import { readRecipes } from './recipes.ts'
 import { VERSION } from './version.ts'
-
-const keys: Keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
 
 export interface App {
   readonly core: Core
@@ -88,37 +70,25 @@ export async function buildApp(
   })
   try {
     const sealer = await openSealer(config, store, log)
-    const hasher = bearer.createHasher(await openHashKey(store, sealer))
+    const hasher = createHasher(await openHashKey(store, sealer))
     const settings = settingsOf(config)
-    const rates = createRates()
-    const quotas = createQuotas(() => store.now())
-    const base = { store, sealer, hasher, keys, settings, rates, quotas, log, random: Math.random }
-    const ids = createIdSource(store.now)
-    const issuerKeys = createIssuerKeys(base)
-    const idToken = createIdTokens({ ...base, ids, issuerKeys })
-    const denials = createDenials({ store, ids, log })
-    const plugins = await openPlugins(config, { denials, log, store })
-    const backends = await openRegistry(config, { ...base, plugins, idToken, resolver })
     const metrics = createMetrics(store, async () => [
-      ...(await backends.at(await store.generation())).byUid.values(),
+      ...(await core.backends.at(await store.generation())).byUid.values(),
     ])
-    const core: Core = {
-      ...base,
-      ids,
-      backends,
-      plugins: plugins.host,
-      issuerKeys,
-      callers: createCallers({ ...base, issuerKeys }),
-      denials,
-      localReads: createLocalReads({ store, ids, log }),
-      lastUse: createLastUse({ store }),
-      serialize: createSerialize(),
-      overdue: createOverdue(base),
-      meter: metrics.meter,
-    }
+    const { meter } = metrics
+    const core: Core = await createCore({ store, sealer, hasher, settings, meter, log }, async (begun) => {
+      const plugins = await openPlugins(config, begun)
+      const idToken = createIdTokens(begun)
+      return {
+        plugins: plugins.host,
+        kinds: [...kinds, ...(await ownRecipes(config))],
+        loadKinds: async () => plugins.kindsOf(await store.plugins.list()),
+        host: (of, kind, own) => hostOf(of, config, { ...begun, idToken, resolver, kind, own }),
+      }
+    })
     await ensureIssuerKey(core)
     await recordBounds(core)
-    await backends.at(await store.generation())
+    await core.backends.at(await store.generation())
     const http = await openHttpApp(config, core, metrics, log)
     return {
       core,
@@ -127,11 +97,7 @@ export async function buildApp(
       startJobs: () => startJobs(core, { retentionMs: config.retentionMs }),
       close: async () => {
         await http.close()
-        await core.overdue.close()
-        await core.lastUse.flush()
-        await core.denials.flush(Number.POSITIVE_INFINITY)
-        await core.localReads.flush(Number.POSITIVE_INFINITY)
-        await backends.close()
+        await closeCore(core)
         await store.close()
       },
     }
@@ -141,28 +107,9 @@ export async function buildApp(
   }
 }
 
-interface RegistryNeeds extends Pick<Core, 'store' | 'sealer' | 'log'> {
-  readonly plugins: PinnedKinds
-  readonly idToken: Host['idToken']
-  readonly resolver: Resolver
-}
-
-async function openRegistry(
-  config: Config,
-  { store, sealer, log, plugins, idToken, resolver }: RegistryNeeds,
-): Promise<Registry> {
-  const { recipesDir: recipes } = config
-  const own = recipes === undefined ? [] : await readRecipes(recipes, (path) => readFile(path))
-  return createRegistry({
-    kinds: [...kinds, ...own],
-    loadKinds: async () => plugins.kindsOf(await store.plugins.list()),
-    load: async () => (await store.backends.listOpen()).map((stored) => definitionOf({ sealer }, stored)),
-    snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-    host: (of, kind, own) => hostOf(of, config, { store, sealer, log, idToken, resolver, kind, own }),
-    lingerMs: 3 * config.upstreamTimeoutMs,
-    now: () => store.now(),
-    onError: (name, error) => log.error({ err: error, backend: name }, 'backend failed'),
-  })
+/** Kinds that are recipes in `recipes_dir` (ADR 0035). */
+async function ownRecipes({ recipesDir }: Config): Promise<readonly Kind[]> {
+  return recipesDir === undefined ? [] : readRecipes(recipesDir, (path) => readFile(path))
 }
 
 /** Runs until `close`. Throws the reason of `signal` if that fires while the start waits for the database. */
@@ -245,7 +192,7 @@ async function openSealerAgain(store: Store, sealer: Sealer): Promise<Sealer> {
 async function openHashKey(store: Store, sealer: Sealer): Promise<Buffer> {
   const stored = await store.meta.get('hash_key')
   if (stored !== undefined) return Buffer.from(sealer.open('meta', 'hash_key', 'value', stored), 'base64url')
-  const made = bearer.generateDataKey().toString('base64url')
+  const made = generateDataKey().toString('base64url')
   await store.commit([store.meta.add('hash_key', sealer.seal('meta', 'hash_key', 'value', made))])
   return openHashKey(store, sealer)
 }
@@ -271,7 +218,9 @@ function settingsOf({ databaseUrl: _, masterKey: __, pluginEnv: ___, ...config }
   return { ...config, issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms), version: VERSION }
 }
 
-interface HostNeeds extends Omit<RegistryNeeds, 'plugins'> {
+interface HostNeeds extends Pick<Core, 'store' | 'sealer' | 'log'> {
+  readonly idToken: Host['idToken']
+  readonly resolver: Resolver
   readonly kind: Kind
   /** The configuration of the backend. */
   readonly own: Readonly<Record<string, unknown>>

@@ -2,11 +2,7 @@ import type { Registry } from '../backends/open-backends.ts'
 import type { IdKind } from '../domain/ids.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
 import type { SigningIdentity } from '../domain/signing-identity.ts'
-import type * as bearer from '../keys/bearer.ts'
-import type * as jwtKeys from '../keys/jwt-keys.ts'
-import type * as pgp from '../keys/pgp.ts'
-import type * as proofs from '../keys/proofs.ts'
-import type * as publicJwk from '../keys/public-jwk.ts'
+import type { Hasher } from '../keys/bearer.ts'
 import type { Sealer } from '../keys/seal.ts'
 import type { Log } from '../log/log.ts'
 import type { Store } from '../store/open.ts'
@@ -15,15 +11,11 @@ import type { Quotas } from './quotas.ts'
 import type { Rates } from './rates.ts'
 import type { Serialize } from './serialize.ts'
 
-/** Minting, signing and checking, as one object. */
-export type Keys = typeof bearer & typeof jwtKeys & typeof pgp & typeof proofs & typeof publicJwk
-
-/** All that use cases need; each takes the parts it names. Built once by `app/app.ts`. */
+/** All that use cases need. One that needs few parts names them: `Pick<Core, 'store' | 'ids'>`. */
 export interface Core {
   readonly store: Store
   readonly sealer: Sealer
-  readonly hasher: bearer.Hasher
-  readonly keys: Keys
+  readonly hasher: Hasher
   readonly ids: { body(): string; id(kind: IdKind): string }
   readonly issuerKeys: IssuerKeys
   readonly backends: Registry
@@ -39,8 +31,6 @@ export interface Core {
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log
-  /** In [0, 1); for jitter only. */
-  readonly random: () => number
 }
 
 export interface Settings {

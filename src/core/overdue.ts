@@ -8,13 +8,13 @@ import type { Overdue } from './parts.ts'
 const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 5_000
 
-export function createOverdue(core: Pick<Core, 'store' | 'log' | 'random'>): Overdue {
+export function createOverdue(core: Pick<Core, 'store' | 'log'>): Overdue {
   const waiting = new Map<string, Promise<void>>()
   const closing = new AbortController()
 
   async function insist(credential: string, change: Change): Promise<void> {
     for (let attempts = 1; ; attempts += 1) {
-      const ms = retryDelay(attempts, core.random(), FIRST_WAIT_MS, LONGEST_WAIT_MS)
+      const ms = retryDelay(attempts, Math.random(), FIRST_WAIT_MS, LONGEST_WAIT_MS)
       await wait(ms, undefined, { signal: closing.signal }).catch(() => undefined)
       const isLast = closing.signal.aborted
       try {

@@ -6,7 +6,7 @@ import { backendReconcileKey } from '../domain/backend.ts'
 import { DAY_MS, HOUR_MS } from '../domain/limits.ts'
 import { Problem } from '../domain/problems.ts'
 
-type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log' | 'random'>
+type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log'>
 
 /**
  * Once a day, at another time for each backend, ends what is left upstream of settled credentials. The store has the time of
@@ -29,7 +29,7 @@ export function createReconcile(core: Parts): (signal: AbortSignal) => Promise<v
     const at = now()
     const noted = await meta.get(backendReconcileKey(uid))
     if (noted === undefined) {
-      await move(uid, undefined, at + Math.floor(core.random() * DAY_MS))
+      await move(uid, undefined, at + Math.floor(Math.random() * DAY_MS))
       return undefined
     }
     dueAt.set(uid, Number(noted))
@@ -45,7 +45,7 @@ export function createReconcile(core: Parts): (signal: AbortSignal) => Promise<v
       if (!mayRun(backend) || (dueAt.get(backend.uid) ?? 0) > now()) continue
       const claimed = await claim(backend)
       if (claimed === undefined || !(await run(core, backend, signal))) continue
-      await move(backend.uid, claimed, now() + DAY_MS - Math.floor(core.random() * HOUR_MS))
+      await move(backend.uid, claimed, now() + DAY_MS - Math.floor(Math.random() * HOUR_MS))
     }
   }
 }

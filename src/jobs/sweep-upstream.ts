@@ -6,14 +6,12 @@ import { settleUpstream } from '../core/credentials/settle-upstream.ts'
 import type { Credential } from '../domain/credential.ts'
 import { createDueQueue, LOOK_EVERY_MS } from './due-queue.ts'
 
-type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
-
 /**
  * Ends what is due at one backend, until nothing is. The places of revocations that are held, such as by a lock of the account's
  * holder, go to others: the next one is of the agent that has the fewest under way, and what is due of other agents is looked for
  * behind thousands of one. Throws what the store throws, once none is under way.
  */
-export async function sweepUpstream(core: Parts, backend: OpenBackend, signal: AbortSignal): Promise<void> {
+export async function sweepUpstream(core: Core, backend: OpenBackend, signal: AbortSignal): Promise<void> {
   const { lanes, breakers } = backend
   const due = createDueQueue(core, backend)
   let changed = Promise.withResolvers<void>()
@@ -58,7 +56,7 @@ export async function sweepUpstream(core: Parts, backend: OpenBackend, signal: A
 }
 
 async function endOne(
-  core: Parts,
+  core: Core,
   backend: OpenBackend,
   credential: Credential,
 ): Promise<'settled' | 'failed'> {

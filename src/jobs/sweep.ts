@@ -5,8 +5,6 @@ import type { Core } from '../core/context.ts'
 import { expireLocal } from '../core/credentials/expire-credentials.ts'
 import { sweepUpstream } from './sweep-upstream.ts'
 
-type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
-
 /**
  * Rows of one commit for kinds without an upstream. SQLite has one writer, so requests wait for each slice; PostgreSQL
  * has several, and a larger slice saves round trips.
@@ -19,7 +17,7 @@ const TRIES = 8
  * Ends what is due: expired credentials, revocations to retry, interrupted issues, and backends that are being deleted. Each backend is swept on its own, with
  * its own connections, so that a broken one delays no other.
  */
-export function createSweeper(core: Parts) {
+export function createSweeper(core: Core) {
   const busy = new Map<string, Promise<void>>()
 
   async function sweepBackend(backend: OpenBackend, signal: AbortSignal): Promise<void> {
@@ -63,7 +61,7 @@ export function createSweeper(core: Parts) {
 }
 
 /** Those with something due, by one query for all, and those that are being deleted. */
-async function needSweep(core: Parts, backends: readonly OpenBackend[]): Promise<OpenBackend[]> {
+async function needSweep(core: Core, backends: readonly OpenBackend[]): Promise<OpenBackend[]> {
   if (backends.length === 0) return []
   const uids = backends.map(({ uid }) => uid)
   const due = await core.store.credentials.dueBackends(uids, core.store.now())
@@ -71,7 +69,7 @@ async function needSweep(core: Parts, backends: readonly OpenBackend[]): Promise
 }
 
 /** Erases the configuration of a deleted backend once its last credential is settled. */
-async function eraseEnded(core: Parts, backend: OpenBackend): Promise<void> {
+async function eraseEnded(core: Core, backend: OpenBackend): Promise<void> {
   if ((await core.store.credentials.countOpenOfBackend(backend.uid, 1)) > 0) return
   if (backend.breakers.revoking.wait() > 0 || !(await retireBackend(core, backend))) return
   await core.store.commit(core.store.backends.erase(backend.uid), { urgent: true })

@@ -3,31 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { kinds } from '../../src/backends/index.ts'
 import type { Kind } from '../../src/backends/kind.ts'
-import { createRegistry } from '../../src/backends/open-backends.ts'
-import { createDenials } from '../../src/core/audit/denials.ts'
-import { createLocalReads } from '../../src/core/audit/local-reads.ts'
-import { createCallers } from '../../src/core/authentication/callers.ts'
-import { createLastUse } from '../../src/core/authentication/last-use.ts'
-import { definitionOf } from '../../src/core/backends/definition.ts'
 import type { Actor, AgentCaller, LocalCaller, Origin } from '../../src/core/caller.ts'
 import type { Core, Settings } from '../../src/core/context.ts'
-import { createIssuerKeys, newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
-import { createOverdue } from '../../src/core/overdue.ts'
-import { createQuotas } from '../../src/core/quotas.ts'
-import { createRates } from '../../src/core/rates.ts'
-import { createSerialize } from '../../src/core/serialize.ts'
-import { createSnapshot } from '../../src/core/snapshot.ts'
+import { closeCore, createCore } from '../../src/core/create-core.ts'
+import { newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
 import type { AuditEntry } from '../../src/domain/audit-entry.ts'
 import { createGate } from '../../src/http/routing/gate.ts'
 import { createReplyBatch } from '../../src/http/routing/reply-batch.ts'
 import type { Http } from '../../src/http/routing/route.ts'
 import { createHttpServer } from '../../src/http/server/server.ts'
-import * as bearer from '../../src/keys/bearer.ts'
-import * as jwtKeys from '../../src/keys/jwt-keys.ts'
-import { createIdSource } from '../../src/keys/new-id.ts'
-import * as pgp from '../../src/keys/pgp.ts'
-import * as proofs from '../../src/keys/proofs.ts'
-import * as publicJwk from '../../src/keys/public-jwk.ts'
+import { createHasher, generateDataKey } from '../../src/keys/bearer.ts'
 import { createSealer, parseMasterKeys } from '../../src/keys/seal.ts'
 import { createLogger } from '../../src/log/log.ts'
 import type { Change } from '../../src/store/engine/change.ts'
@@ -49,9 +34,8 @@ export const anybodyFrom = (ipAddress: string): Actor<undefined> => ({
   origin: { ...ORIGIN, ipAddress },
 })
 
-const keys = { ...bearer, ...jwtKeys, ...pgp, ...proofs, ...publicJwk }
 const sealer = createSealer(parseMasterKeys(newMasterKey()))
-const hasher = bearer.createHasher(bearer.generateDataKey())
+const hasher = createHasher(generateDataKey())
 /** Shared by the tests of a file: generating an RSA key takes longer than most tests. */
 let issuerKey: ReturnType<typeof newIssuerKey> | undefined
 
@@ -119,36 +103,15 @@ export async function testCore(
   const destination = { write: (line: string) => lines.push(line) }
   const log = createLogger({ level: 'debug', format: 'json', destination })
   const settings = { ...SETTINGS, ...overrides }
-  const base = { store, sealer, hasher, keys, settings, log, ids: createIdSource(store.now) }
-  issuerKey ??= newIssuerKey(base)
+  issuerKey ??= newIssuerKey({ store, sealer, settings })
   await store.commit([(await issuerKey).step])
-  const issuerKeys = createIssuerKeys(base)
-  const backends = createRegistry({
-    kinds: [...kinds, ...moreKinds],
-    load: async () => (await store.backends.listOpen()).map((row) => definitionOf({ sealer }, row)),
-    snapshot: (load) => createSnapshot(load, () => store.changedAt('backends')),
-    host: ({ name }) => createTestHost(name).host,
-    lingerMs: 3 * settings.upstreamTimeoutMs,
-    now: store.now,
-    onError: (name, error) => log.error({ err: error, name }, 'backend'),
-  })
   const none = () => undefined
-  const core: Core = {
-    ...base,
-    issuerKeys,
-    backends,
+  const meter = { issued: none, revoked: none, expired: none, authenticated: none }
+  const core = await createCore({ store, sealer, hasher, settings, meter, log }, async () => ({
+    kinds: [...kinds, ...moreKinds],
+    host: ({ name }) => createTestHost(name).host,
     plugins: { describe: () => Promise.reject(new Error('no plugins here')), discard: async () => undefined },
-    callers: createCallers({ ...base, issuerKeys }),
-    denials: createDenials(base),
-    localReads: createLocalReads(base),
-    lastUse: createLastUse(base),
-    rates: createRates(),
-    serialize: createSerialize(),
-    quotas: createQuotas(store.now),
-    overdue: createOverdue({ ...base, random: Math.random }),
-    meter: { issued: none, revoked: none, expired: none, authenticated: none },
-    random: Math.random,
-  }
+  }))
   const server = createHttpServer({ log, newRequestId: () => core.ids.id('request') })
   const gate = createGate({
     core,
@@ -179,8 +142,7 @@ export async function testCore(
     logged: () => lines.join(''),
     async close() {
       await server.close()
-      await core.overdue.close()
-      await backends.close()
+      await closeCore(core)
       await opened.close()
       await rm(directory, { recursive: true, force: true })
     },

@@ -32,8 +32,6 @@ export interface ChangedAgent {
   readonly outOfScope: readonly OutOfScope[]
 }
 
-type Parts = Pick<Core, 'store' | 'ids' | 'settings' | 'denials' | 'backends' | 'lastUse'>
-
 interface Plan extends ScopePlan {
   readonly agent: Agent
   readonly before: LivingAgent
@@ -46,7 +44,7 @@ interface Plan extends ScopePlan {
  * `insufficient_scope`.
  */
 export async function changeAgent(
-  core: Parts,
+  core: Core,
   actor: Actor,
   name: string,
   changes: AgentChanges,
@@ -67,7 +65,7 @@ export async function changeAgent(
 }
 
 async function present(
-  core: Parts,
+  core: Core,
   plan: Plan,
   warnings: readonly string[],
   revoked: Beyond | undefined,
@@ -94,7 +92,7 @@ function checkForm(changes: AgentChanges): void {
 }
 
 /** What the agent is to become. Throws `invalid_request`, and `insufficient_scope` for what the caller does not hold. */
-async function decide(core: Parts, actor: Actor, before: LivingAgent, changes: AgentChanges): Promise<Plan> {
+async function decide(core: Core, actor: Actor, before: LivingAgent, changes: AgentChanges): Promise<Plan> {
   const { agent } = before
   const scopes = planScopes(before, changes)
   const expiresAt = decideExpiry(core, agent, changes)
@@ -111,7 +109,7 @@ async function decide(core: Parts, actor: Actor, before: LivingAgent, changes: A
 
 /** The caller must hold those that are new. */
 async function decideAudiences(
-  core: Parts,
+  core: Core,
   actor: Actor,
   { audiences: known }: Agent,
   wanted: readonly string[] | undefined,
@@ -127,7 +125,7 @@ async function decideAudiences(
 }
 
 /** False when the agent has changed since, or issued a credential that would have to be revoked, too. */
-async function store(core: Parts, actor: Actor, plan: Plan, revoked: Beyond | undefined): Promise<boolean> {
+async function store(core: Core, actor: Actor, plan: Plan, revoked: Beyond | undefined): Promise<boolean> {
   const { agent, settings } = plan
   const { agents, credentials } = core.store
   const now = core.store.now()
@@ -145,7 +143,7 @@ async function store(core: Parts, actor: Actor, plan: Plan, revoked: Beyond | un
   return outcome.done
 }
 
-function grantSteps({ store: { agents } }: Parts, { before, grants }: Plan): Step[] {
+function grantSteps({ store: { agents } }: Core, { before, grants }: Plan): Step[] {
   return before.grants.flatMap((old) => {
     const left = grants.find(({ id }) => id === old.id)
     if (left === undefined) return [agents.dropGrant(old.id)]
@@ -154,12 +152,7 @@ function grantSteps({ store: { agents } }: Parts, { before, grants }: Plan): Ste
 }
 
 /** One entry: what was added and removed, and each setting that changed. */
-function entryOf(
-  core: Parts,
-  actor: Actor,
-  { agent, settings, added, removed }: Plan,
-  revoked: number,
-): Step {
+function entryOf(core: Core, actor: Actor, { agent, settings, added, removed }: Plan, revoked: number): Step {
   const isScoped = added.length + removed.length > 0
   const fields = (['expiresAt', 'audiences', 'description'] as const).filter(
     (field) => JSON.stringify(agent[field]) !== JSON.stringify(settings[field]),

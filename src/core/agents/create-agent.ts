@@ -3,6 +3,8 @@ import { isAudience } from '../../domain/audience.ts'
 import { requireLifetime } from '../../domain/duration.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { coversAny, heldUntil, requireScopes } from '../../domain/scope.ts'
+import { mintBearer, mintClientSecret } from '../../keys/bearer.ts'
+import { generateAgentPgpKey } from '../../keys/pgp.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { actorId, audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
@@ -28,13 +30,11 @@ export interface CreatedAgent {
   readonly clientSecret: string
 }
 
-type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials'>
-
 /**
  * Throws `conflict` for a taken or reserved name, `invalid_request`, and `insufficient_scope` for a narrowed token and for
  * scopes that the caller does not hold, or not for that long.
  */
-export async function createAgent(core: Parts, actor: Actor, command: AgentCommand): Promise<CreatedAgent> {
+export async function createAgent(core: Core, actor: Actor, command: AgentCommand): Promise<CreatedAgent> {
   requireWhole(core, actor)
   requireName(command.name)
   const scopes = command.scopes ?? []
@@ -161,13 +161,13 @@ export interface PreparedAgent extends CreatedAgent {
 }
 
 /** A new agent with its secrets and signing key, as steps for the caller to commit with an audit entry. */
-export async function prepareAgent(core: Parts, plan: AgentPlan): Promise<PreparedAgent> {
+export async function prepareAgent(core: Core, plan: AgentPlan): Promise<PreparedAgent> {
   const now = core.store.now()
-  const token = core.keys.mintBearer()
-  const clientSecret = core.keys.mintClientSecret()
+  const token = mintBearer()
+  const clientSecret = mintClientSecret()
   const id = core.ids.id('agent')
   const email = `${plan.name}@${core.settings.signingDomain}`
-  const pgp = await core.keys.generateAgentPgpKey({ name: plan.name, email, now })
+  const pgp = await generateAgentPgpKey({ name: plan.name, email, now })
   const agent: Agent = {
     id,
     name: plan.name,

@@ -21,7 +21,7 @@ export interface SigningKeyView {
  * `conflict`, `audit_unavailable`.
  */
 export async function readSigningKey(
-  core: Pick<Core, 'store' | 'sealer' | 'ids' | 'settings' | 'denials' | 'rates'>,
+  core: Core,
   actor: Actor<AgentCaller>,
   withPrivateKey: boolean,
 ): Promise<SigningKeyView> {

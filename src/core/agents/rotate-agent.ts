@@ -1,5 +1,6 @@
 import type { Agent } from '../../domain/agent.ts'
 import { requireLifetime } from '../../domain/duration.ts'
+import { mintBearer, mintClientSecret } from '../../keys/bearer.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
@@ -9,7 +10,7 @@ import { requireBounds } from './agent-bounds.ts'
 import { type CreatedAgent, requireAllHeld, requireAudiences } from './create-agent.ts'
 import { busyAgent, findLivingAgent, type LivingAgent, TRIES } from './find-living.ts'
 
-type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'settings' | 'denials'>
+type Parts = Pick<Core, 'store' | 'ids' | 'hasher' | 'settings' | 'denials'>
 
 /** The new secrets are shown once and never again. */
 export interface RotatedAgent extends CreatedAgent {
@@ -47,8 +48,8 @@ async function replaceSecrets(
   agent: Agent,
   graceMs: number | undefined,
 ): Promise<RotatedAgent | undefined> {
-  const token = core.keys.mintBearer()
-  const clientSecret = core.keys.mintClientSecret()
+  const token = mintBearer()
+  const clientSecret = mintClientSecret()
   const previousUntil = graceMs === undefined ? null : core.store.now() + graceMs
   const { bearerHash, clientSecretHash } = agent
   const secrets = {

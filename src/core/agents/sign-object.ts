@@ -2,14 +2,13 @@ import { readGitObject, type SigningPurpose } from '../../domain/git-object.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireIdentity } from '../../domain/signing-identity.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
+import { signWithPgpKey } from '../../keys/pgp.ts'
 import { audit } from '../audit/entry.ts'
 import { agentEnded } from '../authentication/authenticate.ts'
 import type { Actor, AgentCaller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { takeKeyUse } from './key-rate.ts'
-
-type Parts = Pick<Core, 'store' | 'sealer' | 'ids' | 'keys' | 'settings' | 'denials' | 'rates'>
 
 export interface SignCommand {
   /** Base64 of the object. */
@@ -36,7 +35,7 @@ const MAX_ATTEMPTS = 3
  * `conflict`.
  */
 export async function signObject(
-  core: Parts,
+  core: Core,
   actor: Actor<AgentCaller>,
   command: SignCommand,
 ): Promise<SignedObject> {
@@ -48,7 +47,7 @@ export async function signObject(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const { key, privateKey, version } = await openKey(core, caller)
     refuseForeign(core, actor, () => requireIdentity(object, key, core.settings.signingIdentity))
-    const signed = await core.keys.signWithPgpKey({ privateKey, bytes, now: core.store.now() })
+    const signed = await signWithPgpKey({ privateKey, bytes, now: core.store.now() })
     const details = {
       key_id: key.keyId,
       purpose,
@@ -81,7 +80,7 @@ function decode(data: string): Buffer {
 }
 
 async function openKey(
-  core: Parts,
+  core: Core,
   caller: AgentCaller,
 ): Promise<{ key: SigningKey; privateKey: string; version: number }> {
   const agent = await core.store.agents.findLiving(caller.agentId)
@@ -91,7 +90,7 @@ async function openKey(
   return { key, privateKey, version: agent.version }
 }
 
-function refuseForeign(core: Parts, actor: Actor<AgentCaller>, check: () => void): void {
+function refuseForeign(core: Core, actor: Actor<AgentCaller>, check: () => void): void {
   try {
     check()
   } catch (error) {

@@ -2,6 +2,8 @@ import { type Agent, type AgentBounds, type AgentGrant, secretsEnd } from '../..
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { policyBounds, tightest } from '../../domain/policy.ts'
 import { coversAny, type HeldScopes, intersectScopes } from '../../domain/scope.ts'
+import { fingerprint, isBearerForm } from '../../keys/bearer.ts'
+import { verifyAccessToken } from '../../keys/jwt-keys.ts'
 import type { AccessToken, AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { heldScopes, livingGrants } from '../held-scopes.ts'
@@ -30,7 +32,7 @@ const OPAQUE = { method: 'opaque', scopes: undefined, expiresAt: NEVER } as cons
 /** The method is set once the client has proven who it is. */
 const CLIENT = { method: 'client_secret_basic', scopes: undefined, expiresAt: NEVER } as const
 
-type Parts = Pick<Core, 'store' | 'hasher' | 'keys' | 'issuerKeys' | 'settings'>
+type Parts = Pick<Core, 'store' | 'hasher' | 'issuerKeys' | 'settings'>
 
 export function createCallers(core: Parts): Callers {
   /** By the fingerprint of a bearer or by a client id, which never look alike. */
@@ -58,7 +60,7 @@ export function createCallers(core: Parts): Callers {
   }
 
   async function load(bearer: string, key: string, generation: number): Promise<AgentCaller | undefined> {
-    const found = core.keys.isBearerForm(bearer)
+    const found = isBearerForm(bearer)
       ? await fromOpaque(core, bearer, generation)
       : await fromJwt(core, bearer, generation)
     if (found !== undefined) remember(key, found)
@@ -68,10 +70,10 @@ export function createCallers(core: Parts): Callers {
   return {
     find(bearer, generation) {
       if (bearer.length > MAX_JWT_BYTES) return undefined
-      const key = core.keys.fingerprint(bearer)
+      const key = fingerprint(bearer)
       const known = recall(key)
       if (known !== undefined) return known.caller
-      if (!core.keys.isBearerForm(bearer) && !bearer.startsWith('eyJ')) return undefined
+      if (!isBearerForm(bearer) && !bearer.startsWith('eyJ')) return undefined
       return load(bearer, key, generation)
     },
     isCurrent,
@@ -114,7 +116,7 @@ async function fromJwt(core: Parts, bearer: string, generation: number): Promise
   const now = core.store.now()
   const usable = keySet.verifying.filter((key) => key.retiresAt === null || key.retiresAt > now)
   const { issuer } = core.settings
-  const verified = await core.keys.verifyAccessToken(bearer, usable, { issuer, audience: issuer, now })
+  const verified = await verifyAccessToken(bearer, usable, { issuer, audience: issuer, now })
   if (verified === undefined || (await core.store.tokens.isRevoked(verified.jti))) return undefined
   const agent = await core.store.agents.findLiving(verified.agentId)
   if (!isAlive(core, agent) || agent.clientId !== verified.clientId || agent.id !== verified.subject)

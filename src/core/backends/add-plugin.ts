@@ -16,11 +16,6 @@ export interface AddCommand extends PluginArtefact {
   readonly as?: string | undefined
 }
 
-type Parts = Pick<
-  Core,
-  'backends' | 'plugins' | 'store' | 'ids' | 'settings' | 'denials' | 'serialize' | 'log'
->
-
 const IN_USE = 'Another request changed this plugin in the meantime; try again.'
 
 /**
@@ -28,13 +23,13 @@ const IN_USE = 'Another request changed this plugin in the meantime; try again.'
  * are. Replaces the plugin of the same name; its backends are opened again with the new bytes. Throws `not_allowed` for
  * everybody but the user of `admin.sock`, `invalid_request` with what is wrong with the artefact, and `conflict` for a name of another kind.
  */
-export async function addPlugin(core: Parts, actor: Actor, command: AddCommand): Promise<PluginView> {
+export async function addPlugin(core: Core, actor: Actor, command: AddCommand): Promise<PluginView> {
   requireSocket(core, actor)
   // One after the other, because each removes files that no plugin needs.
   return core.serialize('plugins', () => pin(core, actor, command))
 }
 
-async function pin(core: Parts, actor: Actor, command: AddCommand): Promise<PluginView> {
+async function pin(core: Core, actor: Actor, command: AddCommand): Promise<PluginView> {
   const plugin = await describeArtefact(core, actor, command)
   try {
     const before = await core.store.plugins.find(plugin.name)
@@ -57,12 +52,12 @@ async function pin(core: Parts, actor: Actor, command: AddCommand): Promise<Plug
  * The credentials of its backends could never be revoked again, so it is a `conflict` while one is left, deleted ones included whose
  * last credential is not settled. Throws `not_found`, and `not_allowed` as `addPlugin`.
  */
-export async function removePlugin(core: Parts, actor: Actor, name: string): Promise<void> {
+export async function removePlugin(core: Core, actor: Actor, name: string): Promise<void> {
   requireSocket(core, actor)
   return core.serialize('plugins', () => unpin(core, actor, name))
 }
 
-async function unpin(core: Parts, actor: Actor, name: string): Promise<void> {
+async function unpin(core: Core, actor: Actor, name: string): Promise<void> {
   const plugin = await core.store.plugins.find(name)
   if (plugin === undefined) throw noSuchPlugin()
   await requireUnused(core, name)
@@ -78,7 +73,7 @@ async function unpin(core: Parts, actor: Actor, name: string): Promise<void> {
 }
 
 /** What a request can add, its sender can run. Only those who may open the socket can run programs as the server anyway. */
-function requireSocket(core: Parts, actor: Actor): void {
+function requireSocket(core: Core, actor: Actor): void {
   if (actor.caller.kind === 'local' && actor.caller.method === 'unix_socket') return
   if (actor.caller.kind === 'agent')
     core.denials.record(actor, { action: 'auth.failed', details: { reason: 'plugin_over_network' } })
@@ -88,7 +83,7 @@ function requireSocket(core: Parts, actor: Actor): void {
   })
 }
 
-async function describeArtefact(core: Parts, actor: Actor, command: AddCommand): Promise<StoredPlugin> {
+async function describeArtefact(core: Core, actor: Actor, command: AddCommand): Promise<StoredPlugin> {
   const { sha256, runtime, protocol, origin, name, as } = command
   try {
     const { bytes, description } = await core.plugins.describe({ sha256, runtime, protocol })
@@ -116,7 +111,7 @@ async function describeArtefact(core: Parts, actor: Actor, command: AddCommand):
 
 /** Secrets that are stored for one kind must not reach another. */
 async function requireFree(
-  core: Parts,
+  core: Core,
   { caller }: Actor,
   plugin: StoredPlugin,
   before: StoredPlugin | undefined,
@@ -139,7 +134,7 @@ async function requireFree(
     throw fail(`is one that calls itself "${before.description.type}"`)
 }
 
-async function requireUnused(core: Parts, kind: string): Promise<void> {
+async function requireUnused(core: Core, kind: string): Promise<void> {
   const names = await backendsOf(core, kind)
   if (names.length === 0) return
   throw new Problem('conflict', {
@@ -147,7 +142,7 @@ async function requireUnused(core: Parts, kind: string): Promise<void> {
   })
 }
 
-async function backendsOf(core: Parts, kind: string): Promise<string[]> {
+async function backendsOf(core: Core, kind: string): Promise<string[]> {
   const open = await core.store.backends.listOpen()
   return open
     .filter(({ type }) => type === kind)
@@ -155,7 +150,7 @@ async function backendsOf(core: Parts, kind: string): Promise<string[]> {
 }
 
 /** A file that cannot be removed does no harm: nothing refers to it. */
-async function discardUnused(core: Parts, sha256: string | undefined): Promise<void> {
+async function discardUnused(core: Core, sha256: string | undefined): Promise<void> {
   if (sha256 === undefined) return
   try {
     const isUsed = (await core.store.plugins.list()).some((plugin) => plugin.sha256 === sha256)

@@ -36,7 +36,6 @@ export interface ChangeOptions {
 export type StoredNow = ConfiguredBackend & { readonly warnings: readonly string[] }
 
 type Fields = Record<string, unknown>
-type Parts = Pick<Core, 'store' | 'ids' | 'sealer' | 'backends' | 'settings' | 'log' | 'denials'>
 
 /**
  * Checks the configuration against the kind's schema and, unless `check` is false, tries it at the upstream. Returns
@@ -44,7 +43,7 @@ type Parts = Pick<Core, 'store' | 'ids' | 'sealer' | 'backends' | 'settings' | '
  * `insufficient_scope` for a narrowed token and as ADR 0022 says.
  */
 export async function createBackend(
-  core: Parts,
+  core: Core,
   actor: Actor,
   command: BackendCommand,
   check: boolean,
@@ -96,7 +95,7 @@ export async function createBackend(
  * and as `createBackend`.
  */
 export async function changeBackend(
-  core: Parts,
+  core: Core,
   actor: Actor,
   name: string,
   command: BackendChange,
@@ -165,7 +164,7 @@ interface ChangeBy {
 }
 
 async function changeConfig(
-  core: Parts,
+  core: Core,
   kind: Kind,
   stored: StoredBackend,
   given: Fields | undefined,
@@ -193,7 +192,7 @@ function isWidened(before: readonly string[] | null, after: readonly string[] | 
   return after === null || !after.every((scope) => coversAny(before, scope))
 }
 
-async function requireIdle(core: Parts, uid: string, moved: string): Promise<void> {
+async function requireIdle(core: Core, uid: string, moved: string): Promise<void> {
   if ((await core.store.credentials.countOpenOfBackend(uid, 1)) === 0) return
   throw new Problem('conflict', {
     message: `Changing "${moved}" selects another upstream, where the living credentials of this backend cannot be revoked. Revoke them, create another backend, or add ?force=true if it is the same upstream under another address.`,
@@ -213,7 +212,7 @@ async function requireConfig(kind: Kind, given: Fields): Promise<Fields> {
 
 /** Opens the configuration, asks its upstream, and closes it again. Returns the kind's warnings. */
 async function tryOut(
-  core: Parts,
+  core: Core,
   actor: Actor,
   kind: Kind,
   of: Pick<StoredBackend, 'uid' | 'name'>,

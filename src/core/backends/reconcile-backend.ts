@@ -48,7 +48,6 @@ const AT_ONCE = 4
 /** Ids in one query. */
 const SLICE = 500
 
-type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'log' | 'denials'>
 type EndParts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log'>
 
 /** A page of the upstream's listing. */
@@ -77,7 +76,7 @@ interface Placed extends Found {
  * `backend_*` problems.
  */
 export async function reconcileBackend(
-  core: Parts,
+  core: Core,
   actor: Actor,
   name: string,
   { revoke = false, cursor }: ReconcileCommand,
@@ -115,7 +114,7 @@ export async function reconcileBackend(
   }
 }
 
-async function listUnowned(core: Parts, backend: OpenBackend, first: Place) {
+async function listUnowned(core: Core, backend: OpenBackend, first: Place) {
   const until = core.store.now() + LIST_MS
   const places: Place[] = []
   const found: Placed[] = []
@@ -153,7 +152,7 @@ export async function listPage(core: EndParts, backend: OpenBackend, after: stri
 }
 
 /** Those with a record that is not settled, of any backend: several may share an upstream. */
-async function ownedAt(core: Parts, items: readonly Listed[], begunAt: number): Promise<Set<string>> {
+async function ownedAt(core: Core, items: readonly Listed[], begunAt: number): Promise<Set<string>> {
   const owned = new Set<string>()
   // Settled since the upstream was asked: it was owned then, and is gone by now.
   for (const { id, settledAt } of await recordsOf(core, items))
@@ -243,11 +242,11 @@ async function endOne(
 }
 
 /** Sealed: what a kind puts into it, such as an address, is no caller's to choose. */
-function sealCursor({ sealer }: Parts, { uid }: OpenBackend, place: Place): string {
+function sealCursor({ sealer }: Core, { uid }: OpenBackend, place: Place): string {
   return sealer.seal('backends', uid, 'cursor', JSON.stringify(place))
 }
 
-function openCursor({ sealer }: Parts, { uid }: OpenBackend, cursor: string): Place {
+function openCursor({ sealer }: Core, { uid }: OpenBackend, cursor: string): Place {
   try {
     return JSON.parse(sealer.open('backends', uid, 'cursor', cursor)) as Place
   } catch {

@@ -5,6 +5,7 @@ import { BackendError } from '../../domain/backend-error.ts'
 import { Problem } from '../../domain/problems.ts'
 import { type Actor, SYSTEM } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
+import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { requireWholeBackend } from './backend-power.ts'
 import { asProblem, describe, isRefusal } from './call-upstream.ts'
@@ -21,7 +22,6 @@ import {
   adopt,
   claimOf,
   forget,
-  type RotationParts,
   type Run,
   release,
   requireConfig,
@@ -52,7 +52,7 @@ export interface RootRotation {
  * store holds secrets that work. It requires the whole scope of the backend. Throws `insufficient_scope`, `backend_not_found`, `conflict` while another rotation is under way, `invalid_request`
  * for a backend that has no such secret, and the `backend_*` problems.
  */
-export async function rotateRoot(core: RotationParts, actor: Actor, name: string): Promise<RootRotation> {
+export async function rotateRoot(core: Core, actor: Actor, name: string): Promise<RootRotation> {
   requireWhole(core, actor)
   const stored = await core.store.backends.findByName(name)
   if (stored === undefined) throw new Problem('backend_not_found')
@@ -69,7 +69,7 @@ export async function rotateRoot(core: RotationParts, actor: Actor, name: string
 }
 
 /** For the job: completes what was interrupted, also by the end of this process or of another node. */
-export async function resumeRotations(core: RotationParts): Promise<void> {
+export async function resumeRotations(core: Core): Promise<void> {
   const { byUid } = await core.backends.at(await core.store.generation())
   const pending = [...byUid.values()].filter(
     ({ rotation, endedAt }) => rotation !== undefined && endedAt === null,

@@ -10,26 +10,18 @@ import { isRefusal, withDeadline } from './call-upstream.ts'
 import { openStoredConfig } from './definition.ts'
 import { openRotation, type RotationRecord, sealRotation } from './rotation-record.ts'
 
-export type RotationParts = Pick<
-  Core,
-  'store' | 'ids' | 'sealer' | 'backends' | 'settings' | 'log' | 'denials'
->
 type Fields = Readonly<Record<string, unknown>>
 
 /** One rotation at work. Its steps share a deadline, so that the request takes no longer than others (ADR 0024). */
 export interface Run {
-  readonly core: RotationParts
+  readonly core: Core
   readonly kind: Kind
   readonly uid: string
   readonly actor: Actor<Caller | undefined>
   readonly until: number
 }
 
-export function startRun(
-  core: RotationParts,
-  actor: Actor<Caller | undefined>,
-  { uid, type }: StoredBackend,
-): Run {
+export function startRun(core: Core, actor: Actor<Caller | undefined>, { uid, type }: StoredBackend): Run {
   const kind = core.backends.kinds.get(type)
   if (kind === undefined) throw new Problem('conflict', { message: missingKind(type) })
   const until = core.store.now() + longestRotationMs(core.settings.upstreamTimeoutMs)
@@ -115,13 +107,13 @@ export function requireRotation({ rotation }: Backend): Rotation {
   return rotation
 }
 
-export async function requireStored(core: RotationParts, uid: string): Promise<StoredBackend> {
+export async function requireStored(core: Core, uid: string): Promise<StoredBackend> {
   const stored = await core.store.backends.find(uid)
   if (stored === undefined || stored.endedAt !== null) throw new Problem('backend_not_found')
   return stored
 }
 
-export function requireConfig(core: RotationParts, stored: StoredBackend): Fields {
+export function requireConfig(core: Core, stored: StoredBackend): Fields {
   const config = openStoredConfig(core, stored)
   if (config !== undefined) return config
   throw new Problem('conflict', {
@@ -129,7 +121,7 @@ export function requireConfig(core: RotationParts, stored: StoredBackend): Field
   })
 }
 
-export const claimOf = (core: RotationParts, until: number) => until + core.settings.upstreamTimeoutMs
+export const claimOf = (core: Core, until: number) => until + core.settings.upstreamTimeoutMs
 
 export function underWay(): Problem {
   return new Problem('conflict', {

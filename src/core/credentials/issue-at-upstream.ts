@@ -25,26 +25,11 @@ import {
 import { withPlaces } from './limits.ts'
 import { settleUpstream, unfindable } from './settle-upstream.ts'
 
-type Parts = Pick<
-  Core,
-  | 'store'
-  | 'backends'
-  | 'sealer'
-  | 'hasher'
-  | 'ids'
-  | 'quotas'
-  | 'settings'
-  | 'meter'
-  | 'log'
-  | 'random'
-  | 'overdue'
->
-
 /**
  * For a kind with an upstream: the request is durable before anything exists there, so that no crash point leaves an
  * unrecorded upstream account (ADR 0007). No transaction is open while the upstream works.
  */
-export async function issueAtUpstream(core: Parts, attempt: Granted): Promise<IssuedCredential> {
+export async function issueAtUpstream(core: Core, attempt: Granted): Promise<IssuedCredential> {
   const { credentials, now } = core.store
   const entered = await withPlaces(core, attempt, () => recordRequest(core, attempt))
   const asked = await askUpstream(core, attempt, entered)
@@ -75,7 +60,7 @@ export async function issueAtUpstream(core: Parts, attempt: Granted): Promise<Is
 }
 
 /** Commits the pending credential with its entry. The breaker is entered first: an upstream known to be down costs no commit. */
-async function recordRequest(core: Parts, attempt: Granted): Promise<Entered> {
+async function recordRequest(core: Core, attempt: Granted): Promise<Entered> {
   const entered = enterUpstream(attempt.backend, 'issuing')
   try {
     const change = [
@@ -93,7 +78,7 @@ async function recordRequest(core: Parts, attempt: Granted): Promise<Entered> {
   }
 }
 
-function pendingCredential(core: Parts, attempt: Granted) {
+function pendingCredential(core: Core, attempt: Granted) {
   const { backend, plan } = attempt
   return newCredential(attempt, {
     state: 'pending',
@@ -108,7 +93,7 @@ type Asked =
   /** `refused`: nothing exists upstream. `unknown`: something may. */
   | { readonly how: 'refused' | 'unknown'; readonly problem: Problem }
 
-async function askUpstream(core: Parts, attempt: Granted, entered: Entered): Promise<Asked> {
+async function askUpstream(core: Core, attempt: Granted, entered: Entered): Promise<Asked> {
   try {
     return { how: 'issued', answer: await askBackend(core, attempt, entered) }
   } catch (error) {
@@ -123,7 +108,7 @@ async function askUpstream(core: Parts, attempt: Granted, entered: Entered): Pro
 }
 
 async function activateOrWithdraw(
-  core: Parts,
+  core: Core,
   attempt: Granted,
   answer: BackendAnswer,
 ): Promise<IssuedCredential> {
@@ -156,7 +141,7 @@ async function activateOrWithdraw(
  * written nor read. The sweeper does what fails here.
  */
 async function withdraw(
-  core: Parts,
+  core: Core,
   attempt: Granted,
   sealedHandle: string | null,
   problem: unknown,
@@ -189,7 +174,7 @@ async function withdraw(
  * Due at once; where this node stood still, only when the call can no longer be under way, because others may have
  * settled the credential before the upstream acted.
  */
-function reclaimUnseen(core: Parts, attempt: Granted): Step {
+function reclaimUnseen(core: Core, attempt: Granted): Step {
   const now = core.store.now()
   const { plan } = attempt
   const isInTime = now < certainAt(core, plan.now)
@@ -203,7 +188,7 @@ function reclaimUnseen(core: Parts, attempt: Granted): Step {
 
 /** The end of the credential with its entry; the same `Idempotency-Key` may try again. */
 function failureOf(
-  core: Parts,
+  core: Core,
   attempt: Granted,
   { code }: Problem,
   end: Step,
@@ -218,7 +203,7 @@ function failureOf(
 }
 
 /** Also if the caller has ended. */
-async function recordFailure(core: Parts, attempt: Granted, failure: Change): Promise<void> {
+async function recordFailure(core: Core, attempt: Granted, failure: Change): Promise<void> {
   await commit(core, SYSTEM, failure, { urgent: true, code: 'audit_unavailable' })
   attempt.isRecorded = true
 }
@@ -228,7 +213,7 @@ async function recordFailure(core: Parts, attempt: Granted, failure: Change): Pr
  * the record may say `active`, and after a failover there may be none.
  */
 async function recordReclaim(
-  core: Parts,
+  core: Core,
   attempt: Granted,
   problem: Problem,
   reclaim: Step,

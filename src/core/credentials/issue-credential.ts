@@ -26,31 +26,13 @@ const MISSING = 'The server lacks the kind of this backend. An administrator mus
 /** How often a request is decided before it is given up as a conflict. */
 const TRIES = 3
 
-type Parts = Pick<
-  Core,
-  | 'store'
-  | 'sealer'
-  | 'hasher'
-  | 'ids'
-  | 'backends'
-  | 'callers'
-  | 'denials'
-  | 'rates'
-  | 'quotas'
-  | 'overdue'
-  | 'settings'
-  | 'meter'
-  | 'log'
-  | 'random'
->
-
 /**
  * Issues one credential (ARCHITECTURE.md, the life of a credential). Throws `backend_not_found`,
  * `scope_not_allowed`, `ttl_exceeded`, `invalid_request`, `rate_limited`, `conflict`, the `backend_*` problems,
  * `audit_unavailable` and `unauthorized`.
  */
 export async function issueCredential(
-  core: Parts,
+  core: Core,
   actor: Actor<AgentCaller>,
   command: IssueCommand,
 ): Promise<IssuedCredential> {
@@ -73,7 +55,7 @@ export async function issueCredential(
 }
 
 /** Decides again, a few times, when the agent or the backend changed before the commit. */
-async function issueWhileCurrent(core: Parts, attempt: Attempt): Promise<IssuedCredential> {
+async function issueWhileCurrent(core: Core, attempt: Attempt): Promise<IssuedCredential> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await issueOnce(core, attempt)
@@ -86,7 +68,7 @@ async function issueWhileCurrent(core: Parts, attempt: Attempt): Promise<IssuedC
   }
 }
 
-async function issueOnce(core: Parts, attempt: Attempt): Promise<IssuedCredential> {
+async function issueOnce(core: Core, attempt: Attempt): Promise<IssuedCredential> {
   const { command } = attempt
   const { caller } = attempt.actor
   const set = core.backends.at(caller.generation)

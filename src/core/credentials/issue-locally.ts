@@ -12,10 +12,8 @@ import {
 } from './issue-attempt.ts'
 import { withPlaces } from './limits.ts'
 
-type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'hasher' | 'ids' | 'quotas' | 'settings'>
-
 /** For a kind without an upstream: nothing can be left behind, so the record and its entry are one commit. */
-export function issueLocally(core: Parts, attempt: Granted): Promise<IssuedCredential> {
+export function issueLocally(core: Core, attempt: Granted): Promise<IssuedCredential> {
   return withPlaces(core, attempt, async () => {
     const answer = await askBackend(core, attempt)
     const reply = replyOf(attempt, answer)

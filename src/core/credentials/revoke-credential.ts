@@ -36,14 +36,12 @@ export async function findVisible(
   return credential
 }
 
-type Parts = Pick<Core, 'store' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random' | 'backends'>
-
 /**
  * Idempotent (decisions.md §4.6). The end is durable before the reply; the upstream is tried at once and, should it
  * fail, until it succeeds. `scope` lets a caller revoke another agent's. Throws `credential_not_found`.
  */
 export async function revokeCredential(
-  core: Parts,
+  core: Core,
   actor: Actor,
   id: string,
   scope?: string,
@@ -60,7 +58,7 @@ export async function revokeCredential(
 
 /** False when the credential changed in the meantime. */
 async function endNow(
-  core: Parts,
+  core: Core,
   actor: Actor,
   credential: Credential,
   reason: EndReason,
@@ -84,7 +82,7 @@ async function endNow(
   return (await commit(core, by, steps, { urgent: true })).done
 }
 
-function endStep(core: Parts, { id, state, revocation, expiresAt }: Credential, reason: EndReason): Step {
+function endStep(core: Core, { id, state, revocation, expiresAt }: Credential, reason: EndReason): Step {
   const { credentials } = core.store
   const now = core.store.now()
   // Its issue is under way: that will find it ended, and withdraw what the upstream has issued.
@@ -94,7 +92,7 @@ function endStep(core: Parts, { id, state, revocation, expiresAt }: Credential, 
   return credentials.beginRevoking(id, 'active', reason, endedAt, claimedUntil(core, now))
 }
 
-async function trySettling(core: Parts, id: string): Promise<Revoked> {
+async function trySettling(core: Core, id: string): Promise<Revoked> {
   const credential = await core.store.credentials.find(id)
   if (credential === undefined) throw new Problem('credential_not_found')
   if (credential.state !== 'revoking') return present(credential)
@@ -149,7 +147,7 @@ export interface Undelivered {
  * It stays where the request was repeated: the other one was given the secret, and it may be in use.
  */
 export async function revokeUndelivered(
-  core: Parts,
+  core: Core,
   actor: Actor,
   { id, isRepeated, isClaimed }: Undelivered,
 ): Promise<void> {

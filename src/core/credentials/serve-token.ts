@@ -13,8 +13,6 @@ import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { networkOf } from '../network.ts'
 
-type Parts = Pick<Core, 'store' | 'backends' | 'hasher' | 'ids' | 'rates' | 'denials' | 'meter' | 'settings'>
-
 export interface TokenCommand {
   /** The name of the backend, case-sensitive like the URL of an issuer. */
   readonly backend: string
@@ -43,7 +41,7 @@ const NO_HASH = '-'.repeat(43)
  * before the token leaves. Throws `not_found` for a backend whose kind serves no tokens, `invalid_request`, `rate_limited`,
  * `conflict`, `backend_unavailable`, `audit_unavailable`.
  */
-export async function serveToken(core: Parts, command: TokenCommand, origin: Origin): Promise<RealmToken> {
+export async function serveToken(core: Core, command: TokenCommand, origin: Origin): Promise<RealmToken> {
   const { backend, instance } = await find(core, command.backend)
   const { username, password } = readBasic(command.authorization)
   const credential = isId('credential', username) ? await core.store.credentials.find(username) : undefined
@@ -75,7 +73,7 @@ export async function serveToken(core: Parts, command: TokenCommand, origin: Ori
   return { token, issuedAt, expiresAt }
 }
 
-async function find(core: Parts, name: string): Promise<{ backend: OpenBackend; instance: Backend }> {
+async function find(core: Core, name: string): Promise<{ backend: OpenBackend; instance: Backend }> {
   const { byName } = await core.backends.at(await core.store.generation())
   const backend = byName.get(nameKey(name))
   // Not for kinds with an upstream: anybody could make the server connect to it.
@@ -99,7 +97,7 @@ function readBasic(authorization: string | undefined): { username: string; passw
 
 /** The agent, where the password is that of a living credential of this backend. */
 async function prove(
-  core: Parts,
+  core: Core,
   backend: OpenBackend,
   credential: Credential | undefined,
   password: string,
@@ -116,7 +114,7 @@ async function prove(
 
 /** A program that sends no password learns only that it needs one, which is no failure. */
 function refuse(
-  core: Parts,
+  core: Core,
   backend: OpenBackend,
   credential: Credential | undefined,
   { origin, wasSent }: { readonly origin: Origin; readonly wasSent: boolean },
@@ -143,7 +141,7 @@ function refuse(
   })
 }
 
-function requireRate(core: Parts, agent: Agent, credential: Credential, origin: Origin): void {
+function requireRate(core: Core, agent: Agent, credential: Credential, origin: Origin): void {
   const rate = { count: core.settings.tokensPerMinute, perMs: MINUTE_MS }
   const wait = core.rates.take(`realm-tokens|${agent.id}`, rate, core.store.now())
   if (wait === 0) return

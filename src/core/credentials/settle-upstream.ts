@@ -19,14 +19,12 @@ import type { Core } from '../context.ts'
 const WAKE_EVERY_MS = 5_000
 const wokenAt = new WeakMap<OpenBackend, number>()
 
-type Parts = Pick<Core, 'store' | 'backends' | 'sealer' | 'settings' | 'ids' | 'meter' | 'log' | 'random'>
-
 /**
  * Brings one `revoking` credential to its end: revokes it upstream, then records that it is gone. Retries for ever;
  * after six failures the credential is also marked stuck. Returns whether it is settled.
  */
 export async function settleUpstream(
-  core: Parts,
+  core: Core,
   backend: OpenBackend,
   credential: Credential,
 ): Promise<boolean> {
@@ -68,14 +66,14 @@ export async function settleUpstream(
 }
 
 /** What failed succeeds now: what waits for its next try, for up to 15 minutes, is due at once. */
-async function wakeOthers(core: Parts, backend: OpenBackend): Promise<void> {
+async function wakeOthers(core: Core, backend: OpenBackend): Promise<void> {
   const now = performance.now()
   if (now - (wokenAt.get(backend) ?? Number.NEGATIVE_INFINITY) < WAKE_EVERY_MS) return
   wokenAt.set(backend, now)
   await core.store.commit([core.store.credentials.wake(backend.uid, core.store.now())], { urgent: true })
 }
 
-async function revokeAt(core: Parts, backend: OpenBackend, { id, sealedHandle }: Credential): Promise<void> {
+async function revokeAt(core: Core, backend: OpenBackend, { id, sealedHandle }: Credential): Promise<void> {
   if (backend.kind.revocation !== 'exact') return
   const entered = enterUpstream(backend, 'revoking')
   await callEntered(core, backend, entered, async (instance, signal) => {
@@ -84,15 +82,15 @@ async function revokeAt(core: Parts, backend: OpenBackend, { id, sealedHandle }:
   })
 }
 
-async function postpone(core: Parts, { id, attempts, stuckAt }: Credential, dueAt: number): Promise<void> {
+async function postpone(core: Core, { id, attempts, stuckAt }: Credential, dueAt: number): Promise<void> {
   await core.store.commit([core.store.credentials.postpone(id, attempts, dueAt, stuckAt)], { urgent: true })
 }
 
-async function recordRetry(core: Parts, credential: Credential, error: unknown): Promise<void> {
+async function recordRetry(core: Core, credential: Credential, error: unknown): Promise<void> {
   const attempts = credential.attempts + 1
   const now = core.store.now()
   const stuckAt = credential.stuckAt ?? (attempts >= STUCK_AFTER ? now : null)
-  const dueAt = now + retryDelay(attempts, core.random(), RETRY_BASE_MS, RETRY_CAP_MS)
+  const dueAt = now + retryDelay(attempts, Math.random(), RETRY_BASE_MS, RETRY_CAP_MS)
   core.log.warn(
     {
       credential: credential.id,
@@ -118,7 +116,7 @@ async function recordRetry(core: Parts, credential: Credential, error: unknown):
   await core.store.commit(steps, { urgent: true })
 }
 
-function openHandle(core: Parts, id: string, sealed: string): Handle {
+function openHandle(core: Core, id: string, sealed: string): Handle {
   return JSON.parse(core.sealer.open('credentials', id, 'handle', sealed)) as Handle
 }
 

@@ -29,8 +29,6 @@ export interface ApproveCommand {
   readonly replace?: boolean | undefined
 }
 
-type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials'>
-
 interface Approval {
   readonly actor: Actor
   readonly enrollment: Enrollment
@@ -49,7 +47,7 @@ interface Approval {
  * not for that long; replacing an agent also requires the scope to delete it.
  */
 export async function approveEnrollment(
-  core: Parts,
+  core: Core,
   actor: Actor,
   id: string,
   command: ApproveCommand,
@@ -83,7 +81,7 @@ function withinPolicy(policy: CompiledPolicy | undefined, chosen: number | undef
   return chosen ?? longest
 }
 
-function decisionOf(core: Parts, { actor, scopes, lifetimeMs, note }: Approval) {
+function decisionOf(core: Core, { actor, scopes, lifetimeMs, note }: Approval) {
   return {
     status: 'approved',
     scopes,
@@ -94,7 +92,7 @@ function decisionOf(core: Parts, { actor, scopes, lifetimeMs, note }: Approval) 
   } as const
 }
 
-async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment> {
+async function approveAgent(core: Core, approval: Approval): Promise<Enrollment> {
   const { actor, enrollment, policy, scopes, lifetimeMs, audiences, isReplacing } = approval
   const { id, name, publicJwk } = enrollment
   const taken = new Problem('conflict', { message: REPLACE })
@@ -140,7 +138,7 @@ async function approveAgent(core: Parts, approval: Approval): Promise<Enrollment
 }
 
 /** The extra scopes are a grant of their own, so that they can end by themselves. */
-async function approveAmendment(core: Parts, approval: Approval, agentId: string): Promise<Enrollment> {
+async function approveAmendment(core: Core, approval: Approval, agentId: string): Promise<Enrollment> {
   const { actor, enrollment, scopes, lifetimeMs } = approval
   const { id, name } = enrollment
   const receiver = await core.store.agents.findLiving(agentId)
@@ -176,7 +174,7 @@ async function approveAmendment(core: Parts, approval: Approval, agentId: string
 
 /** Without the note: agents read their own entries, and it is for administrators. */
 function approvedEntry(
-  core: Parts,
+  core: Core,
   { actor, scopes }: Approval,
   agent: { readonly id: string; readonly name: string },
   details: Record<string, unknown>,

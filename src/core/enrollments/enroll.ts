@@ -4,6 +4,7 @@ import { COLLECT_MS, ENROLLMENT_MS, MINUTE_MS } from '../../domain/limits.ts'
 import { type Admission, policyBounds } from '../../domain/policy.ts'
 import { invalid, Problem } from '../../domain/problems.ts'
 import { requireScopes } from '../../domain/scope.ts'
+import { checkPublicJwk } from '../../keys/public-jwk.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { beyondServer, type CreatedAgent, type PreparedAgent, prepareAgent } from '../agents/create-agent.ts'
 import { audit } from '../audit/entry.ts'
@@ -25,11 +26,6 @@ export interface EnrollCommand {
   readonly metadata?: Record<string, unknown> | undefined
 }
 
-type Parts = Pick<
-  Core,
-  'store' | 'ids' | 'keys' | 'hasher' | 'sealer' | 'settings' | 'denials' | 'rates' | 'serialize' | 'log'
->
-
 /** One request to enroll. */
 interface Attempt {
   readonly command: EnrollCommand
@@ -49,7 +45,7 @@ type Approval = Extract<Admission, { decision: 'approve' }>
  * `rate_limited`.
  */
 export async function enroll(
-  core: Parts,
+  core: Core,
   actor: Actor<undefined>,
   command: EnrollCommand,
 ): Promise<Enrollment> {
@@ -73,7 +69,7 @@ export async function enroll(
  * name could not be approved. The public key alone collects nothing.
  */
 async function findSame(
-  core: Parts,
+  core: Core,
   { command, enrollment }: Attempt,
   now: number,
 ): Promise<Enrollment | undefined> {
@@ -88,7 +84,7 @@ async function findSame(
   })
 }
 
-async function decide(core: Parts, attempt: Attempt): Promise<Enrollment> {
+async function decide(core: Core, attempt: Attempt): Promise<Enrollment> {
   const { admission, scopes, note, isTaken } = await judgeEnrollment(core, attempt.command)
   const policy = admission.policy?.name
   const asked = { ...attempt, enrollment: { ...attempt.enrollment, scopes } }
@@ -101,10 +97,10 @@ async function decide(core: Parts, attempt: Attempt): Promise<Enrollment> {
 }
 
 /** Checks the form of everything. A reserved name is well-formed: the administrator refuses it. */
-function draft(core: Parts, command: EnrollCommand, origin: Origin, now: number): Enrollment {
+function draft(core: Core, command: EnrollCommand, origin: Origin, now: number): Enrollment {
   reservedNote(command.name)
   if (command.scopes !== undefined) requireScopes(command.scopes)
-  const key = core.keys.checkPublicJwk(command.public_key)
+  const key = checkPublicJwk(command.public_key)
   if (key === undefined) throw invalid('"public_key" must be an Ed25519 or P-256 public JWK.')
   return {
     id: core.ids.id('enrollment'),
@@ -128,7 +124,7 @@ function draft(core: Parts, command: EnrollCommand, origin: Origin, now: number)
 const SHARE = 4
 
 /** Throws `rate_limited` when as many enrollments as may, of all or of this network, are waiting for a decision. */
-async function requireRoom(core: Parts, { ipAddress }: Origin): Promise<void> {
+async function requireRoom(core: Core, { ipAddress }: Origin): Promise<void> {
   const most = core.settings.maxPendingEnrollments
   const sites = (await core.store.enrollments.pendingAddresses(most)).map(siteOf)
   const site = siteOf(ipAddress)
@@ -141,7 +137,7 @@ async function requireRoom(core: Parts, { ipAddress }: Origin): Promise<void> {
 }
 
 async function leavePending(
-  core: Parts,
+  core: Core,
   attempt: Attempt,
   { note, policy }: { note: string; policy: string | undefined },
 ): Promise<Enrollment> {
@@ -156,7 +152,7 @@ async function leavePending(
 }
 
 function requested(
-  core: Parts,
+  core: Core,
   { command, actor, enrollment }: Attempt,
   details: Record<string, unknown>,
 ): Step {
@@ -179,7 +175,7 @@ const BUSY = 'Too many agents are enrolling under this policy at once.'
 
 /** Approves at once, or says why an administrator has to decide. */
 async function admit(
-  core: Parts,
+  core: Core,
   attempt: Attempt,
   approval: Approval,
   isTaken: boolean,
@@ -205,7 +201,7 @@ async function admit(
 }
 
 function approvedBy(
-  core: Parts,
+  core: Core,
   enrollment: Enrollment,
   made: CreatedAgent,
   { policy, lifetimeMs }: Approval,
@@ -226,7 +222,7 @@ function approvedBy(
 }
 
 function admissionSteps(
-  core: Parts,
+  core: Core,
   attempt: Attempt,
   { agent, steps }: PreparedAgent,
   policy: string,
@@ -253,7 +249,7 @@ function admissionSteps(
 }
 
 async function prepareAdmitted(
-  core: Parts,
+  core: Core,
   { enrollment }: Attempt,
   { scopes, lifetimeMs, policy }: Approval,
   isTaken: boolean,

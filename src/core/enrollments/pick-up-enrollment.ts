@@ -3,6 +3,7 @@ import { isId } from '../../domain/ids.ts'
 import { ANSWER_MS, MINUTE_MS, POLLS_PER_MINUTE } from '../../domain/limits.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { VerifiedProof } from '../../keys/proofs.ts'
+import { sealAnswer, verifyEnrollmentProof } from '../../keys/proofs.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
@@ -23,8 +24,6 @@ export interface PickedUp {
   readonly sealed: string | undefined
 }
 
-type Parts = Pick<Core, 'store' | 'ids' | 'keys' | 'sealer' | 'settings' | 'denials' | 'rates'>
-
 const TRIES = 3
 
 /**
@@ -33,7 +32,7 @@ const TRIES = 3
  * `unauthorized`, which is the same for an unknown id and for any fault of the proof.
  */
 export async function pickUpEnrollment(
-  core: Parts,
+  core: Core,
   actor: Actor<undefined>,
   command: PickUpCommand,
 ): Promise<PickedUp> {
@@ -49,25 +48,25 @@ export async function pickUpEnrollment(
   throw new Problem('conflict', { message: 'The enrollment was changed at the same time; try again.' })
 }
 
-async function prove(core: Parts, { id, proof }: PickUpCommand): Promise<VerifiedProof | undefined> {
+async function prove(core: Core, { id, proof }: PickUpCommand): Promise<VerifiedProof | undefined> {
   if (proof === undefined || !isId('enrollment', id)) return undefined
   const publicJwk = (await core.store.enrollments.find(id))?.publicJwk
   if (publicJwk === undefined || publicJwk === null) return undefined
-  return core.keys.verifyEnrollmentProof(proof, publicJwk, {
+  return verifyEnrollmentProof(proof, publicJwk, {
     audiences: core.settings.issuerNames,
     enrollmentId: id,
     now: core.store.now(),
   })
 }
 
-function refuse(core: Parts, actor: Actor<undefined>): Problem {
+function refuse(core: Core, actor: Actor<undefined>): Problem {
   core.denials.record(actor, { action: 'auth.failed', details: { reason: 'enrollment_proof' } })
   return new Problem('unauthorized', { message: 'A fresh proof of the enrolled key is required.' })
 }
 
 /** Undefined: the enrollment changed at the same time, and nothing was stored, not even the use of the proof. */
 async function pickUpOnce(
-  core: Parts,
+  core: Core,
   actor: Actor<undefined>,
   id: string,
   proof: VerifiedProof,
@@ -79,7 +78,7 @@ async function pickUpOnce(
   const status = await liveStatus(core, enrollment, now)
   const answer = status === 'approved' ? openAnswer(core, enrollment, now) : undefined
   // Sealed before it counts as collected: if sealing fails, the ten minutes have not started.
-  const sealed = answer === undefined ? undefined : await core.keys.sealAnswer(answer, proof.enc)
+  const sealed = answer === undefined ? undefined : await sealAnswer(answer, proof.enc)
   const change = [used, ...(sealed === undefined ? [] : collected(core, actor, enrollment, now))]
   const outcome = await commit(core, actor, change, sealed === undefined ? {} : { code: 'audit_unavailable' })
   if (outcome.done) return { enrollment, status, sealed }
@@ -88,21 +87,21 @@ async function pickUpOnce(
 }
 
 /** An approved agent may have ended before anybody collected it. */
-async function liveStatus(core: Parts, enrollment: Enrollment, now: number): Promise<EnrollmentStatus> {
+async function liveStatus(core: Core, enrollment: Enrollment, now: number): Promise<EnrollmentStatus> {
   const { agentId, collectedAt } = enrollment
   const status = enrollmentStatusAt(enrollment, now)
   if (status !== 'approved' || collectedAt !== null || agentId === null) return status
   return (await core.store.agents.findLiving(agentId)) === undefined ? 'expired' : status
 }
 
-function openAnswer(core: Parts, enrollment: Enrollment, now: number): object | undefined {
+function openAnswer(core: Core, enrollment: Enrollment, now: number): object | undefined {
   const { id, sealedAnswer, eraseAt } = enrollment
   if (sealedAnswer === null || (eraseAt !== null && eraseAt <= now)) return undefined
   return JSON.parse(core.sealer.open('enrollments', id, 'answer', sealedAnswer)) as object
 }
 
 /** Every fetch of the answer is recorded; the first one starts the ten minutes. */
-function collected(core: Parts, actor: Actor<undefined>, enrollment: Enrollment, now: number): Step[] {
+function collected(core: Core, actor: Actor<undefined>, enrollment: Enrollment, now: number): Step[] {
   const { id, agentId, name, scopes, collectedAt } = enrollment
   const entry = audit(core, actor, {
     action: 'enrollment.collected',

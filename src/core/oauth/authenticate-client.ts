@@ -3,6 +3,7 @@ import { isId } from '../../domain/ids.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
 import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem } from '../../domain/problems.ts'
+import { verifyAssertion } from '../../keys/proofs.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { CommitOptions } from '../../store/engine/engine.ts'
 import type { Actor, AgentCaller, Origin } from '../caller.ts'
@@ -12,11 +13,6 @@ import { networkOf } from '../network.ts'
 import type { Client } from '../parts.ts'
 import { type ClientAttempt, type PresentedClient, readClientAttempt } from './client-attempt.ts'
 import { unverifiedPart } from './unverified-jwt.ts'
-
-type Parts = Pick<
-  Core,
-  'store' | 'callers' | 'hasher' | 'keys' | 'rates' | 'denials' | 'meter' | 'lastUse' | 'settings'
->
 
 export interface AuthenticatedClient {
   readonly client: Client
@@ -50,7 +46,7 @@ const STAND_IN = {
  * lock out nobody: the secrets have 256 bits. Throws `OAuthProblem`, `invalid_request`, `rate_limited`.
  */
 export async function authenticateClient(
-  core: Parts,
+  core: Core,
   presented: PresentedClient,
   origin: Origin,
 ): Promise<AuthenticatedClient> {
@@ -77,7 +73,7 @@ interface Identified {
 }
 
 /** A refusal takes one check of the evidence and the same queries, whether or not the client is known. */
-async function identify(core: Parts, attempt: ClientAttempt, generation: number): Promise<Identified> {
+async function identify(core: Core, attempt: ClientAttempt, generation: number): Promise<Identified> {
   const known = core.callers.knownClient(attempt.clientId)
   if (known !== undefined) {
     const proof = await prove(core, attempt, known)
@@ -89,7 +85,7 @@ async function identify(core: Parts, attempt: ClientAttempt, generation: number)
 
 /** Checks the evidence of this client; does the same work without a client. */
 function prove(
-  core: Parts,
+  core: Core,
   attempt: ClientAttempt,
   client: Client | undefined,
 ): Identified['proof'] | Promise<Identified['proof']> {
@@ -103,7 +99,7 @@ function prove(
 }
 
 async function proveByKey(
-  core: Parts,
+  core: Core,
   attempt: ClientAttempt,
   client: Client | undefined,
 ): Promise<Identified['proof']> {
@@ -111,7 +107,7 @@ async function proveByKey(
   const kty = unverifiedPart(attempt.evidence, 0)?.['alg'] === 'ES256' ? 'EC' : 'OKP'
   const enrolled = client?.agent.publicJwk
   const own = enrolled?.['kty'] === kty ? enrolled : undefined
-  const verified = await core.keys.verifyAssertion(attempt.evidence, own ?? STAND_IN[kty], {
+  const verified = await verifyAssertion(attempt.evidence, own ?? STAND_IN[kty], {
     clientId: attempt.clientId,
     audiences: issuerNames.flatMap((name) => [name, `${name}/oauth/token`]),
     now: core.store.now(),
@@ -124,7 +120,7 @@ async function proveByKey(
 
 /** Records the failure and returns the answer. `client`: the client that the request named, if there is one. */
 export function refuseClient(
-  core: Pick<Parts, 'rates' | 'denials' | 'meter' | 'store' | 'settings'>,
+  core: Pick<Core, 'rates' | 'denials' | 'meter' | 'store' | 'settings'>,
   attempt: ClientAttempt,
   client: Client | undefined,
   origin: Origin,
@@ -149,7 +145,7 @@ export function refuseClient(
 
 /** For a request that commits nothing else: uses up the assertion. Throws as `authenticateClient` does. */
 export async function useProof(
-  core: Parts,
+  core: Core,
   who: AuthenticatedClient,
   options: CommitOptions = {},
 ): Promise<void> {
@@ -160,7 +156,7 @@ export async function useProof(
 
 /** Limits the tokens that one agent gets or revokes, each of which is a commit. Throws `rate_limited`. */
 export function requireRate(
-  core: Pick<Parts, 'rates' | 'denials' | 'store' | 'settings'>,
+  core: Pick<Core, 'rates' | 'denials' | 'store' | 'settings'>,
   who: AuthenticatedClient,
   what: 'mint' | 'revoke',
 ): void {
@@ -188,7 +184,7 @@ export function clientActor(
  * tell them apart. The network counts first, so that it cannot fill the memory with client ids.
  */
 function countFailure(
-  core: Pick<Parts, 'rates' | 'store' | 'settings'>,
+  core: Pick<Core, 'rates' | 'store' | 'settings'>,
   { clientId }: ClientAttempt,
   origin: Origin,
 ): number {

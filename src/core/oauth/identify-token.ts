@@ -1,6 +1,7 @@
 import type { Credential } from '../../domain/credential.ts'
 import { isId } from '../../domain/ids.ts'
 import type { VerifiedToken } from '../../keys/jwt-keys.ts'
+import { verifyAccessToken } from '../../keys/jwt-keys.ts'
 import type { Core } from '../context.ts'
 import { unverifiedPart } from './unverified-jwt.ts'
 
@@ -11,7 +12,7 @@ export type IdentifiedToken =
   | { readonly kind: 'access'; readonly token: VerifiedToken }
   | { readonly kind: 'credential'; readonly credential: Credential; readonly claims: Claims }
 
-type Parts = Pick<Core, 'store' | 'hasher' | 'keys' | 'issuerKeys' | 'settings'>
+type Parts = Pick<Core, 'store' | 'hasher' | 'issuerKeys' | 'settings'>
 
 /** An access token for any audience that verifies and is not revoked, or the token of a `jwt` backend as it was issued. */
 export async function identifyToken(
@@ -38,7 +39,7 @@ async function identifyAccessToken(
   const keySet = await core.issuerKeys.at(generation)
   const now = core.store.now()
   const usable = keySet.verifying.filter((key) => key.retiresAt === null || key.retiresAt > now)
-  const token = await core.keys.verifyAccessToken(text, usable, { issuer, now })
+  const token = await verifyAccessToken(text, usable, { issuer, now })
   if (token === undefined || (await core.store.tokens.isRevoked(token.jti))) return undefined
   return { kind: 'access', token }
 }

@@ -1,5 +1,6 @@
 import { secretsEnd } from '../../domain/agent.ts'
 import { coversAny, intersectScopes } from '../../domain/scope.ts'
+import { isBearerForm } from '../../keys/bearer.ts'
 import type { Core } from '../context.ts'
 import type { Client } from '../parts.ts'
 import { type AuthenticatedClient, useProof } from './authenticate-client.ts'
@@ -23,20 +24,6 @@ export interface ActiveToken {
 }
 export type Introspection = ActiveToken | { readonly active: false }
 
-type Parts = Pick<
-  Core,
-  | 'store'
-  | 'callers'
-  | 'hasher'
-  | 'keys'
-  | 'issuerKeys'
-  | 'rates'
-  | 'denials'
-  | 'meter'
-  | 'lastUse'
-  | 'settings'
->
-
 const INACTIVE = { active: false } as const
 /** Lets a client, for example a resource server, introspect the tokens of others. */
 const READ_ALL = 'admin:tokens:read'
@@ -46,13 +33,13 @@ const READ_ALL = 'admin:tokens:read'
  * and nothing else. Throws as `authenticateClient` does for an assertion that was used before.
  */
 export async function introspectToken(
-  core: Parts,
+  core: Core,
   who: AuthenticatedClient,
   text: string,
 ): Promise<Introspection> {
   await useProof(core, who)
   const { client, generation } = who
-  const found = core.keys.isBearerForm(text)
+  const found = isBearerForm(text)
     ? await describeBearer(core, text, generation)
     : await describeJwt(core, await identifyToken(core, text, generation), generation)
   if (found === undefined || !maySee(client, found.agent_id)) return INACTIVE
@@ -64,7 +51,7 @@ function maySee(client: Client, agentId: string): boolean {
 }
 
 async function describeBearer(
-  core: Parts,
+  core: Core,
   text: string,
   generation: number,
 ): Promise<ActiveToken | undefined> {
@@ -79,7 +66,7 @@ async function describeBearer(
   }
 }
 
-function common(core: Parts, agent: { id: string; name: string }, clientId: string) {
+function common(core: Core, agent: { id: string; name: string }, clientId: string) {
   const { issuer } = core.settings
   return {
     active: true,
@@ -94,7 +81,7 @@ function common(core: Parts, agent: { id: string; name: string }, clientId: stri
 }
 
 async function describeJwt(
-  core: Parts,
+  core: Core,
   found: IdentifiedToken | undefined,
   generation: number,
 ): Promise<ActiveToken | undefined> {
@@ -113,7 +100,7 @@ async function describeJwt(
 }
 
 async function describeAccess(
-  core: Parts,
+  core: Core,
   { token }: Extract<IdentifiedToken, { kind: 'access' }>,
   generation: number,
 ): Promise<ActiveToken | undefined> {
@@ -135,7 +122,7 @@ async function describeAccess(
 
 /** A token signed by one of our backends: returns its own claims, with the state of the credential. */
 function describeCredential(
-  core: Parts,
+  core: Core,
   { credential, claims }: Extract<IdentifiedToken, { kind: 'credential' }>,
 ): ActiveToken | undefined {
   const endsAt = Math.min(credential.expiresAt, credential.upstreamExpiresAt ?? credential.expiresAt)

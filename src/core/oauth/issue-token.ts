@@ -28,11 +28,6 @@ export interface IssuedToken {
   readonly scope: string
 }
 
-type Parts = Pick<
-  Core,
-  'store' | 'ids' | 'callers' | 'issuerKeys' | 'denials' | 'rates' | 'meter' | 'settings'
->
-
 interface Plan {
   readonly scopes: readonly string[]
   readonly openid: boolean
@@ -46,7 +41,7 @@ const TRIES = 3
  * before the token leaves. Throws `OAuthProblem`, `invalid_request`, `rate_limited`, `conflict`, `audit_unavailable`.
  */
 export async function issueToken(
-  core: Parts,
+  core: Core,
   who: AuthenticatedClient,
   command: TokenCommand,
 ): Promise<IssuedToken> {
@@ -77,7 +72,7 @@ export async function issueToken(
   throw new Problem('conflict', { message: 'The agent was changed at the same time; try again.' })
 }
 
-async function readAgain(core: Parts, who: AuthenticatedClient): Promise<AuthenticatedClient> {
+async function readAgain(core: Core, who: AuthenticatedClient): Promise<AuthenticatedClient> {
   const { attempt, actor } = who
   const generation = await core.store.generation()
   const client = await core.callers.readClient(who.client.agent.clientId, generation)
@@ -89,7 +84,7 @@ async function readAgain(core: Parts, who: AuthenticatedClient): Promise<Authent
   return { ...who, client, actor: clientActor(client, attempt, actor.origin, rotation) }
 }
 
-function decide(core: Parts, who: AuthenticatedClient, command: TokenCommand): Plan {
+function decide(core: Core, who: AuthenticatedClient, command: TokenCommand): Plan {
   try {
     if (command.grant_type === undefined) throw invalid('"grant_type" is missing.')
     if (command.grant_type !== 'client_credentials')
@@ -125,7 +120,7 @@ function decideScopes(
 }
 
 function decideAudience(
-  settings: Parts['settings'],
+  settings: Core['settings'],
   client: Client,
   { audience, resource }: TokenCommand,
 ): string {
@@ -142,7 +137,7 @@ function decideAudience(
 
 /** Whole seconds. A token that others verify by themselves must not outlive a timed scope. */
 function lifetime(
-  settings: Parts['settings'],
+  settings: Core['settings'],
   { client, actor }: AuthenticatedClient,
   plan: Plan,
   now: number,
@@ -154,7 +149,7 @@ function lifetime(
 }
 
 async function sign(
-  core: Parts,
+  core: Core,
   who: AuthenticatedClient,
   plan: Plan,
 ): Promise<IssuedToken & { jti: string }> {

@@ -1,9 +1,10 @@
+import { generateIssuerKey, loadSigningKey } from '../../keys/jwt-keys.ts'
 import type { Step } from '../../store/engine/change.ts'
 import type { Core } from '../context.ts'
 import type { IssuerKeys } from '../parts.ts'
 import { createSnapshot } from '../snapshot.ts'
 
-type Parts = Pick<Core, 'store' | 'sealer' | 'keys' | 'settings'>
+type Parts = Pick<Core, 'store' | 'sealer' | 'settings'>
 
 export function createIssuerKeys(core: Parts): IssuerKeys {
   const load = async () => {
@@ -14,7 +15,7 @@ export function createIssuerKeys(core: Parts): IssuerKeys {
     const { kid, publicJwk, sealedPrivateKey } = signing
     const privateKey = core.sealer.open('issuer_keys', kid, 'private_key', sealedPrivateKey)
     return {
-      signing: core.keys.loadSigningKey(privateKey, publicJwk),
+      signing: loadSigningKey(privateKey, publicJwk),
       verifying,
     }
   }
@@ -24,7 +25,7 @@ export function createIssuerKeys(core: Parts): IssuerKeys {
 /** A new key that signs, as a step. */
 export async function newIssuerKey(core: Parts): Promise<{ kid: string; step: Step }> {
   const now = core.store.now()
-  const made = await core.keys.generateIssuerKey(core.settings.issuer, now)
+  const made = await generateIssuerKey(core.settings.issuer, now)
   const step = core.store.tokens.insertIssuerKey({
     kid: made.kid,
     publicJwk: made.publicJwk,

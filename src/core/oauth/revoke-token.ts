@@ -1,6 +1,7 @@
 import { JWT_TOLERANCE_MS } from '../../domain/limits.ts'
 import { OAuthProblem } from '../../domain/oauth-problem.ts'
 import { Problem } from '../../domain/problems.ts'
+import { isBearerForm } from '../../keys/bearer.ts'
 import type { VerifiedToken } from '../../keys/jwt-keys.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
@@ -17,7 +18,7 @@ import { identifyToken } from './identify-token.ts'
  */
 export async function revokeToken(core: Core, who: AuthenticatedClient, text: string): Promise<void> {
   await useProof(core, who, { urgent: true })
-  if (core.keys.isBearerForm(text))
+  if (isBearerForm(text))
     throw new OAuthProblem(
       'unsupported_token_type',
       'A permanent token ends with its agent; delete the agent instead.',

@@ -17,7 +17,7 @@ export interface RotatedKeys {
  * once; with it the old keys verify that long at most. Throws `invalid_request`, `store_unavailable`.
  */
 export async function rotateKeys(
-  core: Pick<Core, 'store' | 'ids' | 'sealer' | 'keys' | 'settings'>,
+  core: Pick<Core, 'store' | 'ids' | 'sealer' | 'settings'>,
   actor: Actor,
   command: { readonly grace?: string | undefined },
 ): Promise<RotatedKeys> {
