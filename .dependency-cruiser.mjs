@@ -70,7 +70,7 @@ export default {
     allow(
       'a-kind-stays-at-home',
       '^src/backends/([^/]+)/',
-      '^src/(domain/|egress/network\\.ts$|backends/(account-name|fields|json-api|kind|named-scopes|server-fields)\\.ts$|backends/$1/)',
+      '^src/(domain/|egress/network\\.ts$|backends/(account-name|define-kind|fields|json-api|kind|named-scopes|server-fields)\\.ts$|backends/$1/)',
     ),
     allow('backends-import-domain', '^src/backends/[^/]+\\.ts$', '^src/(domain|egress|backends)/'),
     allow(
@@ -81,7 +81,7 @@ export default {
     allow(
       'the-plugin-side-stays-small',
       '^src/plugin-sdk/',
-      '^src/(plugin-sdk|domain|egress)/|^src/backends/kind\\.ts$|^src/plugins/((process/(certificate|grpc-frame)|schema|scope-forms)\\.ts$|proto/)',
+      '^src/(plugin-sdk|domain|egress)/|^src/backends/(define-kind|kind)\\.ts$|^src/plugins/((process/(certificate|grpc-frame)|schema|scope-forms)\\.ts$|proto/)',
     ),
     allow(
       'core-imports-its-parts',

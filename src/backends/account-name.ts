@@ -1,5 +1,6 @@
 import { BackendError } from '../domain/backend-error.ts'
 import { isId } from '../domain/ids.ts'
+import type { Handle, Listed } from './kind.ts'
 
 /** What the names of our accounts upstream begin with; `mf-` where the upstream takes no underscore. */
 export type NamePrefix = 'mf_' | 'mf-'
@@ -15,14 +16,30 @@ export function accountName(credentialId: string, prefix: NamePrefix = 'mf_'): s
 }
 
 /** The credential of a name of ours, `undefined` for any other name: only ours are ever ended. */
-export function credentialOfAccount(name: unknown, prefix: NamePrefix = 'mf_'): string | undefined {
+function credentialOfAccount(name: unknown, prefix: NamePrefix): string | undefined {
   if (typeof name !== 'string' || !name.startsWith(prefix)) return undefined
   const id = ID_PREFIX + name.slice(prefix.length)
   return isId('credential', id) ? id : undefined
 }
 
-/** The account that a handle names. Throws `BackendError` for one that is not ours. `what` is for the message: "a user". */
-export function accountIn(name: unknown, what: string, prefix?: NamePrefix): string {
-  if (typeof name === 'string' && credentialOfAccount(name, prefix) !== undefined) return name
-  throw new BackendError('misconfigured', `The handle does not name ${what} of Mayfly.`)
+/** For kinds whose handles name one account: `field` has the name, and `what` is for the message: "a user". */
+export function namedAccounts<F extends string>(field: F, what: string, prefix: NamePrefix = 'mf_') {
+  const handleOf = (name: string) => ({ [field]: name }) as Readonly<Record<F, string>>
+  return {
+    nameOf: (credentialId: string) => accountName(credentialId, prefix),
+    /** The account that a handle names. Throws `BackendError` for one that is not ours. */
+    nameIn(handle: Handle): string {
+      const name = handle[field]
+      if (typeof name === 'string' && credentialOfAccount(name, prefix) !== undefined) return name
+      throw new BackendError('misconfigured', `The handle does not name ${what} of Mayfly.`)
+    },
+    recover: (credentialId: string) => handleOf(accountName(credentialId, prefix)),
+    /** An account of a list, in the form of `Backend.list`: nothing where it is not ours. */
+    listed(name: unknown, expiresAt = Number.NaN): (Listed & { readonly handle: Record<F, string> })[] {
+      const credentialId = credentialOfAccount(name, prefix)
+      if (credentialId === undefined) return []
+      const expiry = Number.isNaN(expiresAt) ? {} : { expiresAt }
+      return [{ credentialId, handle: handleOf(String(name)), ...expiry }]
+    },
+  }
 }

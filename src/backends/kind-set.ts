@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { BackendError } from '../domain/backend-error.ts'
 import { isScope } from '../domain/scope.ts'
+import { defineKind } from './define-kind.ts'
 import type { Kind } from './kind.ts'
 
 /** Why a backend of a kind that this server does not have is broken. */
@@ -13,17 +14,14 @@ export function missingKind(type: string): string {
  * its configuration, which is therefore not shown.
  */
 function createMissingKind(type: string): Kind {
-  return {
+  return defineKind({
     type,
     title: `${type} (missing)`,
     config: Type.Object({}, { additionalProperties: false }),
-    params: Type.Object({}, { additionalProperties: false }),
-    limits: {},
     revocation: 'exact',
-    upstream: true,
     scopes: { valid: isScope, forms: [], help: missingKind(type) },
     open: () => Promise.reject(new BackendError('misconfigured', missingKind(type))),
-  }
+  })
 }
 
 export interface KindSet {

@@ -1,16 +1,15 @@
-import Type, { type TObject, type TSchema } from 'typebox'
+import type { TObject, TSchema } from 'typebox'
+import { defineKind as fillIn, type KindParts } from '../backends/define-kind.ts'
 import type { Kind } from '../backends/kind.ts'
 
-/** A kind in a process of its own: a `Kind`, of which what most kinds share may be left out. */
+/** A `Kind` for a plugin. Fields that most kinds leave at their default are optional. */
 export interface KindDefinition<C extends TObject, P extends TSchema>
   extends Omit<
-    Kind<C, P>,
-    'params' | 'limits' | 'upstream' | 'scopes' | 'environment' | 'environmentFor' | 'setup'
+    KindParts<C, P, void>,
+    'upstream' | 'scopes' | 'environment' | 'environmentFor' | 'setup' | 'validate'
   > {
   /** Of the plugin. */
   readonly version: string
-  readonly params?: P
-  readonly limits?: Kind['limits']
   readonly scopes: {
     /**
      * Text and named parts between colons: `read:<database>`. A part `<name>` stands for one or more characters without a colon,
@@ -26,20 +25,15 @@ export interface KindDefinition<C extends TObject, P extends TSchema>
   readonly offers?: readonly ('list' | 'keepUp' | 'retire' | 'rotation')[]
 }
 
-export type DefinedKind = Required<Omit<KindDefinition<TObject, TSchema>, 'complete' | 'recovery'>> &
-  Pick<KindDefinition<TObject, TSchema>, 'complete' | 'recovery'>
+export type DefinedKind = Kind &
+  Required<Pick<KindDefinition<TObject, TSchema>, 'version' | 'environment' | 'offers' | 'serviceAccounts'>>
 
 /** Checks the types of a kind, and fills in what was left out. */
 export function defineKind<C extends TObject, P extends TSchema = TObject>(
   definition: KindDefinition<C, P>,
 ): DefinedKind {
   const given = definition as unknown as KindDefinition<TObject, TSchema>
-  return {
-    ...given,
-    params: given.params ?? Type.Object({}, { additionalProperties: false }),
-    limits: given.limits ?? {},
-    environment: given.environment ?? {},
-    offers: given.offers ?? [],
-    serviceAccounts: given.serviceAccounts ?? [],
-  }
+  const { version, environment = {}, offers = [], serviceAccounts = [], scopes } = given
+  const kind = fillIn({ ...given, scopes: { valid: () => true, ...scopes } })
+  return { ...kind, version, environment, offers, serviceAccounts }
 }

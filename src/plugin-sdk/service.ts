@@ -149,7 +149,7 @@ function describe(kind: DefinedKind) {
 
 function readRequest(kind: DefinedKind, message: IssueMessage): IssueRequest<unknown> {
   const { credentialId, agent, scopes, paramsJson } = message
-  const unknown = scopes.find((scope) => kind.scopes.valid?.(scope) === false)
+  const unknown = scopes.find((scope) => !kind.scopes.valid(scope))
   if (unknown !== undefined) throw new BackendError('unsupported', kind.scopes.help)
   return {
     ...{ credentialId, agent: { id: agent?.id ?? '', name: agent?.name ?? '' }, scopes },

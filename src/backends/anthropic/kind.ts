@@ -1,15 +1,14 @@
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
 import { localUserField } from '../fields.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
 import {
-  type Backend,
   guardedField,
   type Host,
   type Issued,
   type IssueRequest,
-  type Kind,
   protectionField,
   upstreamField,
 } from '../kind.ts'
@@ -82,24 +81,19 @@ const config = Type.Object(
 )
 export type Config = Static<typeof config>
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Static<typeof params>
-
 const NAMED = /^[A-Za-z][A-Za-z0-9_]{0,79}\*?$/
 
 /** Tokens of a service account, by Workload Identity Federation: Mayfly's id token is all that Anthropic asks for. */
-export const anthropic: Kind<typeof config, typeof params> = {
+export const anthropic = defineKind({
   type: 'anthropic',
   title: 'Anthropic',
   config,
-  params,
   limits: {
     minTtlMs: 60_000,
     maxTtlMs: 86_400_000,
     why: 'Anthropic makes tokens of at least a minute, and of at most the lifetime in the federation rule.',
   },
   revocation: 'expiry_only',
-  upstream: true,
   scopes: {
     valid: (scope) => isScope(scope) && (scope === '*' || NAMED.test(scope)),
     gives: (settings, scope) => workspacesOf(settings, scope).length > 0,
@@ -117,15 +111,11 @@ export const anthropic: Kind<typeof config, typeof params> = {
     // Where the token comes from this variable, no client sends the header, and the API refuses a token of OAuth without it.
     ANTHROPIC_CUSTOM_HEADERS: 'anthropic-beta: oauth-2025-04-20',
   },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   open: openAnthropic,
-}
+})
 
-async function openAnthropic(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireConsistent(settings)
+async function openAnthropic(settings: Config, host: Host): Promise<Opened> {
   return {
     async check(signal) {
       // Nothing is left of a token that nobody keeps.
@@ -133,7 +123,7 @@ async function openAnthropic(settings: Config, host: Host): Promise<Backend<Para
         await exchange(settings, host, { workspace, lifetimeMs: 0 }, signal)
       return []
     },
-    async issue({ scopes, expiresAt }: IssueRequest<Params>, signal): Promise<Issued> {
+    async issue({ scopes, expiresAt }: IssueRequest<unknown>, signal): Promise<Issued> {
       const workspace = oneOf(settings, scopes)
       const lifetimeMs = expiresAt - host.now()
       const { token, until } = await exchange(settings, host, { workspace, lifetimeMs }, signal)
@@ -143,7 +133,6 @@ async function openAnthropic(settings: Config, host: Host): Promise<Backend<Para
         facts: { service_account: settings.service_account_id, workspace },
       }
     },
-    async [Symbol.asyncDispose]() {},
   }
 }
 

@@ -1,28 +1,23 @@
-import Type from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { accountName } from '../account-name.ts'
-import type { Backend, Host, Issued, IssueRequest, Kind } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { rotationOf } from './access-keys.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { canGive, isAwsScope, sessionPolicy } from './scopes.ts'
 import { assumeRole, LONGEST_S, SHORTEST_S, tryRole } from './sts.ts'
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
-
 /** Sessions of one IAM role, narrowed by a session policy. STS cannot end one session. */
-export const aws: Kind<typeof config, typeof params> = {
+export const aws = defineKind({
   type: 'aws',
   title: 'AWS (STS)',
   config,
-  params,
   limits: {
     minTtlMs: SHORTEST_S * 1_000,
     maxTtlMs: LONGEST_S * 1_000,
     why: 'AWS STS issues sessions of 15 minutes to 12 hours',
   },
   revocation: 'expiry_only',
-  upstream: true,
   scopes: {
     valid: isAwsScope,
     gives: canGive,
@@ -44,15 +39,11 @@ export const aws: Kind<typeof config, typeof params> = {
     AWS_REGION: '{region}',
     AWS_DEFAULT_REGION: '{region}',
   },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   open,
-}
+})
 
-async function open(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireConsistent(settings)
+async function open(settings: Config, host: Host): Promise<Opened> {
   const rotation = rotationOf(settings, host)
   return {
     async check(signal) {
@@ -61,14 +52,13 @@ async function open(settings: Config, host: Host): Promise<Backend<Params>> {
     },
     issue: (request, signal) => issue(settings, host, request, signal),
     ...(rotation === undefined ? {} : { rotation }),
-    async [Symbol.asyncDispose]() {},
   }
 }
 
 async function issue(
   settings: Config,
   host: Host,
-  { credentialId, agent, scopes, expiresAt }: IssueRequest<Params>,
+  { credentialId, agent, scopes, expiresAt }: IssueRequest<unknown>,
   signal: AbortSignal,
 ): Promise<Issued> {
   if (!scopes.every(isAwsScope)) throw new BackendError('unsupported', 'A scope is not one of this kind.')

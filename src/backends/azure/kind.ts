@@ -1,25 +1,20 @@
-import Type from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import type { Backend, Host, Issued, IssueRequest, Kind } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { takeToken } from './client.ts'
-import { type Config, config, requireConsistent } from './config.ts'
-
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
+import { type Config, config, type Login, requireConsistent } from './config.ts'
 
 const NAMED = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,140}\*?$/
 
 /** Access tokens of an application in Microsoft Entra, each for one resource. */
-export const azure: Kind<typeof config, typeof params> = {
+export const azure = defineKind({
   type: 'azure',
   title: 'Microsoft Azure',
   config,
-  params,
   // Whatever is asked ("Configurable token lifetimes in the Microsoft identity platform").
   limits: { maxTtlMs: 86_400_000, why: 'Microsoft Entra decides the lifetime of a token: 60 to 90 minutes.' },
   revocation: 'expiry_only',
-  upstream: true,
   scopes: {
     valid: (scope) => isScope(scope) && (scope === '*' || NAMED.test(scope)),
     gives: (settings, scope) => resourcesOf(settings, scope).length > 0,
@@ -32,15 +27,11 @@ export const azure: Kind<typeof config, typeof params> = {
       'One of the resources of the backend: a host name such as management.azure.com or vault.azure.net, api/NAME, or an id. ' +
       'A token is for one resource; the roles of the application limit it further.',
   },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   open: openAzure,
-}
+})
 
-async function openAzure(settings: Config, host: Host): Promise<Backend<Params>> {
-  const login = requireConsistent(settings)
+async function openAzure(settings: Config, host: Host, login: Login): Promise<Opened> {
   const take = (resource: string, signal: AbortSignal) => takeToken(settings, login, host, resource, signal)
   return {
     async check(signal) {
@@ -48,7 +39,7 @@ async function openAzure(settings: Config, host: Host): Promise<Backend<Params>>
       for (const resource of settings.resources) await take(resource, signal)
       return []
     },
-    async issue({ scopes, expiresAt }: IssueRequest<Params>, signal): Promise<Issued> {
+    async issue({ scopes, expiresAt }: IssueRequest<unknown>, signal): Promise<Issued> {
       const resource = oneOf(settings, scopes)
       const { token, until } = await take(resource, signal)
       return {
@@ -57,7 +48,6 @@ async function openAzure(settings: Config, host: Host): Promise<Backend<Params>>
         facts: { client_id: settings.client_id, resource },
       }
     },
-    async [Symbol.asyncDispose]() {},
   }
 }
 

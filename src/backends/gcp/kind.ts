@@ -1,12 +1,9 @@
-import Type from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import type { Backend, Host, Issued, IssueRequest, Kind } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { createClient } from './client.ts'
-import { type Config, config, requireConsistent } from './config.ts'
-
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
+import { type Config, config, requireConsistent, type ServiceAccountKey } from './config.ts'
 
 const NAMED = /^[a-z][a-z0-9._/-]{0,127}$/
 const MAX_TTL_MS = 12 * 3_600_000
@@ -14,18 +11,16 @@ const CHECK_SCOPE = 'userinfo.email'
 const CHECK_S = 300
 
 /** Access tokens of a service account that Mayfly impersonates, by a key or by its own id tokens. */
-export const gcp: Kind<typeof config, typeof params> = {
+export const gcp = defineKind({
   type: 'gcp',
   title: 'Google Cloud',
   config,
-  params,
   limits: {
     minTtlMs: 1_000,
     maxTtlMs: MAX_TTL_MS,
     why: 'Google makes tokens for up to an hour, or 12 where an organization policy permits it.',
   },
   revocation: 'expiry_only',
-  upstream: true,
   scopes: {
     valid: (scope) => isScope(scope) && (scope === '*' || NAMED.test(scope)),
     gives: isWithin,
@@ -39,12 +34,9 @@ export const gcp: Kind<typeof config, typeof params> = {
       '* is those of the backend. The IAM roles of the service account limit each.',
   },
   environment: { CLOUDSDK_AUTH_ACCESS_TOKEN: '{secret}', GOOGLE_OAUTH_ACCESS_TOKEN: '{secret}' },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   open: openGcp,
-}
+})
 
 /**
  * An agent that holds `*` may ask for every scope by its name, so none goes beyond what `*` stands for. Not all others are within
@@ -54,8 +46,8 @@ function isWithin({ oauth_scopes: ours }: Config, scope: string): boolean {
   return scope === '*' || ours.includes(scope)
 }
 
-async function openGcp(settings: Config, host: Host): Promise<Backend<Params>> {
-  const client = createClient(settings, requireConsistent(settings), host)
+async function openGcp(settings: Config, host: Host, key: ServiceAccountKey | undefined): Promise<Opened> {
+  const client = createClient(settings, key, host)
   return {
     async check(signal) {
       await client.logIn(signal)
@@ -63,7 +55,7 @@ async function openGcp(settings: Config, host: Host): Promise<Backend<Params>> {
       await client.generate([CHECK_SCOPE], CHECK_S, signal)
       return []
     },
-    async issue({ scopes, expiresAt }: IssueRequest<Params>, signal): Promise<Issued> {
+    async issue({ scopes, expiresAt }: IssueRequest<unknown>, signal): Promise<Issued> {
       if (!scopes.every((scope) => isWithin(settings, scope)))
         throw new BackendError('unsupported', 'A scope is not among the OAuth scopes of the backend.')
       await client.logIn(signal)
@@ -79,6 +71,5 @@ async function openGcp(settings: Config, host: Host): Promise<Backend<Params>> {
         facts: { service_account: settings.service_account, oauth_scopes: [...asked].join(' ') },
       }
     },
-    async [Symbol.asyncDispose]() {},
   }
 }

@@ -1,6 +1,8 @@
+import type { KeyObject } from 'node:crypto'
 import { BackendError } from '../../domain/backend-error.ts'
 import { HOUR_MS } from '../../domain/limits.ts'
-import type { Backend, Handle, Host, Issued, IssueRequest, Kind } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Handle, Host, Issued, IssueRequest } from '../kind.ts'
 import { createClient, type GitHub, type Installation, type Token, type TokenPlan } from './client.ts'
 import { type Config, config, enterpriseHost, type Params, params, requireConsistent } from './config.ts'
 import { accountOf, canGive, parseWishes, planToken, rank } from './plan.ts'
@@ -19,7 +21,7 @@ const CLOCK_MS = 60_000
  * Installation access tokens of a GitHub App ("Create an installation access token for an app"), for the repositories and
  * permissions that the scopes name. Revoking needs the token itself, so it is part of the handle.
  */
-export const github: Kind<typeof config, typeof params> = {
+export const github = defineKind({
   type: 'github',
   title: 'GitHub',
   config,
@@ -27,7 +29,6 @@ export const github: Kind<typeof config, typeof params> = {
   limits: { maxTtlMs: HOUR_MS, why: 'GitHub ends a token of an installation after an hour.' },
   revocation: 'exact',
   recovery: 'none',
-  upstream: true,
   scopes: {
     valid: (scope) => parseScope(scope) !== undefined,
     gives: canGive,
@@ -39,15 +40,12 @@ export const github: Kind<typeof config, typeof params> = {
     const host = enterpriseHost(base_url)
     return host === undefined ? VARIABLES : { ...VARIABLES, ...ENTERPRISE_VARIABLES, GH_HOST: host }
   },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   open: openGitHub,
-}
+})
 
-async function openGitHub(settings: Config, host: Host): Promise<Backend<Params>> {
-  const client = createClient(settings, requireConsistent(settings), host)
+async function openGitHub(settings: Config, host: Host, key: KeyObject): Promise<Opened<Params>> {
+  const client = createClient(settings, key, host)
   const known = new Map<string, { readonly at: number; readonly value: unknown }>()
 
   async function remember<T>(name: string, load: () => Promise<T>): Promise<T> {

@@ -1,9 +1,9 @@
 import { BackendError } from '../../domain/backend-error.ts'
-import type { Backend, Handle, Host, Issued, IssueRequest } from '../kind.ts'
+import type { Opened } from '../define-kind.ts'
+import type { Handle, Host, Issued, IssueRequest } from '../kind.ts'
 import type { Config, Reply, Send } from './calls.ts'
 import { createIdentity, type Identity } from './identity.ts'
-import { createListing, expiryOf, type Listing } from './listing.ts'
-import { credentialOf, nameOf } from './names.ts'
+import { type Accounts, accountsOf, createListing, expiryOf, type Listing } from './listing.ts'
 import type { Recipe } from './schema.ts'
 import type { Grammar } from './scopes.ts'
 import { createSend, odd, takeAll, takeOne } from './send.ts'
@@ -13,6 +13,7 @@ type Expected = NonNullable<NonNullable<Recipe['revoke']>['expect']>[number]
 
 interface Parts {
   readonly recipe: Recipe
+  readonly accounts: Accounts
   readonly grammar: Grammar
   readonly config: Config
   /** The fields that are not secret. */
@@ -23,8 +24,14 @@ interface Parts {
 }
 
 /** An open backend of a recipe. */
-export function createCredentials(recipe: Recipe, grammar: Grammar, config: Config, host: Host): Backend {
-  const send = createSend(recipe, config, host)
+export function createCredentials(
+  recipe: Recipe,
+  grammar: Grammar,
+  config: Config,
+  host: Host,
+  base: URL,
+): Opened {
+  const send = createSend(recipe, config, host, base)
   const isOpen = ([name]: [string, unknown]) => recipe.fields[name]?.secret !== true
   const settings = Object.fromEntries(Object.entries(config).filter(isOpen))
   const places = grammar.places(config)
@@ -32,18 +39,18 @@ export function createCredentials(recipe: Recipe, grammar: Grammar, config: Conf
     recipe.list === undefined ? undefined : createListing(recipe, recipe.list, places, settings, send)
   const identity =
     recipe.identity === undefined ? undefined : createIdentity(recipe, recipe.identity, settings, send)
-  const parts = { recipe, grammar, config, settings, send, listing, identity }
-  const base = {
+  const accounts = accountsOf(recipe)
+  const parts = { recipe, accounts, grammar, config, settings, send, listing, identity }
+  const opened = {
     check: (signal: AbortSignal) => check(parts, signal),
     issue: (request: IssueRequest<unknown>, signal: AbortSignal) => issue(parts, request, host.now(), signal),
-    async [Symbol.asyncDispose]() {},
   }
-  if (recipe.revoke === undefined) return base
+  if (recipe.revoke === undefined) return opened
   const isNamed = recipe.list !== undefined || recipe.issue.handle === undefined
   return {
-    ...base,
+    ...opened,
     revoke: (handle, signal) => revoke(parts, handle, signal),
-    recover: (credentialId) => (isNamed ? { name: nameOf(recipe, credentialId) } : undefined),
+    recover: (credentialId) => (isNamed ? accounts.recover(credentialId) : undefined),
     ...(listing === undefined ? {} : { list: listing.page }),
   }
 }
@@ -77,9 +84,9 @@ async function issue(
   now: number,
   signal: AbortSignal,
 ): Promise<Issued> {
-  const { recipe, grammar, config, settings, send } = parts
+  const { recipe, accounts, grammar, config, settings, send } = parts
   const { vars: granted, each } = grammar.read(config, request.scopes)
-  const name = nameOf(recipe, request.credentialId)
+  const name = accounts.nameOf(request.credentialId)
   const own = await parts.identity?.forHandle(signal)
   let vars: Vars = { ...settings, ...granted, ...variablesOf(request, now), name }
   let reply: unknown
@@ -145,17 +152,13 @@ function variablesOf({ credentialId, agent, expiresAt }: IssueRequest<unknown>, 
 }
 
 async function revoke(
-  { recipe, settings, send, listing, identity }: Parts,
+  { recipe, accounts, settings, send, listing, identity }: Parts,
   handle: Handle,
   signal: AbortSignal,
 ): Promise<void> {
   const { revoke: request, issue: spec } = recipe
   if (request === undefined) return
-  const name = String(handle['name'])
-  // Whatever a handle says, only what carries a name of ours is ever ended.
-  if (credentialOf(recipe, handle['name']) === undefined) {
-    throw new BackendError('misconfigured', 'The handle does not name an account of Mayfly.')
-  }
+  const name = accounts.nameIn(handle)
   await identity?.requireSame(handle, signal)
   const isKnown = Object.keys(spec.handle ?? {}).every((one) => handle[one] !== undefined)
   const found = isKnown || listing === undefined ? [handle] : await listing.find(name, signal)

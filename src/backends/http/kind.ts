@@ -1,23 +1,21 @@
 import Type, { type TObject, type TSchema } from 'typebox'
 import { parseDuration } from '../../domain/duration.ts'
-import { localUserField } from '../fields.ts'
+import { defineKind } from '../define-kind.ts'
+import { caField, localField, localUserField } from '../fields.ts'
 import { guardedField, type Kind, protectionField, secretField, upstreamField } from '../kind.ts'
 import { createCredentials } from './credentials.ts'
 import type { FieldSpec, Recipe } from './schema.ts'
 import { createGrammar, formRegExp } from './scopes.ts'
 import { requireBase } from './send.ts'
 
-const params = Type.Object({}, { additionalProperties: false })
-
 /** The kind that a checked recipe describes. */
 export function kindOf(recipe: Recipe): Kind {
   const grammar = createGrammar(recipe)
   const { min_ttl: least, max_ttl: most, why } = recipe.limits ?? {}
-  const kind: Kind = {
+  return defineKind({
     type: recipe.type,
     title: recipe.title,
     config: configOf(recipe),
-    params,
     limits: {
       ...(least === undefined ? {} : { minTtlMs: parseDuration(least) ?? 0 }),
       ...(most === undefined ? {} : { maxTtlMs: parseDuration(most) ?? 0 }),
@@ -25,7 +23,6 @@ export function kindOf(recipe: Recipe): Kind {
     },
     revocation: recipe.revoke === undefined ? 'expiry_only' : 'exact',
     ...(isFindable(recipe) ? {} : { recovery: 'none' as const }),
-    upstream: true,
     ...(recipe.service_accounts === undefined ? {} : { serviceAccounts: recipe.service_accounts }),
     scopes: {
       valid: grammar.valid,
@@ -36,13 +33,9 @@ export function kindOf(recipe: Recipe): Kind {
       help: grammar.help,
     },
     ...(recipe.environment === undefined ? {} : { environment: recipe.environment }),
-    async complete(config) {
-      requireBase(config)
-      return config
-    },
-    open: async (config, host) => createCredentials(recipe, grammar, config, host),
-  }
-  return kind
+    validate: requireBase,
+    open: async (config, host, base) => createCredentials(recipe, grammar, config, host, base),
+  })
 }
 
 /** Whether `revoke` needs nothing that only the reply to `issue` says. */
@@ -50,31 +43,20 @@ function isFindable({ revoke, list, issue }: Recipe): boolean {
   return revoke === undefined || list !== undefined || issue.handle === undefined
 }
 
-const LONG = 32_768
-
 function configOf(recipe: Recipe): TObject {
   const { fields, scopes, base_url: base } = recipe
   const { default: preset, example } = base
   const own = Object.entries(fields).map(([name, field]) => [name, fieldOf(field, scopes)] as const)
   const given = Object.entries(fields).filter(([, field]) => field.example !== undefined)
   const address = { maxLength: 512, pattern: '^https?://[^?#@\\\\\\s]+$', description: 'Address of the API.' }
-  const local = {
-    default: false,
-    description: 'The server is on this machine or in its own network: permits loopback addresses and http.',
-  }
   return Type.Object(
     {
       base_url: Type.String(upstreamField(preset === undefined ? address : { ...address, default: preset })),
       ...Object.fromEntries(own),
-      ca: Type.Optional(
-        Type.String(
-          protectionField({
-            maxLength: LONG,
-            description: "PEM of the certificate authority to trust instead of the system's.",
-          }),
-        ),
+      ca: caField("PEM of the certificate authority to trust instead of the system's."),
+      local: localField(
+        'The server is on this machine or in its own network: permits loopback addresses and http.',
       ),
-      local: Type.Boolean(guardedField(protectionField(local), false)),
       local_user: localUserField(),
     },
     {

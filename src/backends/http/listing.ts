@@ -1,10 +1,14 @@
 import { BackendError } from '../../domain/backend-error.ts'
+import { namedAccounts } from '../account-name.ts'
 import type { Handle, Listed, ListedPage } from '../kind.ts'
 import type { Send } from './calls.ts'
-import { credentialOf } from './names.ts'
 import type { ExpirySpec, ListSpec, Recipe } from './schema.ts'
 import { odd, takeAll } from './send.ts'
 import { pointAt, type Vars } from './template.ts'
+
+export type Accounts = ReturnType<typeof accountsOf>
+
+export const accountsOf = ({ naming }: Recipe) => namedAccounts('name', 'an account', naming?.prefix)
 
 /** Readings of a list of several pages, of which two must agree. */
 const PASSES = 5
@@ -109,13 +113,13 @@ function nextOf(
 function listedOf(recipe: Recipe, list: ListSpec, item: unknown, vars: Vars): Listed[] {
   if (typeof item !== 'object' || item === null) throw odd(recipe)
   const name = pointAt(item, list.name)
-  const credentialId = credentialOf(recipe, name)
+  const [ours] = accountsOf(recipe).listed(name)
   const ended = list.unless === undefined ? undefined : pointAt(item, list.unless)
   const hasEnded = ended !== undefined && ended !== null && ended !== false
-  if (credentialId === undefined || hasEnded) return []
+  if (ours === undefined || hasEnded) return []
   const expiresAt = list.expires === undefined ? undefined : expiryOf(recipe, list.expires, item)
-  const handle = { name: String(name), ...takeAll(recipe, list.handle, item, { ...vars, name }) }
-  return [{ credentialId, handle, ...(expiresAt === undefined ? {} : { expiresAt }) }]
+  const handle = { ...ours.handle, ...takeAll(recipe, list.handle, item, { ...vars, name }) }
+  return [{ ...ours, handle, ...(expiresAt === undefined ? {} : { expiresAt }) }]
 }
 
 /** Epoch ms. Throws `unavailable` for an expiry of another form. */

@@ -1,4 +1,5 @@
 import { BackendError } from '../../domain/backend-error.ts'
+import { parseJson } from '../../domain/json.ts'
 import type { Host } from '../kind.ts'
 import { type Auth, createAuth } from './auth.ts'
 import type { Call, Config, Reply, Send } from './calls.ts'
@@ -15,8 +16,7 @@ import {
 } from './template.ts'
 
 /** Sends the requests of a recipe, logged in as it says. Throws `BackendError`. */
-export function createSend(recipe: Recipe, config: Config, host: Host): Send {
-  const base = requireBase(config)
+export function createSend(recipe: Recipe, config: Config, host: Host, base: URL): Send {
   const trust = {
     local: config['local'] === true,
     ...(typeof config['ca'] === 'string' ? { ca: config['ca'] } : {}),
@@ -48,7 +48,7 @@ export function createSend(recipe: Recipe, config: Config, host: Host): Send {
     const text = await response.text()
     const isOk = request.ok === undefined ? status >= 200 && status < 300 : request.ok.includes(status)
     if (!isOk && !(call.expected ?? []).includes(status)) throw faultOf(recipe, request, status, text)
-    return { status, json: () => parse(recipe, text) }
+    return { status, json: () => jsonOf(recipe, text) }
   }
   const plain: Send = async (request, call) => understood(request, call, await exchange(request, call, {}))
   const auth: Auth = createAuth(recipe, config, host, plain)
@@ -87,12 +87,10 @@ export function takeAll(
 export const odd = ({ title }: Recipe) =>
   new BackendError('unavailable', `${title} sent a reply that cannot be understood.`)
 
-function parse(recipe: Recipe, text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw odd(recipe)
-  }
+function jsonOf(recipe: Recipe, text: string): unknown {
+  const value = parseJson(text)
+  if (value === undefined) throw odd(recipe)
+  return value
 }
 
 /** Throws `misconfigured` for an address that is not of a server, or would show secrets on the way. */

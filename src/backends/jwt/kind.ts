@@ -2,7 +2,8 @@ import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { isScope } from '../../domain/scope.ts'
-import { type Backend, type Host, type Issued, type IssueRequest, type Kind, secretField } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import { type Host, type Issued, type IssueRequest, secretField } from '../kind.ts'
 import { generateKey, prepareSigner } from './sign.ts'
 
 const audienceText = { minLength: 1, maxLength: 512 }
@@ -52,7 +53,7 @@ const OURS = new Set(
 const MAX_CLAIMS_BYTES = 2048
 
 /** A JWT access token (RFC 9068) for a resource server, signed by a key of this backend alone. */
-export const jwt: Kind<typeof config, typeof params> = {
+export const jwt = defineKind({
   type: 'jwt',
   title: 'JWT access token',
   config,
@@ -68,17 +69,16 @@ export const jwt: Kind<typeof config, typeof params> = {
     ],
     help: 'Any scope that the resource server understands; the claim "scope" holds them as granted.',
   },
+  validate: requireOwnClaims,
   async complete(settings) {
-    requireOwnClaims(settings)
     const signingKey = settings.signing_key ?? (await generateKey(settings.algorithm))
     prepareSigner(settings.algorithm, signingKey)
     return { ...settings, signing_key: signingKey }
   },
   open: openJwt,
-}
+})
 
-async function openJwt(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireOwnClaims(settings)
+async function openJwt(settings: Config, host: Host): Promise<Opened<Params>> {
   if (settings.signing_key === undefined) {
     throw new BackendError('misconfigured', '"signing_key" is missing.')
   }
@@ -112,7 +112,6 @@ async function openJwt(settings: Config, host: Host): Promise<Backend<Params>> {
         : { secret, facts, upstreamExpiresAt: exp * 1000 }
     },
     publicKeys: () => [signer.publicJwk],
-    async [Symbol.asyncDispose]() {},
   }
 }
 

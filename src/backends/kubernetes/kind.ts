@@ -1,17 +1,15 @@
-import Type from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isObject } from '../../domain/json.ts'
-import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
+import { namedAccounts } from '../account-name.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
 import { notUnderstood, textIn } from '../json-api.ts'
-import type { Backend, Handle, Host, Issued, IssueRequest, Kind, ListedPage } from '../kind.ts'
+import type { Handle, Host, Issued, IssueRequest, ListedPage } from '../kind.ts'
 import { type Client, createClient, ROLE_BINDINGS, SERVICE_ACCOUNTS } from './client.ts'
 import { type Config, config, type Grant, grantsOf, isValid, requireConsistent } from './config.ts'
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
-
 /** Names upstream take no underscore ("Object Names and IDs", RFC 1123 label names). */
 const PREFIX = 'mf-'
+const accounts = namedAccounts('name', 'a service account', PREFIX)
 const MANAGED = 'app.kubernetes.io/managed-by'
 const CREDENTIAL = 'mayfly.dev/credential'
 const EXPIRES = 'mayfly.dev/expires-at'
@@ -24,14 +22,11 @@ const PAGE = '200'
  * A service account per credential, bound to roles in namespaces, with one token (TokenRequest API). The token is worthless
  * once its service account is gone ("Managing Service Accounts", Bound service account tokens).
  */
-export const kubernetes: Kind<typeof config, typeof params> = {
+export const kubernetes = defineKind({
   type: 'kubernetes',
   title: 'Kubernetes',
   config,
-  params,
-  limits: {},
   revocation: 'exact',
-  upstream: true,
   scopes: {
     valid: isValid,
     gives: (settings, scope) => grantsOf(settings, scope).length > 0,
@@ -46,24 +41,19 @@ export const kubernetes: Kind<typeof config, typeof params> = {
       'Without a role it is all roles of the backend; * is all namespaces.',
   },
   environment: { KUBECONFIG: { file: '{kubeconfig}' } },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   open: openKubernetes,
-}
+})
 
-async function openKubernetes(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireConsistent(settings)
+async function openKubernetes(settings: Config, host: Host): Promise<Opened> {
   const client = createClient(settings, host)
   const revoke = (handle: Handle, signal: AbortSignal) => end(client, settings, handle, signal)
   return {
     check: (signal) => preflight(client, settings, signal),
     issue: async (request, signal) => issue(client, settings, host, request, revoke, signal),
     revoke,
-    recover: (credentialId) => ({ name: accountName(credentialId, PREFIX) }),
+    recover: accounts.recover,
     list: (after, signal) => list(client, settings, after, signal),
-    async [Symbol.asyncDispose]() {},
   }
 }
 
@@ -71,11 +61,11 @@ async function issue(
   client: Client,
   settings: Config,
   host: Host,
-  { credentialId, scopes, expiresAt }: IssueRequest<Params>,
+  { credentialId, scopes, expiresAt }: IssueRequest<unknown>,
   revoke: (handle: Handle, signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<Issued> {
-  const name = accountName(credentialId, PREFIX)
+  const name = accounts.nameOf(credentialId)
   const grants = plan(settings, scopes)
   const namespaces = [...new Set(grants.map(({ namespace }) => namespace))]
   const handle = { name, namespaces: namespaces.join(' ') }
@@ -183,7 +173,7 @@ function present({ base: server }: Client, { home, ca }: Config, made: Made): Is
 /** First the service account, which ends the token, then its bindings. */
 async function end(client: Client, settings: Config, handle: Handle, signal: AbortSignal): Promise<void> {
   const { namespaces } = handle
-  const name = accountIn(handle['name'], 'a service account', PREFIX)
+  const name = accounts.nameIn(handle)
   await client.remove(`${SERVICE_ACCOUNTS(settings.home)}/${name}`, signal)
   const where = typeof namespaces === 'string' ? namespaces.split(' ').filter(Boolean) : settings.namespaces
   await Promise.all(
@@ -208,13 +198,9 @@ async function list(
 ): Promise<ListedPage> {
   const query = { labelSelector: `${MANAGED}=mayfly`, limit: PAGE, ...(after && { continue: after }) }
   const page = await client.list(SERVICE_ACCOUNTS(home), query, signal)
-  const items = page.items.flatMap(({ name, annotations }) => {
-    const credentialId = credentialOfAccount(name, PREFIX)
-    if (credentialId === undefined) return []
-    const until = Date.parse(String(isObject(annotations) ? annotations[EXPIRES] : undefined))
-    const expiry = Number.isNaN(until) ? {} : { expiresAt: until }
-    return [{ credentialId, handle: { name: String(name) }, ...expiry }]
-  })
+  const items = page.items.flatMap(({ name, annotations }) =>
+    accounts.listed(name, Date.parse(String(isObject(annotations) ? annotations[EXPIRES] : undefined))),
+  )
   return { items, ...(page.next && { next: page.next }) }
 }
 

@@ -1,29 +1,25 @@
 import { randomBytes } from 'node:crypto'
-import Type from 'typebox'
 import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
-import type { Backend, Host, Kind } from '../kind.ts'
+import { namedAccounts } from '../account-name.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Host } from '../kind.ts'
 import { preflight, removeTrials } from './check.ts'
 import { createConnection, setPassword } from './client.ts'
 import { type Config, config, groupsOf, requireConsistent } from './config.ts'
 import { dnOf } from './deletion.ts'
 import { addEntry, listEntries, removeEntry } from './entries.ts'
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
+const entries = namedAccounts('username', 'an entry')
 
 /** An entry with a password in an LDAP directory (RFC 4511), a member of the groups that its scopes name. */
-export const ldap: Kind<typeof config, typeof params> = {
+export const ldap = defineKind({
   type: 'ldap',
   serviceAccounts: ['openldap', 'ldap', 'dirsrv'],
   title: 'LDAP',
   config,
-  params,
-  limits: {},
   revocation: 'exact',
-  upstream: true,
   scopes: {
     valid: (scope) => isScope(scope) && !scope.includes(':'),
     gives: (settings, scope) => groupsOf(settings, scope).length > 0,
@@ -33,15 +29,11 @@ export const ldap: Kind<typeof config, typeof params> = {
     ],
     help: 'The name of a group of the backend (the value of the first part of its DN); with * at its end, all that begin so.',
   },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   open: openLdap,
-}
+})
 
-async function openLdap(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireConsistent(settings)
+async function openLdap(settings: Config, host: Host): Promise<Opened> {
   const connection = createConnection(settings, host)
   /** Issues whose requests may still be under way at the server, also after nobody waits for them. */
   const underWay = new Map<string, Promise<unknown>>()
@@ -49,7 +41,7 @@ async function openLdap(settings: Config, host: Host): Promise<Backend<Params>> 
     check: (signal) => preflight(connection, settings, host, signal),
     keepUp: (signal) => removeTrials(connection, settings, host, signal),
     async issue(request, signal) {
-      const username = accountName(request.credentialId)
+      const username = entries.nameOf(request.credentialId)
       const groups = grantedGroups(settings, request.scopes)
       const password = randomBytes(24).toString('base64url')
       const until = new Date(request.expiresAt).toISOString()
@@ -67,7 +59,7 @@ async function openLdap(settings: Config, host: Host): Promise<Backend<Params>> 
       }
     },
     async revoke(handle, signal) {
-      const username = accountIn(handle['username'], 'an entry')
+      const username = entries.nameIn(handle)
       // An entry that the server adds after we have deleted it would stay.
       const pending = underWay.get(username)
       if (pending !== undefined) await waitFor(pending, signal)
@@ -75,15 +67,12 @@ async function openLdap(settings: Config, host: Host): Promise<Backend<Params>> 
       const named = typeof groups === 'string' ? { groups: groups.split('\n').filter(Boolean) } : {}
       await removeEntry(connection, settings, { username, ...named }, signal)
     },
-    recover: (credentialId) => ({ username: accountName(credentialId) }),
+    recover: entries.recover,
     async list(_after, signal) {
       // slapd keeps one search in pages per connection (slapd.conf(5), `limits`), and its place ends with the connection.
       await using own = createConnection(settings, host)
-      const items = (await listEntries(own, settings, signal)).flatMap((username) => {
-        const credentialId = credentialOfAccount(username)
-        return credentialId === undefined ? [] : [{ credentialId, handle: { username } }]
-      })
-      return { items }
+      const names = await listEntries(own, settings, signal)
+      return { items: names.flatMap((name) => entries.listed(name)) }
     },
     rotation: {
       propose: async () => ({ bind_password: randomBytes(24).toString('base64url') }),

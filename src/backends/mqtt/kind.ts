@@ -1,26 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import Type from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
-import type { Backend, Handle, Host, Issued, IssueRequest, Kind, ListedPage } from '../kind.ts'
+import { namedAccounts } from '../account-name.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Handle, Host, Issued, IssueRequest, ListedPage } from '../kind.ts'
 import { addressOf, type Config, config, requireConsistent } from './config.ts'
 import { type Control, createControl, NO_CLIENT, namePages, refused, requireDone } from './control.ts'
 import { creationOf, deleteGroups, groupOf } from './groups.ts'
 import { isOurScope } from './scopes.ts'
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
+const clients = namedAccounts('username', 'a client')
 
 /** Mosquitto with its dynamic security plugin: one client per credential, in a group with a role that equal ones share. */
-export const mqtt: Kind<typeof config, typeof params> = {
+export const mqtt = defineKind({
   type: 'mqtt',
   serviceAccounts: ['mosquitto'],
   title: 'MQTT (Mosquitto)',
   config,
-  params,
-  limits: {},
   revocation: 'exact',
-  upstream: true,
   scopes: {
     valid: isOurScope,
     forms: [
@@ -36,21 +32,17 @@ export const mqtt: Kind<typeof config, typeof params> = {
       'topic itself and all below it. Topics that begin with $ are never granted.',
   },
   environment: { MQTT_URL: '{url}', MQTT_USERNAME: '{username}', MQTT_PASSWORD: '{password}' },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   open: openMqtt,
-}
+})
 
-async function openMqtt(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireConsistent(settings)
+async function openMqtt(settings: Config, host: Host): Promise<Opened> {
   const control = createControl(settings, host)
   return {
     check: (signal) => preflight(control, signal),
     issue: (request, signal) => issueClient(control, settings, host.uid, request, signal),
     revoke: (handle, signal) => deleteClient(control, handle, signal),
-    recover: (credentialId) => ({ username: accountName(credentialId) }),
+    recover: clients.recover,
     list: (after, signal) => listClients(control, after, signal),
     keepUp: (signal) => {
       // Each deletion writes the file, and issues wait for that.
@@ -67,7 +59,7 @@ async function openMqtt(settings: Config, host: Host): Promise<Backend<Params>> 
  * every login and every message from then on, its will included.
  */
 async function deleteClient(control: Control, handle: Handle, signal: AbortSignal): Promise<void> {
-  const username = accountIn(handle['username'], 'a client')
+  const username = clients.nameIn(handle)
   const [deleted, looked] = await control.run(
     [
       { command: 'deleteClient', username },
@@ -104,7 +96,7 @@ async function issueClient(
   signal: AbortSignal,
 ): Promise<Issued> {
   if (!request.scopes.every(isOurScope)) throw new BackendError('unsupported', 'A scope is not well formed.')
-  const username = accountName(request.credentialId)
+  const username = clients.nameOf(request.credentialId)
   const password = randomBytes(32).toString('base64url')
   const group = groupOf(uid, request)
   const client = { command: 'createClient', username, password, groups: [{ groupname: group }] }
@@ -123,11 +115,7 @@ async function listClients(
   signal: AbortSignal,
 ): Promise<ListedPage> {
   for await (const names of namePages(control, 'Clients', signal)) {
-    const items = names.flatMap((username) => {
-      const credentialId = credentialOfAccount(username)
-      const isNew = credentialId !== undefined && (after === undefined || username > after)
-      return isNew ? [{ credentialId, handle: { username } }] : []
-    })
+    const items = names.filter((name) => name > (after ?? '')).flatMap((name) => clients.listed(name))
     const last = items.at(-1)
     if (last !== undefined) return { items, next: last.handle.username }
   }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BackendError } from '../../domain/backend-error.ts'
+import { namedAccounts } from '../account-name.ts'
 import type { Issued, ListedPage } from '../kind.ts'
 import { type Connections, numberOf, type Row, type Session, toBackendError } from './client.ts'
 import type { Config } from './config.ts'
@@ -22,6 +23,9 @@ const NO_SUCH_SESSION = 1094
 /** Of REVOKE ALL. */
 const NO_SUCH_ACCOUNT = 1269
 export const MAY_NOT_SELECT = 1142
+
+/** Their names have 29 of the 32 characters that MySQL permits, none of which needs quoting. */
+export const accounts = namedAccounts('username', 'an account')
 
 const accountOf = (name: string) => `'${name}'@'%'`
 
@@ -197,10 +201,7 @@ export async function listAccounts(
   )
   const names = rows.map(({ name }: Row) => String(name))
   const last = names.at(-1)
-  const items = names.map((name) => ({
-    credentialId: `cred_${name.slice(PREFIX.length)}`,
-    handle: { username: name },
-  }))
+  const items = names.flatMap((name) => accounts.listed(name))
   return rows.length < PAGE || last === undefined ? { items } : { items, next: last.slice(PREFIX.length) }
 }
 

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import Type from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { isId } from '../../domain/ids.ts'
-import { accountIn, accountName } from '../account-name.ts'
-import type { Backend, Host, Issued, Kind } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Host, Issued } from '../kind.ts'
 import { requireTls } from '../server-fields.ts'
 import {
+  accounts,
   BLIND,
   createAccount,
   createDropper,
@@ -18,22 +17,16 @@ import { type Connections, connect, numberOf, type Row } from './client.ts'
 import { type Config, config } from './config.ts'
 import { canGrant, isValid, planGrants } from './grants.ts'
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
-
 /** A revocation that has to wait longer answers, and is tried again: it counts as no outage. */
 const LONGEST_LOOK_MS = 4_000
 
 /** MariaDB 10.5 and MySQL 8.0 and later: one account per credential, dropped with its sessions. */
-export const mysql: Kind<typeof config, typeof params> = {
+export const mysql = defineKind({
   type: 'mysql',
   serviceAccounts: ['mysql'],
   title: 'MySQL and MariaDB',
   config,
-  params,
-  limits: {},
   revocation: 'exact',
-  upstream: true,
   scopes: {
     valid: isValid,
     gives: canGrant,
@@ -57,15 +50,11 @@ export const mysql: Kind<typeof config, typeof params> = {
     MYSQL_USER: '{username}',
     MYSQL_DATABASE: '{database}',
   },
-  async complete(settings) {
-    requireTls(settings)
-    return settings
-  },
+  validate: requireTls,
   open: openMysql,
-}
+})
 
-async function openMysql(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireTls(settings)
+async function openMysql(settings: Config, host: Host): Promise<Opened> {
   const issuing = await connect(settings, host)
   const revoking = await connect(settings, host)
   const drop = createDropper(revoking, Math.min(LONGEST_LOOK_MS, host.timeoutMs / 2))
@@ -73,17 +62,14 @@ async function openMysql(settings: Config, host: Host): Promise<Backend<Params>>
     check: (signal) => preflight(revoking, settings, signal),
     async issue({ credentialId, scopes }, signal): Promise<Issued> {
       const grants = planGrants(settings, scopes)
-      const username = nameOf(credentialId)
+      const username = accounts.nameOf(credentialId)
       const password = await createAccount(issuing, username, grants, signal)
       const fields = fieldsOf(settings, username, password, grants)
       return { fields, handle: { username }, facts: { username } }
     },
-    revoke: async (handle, signal) => drop(accountIn(handle['username'], 'an account'), signal),
-    recover: (credentialId) => ({ username: nameOf(credentialId) }),
-    list: async (after, signal) => {
-      const page = await listAccounts(revoking, after ?? '', signal)
-      return { ...page, items: page.items.filter(({ credentialId }) => isId('credential', credentialId)) }
-    },
+    revoke: async (handle, signal) => drop(accounts.nameIn(handle), signal),
+    recover: accounts.recover,
+    list: (after, signal) => listAccounts(revoking, after ?? '', signal),
     rotation: {
       propose: async () => ({ password: `${randomBytes(32).toString('base64url')}-aA1` }),
       adopt: ({ password = '' }, signal) => setOwnPassword(revoking, password, signal),
@@ -107,11 +93,6 @@ async function setOwnPassword(
     const [[row = {}] = []] = await session.run('SELECT VERSION() AS version')
     await session.run(`SET PASSWORD = '${toldPassword(password, String(row['version']))}'`)
   })
-}
-
-/** `mf_` and the body of the credential's id: 29 of the 32 characters that MySQL permits, none of which needs quoting. */
-function nameOf(credentialId: string): string {
-  return accountName(credentialId)
 }
 
 const LOGIN = `CONCAT('''', LEFT(CURRENT_USER(), LENGTH(CURRENT_USER()) - LENGTH(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)) - 1),

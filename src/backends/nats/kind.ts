@@ -4,14 +4,8 @@ import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { accountName } from '../account-name.ts'
-import {
-  type Backend,
-  type Issued,
-  type IssueRequest,
-  type Kind,
-  protectionField,
-  secretField,
-} from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import { type Host, type Issued, type IssueRequest, protectionField, secretField } from '../kind.ts'
 import { type AccountKey, accountKeyOf, isAccountId, newUserKey, type UserKey } from './nkeys.ts'
 import { isOurScope, permissionsOf } from './scopes.ts'
 
@@ -54,15 +48,11 @@ const config = Type.Object(
 )
 type Config = Static<typeof config>
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Static<typeof params>
-
 /** NATS with decentralised authentication: short user JWTs, signed by a key of the account, without a server. */
-export const nats: Kind<typeof config, typeof params> = {
+export const nats = defineKind({
   type: 'nats',
   title: 'NATS',
   config,
-  params,
   limits: { minTtlMs: 1_000, why: 'A JWT counts its expiry in whole seconds.' },
   revocation: 'expiry_only',
   upstream: false,
@@ -81,12 +71,9 @@ export const nats: Kind<typeof config, typeof params> = {
       'Subjects that begin with $ are only in *.',
   },
   environment: { NATS_URL: '{url}', NATS_CREDS: { file: '{creds}' } },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   open: openNats,
-}
+})
 
 function requireConsistent({ account, signing_key }: Config): AccountKey {
   if (!isAccountId(account)) {
@@ -95,19 +82,17 @@ function requireConsistent({ account, signing_key }: Config): AccountKey {
   return accountKeyOf(signing_key)
 }
 
-async function openNats(settings: Config): Promise<Backend<Params>> {
-  const key = requireConsistent(settings)
+async function openNats(settings: Config, _host: Host, key: AccountKey): Promise<Opened> {
   return {
     async check() {
       await signed(key, '{}')
       return []
     },
     issue: (request) => issueUser(settings, key, request),
-    async [Symbol.asyncDispose]() {},
   }
 }
 
-async function issueUser(settings: Config, key: AccountKey, request: IssueRequest<Params>): Promise<Issued> {
+async function issueUser(settings: Config, key: AccountKey, request: IssueRequest<unknown>): Promise<Issued> {
   const { credentialId, scopes, issuedAt, expiresAt } = request
   if (!scopes.every(isOurScope)) throw new BackendError('unsupported', 'A scope is not well formed.')
   const exp = Math.floor(expiresAt / 1000)

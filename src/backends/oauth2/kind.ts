@@ -1,22 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import Type from 'typebox'
 import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { connectionError } from '../../egress/network.ts'
-import type { Backend, Handle, Host, Issued, IssueRequest, Kind } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Handle, Host, Issued, IssueRequest } from '../kind.ts'
 import { readNamed } from '../named-scopes.ts'
 import { type Config, config, gives, requireConsistent, revocableConfig, translate } from './config.ts'
 import { createRefresh } from './refresh.ts'
 import { createServer, type Server, type Token } from './server.ts'
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
-
 const shared = {
-  params,
-  limits: {},
-  upstream: true,
   /** Only the reply names a token. */
   recovery: 'none',
   scopes: {
@@ -30,14 +24,11 @@ const shared = {
       'Scopes of the authorization server, or the names that the backend configures for them. ' +
       'A * is all configured scopes that it matches; without configured ones there is no *.',
   },
-  async complete<C extends Config>(settings: C): Promise<C> {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
 } as const
 
 /** An access token of any authorization server (RFC 6749), which lasts as long as the server says. */
-export const oauth2: Kind<typeof config, typeof params> = {
+export const oauth2 = defineKind({
   ...shared,
   type: 'oauth2',
   title: 'OAuth 2.0',
@@ -51,16 +42,16 @@ export const oauth2: Kind<typeof config, typeof params> = {
       [Symbol.asyncDispose]: tokens.close,
     }
   },
-}
+})
 
 /** The same at a server that revokes (RFC 7009). */
-export const oauth2Revocable: Kind<typeof revocableConfig, typeof params> = {
+export const oauth2Revocable = defineKind({
   ...shared,
   type: 'oauth2-revocable',
   title: 'OAuth 2.0 with revocation',
   config: revocableConfig,
   revocation: 'exact',
-  async open(settings, host): Promise<Backend<Params>> {
+  async open(settings, host): Promise<Opened> {
     const tokens = await openTokens(settings, host)
     return {
       check: tokens.check,
@@ -74,7 +65,7 @@ export const oauth2Revocable: Kind<typeof revocableConfig, typeof params> = {
       [Symbol.asyncDispose]: tokens.close,
     }
   },
-}
+})
 
 function tokenOf(handle: Handle): string {
   const token = handle['token']
@@ -86,14 +77,13 @@ interface Tokens {
   readonly server: Server
   check(signal: AbortSignal): Promise<readonly string[]>
   issue(
-    request: IssueRequest<Params>,
+    request: IssueRequest<unknown>,
     signal: AbortSignal,
   ): Promise<{ readonly issued: Issued; readonly token: string }>
   close(): Promise<void>
 }
 
 async function openTokens(settings: Config, host: Host): Promise<Tokens> {
-  requireConsistent(settings)
   const server = await createServer(settings, host)
   const refresh = createRefresh(settings, server, host)
   const obtain = createObtain(settings, host, server, refresh.use)

@@ -1,11 +1,10 @@
-import Type from 'typebox'
 import { isScope } from '../../domain/scope.ts'
-import { accountIn, accountName } from '../account-name.ts'
-import type { Backend, Host, Kind } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Host } from '../kind.ts'
 import { connect } from './client.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { issueRole } from './issue.ts'
-import { listRoles } from './list.ts'
+import { listRoles, roles } from './list.ts'
 import { canGrant } from './plan.ts'
 import { preflight } from './preflight.ts'
 import { revokeRole } from './revoke.ts'
@@ -13,18 +12,12 @@ import { rotationOf } from './rotation.ts'
 import { setupScript, uninstallScript } from './setup-sql.ts'
 import { createUpstream, retire } from './upstream.ts'
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
-
 /** PostgreSQL 15 and later: one login role per credential, a member of the backend's group roles, ended exactly. */
-export const postgres: Kind<typeof config, typeof params> = {
+export const postgres = defineKind({
   type: 'postgres',
   title: 'PostgreSQL',
   config,
-  params,
-  limits: {},
   revocation: 'exact',
-  upstream: true,
   scopes: {
     valid: isScope,
     gives: canGrant,
@@ -48,20 +41,16 @@ export const postgres: Kind<typeof config, typeof params> = {
     // libpq's default, prefer, would send everything in clear if the server seemed to have no TLS (libpq, SSL Mode Descriptions).
     PGSSLMODE: '{sslmode}',
   },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   setup: {
     needs: ['database', 'username'],
     install: setupScript,
     uninstall: uninstallScript,
   },
   open: openPostgres,
-}
+})
 
-async function openPostgres(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireConsistent(settings)
+async function openPostgres(settings: Config, host: Host): Promise<Opened> {
   const issuing = await connect(settings, host)
   const revoking = await connect(settings, host)
   const upstream = createUpstream(settings, host, { issuing, revoking })
@@ -71,12 +60,12 @@ async function openPostgres(settings: Config, host: Host): Promise<Backend<Param
     issue: async (request, signal) => {
       // Without it the issue succeeds, too, but a holder who takes every connection could only be ended later.
       const kept = revoking.keepOne(signal).catch(() => undefined)
-      const issued = await issueRole(upstream, roleName(request.credentialId), request, signal)
+      const issued = await issueRole(upstream, roles.nameOf(request.credentialId), request, signal)
       await kept
       return issued
     },
-    revoke: async (handle, signal) => revokeRole(upstream, accountIn(handle['username'], 'a role'), signal),
-    recover: (credentialId) => ({ username: roleName(credentialId) }),
+    revoke: async (handle, signal) => revokeRole(upstream, roles.nameIn(handle), signal),
+    recover: roles.recover,
     list: (after, signal) => listRoles(upstream, after, signal),
     ...(rotation === undefined ? {} : { rotation }),
     keepUp: upstream.keepUp,
@@ -85,9 +74,4 @@ async function openPostgres(settings: Config, host: Host): Promise<Backend<Param
       await Promise.all([issuing, revoking].map((connections) => connections[Symbol.asyncDispose]()))
     },
   }
-}
-
-/** `mf_` and the body of the credential's id: 29 characters that need no quoting. */
-function roleName(credentialId: string): string {
-  return accountName(credentialId)
 }

@@ -1,9 +1,12 @@
-import { isId } from '../../domain/ids.ts'
-import type { Listed, ListedPage } from '../kind.ts'
+import { namedAccounts } from '../account-name.ts'
+import type { ListedPage } from '../kind.ts'
 import { replyOf } from './invoke.ts'
-import { listOf, ROLE_PREFIX } from './procedures.ts'
+import { listOf } from './procedures.ts'
 import { quoteLiteral } from './statements.ts'
 import type { Upstream } from './upstream.ts'
+
+/** Their names have 29 characters that need no quoting. */
+export const roles = namedAccounts('username', 'a role')
 
 const PAGE = 500
 
@@ -17,13 +20,8 @@ export async function listRoles(
   const [from, limit] = [quoteLiteral(after ?? ''), String(PAGE)]
   const list = way === 'functions' ? `mayfly.list(${from}, ${limit})` : listOf(from, limit)
   const rows = await revoking.transact(settings.database, signal, [`SELECT ${list}::text AS reply`])
-  const roles = replyOf<readonly { name: string; until: string | null }[]>(rows)
-  const items = roles.flatMap(({ name, until }): Listed[] => {
-    const credentialId = `cred_${name.slice(ROLE_PREFIX.length)}`
-    if (!isId('credential', credentialId)) return []
-    const expiresAt = until === null ? Number.NaN : Date.parse(until)
-    return [{ credentialId, handle: { username: name }, ...(Number.isNaN(expiresAt) ? {} : { expiresAt }) }]
-  })
-  const last = roles.length < PAGE ? undefined : roles.at(-1)?.name
+  const found = replyOf<readonly { name: string; until: string | null }[]>(rows)
+  const items = found.flatMap(({ name, until }) => roles.listed(name, Date.parse(until ?? '')))
+  const last = found.length < PAGE ? undefined : found.at(-1)?.name
   return { items, ...(last === undefined ? {} : { next: last }) }
 }

@@ -32,9 +32,6 @@ export const PROCEDURES = {
 } as const
 export type ProcedureName = keyof typeof PROCEDURES
 
-/** Every role that we create for a credential begins so. */
-export const ROLE_PREFIX = 'mf_'
-
 /** A role of a credential: `mf_` and the body of its id. No other role is ever ended. */
 export const CREDENTIAL = '^mf_[0-9a-z]{26}$'
 

@@ -3,13 +3,15 @@ import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isObject } from '../../domain/json.ts'
 import { connectionError } from '../../egress/network.ts'
-import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
+import { namedAccounts } from '../account-name.ts'
 import type { JsonReply } from '../json-api.ts'
 import type { Handle, Issued, IssueRequest, ListedPage } from '../kind.ts'
 import { type Api, isNotFound, unexpected } from './client.ts'
 import { amqpOf, type Config } from './config.ts'
 import { endConnections } from './connections.ts'
 import { planGrants, type VhostGrant } from './scopes.ts'
+
+export const users = namedAccounts('username', 'a user')
 
 export interface Accounts {
   readonly api: Api
@@ -37,7 +39,7 @@ export async function issueUser(
   signal: AbortSignal,
 ): Promise<Issued> {
   const { api, settings } = accounts
-  const username = accountName(credentialId)
+  const username = users.nameOf(credentialId)
   const grants = planGrants(settings, scopes)
   if (scopes.length > 0 && grants.length === 0) {
     throw new BackendError(
@@ -119,7 +121,7 @@ export async function revokeUser(
   handle: Handle,
   signal: AbortSignal,
 ): Promise<void> {
-  const username = accountIn(handle['username'], 'a user')
+  const username = users.nameIn(handle)
   await unlessAborted(Promise.resolve(creating.get(username)), signal).catch((error: unknown) => {
     throw connectionError(error, 'RabbitMQ', signal)
   })
@@ -156,13 +158,9 @@ export async function listUsers(
   const page = Number(after ?? '1')
   const query = `page=${page}&page_size=${PAGE}&name=%5Emf_&use_regex=true&columns=name&pagination=true`
   const reply = await api.call('GET', `/users?${query}`, signal)
-  const users = reply.items ?? reply.body?.['items']
-  if (reply.status !== 200 || !Array.isArray(users)) throw unexpected(reply)
-  const items = users.flatMap((user: unknown) => {
-    const username = String(isObject(user) ? user['name'] : '')
-    const credentialId = credentialOfAccount(username)
-    return credentialId === undefined ? [] : [{ credentialId, handle: { username } }]
-  })
+  const found = reply.items ?? reply.body?.['items']
+  if (reply.status !== 200 || !Array.isArray(found)) throw unexpected(reply)
+  const items = found.flatMap((user: unknown) => users.listed(isObject(user) ? user['name'] : undefined))
   const pages = Number(reply.body?.['page_count'] ?? 1)
   return page < pages ? { items, next: String(page + 1) } : { items }
 }

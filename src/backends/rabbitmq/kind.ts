@@ -1,28 +1,21 @@
 import { randomBytes } from 'node:crypto'
-import Type from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { accountName } from '../account-name.ts'
-import type { Backend, Host, Kind, Rotation } from '../kind.ts'
-import { issueUser, listUsers, passwordHash, revokeUser } from './accounts.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Host, Rotation } from '../kind.ts'
+import { issueUser, listUsers, passwordHash, revokeUser, users } from './accounts.ts'
 import { type Api, createApi, isNotFound, unexpected } from './client.ts'
 import { type Config, config, requireConsistent } from './config.ts'
 import { givesAnything, isOurScope } from './scopes.ts'
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
-
 const ADMINISTRATOR = 'administrator'
 
 /** RabbitMQ: one user per credential, with permissions in the virtual hosts that its scopes name. */
-export const rabbitmq: Kind<typeof config, typeof params> = {
+export const rabbitmq = defineKind({
   type: 'rabbitmq',
   serviceAccounts: ['rabbitmq'],
   title: 'RabbitMQ',
   config,
-  params,
-  limits: {},
   revocation: 'exact',
-  upstream: true,
   scopes: {
     valid: isOurScope,
     gives: givesAnything,
@@ -40,25 +33,20 @@ export const rabbitmq: Kind<typeof config, typeof params> = {
       'all queues and exchanges.',
   },
   environment: { RABBITMQ_URL: '{url}', AMQP_URL: '{url}' },
-  async complete(settings) {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
   open: openRabbit,
-}
+})
 
-async function openRabbit(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireConsistent(settings)
+async function openRabbit(settings: Config, host: Host): Promise<Opened> {
   const api = createApi(settings, host)
   const accounts = { api, settings, creating: new Map<string, Promise<unknown>>() }
   return {
     check: (signal) => preflight(api, settings, signal),
     issue: (request, signal) => issueUser(accounts, request, signal),
     revoke: (handle, signal) => revokeUser(accounts, handle, signal),
-    recover: (credentialId) => ({ username: accountName(credentialId) }),
+    recover: users.recover,
     list: (after, signal) => listUsers(api, after, signal),
     rotation: rotationOf(api, settings),
-    async [Symbol.asyncDispose]() {},
   }
 }
 

@@ -1,26 +1,22 @@
 import { createHash, randomBytes } from 'node:crypto'
-import Type from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
-import type { Backend, Handle, Host, Issued, Kind } from '../kind.ts'
+import { namedAccounts } from '../account-name.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Backend, Handle, Host, Issued } from '../kind.ts'
 import { requireTls, tlsOf } from '../server-fields.ts'
 import { type Client, createClient, createSaver, NO_FILE, replyErrorOf, SAVED } from './client.ts'
 import { type Config, config } from './config.ts'
 import { isValid, rulesFor } from './rules.ts'
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
+const accounts = namedAccounts('username', 'a user')
 
 /** Redis 7.0 and later, and Valkey: one ACL user per credential, deleted with its connections. */
-export const redis: Kind<typeof config, typeof params> = {
+export const redis = defineKind({
   type: 'redis',
   serviceAccounts: ['redis', 'valkey'],
   title: 'Redis and Valkey',
   config,
-  params,
-  limits: {},
   revocation: 'exact',
-  upstream: true,
   scopes: {
     valid: isValid,
     forms: [
@@ -37,22 +33,18 @@ export const redis: Kind<typeof config, typeof params> = {
       'the end stands for any continuation. script permits Lua scripts. * is everything but administration.',
   },
   environment: { REDIS_URL: '{url}', REDISCLI_AUTH: '{password}' },
-  async complete(settings) {
-    requireTls(settings)
-    return settings
-  },
+  validate: requireTls,
   open: openRedis,
-}
+})
 
-async function openRedis(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireTls(settings)
+async function openRedis(settings: Config, host: Host): Promise<Opened> {
   const client = createClient(settings, host)
   const save = createSaver(client, host)
   return {
     check: (signal) => preflight({ client, save, settings, host }, signal),
     async issue({ credentialId, scopes }, signal): Promise<Issued> {
       refuseDatabase(settings)
-      const username = nameOf(credentialId)
+      const username = accounts.nameOf(credentialId)
       const password = randomBytes(32).toString('base64url')
       const rules = rulesFor(scopes)
       await client.call(signal, 'ACL', 'SETUSER', username, 'reset', 'on', `#${sha256(password)}`, ...rules)
@@ -69,15 +61,11 @@ async function openRedis(settings: Config, host: Host): Promise<Backend<Params>>
       if (settings.persist) await save(signal)
       else if (wasSaved) await save(signal).catch(passWithoutFile)
     },
-    recover: (credentialId) => ({ username: nameOf(credentialId) }),
+    recover: accounts.recover,
     async list(_after, signal) {
       const users = await client.call(signal, 'ACL', 'USERS')
-      const names = Array.isArray(users) ? users.map(String) : []
-      const items = names.flatMap((username) => {
-        const credentialId = credentialOfAccount(username)
-        return credentialId === undefined ? [] : [{ credentialId, handle: { username } }]
-      })
-      return { items }
+      const names: unknown[] = Array.isArray(users) ? users : []
+      return { items: names.flatMap((name) => accounts.listed(name)) }
     },
     rotation: rotationOf(settings, client, save),
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
@@ -96,7 +84,7 @@ async function revokeUser(
   handle: Handle,
   signal: AbortSignal,
 ): Promise<{ wasSaved: boolean }> {
-  const username = accountIn(handle['username'], 'a user')
+  const username = accounts.nameIn(handle)
   await reach(client, signal)
   const deleting = client.call(signal, 'ACL', 'DELUSER', username)
   const looks = [username, SAVED].map((name) => isThere(client, name, signal))
@@ -231,11 +219,6 @@ function fieldsOf(settings: Config, username: string, password: string): NonNull
   const authority = host.includes(':') ? `[${host}]` : host
   const url = `${scheme}://${username}:${password}@${authority}:${port}/${database}`
   return { username, password, host, port, database, url }
-}
-
-/** `mf_` and the body of the credential's id. */
-function nameOf(credentialId: string): string {
-  return accountName(credentialId)
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')

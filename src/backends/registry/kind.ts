@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { DAY_MS, MAX_JWT_BYTES } from '../../domain/limits.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
 import { caField, localField, localUserField } from '../fields.ts'
-import { type Backend, type Host, type Kind, protectionField, secretField } from '../kind.ts'
+import { type Host, protectionField, secretField } from '../kind.ts'
 import { certificateIn, generateKey, prepareSigner, type Signer, selfSigned } from './keys.ts'
 import { tokenFor } from './realm.ts'
 import { accessOf, gives, isRegistryScope, REPOSITORY } from './scopes.ts'
@@ -62,16 +63,12 @@ const config = Type.Object(
 )
 export type Config = Static<typeof config>
 
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Static<typeof params>
-
 /** Tokens for a container registry that trusts Mayfly as its token issuer (Distribution, "auth.token"). */
-export const registry: Kind<typeof config, typeof params> = {
+export const registry = defineKind({
   type: 'registry',
   serviceAccounts: ['docker-registry'],
   title: 'Container registry',
   config,
-  params,
   limits: { minTtlMs: 1_000, why: 'A JWT counts its expiry in whole seconds.' },
   revocation: 'expiry_only',
   upstream: false,
@@ -88,8 +85,8 @@ export const registry: Kind<typeof config, typeof params> = {
       '<repository>, <repository>:pull, <repository>:push or <repository>:delete. ' +
       'A * stands for configured repositories, or for all permissions.',
   },
+  validate: requireConsistent,
   async complete(settings) {
-    requireConsistent(settings)
     if (settings.signing_key === undefined && settings.certificate !== undefined) {
       throw new BackendError('misconfigured', '"certificate" goes with "signing_key".')
     }
@@ -101,7 +98,7 @@ export const registry: Kind<typeof config, typeof params> = {
     return { ...settings, signing_key: signingKey, certificate }
   },
   open: openRegistry,
-}
+})
 
 function requireConsistent({ address, local }: Config): void {
   if (!URL.canParse(address)) throw new BackendError('misconfigured', '"address" is not a URL.')
@@ -110,8 +107,7 @@ function requireConsistent({ address, local }: Config): void {
   }
 }
 
-async function openRegistry(settings: Config, host: Host): Promise<Backend<Params>> {
-  requireConsistent(settings)
+async function openRegistry(settings: Config, host: Host): Promise<Opened> {
   if (settings.signing_key === undefined || settings.certificate === undefined) {
     throw new BackendError('misconfigured', '"signing_key" or "certificate" is missing.')
   }
@@ -157,7 +153,6 @@ async function openRegistry(settings: Config, host: Host): Promise<Backend<Param
     },
     tokenFor: (request) => tokenFor(settings, { issuer: host.issuer, service, signer }, request),
     publicKeys: () => [signer.publicJwk],
-    async [Symbol.asyncDispose]() {},
   }
 }
 

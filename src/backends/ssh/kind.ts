@@ -1,6 +1,7 @@
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import type { Backend, Host, Issued, IssueRequest, Kind } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { serialOf, signCertificate, writeKrl } from './certificate.ts'
 import { type Config, config, extensionsOf, grants, optionsOf, type Params, params } from './config.ts'
 import {
@@ -18,7 +19,7 @@ import {
 const SKEW_S = 60
 
 /** An OpenSSH user certificate, signed by a CA of this backend alone, which servers trust by `TrustedUserCAKeys`. */
-export const ssh: Kind<typeof config, typeof params> = {
+export const ssh = defineKind({
   type: 'ssh',
   title: 'SSH certificate',
   config,
@@ -46,9 +47,9 @@ export const ssh: Kind<typeof config, typeof params> = {
     }
   },
   open: openSsh,
-}
+})
 
-async function openSsh(settings: Config, host: Host): Promise<Backend<Params>> {
+async function openSsh(settings: Config, host: Host): Promise<Opened<Params>> {
   if (settings.ca_key === undefined) throw new BackendError('misconfigured', '"ca_key" is missing.')
   const ca = readPrivateKey(settings.ca_key)
   return {
@@ -90,7 +91,6 @@ async function openSsh(settings: Config, host: Host): Promise<Backend<Params>> {
       contentType: 'application/octet-stream',
       body: await writeKrl(revoked, host.now(), `${host.name} of Mayfly`),
     }),
-    async [Symbol.asyncDispose]() {},
   }
 }
 

@@ -1,9 +1,11 @@
 import { BackendError } from '../../domain/backend-error.ts'
 import type { JsonObject } from '../../domain/json.ts'
-import { accountIn, accountName, credentialOfAccount } from '../account-name.ts'
+import { namedAccounts } from '../account-name.ts'
 import { notUnderstood } from '../json-api.ts'
 import type { Handle, IssueRequest, ListedPage } from '../kind.ts'
 import { type Client, objectAt, type Reply, refusal } from './client.ts'
+
+export const roles = namedAccounts('role', 'a role')
 
 const PAGE = 1_000
 
@@ -27,7 +29,7 @@ export async function createToken(
   policies: readonly string[] | undefined,
   signal: AbortSignal,
 ): Promise<NewToken> {
-  const role = accountName(credentialId)
+  const role = roles.nameOf(credentialId)
   const seconds = Math.floor((expiresAt - now) / 1000)
   if (seconds < 1) throw new BackendError('unsupported', 'Vault counts lifetimes in whole seconds.')
   // Orphan: it outlives the login that created it, but never its explicit maximum.
@@ -72,7 +74,7 @@ export async function undo(client: Client, role: string, signal: AbortSignal): P
 
 /** Ends the lease of a dynamic secret, the role, and then the tokens that were created against it, with all their leases. */
 export async function revokeRole(client: Client, handle: Handle, signal: AbortSignal): Promise<void> {
-  const role = accountIn(handle['role'], 'a role')
+  const role = roles.nameIn(handle)
   const lease = handle['lease']
   const done = (reply: Reply, message: string) => {
     if (reply.status >= 400) throw refusal(reply, message)
@@ -109,10 +111,7 @@ export async function listRoles(
   if (reply.status >= 400) throw refusal(reply, 'Mayfly may not list token roles.')
   const { keys } = objectAt(reply.body, 'data')
   if (!Array.isArray(keys)) throw notUnderstood('Vault')
-  const items = keys.flatMap((role: unknown) => {
-    const credentialId = credentialOfAccount(role)
-    return credentialId === undefined ? [] : [{ credentialId, handle: { role: String(role) } }]
-  })
+  const items = keys.flatMap((role: unknown) => roles.listed(role))
   return keys.length === PAGE ? { items, next: String(keys.at(-1)) } : { items }
 }
 

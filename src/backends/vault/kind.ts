@@ -1,31 +1,22 @@
-import Type from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
-import { accountName } from '../account-name.ts'
-import type { Backend, Host, Kind } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Host } from '../kind.ts'
 import { givenBy, readNamed, requireGiven } from '../named-scopes.ts'
 import { type Client, createClient } from './client.ts'
 import { type Config, requireConsistent, secretConfig, tokenConfig } from './config.ts'
-import { createToken, listRoles, readSecret, revokeRole, undo } from './issue.ts'
+import { createToken, listRoles, readSecret, revokeRole, roles, undo } from './issue.ts'
 import { preflight } from './preflight.ts'
-
-const params = Type.Object({}, { additionalProperties: false })
-type Params = Type.Static<typeof params>
 
 const shared = {
   serviceAccounts: ['vault', 'openbao'],
-  params,
   limits: { minTtlMs: 1_000, why: 'Vault counts lifetimes in whole seconds.' },
   revocation: 'exact',
-  upstream: true,
-  async complete<C extends Config>(settings: C): Promise<C> {
-    requireConsistent(settings)
-    return settings
-  },
+  validate: requireConsistent,
 } as const
 
 /** A token with the policies that the scopes name, created against a token role of its own. */
-export const vault: Kind<typeof tokenConfig, typeof params> = {
+export const vault = defineKind({
   ...shared,
   type: 'vault',
   title: 'Vault or OpenBao token',
@@ -45,7 +36,7 @@ export const vault: Kind<typeof tokenConfig, typeof params> = {
     BAO_ADDR: '{address}',
     BAO_TOKEN: '{token}',
   },
-  async open(settings, host): Promise<Backend<Params>> {
+  async open(settings, host): Promise<Opened> {
     const opened = openShared(settings, host)
     const named = readNamed(settings.policies)
     return {
@@ -58,17 +49,17 @@ export const vault: Kind<typeof tokenConfig, typeof params> = {
         const made = await createToken(opened.client, host.now(), request, asked, signal)
         return {
           fields: { token: made.token, address: settings.address, accessor: made.accessor },
-          handle: { role: accountName(request.credentialId) },
+          handle: roles.recover(request.credentialId),
           upstreamExpiresAt: made.expiresAt,
           facts: { accessor: made.accessor, policies: asked.join(' ') },
         }
       },
     }
   },
-}
+})
 
 /** A dynamic secret of one path, such as a login of a database. */
-export const vaultSecret: Kind<typeof secretConfig, typeof params> = {
+export const vaultSecret = defineKind({
   ...shared,
   type: 'vault-secret',
   title: 'Dynamic secret of Vault or OpenBao',
@@ -79,7 +70,7 @@ export const vaultSecret: Kind<typeof secretConfig, typeof params> = {
     forms: [{ form: '<secret>', gives: 'do what the secret of this path permits' }],
     help: 'The name of one configured path: a credential is one secret.',
   },
-  async open(settings, host): Promise<Backend<Params>> {
+  async open(settings, host): Promise<Opened> {
     const opened = openShared(settings, host)
     const named = readNamed(settings.secrets)
     return {
@@ -89,7 +80,7 @@ export const vaultSecret: Kind<typeof secretConfig, typeof params> = {
         if (path === undefined || others.length > 0) {
           throw new BackendError('unsupported', 'A credential is one secret; the scopes must name one path.')
         }
-        const role = accountName(request.credentialId)
+        const role = roles.nameOf(request.credentialId)
         const now = host.now()
         const made = await createToken(opened.client, now, request, undefined, signal)
         const secret = await readSecret(opened.client, path, made.token, signal).catch(
@@ -107,7 +98,7 @@ export const vaultSecret: Kind<typeof secretConfig, typeof params> = {
       },
     }
   },
-}
+})
 
 const isCertain = (error: unknown) =>
   error instanceof BackendError && error.fault !== 'unavailable' && error.fault !== 'timeout'
@@ -120,7 +111,7 @@ function openShared(settings: Config, host: Host) {
     check: (signal: AbortSignal) => preflight(settings, client, signal),
     revoke: (handle: Parameters<typeof revokeRole>[1], signal: AbortSignal) =>
       revokeRole(client, handle, signal),
-    recover: (credentialId: string) => ({ role: accountName(credentialId) }),
+    recover: roles.recover,
     list: (after: string | undefined, signal: AbortSignal) => listRoles(client, after, signal),
     [Symbol.asyncDispose]: async () => client[Symbol.asyncDispose](),
   }

@@ -2,7 +2,8 @@ import { BackendError } from '../../domain/backend-error.ts'
 import { isId } from '../../domain/ids.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { isScope } from '../../domain/scope.ts'
-import type { Backend, Host, Issued, Kind } from '../kind.ts'
+import { defineKind, type Opened } from '../define-kind.ts'
+import type { Host, Issued } from '../kind.ts'
 import { newAuthority, newKeyPair, openAuthority, readRequest } from './authority.ts'
 import {
   type Config,
@@ -26,7 +27,7 @@ const USAGES = {
 } as const
 
 /** An X.509 certificate (RFC 5280) for TLS, signed by a CA of this backend alone. */
-export const x509: Kind<typeof config, typeof params> = {
+export const x509 = defineKind({
   type: 'x509',
   title: 'X.509 certificate',
   config,
@@ -57,9 +58,9 @@ export const x509: Kind<typeof config, typeof params> = {
     return settings
   },
   open: openX509,
-}
+})
 
-async function openX509(settings: Config, host: Host): Promise<Backend<Params>> {
+async function openX509(settings: Config, host: Host): Promise<Opened<Params>> {
   const { ca_key: key, ca_certificate: certificate } = settings
   if (key === undefined || certificate === undefined) {
     throw new BackendError('misconfigured', '"ca_key" or "ca_certificate" is missing.')
@@ -113,6 +114,5 @@ async function openX509(settings: Config, host: Host): Promise<Backend<Params>> 
       contentType: 'application/pkix-crl',
       body: await authority.list(revoked, host.now()),
     }),
-    async [Symbol.asyncDispose]() {},
   }
 }

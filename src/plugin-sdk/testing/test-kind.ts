@@ -92,9 +92,8 @@ function asServed(kind: DefinedKind): Kind {
   const matches = matcherOf(forms.map(({ form }) => form))
   return {
     ...kind,
-    upstream: true,
     scopes: {
-      valid: (scope) => matches(scope) && valid?.(scope) !== false,
+      valid: (scope) => matches(scope) && valid(scope),
       forms: forms.map(({ form, gives }) => ({ form: shownForm(form), gives })),
       help,
     },
