@@ -19,7 +19,7 @@ import type {
   IdempotencyRow,
 } from '../../src/store/schema/rows.ts'
 import { openSqlite } from '../../src/store/sqlite/engine.ts'
-import { toCredential } from '../../src/store/tables/credential-rows.ts'
+import { codecs } from '../../src/store/tables/codecs.ts'
 import { startPostgres } from './postgres.ts'
 
 export const DIALECTS = ['sqlite', 'postgres'] as const
@@ -205,7 +205,7 @@ export function credentialRow(set: Partial<CredentialRow> = {}): CredentialRow {
 
 /** As the store returns it. */
 export function someCredential(set: Partial<Credential> = {}): Credential {
-  return { ...toCredential(credentialRow()), ...set }
+  return { ...codecs.credentials.decode(credentialRow()), ...set }
 }
 
 export function auditRow(set: Partial<AuditRow> = {}): AuditRow {

@@ -7,16 +7,10 @@ import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { AgentGrantRow, AgentRow, SigningKeyRow } from '../schema/rows.ts'
 import { agentEnds } from './agent-ends.ts'
-import {
-  decodeAgent,
-  decodeGrant,
-  decodeSigningKey,
-  encodeAgent,
-  encodeGrant,
-  encodePrevious,
-  encodeSigningKey,
-} from './agent-rows.ts'
 import { among } from './among.ts'
+import { codecs, encodeAudiences } from './codecs.ts'
+
+const { agents, agent_grants: agentGrants, signing_keys: signingKeys } = codecs
 
 /** An agent with the time it was last seen. */
 export type AgentWithUse = Agent & { readonly lastUsedAt: number | null }
@@ -39,7 +33,7 @@ function agentReads(engine: Engine) {
   const living = () => build.selectFrom('agents').selectAll().where('ended_at', 'is', null)
   const one = async (query: Compilable<AgentRow>): Promise<Agent | undefined> => {
     const [row] = await read<AgentRow>(query)
-    return row === undefined ? undefined : decodeAgent(row)
+    return row === undefined ? undefined : agents.decode(row)
   }
   return {
     /** By its token, or by the one before, which the caller must check (`secretsEnd`). */
@@ -74,7 +68,7 @@ function agentReads(engine: Engine) {
         .where('ended_at', 'is', null)
       if (cursor !== undefined) query = query.where('id', '>', cursor)
       const rows = await read<AgentRow & { last_used_at: number | null }>(query.orderBy('id').limit(limit))
-      return rows.map((row) => ({ ...decodeAgent(row), lastUsedAt: row.last_used_at }))
+      return rows.map((row) => ({ ...agents.decode(row), lastUsedAt: row.last_used_at }))
     },
     lastUsed: async (id: string): Promise<number | null> => {
       const used = build.selectFrom('agent_uses').select('last_used_at').where('agent_id', '=', id)
@@ -87,7 +81,7 @@ function agentReads(engine: Engine) {
       ),
     expired: async (now: number, limit: number): Promise<Agent[]> => {
       const expired = living().where('expires_at', '<=', now).orderBy('expires_at').limit(limit)
-      return (await read<AgentRow>(expired)).map(decodeAgent)
+      return (await read<AgentRow>(expired)).map(agents.decode)
     },
     /** Ids of agents that ended before `time`, earliest end first. */
     oldestEnded: async (time: number, limit: number): Promise<string[]> => {
@@ -100,7 +94,7 @@ function agentReads(engine: Engine) {
 function grantReads({ build, read }: Engine) {
   const grants = () => build.selectFrom('agent_grants').selectAll()
   const all = async (query: Compilable<AgentGrantRow>): Promise<AgentGrant[]> =>
-    (await read<AgentGrantRow>(query)).map(decodeGrant)
+    (await read<AgentGrantRow>(query)).map(agentGrants.decode)
   return {
     grantsOf: (id: string) => all(grants().where('agent_id', '=', id)),
     grantsOfAll: async (ids: readonly string[]): Promise<AgentGrant[]> =>
@@ -114,12 +108,12 @@ function signingKeyReads({ build, read }: Engine) {
   return {
     signingKeyOf: async (agentId: string): Promise<SigningKey | undefined> => {
       const [row] = await read<SigningKeyRow>(keys().where('agent_id', '=', agentId))
-      return row === undefined ? undefined : decodeSigningKey(row)
+      return row === undefined ? undefined : signingKeys.decode(row)
     },
     listSigningKeys: async (cursor: string | undefined, limit: number): Promise<SigningKey[]> => {
       let query = keys().where('ended_at', 'is', null)
       if (cursor !== undefined) query = query.where('agent_id', '>', cursor)
-      return (await read<SigningKeyRow>(query.orderBy('agent_id').limit(limit))).map(decodeSigningKey)
+      return (await read<SigningKeyRow>(query.orderBy('agent_id').limit(limit))).map(signingKeys.decode)
     },
   }
 }
@@ -149,8 +143,8 @@ function boundsOfPolicies({ build, read }: Engine) {
 function agentSteps({ build }: Engine) {
   return {
     insert: (agent: Agent, key: SigningKey): Step[] => [
-      { op: 'insert', table: 'agents', row: encodeAgent(agent) },
-      { op: 'insert', table: 'signing_keys', row: encodeSigningKey(key) },
+      { op: 'insert', table: 'agents', row: agents.encode(agent) },
+      { op: 'insert', table: 'signing_keys', row: signingKeys.encode(key) },
     ],
     /** A changed grant or a revoked token: raises the version, so that callers are read again. */
     touch: (id: string): Step[] => [
@@ -182,7 +176,7 @@ function agentSteps({ build }: Engine) {
     insertGrant: (grant: AgentGrant): Step => ({
       op: 'insert',
       table: 'agent_grants',
-      row: encodeGrant(grant),
+      row: agentGrants.encode(grant),
     }),
     dropGrant: (id: string): Step => run(build.deleteFrom('agent_grants').where('id', '=', id), 1),
     recordUse: (id: string, at: number): Step =>
@@ -219,7 +213,7 @@ function changeSteps({ build, dialect }: Engine) {
     change: (agent: Pick<Agent, 'id' | 'version'>, settings: AgentSettings): Step[] =>
       change(agent, {
         scopes: JSON.stringify(settings.scopes),
-        audiences: settings.audiences.length === 0 ? null : JSON.stringify(settings.audiences),
+        audiences: encodeAudiences(settings.audiences),
         expires_at: settings.expiresAt,
         description: settings.description,
       }),
@@ -228,7 +222,9 @@ function changeSteps({ build, dialect }: Engine) {
         bearer_hash: secrets.bearerHash,
         client_secret_hash: secrets.clientSecretHash,
         rotation: secrets.rotation,
-        ...encodePrevious(secrets.previous),
+        previous_bearer_hash: secrets.previous?.bearerHash ?? null,
+        previous_secret_hash: secrets.previous?.clientSecretHash ?? null,
+        previous_until: secrets.previous?.until ?? null,
       }),
     setGrantScopes: (id: string, scopes: readonly string[]): Step =>
       run(

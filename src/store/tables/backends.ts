@@ -9,6 +9,9 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { BackendRow } from '../schema/rows.ts'
+import { codecs } from './codecs.ts'
+
+const { backends } = codecs
 
 export function createBackends(engine: Engine) {
   return { ...backendReads(engine), ...backendSteps(engine), ...endSteps(engine) }
@@ -20,7 +23,7 @@ function backendReads({ build, read }: Engine) {
     /** Among those that are not deleted. */
     findByName: async (name: string): Promise<StoredBackend | undefined> => {
       const living = all().where('ended_at', 'is', null)
-      return (await read<BackendRow>(living.where('name_key', '=', nameKey(name)))).map(toBackend)[0]
+      return (await read<BackendRow>(living.where('name_key', '=', nameKey(name)))).map(backends.decode)[0]
     },
     /** How the last backend of this name, deleted or not, is written. */
     spellingOf: async (name: string): Promise<string | undefined> => {
@@ -33,10 +36,10 @@ function backendReads({ build, read }: Engine) {
       return (await read<{ uid: string }>(named)).length > 0
     },
     find: async (uid: string): Promise<StoredBackend | undefined> =>
-      (await read<BackendRow>(all().where('uid', '=', uid))).map(toBackend)[0],
+      (await read<BackendRow>(all().where('uid', '=', uid))).map(backends.decode)[0],
     /** Including those that are deleted but whose credentials still need them. */
     listOpen: async (): Promise<StoredBackend[]> =>
-      (await read<BackendRow>(all().where('config', 'is not', null).orderBy('uid'))).map(toBackend),
+      (await read<BackendRow>(all().where('config', 'is not', null).orderBy('uid'))).map(backends.decode),
   }
 }
 
@@ -44,13 +47,13 @@ function backendSteps({ build }: Engine) {
   return {
     /** Refused as not unique when the name is taken. */
     insert: (backend: StoredBackend): Step[] => [
-      { op: 'insert', table: 'backends', row: toRow(backend) },
+      { op: 'insert', table: 'backends', row: backends.encode(backend) },
       { op: 'invalidate', topic: 'backends' },
     ],
     /** Writes what differs. Refused when the backend has changed since it was read, or was deleted. */
     change: (before: StoredBackend, after: StoredBackend): Step[] => {
-      const old: Readonly<Record<string, unknown>> = { ...toRow(before) }
-      const set = Object.entries(toRow(after)).filter(([column, value]) => value !== old[column])
+      const old: Readonly<Record<string, unknown>> = { ...backends.encode(before) }
+      const set = Object.entries(backends.encode(after)).filter(([column, value]) => value !== old[column])
       return [
         run(
           build
@@ -153,48 +156,5 @@ function endSteps({ build }: Engine) {
       ),
       { op: 'invalidate', topic: 'backends' },
     ],
-  }
-}
-
-function toBackend(row: BackendRow): StoredBackend {
-  return {
-    uid: row.uid,
-    name: row.name,
-    type: row.type,
-    sealedConfig: row.config,
-    defaultTtlMs: row.default_ttl_ms,
-    maxTtlMs: row.max_ttl_ms,
-    allowedScopes: row.allowed_scopes === null ? null : (JSON.parse(row.allowed_scopes) as string[]),
-    description: row.description,
-    rate: row.rate,
-    maxActive: row.max_active,
-    version: row.version,
-    createdAt: row.created_at,
-    changedAt: row.changed_at,
-    endedAt: row.ended_at,
-    ending: row.ending === null ? null : (JSON.parse(row.ending) as BackendEnding),
-    sealedRotation: row.rotation,
-  }
-}
-
-function toRow(backend: StoredBackend): BackendRow {
-  return {
-    uid: backend.uid,
-    name: backend.name,
-    name_key: nameKey(backend.name),
-    type: backend.type,
-    config: backend.sealedConfig,
-    default_ttl_ms: backend.defaultTtlMs,
-    max_ttl_ms: backend.maxTtlMs,
-    allowed_scopes: backend.allowedScopes === null ? null : JSON.stringify(backend.allowedScopes),
-    description: backend.description,
-    rate: backend.rate,
-    max_active: backend.maxActive,
-    version: backend.version,
-    created_at: backend.createdAt,
-    changed_at: backend.changedAt,
-    ended_at: backend.endedAt,
-    ending: backend.ending === null ? null : JSON.stringify(backend.ending),
-    rotation: backend.sealedRotation,
   }
 }

@@ -1,18 +1,28 @@
 import { sql } from 'kysely'
+import { type AgentEndReason, endOfCredentials } from '../../domain/agent.ts'
 import type { Activation, Credential, EndReason, State } from '../../domain/credential.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
-import { toCredentialRow } from './credential-rows.ts'
+import { codecs } from './codecs.ts'
 import { backlogReads, dueReads, dueScans } from './due-credentials.ts'
 import { type EndedBy, endAll, endLate, endSome, expireAll, type Owner } from './end-all.ts'
-import { ownedReads } from './owned-credentials.ts'
-import { revokedReads } from './revoked-credentials.ts'
+
+const { credentials } = codecs
 
 /** An active credential, as its agent is shown it. */
 export type LivingCredential = Pick<Credential, 'id' | 'backend' | 'expiresAt' | 'createdAt'>
+
+/** A credential with what it grants. */
+export type ScopedCredential = Pick<Credential, 'id' | 'backend' | 'scopes' | 'expiresAt'>
+
+export interface RevokedRow {
+  readonly id: string
+  /** Epoch ms. */
+  readonly endedAt: number
+}
 
 export function createCredentials(engine: Engine) {
   return {
@@ -100,6 +110,119 @@ function credentialReads(engine: Engine) {
   }
 }
 
+/** Credentials as they are shown, and as they are looked up to be ended. */
+function ownedReads(engine: Engine) {
+  const { build, read } = engine
+  const byId = engine.prepare<OwnedRow>(
+    'SELECT c.*, a.ended_at AS agent_ended_at, a.end_reason AS agent_end_reason FROM credentials AS c LEFT JOIN agents AS a ON a.id = c.agent_id AND c.ended_at IS NULL WHERE c.id = ?',
+  )
+  /** With the end of its agent, which is the end of a credential that has not ended yet. */
+  const owned = () =>
+    build
+      .selectFrom('credentials')
+      .leftJoin('agents', (join) =>
+        join.onRef('agents.id', '=', 'credentials.agent_id').on('credentials.ended_at', 'is', null),
+      )
+      .selectAll('credentials')
+      .select(['agents.ended_at as agent_ended_at', 'agents.end_reason as agent_end_reason'])
+  return {
+    find: async (id: string): Promise<Credential | undefined> => {
+      const [row] = await byId([id])
+      return row === undefined ? undefined : toOwnedCredential(row)
+    },
+    findAll: async (ids: readonly string[]): Promise<Credential[]> =>
+      ids.length === 0
+        ? []
+        : (await read<OwnedRow>(owned().where('credentials.id', 'in', ids))).map(toOwnedCredential),
+    /** All that have neither ended nor expired, also those whose issue is under way, after `cursor`. */
+    livingScopesOf: async (
+      agentId: string,
+      now: number,
+      cursor: string,
+      limit: number,
+    ): Promise<ScopedCredential[]> => {
+      const living = build
+        .selectFrom('credentials')
+        .select(['id', 'backend', 'scopes', 'expires_at'])
+        .where('agent_id', '=', agentId)
+        .where('ended_at', 'is', null)
+        .where((e) => e.or([e('state', '<>', 'active'), e('expires_at', '>', now)]))
+        .where('id', '>', cursor)
+        .orderBy('id')
+        .limit(limit)
+      type Row = Pick<CredentialRow, 'id' | 'backend' | 'scopes' | 'expires_at'>
+      return (await read<Row>(living)).map((row) => ({
+        id: row.id,
+        backend: row.backend,
+        scopes: JSON.parse(row.scopes) as string[],
+        expiresAt: row.expires_at,
+      }))
+    },
+    /** Newest first, before `cursor`. */
+    list: async (cursor: string | undefined, limit: number): Promise<Credential[]> => {
+      let query = owned()
+      if (cursor !== undefined) query = query.where('credentials.id', '<', cursor)
+      return (await read<OwnedRow>(query.orderBy('credentials.id', 'desc').limit(limit))).map(
+        toOwnedCredential,
+      )
+    },
+  }
+}
+
+/** A row with the end of its agent, where the credential itself has not ended. */
+type OwnedRow = CredentialRow & {
+  readonly agent_ended_at: number | null
+  readonly agent_end_reason: string | null
+}
+
+/**
+ * A credential ends with its agent for every reader, also while the rows of an agent with very many credentials are
+ * still being written (ADR 0023). One that had expired by then stays expired.
+ */
+function toOwnedCredential(row: OwnedRow): Credential {
+  const credential = credentials.decode(row)
+  const { agent_ended_at: endedAt, agent_end_reason: how } = row
+  const { state, expiresAt, revocation } = credential
+  if (endedAt === null || how === null || (state !== 'active' && state !== 'pending')) return credential
+  if (state === 'active' && expiresAt <= endedAt) return credential
+  const isDone = state === 'active' && revocation !== 'exact'
+  return {
+    ...credential,
+    state: isDone ? 'revoked' : 'revoking',
+    endReason: endOfCredentials(how as AgentEndReason),
+    endedAt,
+    settledAt: isDone ? endedAt : credential.settledAt,
+  }
+}
+
+/** Credentials without an upstream that were revoked and have not expired: any number, so in slices. */
+function revokedReads({ build, scan }: Engine) {
+  const livingAt = (backendUid: string, now: number) =>
+    build.selectFrom('credentials').where('backend_uid', '=', backendUid).where('expires_at', '>', now)
+  return {
+    revokedOfBackend: (backendUid: string, now: number): AsyncIterable<RevokedRow[]> => {
+      const revoked = livingAt(backendUid, now)
+        .select(['id', 'ended_at as endedAt'])
+        // As in the index: bare parameters would hide that it fits.
+        .where(sql<boolean>`state = 'revoked' AND revocation = 'none'`)
+      return scan<RevokedRow>(revoked)
+    },
+    /** Those that have ended with their agent, whose rows do not say so yet (ADR 0023). */
+    unfinishedOfBackend: (
+      backendUid: string,
+      now: number,
+      agentId: string,
+    ): AsyncIterable<{ readonly id: string }[]> =>
+      scan(
+        livingAt(backendUid, now)
+          .select('id')
+          .where('agent_id', '=', agentId)
+          .where('ended_at', 'is', null)
+          .where(sql<boolean>`state = 'active' AND revocation = 'none'`),
+      ),
+  }
+}
+
 /** A statement for one credential, if it is in one of these states. */
 function updateFrom({ build }: Engine, id: string, ...states: State[]) {
   return build.updateTable('credentials').where('id', '=', id).where('state', 'in', states)
@@ -110,7 +233,7 @@ function issueSteps(engine: Engine) {
     insert: (credential: Credential): Step => ({
       op: 'insert',
       table: 'credentials',
-      row: toCredentialRow(credential),
+      row: credentials.encode(credential),
     }),
     /** Refused when the credential or its agent has ended. */
     activate: (id: string, { expiresAt, upstreamExpiresAt, secretHash, sealedHandle }: Activation): Step =>
@@ -152,7 +275,7 @@ function issueSteps(engine: Engine) {
       sealedHandle: string | null,
     ): Step => {
       const ended = { state: 'revoking', due_at: dueAt, handle: sealedHandle, attempts: 0 } as const
-      const row = { ...toCredentialRow(credential), ...ended, end_reason: 'interrupted', ended_at: now }
+      const row = { ...credentials.encode(credential), ...ended, end_reason: 'interrupted', ended_at: now }
       const insert = engine.build.insertInto('credentials').values(row)
       return run(
         insert.onConflict((conflict) =>

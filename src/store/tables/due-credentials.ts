@@ -4,7 +4,7 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
-import { toCredential } from './credential-rows.ts'
+import { codecs } from './codecs.ts'
 
 /** Claims in a row that another node may win. */
 const CLAIM_TRIES = 8
@@ -40,12 +40,12 @@ export function dueReads(engine: Engine) {
         .where('id', 'in', ids)
         .where('due_at', '<=', now)
       const rows = await read<CredentialRow>(due)
-      if (rows.length === 0 || engine.dialect === 'sqlite') return rows.map(toCredential)
+      if (rows.length === 0 || engine.dialect === 'sqlite') return rows.map(codecs.credentials.decode)
       const found = rows.map(({ id }) => id)
       const { done } = await engine.commit([run(claim(found, now, claimedUntil), found.length)], {
         urgent: true,
       })
-      return done ? rows.map(toCredential) : []
+      return done ? rows.map(codecs.credentials.decode) : []
     },
     /** Ends the claims of `ids`. */
     release: (ids: readonly string[], now: number): Step =>
@@ -68,7 +68,7 @@ export function dueReads(engine: Engine) {
       limit: number,
     ): Promise<Credential[]> => {
       const due = dueOf(backendUid, now, limit)
-      if (engine.dialect === 'sqlite') return (await read<CredentialRow>(due)).map(toCredential)
+      if (engine.dialect === 'sqlite') return (await read<CredentialRow>(due)).map(codecs.credentials.decode)
       for (let tries = 0; tries < CLAIM_TRIES; tries += 1) {
         const rows = await read<CredentialRow>(due.forUpdate().skipLocked())
         if (rows.length === 0) return []
@@ -76,7 +76,7 @@ export function dueReads(engine: Engine) {
         const { done } = await engine.commit([run(claim(ids, now, claimedUntil), ids.length)], {
           urgent: true,
         })
-        if (done) return rows.map(toCredential)
+        if (done) return rows.map(codecs.credentials.decode)
         // Another node has claimed one of them since: look for others.
       }
       return []

@@ -5,7 +5,7 @@ import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { EnrollmentRow } from '../schema/rows.ts'
-import { decodeEnrollment, encodeEnrollment } from './enrollment-rows.ts'
+import { codecs } from './codecs.ts'
 
 export function createEnrollments(engine: Engine) {
   return { ...enrollmentReads(engine), ...decisionSteps(engine), ...endingSteps(engine) }
@@ -27,7 +27,7 @@ function enrollmentReads(engine: Engine) {
   const pendingOfType = (type: Enrollment['type']) =>
     build.selectFrom('enrollments').where('status', '=', 'pending').where('type', '=', type)
   const decoded = async (rows: Promise<EnrollmentRow[]>): Promise<Enrollment[]> =>
-    (await rows).map(decodeEnrollment)
+    (await rows).map(codecs.enrollments.decode)
   return {
     find: async (id: string): Promise<Enrollment | undefined> =>
       (await decoded(read<EnrollmentRow>(all().where('id', '=', id))))[0],
@@ -82,7 +82,7 @@ function decisionSteps({ build }: Engine) {
     insert: (enrollment: Enrollment): Step => ({
       op: 'insert',
       table: 'enrollments',
-      row: encodeEnrollment(enrollment),
+      row: codecs.enrollments.encode(enrollment),
     }),
     /** Only while it is pending. */
     decide: (id: string, decision: EnrollmentDecision): Step =>

@@ -3,6 +3,7 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { IdempotencyRow } from '../schema/rows.ts'
+import { codecs } from './codecs.ts'
 
 /** Requests that carried an `Idempotency-Key`. */
 export function createIdempotency({ build, read }: Engine) {
@@ -17,22 +18,13 @@ export function createIdempotency({ build, read }: Engine) {
         .where('agent_id', '=', agentId)
         .where('key_hash', '=', keyHash)
       const [row] = await read<IdempotencyRow>(query)
-      return row === undefined ? undefined : toRecord(row)
+      return row === undefined ? undefined : codecs.idempotency.decode(row)
     },
     /** Refused as not unique when the key is taken. */
     insert: (record: IdempotencyRecord): Step => ({
       op: 'insert',
       table: 'idempotency',
-      row: {
-        agent_id: record.agentId,
-        key_hash: record.keyHash,
-        body_hash: record.bodyHash,
-        credential_id: record.credentialId,
-        reply: record.sealedReply,
-        erase_at: record.eraseAt,
-        expires_at: record.expiresAt,
-        repeated_at: null,
-      },
+      row: codecs.idempotency.encode(record),
     }),
     keepReply: (agentId: string, keyHash: string, sealedReply: string, eraseAt: number): Step =>
       run(
@@ -63,17 +55,5 @@ export function createIdempotency({ build, read }: Engine) {
     /** As `release`, where the key is not known. */
     releaseOf: (agentId: string, credentialId: string): Step =>
       run(ofCredential(agentId, credentialId), 'any'),
-  }
-}
-
-function toRecord(row: IdempotencyRow): IdempotencyRecord {
-  return {
-    agentId: row.agent_id,
-    keyHash: row.key_hash,
-    bodyHash: row.body_hash,
-    credentialId: row.credential_id,
-    sealedReply: row.reply,
-    eraseAt: row.erase_at,
-    expiresAt: row.expires_at,
   }
 }

@@ -1,8 +1,11 @@
-import type { PluginDescription, PluginProtocol, PluginRuntime, StoredPlugin } from '../../domain/plugin.ts'
+import type { StoredPlugin } from '../../domain/plugin.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { PluginRow } from '../schema/rows.ts'
+import { codecs } from './codecs.ts'
+
+const { plugins } = codecs
 
 /** Kinds from outside. The topic is that of the backends, which are opened again when their plugin changes. */
 export function createPlugins({ build, read }: Engine) {
@@ -10,19 +13,22 @@ export function createPlugins({ build, read }: Engine) {
   return {
     /** By name. */
     list: async (): Promise<StoredPlugin[]> =>
-      (await read<PluginRow>(build.selectFrom('plugins').selectAll().orderBy('name'))).map(toPlugin),
+      (await read<PluginRow>(build.selectFrom('plugins').selectAll().orderBy('name'))).map(plugins.decode),
     find: async (name: string): Promise<StoredPlugin | undefined> =>
       (await read<PluginRow>(build.selectFrom('plugins').selectAll().where('name', '=', name))).map(
-        toPlugin,
+        plugins.decode,
       )[0],
     /** Refused as not unique when the name is taken. */
-    insert: (plugin: StoredPlugin): Step[] => [{ op: 'insert', table: 'plugins', row: toRow(plugin) }, stale],
+    insert: (plugin: StoredPlugin): Step[] => [
+      { op: 'insert', table: 'plugins', row: plugins.encode(plugin) },
+      stale,
+    ],
     /** Refused when the plugin was removed or replaced since it was read. */
     replace: (before: StoredPlugin, after: StoredPlugin): Step[] => [
       run(
         build
           .updateTable('plugins')
-          .set(toRow(after))
+          .set(plugins.encode(after))
           .where('name', '=', before.name)
           .where('sha256', '=', before.sha256)
           .where('added_at', '=', before.addedAt),
@@ -48,33 +54,5 @@ export function createPlugins({ build, read }: Engine) {
       ),
       stale,
     ],
-  }
-}
-
-function toPlugin(row: PluginRow): StoredPlugin {
-  return {
-    name: row.name,
-    version: row.version,
-    protocol: row.protocol as PluginProtocol,
-    runtime: row.runtime as PluginRuntime,
-    sha256: row.sha256,
-    bytes: row.bytes,
-    origin: row.origin,
-    description: JSON.parse(row.description) as PluginDescription,
-    addedAt: row.added_at,
-  }
-}
-
-function toRow(plugin: StoredPlugin): PluginRow {
-  return {
-    name: plugin.name,
-    version: plugin.version,
-    protocol: plugin.protocol,
-    runtime: plugin.runtime,
-    sha256: plugin.sha256,
-    bytes: plugin.bytes,
-    origin: plugin.origin,
-    description: JSON.stringify(plugin.description),
-    added_at: plugin.addedAt,
   }
 }

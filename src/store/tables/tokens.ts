@@ -4,6 +4,7 @@ import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { run } from '../engine/run.ts'
 import type { IssuerKeyRow } from '../schema/rows.ts'
+import { codecs } from './codecs.ts'
 
 /** Tables of the token endpoint: issuer keys, revoked tokens and used proofs. Also deletes expired rows. */
 export function createTokens(engine: Engine) {
@@ -20,13 +21,7 @@ function issuerKeys({ build, read }: Engine) {
         .where((e) => e.or([e('retires_at', 'is', null), e('retires_at', '>', now)]))
         .orderBy('created_at', 'desc')
         .orderBy('kid', 'desc')
-      return (await read<IssuerKeyRow>(keys)).map((row) => ({
-        kid: row.kid,
-        publicJwk: JSON.parse(row.public_jwk),
-        sealedPrivateKey: row.private_key,
-        createdAt: row.created_at,
-        retiresAt: row.retires_at,
-      }))
+      return (await read<IssuerKeyRow>(keys)).map(codecs.issuer_keys.decode)
     },
     /** Without `until` all keys are deleted; otherwise they verify until then at most, and their private keys are erased. */
     retireIssuerKeys: (until: number | undefined): Step =>
@@ -42,13 +37,7 @@ function issuerKeys({ build, read }: Engine) {
     insertIssuerKey: (key: IssuerKey): Step => ({
       op: 'insert',
       table: 'issuer_keys',
-      row: {
-        kid: key.kid,
-        public_jwk: JSON.stringify(key.publicJwk),
-        private_key: key.sealedPrivateKey,
-        created_at: key.createdAt,
-        retires_at: key.retiresAt,
-      },
+      row: codecs.issuer_keys.encode(key),
     }),
   }
 }

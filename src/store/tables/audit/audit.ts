@@ -3,7 +3,7 @@ import type { Step } from '../../engine/change.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { run } from '../../engine/run.ts'
 import type { AuditRow } from '../../schema/rows.ts'
-import { decodeJson, encodeJson } from '../json.ts'
+import { codecs } from '../codecs.ts'
 import type { AuditFilter } from './filter.ts'
 import { bounded, newestIds } from './newest.ts'
 
@@ -16,10 +16,10 @@ import { bounded, newestIds } from './newest.ts'
 export function createAudit(engine: Engine) {
   const { build, read } = engine
   return {
-    append: (entry: AuditEntry): Step => ({ op: 'insert', table: 'audit', row: encodeEntry(entry) }),
+    append: (entry: AuditEntry): Step => ({ op: 'insert', table: 'audit', row: codecs.audit.encode(entry) }),
     /** Newest first. */
     query: async (filter: AuditFilter, limit: number): Promise<AuditEntry[]> =>
-      (await queryRows(engine, filter, limit)).map(decodeEntry),
+      (await queryRows(engine, filter, limit)).map(codecs.audit.decode),
     /** The credentials that matching entries are about, newest entry first, with the entry's id as cursor. */
     credentialsOf: async (
       filter: AuditFilter,
@@ -78,48 +78,4 @@ async function queryRows(engine: Engine, filter: AuditFilter, limit: number): Pr
   const ids = await newestIds(engine, filter, limit)
   if (ids.length === 0) return []
   return read<AuditRow>(build.selectFrom('audit').selectAll().where('id', 'in', ids).orderBy('id', 'desc'))
-}
-
-function encodeEntry(entry: AuditEntry): AuditRow {
-  return {
-    id: entry.id,
-    at: entry.at,
-    action: entry.action,
-    outcome: entry.outcome,
-    agent_id: entry.agentId ?? '',
-    agent_name: entry.agentName,
-    actor: entry.actor,
-    backend: entry.backend ?? '',
-    credential_id: entry.credentialId,
-    scopes: encodeJson(entry.scopes),
-    ttl_ms: entry.ttlMs,
-    ip_address: entry.ipAddress,
-    user_agent: entry.userAgent,
-    auth_method: entry.authMethod,
-    request_id: entry.requestId,
-    metadata: encodeJson(entry.metadata),
-    details: encodeJson(entry.details),
-  }
-}
-
-function decodeEntry(row: AuditRow): AuditEntry {
-  return {
-    id: row.id,
-    at: row.at,
-    action: row.action as AuditEntry['action'],
-    outcome: row.outcome as AuditEntry['outcome'],
-    agentId: row.agent_id === '' ? null : row.agent_id,
-    agentName: row.agent_name,
-    actor: row.actor,
-    backend: row.backend === '' ? null : row.backend,
-    credentialId: row.credential_id,
-    scopes: decodeJson(row.scopes),
-    ttlMs: row.ttl_ms,
-    ipAddress: row.ip_address,
-    userAgent: row.user_agent,
-    authMethod: row.auth_method,
-    requestId: row.request_id,
-    metadata: decodeJson(row.metadata),
-    details: decodeJson(row.details),
-  }
 }

@@ -1,0 +1,75 @@
+import { type Agent, type AgentGrant, nameKey, type PreviousSecrets } from '../../domain/agent.ts'
+import type { AuditEntry } from '../../domain/audit-entry.ts'
+import type { StoredBackend } from '../../domain/backend.ts'
+import type { Credential } from '../../domain/credential.ts'
+import type { Enrollment } from '../../domain/enrollment.ts'
+import type { IdempotencyRecord } from '../../domain/idempotency.ts'
+import type { IssuerKey } from '../../domain/issuer-key.ts'
+import type { StoredPlugin } from '../../domain/plugin.ts'
+import type { SigningKey } from '../../domain/signing-key.ts'
+import { codecOf } from '../schema/codec.ts'
+import type { AgentRow } from '../schema/rows.ts'
+
+const agents = codecOf<Agent>()('agents', {
+  json: ['scopes', 'public_jwk', 'bounds'],
+  columns: {
+    name_key: ({ name }) => nameKey(name),
+    audiences: ({ audiences }) => encodeAudiences(audiences),
+    rotation: ({ rotation }) => (rotation === 0 ? null : rotation),
+    previous_bearer_hash: ({ previous }) => previous?.bearerHash ?? null,
+    previous_secret_hash: ({ previous }) => previous?.clientSecretHash ?? null,
+    previous_until: ({ previous }) => previous?.until ?? null,
+  },
+  fields: {
+    audiences: ({ audiences }) => (audiences === null ? [] : JSON.parse(audiences)),
+    rotation: ({ rotation }) => rotation ?? 0,
+    previous: decodePrevious,
+  },
+})
+
+export function encodeAudiences(audiences: Agent['audiences']): string | null {
+  return audiences.length === 0 ? null : JSON.stringify(audiences)
+}
+
+function decodePrevious(row: AgentRow): PreviousSecrets | null {
+  const { previous_bearer_hash: bearerHash, previous_secret_hash: clientSecretHash } = row
+  const { previous_until: until } = row
+  return bearerHash === null || clientSecretHash === null || until === null
+    ? null
+    : { bearerHash, clientSecretHash, until }
+}
+
+/** Between rows and the objects of the domain, by table. */
+export const codecs = {
+  agents,
+  agent_grants: codecOf<AgentGrant>()('agent_grants', { json: ['scopes'] }),
+  signing_keys: codecOf<SigningKey>()('signing_keys', { rename: { private_key: 'sealedPrivateKey' } }),
+  backends: codecOf<StoredBackend>()('backends', {
+    json: ['allowed_scopes', 'ending'],
+    rename: { config: 'sealedConfig', rotation: 'sealedRotation' },
+    columns: { name_key: ({ name }) => nameKey(name) },
+  }),
+  credentials: codecOf<Credential>()('credentials', { json: ['scopes'], rename: { handle: 'sealedHandle' } }),
+  idempotency: codecOf<IdempotencyRecord>()('idempotency', {
+    rename: { reply: 'sealedReply' },
+    columns: { repeated_at: () => null },
+  }),
+  enrollments: codecOf<Enrollment>()('enrollments', {
+    json: ['scopes', 'public_jwk', 'metadata'],
+    rename: { answer: 'sealedAnswer' },
+    columns: { name_key: ({ name }) => nameKey(name) },
+  }),
+  issuer_keys: codecOf<IssuerKey>()('issuer_keys', {
+    json: ['public_jwk'],
+    rename: { private_key: 'sealedPrivateKey' },
+  }),
+  plugins: codecOf<StoredPlugin>()('plugins', { json: ['description'] }),
+  audit: codecOf<AuditEntry>()('audit', {
+    json: ['scopes', 'metadata', 'details'],
+    columns: { agent_id: ({ agentId }) => agentId ?? '', backend: ({ backend }) => backend ?? '' },
+    fields: {
+      agentId: ({ agent_id: id }) => (id === '' ? null : id),
+      backend: ({ backend }) => (backend === '' ? null : backend),
+    },
+  }),
+}
