@@ -41,18 +41,19 @@ export interface App {
 interface BuildOptions {
   readonly open?: typeof openStore
   readonly resolver?: Resolver
+  readonly generateKey?: Parameters<typeof newIssuerKey>[1]
   readonly signal?: AbortSignal
 }
 
 /**
  * Creates all parts in order; `close` closes them in reverse. Nothing listens yet. `open` replaces the store and its
- * clock, `resolver` who knows the addresses of names. With a `signal`, waits for a PostgreSQL that is not there yet until the
+ * clock, `resolver` who knows the addresses of names, `generateKey` the first key of the issuer. With a `signal`, waits for a PostgreSQL that is not there yet until the
  * signal fires; without one, that is an error. Throws `ConfigError` for faults that the operator can fix.
  */
 export async function buildApp(
   config: Config,
   log: Log,
-  { open = openStore, resolver = createResolver(), signal }: BuildOptions = {},
+  { open = openStore, resolver = createResolver(), generateKey, signal }: BuildOptions = {},
 ): Promise<App> {
   const store = await open({
     directory: config.dataDir,
@@ -86,7 +87,7 @@ export async function buildApp(
         host: (of, kind, own) => hostOf(of, config, { ...begun, idToken, resolver, kind, own }),
       }
     })
-    await ensureIssuerKey(core)
+    await ensureIssuerKey(core, generateKey)
     await recordBounds(core)
     await core.backends.at(await store.generation())
     const http = await openHttpApp(config, core, metrics, log)
@@ -198,12 +199,12 @@ async function openHashKey(store: Store, sealer: Sealer): Promise<Buffer> {
 }
 
 /** Of nodes that start on an empty store at once, one makes the key: the others find its mark, and use its key. */
-async function ensureIssuerKey(core: Core): Promise<void> {
+async function ensureIssuerKey(core: Core, generateKey: BuildOptions['generateKey']): Promise<void> {
   const { store } = core
   const hasKey = async () =>
     (await store.tokens.issuerKeys(store.now())).some((key) => key.retiresAt === null)
   if (await hasKey()) return
-  const { step, kid } = await newIssuerKey(core)
+  const { step, kid } = await newIssuerKey(core, generateKey)
   const outcome = await store.commit([
     store.meta.add('issuer_key', kid),
     step,

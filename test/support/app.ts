@@ -9,6 +9,7 @@ import type { Core } from '../../src/core/context.ts'
 import type { Resolver } from '../../src/egress/resolver.ts'
 import type { Jobs } from '../../src/jobs/start.ts'
 import { createSweeper } from '../../src/jobs/sweep.ts'
+import { generateIssuerKey } from '../../src/keys/jwt-keys.ts'
 import { createLogger } from '../../src/log/log.ts'
 import { callAdminSocket, parsed, type Reply } from './admin-socket.ts'
 import { startPostgres, type TestDatabase } from './postgres.ts'
@@ -102,6 +103,15 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
+/** One for each issuer: an RSA key takes longer than most tests. */
+const keys = new Map<string, ReturnType<typeof generateIssuerKey>>()
+
+function sharedKeyOf(issuer: string, now: number): ReturnType<typeof generateIssuerKey> {
+  const key = keys.get(issuer) ?? generateIssuerKey(issuer, now)
+  keys.set(issuer, key)
+  return key
+}
+
 /** Starts the whole service on a fresh store. */
 export async function startApp(options: AppOptions = {}): Promise<TestApp> {
   const directory = await mkdtemp(join(tmpdir(), 'mayfly-app-'))
@@ -124,11 +134,10 @@ export async function startApp(options: AppOptions = {}): Promise<TestApp> {
   const lines: string[] = []
   const destination = { write: (line: string) => lines.push(line) }
   const log = createLogger({ level: 'debug', format: 'json', destination })
-  const app = await buildApp(
-    config,
-    log,
-    options.resolver === undefined ? {} : { resolver: options.resolver },
-  )
+  const app = await buildApp(config, log, {
+    ...(options.resolver === undefined ? {} : { resolver: options.resolver }),
+    generateKey: sharedKeyOf,
+  })
   const { core } = app
   let offset = 0
   const realNow = core.store.now

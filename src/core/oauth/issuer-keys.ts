@@ -23,9 +23,12 @@ export function createIssuerKeys(core: Parts): IssuerKeys {
 }
 
 /** A new key that signs, as a step. */
-export async function newIssuerKey(core: Parts): Promise<{ kid: string; step: Step }> {
+export async function newIssuerKey(
+  core: Parts,
+  generate = generateIssuerKey,
+): Promise<{ kid: string; step: Step }> {
   const now = core.store.now()
-  const made = await generateIssuerKey(core.settings.issuer, now)
+  const made = await generate(core.settings.issuer, now)
   const step = core.store.tokens.insertIssuerKey({
     kid: made.kid,
     publicJwk: made.publicJwk,
