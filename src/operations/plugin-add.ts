@@ -1,10 +1,13 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { ADMIN } from '../cli/admin/verbs.ts'
 import { CliError, EXIT, usage } from '../cli/frame/failure.ts'
 import { choice, text, type ValuesOf } from '../cli/frame/options.ts'
+import { present } from '../cli/frame/present.ts'
 import { confirm } from '../cli/frame/prompt.ts'
 import { type Context, defineVerb } from '../cli/frame/verb.ts'
 import { openSocketClient } from '../cli/session/admin.ts'
+import type { AddPlugin } from '../client/wire.ts'
 import type { Config } from '../config/config.ts'
 import { PLUGIN_NAME_PATTERN } from '../domain/plugin.ts'
 import { INSTALLATION, readInstallation, reportFaults } from './init/installation.ts'
@@ -42,8 +45,7 @@ export const verb = defineVerb({
     { command: 'mayfly plugin add ./creddy-github --as github-plugin', about: 'beside the kind github' },
   ],
   json: async () => (await import('../api/admin.ts')).Plugin,
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: (context, options, source) => reportFaults(context, () => add(context, options, source)),
 })
 
@@ -70,14 +72,14 @@ async function add(context: Context, options: Options, source: string): Promise<
   const runtime = runtimeOf(artefact)
   const release = await place(context, config, artefact)
   out.progress('Starting it, so that it describes itself')
-  const asked = {
+  const asked = present<AddPlugin>({
     sha256,
     runtime,
     protocol: `${protocol}.plugin.v1`,
     origin: artefact.origin,
-    ...(options.name === undefined ? {} : { name: options.name }),
-    ...(options.as === undefined ? {} : { as: options.as }),
-  } as const
+    name: options.name,
+    as: options.as,
+  })
   const plugin = await admin.plugins.add(asked).finally(release)
   await out.report(plugin, `Added ${plugin.name} ${plugin.version}, with the SHA-256 ${sha256}.`)
   if (!out.isJson)

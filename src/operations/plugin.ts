@@ -1,25 +1,26 @@
+import { ADMIN, arrayOf } from '../cli/admin/verbs.ts'
 import { reload as reloadKind } from '../cli/commands/kind.ts'
 import { collect } from '../cli/frame/collect.ts'
 import { CliError } from '../cli/frame/failure.ts'
 import { showRows } from '../cli/frame/list.ts'
 import { yesTo } from '../cli/frame/options.ts'
 import { listing } from '../cli/frame/output.ts'
-import { confirm } from '../cli/frame/prompt.ts'
+import { confirmed } from '../cli/frame/prompt.ts'
 import { relative } from '../cli/frame/times.ts'
 import { defineVerb } from '../cli/frame/verb.ts'
 import { openAdminClient, openSocketClient } from '../cli/session/admin.ts'
 import type { Plugin } from '../client/wire.ts'
 import { INSTALLATION, readInstallation } from './init/installation.ts'
 
+const PLUGIN = { name: '<name>', description: 'the plugin', values: 'plugins' } as const
 const pluginSchema = async () => (await import('../api/admin.ts')).Plugin
 
 export const list = defineVerb({
   description:
     'Lists the kinds with their versions and origins, those that were added first. `mayfly kind ls` lists them with their titles.',
   examples: [{ command: 'mayfly plugin ls', about: 'what was added, and what is built in' }],
-  json: async () => (await import('typebox')).Type.Array(await pluginSchema()),
-  exits: [3, 4, 5],
-  admin: true,
+  json: arrayOf(pluginSchema),
+  ...ADMIN,
   run: async (context) => {
     const all = await collect((await openAdminClient(context)).admin.plugins.list())
     const rows = [...all.filter(({ builtin }) => !builtin), ...all.filter(({ builtin }) => builtin)]
@@ -34,15 +35,13 @@ export const list = defineVerb({
 
 export const show = defineVerb({
   description: 'Shows a plugin: which bytes the server starts, and where they came from.',
-  arguments: [{ name: '<name>', description: 'the plugin', values: 'plugins' }],
+  arguments: [PLUGIN],
   examples: [{ command: 'mayfly plugin show acme', about: 'its version and its SHA-256' }],
   json: pluginSchema,
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, _options, name) => {
     const found = await collect((await openAdminClient(context)).admin.plugins.list())
-    const plugin = found.find((one) => one.name === name)
-    if (plugin === undefined) throw noSuchPlugin()
+    const plugin = found.find((one) => one.name === name) ?? noSuchPlugin()
     await context.out.show(plugin, () => describe(plugin, context.now()))
   },
 })
@@ -76,27 +75,28 @@ export const reload = {
 export const remove = defineVerb({
   description:
     "Removes a plugin, on the server's machine. Refused while it has backends: their credentials could not be revoked any more.",
-  arguments: [{ name: '<name>', description: 'the plugin', values: 'plugins' }],
+  arguments: [PLUGIN],
   options: { ...INSTALLATION, ...yesTo('do not ask') },
   examples: [{ command: 'mayfly plugin rm acme', about: 'ask, then remove it' }],
   json: '{"removed": "NAME"}',
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, options, name) => {
     const { dataDir } = await readInstallation(context, options)
     const { admin } = await openSocketClient(context, dataDir)
     const otherwise = 'Use --yes to remove it without confirmation.'
-    if (options.yes !== true && !(await confirm(context, `Remove the plugin ${name}?`, { otherwise })))
-      throw new CliError('not_confirmed', 'Nothing was removed.')
+    const question = `Remove the plugin ${name}?`
+    await confirmed(context, options.yes, question, { otherwise, no: 'Nothing was removed.' })
     await admin.plugins.remove(name).catch((error: { code?: unknown }) => {
-      throw error.code === 'not_found' ? noSuchPlugin(error) : error
+      if (error.code === 'not_found') noSuchPlugin(error)
+      throw error
     })
     await context.out.show({ removed: name }, () => `Removed ${name}.`)
   },
 })
 
-const noSuchPlugin = (cause?: unknown) =>
-  new CliError('not_found', 'There is no plugin of this name.', {
+function noSuchPlugin(cause?: unknown): never {
+  throw new CliError('not_found', 'There is no plugin of this name.', {
     hint: 'List them with `mayfly plugin ls`.',
     cause,
   })
+}

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { ADMIN } from '../cli/admin/verbs.ts'
 import { noteWarnings } from '../cli/admin/warnings.ts'
 import { EXIT, usage } from '../cli/frame/failure.ts'
 import { many, text } from '../cli/frame/options.ts'
@@ -58,8 +59,7 @@ export const explain = defineVerb({
     { command: 'mayfly policy explain ci-42 --file mayfly.yaml', about: 'try a file before using it' },
   ],
   json: async () => (await import('../api/policies.ts')).Explanation,
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, { scope, file }, name) => {
     const scopes = scope === undefined ? undefined : [...scope]
     const explained =

@@ -1,19 +1,24 @@
 import { BlockList, isIP } from 'node:net'
 import type { Client } from '../../client/client.ts'
-import type { PendingEnrollment } from '../../client/wire.ts'
+import type { PendingEnrollment, Rejection } from '../../client/wire.ts'
 import { collect } from '../frame/collect.ts'
 import { CliError, usage } from '../frame/failure.ts'
-import { confirm } from '../frame/prompt.ts'
+import { present } from '../frame/present.ts'
+import { confirmed } from '../frame/prompt.ts'
 import type { Context } from '../frame/verb.ts'
 
-interface Rejection {
+interface NetworkRejection {
   readonly from: string
   readonly reason: string | undefined
   readonly isSure: boolean
 }
 
 /** Rejects every pending enrollment that came from an address or a network, and says what remains. Throws `CliError`. */
-export async function rejectNetwork(context: Context, client: Client, rejection: Rejection): Promise<void> {
+export async function rejectNetwork(
+  context: Context,
+  client: Client,
+  rejection: NetworkRejection,
+): Promise<void> {
   const { from, reason, isSure } = rejection
   const holds = networkTest(from)
   const pending = await collect(client.admin.pending.list({}, { limit: 1000 }))
@@ -24,11 +29,11 @@ export async function rejectNetwork(context: Context, client: Client, rejection:
     })
   const what = found.length === 1 ? '1 enrollment' : `${found.length} enrollments`
   const otherwise = 'Use --yes to reject them without a question.'
-  if (!isSure && !(await confirm(context, `Reject ${what} from ${from}?`, { otherwise })))
-    throw new CliError('not_confirmed', 'Nothing was rejected.')
+  const question = `Reject ${what} from ${from}?`
+  await confirmed(context, isSure, question, { otherwise, no: 'Nothing was rejected.' })
   const rejected: PendingEnrollment[] = []
   for (const { id } of found)
-    rejected.push(await client.admin.pending.reject(id, reason === undefined ? {} : { reason }))
+    rejected.push(await client.admin.pending.reject(id, present<Rejection>({ reason })))
   await context.out.show(rejected, () => `Rejected ${what} from ${from}.`)
 }
 

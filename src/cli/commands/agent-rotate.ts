@@ -2,9 +2,11 @@ import { resolve } from 'node:path'
 import { shellWord } from '../../domain/shell-word.ts'
 import { createdForm, deliverSecrets, FORM_OPTIONS } from '../admin/created-agent.ts'
 import { unknownAgent } from '../admin/describe-agent.ts'
-import { CliError, usage } from '../frame/failure.ts'
+import { ADMIN } from '../admin/verbs.ts'
+import { usage } from '../frame/failure.ts'
 import { text, yesTo } from '../frame/options.ts'
-import { confirm } from '../frame/prompt.ts'
+import { present } from '../frame/present.ts'
+import { confirmed } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 import { isPresent } from '../session/private-file.ts'
@@ -26,8 +28,7 @@ export const verb = defineVerb({
     },
   ],
   json: async () => (await import('../../api/admin.ts')).RotatedAgent,
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, { grace, output, write, yes }, name) => {
     const form = createdForm(context.out.isJson ? 'json' : (output ?? 'text'))
     const file = write === undefined ? undefined : resolve(context.cwd, write)
@@ -39,11 +40,10 @@ export const verb = defineVerb({
     const when = grace === undefined ? 'now' : `in ${grace}`
     const question = `Replace the token and client secret of ${agent.name}? The old ones end ${when}.`
     const otherwise = 'Use --yes to replace them without a question.'
-    if (yes !== true && !(await confirm(context, question, { otherwise })))
-      throw new CliError('not_confirmed', 'Nothing was changed.')
+    await confirmed(context, yes, question, { otherwise, no: 'Nothing was changed.' })
     const again = `If nobody has the new secrets, run \`mayfly agent rotate ${shellWord(agent.name)}\` again.`
     const rotated = await client.admin.agents
-      .rotate(agent.name, grace === undefined ? {} : { grace })
+      .rotate(agent.name, present<{ grace?: string }>({ grace }))
       .catch((error: unknown) => {
         const isUnsure = context.signal.aborted || (error as { mayHaveArrived?: unknown }).mayHaveArrived
         if (isUnsure === true) context.out.note(`The secrets may have been replaced. ${again}`)

@@ -1,9 +1,11 @@
 import type { ChangeAgent, ChangedAgent } from '../../client/wire.ts'
 import { describeAgent, unknownAgent } from '../admin/describe-agent.ts'
+import { ADMIN } from '../admin/verbs.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { usage } from '../frame/failure.ts'
 import { flag, many, off, text, type ValuesOf } from '../frame/options.ts'
 import { table } from '../frame/output.ts'
+import { present } from '../frame/present.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
@@ -37,8 +39,7 @@ export const verb = defineVerb({
     { command: 'mayfly agent update ci-42 --expires-in 30d', about: 'let it live for another month' },
   ],
   json: async () => (await import('../../api/admin.ts')).ChangedAgent,
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, options, name) => {
     const body = bodyOf(options)
     const client = await openAdminClient(context)
@@ -63,18 +64,16 @@ function bodyOf(options: Options): ChangeAgent {
     throw usage('--expires-in, --expires-at and --no-expiry are mutually exclusive.')
   if (audience !== undefined && options.audiences === false)
     throw usage('--audience and --no-audiences are mutually exclusive.')
-  const body: ChangeAgent = {
-    ...(scope === undefined ? {} : { scopes: [...scope] }),
-    ...(addScope === undefined ? {} : { add_scopes: [...addScope] }),
-    ...(removeScope === undefined ? {} : { remove_scopes: [...removeScope] }),
-    ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
-    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
-    ...(options.expiry === false ? { expires_at: null } : {}),
-    ...(audience === undefined ? {} : { audiences: [...audience] }),
-    ...(options.audiences === false ? { audiences: [] } : {}),
-    ...(description === undefined ? {} : { description }),
-    ...(revoke === true ? { revoke } : {}),
-  }
+  const body = present<ChangeAgent>({
+    scopes: scope,
+    add_scopes: addScope,
+    remove_scopes: removeScope,
+    expires_in: expiresIn,
+    expires_at: options.expiry === false ? null : expiresAt,
+    audiences: options.audiences === false ? [] : audience,
+    description,
+    revoke,
+  })
   if (Object.keys(body).length > 0) return body
   throw usage('There is nothing to change.', 'List the options with `mayfly agent update --help`.')
 }

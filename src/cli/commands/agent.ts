@@ -1,13 +1,15 @@
 import { resolve } from 'node:path'
-import type { Agent } from '../../client/wire.ts'
+import type { CreateAgent } from '../../client/wire.ts'
 import { createdForm, deliverSecrets, FORM_OPTIONS } from '../admin/created-agent.ts'
 import { describeAgent, unknownAgent } from '../admin/describe-agent.ts'
 import { exactName } from '../admin/exact-name.ts'
+import { ADMIN, arrayOf } from '../admin/verbs.ts'
 import { noteWarnings } from '../admin/warnings.ts'
-import { CliError, usage } from '../frame/failure.ts'
+import { usage } from '../frame/failure.ts'
 import { LIST_OPTIONS, showList } from '../frame/list.ts'
 import { many, text, yesTo } from '../frame/options.ts'
-import { confirm } from '../frame/prompt.ts'
+import { present } from '../frame/present.ts'
+import { confirmed } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
@@ -39,8 +41,7 @@ export const create = defineVerb({
     },
   ],
   json: async () => (await import('../../api/admin.ts')).CreatedAgent,
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, options, name) => {
     const form = createdForm(context.out.isJson ? 'json' : (options.output ?? 'text'))
     const file = options.write === undefined ? undefined : resolve(context.cwd, options.write)
@@ -49,13 +50,13 @@ export const create = defineVerb({
       throw usage(`${options.write} already exists.`, 'Choose a new file, or move the old one away.')
     const { scope, expiresIn, audience, description } = options
     const client = await openAdminClient(context)
-    const body = {
+    const body = present<CreateAgent>({
       name,
-      scopes: [...(scope ?? [])],
-      ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
-      ...(audience === undefined ? {} : { audiences: [...audience] }),
-      ...(description === undefined ? {} : { description }),
-    }
+      scopes: scope ?? [],
+      expires_in: expiresIn,
+      audiences: audience,
+      description,
+    })
     const made = await client.admin.agents.create(body).catch((error: unknown) => {
       if (context.signal.aborted || (error as { mayHaveArrived?: unknown }).mayHaveArrived === true)
         context.out.note(
@@ -87,19 +88,18 @@ async function takeBack(context: Context, name: string): Promise<void> {
   )
 }
 
+const agentSchema = async () => (await import('../../api/admin.ts')).Agent
+const AGENT = { name: '<name>', description: 'the agent', values: 'agents' } as const
+
 export const list = defineVerb({
   description: 'Lists the agents, oldest first.',
   options: LIST_OPTIONS,
   examples: [{ command: 'mayfly agent ls', about: 'all of them' }],
-  json: async () => {
-    const [{ Type }, { Agent }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
-    return Type.Array(Agent)
-  },
-  exits: [3, 4, 5],
-  admin: true,
+  json: arrayOf(agentSchema),
+  ...ADMIN,
   run: async (context, options) => {
     const { admin } = await openAdminClient(context)
-    await showList<Agent>(context, options, admin.agents.list, {
+    await showList(context, options, admin.agents.list, {
       things: 'agents',
       none: 'No agents yet.',
       heading: ['NAME', 'SCOPES', 'EXPIRES', 'LAST USED', 'POLICY'],
@@ -116,11 +116,10 @@ export const list = defineVerb({
 
 export const show = defineVerb({
   description: 'Shows an agent.',
-  arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
+  arguments: [AGENT],
   examples: [{ command: 'mayfly agent show ci-42', about: 'its scopes, expiry and last use' }],
-  json: async () => (await import('../../api/admin.ts')).Agent,
-  exits: [3, 4, 5],
-  admin: true,
+  json: agentSchema,
+  ...ADMIN,
   run: async (context, _options, name) => {
     const agent = await (await openAdminClient(context)).admin.agents.show(name).catch(unknownAgent)
     await context.out.show(agent, () => describeAgent(agent, context.now()))
@@ -129,22 +128,20 @@ export const show = defineVerb({
 
 export const remove = defineVerb({
   description: 'Deletes an agent. Its login stops working at once, and all its credentials are revoked.',
-  arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
+  arguments: [AGENT],
   options: { ...yesTo('do not ask for confirmation') },
   examples: [
     { command: 'mayfly agent rm ci-42', about: 'ask, then delete it' },
     { command: 'mayfly agent rm ci-42 --yes', about: 'without asking' },
   ],
   json: '{"deleted": "NAME"}',
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, options, name) => {
     const client = await openAdminClient(context)
     const exact = await exactName(name, client.admin.agents.show(name).catch(unknownAgent))
     const question = `Delete the agent ${exact} and revoke all its credentials?`
     const otherwise = 'Use --yes to delete it without a question.'
-    if (options.yes !== true && !(await confirm(context, question, { otherwise })))
-      throw new CliError('not_confirmed', 'Nothing was deleted.')
+    await confirmed(context, options.yes, question, { otherwise, no: 'Nothing was deleted.' })
     await client.admin.agents.delete(exact).catch(unknownAgent)
     await context.out.show({ deleted: exact }, () => `Deleted ${exact}.`)
   },

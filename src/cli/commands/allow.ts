@@ -1,8 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { CliError } from '../frame/failure.ts'
 import { flag, yesTo } from '../frame/options.ts'
-import { confirm } from '../frame/prompt.ts'
+import { confirmed } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { isAllowed, readAllowed, recordAllowed, revokeAllowed } from '../project-file/allowed.ts'
 import { describeChange, describeProject } from '../project-file/describe.ts'
@@ -38,10 +37,11 @@ export const verb = defineVerb({
     if (isAllowed(before, file)) return context.out.report(done, `${given} is already allowed.`)
     context.out.note(await describe(file, requested, before?.text))
     const otherwise = 'Read what it asks for, then use --yes.'
-    if (yes !== true && !(await confirm(context, `Allow ${given}?`, { otherwise })))
-      throw new CliError('not_confirmed', `${given} is not allowed.`, {
-        hint: 'Ignore it with `mayfly run --no-config`.',
-      })
+    await confirmed(context, yes, `Allow ${given}?`, {
+      otherwise,
+      no: `${given} is not allowed.`,
+      hint: 'Ignore it with `mayfly run --no-config`.',
+    })
     await recordAllowed(context, file)
     return context.out.report(done, `Allowed ${given}.`)
   },

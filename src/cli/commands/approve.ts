@@ -1,11 +1,13 @@
-import type { PendingEnrollment } from '../../client/wire.ts'
+import type { Approval, PendingEnrollment } from '../../client/wire.ts'
 import { shellWord } from '../../domain/shell-word.ts'
 import { chooseRequest, isRequestId } from '../admin/choose-request.ts'
 import { describePending } from '../admin/pending.ts'
+import { ADMIN } from '../admin/verbs.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, EXIT, usage } from '../frame/failure.ts'
 import { flag, many, text, type ValuesOf, yesTo } from '../frame/options.ts'
-import { confirm } from '../frame/prompt.ts'
+import { present } from '../frame/present.ts'
+import { confirmed } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
@@ -36,8 +38,7 @@ export const verb = defineVerb({
     },
   ],
   json: async () => (await import('../../api/enrollment.ts')).PendingEnrollment,
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, options, given) => {
     const client = await openAdminClient(context)
     const request = await chooseRequest(context, client, given, 'approve')
@@ -48,18 +49,14 @@ export const verb = defineVerb({
     if (options.yes !== true) {
       context.out.note(describePending(request, context.now()))
       const otherwise = 'Look at it with `mayfly pending ID`, then use --yes.'
-      if (!(await confirm(context, question(request, options), { otherwise })))
-        throw new CliError('not_confirmed', 'Nothing was approved.', {
-          hint: `Reject it with \`mayfly reject ${shellWord(request.id)}\`.`,
-        })
+      const hint = `Reject it with \`mayfly reject ${shellWord(request.id)}\`.`
+      const no = 'Nothing was approved.'
+      await confirmed(context, false, question(request, options), { otherwise, no, hint })
     }
-    const approved = await client.admin.pending.approve(request.id, {
-      ...(scope === undefined ? {} : { scopes: [...scope] }),
-      ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
-      ...(note === undefined ? {} : { note }),
-      ...(audience === undefined ? {} : { audiences: [...audience] }),
-      ...(replace === true ? { replace } : {}),
-    })
+    const approved = await client.admin.pending.approve(
+      request.id,
+      present<Approval>({ scopes: scope, expires_in: expiresIn, note, audiences: audience, replace }),
+    )
     await context.out.show(
       approved,
       () => `Approved ${approved.name}: ${approved.scopes.join(', ') || '(no scopes)'}.`,

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../client/wire.ts'
 import { followEntries, readEntries } from '../admin/audit-entries.ts'
 import { requireKnown } from '../admin/require-known.ts'
+import { ADMIN } from '../admin/verbs.ts'
 import { usage } from '../frame/failure.ts'
 import { flag, text, type ValuesOf } from '../frame/options.ts'
 import { oneLine } from '../frame/terminal-text.ts'
@@ -43,8 +44,7 @@ export const verb = defineVerb({
     const { AuditEntry } = await import('../../api/api-v1.ts')
     return { ...AuditEntry, description: 'one object per line' }
   },
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, options) => {
     const limit = limitOf(options)
     const { backend, agent, actor, action, credential, since, until } = options

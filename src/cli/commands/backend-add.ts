@@ -7,6 +7,7 @@ import {
   rulesOf,
   testing,
 } from '../admin/backend-rules.ts'
+import { ADMIN } from '../admin/verbs.ts'
 import { usage } from '../frame/failure.ts'
 import { ask } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
@@ -39,8 +40,7 @@ export const verb = defineVerb({
     },
   ],
   json: async () => (await import('../../api/admin-backends.ts')).Backend,
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   passThrough: 'unknown',
   usage: '<kind> [name] [flags of the kind] [options]',
   run: async (context, options, type, second, more) => {

@@ -1,8 +1,10 @@
-import type { Reconciled } from '../../client/wire.ts'
+import type { Reconcile, Reconciled } from '../../client/wire.ts'
+import { ADMIN } from '../admin/verbs.ts'
 import { CliError } from '../frame/failure.ts'
 import { flag, yesTo } from '../frame/options.ts'
 import { table } from '../frame/output.ts'
-import { confirm } from '../frame/prompt.ts'
+import { present } from '../frame/present.ts'
+import { confirmed } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
@@ -34,8 +36,7 @@ export const verb = defineVerb({
     ])
     return Type.Omit(Reconciled, ['next_cursor'])
   },
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, { revoke = false, yes = false }, name) => {
     const { admin } = await openAdminClient(context)
     let result: Result | undefined
@@ -63,8 +64,7 @@ export const verb = defineVerb({
 async function requireConfirmed(context: Context, { name, accounts }: Result): Promise<void> {
   const question = `End ${counted(accounts.length)} at ${name} that this Mayfly has no credential for? Those of another Mayfly would be among them.`
   const otherwise = 'Use --yes to end them without confirmation.'
-  if (!(await confirm(context, question, { otherwise })))
-    throw new CliError('not_confirmed', 'Nothing was ended.')
+  await confirmed(context, false, question, { otherwise, no: 'Nothing was ended.' })
 }
 
 /** An account that could not be ended may come twice: the last outcome counts. */
@@ -72,7 +72,7 @@ async function readAll(context: Context, admin: Admin, name: string, revoke: boo
   const accounts = new Map<string, Account>()
   let seen = 0
   for (let cursor: string | undefined; ; ) {
-    const body = { ...(revoke ? { revoke } : {}), ...(cursor === undefined ? {} : { cursor }) }
+    const body = present<Reconcile>({ revoke: revoke || undefined, cursor })
     const reply: Reconciled = await whileWaiting(
       context,
       `Comparing the accounts: ${seen} seen, ${accounts.size} ${revoke ? 'ended' : 'found'}`,

@@ -1,6 +1,6 @@
-import { CliError } from '../frame/failure.ts'
+import { ADMIN } from '../admin/verbs.ts'
 import { yesTo } from '../frame/options.ts'
-import { confirm } from '../frame/prompt.ts'
+import { confirmed } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
 import { openAdminClient } from '../session/admin.ts'
@@ -15,15 +15,13 @@ export const verb = defineVerb({
     { command: 'mayfly backend rotate-root orders --yes --json', about: 'regularly, from cron' },
   ],
   json: async () => (await import('../../api/admin-backends.ts')).RootRotation,
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, { yes }, name) => {
     const client = await openAdminClient(context)
     const { name: exact } = await client.admin.backends.show(name)
     const question = `Replace the secret that Mayfly logs in with at ${exact}? The old one ends.`
     const otherwise = 'Use --yes to replace it without confirmation.'
-    if (yes !== true && !(await confirm(context, question, { otherwise })))
-      throw new CliError('not_confirmed', 'Nothing was changed.')
+    await confirmed(context, yes, question, { otherwise, no: 'Nothing was changed.' })
     const rotation = client.admin.backends.rotateRoot(exact)
     const made = await whileWaiting(context, `Replacing the secret of ${exact}`, rotation)
     const what = `${made.fields.join(' and ')} of ${made.name}`

@@ -8,6 +8,7 @@ import {
   rulesOf,
   testing,
 } from '../admin/backend-rules.ts'
+import { ADMIN } from '../admin/verbs.ts'
 import { usage } from '../frame/failure.ts'
 import { flag, many } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
@@ -41,8 +42,7 @@ export const verb = defineVerb({
     },
   ],
   json: async () => (await import('../../api/admin-backends.ts')).Backend,
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   passThrough: 'unknown',
   usage: '<name> [flags of the kind] [options]',
   run: async (context, options, name, rest) => {

@@ -1,31 +1,26 @@
-import type { Backend } from '../../client/wire.ts'
 import { describeBackend } from '../admin/backend-rules.ts'
 import { exactName } from '../admin/exact-name.ts'
+import { ADMIN, arrayOf } from '../admin/verbs.ts'
 import { watchDeletion } from '../admin/watch-deletion.ts'
-import { CliError } from '../frame/failure.ts'
 import { globalFlags } from '../frame/global-flags.ts'
 import { LIST_OPTIONS, showList } from '../frame/list.ts'
 import { flag, yesTo } from '../frame/options.ts'
-import { confirm } from '../frame/prompt.ts'
+import { confirmed } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
+
+const backendSchema = async () => (await import('../../api/admin-backends.ts')).Backend
+const BACKEND = { name: '<name>', description: 'the backend', values: 'backends' } as const
 
 export const list = defineVerb({
   description: 'Lists the backends.',
   options: LIST_OPTIONS,
   examples: [{ command: 'mayfly backend ls', about: 'list all backends' }],
-  json: async () => {
-    const [{ Type }, { Backend }] = await Promise.all([
-      import('typebox'),
-      import('../../api/admin-backends.ts'),
-    ])
-    return Type.Array(Backend)
-  },
-  exits: [3, 4, 5],
-  admin: true,
+  json: arrayOf(backendSchema),
+  ...ADMIN,
   run: async (context, options) => {
     const { admin } = await openAdminClient(context)
-    await showList<Backend>(context, options, admin.backends.list, {
+    await showList(context, options, admin.backends.list, {
       things: 'backends',
       none: `No backends yet. Add one with \`mayfly backend add KIND${globalFlags(context.globals)}\`.`,
       heading: ['NAME', 'KIND', 'DEFAULT TTL', 'MAX TTL', 'SCOPES', 'DESCRIPTION'],
@@ -43,11 +38,10 @@ export const list = defineVerb({
 
 export const show = defineVerb({
   description: 'Shows a backend with its configuration. Secrets read [redacted].',
-  arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
+  arguments: [BACKEND],
   examples: [{ command: 'mayfly backend show orders', about: 'show its configuration' }],
-  json: async () => (await import('../../api/admin-backends.ts')).Backend,
-  exits: [3, 4, 5],
-  admin: true,
+  json: backendSchema,
+  ...ADMIN,
   run: async (context, _options, name) => {
     const backend = await (await openAdminClient(context)).admin.backends.show(name)
     await context.out.show(backend, () => describeBackend(backend, context.now()))
@@ -57,7 +51,7 @@ export const show = defineVerb({
 export const remove = defineVerb({
   description:
     'Deletes a backend. Refused while it has active credentials, unless --force revokes them first. Waits until all of them have ended, and shows how many remain if there are very many.',
-  arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
+  arguments: [BACKEND],
   options: { force: flag('revoke its active credentials first'), ...yesTo('do not ask') },
   examples: [
     { command: 'mayfly backend rm orders', about: 'ask, then delete it' },
@@ -67,15 +61,14 @@ export const remove = defineVerb({
     },
   ],
   json: '{"deleted": "NAME"}',
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, options, name) => {
     const client = await openAdminClient(context)
     const exact = await exactName(name, client.admin.backends.show(name))
     const what = options.force === true ? `${exact} and revoke all its credentials` : exact
     const otherwise = 'Use --yes to delete without confirmation.'
-    if (options.yes !== true && !(await confirm(context, `Delete the backend ${what}?`, { otherwise })))
-      throw new CliError('not_confirmed', 'Nothing was deleted.')
+    const question = `Delete the backend ${what}?`
+    await confirmed(context, options.yes, question, { otherwise, no: 'Nothing was deleted.' })
     const force = options.force === true ? true : undefined
     const deletion = await client.admin.backends.delete(exact, { force })
     if (deletion !== undefined) await watchDeletion(context, client, deletion)

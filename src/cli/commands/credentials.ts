@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import type { ActiveCredential, CredentialFilter, Token } from '../../client/wire.ts'
 import { requireBackend, requireKnown } from '../admin/require-known.ts'
+import { ADMIN } from '../admin/verbs.ts'
 import { LIST_OPTIONS, type Rows, showList } from '../frame/list.ts'
 import { choice, flag, text, type ValuesOf } from '../frame/options.ts'
 import { relative } from '../frame/times.ts'
@@ -34,8 +35,7 @@ export const list = defineVerb({
     { command: 'mayfly credentials ls --agent ci-42 --status all', about: 'what an agent holds and held' },
   ],
   json: 'array of {id, backend, created_at, expires_at}; of all agents, also {agent_id, agent_name, scopes, status, upstream (optional)}',
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, options) => {
     const { allAgents, agent, status } = options
     const isOfAll = allAgents === true || agent !== undefined || status !== undefined
@@ -63,8 +63,7 @@ export const tokensList = defineVerb({
     const [{ Type }, { Token: schema }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
     return Type.Array(schema)
   },
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: (context, options) => listAll(context, { status: 'all', ...options }),
 })
 
@@ -132,8 +131,7 @@ export const revoke = defineVerb({
     { command: 'mayfly credentials revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'revoke one credential' },
   ],
   json: '{"revoked": ["ID", …]}',
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, _options, ids) => {
     const { client, login } = await openAdmin(context)
     await revokeEach(context, ids, (id) =>
@@ -149,8 +147,7 @@ export const tokensRevoke = defineVerb({
     { command: 'mayfly tokens revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'revoke one credential' },
   ],
   json: '{"revoked": ["ID", …]}',
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, _options, ids) => {
     const client = await openAdminClient(context)
     await revokeEach(context, ids, (id) => client.admin.tokens.revoke(id))

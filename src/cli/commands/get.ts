@@ -1,7 +1,9 @@
+import type { IssueRequest } from '../../client/wire.ts'
 import { readAssignments } from '../frame/assignments.ts'
 import { dotenvLine } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
 import { many, text } from '../frame/options.ts'
+import { present } from '../frame/present.ts'
 import { exportLine } from '../frame/shell.ts'
 import { jsonText } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -69,13 +71,8 @@ export const verb = defineVerb({
     const { client } = await openAgentSession(context)
     const asksKind = FORMS_OF_VARIABLES.has(form) && options.prefix === undefined
     const kind = asksKind ? await askKindVariables(client, backend) : undefined
-    const asked = client.issue({
-      backend,
-      ...(options.ttl === undefined ? {} : { ttl: options.ttl }),
-      ...(options.scope === undefined ? {} : { scopes: options.scope }),
-      ...(params === undefined ? {} : { params }),
-      ...(metadata === undefined ? {} : { metadata }),
-    })
+    const { ttl, scope: scopes } = options
+    const asked = client.issue(present<IssueRequest>({ backend, ttl, scopes, params, metadata }))
     const issued = requireToken(await whileWaiting(context, `Waiting for ${backend}`, asked))
     try {
       // An interrupt that arrived with the reply: nobody is waiting any more.

@@ -1,8 +1,10 @@
+import { ADMIN, arrayOf } from '../admin/verbs.ts'
 import { collect } from '../frame/collect.ts'
 import { CliError } from '../frame/failure.ts'
 import { LIST_OPTIONS, showList } from '../frame/list.ts'
 import { flag, text, yesTo } from '../frame/options.ts'
-import { confirm } from '../frame/prompt.ts'
+import { present } from '../frame/present.ts'
+import { confirmed } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
@@ -18,12 +20,8 @@ export const list = defineVerb({
     { command: 'mayfly keys ls', about: 'all keys and their agents' },
     { command: 'mayfly keys ls --armor | gpg --import', about: 'let git verify their commits' },
   ],
-  json: async () => {
-    const [{ Type }, { AgentKey }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
-    return Type.Array(AgentKey)
-  },
-  exits: [3, 4, 5],
-  admin: true,
+  json: arrayOf(async () => (await import('../../api/admin.ts')).AgentKey),
+  ...ADMIN,
   run: async (context, { agent, armor, ...options }) => {
     const all = await collect((await openAdminClient(context)).admin.keys.list())
     const wanted = agent?.toLowerCase()
@@ -64,15 +62,14 @@ export const rotate = defineVerb({
     { command: 'mayfly keys rotate --yes', about: 'if the key may have leaked: end all tokens now' },
   ],
   json: '{"key_id", "previous_valid_until": time or null}',
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, { grace, yes }) => {
     const question = 'Invalidate all access tokens now?'
     const otherwise = 'Use --grace DURATION, or --yes to invalidate them at once.'
-    if (grace === undefined && yes !== true && !(await confirm(context, question, { otherwise })))
-      throw new CliError('not_confirmed', 'Nothing was changed.')
+    const isSure = yes === true || grace !== undefined
+    await confirmed(context, isSure, question, { otherwise, no: 'Nothing was changed.' })
     const client = await openAdminClient(context)
-    const made = await client.admin.keys.rotate(grace === undefined ? {} : { grace })
+    const made = await client.admin.keys.rotate(present<{ grace?: string }>({ grace }))
     const before =
       made.previous_valid_until === null
         ? 'The old key is no longer valid.'

@@ -1,4 +1,5 @@
 import { findKind } from '../admin/backend-rules.ts'
+import { ADMIN, arrayOf } from '../admin/verbs.ts'
 import { collect } from '../frame/collect.ts'
 import { CliError } from '../frame/failure.ts'
 import { showRows } from '../frame/list.ts'
@@ -9,15 +10,13 @@ import { flagsOf, shapeOf } from '../kind-form/flags.ts'
 import { shownDefault } from '../kind-form/questions.ts'
 import { openAdminClient } from '../session/admin.ts'
 
+const kindSchema = async () => (await import('../../api/admin-backends.ts')).Kind
+
 export const list = defineVerb({
   description: 'Lists the kinds of backend.',
   examples: [{ command: 'mayfly kind ls', about: 'what you can add as a backend' }],
-  json: async () => {
-    const [{ Type }, { Kind }] = await Promise.all([import('typebox'), import('../../api/admin-backends.ts')])
-    return Type.Array(Kind)
-  },
-  exits: [3, 4, 5],
-  admin: true,
+  json: arrayOf(kindSchema),
+  ...ADMIN,
   run: (context) => listKinds(context),
 })
 
@@ -26,9 +25,8 @@ export const show = defineVerb({
     'Shows a kind of backend: its scopes, the variables that `mayfly run --backend` sets, and its flags for `backend add` and `backend update`.',
   arguments: [{ name: '<kind>', description: 'the kind', values: 'kinds' }],
   examples: [{ command: 'mayfly kind show postgres', about: 'the flags of `mayfly backend add postgres`' }],
-  json: async () => (await import('../../api/admin-backends.ts')).Kind,
-  exits: [3, 4, 5],
-  admin: true,
+  json: kindSchema,
+  ...ADMIN,
   run: (context, _options, name) => showKind(context, name),
 })
 
@@ -43,8 +41,7 @@ export const kinds = defineVerb({
     const [{ Type }, { Kind }] = await Promise.all([import('typebox'), import('../../api/admin-backends.ts')])
     return Type.Array(Kind, { description: 'one object when a kind is named' })
   },
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: (context, _options, name) => (name === undefined ? listKinds(context) : showKind(context, name)),
 })
 
@@ -115,8 +112,7 @@ export const reload = defineVerb({
     { command: 'mayfly kind reload postgres', about: 'the backends of one kind' },
   ],
   json: '{"reloaded": ["NAME", …]}',
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, _options, name) => {
     const { plugins } = (await openAdminClient(context)).admin
     const reloaded =

@@ -1,6 +1,6 @@
 import { CliError, EXIT } from '../frame/failure.ts'
 import { flag } from '../frame/options.ts'
-import { confirm } from '../frame/prompt.ts'
+import { confirmed } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { dropCached, identityOf } from '../session/credential-cache.ts'
 import { forgetLogin } from '../session/keep-login.ts'
@@ -50,8 +50,7 @@ async function endAgent(context: Context, target: Target, isSure: boolean): Prom
   if (login === undefined) throw notLoggedIn(target)
   const name = target.profile?.agent?.name ?? 'this login'
   const question = `Delete agent ${name} at ${target.server.text}, and revoke all its credentials?`
-  if (!isSure && !(await confirm(context, question, { otherwise: 'Give --yes.' })))
-    throw new CliError('not_confirmed', 'Nothing was deleted.')
+  await confirmed(context, isSure, question, { otherwise: 'Give --yes.', no: 'Nothing was deleted.' })
   const client = await clientFor(context, target, login.auth)
   await client.deleteSelf()
   await dropCached(context, (_, identity) => identity === identityOf(target, login.auth))

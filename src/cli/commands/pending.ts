@@ -1,4 +1,5 @@
 import { describePending, findRequest, PENDING_HEADING, pendingCells } from '../admin/pending.ts'
+import { ADMIN, arrayOf } from '../admin/verbs.ts'
 import { LIST_OPTIONS, showList } from '../frame/list.ts'
 import { choice } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
@@ -24,15 +25,11 @@ export const verb = defineVerb({
       about: 'rejected ones, as JSON',
     },
   ],
-  json: async () => {
-    const [{ Type }, { PendingEnrollment }] = await Promise.all([
-      import('typebox'),
-      import('../../api/enrollment.ts'),
-    ])
-    return Type.Array(PendingEnrollment, { description: 'one object if an id is given' })
-  },
-  exits: [3, 4, 5],
-  admin: true,
+  json: arrayOf(
+    async () => (await import('../../api/enrollment.ts')).PendingEnrollment,
+    'one object if an id is given',
+  ),
+  ...ADMIN,
   run: async (context, { status, ...options }, id) => {
     const client = await openAdminClient(context)
     if (id !== undefined) {

@@ -1,7 +1,10 @@
+import type { Rejection } from '../../client/wire.ts'
 import { chooseRequest, isRequestId } from '../admin/choose-request.ts'
 import { rejectNetwork } from '../admin/reject-network.ts'
+import { ADMIN } from '../admin/verbs.ts'
 import { usage } from '../frame/failure.ts'
 import { text, yesTo } from '../frame/options.ts'
+import { present } from '../frame/present.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
@@ -28,8 +31,7 @@ export const verb = defineVerb({
     ])
     return Type.Union([PendingEnrollment, Type.Array(PendingEnrollment, { description: 'with --from' })])
   },
-  exits: [3, 4, 5],
-  admin: true,
+  ...ADMIN,
   run: async (context, { reason, from, yes }, given) => {
     if (from !== undefined && given !== undefined)
       throw usage('Give either a request or --from.', 'Nothing was rejected.')
@@ -39,7 +41,7 @@ export const verb = defineVerb({
       given !== undefined && isRequestId(given)
         ? given
         : (await chooseRequest(context, client, given, 'reject')).id
-    const rejected = await client.admin.pending.reject(id, reason === undefined ? {} : { reason })
+    const rejected = await client.admin.pending.reject(id, present<Rejection>({ reason }))
     await context.out.show(rejected, () => `Rejected ${rejected.name}.`)
   },
 })

@@ -1,5 +1,6 @@
 import { MayflyError } from '../../client/errors.ts'
 import { CliError } from '../frame/failure.ts'
+import { present } from '../frame/present.ts'
 import { ask } from '../frame/prompt.ts'
 import type { Context } from '../frame/verb.ts'
 import { clientFor } from '../session/open.ts'
@@ -102,11 +103,9 @@ export async function begin(context: Context, target: Target, asked: Asked): Pro
     return known
   // One that the server never answered may be replaced: if it arrived, it expires on its own.
   if (known?.enrollment !== undefined) throw isInTheWay(known, target)
-  const request: AgentRequest = {
-    name: asked.name ?? (await ask(context, 'Name of the agent: ', { otherwise: 'Set it with --name.' })),
-    ...(asked.scopes === undefined ? {} : { scopes: asked.scopes }),
-    ...(asked.metadata === undefined ? {} : { metadata: asked.metadata }),
-  }
+  const { scopes, metadata } = asked
+  const name = asked.name ?? (await ask(context, 'Name of the agent: ', { otherwise: 'Set it with --name.' }))
+  const request = present<AgentRequest>({ name, scopes, metadata })
   const ca = caFile === undefined ? {} : { ca_file: caFile }
   const underway = { server: server.text, ...ca, request, ...(await newKey()) }
   await saveUnderway(context, profileName, underway)

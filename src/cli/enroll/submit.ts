@@ -1,6 +1,7 @@
 import { type Client, MayflyError, type Reply } from '../../client/client.ts'
-import type { Enrolled } from '../../client/wire.ts'
+import type { Enrolled, EnrollRequest } from '../../client/wire.ts'
 import { noteWarnings } from '../admin/warnings.ts'
+import { present } from '../frame/present.ts'
 import type { Context } from '../frame/verb.ts'
 import { publicHalf, removeUnderway, saveUnderway, type Underway } from './underway.ts'
 
@@ -21,12 +22,12 @@ export async function submit(
   underway: Underway,
 ): Promise<Submitted> {
   const { name, scopes, metadata } = underway.request
-  const body = {
+  const body = present<EnrollRequest>({
     name,
     public_key: publicHalf(underway),
-    ...(scopes === undefined ? {} : { scopes }),
-    ...(metadata === undefined ? {} : { metadata }),
-  }
+    scopes: scopes && [...scopes],
+    metadata,
+  })
   const reply = await client
     .call<Enrolled>({ method: 'POST', path: '/v1/enroll', body, retry: 'always' })
     .catch(async (error: unknown) => {

@@ -106,6 +106,17 @@ export async function confirm(
   return /^y(?:es)?$/i.test(await ask(terminal, `${question} [y/N] `, options))
 }
 
+/** Asks, unless `yes` has answered. Throws `CliError` with the sentence `no` for any other answer. */
+export async function confirmed(
+  terminal: Terminal,
+  yes: boolean | undefined,
+  question: string,
+  { otherwise, no, hint }: { otherwise: string; no: string; hint?: string },
+): Promise<void> {
+  if (yes === true || (await confirm(terminal, question, { otherwise }))) return
+  throw new CliError('not_confirmed', no, hint === undefined ? {} : { hint })
+}
+
 /** Reads all of standard input. Throws `CliError` for more than `maxBytes`. */
 export async function readStdin({ stdin, signal }: Terminal, maxBytes = MAX_BYTES): Promise<string> {
   signal.throwIfAborted()

@@ -1,4 +1,6 @@
+import type { IssueRequest } from '../../client/wire.ts'
 import type { Path } from '../../files/yaml-file.ts'
+import { present } from '../frame/present.ts'
 import { faultOfVariable } from '../frame/variable-names.ts'
 import type { RequestedCredential, RequestedFile } from './requested-credential.ts'
 import { type Faults, isRecord, type Shape } from './shape.ts'
@@ -46,13 +48,13 @@ function readRequest(faults: Faults, path: Path, name: string, value: Shape) {
     faults.add([...path, 'scopes'], 'scopes must be a list of words')
   for (const [key, one] of Object.entries({ params, metadata }))
     if (one !== undefined && !isRecord(one)) faults.add([...path, key], `${key} must hold "key: value" lines`)
-  return {
+  return present<IssueRequest>({
     backend: String(backend),
-    ...(ttl === undefined ? {} : { ttl: String(ttl) }),
-    ...(isTexts(scopes) ? { scopes: [...scopes] } : {}),
-    ...(isRecord(params) ? { params } : {}),
-    ...(isRecord(metadata) ? { metadata } : {}),
-  }
+    ttl: ttl === undefined ? undefined : String(ttl),
+    scopes: isTexts(scopes) ? [...scopes] : undefined,
+    params: isRecord(params) ? params : undefined,
+    metadata: isRecord(metadata) ? metadata : undefined,
+  })
 }
 
 function readEnv(faults: Faults, path: Path, value: unknown): RequestedCredential['env'] {

@@ -1,3 +1,4 @@
+import { present } from '../frame/present.ts'
 import type { Context } from '../frame/verb.ts'
 import { changeAlone } from './file-lock.ts'
 import { type Profile, profilesPath, readProfiles, writeProfiles } from './profiles.ts'
@@ -39,16 +40,16 @@ async function keep(context: Context, login: NewLogin): Promise<KeptLogin> {
   const old = await oldSecret(context, name, before)
   const value: KeptSecret = { ...secret, server: target.server.text }
   const kept = await saveSecret(context, name, value)
-  const profile: Profile = {
+  const profile = present<Profile>({
     server: target.server.text,
     login: secret.kind,
     secret_in: kept.place,
-    ...(issuer === undefined ? {} : { issuer }),
-    ...(agent === undefined ? {} : { agent }),
-    ...(secret.kind === 'bearer' ? {} : { client_id: secret.client_id }),
-    ...(target.caFile === undefined ? {} : { ca_file: target.caFile }),
-    ...(serverKeys.length === 0 ? {} : { server_keys: serverKeys }),
-  }
+    issuer,
+    agent,
+    client_id: secret.kind === 'bearer' ? undefined : secret.client_id,
+    ca_file: target.caFile,
+    server_keys: serverKeys.length === 0 ? undefined : serverKeys,
+  })
   try {
     await writeProfiles(context, {
       current: known.current ?? profileName,
