@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { AuditEntry } from '../src/api/api-v1.ts'
+import { ROUTES, type RouteRule } from '../src/api/routes.ts'
 import { ACTIONS } from '../src/domain/actions.ts'
 import { OAUTH_ERRORS } from '../src/domain/oauth-problem.ts'
 import { PROBLEMS } from '../src/domain/problems.ts'
-import { ROUTES, type RouteRule } from '../src/http/routing/route-table.ts'
 
 const page = (name: string) => readFile(new URL(`../docs/reference/${name}`, import.meta.url), 'utf8')
 

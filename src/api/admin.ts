@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { MAX_AUDIENCES } from '../domain/audience.ts'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { PLUGIN_NAME_PATTERN, PLUGIN_PROTOCOLS, PLUGIN_RUNTIMES, SHA256_PATTERN } from '../domain/plugin.ts'
-import { CredentialStatus, createdAt, expiresAt, UpstreamEnd } from './api-v1.ts'
+import { auditFilters, CredentialStatus, createdAt, expiresAt, UpstreamEnd } from './api-v1.ts'
 import {
   AgentRef,
   agentId,
@@ -156,6 +156,21 @@ export const TokenQuery = Type.Object(
     backend: Type.Optional(name('Only credentials of this backend.', 'orders')),
     agent: Type.Optional(AgentRef),
     status: Type.Optional(CredentialStatus),
+    ...Page,
+  },
+  { additionalProperties: false },
+)
+
+export const WholeAuditQuery = Type.Object(
+  {
+    ...auditFilters,
+    agent_id: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        description: 'The same filter as `agent`; give one of them.',
+        examples: [EXAMPLE_ID.agent],
+      }),
+    ),
     ...Page,
   },
   { additionalProperties: false },

@@ -14,6 +14,7 @@ import {
   Metadata,
   name,
   nullable,
+  Page,
   Params,
   scopes,
   shownScopes,
@@ -184,7 +185,7 @@ const Action = Type.String({
   enum: ACTION_NAMES,
   description: 'What happened. docs/reference/audit.md explains each.',
 })
-export const AuditQuery = {
+export const auditFilters = {
   backend: Type.Optional(name('Only entries about this backend.', 'orders')),
   since: time('Only entries from then on.'),
   until: time('Only entries up to then.'),
@@ -207,6 +208,8 @@ export const AuditQuery = {
     }),
   ),
 }
+
+export const AuditQuery = Type.Object({ ...auditFilters, ...Page }, { additionalProperties: false })
 
 export const AuditEntry = Type.Object(
   {

@@ -126,12 +126,10 @@ const presented = {
     Type.String({ description: 'Ignored: a token tells its own type.', examples: ['access_token'] }),
   ),
 }
-const PresentedToken = Type.Object(
+export const PresentedToken = Type.Object(
   { ...presented, ...clientFields },
   { ...FORM, ...formsOf('PresentedToken', presented, ['token']) },
 )
-export const IntrospectForm = PresentedToken
-export const RevokeForm = PresentedToken
 
 const texts = (description: string, example: string) =>
   Type.Array(Type.String({ description: 'A value.', examples: [example] }), { description })

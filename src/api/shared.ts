@@ -20,6 +20,18 @@ export const accepts = (constraints: object) => ({ [ACCEPTS_MARK]: constraints }
 /** What the document says instead of the schema, where a form that differs by its fields is clearer. */
 export const documentedAs = (schema: object) => ({ [DOCUMENTED_AS_MARK]: schema })
 
+/** Marks a schema whose body may be absent; a JSON `null` is still refused. */
+export const OPTIONAL_BODY_MARK = 'x-optional-body'
+
+/** Adds the mark: `body: optionalBody(Type.Object({ … }))`. An absent body is `undefined`. */
+export function optionalBody<T extends object>(schema: T): T {
+  // Copy descriptors: TypeBox keeps facts about a schema in non-enumerable properties.
+  return Object.create(Object.prototype, {
+    ...Object.getOwnPropertyDescriptors(schema),
+    [OPTIONAL_BODY_MARK]: { value: true, enumerable: true },
+  })
+}
+
 export const timestamp = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-11-21T10:15:00.000Z'] })
 

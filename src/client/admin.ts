@@ -1,6 +1,6 @@
 import type { Authorizer } from './authorize.ts'
 import { pages } from './paging.ts'
-import { requestThrough } from './routes.ts'
+import { type Route, requestThrough } from './routes.ts'
 import type { CallOptions } from './send.ts'
 import type * as wire from './wire.ts'
 
@@ -22,46 +22,44 @@ type Page = wire.PageOptions
 /** `/v1/admin`: needs the admin scope of each route, or the local host. */
 export function createAdmin(authorizer: Authorizer) {
   const request = requestThrough(authorizer)
-  const list = <T>(path: string, filter: object, page: Page) =>
-    pages<T>(authorizer, path, { ...filter }, page)
+  const list = <R extends Route>(route: R, filter: object, page: Page) =>
+    pages(authorizer, route, filter, page)
   return {
     agents: {
       /** Oldest first. */
-      list: (page: Page = {}) => list<wire.Agent>('/v1/admin/agents', {}, page),
+      list: (page: Page = {}) => list('GET /v1/admin/agents', {}, page),
       create: (body: wire.CreateAgent, options: CallOptions = {}) =>
         request('POST /v1/admin/agents', { body, ...options }),
       show: (name: string, options: CallOptions = {}) =>
-        request('GET /v1/admin/agents/:id', { id: name, ...options }),
+        request('GET /v1/admin/agents/:name', { id: name, ...options }),
       update: (name: string, body: wire.ChangeAgent, options: CallOptions = {}) =>
-        request('PATCH /v1/admin/agents/:id', { id: name, body, ...options }),
+        request('PATCH /v1/admin/agents/:name', { id: name, body, ...options }),
       /** A new token and client secret. The old ones stay valid for `grace` (a duration), by default not at all. */
       rotate: (name: string, body: { grace?: string } = {}, options: CallOptions = {}) =>
-        request('POST /v1/admin/agents/:id/rotate', { id: name, body, ...options }),
+        request('POST /v1/admin/agents/:name/rotate', { id: name, body, ...options }),
       delete: (name: string, options: CallOptions = {}) =>
-        request('DELETE /v1/admin/agents/:id', { id: name, ...options }),
+        request('DELETE /v1/admin/agents/:name', { id: name, ...options }),
     },
     backends: createBackends(authorizer),
-    kinds: (page: Page = {}) => list<wire.Kind>('/v1/admin/kinds', {}, page),
+    kinds: (page: Page = {}) => list('GET /v1/admin/kinds', {}, page),
     tokens: {
       /** Newest first. */
       list: (filter: wire.CredentialFilter = {}, page: Page = {}) =>
-        list<wire.Token>('/v1/admin/tokens', filter, page),
+        list('GET /v1/admin/tokens', filter, page),
       revoke: (id: string, options: CallOptions = {}) =>
         request('DELETE /v1/admin/tokens/:id', { id, ...options }),
     },
     /** Newest first. */
-    audit: (filter: wire.AuditFilter = {}, page: Page = {}) =>
-      list<wire.AuditEntry>('/v1/admin/audit', filter, page),
+    audit: (filter: wire.AuditFilter = {}, page: Page = {}) => list('GET /v1/admin/audit', filter, page),
     pending: {
       /** Oldest first; with a status, those that were decided so. */
-      list: (filter: wire.PendingFilter = {}, page: Page = {}) =>
-        list<wire.PendingEnrollment>('/v1/admin/pending', filter, page),
+      list: (filter: wire.PendingFilter = {}, page: Page = {}) => list('GET /v1/admin/pending', filter, page),
       approve: (id: string, body: wire.Approval = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/pending/:id/approve', { id, body, ...options }),
       reject: (id: string, body: wire.Rejection = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/pending/:id/reject', { id, body, ...options }),
     },
-    policies: (page: Page = {}) => list<wire.Policy>('/v1/admin/policies', {}, page),
+    policies: (page: Page = {}) => list('GET /v1/admin/policies', {}, page),
     /** What a policy would decide about an enrollment with this name and these scopes, and why. */
     explainPolicy: (
       asked: { name: string; scopes?: readonly string[] | undefined },
@@ -71,20 +69,20 @@ export function createAdmin(authorizer: Authorizer) {
       return request('GET /v1/admin/policies/explain', { query, ...options })
     },
     plugins: {
-      list: (page: Page = {}) => list<wire.Plugin>('/v1/admin/plugins', {}, page),
+      list: (page: Page = {}) => list('GET /v1/admin/plugins', {}, page),
       /** Pins a file that lies in the directory of plugins under its hash. Only over `admin.sock`. */
       add: (body: wire.AddPlugin, options: CallOptions = {}) =>
         request('POST /v1/admin/plugins', { body, ...options }),
       /** Only over `admin.sock`. */
       remove: (name: string, options: CallOptions = {}) =>
-        request('DELETE /v1/admin/plugins/:id', { id: name, ...options }),
+        request('DELETE /v1/admin/plugins/:name', { id: name, ...options }),
       reloadAll: (options: CallOptions = {}) => request('POST /v1/admin/plugins/reload', options),
       reload: (name: string, options: CallOptions = {}) =>
-        request('POST /v1/admin/plugins/:id/reload', { id: name, ...options }),
+        request('POST /v1/admin/plugins/:name/reload', { id: name, ...options }),
     },
     keys: {
       /** The public signing keys of all agents. */
-      list: (page: Page = {}) => list<wire.AgentKey>('/v1/admin/keys', {}, page),
+      list: (page: Page = {}) => list('GET /v1/admin/keys', {}, page),
       /** Signs tokens with a new key. The old one verifies for another `grace` (a duration). */
       rotate: (body: { grace?: string } = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/keys/rotate', { body, ...options }),
@@ -95,23 +93,23 @@ export function createAdmin(authorizer: Authorizer) {
 function createBackends(authorizer: Authorizer) {
   const request = requestThrough(authorizer)
   return {
-    list: (page: Page = {}) => pages<wire.Backend>(authorizer, '/v1/admin/backends', {}, page),
+    list: (page: Page = {}) => pages(authorizer, 'GET /v1/admin/backends', {}, page),
     create: (body: wire.CreateBackend, { signal, ...query }: CheckOptions = {}) =>
       request('POST /v1/admin/backends', { body, query, signal }),
     show: (name: string, options: CallOptions = {}) =>
-      request('GET /v1/admin/backends/:id', { id: name, ...options }),
+      request('GET /v1/admin/backends/:name', { id: name, ...options }),
     update: (name: string, body: wire.ChangeBackend, { signal, ...query }: ChangeOptions = {}) =>
-      request('PUT /v1/admin/backends/:id', { id: name, body, query, signal }),
+      request('PUT /v1/admin/backends/:name', { id: name, body, query, signal }),
     delete: (name: string, { signal, ...query }: ForceOptions = {}) =>
-      request('DELETE /v1/admin/backends/:id', { id: name, query, signal }),
+      request('DELETE /v1/admin/backends/:name', { id: name, query, signal }),
     /** Replaces the secret that the server logs in to the upstream with. */
     rotateRoot: (name: string, options: CallOptions = {}) =>
-      request('POST /v1/admin/backends/:id/rotate-root', { id: name, ...options }),
+      request('POST /v1/admin/backends/:name/rotate-root', { id: name, ...options }),
     /**
      * Accounts at the upstream that carry Mayfly's names and that no credential owns; `revoke` ends them. Go on with the
      * `next_cursor` of the answer until it is null.
      */
     reconcile: (name: string, body: wire.Reconcile = {}, options: CallOptions = {}) =>
-      request('POST /v1/admin/backends/:id/reconcile', { id: name, body, ...options }),
+      request('POST /v1/admin/backends/:name/reconcile', { id: name, body, ...options }),
   }
 }

@@ -7,8 +7,6 @@ import { requestThrough } from './routes.ts'
 import { type Call, type CallOptions, type Reply, type Sender, send } from './send.ts'
 import { fetchTransport, type Transport } from './transport.ts'
 import type {
-  ActiveCredential,
-  AuditEntry,
   AuditFilter,
   EnrollRequest,
   IssuedCredential,
@@ -74,8 +72,7 @@ export function createClient(options: ClientOptions) {
     ...selfCalls(authorizer),
     ...openCalls(sender),
     /** The agent's audit entries; all with `admin:audit:read`. Newest first. */
-    audit: (filter: AuditFilter = {}, page: PageOptions = {}) =>
-      entryPages<AuditEntry>(authorizer, '/api/v1/audit', { ...filter }, page),
+    audit: (filter: AuditFilter = {}, page: PageOptions = {}) => entryPages(authorizer, filter, page),
     /** A token from `/oauth/token`: for another audience, with fewer scopes, or with `openid` an id token. */
     token: (request: TokenRequest = {}, options: CallOptions = {}): Promise<TokenAnswer> =>
       authorizer.requestToken(request, options),
@@ -129,7 +126,7 @@ function credentialCalls(authorizer: Authorizer) {
     revoke: (id: string, options: CallOptions = {}) =>
       request('DELETE /api/v1/credentials/:id', { id, ...options }),
     /** The agent's active credentials, oldest first. */
-    active: (page: PageOptions = {}) => pages<ActiveCredential>(authorizer, '/v1/active', {}, page),
+    active: (page: PageOptions = {}) => pages(authorizer, 'GET /v1/active', {}, page),
     backends: async (options: CallOptions = {}) => (await request('GET /api/v1/backends', options)).backends,
     backend: (id: string, options: CallOptions = {}) =>
       request('GET /api/v1/backends/:id', { id, ...options }),

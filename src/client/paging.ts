@@ -1,13 +1,14 @@
 import type { Authorizer } from './authorize.ts'
 import { MayflyError } from './errors.ts'
+import type { Answer, Route } from './routes.ts'
 import type { Reply } from './send.ts'
-import type { PageOptions } from './wire.ts'
+import type { AuditEntry, PageOptions } from './wire.ts'
 
 /** Ten million audit entries; a server that has more is asked with `since` and `until`. */
 const MAX_PAGES = 10_000
 const MAX_PAGE_ITEMS = 1_000
 
-type Query = Readonly<Record<string, unknown>>
+type Query = object
 
 interface Page<T> {
   readonly items: readonly T[] | undefined
@@ -15,26 +16,39 @@ interface Page<T> {
   readonly cursor: string | undefined
 }
 
+type Item<R extends Route> = Answer<R> extends readonly (infer T)[] ? T : never
+
 /** All items of a listing whose pages are arrays, linked by `Link` (RFC 8288). */
-export function pages<T>(authorizer: Authorizer, path: string, query: Query, options: PageOptions) {
-  return walk<readonly T[], T>(authorizer, path, query, options, (reply) => ({
+export function pages<R extends Route>(
+  authorizer: Authorizer,
+  route: R,
+  query: Query,
+  options: PageOptions,
+): AsyncGenerator<Item<R>, void, undefined> {
+  return walk<readonly Item<R>[], Item<R>>(authorizer, route, query, options, (reply) => ({
     items: reply.body,
     cursor: nextCursor(reply.header('link')),
   }))
 }
 
-/** All items of a listing whose cursor is in the body: `/api/v1/audit`. */
-export function entryPages<T>(authorizer: Authorizer, path: string, query: Query, options: PageOptions) {
-  type Body = { entries: readonly T[]; next_cursor: string | null } | undefined
-  return walk<Body, T>(authorizer, path, query, options, ({ body }) => ({
-    items: body?.entries,
-    cursor: body?.next_cursor ?? undefined,
-  }))
+/** The audit, whose cursor is in the body. */
+export function entryPages(authorizer: Authorizer, query: Query, options: PageOptions) {
+  const route = 'GET /api/v1/audit'
+  return walk<Answer<typeof route> | undefined, AuditEntry>(
+    authorizer,
+    route,
+    query,
+    options,
+    ({ body }) => ({
+      items: body?.entries,
+      cursor: body?.next_cursor ?? undefined,
+    }),
+  )
 }
 
 async function* walk<B, T>(
   authorizer: Authorizer,
-  path: string,
+  route: Route,
   query: Query,
   { limit, signal }: PageOptions,
   read: (reply: Reply<B>) => Page<T>,
@@ -44,7 +58,7 @@ async function* walk<B, T>(
   do {
     const reply = await authorizer.call<B>({
       method: 'GET',
-      path,
+      path: route.slice('GET '.length),
       query: { ...query, limit, cursor },
       signal,
     })

@@ -1,14 +1,20 @@
-import type { Static, TSchema } from 'typebox'
+import type { Static } from 'typebox'
 import type * as admin from '../api/admin.ts'
 import type * as backends from '../api/admin-backends.ts'
 import type * as a from '../api/api-v1.ts'
 import type * as enrollment from '../api/enrollment.ts'
+import type * as health from '../api/health.ts'
 import type * as oauth from '../api/oauth.ts'
 import type * as policies from '../api/policies.ts'
 import type * as v1 from '../api/v1.ts'
 
+/** What a caller gives: a field that may be left out may be `undefined`, too, because JSON has no such value. */
+export type Sent<T> = {
+  readonly [K in keyof T]: Record<never, never> extends Pick<T, K> ? T[K] | undefined : T[K]
+}
+
 // The types on the wire, from the schemas of the server.
-export type IssueRequest = Static<typeof a.CredentialRequest>
+export type IssueRequest = Sent<Static<typeof a.CredentialRequest>>
 export type IssuedCredential = Static<typeof a.IssuedCredential>
 export type CredentialInfo = Static<typeof a.CredentialInfo>
 export type RevokedCredential = Static<typeof a.RevokedCredential>
@@ -17,55 +23,46 @@ export type AuditEntry = Static<typeof a.AuditEntry>
 export type AgentStatus = Static<typeof v1.AgentStatus>
 export type ActiveCredential = Static<typeof v1.ActiveCredential>
 export type SigningKey = Static<typeof v1.SigningKey>
-export type SignRequest = Static<typeof v1.SignBody>
+export type SignRequest = Sent<Static<typeof v1.SignBody>>
 export type Signed = Static<typeof v1.Signature>
-export type ScopeRequest = Static<typeof enrollment.RequestScopes>
+export type ScopeRequest = Sent<Static<typeof enrollment.RequestScopes>>
 export type RequestedScopes = Static<typeof enrollment.RequestedScopes>
-export type EnrollRequest = Static<typeof enrollment.Enroll>
+export type EnrollRequest = Sent<Static<typeof enrollment.Enroll>>
 export type Enrolled = Static<typeof enrollment.Enrolled>
 export type EnrollmentPoll = Static<typeof enrollment.EnrollmentPoll>
 export type PendingEnrollment = Static<typeof enrollment.PendingEnrollment>
 export type EnrollmentStatus = Static<typeof enrollment.EnrollmentStatus>
-export type Approval = Static<typeof enrollment.Approve>
-export type Rejection = Static<typeof enrollment.Reject>
+export type Approval = Sent<Static<typeof enrollment.Approve>>
+export type Rejection = Sent<Static<typeof enrollment.Reject>>
 export type Explanation = Static<typeof policies.Explanation>
 export type Policy = Static<typeof policies.Policy>
+export type Health = Static<typeof health.Health>
 export type Discovery = Static<typeof oauth.DiscoveryReply>
 export type Agent = Static<typeof admin.Agent>
-export type CreateAgent = Static<typeof admin.CreateAgent>
+export type CreateAgent = Sent<Static<typeof admin.CreateAgent>>
 export type CreatedAgent = Static<typeof admin.CreatedAgent>
-export type ChangeAgent = Static<typeof admin.ChangeAgent>
+export type ChangeAgent = Sent<Static<typeof admin.ChangeAgent>>
 export type ChangedAgent = Static<typeof admin.ChangedAgent>
 export type RotatedAgent = Static<typeof admin.RotatedAgent>
 export type Backend = Static<typeof backends.Backend>
 export type BackendDeletion = Static<typeof backends.BackendDeletion>
 export type RootRotation = Static<typeof backends.RootRotation>
-export type Reconcile = Static<typeof backends.Reconcile>
+export type Reconcile = Sent<Static<typeof backends.Reconcile>>
 export type Reconciled = Static<typeof backends.Reconciled>
-export type CreateBackend = Static<typeof backends.CreateBackend>
-export type ChangeBackend = Static<typeof backends.ChangeBackend>
+export type CreateBackend = Sent<Static<typeof backends.CreateBackend>>
+export type ChangeBackend = Sent<Static<typeof backends.ChangeBackend>>
 export type Kind = Static<typeof backends.Kind>
 export type Token = Static<typeof admin.Token>
 export type AgentKey = Static<typeof admin.AgentKey>
 export type Plugin = Static<typeof admin.Plugin>
-export type AddPlugin = Static<typeof admin.AddPlugin>
+export type AddPlugin = Sent<Static<typeof admin.AddPlugin>>
 
 /** The query of a listing, without its page. */
-type Filter<Fields> = {
-  readonly [Name in Exclude<keyof Fields, 'limit' | 'cursor'>]?: Fields[Name] | undefined
-}
-type Statics<Schemas> = {
-  [Name in keyof Schemas]: Schemas[Name] extends TSchema ? Static<Schemas[Name]> : never
-}
+type Filter<Query> = Sent<Omit<Query, 'limit' | 'cursor'>>
 
-export type AuditFilter = Filter<Statics<typeof a.AuditQuery>>
+export type AuditFilter = Filter<Static<typeof a.AuditQuery>>
 export type CredentialFilter = Filter<Static<typeof admin.TokenQuery>>
 export type PendingFilter = Filter<Static<typeof enrollment.PendingQuery>>
-
-export interface Health {
-  readonly status: string
-  readonly version?: string | undefined
-}
 
 /** The client reads a listing page by page. `limit`: items a page, 1 to 1000. */
 export interface PageOptions {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROUTES, type RouteName, type RouteRule } from '../../src/http/routing/route-table.ts'
+import { ROUTES, type RouteName, type RouteRule } from '../../src/api/routes.ts'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ROUTES } from '../../src/http/routing/route-table.ts'
+import { ROUTES } from '../../src/api/routes.ts'
 import { type NewAgent, startApp, type TestApp } from '../support/app.ts'
 
 let app: TestApp

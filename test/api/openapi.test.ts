@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { OPERATIONS } from '../../src/http/routing/operations.ts'
+import { ROUTES } from '../../src/api/routes.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 
 interface Schema {
@@ -81,7 +81,7 @@ describe('the OpenAPI document', () => {
   test('has every route under its operationId, and each only once', () => {
     const ids = operations.map(([, { operationId }]) => operationId)
     expect([...ids].sort()).toEqual(
-      Object.values(OPERATIONS)
+      Object.values(ROUTES)
         .map(({ id }) => id)
         .sort(),
     )

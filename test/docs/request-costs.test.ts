@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { ROUTES, type RouteRule } from '../../src/http/routing/route-table.ts'
+import { ROUTES, type RouteRule } from '../../src/api/routes.ts'
 
 /** Keeps the table of costs true: every route that strangers or agents may call is in it, with a test that exists. */
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))

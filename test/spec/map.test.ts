@@ -1,7 +1,7 @@
 import { access, readdir, readFile } from 'node:fs/promises'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
-import { ROUTES } from '../../src/http/routing/route-table.ts'
+import { ROUTES } from '../../src/api/routes.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const read = (path: string) => readFile(new URL(path, ROOT), 'utf8')

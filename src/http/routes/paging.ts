@@ -7,13 +7,15 @@ export function pageLimit(limit: number | undefined): number {
   return limit ?? DEFAULT_PAGE
 }
 
+interface Listing {
+  readonly query: { readonly limit?: number }
+  readonly reply: FastifyReply
+  readonly request: FastifyRequest
+}
+
 /** The first page of the items after the cursor; one item too many means that there is another page. */
-export function firstPage<T>(
-  call: { reply: FastifyReply; request: FastifyRequest },
-  rest: readonly T[],
-  limit: number,
-  keyOf: (item: T) => string,
-): T[] {
+export function firstPage<T>(call: Listing, rest: readonly T[], keyOf: (item: T) => string): T[] {
+  const limit = pageLimit(call.query.limit)
   const page = rest.slice(0, limit)
   const last = page.at(-1)
   if (rest.length > limit && last !== undefined) linkNext(call.reply, call.request, keyOf(last))

@@ -1,23 +1,13 @@
-import { Type } from 'typebox'
-import { RegistryTokenQuery, RegistryTokenReply } from '../../api/registry.ts'
-import { name } from '../../api/shared.ts'
 import { serveToken } from '../../core/credentials/serve-token.ts'
 import { addRoute, type Http } from '../routing/route.ts'
 import { timestamp } from './wire.ts'
 
 /** The realm of a container registry: docker, podman and others ask here with the password of a credential. */
 export function registryTokenRoutes(http: Http): void {
-  addRoute(http, 'GET /backends/:backend/token', {
-    schema: {
-      tags: ['credentials'],
-      summary: 'Get a token for a container registry',
-      description:
-        'The distribution token specification. `Authorization: Basic` with the `username` and the `password` of a credential of kind `registry`.',
-      params: Type.Object({ backend: name('Name of the backend.', 'images') }),
-      querystring: RegistryTokenQuery,
-      response: { 200: RegistryTokenReply },
-    },
-    handle: async ({ params: { backend }, query: { scope = [] }, actor: { origin }, request }) => {
+  addRoute(
+    http,
+    'GET /backends/:backend/token',
+    async ({ params: { backend }, query: { scope = [] }, actor: { origin }, request }) => {
       const { authorization } = request.headers
       const served = await serveToken(http.core, { backend, authorization, asked: scope }, origin)
       return {
@@ -27,5 +17,5 @@ export function registryTokenRoutes(http: Http): void {
         issued_at: timestamp(served.issuedAt),
       }
     },
-  })
+  )
 }

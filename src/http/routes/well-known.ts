@@ -1,11 +1,7 @@
-import { Type } from 'typebox'
-import { DiscoveryReply, JwksReply } from '../../api/oauth.ts'
-import { name } from '../../api/shared.ts'
 import { publishRevoked } from '../../core/backends/publish-revoked.ts'
 import { publishBackendKeys, publishIssuerKeys } from '../../core/oauth/publish-keys.ts'
 import { addRoute, type Http } from '../routing/route.ts'
 
-const CACHED = 'public, max-age=300'
 const AUTH_METHODS = ['client_secret_post', 'client_secret_basic', 'private_key_jwt']
 /** `Ed25519` is the name that RFC 9864 gives to EdDSA over that curve; clients send either. */
 const ASSERTION_ALGORITHMS = ['EdDSA', 'Ed25519', 'ES256']
@@ -54,67 +50,25 @@ function backendDocument(issuer: string, algorithms: readonly string[]) {
 /** Discovery and keys, for the server as an issuer and for each backend that is one. */
 export function wellKnownRoutes(http: Http): void {
   const document = issuerDocument(http.core.settings.issuer)
-  const discovery = { tags: ['discovery'], response: { 200: DiscoveryReply } } as const
-  addRoute(http, 'GET /.well-known/openid-configuration', {
-    schema: { ...discovery, summary: 'OpenID Connect discovery' },
-    cacheControl: CACHED,
-    handle: () => document,
-  })
-  addRoute(http, 'GET /.well-known/oauth-authorization-server', {
-    schema: { ...discovery, summary: 'OAuth 2.0 authorization server metadata' },
-    cacheControl: CACHED,
-    handle: () => document,
-  })
-  addRoute(http, 'GET /.well-known/jwks.json', {
-    schema: { tags: ['discovery'], summary: 'Public keys of the issuer', response: { 200: JwksReply } },
-    cacheControl: CACHED,
-    handle: async () => ({ keys: await publishIssuerKeys(http.core) }),
-  })
-  backendDocumentRoutes(http)
-}
-
-function backendDocumentRoutes(http: Http): void {
-  const params = Type.Object({ backend: name('Name of the backend.', 'orders') })
-  addRoute(http, 'GET /backends/:backend/.well-known/openid-configuration', {
-    schema: {
-      tags: ['discovery'],
-      summary: 'Discovery of a backend that is an issuer of its own',
-      params,
-      response: { 200: DiscoveryReply },
-    },
-    cacheControl: CACHED,
-    handle: async ({ params: { backend } }) => {
+  addRoute(http, 'GET /.well-known/openid-configuration', () => document)
+  addRoute(http, 'GET /.well-known/oauth-authorization-server', () => document)
+  addRoute(http, 'GET /.well-known/jwks.json', async () => ({ keys: await publishIssuerKeys(http.core) }))
+  addRoute(
+    http,
+    'GET /backends/:backend/.well-known/openid-configuration',
+    async ({ params: { backend } }) => {
       const keys = await publishBackendKeys(http.core, backend)
       const algorithms = [...new Set(keys.map((key) => String(key['alg'])))]
       return backendDocument(`${http.core.settings.issuer}/backends/${backend}`, algorithms)
     },
-  })
-  addRoute(http, 'GET /backends/:backend/.well-known/jwks.json', {
-    schema: {
-      tags: ['discovery'],
-      summary: 'Public keys of a backend that is an issuer of its own',
-      params,
-      response: { 200: JwksReply },
-    },
-    cacheControl: CACHED,
-    handle: async ({ params: { backend } }) => ({ keys: await publishBackendKeys(http.core, backend) }),
-  })
-  addRoute(http, 'GET /backends/:backend/revoked', {
-    schema: {
-      tags: ['discovery'],
-      summary: 'Revoked credentials of a backend whose credentials servers verify by themselves',
-      description:
-        'A key revocation list of OpenSSH for kind `ssh`, a certificate revocation list (DER) for kind `x509`.',
-      params,
-      response: { 200: Type.Unknown({ description: 'The list.' }) },
-      produces: ['application/octet-stream', 'application/pkix-crl'],
-    },
-    cacheControl: 'public, max-age=1',
-    handle: async ({ params: { backend }, reply }) => {
-      const { contentType, body } = await publishRevoked(http.core, backend)
-      reply.header('content-type', contentType)
-      // A view: a copy for every reader would cost as much as making the list.
-      return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    },
+  )
+  addRoute(http, 'GET /backends/:backend/.well-known/jwks.json', async ({ params: { backend } }) => ({
+    keys: await publishBackendKeys(http.core, backend),
+  }))
+  addRoute(http, 'GET /backends/:backend/revoked', async ({ params: { backend }, reply }) => {
+    const { contentType, body } = await publishRevoked(http.core, backend)
+    reply.header('content-type', contentType)
+    // A view: a copy for every reader would cost as much as making the list.
+    return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   })
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ApiReferenceConfiguration } from '@scalar/fastify-api-reference'
 import { fastify } from 'fastify'
-import { Type } from 'typebox'
 import { addRoute, type Http } from './route.ts'
 import { sendZipped, takeDocument, type Zipped, zip } from './zipped.ts'
 
@@ -89,48 +88,24 @@ export function docsRoutes(http: Http): void {
     return rendered
   }
 
-  addRoute(http, 'GET /', {
-    schema: {
-      summary: 'Leads to the documentation',
-      tags: ['operations'],
-      response: { 302: Type.Null({ description: 'The documentation.' }) },
-    },
-    handle: ({ reply }) => reply.redirect('/docs', 302),
+  addRoute(http, 'GET /', ({ reply }) => reply.redirect('/docs'))
+
+  addRoute(http, 'GET /docs', async ({ actor, reply }) => {
+    takeDocument(http.core, actor.origin)
+    const { page } = await docs()
+    const nonce = randomBytes(16).toString('base64')
+    return reply
+      .header('content-type', 'text/html; charset=utf-8')
+      .header('content-security-policy', policyWith(nonce))
+      .header('x-frame-options', 'DENY')
+      .header('referrer-policy', 'no-referrer')
+      .serializer((body: unknown) => String(body))
+      .send(page.replaceAll(NONCE_MARK, nonce))
   })
 
-  addRoute(http, 'GET /docs', {
-    schema: {
-      summary: 'This interface as a page',
-      tags: ['operations'],
-      response: { 200: Type.String() },
-      produces: ['text/html'],
-    },
-    handle: async ({ actor, reply }) => {
-      takeDocument(http.core, actor.origin)
-      const { page } = await docs()
-      const nonce = randomBytes(16).toString('base64')
-      return reply
-        .header('content-type', 'text/html; charset=utf-8')
-        .header('content-security-policy', policyWith(nonce))
-        .header('x-frame-options', 'DENY')
-        .header('referrer-policy', 'no-referrer')
-        .serializer((body: unknown) => String(body))
-        .send(page.replaceAll(NONCE_MARK, nonce))
-    },
-  })
-
-  addRoute(http, 'GET /docs/scalar.js', {
-    schema: {
-      summary: 'The script of that page',
-      tags: ['operations'],
-      response: { 200: Type.String() },
-      produces: ['text/javascript'],
-    },
-    cacheControl: 'public, max-age=300',
-    handle: async ({ actor, request, reply }) => {
-      takeDocument(http.core, actor.origin)
-      const { script } = await docs()
-      return sendZipped(request, reply.header('content-type', 'text/javascript; charset=utf-8'), script)
-    },
+  addRoute(http, 'GET /docs/scalar.js', async ({ actor, request, reply }) => {
+    takeDocument(http.core, actor.origin)
+    const { script } = await docs()
+    return sendZipped(request, reply.header('content-type', 'text/javascript; charset=utf-8'), script)
   })
 }

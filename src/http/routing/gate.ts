@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import type { RouteRule } from '../../api/routes.ts'
 import { authenticate, requireScope } from '../../core/authentication/authenticate.ts'
 import type { Actor, LocalCaller } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { LocalVerdict } from '../server/local-host.ts'
 import { originOf } from './origin.ts'
-import type { RouteRule } from './route-table.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

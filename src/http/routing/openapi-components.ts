@@ -1,5 +1,4 @@
-import { ACCEPTS_MARK, DOCUMENTED_AS_MARK } from '../../api/shared.ts'
-import { OPTIONAL_BODY_MARK } from '../server/validation.ts'
+import { ACCEPTS_MARK, DOCUMENTED_AS_MARK, OPTIONAL_BODY_MARK } from '../../api/shared.ts'
 
 export type Json = Record<string, unknown>
 

@@ -1,7 +1,6 @@
+import type { Route } from '../../api/routes.ts'
 import { OAUTH_ERRORS, type OAuthError } from '../../domain/oauth-problem.ts'
 import { PROBLEMS, type ProblemCode } from '../../domain/problems.ts'
-import type { Operation } from './operations.ts'
-import type { RouteRule } from './route-table.ts'
 
 /** Errors that a request to any route may get, whatever the route does. */
 const ANYWHERE: readonly ProblemCode[] = [
@@ -36,13 +35,9 @@ interface Response {
 }
 
 /** The errors of a route by status, and `4XX` and `5XX` for those that any request may get. */
-export function errorResponses(
-  rule: RouteRule,
-  operation: Operation,
-  isOAuth: boolean,
-): Record<string, Response> {
+export function errorResponses(route: Route, isOAuth: boolean): Record<string, Response> {
   if (isOAuth) return oauthResponses()
-  const own = new Set([...accessErrors(rule), ...(operation.errors ?? []), 'invalid_request' as const])
+  const own = new Set([...accessErrors(route), ...(route.errors ?? []), 'invalid_request' as const])
   const statuses = [...new Set([...own].map((code) => PROBLEMS[code].status))].sort((a, b) => a - b)
   const all = [...new Set([...own, ...ANYWHERE])]
   const exact = statuses.map((status) => all.filter((code) => PROBLEMS[code].status === status))
@@ -54,7 +49,7 @@ export function errorResponses(
 }
 
 /** What the gate of a route refuses. */
-function accessErrors({ access, scope, verbose }: RouteRule): ProblemCode[] {
+function accessErrors({ access, scope, verbose }: Route): ProblemCode[] {
   if (access === 'public') return verbose === undefined ? [] : ['unauthorized', 'insufficient_scope']
   if (access === 'admin') return ['unauthorized', 'insufficient_scope', 'audit_unavailable']
   return access === 'reader' && scope !== undefined ? ['unauthorized', 'audit_unavailable'] : ['unauthorized']

@@ -1,14 +1,11 @@
 import swagger from '@fastify/swagger'
-import { Type } from 'typebox'
-import { ErrorBody, EXAMPLE_ID, OAuthErrorBody } from '../../api/shared.ts'
+import { ROUTES, type Route } from '../../api/routes.ts'
+import { ErrorBody, EXAMPLE_ID, OAuthErrorBody, OPTIONAL_BODY_MARK } from '../../api/shared.ts'
 import type { HttpServer } from '../server/server.ts'
-import { OPTIONAL_BODY_MARK } from '../server/validation.ts'
 import { addKindSchemas } from './kind-schemas.ts'
 import { hoist, isDemanded, type Json } from './openapi-components.ts'
 import { errorExamples, errorResponses } from './openapi-errors.ts'
-import { OPERATIONS, type Operation } from './operations.ts'
 import { addRoute, type Http } from './route.ts'
-import { ROUTES, type RouteName, type RouteRule } from './route-table.ts'
 import { sendZipped, takeDocument, type Zipped, zip } from './zipped.ts'
 
 /** Register before the routes: the plugin collects their schemas as they are added. */
@@ -52,7 +49,7 @@ interface Document {
   paths?: Record<string, Record<string, Collected>>
 }
 
-const NAMES = new Map(Object.entries(OPERATIONS).map(([name, { id }]) => [id, name as RouteName]))
+const ROUTE_OF = new Map<string, Route>(Object.values(ROUTES).map((route) => [route.id, route]))
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   '200': 'The reply.',
   '201': 'It was created; `Location` says where.',
@@ -89,10 +86,8 @@ export function openApiDocument({ server, core }: Pick<Http, 'server' | 'core'>)
 /** Adds what the plugin cannot know: optional bodies, demanded parameters, errors and links. */
 function correct(operation: Collected): object {
   const { requestBody, parameters, responses = {}, operationId } = operation
-  const name = NAMES.get(operationId)
-  if (name === undefined) throw new Error(`no operation ${operationId}`)
-  const known = OPERATIONS[name]
-  const rule: RouteRule = ROUTES[name]
+  const route = ROUTE_OF.get(operationId)
+  if (route === undefined) throw new Error(`no operation ${operationId}`)
   const bodies = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema)
   const isOptional = bodies.some((schema) => schema !== undefined && OPTIONAL_BODY_MARK in schema)
   const good = Object.entries(responses).filter(([status]) => /^[23]/.test(status))
@@ -101,13 +96,13 @@ function correct(operation: Collected): object {
     ...(parameters && { parameters: parameters.map((one) => ({ ...one, required: isDemanded(one) })) }),
     ...(requestBody && { requestBody: { ...requestBody, required: !isOptional } }),
     responses: {
-      ...Object.fromEntries(good.map(([status, one]) => [status, described(status, one, known)])),
-      ...errorResponses(rule, known, name.includes(' /oauth/')),
+      ...Object.fromEntries(good.map(([status, one]) => [status, described(status, one, route)])),
+      ...errorResponses(route, route.tags.includes('oauth')),
     },
   }
 }
 
-function described(status: string, response: { content?: object }, { links }: Operation): object {
+function described(status: string, response: { content?: object }, { links }: Route): object {
   const linked = links !== undefined && response.content !== undefined
   return {
     ...response,
@@ -122,24 +117,17 @@ function described(status: string, response: { content?: object }, { links }: Op
 
 export function openApiRoutes(http: Http): void {
   let made: { readonly kinds: unknown; readonly document: Promise<Zipped> } | undefined
-  addRoute(http, 'GET /openapi.json', {
-    schema: {
-      summary: 'This interface as OpenAPI 3.1',
-      tags: ['operations'],
-      response: { 200: Type.Unknown({ description: 'The document.' }) },
-    },
-    handle: async ({ actor, request, reply }) => {
-      takeDocument(http.core, actor.origin)
-      const { kinds } = http.core.backends
-      // Plugins come and go.
-      if (made?.kinds !== kinds)
-        made = { kinds, document: zip(Buffer.from(JSON.stringify(openApiDocument(http)))) }
-      const { document } = made
-      return sendZipped(
-        request,
-        reply.header('content-type', 'application/json; charset=utf-8'),
-        await document,
-      )
-    },
+  addRoute(http, 'GET /openapi.json', async ({ actor, request, reply }) => {
+    takeDocument(http.core, actor.origin)
+    const { kinds } = http.core.backends
+    // Plugins come and go.
+    if (made?.kinds !== kinds)
+      made = { kinds, document: zip(Buffer.from(JSON.stringify(openApiDocument(http)))) }
+    const { document } = made
+    return sendZipped(
+      request,
+      reply.header('content-type', 'application/json; charset=utf-8'),
+      await document,
+    )
   })
 }

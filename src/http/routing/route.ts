@@ -1,14 +1,13 @@
-import type { DoneFuncWithErrOrRes, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { type Static, type TObject, type TSchema, Type } from 'typebox'
+import type { DoneFuncWithErrOrRes, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify'
+import { type Static, type TSchema, Type } from 'typebox'
+import { ROUTES, type Route, type RouteName, type RouteRule } from '../../api/routes.ts'
 import { ErrorBody, OAuthErrorBody } from '../../api/shared.ts'
 import type { Actor, AgentCaller, Caller } from '../../core/caller.ts'
 import type { Core } from '../../core/context.ts'
 import type { HttpServer } from '../server/server.ts'
 import type { Gate } from './gate.ts'
-import { OPERATIONS } from './operations.ts'
 import { originOf } from './origin.ts'
 import type { ReplyBatch } from './reply-batch.ts'
-import { ROUTES, type RouteName, type RouteRule } from './route-table.ts'
 
 /** The parts that every file of routes receives. */
 export interface Http {
@@ -18,46 +17,23 @@ export interface Http {
   readonly replies: ReplyBatch
 }
 
-export interface RouteSchema {
-  /** One line for the OpenAPI document. */
-  readonly summary: string
-  readonly description?: string
-  readonly tags: readonly string[]
-  readonly params?: TObject
-  readonly querystring?: TObject
-  readonly headers?: TObject
-  readonly body?: TSchema
-  /** By status. The schema is the allow-list: fields that it does not name are not sent. */
-  readonly response: Readonly<Record<number, TSchema>>
-  readonly consumes?: readonly string[]
-  /** Media types of replies that are not JSON. */
-  readonly produces?: readonly string[]
-}
-
-type Part<S extends RouteSchema, K extends 'params' | 'querystring' | 'body'> = S[K] extends TSchema
-  ? Static<S[K]>
-  : undefined
-type CallerOf<N extends RouteName> = (typeof ROUTES)[N]['access'] extends 'agent'
+type Row<N extends RouteName> = (typeof ROUTES)[N]
+type Part<N extends RouteName, K extends 'params' | 'query' | 'body'> =
+  Row<N> extends Readonly<Record<K, infer S extends TSchema>> ? Static<S> : undefined
+type CallerOf<N extends RouteName> = Row<N>['access'] extends 'agent'
   ? AgentCaller
-  : (typeof ROUTES)[N]['access'] extends 'public'
+  : Row<N>['access'] extends 'public'
     ? undefined
     : Caller
 
-export interface Call<N extends RouteName, S extends RouteSchema> {
-  readonly rule: (typeof ROUTES)[N]
+export interface Call<N extends RouteName> {
+  readonly rule: RouteRule
   readonly actor: Actor<CallerOf<N>>
-  readonly params: Part<S, 'params'>
-  readonly query: Part<S, 'querystring'>
-  readonly body: Part<S, 'body'>
+  readonly params: Part<N, 'params'>
+  readonly query: Part<N, 'query'>
+  readonly body: Part<N, 'body'>
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-}
-
-export interface RouteDefinition<N extends RouteName, S extends RouteSchema> {
-  readonly schema: S
-  readonly cacheControl?: string
-  /** Returns the body of the reply; `undefined` sends none. */
-  handle(call: Call<N, S>): unknown
 }
 
 /**
@@ -66,35 +42,49 @@ export interface RouteDefinition<N extends RouteName, S extends RouteSchema> {
  */
 const NO_QUERY = Type.Object({}, { additionalProperties: false })
 
-/** Registers one route. The route table says who may call it; the schema defines its input and output. */
-export function addRoute<N extends RouteName, const S extends RouteSchema>(
-  http: Http,
-  name: N,
-  definition: RouteDefinition<N, S>,
-): void {
+/**
+ * Registers one route of the table. The handler returns the body of the reply; `undefined` sends none. Where the table has
+ * one status, the reply has it already.
+ */
+export function addRoute<N extends RouteName>(http: Http, name: N, handle: (call: Call<N>) => unknown): void {
   const [method, url] = name.split(' ') as [RouteOptions['method'], string]
-  const ownRule = ROUTES[name]
-  const rule: RouteRule = ownRule
-  const { response, ...rest } = definition.schema
+  const route: Route = ROUTES[name]
+  const [status, ...others] = Object.keys(route.replies).map(Number)
   http.server.route({
     method,
     url,
-    schema: {
-      ...(method === 'GET' ? {} : { querystring: NO_QUERY }),
-      ...rest,
-      operationId: OPERATIONS[name].id,
-      security: url.startsWith('/oauth/') ? [{ client: [] }, {}] : securityOf(rule),
-      response: { ...response, ...errorResponses(url) },
-    } as never,
+    schema: schemaOf(route, url, method),
     // HEAD must not run recorded actions, such as issuing by GET.
-    exposeHeadRoute: method === 'GET' && rule.audit === undefined && rule.access !== 'agent',
-    config: definition.cacheControl === undefined ? {} : { cacheControl: definition.cacheControl },
-    ...gateHooks(http, rule, method),
+    exposeHeadRoute: method === 'GET' && route.audit === undefined && route.access !== 'agent',
+    config: route.cacheControl === undefined ? {} : { cacheControl: route.cacheControl },
+    ...gateHooks(http, route, method),
     handler: (request: FastifyRequest, reply: FastifyReply) => {
-      const result = definition.handle(callOf<N, S>(ownRule, request, reply))
+      if (status !== undefined && status !== 200 && others.length === 0) reply.code(status)
+      const result = handle(callOf<N>(route, request, reply))
       return result instanceof Promise ? http.replies.hold(result) : result
     },
   })
+}
+
+/** What the framework validates, serialises and documents. */
+function schemaOf(route: Route, url: string, method: RouteOptions['method']): FastifySchema {
+  const { id, tags, summary, description, params, query, headers, body, replies, consumes, produces } = route
+  const schema = {
+    operationId: id,
+    summary,
+    description,
+    tags,
+    params,
+    querystring: query ?? (method === 'GET' ? undefined : NO_QUERY),
+    headers,
+    body,
+    consumes,
+    produces,
+    security: url.startsWith('/oauth/') ? [{ client: [] }, {}] : securityOf(route),
+    response: { ...replies, ...errorResponses(url) },
+  }
+  // The framework warns of a part that is there and undefined.
+  return Object.fromEntries(Object.entries(schema).filter(([, part]) => part !== undefined))
 }
 
 /** A GET has no body to wait for (`request-rules.ts`). */
@@ -120,17 +110,13 @@ function gateHooks({ gate }: Http, rule: RouteRule, method: RouteOptions['method
   }
 }
 
-function callOf<N extends RouteName, S extends RouteSchema>(
-  rule: (typeof ROUTES)[N],
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Call<N, S> {
+function callOf<N extends RouteName>(rule: RouteRule, request: FastifyRequest, reply: FastifyReply): Call<N> {
   return {
     rule,
     actor: (request.actor ?? { caller: undefined, origin: originOf(request) }) as Actor<CallerOf<N>>,
-    params: request.params as Part<S, 'params'>,
-    query: request.query as Part<S, 'querystring'>,
-    body: (request.body ?? undefined) as Part<S, 'body'>,
+    params: request.params as Part<N, 'params'>,
+    query: request.query as Part<N, 'query'>,
+    body: (request.body ?? undefined) as Part<N, 'body'>,
     request,
     reply,
   }

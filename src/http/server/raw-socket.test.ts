@@ -21,7 +21,7 @@ beforeAll(async () => {
   server.get('/ok', () => ({ ok: true }))
   server.post('/echo', { schema: { body } }, (request) => {
     handled += 1
-    return { a: request.body.a ?? null }
+    return { a: (request.body as { a?: number }).a ?? null }
   })
   server.get('/item/:id', (request) => ({ id: (request.params as { id: string }).id }))
   server.get('/slow', async () => {

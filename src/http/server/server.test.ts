@@ -4,9 +4,9 @@ import { connect } from 'node:net'
 import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
 import { useHttpServers } from '../../../test/support/http-server.ts'
+import { optionalBody } from '../../api/shared.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { HttpServer } from './server.ts'
-import { optionalBody } from './validation.ts'
 
 const build = useHttpServers()
 
@@ -112,7 +112,7 @@ describe('schemas', () => {
     server.get(
       '/x/:n',
       { schema: { querystring, params: Type.Object({ n: Type.Integer() }) } },
-      (request) => ({ ...request.query, n: request.params.n }),
+      (request) => ({ ...(request.query as object), n: (request.params as { n: number }).n }),
     )
     expect((await server.inject('/x/3?limit=5&scope=a')).json()).toEqual({ limit: 5, scope: ['a'], n: 3 })
     expect((await server.inject('/x/3?scope=a&scope=b')).json()).toEqual({ scope: ['a', 'b'], n: 3 })

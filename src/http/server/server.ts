@@ -1,14 +1,7 @@
-import {
-  createServer as createNodeServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
+import { createServer as createNodeServer, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import {
-  type FastifyBaseLogger,
   type FastifyHttpOptions,
   type FastifyInstance,
   type FastifyReply,
@@ -80,14 +73,7 @@ export interface HttpServerOptions {
   newRequestId(): string
 }
 
-/** Routes carry TypeBox schemas, which give handlers their types. */
-export type HttpServer = FastifyInstance<
-  Server,
-  IncomingMessage,
-  ServerResponse,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->
+export type HttpServer = FastifyInstance
 
 /** Creates a server with every limit of the threat model, our error shapes and no routes. `listen` starts it. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
@@ -98,12 +84,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   server.server.prependListener('tlsClientError', (_error, socket: Socket) => socket.destroy())
   server.setValidatorCompiler(createValidatorCompiler())
   installJsonBodies(server)
-  const plain = server as unknown as FastifyInstance
-  installErrorHandlers(plain, { log: options.log })
+  installErrorHandlers(server, { log: options.log })
   const unread = createUnreadReplies(options.unread)
   unread.watch(server.server)
-  installRequestRules(plain, unread)
-  drainWhenClosing(plain, server.server)
+  installRequestRules(server, unread)
+  drainWhenClosing(server, server.server)
   return server
 }
 
@@ -120,14 +105,13 @@ export function createSecondListener(server: HttpServer, options: HttpServerOpti
   second.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
   second.on('clientError', createClientErrorHandler(options))
   limitListener(second, options)
-  const plain = server as unknown as FastifyInstance
-  drainWhenClosing(plain, second)
+  drainWhenClosing(server, second)
   const closed = new Promise<void>((resolve) => second.once('close', resolve))
-  plain.addHook('preClose', (done) => {
+  server.addHook('preClose', (done) => {
     second.close()
     done()
   })
-  plain.addHook('onClose', () => closed)
+  server.addHook('onClose', () => closed)
   return second
 }
 

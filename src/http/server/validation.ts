@@ -1,20 +1,8 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import ajvFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
-import { ACCEPTS_MARK, DOCUMENTED_AS_MARK } from '../../api/shared.ts'
+import { ACCEPTS_MARK, DOCUMENTED_AS_MARK, OPTIONAL_BODY_MARK } from '../../api/shared.ts'
 import { invalid, type Problem } from '../../domain/problems.ts'
-
-/** Marks a schema whose body may be absent; a JSON `null` is still refused. */
-export const OPTIONAL_BODY_MARK = 'x-optional-body'
-
-/** Adds the mark: `schema: { body: optionalBody(Type.Object({ … })) }`. An absent body is `undefined`. */
-export function optionalBody<T extends object>(schema: T): T {
-  // Copy descriptors: TypeBox keeps facts about a schema in non-enumerable properties.
-  return Object.create(Object.prototype, {
-    ...Object.getOwnPropertyDescriptors(schema),
-    [OPTIONAL_BODY_MARK]: { value: true, enumerable: true },
-  })
-}
 
 /** Our schema annotations; any other keyword unknown to Ajv stops the boot. */
 const VOCABULARY = [OPTIONAL_BODY_MARK, ACCEPTS_MARK, DOCUMENTED_AS_MARK, 'x-secret']

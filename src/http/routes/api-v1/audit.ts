@@ -1,22 +1,11 @@
-import { Type } from 'typebox'
-import { AuditPage, AuditQuery } from '../../../api/api-v1.ts'
-import { Page } from '../../../api/shared.ts'
 import { queryAudit } from '../../../core/audit/query-audit.ts'
 import { inTurn } from '../../../core/turns.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { presentEntry } from '../present-audit.ts'
 
 export function auditRoutes(http: Http): void {
-  addRoute(http, 'GET /api/v1/audit', {
-    schema: {
-      summary: 'Audit entries, newest first: the caller’s own, or all with admin:audit:read',
-      tags: ['audit'],
-      querystring: Type.Object({ ...AuditQuery, ...Page }, { additionalProperties: false }),
-      response: { 200: AuditPage },
-    },
-    handle: async ({ actor, query }) => {
-      const page = await inTurn(http.core, actor.caller, () => queryAudit(http.core, actor.caller, query))
-      return { entries: page.entries.map(presentEntry), next_cursor: page.nextCursor ?? null }
-    },
+  addRoute(http, 'GET /api/v1/audit', async ({ actor, query }) => {
+    const page = await inTurn(http.core, actor.caller, () => queryAudit(http.core, actor.caller, query))
+    return { entries: page.entries.map(presentEntry), next_cursor: page.nextCursor ?? null }
   })
 }

@@ -1,10 +1,3 @@
-import {
-  CredentialId,
-  CredentialInfo,
-  CredentialRequest,
-  IssuedCredential,
-  RevokedCredential,
-} from '../../../api/api-v1.ts'
 import { type CredentialView, readCredential } from '../../../core/credentials/read-credential.ts'
 import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
 import { formatDuration } from '../../../domain/duration.ts'
@@ -12,64 +5,39 @@ import { addRoute, type Http } from '../../routing/route.ts'
 import { issueToCaller } from '../issue-to-caller.ts'
 import { optional, timestamp } from '../wire.ts'
 
-const tags = ['credentials']
-
 export function credentialRoutes(http: Http): void {
   const { core } = http
 
-  addRoute(http, 'POST /api/v1/credentials', {
-    schema: {
-      summary: 'Issue a credential',
-      tags,
-      body: CredentialRequest,
-      response: { 201: IssuedCredential },
-    },
-    handle: async (call) => {
-      const issued = await issueToCaller(core, call, call.body)
-      call.reply.code(201).header('location', `/api/v1/credentials/${issued.id}`)
-      return {
-        id: issued.id,
-        token: issued.token,
-        backend: issued.backend,
-        scopes: issued.scopes,
-        expires_at: timestamp(issued.expiresAt),
-        created_at: timestamp(issued.createdAt),
-        ttl: formatDuration(issued.ttlMs),
-        upstream_expires_at:
-          issued.upstreamExpiresAt === null ? undefined : timestamp(issued.upstreamExpiresAt),
-        fields: issued.fields,
-        left_out: issued.leftOut.length === 0 ? undefined : issued.leftOut,
-      }
-    },
+  addRoute(http, 'POST /api/v1/credentials', async (call) => {
+    const issued = await issueToCaller(core, call, call.body)
+    call.reply.header('location', `/api/v1/credentials/${issued.id}`)
+    return {
+      id: issued.id,
+      token: issued.token,
+      backend: issued.backend,
+      scopes: issued.scopes,
+      expires_at: timestamp(issued.expiresAt),
+      created_at: timestamp(issued.createdAt),
+      ttl: formatDuration(issued.ttlMs),
+      upstream_expires_at:
+        issued.upstreamExpiresAt === null ? undefined : timestamp(issued.upstreamExpiresAt),
+      fields: issued.fields,
+      left_out: issued.leftOut.length === 0 ? undefined : issued.leftOut,
+    }
   })
 
-  addRoute(http, 'GET /api/v1/credentials/:id', {
-    schema: {
-      summary: 'One credential, without its secret',
-      tags,
-      params: CredentialId,
-      response: { 200: CredentialInfo },
-    },
-    handle: async ({ rule, actor, params }) =>
-      present(await readCredential(core, actor.caller, params.id, rule.scope)),
-  })
+  addRoute(http, 'GET /api/v1/credentials/:id', async ({ rule, actor, params }) =>
+    present(await readCredential(core, actor.caller, params.id, rule.scope)),
+  )
 
-  addRoute(http, 'DELETE /api/v1/credentials/:id', {
-    schema: {
-      summary: 'Revoke a credential; repeating it gives the same answer',
-      tags,
-      params: CredentialId,
-      response: { 200: RevokedCredential },
-    },
-    handle: async ({ rule, actor, params }) => {
-      const revoked = await revokeCredential(core, actor, params.id, rule.scope)
-      return {
-        id: revoked.id,
-        revoked: true,
-        revoked_at: timestamp(revoked.revokedAt),
-        upstream: revoked.upstream,
-      }
-    },
+  addRoute(http, 'DELETE /api/v1/credentials/:id', async ({ rule, actor, params }) => {
+    const revoked = await revokeCredential(core, actor, params.id, rule.scope)
+    return {
+      id: revoked.id,
+      revoked: true,
+      revoked_at: timestamp(revoked.revokedAt),
+      upstream: revoked.upstream,
+    }
   })
 }
 

@@ -1,19 +1,3 @@
-import { Type } from 'typebox'
-import { PageQuery } from '../../../api/admin.ts'
-import {
-  Backend,
-  BackendDeletion,
-  ChangeBackend,
-  ChangeQuery,
-  CheckQuery,
-  CreateBackend,
-  ForceQuery,
-  Kind,
-  Reconcile,
-  Reconciled,
-  RootRotation,
-} from '../../../api/admin-backends.ts'
-import { name } from '../../../api/shared.ts'
 import { changeBackend, createBackend } from '../../../core/backends/configure-backend.ts'
 import { type ConfiguredBackend, shownConfig } from '../../../core/backends/definition.ts'
 import { deleteBackend, readDeletion } from '../../../core/backends/delete-backend.ts'
@@ -22,168 +6,96 @@ import { reconcileBackend } from '../../../core/backends/reconcile-backend.ts'
 import { rotateRoot } from '../../../core/backends/rotate-root.ts'
 import { formatRate } from '../../../domain/policy.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { optionalBody } from '../../server/validation.ts'
-import { firstPage, isAfter, pageLimit, sortedAfter } from '../paging.ts'
+import { firstPage, isAfter, sortedAfter } from '../paging.ts'
 import { presentBackend } from '../present-backend.ts'
 import { optional, timestamp } from '../wire.ts'
-
-const tags = ['admin: backends']
-const BackendParam = Type.Object({ name: name('Name of the backend.', 'orders') })
 
 export function adminBackendRoutes(http: Http): void {
   const { core } = http
 
-  addRoute(http, 'GET /v1/admin/backends', {
-    schema: {
-      summary: 'All backends with their configuration, secrets redacted',
-      tags,
-      querystring: PageQuery,
-      response: { 200: Type.Array(Backend) },
-    },
-    handle: async (call) => {
-      const { cursor, limit } = call.query
-      const rest = (await listAllBackends(core, call.actor.caller)).filter((one) => isAfter(one.name, cursor))
-      const page = firstPage(call, rest, pageLimit(limit), ({ name }) => name)
-      const unended = await core.store.credentials.unended()
-      return Promise.all(page.map((one) => presentOpen(core, one, unended)))
-    },
+  addRoute(http, 'GET /v1/admin/backends', async (call) => {
+    const all = await listAllBackends(core, call.actor.caller)
+    const rest = all.filter((one) => isAfter(one.name, call.query.cursor))
+    const page = firstPage(call, rest, ({ name }) => name)
+    const unended = await core.store.credentials.unended()
+    return Promise.all(page.map((one) => presentOpen(core, one, unended)))
   })
 
-  addRoute(http, 'POST /v1/admin/backends', {
-    schema: {
-      summary: 'Configure a backend; it is tried before it is stored',
-      tags,
-      body: CreateBackend,
-      querystring: CheckQuery,
-      response: { 200: Backend },
-    },
-    handle: async ({ actor, body, query }) =>
-      present(await createBackend(core, actor, body, query.check ?? true)),
+  addRoute(http, 'POST /v1/admin/backends', async ({ actor, body, query }) =>
+    present(await createBackend(core, actor, body, query.check ?? true)),
+  )
+
+  addRoute(http, 'GET /v1/admin/backends/:name', async ({ actor, params }) =>
+    presentOpen(
+      core,
+      await readAnyBackend(core, actor.caller, params.name),
+      await core.store.credentials.unended(),
+    ),
+  )
+
+  addRoute(http, 'PUT /v1/admin/backends/:name', async ({ actor, params, body, query }) => {
+    const options = { check: query.check ?? true, force: query.force ?? false }
+    return present(await changeBackend(core, actor, params.name, body, options))
   })
 
-  addRoute(http, 'GET /v1/admin/backends/:name', {
-    schema: { summary: 'One backend', tags, params: BackendParam, response: { 200: Backend } },
-    handle: async ({ actor, params }) =>
-      presentOpen(
-        core,
-        await readAnyBackend(core, actor.caller, params.name),
-        await core.store.credentials.unended(),
-      ),
+  addRoute(http, 'DELETE /v1/admin/backends/:name', async ({ actor, params, query, reply }) => {
+    const deletion = await deleteBackend(core, actor, params.name, query.force ?? false)
+    if (deletion === undefined) return reply.code(204).send()
+    const { name, since, remaining } = deletion
+    const path = `/v1/admin/backends/${encodeURIComponent(name)}`
+    reply.code(202).header('location', path)
+    return { name, since: timestamp(since), remaining, poll_url: path }
   })
-
-  addRoute(http, 'PUT /v1/admin/backends/:name', {
-    schema: {
-      summary:
-        'Change a backend. Fields that are left out keep their values; config is replaced, but keeps secrets that are left out or sent as [redacted]',
-      tags,
-      params: BackendParam,
-      body: ChangeBackend,
-      querystring: ChangeQuery,
-      response: { 200: Backend },
-    },
-    handle: async ({ actor, params, body, query }) => {
-      const options = { check: query.check ?? true, force: query.force ?? false }
-      return present(await changeBackend(core, actor, params.name, body, options))
-    },
-  })
-
-  addRoute(http, 'DELETE /v1/admin/backends/:name', {
-    schema: {
-      summary: 'Delete a backend; with very many credentials it answers 202, and the deletion goes on',
-      tags,
-      params: BackendParam,
-      querystring: ForceQuery,
-      response: { 202: BackendDeletion, 204: Type.Null() },
-    },
-    handle: async ({ actor, params, query, reply }) => {
-      const deletion = await deleteBackend(core, actor, params.name, query.force ?? false)
-      if (deletion === undefined) return reply.code(204).send()
-      const { name, since, remaining } = deletion
-      const path = `/v1/admin/backends/${encodeURIComponent(name)}`
-      reply.code(202).header('location', path)
-      return { name, since: timestamp(since), remaining, poll_url: path }
-    },
-  })
-  rootRoutes(http)
-  kindRoute(http)
+  upstreamRoutes(http)
 }
 
-/** What concerns the upstream as a whole. */
-function rootRoutes(http: Http): void {
+/** What concerns the upstream as a whole, and the kinds. */
+function upstreamRoutes(http: Http): void {
   const { core } = http
 
-  addRoute(http, 'POST /v1/admin/backends/:name/rotate-root', {
-    schema: {
-      summary:
-        'Replace the secret that the server logs in to the upstream with, or complete an interrupted replacement',
-      tags,
-      params: BackendParam,
-      response: { 200: RootRotation },
-    },
-    handle: async ({ actor, params }) => {
-      const { name, fields, rotatedAt, isResumed, isFinished } = await rotateRoot(core, actor, params.name)
-      return {
-        name,
-        fields: [...fields],
-        rotated_at: timestamp(rotatedAt),
-        resumed: isResumed,
-        old_ended: isFinished,
-      }
-    },
+  addRoute(http, 'POST /v1/admin/backends/:name/rotate-root', async ({ actor, params }) => {
+    const { name, fields, rotatedAt, isResumed, isFinished } = await rotateRoot(core, actor, params.name)
+    return {
+      name,
+      fields: [...fields],
+      rotated_at: timestamp(rotatedAt),
+      resumed: isResumed,
+      old_ended: isFinished,
+    }
   })
 
-  addRoute(http, 'POST /v1/admin/backends/:name/reconcile', {
-    schema: {
-      summary:
-        'Accounts at the upstream that carry names of Mayfly and that no credential owns; `revoke` ends them',
-      tags,
-      params: BackendParam,
-      body: optionalBody(Reconcile),
-      response: { 200: Reconciled },
-    },
-    handle: async ({ actor, params, body }) => {
-      const { name, seen, unowned, nextCursor } = await reconcileBackend(core, actor, params.name, body ?? {})
-      return {
-        name,
-        seen,
-        accounts: unowned.map(({ credentialId, expiresAt, outcome }) => ({
-          credential_id: credentialId,
-          ...optional('expires_at', expiresAt === undefined ? undefined : timestamp(expiresAt)),
-          outcome,
-        })),
-        next_cursor: nextCursor ?? null,
-      }
-    },
+  addRoute(http, 'POST /v1/admin/backends/:name/reconcile', async ({ actor, params, body }) => {
+    const { name, seen, unowned, nextCursor } = await reconcileBackend(core, actor, params.name, body ?? {})
+    return {
+      name,
+      seen,
+      accounts: unowned.map(({ credentialId, expiresAt, outcome }) => ({
+        credential_id: credentialId,
+        ...optional('expires_at', expiresAt === undefined ? undefined : timestamp(expiresAt)),
+        outcome,
+      })),
+      next_cursor: nextCursor ?? null,
+    }
   })
-}
 
-function kindRoute(http: Http): void {
-  addRoute(http, 'GET /v1/admin/kinds', {
-    schema: {
-      summary: 'The kinds of backend, with the schemas of their configuration',
-      tags,
-      querystring: PageQuery,
-      response: { 200: Type.Array(Kind) },
-    },
-    handle: async (call) => {
-      // Another node may have added a plugin.
-      await http.core.backends.at(call.actor.caller.generation)
-      const rest = sortedAfter([...http.core.backends.kinds.values()], call.query.cursor, ({ type }) => type)
-      return firstPage(call, rest, pageLimit(call.query.limit), ({ type }) => type).map((kind) => ({
-        type: kind.type,
-        title: kind.title,
-        revocation: kind.revocation,
-        ...optional('recovery', kind.recovery),
-        ...optional('environment', kind.environment),
-        scopes: {
-          help: kind.scopes.help,
-          examples: kind.scopes.forms.map(({ form }) => form),
-          forms: [...kind.scopes.forms],
-        },
-        config: kind.config,
-        params: kind.params,
-      }))
-    },
+  addRoute(http, 'GET /v1/admin/kinds', async (call) => {
+    // Another node may have added a plugin.
+    await http.core.backends.at(call.actor.caller.generation)
+    const rest = sortedAfter([...http.core.backends.kinds.values()], call.query.cursor, ({ type }) => type)
+    return firstPage(call, rest, ({ type }) => type).map((kind) => ({
+      type: kind.type,
+      title: kind.title,
+      revocation: kind.revocation,
+      ...optional('recovery', kind.recovery),
+      ...optional('environment', kind.environment),
+      scopes: {
+        help: kind.scopes.help,
+        examples: kind.scopes.forms.map(({ form }) => form),
+        forms: [...kind.scopes.forms],
+      },
+      config: kind.config,
+      params: kind.params,
+    }))
   })
 }
 

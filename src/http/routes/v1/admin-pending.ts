@@ -1,5 +1,3 @@
-import { Type } from 'typebox'
-import { Approve, EnrollmentId, PendingEnrollment, PendingQuery, Reject } from '../../../api/enrollment.ts'
 import { approveEnrollment } from '../../../core/enrollments/approve-enrollment.ts'
 import { listPending } from '../../../core/enrollments/list-pending.ts'
 import { rejectEnrollment } from '../../../core/enrollments/reject-enrollment.ts'
@@ -7,52 +5,25 @@ import { scopeWarnings } from '../../../core/granting-backend.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import { type Enrollment, enrollmentStatusAt } from '../../../domain/enrollment.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { optionalBody } from '../../server/validation.ts'
 import { linkNext } from '../paging.ts'
 import { optional, presentWarnings, timestamp } from '../wire.ts'
-
-const tags = ['admin: enrollments']
 
 export function adminPendingRoutes(http: Http): void {
   const { core } = http
 
-  addRoute(http, 'GET /v1/admin/pending', {
-    schema: {
-      summary: 'Pending enrollments and requests, oldest first; decided ones by status',
-      tags,
-      querystring: PendingQuery,
-      response: { 200: Type.Array(PendingEnrollment) },
-    },
-    handle: async ({ query, request, reply }) => {
-      const { enrollments, next } = await listPending(core, query)
-      linkNext(reply, request, next)
-      return Promise.all(enrollments.map((one) => present(core, one)))
-    },
+  addRoute(http, 'GET /v1/admin/pending', async ({ query, request, reply }) => {
+    const { enrollments, next } = await listPending(core, query)
+    linkNext(reply, request, next)
+    return Promise.all(enrollments.map((one) => present(core, one)))
   })
 
-  addRoute(http, 'POST /v1/admin/pending/:id/approve', {
-    schema: {
-      summary: 'Approve, optionally with other scopes or for a limited time',
-      tags,
-      params: EnrollmentId,
-      body: optionalBody(Approve),
-      response: { 200: PendingEnrollment },
-    },
-    handle: async ({ actor, params, body }) =>
-      present(core, await approveEnrollment(core, actor, params.id, body ?? {})),
-  })
+  addRoute(http, 'POST /v1/admin/pending/:id/approve', async ({ actor, params, body }) =>
+    present(core, await approveEnrollment(core, actor, params.id, body ?? {})),
+  )
 
-  addRoute(http, 'POST /v1/admin/pending/:id/reject', {
-    schema: {
-      summary: 'Reject; the agent that asked is shown the reason',
-      tags,
-      params: EnrollmentId,
-      body: optionalBody(Reject),
-      response: { 200: PendingEnrollment },
-    },
-    handle: async ({ actor, params, body }) =>
-      present(core, await rejectEnrollment(core, actor, params.id, body ?? {})),
-  })
+  addRoute(http, 'POST /v1/admin/pending/:id/reject', async ({ actor, params, body }) =>
+    present(core, await rejectEnrollment(core, actor, params.id, body ?? {})),
+  )
 }
 
 async function present(core: Http['core'], enrollment: Enrollment & { readonly isTaken?: boolean }) {

@@ -1,49 +1,26 @@
 import type { Static } from 'typebox'
-import { BackendCredential, BackendName, IssueBody, IssueQuery } from '../../../api/v1.ts'
+import type { IssueQuery } from '../../../api/v1.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import { invalid, Problem } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { optionalBody } from '../../server/validation.ts'
 import { type Asked, issueToCaller } from '../issue-to-caller.ts'
 import { timestamp } from '../wire.ts'
 
-const tags = ['credentials']
-
 /** The same operation by POST and by GET (decisions.md §4.3). */
 export function backendCredentialRoutes(http: Http, options: { issueByGet: boolean }): void {
-  addRoute(http, 'POST /v1/credentials/:backend', {
-    schema: {
-      summary: 'Issue a credential of this backend',
-      description: 'The options are in the body or in the query, never in both.',
-      tags,
-      params: BackendName,
-      querystring: IssueQuery,
-      body: optionalBody(IssueBody),
-      response: { 200: BackendCredential },
-    },
-    handle: (call) => {
-      const { body, query, params } = call
-      if (body !== undefined && Object.keys(query).length > 0)
-        throw invalid('Send the options in the body or in the query, not in both.')
-      return issue(http, call, { backend: params.backend, ...(body ?? commandOf(query)) })
-    },
+  addRoute(http, 'POST /v1/credentials/:backend', (call) => {
+    const { body, query, params } = call
+    if (body !== undefined && Object.keys(query).length > 0)
+      throw invalid('Send the options in the body or in the query, not in both.')
+    return issue(http, call, { backend: params.backend, ...(body ?? commandOf(query)) })
   })
 
-  addRoute(http, 'GET /v1/credentials/:backend', {
-    schema: {
-      summary: 'Issue a credential of this backend',
-      tags,
-      params: BackendName,
-      querystring: IssueQuery,
-      response: { 200: BackendCredential },
-    },
-    handle: (call) => {
-      if (!options.issueByGet) {
-        call.reply.header('allow', 'POST')
-        throw new Problem('method_not_allowed', { message: 'Issuing by GET is switched off here; use POST.' })
-      }
-      return issue(http, call, { backend: call.params.backend, ...commandOf(call.query) })
-    },
+  addRoute(http, 'GET /v1/credentials/:backend', (call) => {
+    if (!options.issueByGet) {
+      call.reply.header('allow', 'POST')
+      throw new Problem('method_not_allowed', { message: 'Issuing by GET is switched off here; use POST.' })
+    }
+    return issue(http, call, { backend: call.params.backend, ...commandOf(call.query) })
   })
 }
 

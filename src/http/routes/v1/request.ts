@@ -1,4 +1,3 @@
-import { EnrollmentId, RequestedScopes, RequestScopes } from '../../../api/enrollment.ts'
 import { readRequest } from '../../../core/enrollments/read-request.ts'
 import { requestScopes } from '../../../core/enrollments/request-scopes.ts'
 import { scopeWarnings } from '../../../core/granting-backend.ts'
@@ -7,33 +6,17 @@ import type { Enrollment } from '../../../domain/enrollment.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { optional, presentWarnings, timestamp } from '../wire.ts'
 
-const tags = ['agent']
-
 export function requestRoutes(http: Http): void {
   const { core } = http
 
-  addRoute(http, 'POST /v1/request', {
-    schema: {
-      summary: 'Request more scopes; an administrator decides',
-      tags,
-      body: RequestScopes,
-      response: { 200: RequestedScopes },
-    },
-    handle: async ({ actor, body }) => {
-      const warnings = await scopeWarnings(core, body.scopes)
-      return { ...present(await requestScopes(core, actor, body)), ...presentWarnings(warnings) }
-    },
+  addRoute(http, 'POST /v1/request', async ({ actor, body }) => {
+    const warnings = await scopeWarnings(core, body.scopes)
+    return { ...present(await requestScopes(core, actor, body)), ...presentWarnings(warnings) }
   })
 
-  addRoute(http, 'GET /v1/request/:id', {
-    schema: {
-      summary: 'One of my requests for more scopes, and what was decided',
-      tags,
-      params: EnrollmentId,
-      response: { 200: RequestedScopes },
-    },
-    handle: async ({ actor, params }) => present(await readRequest(core, actor.caller, params.id)),
-  })
+  addRoute(http, 'GET /v1/request/:id', async ({ actor, params }) =>
+    present(await readRequest(core, actor.caller, params.id)),
+  )
 }
 
 function present(request: Enrollment) {

@@ -1,0 +1,36 @@
+import { Type } from 'typebox'
+import { text } from './shared.ts'
+
+export const Health = Type.Object(
+  { status: text('ok or ready.', 'ok'), version: text('Version of the server.', '0.2.0') },
+  { title: 'Health' },
+)
+
+export const Readiness = Type.Object(
+  {
+    ...Health.properties,
+    unended: Type.Optional(
+      Type.Array(
+        Type.Object({
+          backend: text('Name of the backend.', 'orders'),
+          count: Type.Integer({ description: 'How many.', examples: [12] }),
+          age_seconds: Type.Integer({
+            description: 'How long ago the first of them ended.',
+            examples: [45],
+          }),
+        }),
+        {
+          description:
+            'With `?verbose`: backends with credentials that have ended and that the upstream may still accept.',
+        },
+      ),
+    ),
+  },
+  { title: 'Readiness' },
+)
+
+export const ReadinessQuery = Type.Object({
+  verbose: Type.Optional(
+    Type.Union([Type.Literal(''), Type.Literal('true')], { description: 'Names backends, too.' }),
+  ),
+})
