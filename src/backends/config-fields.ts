@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TObject, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { isObject } from '../domain/json.ts'
+import { faultsOf } from '../domain/schema-faults.ts'
 import { GUARDED_MARK, PROTECTION_MARK, SECRET_MARK, UPSTREAM_MARK } from './kind.ts'
 
 /** Replaces a secret wherever a configuration is shown; sent back, it means "unchanged". */
@@ -140,42 +141,23 @@ export function validateConfig(schema: TObject, value: unknown): string[] {
     // Field by field: TypeBox collects at most eight errors at a time.
     ...Object.entries(schema.properties).flatMap(([name, field]) => {
       if (given.get(name) !== undefined) return fieldFaults(name, field, given.get(name))
-      return required.has(name) ? [`${pathOf('', name)} is required`] : []
+      return required.has(name) ? [`${quoted([name])} is required`] : []
     }),
   ]
 }
 
 function fieldFaults(field: string, schema: TSchema, value: unknown): string[] {
   const errors = Value.Errors(schema, value)
-  const unions = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.schemaPath)
-  const faults = errors.flatMap((error): string[] => {
-    // The errors of each branch of a union, and the "false" of each unknown field, repeat an error reported already.
-    if (unions.some((path) => error.schemaPath.startsWith(`${path}/anyOf/`))) return []
-    if (error.keyword === 'boolean') return []
-    const at = `/${field}${knownPath(error.instancePath, error.schemaPath)}`
-    if (error.keyword === 'required') {
-      return error.params.requiredProperties.map((name) => `${pathOf(at, name)} is required`)
-    }
-    if (error.keyword === 'additionalProperties') {
-      return [`${pathOf(at)} has an unknown field`]
-    }
-    const choices = error.keyword === 'anyOf' ? choicesAt(errors, error.schemaPath) : []
-    const says = choices.length > 0 ? `must be one of ${choices.join(', ')}` : error.message
-    return [`${pathOf(at)} ${says}`]
+  const faults = faultsOf(errors).flatMap(({ keyword, shown, reason, choices, fields }): string[] => {
+    const at = [field, ...shown]
+    if (keyword === 'required') return fields.map((name) => `${quoted([...at, name])} is required`)
+    if (keyword === 'additionalProperties') return [`${quoted(at)} has an unknown field`]
+    const isUnion = keyword === 'anyOf' && choices.length > 0
+    const says = isUnion ? `must be one of ${choices.map((one) => JSON.stringify(one)).join(', ')}` : reason
+    return [`${quoted(at)} ${says}`]
   })
   // A union must be a fault even if the errors of its branches displaced its own.
-  return faults.length === 0 && errors.length > 0
-    ? [`${pathOf(`/${field}`)} is not valid`]
-    : [...new Set(faults)]
-}
-
-/** The constants of a union come from the schema, not from the value sent. */
-function choicesAt(errors: ReturnType<typeof Value.Errors>, union: string): string[] {
-  return errors.flatMap((error) =>
-    error.keyword === 'const' && error.schemaPath.startsWith(`${union}/anyOf/`)
-      ? [JSON.stringify(error.params.allowedValue)]
-      : [],
-  )
+  return faults.length === 0 && errors.length > 0 ? [`${quoted([field])} is not valid`] : [...new Set(faults)]
 }
 
 function knownFields(schema: TObject): string {
@@ -183,16 +165,8 @@ function knownFields(schema: TObject): string {
   return names.length === 0 ? '; it takes none' : `; it takes ${names.join(', ')}`
 }
 
-/** Names that the schema does not contain came from outside and are shown as `*`. */
-function knownPath(instancePath: string, schemaPath: string): string {
-  const segments = instancePath.split('/').slice(1)
-  const known = (one: string) => /^\d{1,5}$/.test(one) || schemaPath.includes(`/properties/${one}/`)
-  return segments.map((one) => (known(one) ? `/${one}` : '/*')).join('')
-}
-
-/** A JSON pointer without its first slash, shortened and quoted. */
-function pathOf(pointer: string, name?: string): string {
-  const path = pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
-  const whole = name === undefined ? path : path === '' ? name : `${path}/${name}`
+/** Shortened, in quotes. */
+function quoted(path: readonly string[]): string {
+  const whole = path.join('/')
   return JSON.stringify(whole.length > LONGEST_NAME ? `${whole.slice(0, LONGEST_NAME)}…` : whole)
 }

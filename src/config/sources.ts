@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import { Errors } from 'typebox/value'
 import { type Fault, quote } from '../domain/fault.ts'
+import { faultsOf, type SchemaFault } from '../domain/schema-faults.ts'
 import { didYouMean } from '../domain/suggest.ts'
 import type { ConfigFile, Path } from '../files/yaml-file.ts'
 import { PolicySchema } from './policy-schema.ts'
@@ -147,20 +148,18 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 export function checkShape(entry: Entry): Fault[] {
   const faults: Fault[] = []
   const seen = new Set<string>()
-  for (const error of Errors(entry.field.schema, entry.wire)) {
-    // The union reports its parts; `boolean` repeats additionalProperties.
-    if (error.schemaPath.includes('/anyOf/') || error.keyword === 'boolean') continue
-    const path = pointerPath(error.instancePath)
+  for (const fault of faultsOf(Errors(entry.field.schema, entry.wire))) {
+    const { path } = fault
     const name = [entry.field.path, ...path].join('.')
-    if (error.keyword === 'additionalProperties' && entry.field.path === 'policies') {
-      for (const key of (error.params as { additionalProperties: string[] }).additionalProperties) {
+    if (fault.keyword === 'additionalProperties' && entry.field.path === 'policies') {
+      for (const key of fault.fields) {
         const hint = didYouMean(key, policyKeys())
         const message = `${quote(`${name}.${key}`)} is not a setting${hint}`
         faults.push({ source: entry.locate([...path, key], 'key'), message })
       }
       continue
     }
-    const message = `${name} ${reasonOf(error.keyword, error.params, error.message)}`
+    const message = `${name} ${reasonOf(fault)}`
     if (seen.has(message)) continue
     seen.add(message)
     faults.push({ source: entry.locate(path), message })
@@ -172,27 +171,21 @@ function policyKeys(): string[] {
   return Object.keys(PolicySchema.properties)
 }
 
-function pointerPath(pointer: string): (string | number)[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((part) => (/^\d+$/.test(part) ? Number(part) : part.replaceAll('~1', '/').replaceAll('~0', '~')))
-}
-
-function reasonOf(keyword: string, params: object, message: string): string {
-  const facts = params as { type?: unknown; allowedValues?: unknown[]; requiredProperties?: string[] }
+function reasonOf({ keyword, choices, fields, reason }: SchemaFault): string {
   switch (keyword) {
     case 'type':
-      return facts.type === 'boolean' ? 'must be true or false' : `must be of type ${facts.type}`
+      return reason === 'must be boolean'
+        ? 'must be true or false'
+        : reason.replace('must be', 'must be of type')
     case 'enum':
-      return `must be one of: ${facts.allowedValues?.join(', ')}`
+      return `must be one of: ${choices.join(', ')}`
     case 'required':
-      return `requires ${facts.requiredProperties?.join(', ')}`
+      return `requires ${fields.join(', ')}`
     case 'minLength':
       return 'must not be empty'
     case 'anyOf':
       return 'must be text or a list of words'
     default:
-      return message
+      return reason
   }
 }

@@ -1,6 +1,7 @@
 import { Errors } from 'typebox/value'
 import { parseDuration } from '../../domain/duration.ts'
 import { isLinearPattern } from '../../domain/pattern.ts'
+import { faultsOf } from '../../domain/schema-faults.ts'
 import { isScope } from '../../domain/scope.ts'
 import { type Recipe, RecipeSchema } from './schema.ts'
 import { createGrammar, partsOf } from './scopes.ts'
@@ -65,26 +66,21 @@ const formAt = (path: Path) =>
 
 function shapeFaults(value: unknown): RecipeFault[] {
   const seen = new Set<string>()
-  return Errors(RecipeSchema, value).flatMap(({ keyword, instancePath, params, message }): RecipeFault[] => {
-    const path = instancePath
-      .split('/')
-      .slice(1)
-      .map((step) => (/^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~')))
-    if (keyword === 'boolean' || seen.has(`${keyword}${instancePath}`)) return []
-    seen.add(`${keyword}${instancePath}`)
-    const facts = params as { additionalProperties?: string[]; allowedValues?: unknown[]; type?: unknown }
-    if (keyword === 'additionalProperties')
-      return (facts.additionalProperties ?? []).map((key) => ({
-        path: [...path, key],
-        message: 'is not known here',
-      }))
-    if (keyword === 'enum') return [{ path, message: `must be one of ${facts.allowedValues?.join(', ')}` }]
-    if (keyword === 'pattern')
-      return [{ path, message: `must be ${FORMS[String(path.at(-1))] ?? formAt(path)}` }]
-    if (keyword === 'required')
-      return [{ path, message: message.replace('must have required properties', 'lacks') }]
-    return [{ path, message }]
-  })
+  return faultsOf(Errors(RecipeSchema, value)).flatMap(
+    ({ keyword, path, reason, choices, fields }): RecipeFault[] => {
+      const place = `${keyword} ${path.join('/')}`
+      if (seen.has(place)) return []
+      seen.add(place)
+      if (keyword === 'additionalProperties')
+        return fields.map((key) => ({ path: [...path, key], message: 'is not known here' }))
+      if (keyword === 'enum') return [{ path, message: `must be one of ${choices.join(', ')}` }]
+      if (keyword === 'pattern')
+        return [{ path, message: `must be ${FORMS[String(path.at(-1))] ?? formAt(path)}` }]
+      if (keyword === 'required')
+        return [{ path, message: reason.replace('must have required properties', 'lacks') }]
+      return [{ path, message: reason }]
+    },
+  )
 }
 
 /** Names of fields, parts and variables, whose form decides what a template means. */

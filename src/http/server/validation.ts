@@ -3,6 +3,7 @@ import ajvFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { ACCEPTS_MARK, DOCUMENTED_AS_MARK, OPTIONAL_BODY_MARK } from '../../api/shared.ts'
 import { invalid, type Problem } from '../../domain/problems.ts'
+import { shownPath } from '../../domain/schema-faults.ts'
 
 /** Our schema annotations; any other keyword unknown to Ajv stops the boot. */
 const VOCABULARY = [OPTIONAL_BODY_MARK, ACCEPTS_MARK, DOCUMENTED_AS_MARK, 'x-secret']
@@ -97,7 +98,7 @@ export function describeErrors(errors: readonly ErrorObject[], part: string): Pr
   const error = errors.at(-1)
   const where = PARTS[part] ?? part
   if (error === undefined) return invalid(`The ${where} is not valid.`)
-  const field = fieldPath(error)
+  const field = shownPath(error).join('.')
   const subject = field === '' ? `The ${where}` : `"${field}" in the ${where}`
   return invalid(`${subject} ${describeKeyword(error)}.`)
 }
@@ -135,14 +136,4 @@ function acceptedConstants(error: ErrorObject): string {
     typeof branch === 'object' && branch !== null ? Reflect.get(branch, 'const') : undefined,
   )
   return values.includes(undefined) ? '' : `: ${values.map((value) => JSON.stringify(value)).join(', ')}`
-}
-
-/** `/scopes/0` → `scopes.0`. Names that are not in the schema came from the caller and become `*`. */
-function fieldPath(error: ErrorObject): string {
-  const segments = error.instancePath.split('/').slice(1)
-  return segments
-    .map((segment) =>
-      /^\d{1,5}$/.test(segment) || error.schemaPath.includes(`/properties/${segment}/`) ? segment : '*',
-    )
-    .join('.')
 }
