@@ -3,7 +3,7 @@ export const BOOLEAN = 0x01
 export const INTEGER = 0x02
 export const BIT_STRING = 0x03
 export const OCTET_STRING = 0x04
-export const OBJECT_ID = 0x06
+const OBJECT_ID = 0x06
 export const UTF8_STRING = 0x0c
 export const SEQUENCE = 0x30
 export const SET = 0x31
@@ -24,6 +24,14 @@ export function der(tag: number, ...parts: readonly ArrayLike<number>[]): Uint8A
     at += part.length
   }
   return value
+}
+
+/** An object identifier, from the hexadecimal digits of its content. */
+export function oid(hex: string): Uint8Array<ArrayBuffer> {
+  return der(
+    OBJECT_ID,
+    (hex.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)),
+  )
 }
 
 /** UTCTime until 2049, then GeneralizedTime (RFC 5280 §5.1.2.4). */

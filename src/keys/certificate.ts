@@ -1,10 +1,19 @@
-import { type KeyObject, randomBytes } from 'node:crypto'
+import { type KeyObject, randomBytes, sign } from 'node:crypto'
+import { promisify } from 'node:util'
+import {
+  basicConstraints,
+  certificateBody,
+  keyUsage,
+  RSA_SHA256,
+  withSignature,
+} from '../domain/certificate.ts'
 import { DAY_MS } from '../domain/limits.ts'
 
 const VALIDITY_MS = 30 * 365 * DAY_MS
 /** RFC 5280, appendix A: ub-common-name. */
 const MAX_COMMON_NAME = 64
-const RS256 = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' } as const
+
+const signAsync = promisify(sign)
 
 /**
  * A self-signed certificate of an RSA key as base64 DER, the form of `x5c` (RFC 7517 §4.7). `commonName` is
@@ -15,27 +24,16 @@ export async function selfSignedCertificate(
   commonName: string,
   now: number,
 ): Promise<string> {
-  // The ASN.1 schema decorators need the polyfill in place before the library is evaluated.
-  await import('reflect-metadata')
-  const { BasicConstraintsExtension, KeyUsageFlags, KeyUsagesExtension, X509CertificateGenerator } =
-    await import('@peculiar/x509')
-  const serial = randomBytes(16)
-  // Positive, and without a leading zero byte (RFC 5280 §4.1.2.2).
-  serial.writeUInt8((serial.readUInt8(0) & 0x7f) | 0x40, 0)
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    serialNumber: serial.toString('hex'),
-    name: [{ CN: [commonName.slice(0, MAX_COMMON_NAME)] }],
-    notBefore: new Date(now),
-    notAfter: new Date(now + VALIDITY_MS),
-    signingAlgorithm: RS256,
-    keys: {
-      privateKey: keys.privateKey.toCryptoKey(RS256, false, ['sign']),
-      publicKey: keys.publicKey.toCryptoKey(RS256, true, ['verify']),
-    },
-    extensions: [
-      new BasicConstraintsExtension(false, undefined, true),
-      new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-    ],
+  const body = certificateBody({
+    serial: randomBytes(16),
+    commonName: commonName.slice(0, MAX_COMMON_NAME),
+    from: now,
+    to: now + VALIDITY_MS,
+    publicKey: keys.publicKey.export({ type: 'spki', format: 'der' }),
+    algorithm: RSA_SHA256,
+    // digitalSignature.
+    extensions: [basicConstraints(false), keyUsage(7, 0x80)],
   })
-  return Buffer.from(certificate.rawData).toString('base64')
+  const signature = await signAsync('sha256', body, keys.privateKey)
+  return Buffer.from(withSignature(body, RSA_SHA256, signature)).toString('base64')
 }

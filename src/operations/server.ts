@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts'
 import { type Loaded, loadConfig } from '../config/load.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from '../config/schema.ts'
 import { type Flags, flagKey } from '../config/sources.ts'
+import { hostPort } from '../domain/address.ts'
 import { ConfigError } from '../domain/fault.ts'
 
 /** The flags of `mayfly server`, one for each setting that has a flag. */
@@ -65,7 +66,7 @@ async function runServer(context: Context, flags: Flags): Promise<number> {
 
 function placeOf({ dataDir, listen: { host } }: Config, address: string) {
   const { port } = new URL(address)
-  return { dataDir, listen: `${host.includes(':') ? `[${host}]` : host}:${port}` }
+  return { dataDir, listen: hostPort(host, port) }
 }
 
 /** The configuration file, as the user named it. */

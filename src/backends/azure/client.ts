@@ -1,6 +1,6 @@
-import { constants, randomUUID, sign } from 'node:crypto'
-import { promisify } from 'node:util'
+import { randomUUID } from 'node:crypto'
 import { BackendError } from '../../domain/backend-error.ts'
+import { signAssertion } from '../assertion.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
 import type { Host } from '../kind.ts'
 import { type Config, isId, type Login } from './config.ts'
@@ -8,8 +8,6 @@ import { type Config, isId, type Login } from './config.ts'
 const NAME = 'Microsoft Entra'
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const ASSERTION_MS = 300_000
-
-const signAsync = promisify(sign)
 
 /**
  * A token for one resource ("OAuth 2.0 client credentials flow on the Microsoft identity platform"): with a shared secret, with a
@@ -52,7 +50,7 @@ async function proofOf(
   if (login.way === 'secret') return { client_secret: login.secret }
   const assertion =
     login.way === 'certificate'
-      ? await signAssertion(settings.client_id, login, host.now(), url)
+      ? await assertionOf(settings.client_id, login, host.now(), url)
       : await host.idToken({
           audience: settings.audience,
           subject: `backend/${host.name}`,
@@ -62,13 +60,12 @@ async function proofOf(
 }
 
 /** "Microsoft identity platform application authentication certificate credentials", Assertion format. */
-async function signAssertion(
+async function assertionOf(
   clientId: string,
   { thumbprint, key }: Login & { way: 'certificate' },
   now: number,
   url: string,
 ): Promise<string> {
-  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const iat = Math.floor(now / 1000)
   const claims = {
     aud: url,
@@ -79,11 +76,7 @@ async function signAssertion(
     iat,
     exp: iat + ASSERTION_MS / 1000,
   }
-  const text = `${encode({ alg: 'PS256', typ: 'JWT', 'x5t#S256': thumbprint })}.${encode(claims)}`
-  // PS256: the salt is as long as the hash (RFC 7518 §3.5).
-  const how = { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
-  const signature = await signAsync('sha256', Buffer.from(text), how)
-  return `${text}.${signature.toString('base64url')}`
+  return signAssertion(key, { alg: 'PS256', 'x5t#S256': thumbprint }, claims)
 }
 
 const LOGINS: Record<Login['way'], string> = {

@@ -1,6 +1,5 @@
-import { sign } from 'node:crypto'
-import { promisify } from 'node:util'
 import { BackendError } from '../../domain/backend-error.ts'
+import { signAssertion } from '../assertion.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
 import type { Host } from '../kind.ts'
 import type { Config, ServiceAccountKey } from './config.ts'
@@ -15,8 +14,6 @@ const LOGIN_S = 3_600
 const ID_TOKEN_MS = 300_000
 /** The login is used again until so long before its end. */
 const SPARE_MS = 300_000
-
-const signAsync = promisify(sign)
 
 interface Login {
   readonly token: string
@@ -41,7 +38,6 @@ export function createClient(settings: Config, key: ServiceAccountKey | undefine
   /** "Using OAuth 2.0 for Server to Server Applications", HTTP/REST: a JWT signed with the key. */
   async function byKey({ email, keyId, key: secret }: ServiceAccountKey, signal: AbortSignal) {
     const url = endpoint === undefined ? 'https://oauth2.googleapis.com/token' : `${endpoint}/token`
-    const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const iat = Math.floor(host.now() / 1000)
     const claims = {
       iss: email,
@@ -50,10 +46,8 @@ export function createClient(settings: Config, key: ServiceAccountKey | undefine
       iat,
       exp: iat + LOGIN_S,
     }
-    const text = `${encode({ alg: 'RS256', typ: 'JWT', kid: keyId })}.${encode(claims)}`
-    const signature = await signAsync('sha256', Buffer.from(text), secret)
-    const form = { grant_type: BEARER, assertion: `${text}.${signature.toString('base64url')}` }
-    return takeLogin(form, url, signal)
+    const assertion = await signAssertion(secret, { alg: 'RS256', kid: keyId }, claims)
+    return takeLogin({ grant_type: BEARER, assertion }, url, signal)
   }
 
   /** Security Token Service API reference, "Method: token". The audience is the one that providers expect by default. */

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isObject, type JsonObject } from '../../domain/json.ts'
+import { signAssertion } from '../assertion.ts'
 import {
   busy,
   callJson,
@@ -197,11 +198,8 @@ const TOO_MANY = `The installation has more than ${PER_PAGE * MAX_PAGES} reposit
 
 /** RS256 (RFC 7518 §3.3) with the App as `iss`. */
 async function signAppJwt(appId: string, key: KeyObject, now: number): Promise<string> {
-  const { SignJWT } = await import('jose')
   const iat = Math.floor(now / 1000) - JWT_EARLIER_S
-  return new SignJWT({ iat, exp: iat + JWT_S, iss: appId })
-    .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
-    .sign(key)
+  return signAssertion(key, { alg: 'RS256' }, { iat, exp: iat + JWT_S, iss: appId })
 }
 
 function readToken(body: JsonObject | undefined): Token {

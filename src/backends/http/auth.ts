@@ -1,5 +1,6 @@
 import { BackendError } from '../../domain/backend-error.ts'
 import { parseDuration } from '../../domain/duration.ts'
+import { signAssertion } from '../assertion.ts'
 import type { Host } from '../kind.ts'
 import type { Config, Send } from './calls.ts'
 import type { Recipe } from './schema.ts'
@@ -110,21 +111,17 @@ function signing(spec: NonNullable<Recipe['auth']['jwt']>, config: Config, host:
   const { algorithm, key, key_id: keyId, lifetime, claims } = spec
   return {
     async headers() {
-      const { importPKCS8, SignJWT } = await import('jose')
+      const { importPKCS8 } = await import('jose')
       const iat = Math.floor(host.now() / 1000)
       const filled = fillJson(claims, config, []) as Vars
       try {
-        const token = await new SignJWT({
-          ...filled,
-          iat,
-          exp: iat + Math.floor((parseDuration(lifetime) ?? TOKEN_MS) / 1000),
-        })
-          .setProtectedHeader({
-            alg: algorithm,
-            typ: 'JWT',
-            ...(keyId === undefined ? {} : { kid: fillText(keyId, config) }),
-          })
-          .sign(await importPKCS8(fillText(key, config), algorithm))
+        const header = {
+          alg: algorithm,
+          ...(keyId === undefined ? {} : { kid: fillText(keyId, config) }),
+        }
+        const exp = iat + Math.floor((parseDuration(lifetime) ?? TOKEN_MS) / 1000)
+        const imported = await importPKCS8(fillText(key, config), algorithm)
+        const token = await signAssertion(imported, header, { ...filled, iat, exp })
         return { authorization: `Bearer ${token}` }
       } catch (cause) {
         throw new BackendError(

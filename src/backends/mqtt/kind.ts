@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { hostPort } from '../../domain/address.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
@@ -124,7 +125,6 @@ async function listClients(
 
 function fieldsOf(settings: Config, username: string, password: string) {
   const { scheme, host, port } = addressOf(settings.connect_url ?? settings.url)
-  const authority = host.includes(':') ? `[${host}]` : host
-  const url = `${scheme}://${username}:${password}@${authority}:${port}`
+  const url = `${scheme}://${username}:${password}@${hostPort(host, port)}`
   return { username, password, host, port, url }
 }

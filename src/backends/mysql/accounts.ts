@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { hostPort } from '../../domain/address.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { namedAccounts } from '../account-name.ts'
 import type { Issued, ListedPage } from '../kind.ts'
@@ -214,7 +215,6 @@ export function fieldsOf(
   const host = settings.connect_host ?? settings.host
   const port = settings.connect_port ?? settings.port
   const database = grants[0]?.database ?? settings.databases[0] ?? ''
-  const authority = host.includes(':') ? `[${host}]` : host
-  const url = `mysql://${username}:${password}@${authority}:${port}/${encodeURIComponent(database)}`
+  const url = `mysql://${username}:${password}@${hostPort(host, port)}/${encodeURIComponent(database)}`
   return { username, password, host, port, database, url }
 }

@@ -1,5 +1,6 @@
 import { createPrivateKey, type JsonWebKey, type KeyObject, randomUUID } from 'node:crypto'
 import { BackendError } from '../../domain/backend-error.ts'
+import { signAssertion } from '../assertion.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 
@@ -36,20 +37,20 @@ export async function prepareLogin(settings: Config, host: Host): Promise<() => 
 }
 
 /** RFC 7523 §2.2 and §3; OpenID Connect Core 1.0 §9. */
-async function prepareAssertion(settings: Config, host: Host): Promise<() => Promise<Login>> {
-  const { SignJWT } = await import('jose')
+function prepareAssertion(settings: Config, host: Host): () => Promise<Login> {
   const { client_id: id, key_id: kid } = settings
   const { key, alg } = readKey(settings.private_key ?? '')
   return async () => {
-    const now = host.now()
-    const assertion = await new SignJWT({ jti: randomUUID() })
-      .setProtectedHeader({ alg, typ: 'JWT', ...(kid === undefined ? {} : { kid }) })
-      .setIssuer(id)
-      .setSubject(id)
-      .setAudience(settings.assertion_audience ?? settings.token_endpoint)
-      .setIssuedAt(Math.floor(now / 1000))
-      .setExpirationTime(Math.floor((now + ASSERTION_MS) / 1000))
-      .sign(key)
+    const iat = Math.floor(host.now() / 1000)
+    const claims = {
+      jti: randomUUID(),
+      iss: id,
+      sub: id,
+      aud: settings.assertion_audience ?? settings.token_endpoint,
+      iat,
+      exp: iat + ASSERTION_MS / 1000,
+    }
+    const assertion = await signAssertion(key, { alg, ...(kid === undefined ? {} : { kid }) }, claims)
     const form = { client_id: id, client_assertion_type: ASSERTION_TYPE, client_assertion: assertion }
     return { headers: {}, form }
   }

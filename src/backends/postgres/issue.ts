@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { hostPort } from '../../domain/address.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import type { Issued, IssueRequest } from '../kind.ts'
@@ -136,11 +137,10 @@ function fieldsOf(settings: Config, username: string, password: string, groups: 
   const granted = groups.map((group) => group.database)
   const [first] = [settings.database, ...databasesOf(settings)].filter((name) => granted.includes(name))
   const database = first ?? settings.database
-  const authority = host.includes(':') ? `[${host}]` : host
   // verify-full needs a file of roots on the agent's side, which we cannot know of: it may strengthen this.
   const secured = tlsOf(settings) === 'disable' ? {} : { sslmode: 'require' }
   const query = 'sslmode' in secured ? '?sslmode=require' : ''
   const login = `${encodeURIComponent(username)}:${encodeURIComponent(password)}`
-  const url = `postgresql://${login}@${authority}:${port}/${encodeURIComponent(database)}${query}`
+  const url = `postgresql://${login}@${hostPort(host, port)}/${encodeURIComponent(database)}${query}`
   return { username, password, host, port, database, url, ...secured }
 }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { hostPort } from '../../domain/address.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
@@ -216,8 +217,7 @@ function fieldsOf(settings: Config, username: string, password: string): NonNull
   const port = settings.connect_port ?? settings.port
   const { database } = settings
   const scheme = tlsOf(settings) === 'disable' ? 'redis' : 'rediss'
-  const authority = host.includes(':') ? `[${host}]` : host
-  const url = `${scheme}://${username}:${password}@${authority}:${port}/${database}`
+  const url = `${scheme}://${username}:${password}@${hostPort(host, port)}/${database}`
   return { username, password, host, port, database, url }
 }
 

@@ -5,16 +5,20 @@ import {
   hash,
   type KeyObject,
   randomBytes,
+  sign,
   X509Certificate,
 } from 'node:crypto'
 import { promisify } from 'node:util'
 import { BackendError } from '../../domain/backend-error.ts'
+import { basicConstraints, certificateBody, ECDSA_SHA256, withSignature } from '../../domain/certificate.ts'
 import { requiredMembers } from '../../domain/jwk.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 
+import { signAssertion } from '../assertion.ts'
+
 const generate = promisify(generateKeyPair)
+const signAsync = promisify(sign)
 const VALIDITY_MS = 10 * 365 * DAY_MS
-const ECDSA = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 
 export interface Signer {
   /** RFC 7517, for registries that take a key set. */
@@ -35,25 +39,17 @@ export async function generateKey(): Promise<string> {
 /** The certificate that the registry keeps in `rootcertbundle`, as PEM. Throws `BackendError` for another kind of key. */
 export async function selfSigned(signingKey: string, now: number): Promise<string> {
   const privateKey = readKey(signingKey)
-  // The ASN.1 schema decorators need the polyfill in place before the library is evaluated.
-  await import('reflect-metadata')
-  const { BasicConstraintsExtension, X509CertificateGenerator } = await import('@peculiar/x509')
-  const serial = randomBytes(16)
-  // Positive, and without a leading zero byte (RFC 5280 §4.1.2.2).
-  serial.writeUInt8((serial.readUInt8(0) & 0x7f) | 0x40, 0)
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    serialNumber: serial.toString('hex'),
-    name: [{ CN: ['Mayfly registry tokens'] }],
-    notBefore: new Date(now - DAY_MS),
-    notAfter: new Date(now + VALIDITY_MS),
-    signingAlgorithm: ECDSA,
-    keys: {
-      privateKey: privateKey.toCryptoKey(ECDSA, false, ['sign']),
-      publicKey: createPublicKey(privateKey).toCryptoKey(ECDSA, true, ['verify']),
-    },
-    extensions: [new BasicConstraintsExtension(true, undefined, true)],
+  const body = certificateBody({
+    serial: randomBytes(16),
+    commonName: 'Mayfly registry tokens',
+    from: now - DAY_MS,
+    to: now + VALIDITY_MS,
+    publicKey: createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
+    algorithm: ECDSA_SHA256,
+    extensions: [basicConstraints(true)],
   })
-  return `${certificate.toString('pem')}\n`
+  const signature = await signAsync('sha256', body, privateKey)
+  return new X509Certificate(withSignature(body, ECDSA_SHA256, signature)).toString()
 }
 
 /** The certificate that is kept with a key. */
@@ -64,7 +60,6 @@ export function certificateIn(signingKey: string): string | undefined {
 
 /** Throws `BackendError` (`misconfigured`) when the key and the certificate do not belong together. */
 export async function prepareSigner(signingKey: string, certificate: string): Promise<Signer> {
-  const { SignJWT } = await import('jose')
   const key = readKey(signingKey)
   const parsed = readCertificate(certificate)
   if (!parsed.checkPrivateKey(key)) {
@@ -73,12 +68,12 @@ export async function prepareSigner(signingKey: string, certificate: string): Pr
   const members = requiredMembers({ ...createPublicKey(key).export({ format: 'jwk' }) })
   const kid = hash('sha256', JSON.stringify(members), 'base64url')
   // RFC 7515 §4.1.6. Distribution 2 and 3 verify the chain up to `rootcertbundle`; 3 also knows keys by `kid`.
-  const header = { alg: 'ES256', typ: 'JWT', kid, x5c: [parsed.raw.toString('base64')] }
+  const header = { alg: 'ES256', kid, x5c: [parsed.raw.toString('base64')] }
   return {
     kid,
     publicJwk: { ...members, kid, use: 'sig', alg: 'ES256' },
     certificateEndsAt: parsed.validToDate.getTime(),
-    sign: (claims) => new SignJWT({ ...claims }).setProtectedHeader(header).sign(key),
+    sign: (claims) => signAssertion(key, header, claims),
   }
 }
 

@@ -1,7 +1,14 @@
-import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, X509Certificate } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  KeyObject,
+  randomBytes,
+  type webcrypto,
+  X509Certificate,
+} from 'node:crypto'
 import type * as Library from '@peculiar/x509'
 import { BackendError } from '../../domain/backend-error.ts'
-import { der } from '../../domain/der.ts'
+import { der, SEQUENCE } from '../../domain/der.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import type { RevokedCredential } from '../kind.ts'
 import { type Signer, writeList } from './list.ts'
@@ -36,12 +43,11 @@ export interface LeafOf {
   readonly listUrl: string
 }
 
-const toPem = (label: string, der: Uint8Array) =>
-  `-----BEGIN ${label}-----\n${(
-    Buffer.from(der)
-      .toString('base64')
-      .match(/.{1,64}/g) ?? []
-  ).join('\n')}\n-----END ${label}-----\n`
+const pemOf = (certificate: Library.X509Certificate) =>
+  new X509Certificate(Buffer.from(certificate.rawData)).toString()
+
+const keyPemOf = (key: webcrypto.CryptoKey) =>
+  String(KeyObject.from(key).export({ type: 'pkcs8', format: 'pem' }))
 
 /** A self-signed P-256 authority that can sign no further authorities (RFC 5280 §4.2.1.9). */
 export async function newAuthority(
@@ -63,11 +69,7 @@ export async function newAuthority(
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   })
-  const key = Buffer.from(await crypto.subtle.exportKey('pkcs8', keys.privateKey))
-  return {
-    key: toPem('PRIVATE KEY', key),
-    certificate: toPem('CERTIFICATE', Buffer.from(certificate.rawData)),
-  }
+  return { key: keyPemOf(keys.privateKey), certificate: pemOf(certificate) }
 }
 
 /** Throws `misconfigured` for what cannot sign certificates and lists. */
@@ -123,11 +125,11 @@ export async function openAuthority(keyPem: string, certificatePem: string): Pro
           new x509.Extension(
             CRL_URL,
             false,
-            der(0x30, der(0x30, der(0xa0, der(0xa0, der(0x86, Buffer.from(of.listUrl)))))),
+            der(SEQUENCE, der(SEQUENCE, der(0xa0, der(0xa0, der(0x86, Buffer.from(of.listUrl)))))),
           ),
         ],
       })
-      return toPem('CERTIFICATE', Buffer.from(leaf.rawData))
+      return pemOf(leaf)
     },
     list: (revoked, now) => writeList(signer, revoked, now),
   }
@@ -180,9 +182,6 @@ export async function readRequest(pem: string): Promise<Uint8Array> {
 /** A fresh P-256 key pair. */
 export async function newKeyPair(): Promise<{ readonly pem: string; readonly publicKey: Uint8Array }> {
   const keys = await crypto.subtle.generateKey(EC, true, ['sign', 'verify'])
-  const [pkcs8, spki] = await Promise.all([
-    crypto.subtle.exportKey('pkcs8', keys.privateKey),
-    crypto.subtle.exportKey('spki', keys.publicKey),
-  ])
-  return { pem: toPem('PRIVATE KEY', Buffer.from(pkcs8)), publicKey: Buffer.from(spki) }
+  const publicKey = KeyObject.from(keys.publicKey).export({ type: 'spki', format: 'der' })
+  return { pem: keyPemOf(keys.privateKey), publicKey }
 }

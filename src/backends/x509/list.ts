@@ -1,7 +1,8 @@
 import { type KeyObject, sign } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { BIT_STRING, der, derTime, INTEGER, OBJECT_ID, OCTET_STRING, SEQUENCE } from '../../domain/der.ts'
+import { ECDSA_SHA256, ECDSA_SHA384, extension, RSA_SHA256, withSignature } from '../../domain/certificate.ts'
+import { der, derTime, INTEGER, SEQUENCE } from '../../domain/der.ts'
 import { hexOf } from '../../domain/ids.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import type { RevokedCredential } from '../kind.ts'
@@ -15,7 +16,7 @@ const SERIAL_BYTES = 16
 const LONGEST_ENTRY = 4 + SERIAL_BYTES + 17
 
 /** 2.5.29.20, cRLNumber. */
-const LIST_NUMBER = Buffer.from('551d14', 'hex')
+const LIST_NUMBER = '551d14'
 
 /**
  * The bits of the credential's id (RFC 5280 §4.1.2.2: positive, at most 20 octets). They begin with 48 bits of time, of which
@@ -32,13 +33,9 @@ export interface Signer {
   readonly extensions: readonly Uint8Array[]
 }
 
-/** AlgorithmIdentifier: RFC 5758 §3.2 (ecdsa-with-SHA256 and -SHA384), RFC 4055 §5 (sha256WithRSAEncryption). */
 function algorithmOf({ key, hash }: Signer): Uint8Array {
-  if (key.asymmetricKeyType === 'rsa') {
-    return der(SEQUENCE, der(OBJECT_ID, Buffer.from('2a864886f70d01010b', 'hex')), Buffer.from([5, 0]))
-  }
-  const curve = hash === 'SHA-256' ? '02' : '03'
-  return der(SEQUENCE, der(OBJECT_ID, Buffer.from(`2a8648ce3d0403${curve}`, 'hex')))
+  if (key.asymmetricKeyType === 'rsa') return RSA_SHA256
+  return hash === 'SHA-256' ? ECDSA_SHA256 : ECDSA_SHA384
 }
 
 const signAway = promisify(sign)
@@ -56,17 +53,16 @@ export async function writeList(
   const entries = await writeEntries(revoked)
   // A number that grows with every list (RFC 5280 §5.2.3): the time does.
   const number = der(INTEGER, Buffer.from(now.toString(16).padStart(12, '0'), 'hex'))
-  const listNumber = der(SEQUENCE, der(OBJECT_ID, LIST_NUMBER), der(OCTET_STRING, number))
   const body = der(
     SEQUENCE,
     // Version 2.
-    ...[der(INTEGER, Buffer.from([1])), algorithm, signer.name, derTime(now), derTime(now + VALIDITY_MS)],
+    ...[der(INTEGER, [1]), algorithm, signer.name, derTime(now), derTime(now + VALIDITY_MS)],
     // Absent where it would be empty (RFC 5280 §5.1.2.6).
     ...(revoked.length === 0 ? [] : [der(SEQUENCE, entries)]),
-    der(0xa0, der(SEQUENCE, ...signer.extensions, listNumber)),
+    der(0xa0, der(SEQUENCE, ...signer.extensions, extension(LIST_NUMBER, false, number))),
   )
   const signature = await signAway(signer.hash.replace('-', ''), body, signer.key)
-  return der(SEQUENCE, body, algorithm, der(BIT_STRING, Buffer.from([0]), signature))
+  return withSignature(body, algorithm, signature)
 }
 
 /** Serial number and time of each (RFC 5280 §5.1.2.6). Into one buffer: a small one for every value would keep the collector busy. */

@@ -4,7 +4,7 @@ import { BackendError } from '../../domain/backend-error.ts'
 import { garbage } from '../mayfly/answers.ts'
 import { endIfDead } from '../mayfly/client.ts'
 import type { PluginProcess } from '../process/process.ts'
-import { untilAborted } from '../process/supervise.ts'
+import { unlessLate } from '../process/supervise.ts'
 import type { GetCredentialResponse } from '../proto/creddy_plugin_v1_pb.ts'
 import { cleanMessage, type Hide } from '../text.ts'
 import { type CreddyClient, type CreddyParams, parametersOf } from './description.ts'
@@ -78,7 +78,7 @@ async function issueAt(
     const asked = { agent, scope, ttlSeconds: BigInt(ttlSeconds), parameters: parametersOf(request.params) }
     // Without the signal: a call that is cancelled leaves behind what nobody can name any more.
     const asking = client.getCredential(asked, { timeoutMs: LATE_MS })
-    return untilAborted(asking, signal, parts.plugin).catch((error: unknown) => {
+    return unlessLate(asking, signal, parts.plugin).catch((error: unknown) => {
       if (signal.aborted) onLate(asking)
       throw error
     })

@@ -1,9 +1,10 @@
+import { X509Certificate } from 'node:crypto'
 import { connect as connectSession } from 'node:http2'
 import { connect } from 'node:tls'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { BackendError, type Fault } from '../../domain/backend-error.ts'
 import { cleanMessage, type Hide } from '../text.ts'
-import { type OwnCertificate, toPem } from './certificate.ts'
+import type { OwnCertificate } from './certificate.ts'
 import type { Handshake } from './handshake.ts'
 import { type UnaryTransport, unaryTransport } from './unary.ts'
 
@@ -22,7 +23,7 @@ export function connectTo({ path, certificate }: Handshake, own: OwnCertificate)
           path,
           cert: own.certificate,
           key: own.key,
-          ca: toPem(certificate),
+          ca: new X509Certificate(certificate).toString(),
           // The authors of other languages need not make theirs an authority.
           allowPartialTrustChain: true,
           ALPNProtocols: ['h2'],

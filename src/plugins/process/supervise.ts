@@ -1,4 +1,5 @@
 import type { Host } from '../../backends/kind.ts'
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import type { PluginProcess } from './process.ts'
 
@@ -67,7 +68,7 @@ function supervise<T>({ name, start, onEnd, now }: Supervision<T>): Supervised<T
         throw new BackendError('unavailable', `The plugin ${name} ended and is about to be started again.`)
       }
       current ??= begin()
-      return untilAborted(current, signal, name)
+      return unlessLate(current, signal, name)
     },
     async close() {
       closing.abort()
@@ -122,14 +123,9 @@ export async function openSupervised<S extends { readonly process: PluginProcess
 }
 
 /** The process starts for all that wait, so no caller's own signal ends that. */
-export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal, name: string): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(new BackendError('timeout', `The plugin ${name} did not answer in time.`))
-  if (signal.aborted) onAbort()
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await Promise.race([promise, work])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
+export function unlessLate<T>(work: Promise<T>, signal: AbortSignal, name: string): Promise<T> {
+  return unlessAborted(work, signal).catch((error: unknown) => {
+    if (error !== signal.reason) throw error
+    throw new BackendError('timeout', `The plugin ${name} did not answer in time.`)
+  })
 }

@@ -1,0 +1,17 @@
+import type { KeyObject, webcrypto } from 'node:crypto'
+import { BackendError } from '../domain/backend-error.ts'
+
+/** A signed JWT by which Mayfly proves to an upstream who it is. Throws `BackendError` where the key cannot sign so. */
+export async function signAssertion(
+  key: KeyObject | webcrypto.CryptoKey,
+  header: { readonly alg: string; readonly [member: string]: unknown },
+  claims: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  const { SignJWT } = await import('jose')
+  const { alg, ...members } = header
+  try {
+    return await new SignJWT({ ...claims }).setProtectedHeader({ alg, typ: 'JWT', ...members }).sign(key)
+  } catch (cause) {
+    throw new BackendError('misconfigured', `The private key cannot sign with ${alg}.`, { cause })
+  }
+}

@@ -1,0 +1,65 @@
+import {
+  ascii,
+  BIT_STRING,
+  BOOLEAN,
+  der,
+  derTime,
+  INTEGER,
+  OCTET_STRING,
+  oid,
+  SEQUENCE,
+  SET,
+  UTF8_STRING,
+} from './der.ts'
+
+/** AlgorithmIdentifiers: RFC 5758 §3.2 and RFC 4055 §5. */
+export const ECDSA_SHA256 = der(SEQUENCE, oid('2a8648ce3d040302'))
+export const ECDSA_SHA384 = der(SEQUENCE, oid('2a8648ce3d040303'))
+export const RSA_SHA256 = der(SEQUENCE, oid('2a864886f70d01010b'), [5, 0])
+
+const TRUE = der(BOOLEAN, [0xff])
+
+export function extension(id: string, isCritical: boolean, value: Uint8Array): Uint8Array {
+  return der(SEQUENCE, oid(id), isCritical ? TRUE : [], der(OCTET_STRING, value))
+}
+
+/** RFC 5280 §4.2.1.9. */
+export const basicConstraints = (isAuthority: boolean) =>
+  extension('551d13', true, der(SEQUENCE, isAuthority ? TRUE : []))
+
+/** RFC 5280 §4.2.1.3, as the bits of its BIT STRING. */
+export const keyUsage = (unused: number, bits: number) =>
+  extension('551d0f', true, der(BIT_STRING, [unused, bits]))
+
+interface SelfSigned {
+  /** 16 random bytes. */
+  readonly serial: Uint8Array
+  readonly commonName: string
+  /** Epoch ms. */
+  readonly from: number
+  readonly to: number
+  /** DER of the SubjectPublicKeyInfo. */
+  readonly publicKey: Uint8Array
+  readonly algorithm: Uint8Array
+  readonly extensions: readonly Uint8Array[]
+}
+
+/** The part of a self-signed certificate that its key signs (RFC 5280 §4.1.2). */
+export function certificateBody(of: SelfSigned): Uint8Array {
+  const { algorithm, publicKey } = of
+  const [first = 0, ...others] = of.serial
+  const name = der(SEQUENCE, der(SET, der(SEQUENCE, oid('550403'), der(UTF8_STRING, ascii(of.commonName)))))
+  return der(
+    SEQUENCE,
+    der(0xa0, der(INTEGER, [2])),
+    // Positive, and without a leading zero byte (RFC 5280 §4.1.2.2).
+    der(INTEGER, [(first & 0x7f) | 0x40, ...others]),
+    ...[algorithm, name, der(SEQUENCE, derTime(of.from), derTime(of.to)), name, publicKey],
+    der(0xa3, der(SEQUENCE, ...of.extensions)),
+  )
+}
+
+/** A certificate or a list of revoked ones: the body with its signature (RFC 5280 §4.1 and §5.1). */
+export function withSignature(body: Uint8Array, algorithm: Uint8Array, signature: Uint8Array) {
+  return der(SEQUENCE, body, algorithm, der(BIT_STRING, [0], signature))
+}
