@@ -34,6 +34,14 @@ export function localUserField() {
   )
 }
 
+/** Throws `BackendError` (`misconfigured`) for an address that would show secrets on the way to another machine. */
+export function requireHttps(field: string, url: string, local: boolean): void {
+  requireConfig(
+    local || url.startsWith('https:'),
+    `"${field}" must begin with https:// unless "local" is true.`,
+  )
+}
+
 /** For checks that no schema expresses. Throws `BackendError` (`misconfigured`); the message names the field. */
 export function requireConfig(condition: boolean, message: string): void {
   if (!condition) throw new BackendError('misconfigured', message)

@@ -2,16 +2,10 @@ import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
-import { localUserField } from '../fields.ts'
+import { localField, localUserField, requireHttps } from '../fields.ts'
+import { endingAt } from '../issued.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
-import {
-  guardedField,
-  type Host,
-  type Issued,
-  type IssueRequest,
-  protectionField,
-  upstreamField,
-} from '../kind.ts'
+import { guardedField, type Host, type Issued, type IssueRequest, upstreamField } from '../kind.ts'
 
 const NAME = 'Anthropic'
 /**
@@ -24,7 +18,6 @@ const LEAST_ASSERTION_MS = 30_000
 /** Of the exchange; the first one of every request with such a token (SDK, lib/credentials/types). */
 const BETA = 'oauth-2025-04-20,oidc-federation-2026-04-01'
 const WORKSPACE = '(?:default|wrkspc_[A-Za-z0-9]{1,64})'
-const LOCAL = 'The API is on this machine or in its own network: permits loopback addresses and http.'
 
 const config = Type.Object(
   {
@@ -64,7 +57,9 @@ const config = Type.Object(
         'https://api.anthropic.com',
       ),
     ),
-    local: Type.Boolean(guardedField(protectionField({ default: false, description: LOCAL }), false)),
+    local: localField(
+      'The API is on this machine or in its own network: permits loopback addresses and http.',
+    ),
     local_user: localUserField(),
   },
   {
@@ -129,7 +124,7 @@ async function openAnthropic(settings: Config, host: Host): Promise<Opened> {
       const { token, until } = await exchange(settings, host, { workspace, lifetimeMs }, signal)
       return {
         secret: token,
-        ...(until === expiresAt ? {} : { upstreamExpiresAt: until }),
+        ...endingAt(until, expiresAt),
         facts: { service_account: settings.service_account_id, workspace },
       }
     },
@@ -137,8 +132,7 @@ async function openAnthropic(settings: Config, host: Host): Promise<Opened> {
 }
 
 function requireConsistent({ base_url: url, local }: Config): void {
-  if (url.startsWith('https:') || local) return
-  throw new BackendError('misconfigured', '"base_url" must begin with https:// unless "local" is true.')
+  requireHttps('base_url', url, local)
 }
 
 /** The workspaces of the backend that a scope covers. */

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
-import { localUserField } from '../fields.ts'
+import { localField, localUserField, requireConfig } from '../fields.ts'
 import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 const URL_FIELD = { minLength: 8, maxLength: 512, pattern: '^https?://[^\\s]+$' }
@@ -86,15 +85,7 @@ export const config = Type.Object(
         ),
       ),
     ),
-    local: Type.Boolean(
-      guardedField(
-        protectionField({
-          default: false,
-          description: 'STS is on this machine or in its own network: permits loopback addresses.',
-        }),
-        false,
-      ),
-    ),
+    local: localField('STS is on this machine or in its own network: permits loopback addresses.'),
     local_user: localUserField(),
     ca: Type.Optional(
       Type.String(
@@ -179,16 +170,19 @@ export function requireConsistent({
   policies,
   audience,
 }: Config) {
-  const require = (condition: boolean, message: string) => {
-    if (!condition) throw new BackendError('misconfigured', message)
-  }
-  require((id === undefined) ===
-    (secret === undefined), '"access_key_id" and "secret_access_key" go together.')
-  require(id === undefined ||
-    audience === undefined, '"audience" has no effect on an access key; leave one of them out.')
+  requireConfig(
+    (id === undefined) === (secret === undefined),
+    '"access_key_id" and "secret_access_key" go together.',
+  )
+  requireConfig(
+    id === undefined || audience === undefined,
+    '"audience" has no effect on an access key; leave one of them out.',
+  )
   for (const { name, policy } of policies ?? []) {
-    require(statementsOf(policy) !==
-      undefined, `The policy "${name}" is not a JSON object with a list "Statement".`)
+    requireConfig(
+      statementsOf(policy) !== undefined,
+      `The policy "${name}" is not a JSON object with a list "Statement".`,
+    )
   }
 }
 

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { localUserField } from '../fields.ts'
+import { localField, localUserField, requireConfig, requireHttps } from '../fields.ts'
 import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 const UUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}'
@@ -66,15 +66,7 @@ export const config = Type.Object(
         'https://login.partner.microsoftonline.cn',
       ),
     ),
-    local: Type.Boolean(
-      guardedField(
-        protectionField({
-          default: false,
-          description: 'The authority is on this machine or in its own network: permits loopback and http.',
-        }),
-        false,
-      ),
-    ),
+    local: localField('The authority is on this machine or in its own network: permits loopback and http.'),
     local_user: localUserField(),
   },
   {
@@ -99,14 +91,12 @@ export type Login =
 /** Throws `BackendError` (`misconfigured`) that names the field. */
 export function requireConsistent(settings: Config): Login {
   const { client_secret: secret, certificate, private_key: key, authority, local } = settings
-  const require = (condition: boolean, message: string) => {
-    if (!condition) throw new BackendError('misconfigured', message)
-  }
-  require(authority.startsWith('https:') ||
-    local, '"authority" must begin with https:// unless "local" is true.')
-  require((certificate === undefined) === (key === undefined), '"certificate" needs "private_key".')
-  require(secret === undefined ||
-    certificate === undefined, 'Give "client_secret" or "certificate", not both.')
+  requireHttps('authority', authority, local)
+  requireConfig((certificate === undefined) === (key === undefined), '"certificate" needs "private_key".')
+  requireConfig(
+    secret === undefined || certificate === undefined,
+    'Give "client_secret" or "certificate", not both.',
+  )
   if (secret !== undefined) return { way: 'secret', secret }
   if (certificate === undefined || key === undefined) return { way: 'federation' }
   const pair = readPair(certificate, key)

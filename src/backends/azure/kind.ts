@@ -1,6 +1,7 @@
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
+import { endingAt } from '../issued.ts'
 import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { takeToken } from './client.ts'
 import { type Config, config, type Login, requireConsistent } from './config.ts'
@@ -44,7 +45,7 @@ async function openAzure(settings: Config, host: Host, login: Login): Promise<Op
       const { token, until } = await take(resource, signal)
       return {
         secret: token,
-        ...(until === expiresAt ? {} : { upstreamExpiresAt: until }),
+        ...endingAt(until, expiresAt),
         facts: { client_id: settings.client_id, resource },
       }
     },

@@ -1,8 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import Type, { type Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
-import { localUserField } from '../fields.ts'
-import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { localField, localUserField, requireConfig, requireHttps } from '../fields.ts'
+import { guardedField, secretField, upstreamField } from '../kind.ts'
 
 export const config = Type.Object(
   {
@@ -52,15 +51,7 @@ export const config = Type.Object(
         ),
       ),
     ),
-    local: Type.Boolean(
-      guardedField(
-        protectionField({
-          default: false,
-          description: 'The endpoint is on this machine or in its own network: permits loopback and http.',
-        }),
-        false,
-      ),
-    ),
+    local: localField('The endpoint is on this machine or in its own network: permits loopback and http.'),
     local_user: localUserField(),
   },
   {
@@ -85,15 +76,11 @@ export interface ServiceAccountKey {
 /** Throws `BackendError` (`misconfigured`) that names the field. Returns the key, unless Mayfly federates. */
 export function requireConsistent(settings: Config): ServiceAccountKey | undefined {
   const { key, provider, endpoint, local } = settings
-  const require = (condition: boolean, message: string) => {
-    if (!condition) throw new BackendError('misconfigured', message)
-  }
-  require(endpoint?.startsWith('http:') !== true ||
-    local, '"endpoint" must begin with https:// unless "local" is true.')
-  require((key === undefined) !== (provider === undefined), 'Give either "key" or "provider".')
+  if (endpoint !== undefined) requireHttps('endpoint', endpoint, local)
+  requireConfig((key === undefined) !== (provider === undefined), 'Give either "key" or "provider".')
   if (key === undefined) return undefined
   const parsed = parseKey(key)
-  require(parsed !== undefined, '"key" is not the JSON key file of a service account.')
+  requireConfig(parsed !== undefined, '"key" is not the JSON key file of a service account.')
   return parsed
 }
 

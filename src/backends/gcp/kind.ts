@@ -1,6 +1,7 @@
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
+import { endingAt } from '../issued.ts'
 import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { createClient } from './client.ts'
 import { type Config, config, requireConsistent, type ServiceAccountKey } from './config.ts'
@@ -67,7 +68,7 @@ async function openGcp(settings: Config, host: Host, key: ServiceAccountKey | un
       const { token, until } = await client.generate([...asked], seconds, signal)
       return {
         secret: token,
-        ...(until === expiresAt ? {} : { upstreamExpiresAt: until }),
+        ...endingAt(until, expiresAt),
         facts: { service_account: settings.service_account, oauth_scopes: [...asked].join(' ') },
       }
     },

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { caField, localField, localUserField } from '../fields.ts'
+import { caField, localField, localUserField, requireHttps } from '../fields.ts'
 import { secretField, upstreamField } from '../kind.ts'
 
 /** Account names: letters, digits and hyphens, and for managed users `_` with the short code of the enterprise. */
@@ -74,9 +74,7 @@ export type Params = Static<typeof params>
 
 /** Throws `BackendError` (`misconfigured`) that names the field. Returns the key that signs as the App. */
 export function requireConsistent(settings: Config): KeyObject {
-  if (!settings.base_url.startsWith('https:') && !settings.local) {
-    throw new BackendError('misconfigured', '"base_url" must begin with https:// unless "local" is true.')
-  }
+  requireHttps('base_url', settings.base_url, settings.local)
   const key = privateKey(settings.private_key)
   // GitHub signs up RSA keys only ("Managing private keys for GitHub Apps").
   if (key?.asymmetricKeyType !== 'rsa') {

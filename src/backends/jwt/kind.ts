@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
+import { endingAt, requireShort, wholeSeconds } from '../issued.ts'
 import { type Host, type Issued, type IssueRequest, secretField } from '../kind.ts'
 import { generateKey, prepareSigner } from './sign.ts'
 
@@ -91,25 +91,11 @@ async function openJwt(settings: Config, host: Host): Promise<Opened<Params>> {
       return []
     },
     async issue(request): Promise<Issued> {
-      const exp = Math.floor(request.expiresAt / 1000)
-      if (exp * 1000 <= request.issuedAt) {
-        throw new BackendError(
-          'unsupported',
-          'The agent expires within a second, which a JWT cannot express.',
-        )
-      }
+      const exp = wholeSeconds(request, 'a JWT')
       const secret = await signer.sign(
         startOf(request.params.audience) + varyingClaims(settings, request, exp),
       )
-      if (secret.length > MAX_JWT_BYTES)
-        throw new BackendError(
-          'unsupported',
-          `The token would be longer than ${MAX_JWT_BYTES} bytes; request fewer scopes.`,
-        )
-      // `exp` is whole seconds, rounded down, so that the token never outlives the request.
-      return exp * 1000 === request.expiresAt
-        ? { secret, facts }
-        : { secret, facts, upstreamExpiresAt: exp * 1000 }
+      return { secret: requireShort(secret), facts, ...endingAt(exp * 1000, request.expiresAt) }
     },
     publicKeys: () => [signer.publicJwk],
   }

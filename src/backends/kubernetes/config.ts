@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { isScope } from '../../domain/scope.ts'
-import { caField, localField, localUserField, requireConfig } from '../fields.ts'
+import { caField, localField, localUserField, requireConfig, requireHttps } from '../fields.ts'
 import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
 
 /** RFC 1123 label, as names of namespaces are ("Object Names and IDs"). */
@@ -79,10 +79,7 @@ export function requireConsistent(settings: Config): void {
   const { server, local, token, client_certificate: certificate, client_key: key, audience } = settings
   // Whoever may read or change things there could take over the other service accounts.
   requireConfig(!settings.namespaces.includes(settings.home), '"namespaces" must not include "home".')
-  requireConfig(
-    server.startsWith('https:') || local,
-    '"server" must begin with https:// unless "local" is true.',
-  )
+  requireHttps('server', server, local)
   requireConfig(
     (certificate === undefined) === (key === undefined),
     '"client_certificate" needs "client_key".',

@@ -2,6 +2,7 @@ import { BackendError } from '../../domain/backend-error.ts'
 import { isObject } from '../../domain/json.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
+import { endingAt } from '../issued.ts'
 import { notUnderstood, textIn } from '../json-api.ts'
 import type { Handle, Host, Issued, IssueRequest, ListedPage } from '../kind.ts'
 import { type Client, createClient, ROLE_BINDINGS, SERVICE_ACCOUNTS } from './client.ts'
@@ -164,7 +165,7 @@ function present({ base: server }: Client, { home, ca }: Config, made: Made): Is
   })
   return {
     fields: { token, server, namespace, ...(ca === undefined ? {} : { ca }), kubeconfig },
-    ...(until === expiresAt ? {} : { upstreamExpiresAt: until }),
+    ...endingAt(until, expiresAt),
     handle,
     facts: { service_account: `${home}/${name}` },
   }

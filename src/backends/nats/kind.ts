@@ -2,9 +2,9 @@ import { sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import { accountName } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
+import { endingAt, requireShort, wholeSeconds } from '../issued.ts'
 import { type Host, type Issued, type IssueRequest, protectionField, secretField } from '../kind.ts'
 import { type AccountKey, accountKeyOf, isAccountId, newUserKey, type UserKey } from './nkeys.ts'
 import { isOurScope, permissionsOf } from './scopes.ts'
@@ -95,10 +95,7 @@ async function openNats(settings: Config, _host: Host, key: AccountKey): Promise
 async function issueUser(settings: Config, key: AccountKey, request: IssueRequest<unknown>): Promise<Issued> {
   const { credentialId, scopes, issuedAt, expiresAt } = request
   if (!scopes.every(isOurScope)) throw new BackendError('unsupported', 'A scope is not well formed.')
-  const exp = Math.floor(expiresAt / 1000)
-  if (exp * 1000 <= issuedAt) {
-    throw new BackendError('unsupported', 'The agent expires within a second, which a JWT cannot express.')
-  }
+  const exp = wholeSeconds(request, 'a JWT')
   const user = await newUserKey()
   const name = accountName(credentialId)
   const claims = {
@@ -111,18 +108,12 @@ async function issueUser(settings: Config, key: AccountKey, request: IssueReques
     sub: user.id,
     nats: userClaims(settings, key, scopes),
   }
-  const jwt = await signed(key, JSON.stringify(claims))
-  if (jwt.length > MAX_JWT_BYTES) {
-    throw new BackendError(
-      'unsupported',
-      `The token would be longer than ${MAX_JWT_BYTES} bytes; request fewer scopes.`,
-    )
-  }
-  const issued = {
+  const jwt = requireShort(await signed(key, JSON.stringify(claims)))
+  return {
     fields: { jwt, seed: user.seed, creds: credsFile(jwt, user), url: settings.url, user: user.id },
     facts: { user: user.id },
+    ...endingAt(exp * 1000, expiresAt),
   }
-  return exp * 1000 === expiresAt ? issued : { ...issued, upstreamExpiresAt: exp * 1000 }
 }
 
 /** The claims of a user, version 2: https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_intro/jwt */

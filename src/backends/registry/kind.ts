@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { DAY_MS, MAX_JWT_BYTES } from '../../domain/limits.ts'
+import { DAY_MS } from '../../domain/limits.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import { caField, localField, localUserField } from '../fields.ts'
+import { requireShort, wholeSeconds } from '../issued.ts'
 import { type Host, protectionField, secretField } from '../kind.ts'
 import { certificateIn, generateKey, prepareSigner, type Signer, selfSigned } from './keys.ts'
 import { tokenFor } from './realm.ts'
@@ -117,26 +118,15 @@ async function openRegistry(settings: Config, host: Host): Promise<Opened> {
   const facts = { kid: signer.kid }
   return {
     check: (signal) => lookAt(settings, host, { signer, service }, signal),
-    async issue({ scopes, agent, credentialId, issuedAt, expiresAt }) {
+    async issue(request) {
+      const { scopes, agent, credentialId, issuedAt } = request
       const access = accessOf(settings.repositories, scopes)
       // The registry adds the leeway, so that it ends where the credential does.
-      const end = Math.floor(expiresAt / 1000)
-      if (end * 1000 <= issuedAt) {
-        throw new BackendError(
-          'unsupported',
-          'The agent expires within a second, which a JWT cannot express.',
-        )
-      }
+      const end = wholeSeconds(request, 'a JWT')
       const iat = Math.floor(issuedAt / 1000)
       const times = { iat, nbf: iat, exp: end - settings.leeway }
       const claims = { iss: host.issuer, sub: agent.id, aud: service, jti: credentialId, ...times, access }
-      const token = await signer.sign(claims)
-      if (token.length > MAX_JWT_BYTES) {
-        throw new BackendError(
-          'unsupported',
-          `The token would be longer than ${MAX_JWT_BYTES} bytes; request fewer scopes.`,
-        )
-      }
+      const token = requireShort(await signer.sign(claims))
       const password = randomBytes(32).toString('base64url')
       const auth = Buffer.from(`${credentialId}:${password}`).toString('base64')
       // docker uses the token; programs that know no such entry ask the realm with the password.

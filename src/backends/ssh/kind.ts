@@ -1,6 +1,7 @@
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
+import { endingAt, wholeSeconds } from '../issued.ts'
 import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { serialOf, signCertificate, writeKrl } from './certificate.ts'
 import { type Config, config, extensionsOf, grants, optionsOf, type Params, params } from './config.ts'
@@ -63,13 +64,7 @@ async function openSsh(settings: Config, host: Host): Promise<Opened<Params>> {
     },
     async issue(request): Promise<Issued> {
       const { credentialId, params: asked } = request
-      const before = Math.floor(request.expiresAt / 1000)
-      if (before * 1000 <= request.issuedAt) {
-        throw new BackendError(
-          'unsupported',
-          'The agent expires within a second, which a certificate cannot express.',
-        )
-      }
+      const before = wholeSeconds(request, 'a certificate')
       const keyId = `${credentialId} ${request.agent.name}`
       const { key, fields } = await keyOf(asked, keyId)
       const serial = serialOf(credentialId)
@@ -83,8 +78,7 @@ async function openSsh(settings: Config, host: Host): Promise<Opened<Params>> {
       return {
         fields: { ...fields, certificate },
         facts: { serial: String(serial) },
-        // Rounded down, so that the certificate never outlives the request.
-        ...(before * 1000 !== request.expiresAt && { upstreamExpiresAt: before * 1000 }),
+        ...endingAt(before * 1000, request.expiresAt),
       }
     },
     revocationList: async (revoked) => ({

@@ -3,6 +3,7 @@ import { isId } from '../../domain/ids.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
+import { endingAt, wholeSeconds } from '../issued.ts'
 import type { Host, Issued } from '../kind.ts'
 import { newAuthority, newKeyPair, openAuthority, readRequest } from './authority.ts'
 import {
@@ -76,13 +77,7 @@ async function openX509(settings: Config, host: Host): Promise<Opened<Params>> {
       if (!isId('credential', request.credentialId)) {
         throw new BackendError('misconfigured', 'The credential id is not well formed.')
       }
-      const to = Math.floor(request.expiresAt / 1000) * 1000
-      if (to <= request.issuedAt) {
-        throw new BackendError(
-          'unsupported',
-          'The agent expires within a second, which a certificate cannot express.',
-        )
-      }
+      const to = wholeSeconds(request, 'a certificate') * 1000
       if (to > authority.endsAt) {
         throw new BackendError(
           'misconfigured',
@@ -105,8 +100,7 @@ async function openX509(settings: Config, host: Host): Promise<Opened<Params>> {
       return {
         fields: { ...(pair && { private_key: pair.pem }), certificate: leaf, ca: authority.pem },
         facts: { serial },
-        // Rounded down, so that the certificate never outlives the request.
-        ...(to !== request.expiresAt && { upstreamExpiresAt: to }),
+        ...endingAt(to, request.expiresAt),
       }
     },
     // RFC 2585 §4.2.
