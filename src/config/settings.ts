@@ -11,7 +11,6 @@ import {
   UPSTREAM_TIMEOUT_MS,
 } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
-import { pluginSettings } from './plugin-settings.ts'
 import { compilePolicies, type PolicyEntry } from './policies.ts'
 import { PolicySchema } from './policy-schema.ts'
 import { command, count, duration, flag, list, type Meta, oneOf, setting, text } from './setting.ts'
@@ -26,6 +25,8 @@ import {
   parsePath,
   parseRetention,
   parseTokenTtl,
+  parseUser,
+  parseVariable,
 } from './values.ts'
 
 const between = (least: number, most: number) => (given: string) => parseBoundedDuration(given, least, most)
@@ -163,7 +164,32 @@ const behaviour = {
     },
     parsePath,
   ),
-  ...pluginSettings,
+  plugin_dir: text(
+    {
+      description:
+        'Directory of the plugins that were added. It must belong to root or the user of the server, and nobody else may write to it.',
+      'x-default': '`<data_dir>/plugins`',
+      'x-argument': '<path>',
+    },
+    parsePath,
+  ),
+  plugin_user: text(
+    {
+      description:
+        'User that plugins run as, a name or a number. Only a server that runs as root can start them as another user.',
+      'x-default': 'the user of the server',
+      'x-argument': '<user>',
+    },
+    parseUser,
+  ),
+  plugin_env: list(
+    {
+      description: 'Variables of the server that plugins get. They get no others.',
+      default: [],
+      'x-argument': '<name>',
+    },
+    parseVariable,
+  ),
   signing_domain: text(
     {
       description: 'Domain of the email addresses in signing keys.',

@@ -1,9 +1,15 @@
-/** Runs `work` when all earlier work under the same key has ended, well or not. Per node. */
-export type Serialize = <T>(key: string, work: () => Promise<T>) => Promise<T>
+/** Work under one key runs alone. Per node. */
+export interface Serialize {
+  /** Runs `work` when all earlier work under the same key has ended, well or not. */
+  <T>(key: string, work: () => Promise<T>): Promise<T>
+  /** Runs `work` only if none under the same key is under way: then returns undefined. */
+  ifIdle<T>(key: string, work: () => Promise<T>): Promise<T | undefined>
+  isBusy(key: string): boolean
+}
 
 export function createSerialize(): Serialize {
   const last = new Map<string, Promise<unknown>>()
-  return async (key, work) => {
+  async function serialize<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = last.get(key) ?? Promise.resolve()
     const mine = before.then(work, work)
     last.set(key, mine)
@@ -13,4 +19,10 @@ export function createSerialize(): Serialize {
       if (last.get(key) === mine) last.delete(key)
     }
   }
+
+  return Object.assign(serialize, {
+    ifIdle: async <T>(key: string, work: () => Promise<T>) =>
+      last.has(key) ? undefined : serialize(key, work),
+    isBusy: (key: string) => last.has(key),
+  })
 }

@@ -83,7 +83,7 @@ export function createDueQueue(core: Parts, backend: OpenBackend) {
     /** What was claimed and has not begun is due again at once. */
     async release(): Promise<void> {
       const ids = waiting.map(({ credential }) => credential.id)
-      if (ids.length === 0 || core.store.dialect === 'sqlite') return
+      if (ids.length === 0 || !core.store.hasOtherNodes) return
       await core.store.commit([credentials.release(ids, now())], { urgent: true })
     },
   }

@@ -76,7 +76,7 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
 
 /** SQLite has one process, so the claims of the last one are void. On PostgreSQL they expire by themselves. */
 async function voidClaims(core: Pick<Core, 'store' | 'log'>): Promise<void> {
-  if (core.store.dialect !== 'sqlite') return
+  if (core.store.hasOtherNodes) return
   const step = core.store.credentials.voidClaims(core.store.now())
   await core.store.commit([step], { urgent: true }).catch((error: unknown) => {
     core.log.warn({ err: error }, 'claims of the last process could not be voided; they expire by themselves')

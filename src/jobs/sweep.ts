@@ -5,11 +5,6 @@ import type { Core } from '../core/context.ts'
 import { expireLocal } from '../core/credentials/expire-credentials.ts'
 import { sweepUpstream } from './sweep-upstream.ts'
 
-/**
- * Rows of one commit for kinds without an upstream. SQLite has one writer, so requests wait for each slice; PostgreSQL
- * has several, and a larger slice saves round trips.
- */
-const SLICE = { sqlite: 128, postgres: 250 }
 /** Slices that concurrent revocations may spoil before the loop pauses. */
 const TRIES = 8
 
@@ -28,7 +23,7 @@ export function createSweeper(core: Core) {
   }
 
   async function sweepLocal(backend: OpenBackend, signal: AbortSignal): Promise<void> {
-    const limit = SLICE[core.store.dialect]
+    const limit = core.store.expireSlice
     for (let refused = 0; !signal.aborted && refused < TRIES; ) {
       const ended = await expireLocal(core, backend, limit)
       if (ended === undefined) refused += 1

@@ -32,6 +32,9 @@ export type Store = ReturnType<typeof createStore>
 export function createStore(engine: Engine) {
   return {
     dialect: engine.dialect,
+    hasOtherNodes: engine.hasOtherNodes,
+    endSlice: engine.endSlice,
+    expireSlice: engine.expireSlice,
     stats: engine.stats,
     commit: engine.commit,
     generation: engine.generation,

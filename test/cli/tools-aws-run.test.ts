@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { withDeadline } from '../../src/core/backends/call-upstream.ts'
+import { withDeadline } from '../../src/domain/abort.ts'
 import { eventually } from '../support/app.ts'
 import { openGate } from './run-support.ts'
 import { expectNoSecret, runCli, spawnCli } from './support.ts'

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { finishEnds } from '../../src/core/agents/finish-ends.ts'
-import { END_SLICE } from '../../src/core/end-slice.ts'
 import type { Change, Step } from '../../src/store/engine/change.ts'
 import { agentRow, DIALECTS, openTestStore, someCredential, type TestStore } from '../support/store.ts'
 
@@ -66,7 +65,7 @@ describe.each(DIALECTS)('an agent that ends with very many credentials, on %s', 
 
   test('ends them in slices, each with one entry, however many nodes do it at once', async () => {
     const { store } = opened
-    const { agent, endedAt, expired } = await endWithCredentials(END_SLICE[dialect] + 20)
+    const { agent, endedAt, expired } = await endWithCredentials(store.endSlice + 20)
     const other = dialect === 'postgres' ? await opened.another() : opened
     const before = opened.engine.stats.changes
     await Promise.all([finishEnds({ store }, NEVER), finishEnds({ store: other.store }, NEVER)])

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { LOCAL, ORIGIN, type TestCore, testCore } from '../../../test/support/core.ts'
 import { someCredential } from '../../../test/support/store.ts'
-import { END_SLICE } from '../end-slice.ts'
 import { createAgent } from './create-agent.ts'
 import { deleteAgent, deleteSelf } from './end-agent.ts'
 import { finishEnds } from './finish-ends.ts'
@@ -23,7 +22,7 @@ it('does not end another agent that took the name while this one was deleting it
 
 it('ends few credentials in the change that ends the agent, and very many of them after it', async () => {
   const { store } = test.core
-  for (const count of [END_SLICE.sqlite, END_SLICE.sqlite + 1]) {
+  for (const count of [store.endSlice, store.endSlice + 1]) {
     const { agent } = await createAgent(test.core, LOCAL, { name: 'bot' })
     const expiresAt = store.now() + 600_000
     const credentials = Array.from({ length: count }, () =>
@@ -31,7 +30,7 @@ it('ends few credentials in the change that ends the agent, and very many of the
     )
     await store.commit(credentials.map(store.credentials.insert))
     await deleteAgent(test.core, LOCAL, 'bot')
-    const hasMany = count > END_SLICE.sqlite
+    const hasMany = count > store.endSlice
     expect(await store.credentials.countLiving(agent.id, 1_000)).toBe(hasMany ? count : 0)
     expect(await store.agents.unfinishedEnds(10)).toHaveLength(hasMany ? 1 : 0)
     await finishEnds(test.core, new AbortController().signal)

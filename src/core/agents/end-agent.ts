@@ -6,7 +6,6 @@ import { agentEnded, requireScope } from '../authentication/authenticate.ts'
 import type { Actor, AgentCaller, Caller } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { END_SLICE } from '../end-slice.ts'
 import { requireWhole } from '../require-whole.ts'
 
 type Parts = Pick<Core, 'store' | 'ids'>
@@ -60,7 +59,7 @@ export async function endSteps(
   const now = core.store.now()
   const reason = endOfCredentials(how)
   const by = traceOf(actor)
-  const limit = END_SLICE[core.store.dialect]
+  const limit = core.store.endSlice
   const hasMany = (await core.store.credentials.countLiving(agent.id, limit + 1)) > limit
   return [
     ...core.store.agents.end(agent.id, how, now),

@@ -2,7 +2,6 @@ import type { UnfinishedEnd } from '../../store/tables/agent-ends.ts'
 import { SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { END_SLICE } from '../end-slice.ts'
 
 const BATCH = 100
 
@@ -19,8 +18,7 @@ async function finishEnd(
   { agentId, reason, endedAt, by }: UnfinishedEnd,
   signal: AbortSignal,
 ): Promise<void> {
-  const { agents, credentials, dialect, now } = core.store
-  const limit = END_SLICE[dialect]
+  const { agents, credentials, endSlice: limit, now } = core.store
   while (!signal.aborted) {
     const ids = await credentials.leftOf(agentId, endedAt, limit)
     const isLast = ids.length < limit

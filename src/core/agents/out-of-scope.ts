@@ -4,7 +4,6 @@ import { traceOf } from '../audit/entry.ts'
 import type { Actor } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { END_SLICE } from '../end-slice.ts'
 import { heldScopes } from '../held-scopes.ts'
 import type { ScopePlan } from './plan-scopes.ts'
 
@@ -45,7 +44,7 @@ export async function revokeInSlices(
   actor: Actor,
   { credentials }: Beyond,
 ): Promise<void> {
-  const size = END_SLICE[core.store.dialect]
+  const size = core.store.endSlice
   for (let start = 0; start < credentials.length; start += size) {
     const ids = credentials.slice(start, start + size).map(({ id }) => id)
     const ending = core.store.credentials.endSome(ids, 'revoked', core.store.now(), traceOf(actor))

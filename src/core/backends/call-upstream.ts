@@ -1,5 +1,6 @@
 import type { Backend } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/open-backends.ts'
+import { DeadlineError, withDeadline } from '../../domain/abort.ts'
 import { BackendError, type Fault } from '../../domain/backend-error.ts'
 import { Problem, type ProblemCode } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
@@ -89,28 +90,6 @@ export class BreakerOpen extends Problem {
   constructor(retryAfterSeconds: number) {
     super('backend_unavailable', { retryAfterSeconds })
   }
-}
-
-/** Waits `ms` for the work, even if it ignores its signal. Throws what the work throws, or `DeadlineError`. */
-export async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const deadline = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const error = new DeadlineError()
-      reject(error)
-      deadline.abort(error)
-    }, ms)
-  })
-  try {
-    return await Promise.race([work(deadline.signal), late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-export class DeadlineError extends Error {
-  override readonly name = 'DeadlineError'
 }
 
 function faultOf(error: unknown): Fault | undefined {

@@ -4,7 +4,6 @@ import { audit, traceOf } from '../audit/entry.ts'
 import { type Actor, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
-import { END_SLICE } from '../end-slice.ts'
 
 /** So many credentials end in about a second; the request for more answers 202. */
 const ENDED_AT_ONCE = 10_000
@@ -31,14 +30,14 @@ export async function deleteBackend(
   name: string,
   force: boolean,
 ): Promise<Deletion | undefined> {
-  const { backends, credentials, dialect } = core.store
+  const { backends, credentials, endSlice } = core.store
   const backend = await backends.findByName(name)
   if (backend === undefined) throw new Problem('backend_not_found')
   if (backend.ending !== null) return readDeletion(core, { ...backend, ending: backend.ending })
   const active = force
     ? (await credentials.activeOfBackend(backend.uid, core.store.now(), ENDED_AT_ONCE)).length
     : 0
-  if (active >= END_SLICE[dialect]) return deleteInSlices(core, actor, backend, active)
+  if (active >= endSlice) return deleteInSlices(core, actor, backend, active)
   const now = core.store.now()
   const outcome = await commit(
     core,
@@ -112,8 +111,7 @@ export async function continueDeletion(
   { uid, ending: { by } }: Ending,
   signal: AbortSignal,
 ): Promise<void> {
-  const { backends, credentials, dialect } = core.store
-  const limit = END_SLICE[dialect]
+  const { backends, credentials, endSlice: limit } = core.store
   while (!signal.aborted) {
     const now = core.store.now()
     const ids = await credentials.activeOfBackend(uid, now, limit)

@@ -1,37 +1,26 @@
 import { isRedirected, readConfig, secretFields } from '../../backends/config-fields.ts'
-import type { Kind } from '../../backends/kind.ts'
+import type { Backend, Kind, Rotation } from '../../backends/kind.ts'
+import { missingKind } from '../../backends/kind-set.ts'
+import { withDeadline } from '../../domain/abort.ts'
 import type { StoredBackend } from '../../domain/backend.ts'
 import { BackendError } from '../../domain/backend-error.ts'
-import { Problem } from '../../domain/problems.ts'
-import { type Actor, SYSTEM } from '../caller.ts'
+import { longestRotationMs } from '../../domain/limits.ts'
+import { invalid, Problem } from '../../domain/problems.ts'
+import { type Actor, type Caller, SYSTEM } from '../caller.ts'
 import { commit, requireUnchanged, whileUnchanged } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { requireWhole } from '../require-whole.ts'
 import { requireWholeBackend } from './backend-power.ts'
 import { asProblem, describe, isRefusal } from './call-upstream.ts'
-import { sealConfig } from './definition.ts'
+import { openStoredConfig, sealConfig } from './definition.ts'
 import {
+  aloneKey,
   isClaimed,
   openRotation,
   type RotationRecord,
-  rotateAlone,
   rotationBy,
   sealRotation,
 } from './rotation-record.ts'
-import {
-  adopt,
-  claimOf,
-  forget,
-  type Run,
-  release,
-  requireConfig,
-  requireRotation,
-  requireStored,
-  startRun,
-  tryOn,
-  underWay,
-  works,
-} from './rotation-run.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -58,7 +47,7 @@ export async function rotateRoot(core: Core, actor: Actor, name: string): Promis
   if (stored === undefined) throw new Problem('backend_not_found')
   requireWholeBackend(core, actor, stored.name)
   if (stored.ending !== null) throw new Problem('conflict', { message: 'This backend is being deleted.' })
-  const rotated = await rotateAlone(stored.uid, async () => {
+  const rotated = await core.serialize.ifIdle(aloneKey(stored.uid), async () => {
     const run = startRun(core, actor, stored)
     const pending = await takePending(run)
     const resumed = pending === undefined ? undefined : await resume(run, pending)
@@ -78,7 +67,7 @@ export async function resumeRotations(core: Core): Promise<void> {
     pending.map(async (backend) => {
       const stored = await core.store.backends.find(backend.uid)
       if (stored === undefined) return
-      await rotateAlone(stored.uid, async () => {
+      await core.serialize.ifIdle(aloneKey(stored.uid), async () => {
         try {
           const run = startRun(core, SYSTEM, stored)
           const record = await takePending(run)
@@ -283,5 +272,118 @@ function notRotated(error: unknown, what = 'The root secret was not rotated.'): 
     cause: error,
     detail,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  })
+}
+
+/** One rotation at work. Its steps share a deadline, so that the request takes no longer than others (ADR 0024). */
+interface Run {
+  readonly core: Core
+  readonly kind: Kind
+  readonly uid: string
+  readonly actor: Actor<Caller | undefined>
+  readonly until: number
+}
+
+function startRun(core: Core, actor: Actor<Caller | undefined>, { uid, type }: StoredBackend): Run {
+  const kind = core.backends.kinds.get(type)
+  if (kind === undefined) throw new Problem('conflict', { message: missingKind(type) })
+  const until = core.store.now() + longestRotationMs(core.settings.upstreamTimeoutMs)
+  return { core, kind, uid, actor, until }
+}
+
+type Call = <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>
+
+/** An instance of its own, opened with these secrets; each call to it has a deadline. */
+async function tryOn<T>(
+  { core, kind, until }: Run,
+  stored: StoredBackend,
+  config: Fields,
+  work: (instance: Backend, call: Call) => Promise<T>,
+): Promise<T> {
+  await using instance = await core.backends.openTrial(kind, stored, { ...config })
+  return await work(instance, (one) => {
+    const left = Math.max(1, until - core.store.now())
+    return withDeadline(Math.min(core.settings.upstreamTimeoutMs, left), one)
+  })
+}
+
+interface Secrets {
+  readonly config: Fields
+  readonly next: Fields
+  readonly values: RotationRecord['values']
+}
+
+/** By the present secrets, else by the new ones, which an earlier try may have made valid already. */
+async function adopt(run: Run, stored: StoredBackend, { config, next, values }: Secrets): Promise<void> {
+  const by = (secrets: Fields) =>
+    tryOn(run, stored, secrets, (instance, call) => {
+      const rotation = requireRotation(instance)
+      return call((signal) => rotation.adopt(values, signal))
+    })
+  try {
+    await by(config)
+  } catch (refused) {
+    if (!isRefusal(refused)) throw refused
+    await by(next).catch((error: unknown) => {
+      throw isRefusal(error) ? refused : error
+    })
+  }
+}
+
+/** Whether these secrets are certainly valid. */
+async function works(run: Run, stored: StoredBackend, config: Fields): Promise<boolean> {
+  const check = tryOn(run, stored, config, (instance, call) => call((signal) => instance.check(signal)))
+  return check.then(
+    () => true,
+    () => false,
+  )
+}
+
+async function forget(run: Run, record: RotationRecord): Promise<void> {
+  await writeRecord(run, record, undefined)
+}
+
+/** It stays, and is free for the next one. */
+async function release(run: Run, record: RotationRecord): Promise<void> {
+  if (run.core.store.hasOtherNodes) await writeRecord(run, record, { ...record, claimedUntil: 0 })
+}
+
+async function writeRecord({ core, uid }: Run, old: RotationRecord, next: RotationRecord | undefined) {
+  for (;;) {
+    const stored = await core.store.backends.find(uid)
+    if (stored === undefined || openRotation(core, stored)?.id !== old.id || stored.endedAt !== null) return
+    const text = next === undefined ? null : sealRotation(core, uid, next)
+    const change = core.store.backends.setRotation(stored, text)
+    if ((await commit(core, SYSTEM, change, { urgent: true })).done) return
+  }
+}
+
+function requireRotation({ rotation }: Backend): Rotation {
+  if (rotation === undefined)
+    throw invalid(
+      'This backend has no root secret that Mayfly can replace by itself. Replace it at the upstream, then enter it with "mayfly backend update".',
+    )
+  return rotation
+}
+
+async function requireStored(core: Core, uid: string): Promise<StoredBackend> {
+  const stored = await core.store.backends.find(uid)
+  if (stored === undefined || stored.endedAt !== null) throw new Problem('backend_not_found')
+  return stored
+}
+
+function requireConfig(core: Core, stored: StoredBackend): Fields {
+  const config = openStoredConfig(core, stored)
+  if (config !== undefined) return config
+  throw new Problem('conflict', {
+    message: 'The stored configuration of this backend cannot be opened; enter it again.',
+  })
+}
+
+const claimOf = (core: Core, until: number) => until + core.settings.upstreamTimeoutMs
+
+function underWay(): Problem {
+  return new Problem('conflict', {
+    message: 'Another rotation or change of this backend is under way; try again in a minute.',
   })
 }

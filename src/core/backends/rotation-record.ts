@@ -43,27 +43,12 @@ export function sealRotation({ sealer }: Pick<Core, 'sealer'>, uid: string, reco
   return sealer.seal('backends', uid, 'rotation', JSON.stringify(record))
 }
 
-/** Backends whose rotation a request or a job of this process works on. */
-const running = new Set<string>()
+/** A request or a job of this node rotates the secrets of the backend alone, under this key of `serialize`. */
+export const aloneKey = (uid: string) => `rotation|${uid}`
 
-/** Runs `work` unless another one of the same backend runs in this process: then returns undefined. */
-export async function rotateAlone<T>(uid: string, work: () => Promise<T>): Promise<T | undefined> {
-  if (running.has(uid)) return undefined
-  running.add(uid)
-  try {
-    return await work()
-  } finally {
-    running.delete(uid)
-  }
-}
-
-/** Whether this process or, on PostgreSQL, perhaps another node works on it. SQLite has one process. */
-export function isUnderWay(core: Pick<Core, 'store'>, uid: string, record: RotationRecord): boolean {
-  return running.has(uid) || isClaimed(core, record)
-}
-
+/** Whether perhaps another node works on it. */
 export function isClaimed({ store }: Pick<Core, 'store'>, { claimedUntil }: RotationRecord): boolean {
-  return store.dialect === 'postgres' && claimedUntil > store.now()
+  return store.hasOtherNodes && claimedUntil > store.now()
 }
 
 /**
@@ -71,7 +56,7 @@ export function isClaimed({ store }: Pick<Core, 'store'>, { claimedUntil }: Rota
  * `conflict` where that could leave the store without one that works.
  */
 export function settleByChange(
-  core: Pick<Core, 'store' | 'sealer'>,
+  core: Pick<Core, 'store' | 'sealer' | 'serialize'>,
   before: StoredBackend,
   old: Readonly<Record<string, unknown>> | undefined,
   config: Readonly<Record<string, unknown>> | undefined,
@@ -81,8 +66,9 @@ export function settleByChange(
   if (record?.stage === 'finishing') return []
   const isEntered =
     record === undefined || Object.keys(record.values).some((field) => old?.[field] !== config[field])
-  if (isEntered && (record === undefined || !isUnderWay(core, before.uid, record)))
-    return core.store.backends.setRotation(before, null)
+  const isUnderWay =
+    record !== undefined && (core.serialize.isBusy(aloneKey(before.uid)) || isClaimed(core, record))
+  if (isEntered && !isUnderWay) return core.store.backends.setRotation(before, null)
   throw new Problem('conflict', {
     message:
       'The root secret of this backend is being replaced. Complete that with "mayfly backend rotate-root", or enter the secret again.',

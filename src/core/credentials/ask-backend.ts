@@ -1,7 +1,8 @@
 import type { Handle, Issued } from '../../backends/kind.ts'
+import { DeadlineError } from '../../domain/abort.ts'
 import { Problem } from '../../domain/problems.ts'
 import { scopeHere } from '../../domain/scope.ts'
-import { asProblem, callEntered, DeadlineError, type Entered } from '../backends/call-upstream.ts'
+import { asProblem, callEntered, type Entered } from '../backends/call-upstream.ts'
 import type { Core } from '../context.ts'
 import type { Granted, IssuedCredential } from './issue-attempt.ts'
 

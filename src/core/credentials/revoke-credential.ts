@@ -1,3 +1,4 @@
+import { withDeadline } from '../../domain/abort.ts'
 import { type Credential, type EndReason, endState } from '../../domain/credential.ts'
 import { Problem } from '../../domain/problems.ts'
 import { coversAny } from '../../domain/scope.ts'
@@ -114,12 +115,7 @@ async function trySettling(core: Core, id: string): Promise<Revoked> {
     return false
   })
   void settled.then((isSettled) => end(isSettled ? 'settled' : 'failed'))
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, WAIT_MS, false)
-  })
-  const done = await Promise.race([settled, late])
-  clearTimeout(timer)
+  const done = await withDeadline(WAIT_MS, () => settled).catch(() => false)
   return { ...present(credential), upstream: done ? 'revoked' : 'pending' }
 }
 

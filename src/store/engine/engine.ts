@@ -18,8 +18,21 @@ export interface CommitStats {
   largestBatch: number
 }
 
+/** What the two databases differ in, besides their SQL. */
+export interface Traits {
+  /** Other nodes may work with the same rows. SQLite has one process. */
+  readonly hasOtherNodes: boolean
+  /**
+   * Credentials that one commit ends. On SQLite even the largest rows and entries of a slice fit into the reserve for a full
+   * disk (ADR 0023), and requests wait for each slice; on PostgreSQL larger slices save round trips.
+   */
+  readonly endSlice: number
+  /** As `endSlice`, for credentials without an upstream that have expired. */
+  readonly expireSlice: number
+}
+
 /** A database. The tables in `store/tables/` use this interface on both databases. */
-export interface Engine {
+export interface Engine extends Traits {
   readonly dialect: Dialect
   /** Builds and compiles queries; executes none. */
   readonly build: Kysely<Tables>

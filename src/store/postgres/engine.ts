@@ -52,6 +52,9 @@ async function openNow(options: PostgresOptions): Promise<Engine> {
     let prepared = 0
     return {
       dialect: 'postgres',
+      hasOtherNodes: true,
+      endSlice: 2_500,
+      expireSlice: 250,
       build: createBuilder('postgres'),
       stats: queue.stats,
       read: async <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {

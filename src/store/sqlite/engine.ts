@@ -32,6 +32,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
   queue.onBeforeChange = () => reader.release()
   return {
     dialect: 'sqlite',
+    hasOtherNodes: false,
+    endSlice: 100,
+    expireSlice: 128,
     build: createBuilder('sqlite'),
     stats: queue.stats,
     read: async <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {

@@ -28,7 +28,7 @@ export function dueReads(engine: Engine) {
       .where('due_at', '<=', now)
   const expired = engine.prepare<{ id: string }>(
     `SELECT id FROM credentials WHERE backend_uid = ? AND due_at <= ? AND state = 'active' ORDER BY due_at LIMIT (? + 0)${
-      engine.dialect === 'sqlite' ? '' : ' FOR UPDATE SKIP LOCKED'
+      engine.hasOtherNodes ? ' FOR UPDATE SKIP LOCKED' : ''
     }`,
   )
   return {
@@ -40,7 +40,7 @@ export function dueReads(engine: Engine) {
         .where('id', 'in', ids)
         .where('due_at', '<=', now)
       const rows = await read<CredentialRow>(due)
-      if (rows.length === 0 || engine.dialect === 'sqlite') return rows.map(codecs.credentials.decode)
+      if (rows.length === 0 || !engine.hasOtherNodes) return rows.map(codecs.credentials.decode)
       const found = rows.map(({ id }) => id)
       const { done } = await engine.commit([run(claim(found, now, claimedUntil), found.length)], {
         urgent: true,
@@ -68,7 +68,7 @@ export function dueReads(engine: Engine) {
       limit: number,
     ): Promise<Credential[]> => {
       const due = dueOf(backendUid, now, limit)
-      if (engine.dialect === 'sqlite') return (await read<CredentialRow>(due)).map(codecs.credentials.decode)
+      if (!engine.hasOtherNodes) return (await read<CredentialRow>(due)).map(codecs.credentials.decode)
       for (let tries = 0; tries < CLAIM_TRIES; tries += 1) {
         const rows = await read<CredentialRow>(due.forUpdate().skipLocked())
         if (rows.length === 0) return []
