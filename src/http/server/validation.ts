@@ -30,16 +30,29 @@ function createAjv(coerce: false | 'array'): Ajv {
   return ajv
 }
 
+const compileStrict = compilerOf(false)
+const compileCoercing = compilerOf('array')
+
+/** Compiles each schema once in a process: tests start hundreds of servers with the same ones. */
+function compilerOf(coerce: false | 'array'): (schema: object) => ValidateFunction {
+  let ajv: Ajv | undefined
+  const compiled = new WeakMap<object, ValidateFunction>()
+  return (schema) => {
+    ajv ??= createAjv(coerce)
+    const validate = compiled.get(schema) ?? ajv.compile(schema)
+    compiled.set(schema, validate)
+    return validate
+  }
+}
+
 /**
  * Coerces only query and path, which have no types; bodies and headers stay as sent. Never drops fields or fills in
  * defaults.
  */
 export function createValidatorCompiler(): FastifySchemaCompiler<object> {
-  const strict = createAjv(false)
-  const coercing = createAjv('array')
   return ({ schema, httpPart }) => {
     const fromUrl = httpPart === 'querystring' || httpPart === 'params'
-    const compiled = (fromUrl ? coercing : strict).compile(schema)
+    const compiled = (fromUrl ? compileCoercing : compileStrict)(schema)
     const validate = fromUrl ? demandDecimals(schema, compiled) : compiled
     if (httpPart !== 'body' || Reflect.get(schema, OPTIONAL_BODY_MARK) !== true) return validate
     return allowAbsent(validate)
