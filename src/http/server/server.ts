@@ -24,7 +24,7 @@ import { shareConnections } from './connection-share.ts'
 import { createFrameworkErrorHandler, type HttpLog, installErrorHandlers, sendNotFound } from './errors.ts'
 import { findFault } from './request-rules.ts'
 import { createUnreadReplies, type UnreadLimits, type UnreadReplies } from './unread-replies.ts'
-import { createValidatorCompiler } from './validation.ts'
+import { compileSerializer, createValidatorCompiler } from './validation.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -83,6 +83,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   // No answer is possible before the handshake: writing one would keep the connection open for ever.
   server.server.prependListener('tlsClientError', (_error, socket: Socket) => socket.destroy())
   server.setValidatorCompiler(createValidatorCompiler())
+  server.setSerializerCompiler(compileSerializer)
   installJsonBodies(server)
   installErrorHandlers(server, { log: options.log })
   const unread = createUnreadReplies(options.unread)

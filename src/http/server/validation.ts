@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import ajvFormats from 'ajv-formats'
+import fastJson from 'fast-json-stringify'
 import type { FastifySchemaCompiler } from 'fastify'
 import { ACCEPTS_MARK, DOCUMENTED_AS_MARK, OPTIONAL_BODY_MARK } from '../../api/shared.ts'
 import { invalid, type Problem } from '../../domain/problems.ts'
@@ -43,6 +44,15 @@ function compilerOf(coerce: false | 'array'): (schema: object) => ValidateFuncti
     compiled.set(schema, validate)
     return validate
   }
+}
+
+const serializers = new WeakMap<object, (value: unknown) => string>()
+
+/** The same for replies. */
+export function compileSerializer({ schema }: { readonly schema: object }): (value: unknown) => string {
+  const serialize = serializers.get(schema) ?? fastJson(schema as fastJson.Schema)
+  serializers.set(schema, serialize)
+  return serialize
 }
 
 /**
