@@ -39,7 +39,7 @@ async function testsOf(file: string): Promise<Set<string>> {
   const source = ts.createSourceFile(file, await read(file), ts.ScriptTarget.Latest)
   const names = new Set<string>()
   const visit = (node: ts.Node): void => {
-    if (ts.isCallExpression(node) && ['test', 'it'].includes(rootOf(node.expression))) {
+    if (ts.isCallExpression(node) && ['test', 'it', 'longTest'].includes(rootOf(node.expression))) {
       const [first] = node.arguments
       if (first !== undefined && ts.isStringLiteralLike(first)) names.add(first.text)
     }
