@@ -3,6 +3,7 @@ import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { backendInfo, createdAt, ScopeForms } from './api-v1.ts'
 import {
   accepts,
+  count,
   credentialId,
   flag,
   free,
@@ -90,7 +91,7 @@ export const ForceQuery = Type.Object(
 
 const deletion = {
   since: timestamp('When it began.'),
-  remaining: Type.Integer({ description: 'Credentials that have not ended yet.', examples: [12000] }),
+  remaining: count('Credentials that have not ended yet.', 12000),
 }
 export const BackendDeletion = Type.Object(
   {
@@ -106,9 +107,7 @@ export const Backend = Type.Object(
     name: text('Its name, the same as `id`.', 'orders'),
     created_at: createdAt,
     rate: Type.Optional(text('How many credentials it issues in a time; absent: no limit.', '10/hour')),
-    max_active: Type.Optional(
-      Type.Integer({ description: 'How many active credentials it has at most.', examples: [100] }),
-    ),
+    max_active: Type.Optional(count('How many active credentials it has at most.', 100)),
     config: free('How it reaches its upstream; every secret reads [redacted].', {
       audience: 'orders-api',
       signing_key: '[redacted]',
@@ -116,7 +115,7 @@ export const Backend = Type.Object(
     unended: Type.Optional(
       Type.Object(
         {
-          count: Type.Integer({ description: 'How many.', examples: [12] }),
+          count: count('How many.', 12),
           since: timestamp('When the first of them ended.'),
         },
         {
@@ -171,10 +170,7 @@ export const Reconcile = Type.Object(
 export const Reconciled = Type.Object(
   {
     name: text('Name of the backend.', 'orders'),
-    seen: Type.Integer({
-      description: 'Accounts at the upstream that carry a name of Mayfly; earlier replies counted theirs.',
-      examples: [120],
-    }),
+    seen: count('Accounts at the upstream that carry a name of Mayfly; earlier replies counted theirs.', 120),
     accounts: Type.Array(
       Type.Object({
         credential_id: credentialId('The credential that it was made for.'),

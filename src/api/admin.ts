@@ -5,7 +5,10 @@ import { PLUGIN_NAME_PATTERN, PLUGIN_PROTOCOLS, PLUGIN_RUNTIMES, SHA256_PATTERN 
 import { auditFilters, CredentialStatus, createdAt, expiresAt, UpstreamEnd } from './api-v1.ts'
 import {
   AgentRef,
+  AUDIENCE,
+  Audience,
   agentId,
+  count,
   credentialId,
   EXAMPLE_ID,
   flag,
@@ -16,6 +19,7 @@ import {
   Page,
   ScopeWarnings,
   scopes,
+  shownAudiences,
   shownScopes,
   text,
   timestamp,
@@ -24,7 +28,6 @@ import {
 /** `/v1/admin`, but for backends (`admin-backends.ts`) and enrollments (`enrollment.ts`). */
 export const PageQuery = Type.Object(Page, { additionalProperties: false })
 
-const AUDIENCE = 'sts.amazonaws.com'
 const MAX_ORIGIN = 1_024
 const agentName = text('Its name.', 'ci-build')
 export const Agent = Type.Object(
@@ -39,10 +42,9 @@ export const Agent = Type.Object(
       text('The policy that it came under, no matter who approved it, or that its creator came under.', 'ci'),
     ),
     audiences: Type.Optional(
-      Type.Array(text('An audience.', AUDIENCE), {
-        description:
-          'What it may ask tokens for, beside the issuer and the audiences of the server; absent: none.',
-      }),
+      shownAudiences(
+        'What it may ask tokens for, beside the issuer and the audiences of the server; absent: none.',
+      ),
     ),
     description: Type.Optional(text('What it is for.', 'the nightly report')),
     previous_secrets_until: Type.Optional(
@@ -52,14 +54,11 @@ export const Agent = Type.Object(
   { title: 'Agent' },
 )
 
-const Audiences = Type.Array(
-  Type.String({ minLength: 1, maxLength: 1024, description: 'An audience.', examples: [AUDIENCE] }),
-  {
-    maxItems: MAX_AUDIENCES,
-    description: 'Audiences it may request tokens for, in addition to the issuer and those of the server.',
-    examples: [[AUDIENCE]],
-  },
-)
+const Audiences = Type.Array(Audience, {
+  maxItems: MAX_AUDIENCES,
+  description: 'Audiences it may request tokens for, in addition to the issuer and those of the server.',
+  examples: [[AUDIENCE]],
+})
 const Description = Type.String({
   maxLength: MAX_TEXT_LENGTH,
   description: 'What it is for; empty: nothing.',
@@ -268,7 +267,7 @@ export const AddPlugin = Type.Object(
 )
 export const ReloadedPlugins = Type.Object(
   {
-    loaded: Type.Integer({ description: 'How many kinds there are.', examples: [2] }),
+    loaded: count('How many kinds there are.', 2),
     plugins: Type.Array(Plugin, { description: 'The kinds.' }),
   },
   { title: 'ReloadedPlugins' },

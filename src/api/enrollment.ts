@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { MAX_AUDIENCES } from '../domain/audience.ts'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import {
+  Audience,
   accepts,
   agentId,
   count,
@@ -21,8 +22,6 @@ import {
   text,
   timestamp,
 } from './shared.ts'
-
-const AUDIENCE = 'sts.amazonaws.com'
 
 /** Enrollment, requests for more scopes, and what an administrator does with both. */
 export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'expired'], {
@@ -241,10 +240,10 @@ export const Approve = Type.Object(
     ),
     note: Type.Optional(note('For the record.', 'seen in the office')),
     audiences: Type.Optional(
-      Type.Array(
-        Type.String({ minLength: 1, maxLength: 1024, description: 'An audience.', examples: [AUDIENCE] }),
-        { maxItems: MAX_AUDIENCES, description: 'Of a new agent; default: those of its policy.' },
-      ),
+      Type.Array(Audience, {
+        maxItems: MAX_AUDIENCES,
+        description: 'Of a new agent; default: those of its policy.',
+      }),
     ),
     replace: Type.Optional(
       flag('true: delete the agent that has this name, with its credentials; needs admin:agents:write'),

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { text } from './shared.ts'
+import { count, text } from './shared.ts'
 
 export const Health = Type.Object(
   { status: text('ok or ready.', 'ok'), version: text('Version of the server.', '0.2.0') },
@@ -13,11 +13,8 @@ export const Readiness = Type.Object(
       Type.Array(
         Type.Object({
           backend: text('Name of the backend.', 'orders'),
-          count: Type.Integer({ description: 'How many.', examples: [12] }),
-          age_seconds: Type.Integer({
-            description: 'How long ago the first of them ended.',
-            examples: [45],
-          }),
+          count: count('How many.', 12),
+          age_seconds: count('How long ago the first of them ended.', 45),
         }),
         {
           description:

@@ -108,6 +108,17 @@ export const AgentRef = Type.String({
   examples: ['ci-build'],
 })
 
+export const AUDIENCE = 'sts.amazonaws.com'
+export const Audience = Type.String({
+  minLength: 1,
+  maxLength: 1024,
+  description: 'An audience.',
+  examples: [AUDIENCE],
+})
+/** Audiences in a reply. */
+export const shownAudiences = (description: string) =>
+  Type.Array(text('An audience.', AUDIENCE), { description })
+
 const anything = Type.Unknown({ description: 'Any value.' })
 /** An object with fields of any name. */
 export const free = (description: string, example: object) =>

@@ -3,7 +3,7 @@ import { revokeCredential } from '../../../core/credentials/revoke-credential.ts
 import { formatDuration } from '../../../domain/duration.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { issueToCaller } from '../issue-to-caller.ts'
-import { optional, timestamp } from '../wire.ts'
+import { optional, timestamp, timestampOrNull } from '../wire.ts'
 
 export function credentialRoutes(http: Http): void {
   const { core } = http
@@ -19,8 +19,7 @@ export function credentialRoutes(http: Http): void {
       expires_at: timestamp(issued.expiresAt),
       created_at: timestamp(issued.createdAt),
       ttl: formatDuration(issued.ttlMs),
-      upstream_expires_at:
-        issued.upstreamExpiresAt === null ? undefined : timestamp(issued.upstreamExpiresAt),
+      ...optional('upstream_expires_at', timestampOrNull(issued.upstreamExpiresAt)),
       fields: issued.fields,
       left_out: issued.leftOut.length === 0 ? undefined : issued.leftOut,
     }
@@ -51,11 +50,8 @@ function present(view: CredentialView) {
     revoked: view.status === 'revoked',
     status: view.status,
     agent: view.agentName,
-    ...optional('revoked_at', view.revokedAt === null ? null : timestamp(view.revokedAt)),
+    ...optional('revoked_at', timestampOrNull(view.revokedAt)),
     ...optional('upstream', view.upstream),
-    ...optional(
-      'upstream_expires_at',
-      view.upstreamExpiresAt === null ? null : timestamp(view.upstreamExpiresAt),
-    ),
+    ...optional('upstream_expires_at', timestampOrNull(view.upstreamExpiresAt)),
   }
 }

@@ -1,6 +1,6 @@
 import { rotateKeys } from '../../../core/oauth/rotate-keys.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { timestamp } from '../wire.ts'
+import { timestampOrNull } from '../wire.ts'
 
 /** The keys that sign tokens. */
 export function adminKeyRoutes(http: Http): void {
@@ -10,7 +10,7 @@ export function adminKeyRoutes(http: Http): void {
     const rotated = await rotateKeys(core, actor, body ?? {})
     return {
       key_id: rotated.kid,
-      previous_valid_until: rotated.previousUntil === null ? null : timestamp(rotated.previousUntil),
+      previous_valid_until: timestampOrNull(rotated.previousUntil),
     }
   })
 }

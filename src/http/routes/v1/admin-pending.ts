@@ -6,7 +6,7 @@ import { formatDuration } from '../../../domain/duration.ts'
 import { type Enrollment, enrollmentStatusAt } from '../../../domain/enrollment.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { linkNext } from '../paging.ts'
-import { optional, presentWarnings, timestamp } from '../wire.ts'
+import { optional, presentWarnings, timestamp, timestampOrNull } from '../wire.ts'
 
 export function adminPendingRoutes(http: Http): void {
   const { core } = http
@@ -44,10 +44,10 @@ async function present(core: Http['core'], enrollment: Enrollment & { readonly i
     ...optional('reason', reason),
     ...(lifetimeMs === null ? {} : { expires_in: formatDuration(lifetimeMs) }),
     ...optional('agent_id', agentId),
-    ...(decidedAt === null ? {} : { decided_at: timestamp(decidedAt) }),
+    ...optional('decided_at', timestampOrNull(decidedAt)),
     ...optional('decided_by', decidedBy),
     ...optional('decision_note', decisionNote),
-    ...(collectedAt === null ? {} : { collected_at: timestamp(collectedAt) }),
+    ...optional('collected_at', timestampOrNull(collectedAt)),
     ...presentWarnings(few(await scopeWarnings(core, enrollment.scopes))),
   }
 }

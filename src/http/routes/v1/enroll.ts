@@ -5,7 +5,7 @@ import { enrollmentStatusAt } from '../../../domain/enrollment.ts'
 import { ENROLLMENT_POLL_MS } from '../../../domain/limits.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { requireMetadata } from '../metadata.ts'
-import { optional, presentWarnings, timestamp } from '../wire.ts'
+import { optional, presentWarnings, timestamp, timestampOrNull } from '../wire.ts'
 
 /** For clients that are not agents yet: they have a key of their own instead of a token. */
 export function enrollRoutes(http: Http): void {
@@ -38,7 +38,7 @@ export function enrollRoutes(http: Http): void {
       poll_interval_ms: ENROLLMENT_POLL_MS,
       expires_at: timestamp(collectUntil ?? expiresAt),
       ...optional('sealed', found.sealed),
-      ...(collectedAt === null ? {} : { collected_at: timestamp(collectedAt) }),
+      ...optional('collected_at', timestampOrNull(collectedAt)),
       ...(found.status === 'rejected' ? optional('reason', decisionNote) : {}),
     }
   })

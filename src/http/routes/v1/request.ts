@@ -4,7 +4,7 @@ import { scopeWarnings } from '../../../core/granting-backend.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import type { Enrollment } from '../../../domain/enrollment.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { optional, presentWarnings, timestamp } from '../wire.ts'
+import { optional, presentWarnings, timestamp, timestampOrNull } from '../wire.ts'
 
 export function requestRoutes(http: Http): void {
   const { core } = http
@@ -29,7 +29,7 @@ function present(request: Enrollment) {
     ...(lifetimeMs === null ? {} : { expires_in: formatDuration(lifetimeMs) }),
     created_at: timestamp(createdAt),
     expires_at: timestamp(expiresAt),
-    ...(decidedAt === null ? {} : { decided_at: timestamp(decidedAt) }),
+    ...optional('decided_at', timestampOrNull(decidedAt)),
     // The note of an approval is for administrators.
     ...(status === 'rejected' ? optional('decision_note', decisionNote) : {}),
   }
