@@ -3,73 +3,31 @@ import type { Core } from '../context.ts'
 import { networkOf } from '../network.ts'
 import type { Denials, Entry } from '../parts.ts'
 import { audit } from './entry.ts'
+import { createRecorder } from './recorder.ts'
 
-const WINDOW_MS = 60_000
-const MAX_KEYS = 10_000
-
-interface Seen {
-  since: number
-  count: number
-  actor: Actor<Caller | undefined>
-  entry: Entry
+interface Denial {
+  readonly actor: Actor<Caller | undefined>
+  readonly entry: Entry
 }
 
 export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denials {
-  const seen = new Map<string, Seen>()
-
-  async function write(one: Pick<Seen, 'actor' | 'entry'>): Promise<void> {
-    try {
-      await core.store.commit([audit(core, one.actor, { outcome: 'denied', ...one.entry })])
-    } catch (error) {
-      core.log.error({ err: error }, 'a denial could not be recorded')
-    }
-  }
-
-  async function summarise(one: Seen): Promise<void> {
-    if (one.count === 0) return
-    const details = { ...one.entry.details, repeated: one.count }
-    await write({ ...one, entry: { ...one.entry, details } })
-  }
-
-  /** Makes room; the count of the oldest is still recorded. */
-  function dropOldest(): void {
-    for (const [key, one] of seen) {
-      seen.delete(key)
-      void summarise(one)
-      return
-    }
-  }
-
+  const onFailed = (error: unknown) => core.log.error({ err: error }, 'a denial could not be recorded')
+  const { record, flush } = createRecorder<Denial>({
+    now: () => core.store.now(),
+    write: async ({ actor, entry }, repeated) => {
+      const details = repeated === 0 ? entry.details : { ...entry.details, repeated }
+      try {
+        await core.store.commit([audit(core, actor, { outcome: 'denied', ...entry, details })])
+      } catch (error) {
+        onFailed(error)
+      }
+    },
+    onKept: onFailed,
+  })
   return {
-    record(actor, entry) {
-      const now = core.store.now()
-      const key = keyOf(entry, actor)
-      const known = seen.get(key)
-      if (known !== undefined && isWithinWindow(known, now)) {
-        known.count += 1
-        return
-      }
-      if (seen.size >= MAX_KEYS && known === undefined) dropOldest()
-      seen.set(key, { since: now, count: 0, actor, entry })
-      const repeated =
-        known === undefined || known.count === 0
-          ? {}
-          : { details: { ...entry.details, repeated: known.count } }
-      void write({ actor, entry: { ...entry, ...repeated } })
-    },
-    async flush(now) {
-      for (const [key, one] of seen) {
-        if (isWithinWindow(one, now)) continue
-        seen.delete(key)
-        await summarise(one)
-      }
-    },
+    record: (actor, entry) => void record(keyOf(entry, actor), { actor, entry }),
+    flush,
   }
-}
-
-/** Not so after the clock was set back: the summary would wait for the old time to return. */
-function isWithinWindow({ since }: Seen, now: number): boolean {
-  return now >= since && now - since < WINDOW_MS
 }
 
 /**
