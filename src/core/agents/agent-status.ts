@@ -1,6 +1,7 @@
-import { MAX_PAGE } from '../../domain/limits.ts'
+import { DEFAULT_PAGE, MAX_PAGE } from '../../domain/limits.ts'
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
+import { type Page, type PageQuery, pageOf } from '../page.ts'
 
 export interface ActiveCredential {
   readonly id: string
@@ -31,7 +32,7 @@ type Parts = Pick<Core, 'store' | 'lastUse'>
 /** The specification describes two forms of the status; this answer has both (decisions.md §4.8). */
 export async function agentStatus(core: Parts, caller: AgentCaller): Promise<AgentStatus> {
   const [active, pending] = await Promise.all([
-    listActive(core, caller, '', MAX_PAGE),
+    listActive(core, caller, { limit: MAX_PAGE }),
     core.store.enrollments.pendingOf(caller.agentId),
   ])
   return {
@@ -41,7 +42,7 @@ export async function agentStatus(core: Parts, caller: AgentCaller): Promise<Age
     createdAt: caller.createdAt,
     lastUsed: core.lastUse.get(caller.agentId) ?? (await core.store.agents.lastUsed(caller.agentId)),
     expiresAt: caller.agentExpiresAt,
-    activeCredentials: active,
+    activeCredentials: active.items,
     pendingRequests: pending.map(({ id, scopes, createdAt, expiresAt }) => ({
       id,
       scopes,
@@ -51,12 +52,12 @@ export async function agentStatus(core: Parts, caller: AgentCaller): Promise<Age
   }
 }
 
-/** The caller's own active credentials, oldest first, those after `cursor`. */
+/** The caller's own active credentials, oldest first. */
 export async function listActive(
   core: Pick<Core, 'store'>,
   caller: AgentCaller,
-  cursor: string,
-  limit: number,
-): Promise<ActiveCredential[]> {
-  return core.store.credentials.livingOf(caller.agentId, core.store.now(), cursor, limit)
+  { cursor = '', limit = DEFAULT_PAGE }: PageQuery,
+): Promise<Page<ActiveCredential>> {
+  const { credentials, now } = core.store
+  return pageOf(await credentials.livingOf(caller.agentId, now(), cursor, limit + 1), limit, ({ id }) => id)
 }

@@ -1,9 +1,11 @@
 import type { AgentGrant } from '../../domain/agent.ts'
+import { DEFAULT_PAGE } from '../../domain/limits.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
 import type { AgentWithUse } from '../../store/tables/agents.ts'
 import type { Core } from '../context.ts'
 import { heldScopes, livingGrants } from '../held-scopes.ts'
+import { type Page, type PageQuery, pageOf } from '../page.ts'
 
 export interface AgentView {
   readonly id: string
@@ -22,18 +24,21 @@ export interface AgentView {
 
 type Parts = Pick<Core, 'store' | 'lastUse'>
 
-/** Oldest first, those after `cursor`. */
+/** Oldest first. */
 export async function listAgents(
   core: Parts,
-  cursor: string | undefined,
-  limit: number,
-): Promise<AgentView[]> {
-  const agents = await core.store.agents.list(cursor, limit)
+  { cursor, limit = DEFAULT_PAGE }: PageQuery,
+): Promise<Page<AgentView>> {
+  const { items: agents, next } = pageOf(
+    await core.store.agents.list(cursor, limit + 1),
+    limit,
+    ({ id }) => id,
+  )
   const grants = Map.groupBy(
     await core.store.agents.grantsOfAll(agents.map(({ id }) => id)),
     (grant) => grant.agentId,
   )
-  return agents.map((agent) => viewOf(core, agent, grants.get(agent.id) ?? []))
+  return { items: agents.map((agent) => viewOf(core, agent, grants.get(agent.id) ?? [])), next }
 }
 
 /** Throws `agent_not_found`. */
@@ -60,11 +65,11 @@ export function viewOf(core: Parts, agent: AgentWithUse, grants: readonly AgentG
   }
 }
 
-/** The public keys of living agents, for verifying their commits; by agent id, after `cursor`. */
-export function listSigningKeys(
+/** The public keys of living agents, for verifying their commits; by agent id. */
+export async function listSigningKeys(
   core: Pick<Core, 'store'>,
-  cursor: string | undefined,
-  limit: number,
-): Promise<SigningKey[]> {
-  return core.store.agents.listSigningKeys(cursor, limit)
+  { cursor, limit = DEFAULT_PAGE }: PageQuery,
+): Promise<Page<SigningKey>> {
+  const keys = await core.store.agents.listSigningKeys(cursor, limit + 1)
+  return pageOf(keys, limit, ({ agentId }) => agentId)
 }

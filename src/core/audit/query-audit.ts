@@ -11,8 +11,9 @@ import type { Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 import { findAgentId } from '../find-agent.ts'
 import { findBackendName } from '../find-backend-name.ts'
+import { type Page, type PageQuery, pageOf } from '../page.ts'
 
-export interface AuditQuestion {
+export interface AuditQuestion extends PageQuery {
   readonly backend?: string | undefined
   /** A name or an id `ag_…`, also of an agent that has ended. */
   readonly agent?: string | undefined
@@ -23,16 +24,9 @@ export interface AuditQuestion {
   /** ISO 8601, or a duration before now. */
   readonly since?: string | undefined
   readonly until?: string | undefined
-  readonly limit?: number | undefined
-  readonly cursor?: string | undefined
 }
 
-export interface AuditPage {
-  readonly entries: readonly AuditEntry[]
-  /** Undefined on the last page. */
-  readonly nextCursor: string | undefined
-}
-
+const NOTHING: Page<AuditEntry> = { items: [], next: undefined }
 const AUDIT_SCOPE = 'admin:audit:read'
 
 /** All entries for the local host and holders of `admin:audit:read`; other agents see their own. Newest first. */
@@ -40,20 +34,17 @@ export async function queryAudit(
   core: Pick<Core, 'store'>,
   caller: Caller,
   question: AuditQuestion,
-): Promise<AuditPage> {
+): Promise<Page<AuditEntry>> {
   const seesAll = caller.kind === 'local' || coversAny(caller.scopes, AUDIT_SCOPE)
   const ownName = seesAll ? undefined : caller.agentName
   const filter = await readFilter(core, question, ownName)
-  if (filter === undefined) return { entries: [], nextCursor: undefined }
+  if (filter === undefined) return NOTHING
   if (!seesAll && caller.kind === 'agent') {
-    if (filter.agentId !== undefined && filter.agentId !== caller.agentId)
-      return { entries: [], nextCursor: undefined }
+    if (filter.agentId !== undefined && filter.agentId !== caller.agentId) return NOTHING
     filter.agentId = caller.agentId
   }
   const limit = question.limit ?? DEFAULT_PAGE
-  const found = await core.store.audit.query(filter, limit + 1)
-  const entries = found.slice(0, limit)
-  return { entries, nextCursor: found.length > limit ? entries.at(-1)?.id : undefined }
+  return pageOf(await core.store.audit.query(filter, limit + 1), limit, ({ id }) => id)
 }
 
 /** Undefined when nothing can match. `ownName`: the name of an agent that sees only its own entries. */

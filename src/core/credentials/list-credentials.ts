@@ -1,18 +1,18 @@
 import type { Credential, Status } from '../../domain/credential.ts'
 import { isId } from '../../domain/ids.ts'
+import { DEFAULT_PAGE } from '../../domain/limits.ts'
 import { invalid } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
 import { findAgentId } from '../find-agent.ts'
 import { findBackendName } from '../find-backend-name.ts'
+import type { Page, PageQuery } from '../page.ts'
 import { type CredentialView, viewOf } from './read-credential.ts'
 
-export interface CredentialFilter {
+export interface CredentialFilter extends PageQuery {
   readonly backend?: string | undefined
   /** Name or id. */
   readonly agent?: string | undefined
   readonly status?: Status | undefined
-  readonly cursor?: string | undefined
-  readonly limit: number
 }
 
 /** Rows read in one request when a filter is narrow; the page is then short, and its cursor continues from there. */
@@ -25,14 +25,14 @@ const CHUNK = 500
  */
 export async function listCredentials(
   core: Pick<Core, 'store'>,
-  filter: CredentialFilter,
-): Promise<{ views: CredentialView[]; nextCursor: string | undefined }> {
-  const next = await sourceOf(core, filter)
-  const views: CredentialView[] = []
+  { limit = DEFAULT_PAGE, ...filter }: CredentialFilter,
+): Promise<Page<CredentialView>> {
+  const read = await sourceOf(core, filter)
+  const items: CredentialView[] = []
   let cursor = filter.cursor
   let lastShown: string | undefined
   for (let examined = 0; examined < MOST_EXAMINED; examined += CHUNK) {
-    const chunk = await next(cursor)
+    const chunk = await read(cursor)
     for (const { credential, at } of chunk) {
       cursor = at
       // Pruned, while its entry is kept.
@@ -41,13 +41,13 @@ export async function listCredentials(
       const issued = credential.state !== 'pending' && credential.state !== 'failed'
       if (!issued || (filter.status !== undefined && view.status !== filter.status)) continue
       // There is a next page only when one more is found.
-      if (views.length === filter.limit) return { views, nextCursor: lastShown }
-      views.push(view)
+      if (items.length === limit) return { items, next: lastShown }
+      items.push(view)
       lastShown = at
     }
-    if (chunk.length < CHUNK) return { views, nextCursor: undefined }
+    if (chunk.length < CHUNK) return { items, next: undefined }
   }
-  return { views, nextCursor: cursor }
+  return { items, next: cursor }
 }
 
 type Source = (cursor: string | undefined) => Promise<{ credential: Credential | undefined; at: string }[]>

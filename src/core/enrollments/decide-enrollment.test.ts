@@ -147,13 +147,11 @@ describe('approving', () => {
     const { id } = await ask()
     test.advance(DAY_MS)
     await expect(approve(id)).rejects.toMatchObject({ code: 'gone' })
-    expect((await listPending(test.core, {})).enrollments).toEqual([])
+    expect((await listPending(test.core, {})).items).toEqual([])
     expect(await expireEnrollments(test.core, test.core.store.now())).toBe(1)
     await expect(approve(id)).rejects.toMatchObject({ code: 'gone' })
     await expect(reject(id)).rejects.toMatchObject({ code: 'gone' })
-    expect((await listPending(test.core, { status: 'expired' })).enrollments.map((row) => row.id)).toEqual([
-      id,
-    ])
+    expect((await listPending(test.core, { status: 'expired' })).items.map((row) => row.id)).toEqual([id])
     expect((await test.audit('enrollment.expired')).map((one) => one.facts['reason'])).toEqual(['undecided'])
     expect(await expireEnrollments(test.core, test.core.store.now())).toBe(0)
   })
@@ -235,15 +233,13 @@ describe('listing', () => {
   it('pages through enrollments by status, oldest first', async () => {
     const rows = [await ask('a'), await ask('b'), await ask('c')]
     const one = await listPending(test.core, { limit: 2 })
-    expect(one.enrollments.map((row) => row.name)).toEqual(['a', 'b'])
+    expect(one.items.map((row) => row.name)).toEqual(['a', 'b'])
     const two = await listPending(test.core, { limit: 2, cursor: one.next })
-    expect(two.enrollments.map((row) => row.name)).toEqual(['c'])
+    expect(two.items.map((row) => row.name)).toEqual(['c'])
     expect(two.next).toBeUndefined()
     await reject(rows[1]?.id ?? '', { reason: 'unknown machine' })
-    expect((await listPending(test.core, {})).enrollments.map((row) => row.name)).toEqual(['a', 'c'])
+    expect((await listPending(test.core, {})).items.map((row) => row.name)).toEqual(['a', 'c'])
     const rejected = await listPending(test.core, { status: 'rejected' })
-    expect(rejected.enrollments).toMatchObject([
-      { name: 'b', decisionNote: 'unknown machine', decidedBy: 'local' },
-    ])
+    expect(rejected.items).toMatchObject([{ name: 'b', decisionNote: 'unknown machine', decidedBy: 'local' }])
   })
 })

@@ -3,12 +3,11 @@ import { nameKey } from '../../domain/agent.ts'
 import { type Enrollment, type EnrollmentStatus, enrollmentStatusAt } from '../../domain/enrollment.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
 import type { Core } from '../context.ts'
+import type { Page, PageQuery } from '../page.ts'
 
-export interface PendingQuery {
+export interface PendingQuery extends PageQuery {
   /** Default: `pending`. */
   readonly status?: EnrollmentStatus | undefined
-  readonly cursor?: string | undefined
-  readonly limit?: number | undefined
 }
 
 export type ListedEnrollment = Enrollment & {
@@ -25,7 +24,7 @@ const ROWS = 20
 export async function listPending(
   core: Pick<Core, 'store'>,
   query: PendingQuery,
-): Promise<{ enrollments: ListedEnrollment[]; next: string | undefined }> {
+): Promise<Page<ListedEnrollment>> {
   const { status = 'pending', cursor, limit = DEFAULT_PAGE } = query
   const { page, isLast } = await readPage(core, status, cursor, limit)
   const now = core.store.now()
@@ -33,7 +32,7 @@ export async function listPending(
   const isWaiting = (one: Enrollment) => status === 'pending' && one.type === 'enroll'
   const taken = await core.store.agents.takenNames(listed.filter(isWaiting).map(({ name }) => name))
   return {
-    enrollments: listed.map((one) => ({ ...one, isTaken: isWaiting(one) && taken.has(nameKey(one.name)) })),
+    items: listed.map((one) => ({ ...one, isTaken: isWaiting(one) && taken.has(nameKey(one.name)) })),
     next: isLast ? undefined : page.at(-1)?.id,
   }
 }

@@ -1,25 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Page, type PageQuery, pageOf } from '../../core/page.ts'
 import { nameKey } from '../../domain/agent.ts'
 import { DEFAULT_PAGE } from '../../domain/limits.ts'
 
-/** The requested limit of a listing, or the default. */
-export function pageLimit(limit: number | undefined): number {
-  return limit ?? DEFAULT_PAGE
-}
-
-interface Listing {
-  readonly query: { readonly limit?: number }
-  readonly reply: FastifyReply
+interface Call {
   readonly request: FastifyRequest
+  readonly reply: FastifyReply
 }
 
-/** The first page of the items after the cursor; one item too many means that there is another page. */
-export function firstPage<T>(call: Listing, rest: readonly T[], keyOf: (item: T) => string): T[] {
-  const limit = pageLimit(call.query.limit)
-  const page = rest.slice(0, limit)
-  const last = page.at(-1)
-  if (rest.length > limit && last !== undefined) linkNext(call.reply, call.request, keyOf(last))
-  return page
+/** As `linked`, of the items after the cursor. */
+export function firstPage<T>(
+  call: Call & { readonly query: PageQuery },
+  rest: readonly T[],
+  cursorOf: (item: T) => string,
+): readonly T[] {
+  return linked(call, pageOf(rest, call.query.limit ?? DEFAULT_PAGE, cursorOf))
 }
 
 /** Whether a name comes after the cursor, ignoring case. */
@@ -37,10 +32,11 @@ export function sortedAfter<T>(
     .sort((a, b) => (nameKey(keyOf(a)) < nameKey(keyOf(b)) ? -1 : 1))
 }
 
-/** Adds the next page as `Link` (RFC 8288 §3), with the other query parameters unchanged. */
-export function linkNext(reply: FastifyReply, request: FastifyRequest, cursor: string | undefined): void {
-  if (cursor === undefined) return
+/** The items of the page. The next one is in the reply as `Link` (RFC 8288 §3), with the other query parameters unchanged. */
+export function linked<T>({ request, reply }: Call, { items, next }: Page<T>): readonly T[] {
+  if (next === undefined) return items
   const url = new URL(request.raw.url ?? '/', 'http://localhost')
-  url.searchParams.set('cursor', cursor)
+  url.searchParams.set('cursor', next)
   reply.header('link', `<${url.pathname}${url.search}>; rel="next"`)
+  return items
 }

@@ -7,16 +7,14 @@ import { rotateAgent } from '../../../core/agents/rotate-agent.ts'
 import { scopeWarnings } from '../../../core/granting-backend.ts'
 import { MAX_PAGE } from '../../../domain/limits.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { firstPage, pageLimit } from '../paging.ts'
+import { linked } from '../paging.ts'
 import { optional, presentWarnings, timestamp, timestampOrNull } from '../wire.ts'
 
 export function adminAgentRoutes(http: Http): void {
   const { core } = http
 
   addRoute(http, 'GET /v1/admin/agents', async (call) => {
-    const limit = pageLimit(call.query.limit)
-    const views = await listAgents(core, call.query.cursor, limit + 1)
-    return firstPage(call, views, ({ id }) => id).map(present)
+    return linked(call, await listAgents(core, call.query)).map(present)
   })
 
   addRoute(http, 'POST /v1/admin/agents', async ({ actor, body }) => {
@@ -36,9 +34,7 @@ export function adminAgentRoutes(http: Http): void {
   })
 
   addRoute(http, 'GET /v1/admin/keys', async (call) => {
-    const limit = pageLimit(call.query.limit)
-    const keys = await listSigningKeys(core, call.query.cursor, limit + 1)
-    return firstPage(call, keys, (key) => key.agentId).map(
+    return linked(call, await listSigningKeys(core, call.query)).map(
       ({ keyId, agentId, name, email, publicKey, createdAt }) => ({
         key_id: keyId,
         agent_id: agentId,

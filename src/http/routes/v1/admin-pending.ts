@@ -5,16 +5,15 @@ import { scopeWarnings } from '../../../core/granting-backend.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import { type Enrollment, enrollmentStatusAt } from '../../../domain/enrollment.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { linkNext } from '../paging.ts'
+import { linked } from '../paging.ts'
 import { optional, presentWarnings, timestamp, timestampOrNull } from '../wire.ts'
 
 export function adminPendingRoutes(http: Http): void {
   const { core } = http
 
   addRoute(http, 'GET /v1/admin/pending', async ({ query, request, reply }) => {
-    const { enrollments, next } = await listPending(core, query)
-    linkNext(reply, request, next)
-    return Promise.all(enrollments.map((one) => present(core, one)))
+    const page = linked({ request, reply }, await listPending(core, query))
+    return Promise.all(page.map((one) => present(core, one)))
   })
 
   addRoute(http, 'POST /v1/admin/pending/:id/approve', async ({ actor, params, body }) =>

@@ -4,7 +4,7 @@ import { revokeCredential } from '../../../core/credentials/revoke-credential.ts
 import type { Status } from '../../../domain/credential.ts'
 import { invalid } from '../../../domain/problems.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { linkNext, pageLimit } from '../paging.ts'
+import { linked } from '../paging.ts'
 import { presentEntry } from '../present-audit.ts'
 import { optional, timestamp } from '../wire.ts'
 
@@ -14,13 +14,8 @@ export function adminTokenRoutes(http: Http): void {
 
   addRoute(http, 'GET /v1/admin/tokens', async ({ query, request, reply }) => {
     const status = query.status as Status | undefined
-    const { views, nextCursor } = await listCredentials(core, {
-      ...query,
-      status,
-      limit: pageLimit(query.limit),
-    })
-    linkNext(reply, request, nextCursor)
-    return views.map((view) => ({
+    const page = await listCredentials(core, { ...query, status })
+    return linked({ request, reply }, page).map((view) => ({
       id: view.id,
       agent_id: view.agentId,
       agent_name: view.agentName,
@@ -41,7 +36,6 @@ export function adminTokenRoutes(http: Http): void {
     if (agent_id !== undefined && query.agent !== undefined)
       throw invalid('"agent" and "agent_id" are the same filter: give one of them.')
     const page = await queryAudit(core, actor.caller, { ...query, agent: agent_id ?? query.agent })
-    linkNext(reply, request, page.nextCursor)
-    return page.entries.map(presentEntry)
+    return linked({ request, reply }, page).map(presentEntry)
   })
 }

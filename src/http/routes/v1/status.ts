@@ -4,7 +4,7 @@ import { readSigningKey } from '../../../core/agents/read-signing-key.ts'
 import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
 import { inTurn } from '../../../core/turns.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { firstPage, pageLimit } from '../paging.ts'
+import { linked } from '../paging.ts'
 import { optional, timestamp, timestampOrNull } from '../wire.ts'
 
 /** Requests of an agent about itself. */
@@ -69,12 +69,9 @@ function activeRoutes(http: Http): void {
   const { core } = http
 
   addRoute(http, 'GET /v1/active', async (call) => {
-    const limit = pageLimit(call.query.limit)
     const { caller } = call.actor
-    const rows = await inTurn(core, caller, () =>
-      listActive(core, caller, call.query.cursor ?? '', limit + 1),
-    )
-    return firstPage(call, rows, ({ id }) => id).map((row) => ({
+    const page = await inTurn(core, caller, () => listActive(core, caller, call.query))
+    return linked(call, page).map((row) => ({
       id: row.id,
       backend: row.backend,
       expires_at: timestamp(row.expiresAt),
