@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { retryDelay } from '../domain/credential.ts'
 import { Problem } from '../domain/problems.ts'
+import { retryDelay } from '../domain/retry-delay.ts'
 import type { Change } from '../store/engine/change.ts'
 import type { Core } from './context.ts'
 import type { Overdue } from './parts.ts'

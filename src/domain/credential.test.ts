@@ -1,14 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  END_REASONS,
-  endState,
-  mayBecome,
-  retryDelay,
-  STATES,
-  type State,
-  statusAt,
-  TRANSITIONS,
-} from './credential.ts'
+import { END_REASONS, endState, mayBecome, STATES, type State, statusAt, TRANSITIONS } from './credential.ts'
 
 test('the table of transitions is the documented one and nothing else', () => {
   const allowed = new Set([
@@ -65,14 +56,4 @@ describe('the status that callers see', () => {
       }
     }
   })
-})
-
-test('retries: between 1 ms and the ceiling, which doubles up to its cap', () => {
-  const nearly = 1 - 2 ** -53
-  expect(retryDelay(0, 0, 1_000, 900_000)).toBe(1)
-  expect(retryDelay(0, nearly, 1_000, 900_000)).toBe(999)
-  expect(retryDelay(3, nearly, 1_000, 900_000)).toBe(7_999)
-  expect(retryDelay(3, 0.5, 1_000, 900_000)).toBe(4_000)
-  for (const attempts of [10, 30, 1_000, 1e9])
-    expect(retryDelay(attempts, nearly, 1_000, 900_000)).toBe(899_999)
 })

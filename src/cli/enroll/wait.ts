@@ -2,6 +2,7 @@ import { pause } from '../../client/abort.ts'
 import { signCompact } from '../../client/assertion.ts'
 import { type Client, MayflyError, UnreachableError } from '../../client/client.ts'
 import type { EnrollmentPoll } from '../../client/wire.ts'
+import { retryDelay } from '../../domain/retry-delay.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { type EnrollmentAnswer, newAnswerKey } from './sealed-answer.ts'
@@ -102,7 +103,7 @@ export async function wait(
       if (!isPassing(error) || context.now() > Date.parse(expires_at) + MINUTE_MS) throw error
       failures += 1
       if (failures === 1) context.out.note(`${(error as Error).message} Still waiting.`)
-      next = Math.max(Math.min(every * 2 ** (failures - 1), LONGEST_MS / 2), retryAfterMs(error))
+      next = Math.max(retryDelay(failures - 1, 1, every, LONGEST_MS / 2), retryAfterMs(error))
     }
     context.out.progress(`Waiting for the administrator: ${elapsed(context.now() - since)}`)
     const left = until - context.now()

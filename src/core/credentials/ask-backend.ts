@@ -8,7 +8,7 @@ import type { Granted, IssuedCredential } from './issue-attempt.ts'
 
 /** The checked answer of the backend. */
 export interface BackendAnswer {
-  readonly token: string
+  readonly secret: string
   /** What the store keeps a hash of. */
   readonly presented: string
   readonly fields: Issued['fields']
@@ -56,16 +56,16 @@ export async function askBackend(
 const NEVER = new AbortController().signal
 
 function checked(issued: Issued, now: number, asked: number): BackendAnswer {
-  const { secret, fields, upstreamExpiresAt: upstream, handle, facts } = issued
-  if (secret === undefined && fields === undefined) throw nonsense('neither secret nor fields')
-  if (secret === '') throw nonsense('an empty secret')
+  const { fields, upstreamExpiresAt: upstream, handle, facts } = issued
+  if (issued.secret === undefined && fields === undefined) throw nonsense('neither secret nor fields')
+  if (issued.secret === '') throw nonsense('an empty secret')
   if (upstream !== undefined && (!Number.isSafeInteger(upstream) || upstream <= now))
     throw nonsense('an expiry that has passed')
   const expiresAt = Math.min(asked, upstream ?? Number.POSITIVE_INFINITY)
-  const token = secret ?? JSON.stringify(fields)
+  const secret = issued.secret ?? JSON.stringify(fields)
   return {
-    token,
-    presented: issued.presented ?? token,
+    secret,
+    presented: issued.presented ?? secret,
     fields,
     expiresAt,
     // Mentioned only if the upstream outlives the promised expiry.
@@ -81,11 +81,11 @@ function nonsense(what: string): Problem {
 
 export function replyOf(
   { backend, plan }: Granted,
-  { token, fields, expiresAt, upstreamExpiresAt }: BackendAnswer,
-): IssuedCredential & { readonly token: string } {
+  { secret, fields, expiresAt, upstreamExpiresAt }: BackendAnswer,
+): IssuedCredential & { readonly secret: string } {
   return {
     id: plan.id,
-    token,
+    secret,
     fields,
     backend: backend.name,
     scopes: plan.scopes,

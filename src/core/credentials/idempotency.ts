@@ -69,14 +69,14 @@ function repeated(
   { sealedReply, eraseAt }: IdempotencyRecord,
 ): IssuedCredential {
   const isKept = eraseAt > core.store.now() && credential.state === 'active'
-  const secret = sealedReply === null || !isKept ? undefined : openReply(core, credential.id, sealedReply)
+  const kept = sealedReply === null || !isKept ? undefined : openReply(core, credential.id, sealedReply)
   return {
     id: credential.id,
-    token: secret?.token,
-    fields: secret?.fields,
+    secret: kept?.token,
+    fields: kept?.fields,
     backend: credential.backend,
     scopes: credential.scopes,
-    leftOut: secret?.leftOut ?? [],
+    leftOut: kept?.leftOut ?? [],
     ttlMs: credential.ttlMs,
     createdAt: credential.createdAt,
     expiresAt: credential.expiresAt,
@@ -127,8 +127,9 @@ export function releaseClaim(core: Pick<Core, 'store'>, { actor: { caller }, pla
 }
 
 function sealReply(core: Pick<Core, 'sealer'>, reply: IssuedCredential): string {
-  const { id, token, fields, leftOut } = reply
-  const kept = { token, fields, ...(leftOut.length === 0 ? {} : { leftOut }) }
+  const { id, secret, fields, leftOut } = reply
+  // Under the names of the first version, whose nodes may read it.
+  const kept = { token: secret, fields, ...(leftOut.length === 0 ? {} : { leftOut }) }
   return core.sealer.seal('idempotency', id, 'reply', JSON.stringify(kept))
 }
 

@@ -115,7 +115,7 @@ async function activateOrWithdraw(
   const { id } = attempt.plan
   const { expiresAt, upstreamExpiresAt, handle, facts } = answer
   const reply = replyOf(attempt, answer)
-  const secretHash = core.hasher.hash(reply.token)
+  const secretHash = core.hasher.hash(reply.secret)
   const sealedHandle =
     handle === undefined ? null : core.sealer.seal('credentials', id, 'handle', JSON.stringify(handle))
   const change: Step[] = [

@@ -64,7 +64,7 @@ export type Granted = Attempt & { readonly backend: OpenBackend; readonly plan: 
 export interface IssuedCredential {
   readonly id: string
   /** Absent when a repeated request comes after the secret has been erased. */
-  readonly token: string | undefined
+  readonly secret: string | undefined
   readonly fields: Readonly<Record<string, string | number>> | undefined
   readonly backend: string
   readonly scopes: readonly string[]

@@ -103,7 +103,7 @@ async function replay(
   const { actor, command, backend } = attempt
   const { caller } = actor
   if (backend !== undefined) requireStillGranted(caller, backend, reply.scopes)
-  if (reply.token === undefined) return reply
+  if (reply.secret === undefined) return reply
   requireNoOutliving(caller, reply)
   const entry = audit(core, actor, {
     action: 'credential.repeated',

@@ -46,8 +46,8 @@ it('passes `repo` and `read_only` to a kind that knows them, which checks them',
   const { token } = await createAgent(core, LOCAL, { name: 'one', scopes: ['hub:*'] })
   const actor = await test.actor(token)
   const issue = async (narrow: Parameters<typeof paramsOf>[1]['narrow']) => {
-    const { token } = await issueCredential(core, actor, { backend: 'hub', narrow })
-    return JSON.parse(token ?? '')
+    const { secret } = await issueCredential(core, actor, { backend: 'hub', narrow })
+    return JSON.parse(secret ?? '')
   }
   expect(await issue({ repo: ['o/r', 'o/s'], read_only: true })).toEqual({
     repos: ['o/r', 'o/s'],

@@ -45,7 +45,7 @@ it('issues another credential under the same Idempotency-Key when the first was 
   expect(await core.store.credentials.find(lost.id)).toMatchObject({ state: 'revoked' })
   const again = await issue()
   expect(again.id).not.toBe(lost.id)
-  expect(again.token).toBeTypeOf('string')
+  expect(again.secret).toBeTypeOf('string')
   expect(await core.store.credentials.find(again.id)).toMatchObject({ state: 'active' })
 })
 
@@ -62,7 +62,7 @@ async function takenBack(when: 'before' | 'while' | 'after'): Promise<Record<str
   const told = await issue()
   if (when === 'after') await takeBack()
   const state = (await core.store.credentials.find(told.id))?.state
-  return { isSame: told.id === first.id, hasToken: told.token !== undefined, state }
+  return { isSame: told.id === first.id, hasToken: told.secret !== undefined, state }
 }
 
 it.each([

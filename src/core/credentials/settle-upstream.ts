@@ -1,7 +1,8 @@
 import type { Handle } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/open-backends.ts'
-import { type Credential, endState, retryDelay } from '../../domain/credential.ts'
+import { type Credential, endState } from '../../domain/credential.ts'
 import { RETRY_BASE_MS, RETRY_CAP_MS, STUCK_AFTER } from '../../domain/limits.ts'
+import { retryDelay } from '../../domain/retry-delay.ts'
 import type { Step } from '../../store/engine/change.ts'
 import { audit } from '../audit/entry.ts'
 import {

@@ -1,10 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
+import { retryDelay } from '../../domain/retry-delay.ts'
 import type { Change } from '../engine/change.ts'
 import { isTimeout } from './errors.ts'
 
 const TRIES = 7
 const FIRST_WAIT_MS = 100
+const LONGEST_WAIT_MS = 1_600
 /** The smallest write. Its commit is acknowledged after everything that was written before it. */
 export const TRIAL =
   "INSERT INTO meta (key, value) VALUES ('trial', '') ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -39,7 +41,7 @@ export async function findCommitted(
     } catch (error) {
       if (attempt >= TRIES || isTimeout(error)) throw error
     }
-    await setTimeout(FIRST_WAIT_MS * 2 ** Math.min(attempt, 4))
+    await setTimeout(retryDelay(attempt, 1, FIRST_WAIT_MS, LONGEST_WAIT_MS))
   }
 }
 

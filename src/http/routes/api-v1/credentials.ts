@@ -13,7 +13,7 @@ export function credentialRoutes(http: Http): void {
     call.reply.header('location', `/api/v1/credentials/${issued.id}`)
     return {
       id: issued.id,
-      token: issued.token,
+      token: issued.secret,
       backend: issued.backend,
       scopes: issued.scopes,
       expires_at: timestamp(issued.expiresAt),

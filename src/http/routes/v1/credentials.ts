@@ -32,7 +32,7 @@ function commandOf({ ttl, scope, repo, read_only }: Static<typeof IssueQuery>) {
 async function issue({ core }: Http, call: Asked, command: Parameters<typeof issueToCaller>[2]) {
   const issued = await issueToCaller(core, call, command)
   return {
-    token: issued.token,
+    token: issued.secret,
     expires_at: timestamp(issued.expiresAt),
     id: issued.id,
     ttl: formatDuration(issued.ttlMs),
