@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../config/config.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
+import { sync } from '../files/sync.ts'
 import { createSealer, parseMasterKeys, type Sealer } from '../keys/seal.ts'
 import { StoreRefused } from '../store/errors.ts'
 import { moveToPostgres } from '../store/move.ts'
@@ -148,13 +149,3 @@ const isThere = (path: string) =>
       throw error
     },
   )
-
-async function sync(path: string): Promise<{ size: number }> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-    return await handle.stat()
-  } finally {
-    await handle.close()
-  }
-}

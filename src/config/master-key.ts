@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { ConfigError, InvalidValue, quote } from '../domain/fault.ts'
 import { shellWord } from '../domain/shell-word.ts'
 import { decodeSecret, fileFault, ownName, readFix } from '../files/read-secret.ts'
+import { sync } from '../files/sync.ts'
 import type { Config } from './config.ts'
 
 export interface MasterKeyOptions {
@@ -105,7 +106,7 @@ async function createKeyFile(file: string): Promise<boolean> {
       await handle.close()
     }
     const created = await linkNew(draft, file)
-    await syncFolder(folder)
+    await sync(folder)
     return created
   } catch (error) {
     const { code } = error as { code?: unknown }
@@ -126,15 +127,6 @@ async function linkNew(draft: string, file: string): Promise<boolean> {
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
     throw error
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }
 

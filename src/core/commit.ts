@@ -26,7 +26,7 @@ export async function commit(
   } catch (error) {
     if (code === undefined || !(error instanceof Problem) || error.code !== 'store_unavailable') throw error
     const { detail, retryAfterSeconds = 1 } = error
-    throw new Problem(code, { cause: error, retryAfterSeconds, ...(detail === undefined ? {} : { detail }) })
+    throw new Problem(code, { cause: error, retryAfterSeconds, detail })
   }
 }
 

@@ -130,12 +130,12 @@ export interface ProblemOptions {
   /** Public text; the table's message if absent. Never contains the caller's input or upstream text. */
   message?: string
   /** For the log only. */
-  detail?: string
+  detail?: string | undefined
   cause?: unknown
   /** Whole seconds until a retry makes sense; becomes `Retry-After`. */
-  retryAfterSeconds?: number
+  retryAfterSeconds?: number | undefined
   /** The missing scope; becomes part of `WWW-Authenticate` (RFC 6750 §3). */
-  scope?: string
+  scope?: string | undefined
   /** A token was sent and refused: `error="invalid_token"` (RFC 6750 §3.1). */
   invalidToken?: boolean
   /** The route takes a user name and a password: the challenge of a 401 is that of RFC 7617. */
@@ -170,5 +170,5 @@ export class Problem extends Error {
 
 /** Shorthand for the most common problem: `throw invalid('"ttl" is not a duration such as 10m')`. */
 export function invalid(message: string, detail?: string): Problem {
-  return new Problem('invalid_request', detail === undefined ? { message } : { message, detail })
+  return new Problem('invalid_request', { message, detail })
 }

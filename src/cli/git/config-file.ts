@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { copyFile, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { sync } from '../../files/sync.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import { changeAlone } from '../session/file-lock.ts'
@@ -102,15 +103,6 @@ export function parseEntries(text: string): (readonly [string, string])[] {
       const at = entry.indexOf('\n')
       return at < 0 ? [entry, ''] : [entry.slice(0, at), entry.slice(at + 1)]
     })
-}
-
-async function sync(path: string): Promise<void> {
-  const file = await open(path, 'r')
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
-  }
 }
 
 function locked(target: string, lock: string, cause: unknown): CliError {

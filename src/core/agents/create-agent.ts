@@ -82,9 +82,8 @@ export function requireHeld(
   const { caller } = actor
   if (caller.kind === 'local') return
   const refuse = (reason: string, message: string, scope?: string): Problem => {
-    const lacking = scope === undefined ? {} : { scope }
-    core.denials.record(actor, { action: 'auth.failed', details: { reason, ...lacking } })
-    return new Problem('insufficient_scope', { message, ...lacking })
+    core.denials.record(actor, { action: 'auth.failed', details: { reason, scope } })
+    return new Problem('insufficient_scope', { message, scope })
   }
   for (const scope of scopes) {
     if (!coversAny(caller.scopes, scope))

@@ -271,7 +271,7 @@ function notRotated(error: unknown, what = 'The root secret was not rotated.'): 
     message: `${what} ${error instanceof BackendError ? error.message : message}`,
     cause: error,
     detail,
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    retryAfterSeconds,
   })
 }
 

@@ -120,9 +120,9 @@ async function approveAgent(core: Core, approval: Approval): Promise<Enrollment>
   const details = {
     enrollment_id: id,
     expires_at: agent.expiresAt,
-    ...(policy === undefined ? {} : { policy: policy.name }),
+    policy: policy?.name,
     ...(audiences.length === 0 ? {} : { audiences }),
-    ...(present === undefined ? {} : { replaces: present.id }),
+    replaces: present?.id,
   }
   const outcome = await commit(core, actor, [
     core.store.enrollments.decide(id, decision),

@@ -143,10 +143,7 @@ async function leavePending(
 ): Promise<Enrollment> {
   await requireRoom(core, attempt.actor.origin)
   const pending = { ...attempt.enrollment, note }
-  const change = [
-    core.store.enrollments.insert(pending),
-    requested(core, attempt, { note, ...(policy === undefined ? {} : { policy }) }),
-  ]
+  const change = [core.store.enrollments.insert(pending), requested(core, attempt, { note, policy })]
   await commitOrConflict(core, attempt.actor, change, 'The enrollment could not be stored; try again.')
   return pending
 }

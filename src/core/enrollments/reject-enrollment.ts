@@ -34,7 +34,7 @@ export async function rejectEnrollment(
       details: {
         enrollment_id: id,
         name,
-        ...(command.reason === undefined ? {} : { reason: command.reason }),
+        reason: command.reason,
       },
     }),
   ]

@@ -68,8 +68,8 @@ export async function requestScopes(
     details: {
       enrollment_id: amendment.id,
       type: 'amendment',
-      ...(command.reason === undefined ? {} : { reason: command.reason }),
-      ...(command.expires_in === undefined ? {} : { expires_in: command.expires_in }),
+      reason: command.reason,
+      expires_in: command.expires_in,
     },
   })
   await commitOrConflict(

@@ -135,7 +135,7 @@ export function refuseClient(
         code: 'invalid_client',
         method: attempt.method,
         // Unknown clients of one network are summarised together, so no id stands for them all.
-        ...(client === undefined ? {} : { client_id: client.agent.clientId }),
+        client_id: client?.agent.clientId,
       },
     },
   )

@@ -32,7 +32,7 @@ export async function rotateKeys(
     made.step,
     audit(core, actor, {
       action: 'keys.rotated',
-      details: { kid: made.kid, ...(graceMs === undefined ? {} : { grace_ms: graceMs }) },
+      details: { kid: made.kid, grace_ms: graceMs },
     }),
   ]
   const message = 'The keys were rotated at the same time; try again.'
