@@ -16,7 +16,7 @@ export async function renderOpenApi(): Promise<string> {
   })
   const app = await buildApp(config, createLogger({ level: 'silent', format: 'json' }))
   try {
-    return `${JSON.stringify(openApiDocument({ server: app.http.server, core: app.core }), null, 2)}\n`
+    return `${JSON.stringify(openApiDocument(app), null, 2)}\n`
   } finally {
     await app.close()
     await rm(dataDir, { recursive: true, force: true })

@@ -6,7 +6,6 @@ import { longestRequest } from '../domain/limits.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
 import { addAllRoutes } from '../http/routes/add-all-routes.ts'
 import { createGate } from '../http/routing/gate.ts'
-import { installOpenApi } from '../http/routing/openapi.ts'
 import { createReplyBatch } from '../http/routing/reply-batch.ts'
 import { checkRoutes } from '../http/routing/route.ts'
 import { createLocalHostRule } from '../http/server/local-host.ts'
@@ -53,7 +52,6 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
   server.addHook('onRoute', ({ method, url }) => {
     for (const one of [method].flat()) if (one !== 'HEAD') registered.add(`${one} ${url}`)
   })
-  await installOpenApi(server, core.settings.version)
   const localHost = createLocalHostRule({
     mode: config.localAdmin,
     port: () => portOf(server.server) ?? config.listen.port,

@@ -241,15 +241,6 @@ export const ADMIN = {
     query: policies.ExplainQuery,
     replies: { 200: policies.Explanation },
   },
-  'GET /v1/admin/plugins': {
-    ...admin('admin:plugins:write'),
-    id: 'listPlugins',
-    tags: ['admin: plugins'],
-    summary: 'The kinds that are loaded, and where they come from',
-    query: admins.PageQuery,
-    replies: { 200: Type.Array(admins.Plugin) },
-    links: leadsTo('name', '0/name', 'reloadPlugin'),
-  },
   'POST /v1/admin/plugins': {
     ...admin('admin:plugins:write', 'plugin.added'),
     id: 'addPlugin',
@@ -261,6 +252,15 @@ export const ADMIN = {
     replies: { 200: admins.Plugin },
     errors: ['not_allowed', 'conflict'],
     links: leadsTo('name', 'name', 'reloadPlugin', 'removePlugin'),
+  },
+  'GET /v1/admin/plugins': {
+    ...admin('admin:plugins:write'),
+    id: 'listPlugins',
+    tags: ['admin: plugins'],
+    summary: 'The kinds that are loaded, and where they come from',
+    query: admins.PageQuery,
+    replies: { 200: Type.Array(admins.Plugin) },
+    links: leadsTo('name', '0/name', 'reloadPlugin'),
   },
   'DELETE /v1/admin/plugins/:name': {
     ...admin('admin:plugins:write', 'plugin.removed'),

@@ -30,15 +30,21 @@ export function hoist(value: unknown, components: Map<string, Json>): unknown {
   return { $ref: `#/components/schemas/${title}` }
 }
 
-/** The schema with the constraints of its mark, and without our marks. */
+/** The schema with the constraints of its mark, without our marks, in the forms that generators know. */
 function documented(schema: Json): Json {
   const {
     [ACCEPTS_MARK]: constraints,
     [DOCUMENTED_AS_MARK]: instead,
     [OPTIONAL_BODY_MARK]: _,
+    const: constant,
+    contentEncoding,
+    patternProperties,
     ...own
   } = schema
   if (isObject(instead)) return instead
+  if (constant !== undefined) own['enum'] = [constant]
+  if (contentEncoding !== undefined) own['format'] = 'byte'
+  if (isObject(patternProperties)) own['additionalProperties'] = Object.values(patternProperties)[0]
   if (!isObject(constraints)) return own
   const { required, ...rest } = constraints
   // `true` marks a parameter, and belongs to that.
@@ -49,9 +55,8 @@ function documented(schema: Json): Json {
 
 const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
-/** A parameter that core demands, and the schema does not. */
-export function isDemanded(parameter: Json): boolean {
-  const { schema } = parameter
-  const constraints = isObject(schema) ? schema[ACCEPTS_MARK] : undefined
-  return parameter['required'] === true || (isObject(constraints) && constraints['required'] === true)
+/** Whether core demands a parameter that its schema does not. */
+export function isDemanded(schema: Json): boolean {
+  const constraints = schema[ACCEPTS_MARK]
+  return isObject(constraints) && constraints['required'] === true
 }

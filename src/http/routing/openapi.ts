@@ -1,55 +1,24 @@
-import swagger from '@fastify/swagger'
+import type { TObject, TSchema } from 'typebox'
 import { ROUTES, type Route } from '../../api/routes.ts'
 import { ErrorBody, EXAMPLE_ID, OAuthErrorBody, OPTIONAL_BODY_MARK } from '../../api/shared.ts'
-import type { HttpServer } from '../server/server.ts'
 import { addKindSchemas } from './kind-schemas.ts'
 import { hoist, isDemanded, type Json } from './openapi-components.ts'
 import { errorExamples, errorResponses } from './openapi-errors.ts'
 import { addRoute, type Http } from './route.ts'
 import { sendZipped, takeDocument, type Zipped, zip } from './zipped.ts'
 
-/** Register before the routes: the plugin collects their schemas as they are added. */
-export async function installOpenApi(server: HttpServer, version: string): Promise<void> {
-  await server.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Mayfly',
-        version,
-        description: 'Short-lived credentials for agents: issued, ended and recorded.',
-        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-      },
-      components: {
-        securitySchemes: {
-          bearer: {
-            type: 'http',
-            scheme: 'bearer',
-            description: 'A JWT access token from /oauth/token, or an opaque ckr_ token.',
-          },
-          client: {
-            type: 'http',
-            scheme: 'basic',
-            description:
-              'Client id and client secret of an agent; or they, or an assertion, are in the form.',
-          },
-        },
-      },
-    },
-  })
+const SECURITY_SCHEMES = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'A JWT access token from /oauth/token, or an opaque ckr_ token.',
+  },
+  client: {
+    type: 'http',
+    scheme: 'basic',
+    description: 'Client id and client secret of an agent; or they, or an assertion, are in the form.',
+  },
 }
-
-interface Collected {
-  readonly operationId: string
-  readonly parameters?: readonly Json[]
-  readonly requestBody?: { readonly content: Record<string, { schema?: Json }> }
-  readonly responses?: Record<string, { content?: object }>
-}
-interface Document {
-  components?: { schemas?: Record<string, object>; examples?: Record<string, object> }
-  paths?: Record<string, Record<string, Collected>>
-}
-
-const ROUTE_OF = new Map<string, Route>(Object.values(ROUTES).map((route) => [route.id, route]))
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   '200': 'The reply.',
   '201': 'It was created; `Location` says where.',
@@ -58,61 +27,99 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   '302': 'It is at another address.',
 }
 
-/** The document of every registered route, sorted by path. */
-export function openApiDocument({ server, core }: Pick<Http, 'server' | 'core'>): object {
-  const collected = (server as unknown as { swagger(): Document }).swagger()
+/** The document of every route, sorted by path. */
+export function openApiDocument({ core: { settings, backends } }: Pick<Http, 'core'>): object {
   const components = new Map<string, Json>()
-  const paths = Object.entries(collected.paths ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
-  const corrected = paths.map(([path, methods]) => [
-    path,
-    Object.fromEntries(Object.entries(methods).map(([method, one]) => [method, correct(one)])),
-  ])
-  const hoisted = hoist(Object.fromEntries(corrected), components)
+  const paths: Record<string, Record<string, object>> = {}
+  for (const [name, route] of Object.entries<Route>(ROUTES)) {
+    const [method = '', url = ''] = name.split(' ')
+    const path = url.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operationOf(route) }
+  }
+  const sorted = Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))
+  const hoisted = hoist(Object.fromEntries(sorted), components)
   for (const schema of [ErrorBody, OAuthErrorBody]) hoist(schema, components)
-  addKindSchemas(components, core.backends.kinds.values())
+  addKindSchemas(components, backends.kinds.values())
   const schemas = [...components].sort(([a], [b]) => (a < b ? -1 : 1))
   return {
-    ...collected,
-    servers: [{ url: core.settings.issuer, description: 'This server.' }],
+    openapi: '3.1.0',
+    info: {
+      title: 'Mayfly',
+      version: settings.version,
+      description: 'Short-lived credentials for agents: issued, ended and recorded.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     components: {
-      ...collected.components,
+      securitySchemes: SECURITY_SCHEMES,
       schemas: Object.fromEntries(schemas),
       examples: errorExamples(EXAMPLE_ID.request),
     },
     paths: hoisted,
+    servers: [{ url: settings.issuer, description: 'This server.' }],
   }
 }
 
-/** Adds what the plugin cannot know: optional bodies, demanded parameters, errors and links. */
-function correct(operation: Collected): object {
-  const { requestBody, parameters, responses = {}, operationId } = operation
-  const route = ROUTE_OF.get(operationId)
-  if (route === undefined) throw new Error(`no operation ${operationId}`)
-  const bodies = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema)
-  const isOptional = bodies.some((schema) => schema !== undefined && OPTIONAL_BODY_MARK in schema)
-  const good = Object.entries(responses).filter(([status]) => /^[23]/.test(status))
+function operationOf(route: Route): object {
+  const { id, summary, tags, description, params, query, headers, body, replies } = route
+  const isOAuth = tags.includes('oauth')
+  const places = { query, path: params, header: headers }
+  const parameters = Object.entries(places).flatMap(([place, schema]) => parametersIn(place, schema))
   return {
-    ...operation,
-    ...(parameters && { parameters: parameters.map((one) => ({ ...one, required: isDemanded(one) })) }),
-    ...(requestBody && { requestBody: { ...requestBody, required: !isOptional } }),
+    operationId: id,
+    summary,
+    tags,
+    ...(description && { description }),
+    ...(body && {
+      requestBody: { required: !(OPTIONAL_BODY_MARK in body), content: contentOf(body, route.consumes) },
+    }),
+    ...(parameters.length > 0 && { parameters }),
+    security: isOAuth ? [{ client: [] }, {}] : securityOf(route),
     responses: {
-      ...Object.fromEntries(good.map(([status, one]) => [status, described(status, one, route)])),
-      ...errorResponses(route, route.tags.includes('oauth')),
+      ...mapValues(replies, (schema, status) => replyOf(route, status, schema)),
+      ...errorResponses(route, isOAuth),
     },
   }
 }
 
-function described(status: string, response: { content?: object }, { links }: Route): object {
-  const linked = links !== undefined && response.content !== undefined
+function parametersIn(place: string, schema: TObject | undefined): object[] {
+  const required: readonly string[] = schema?.required ?? []
+  return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
+    const { description, examples, ...own } = property as Json
+    return {
+      schema: own,
+      ...(examples !== undefined && { example: (examples as unknown[])[0] }),
+      in: place,
+      name,
+      required: isDemanded(own) || required.includes(name),
+      description,
+    }
+  })
+}
+
+function contentOf(schema: TSchema, media: readonly string[] = ['application/json']): object {
+  const { examples, ...own } = schema as Json
+  const example = (examples as unknown[] | undefined)?.[0]
+  const content = { schema: own, ...(example !== undefined && { example }) }
+  return Object.fromEntries(media.map((one) => [one, content]))
+}
+
+function replyOf({ links, produces }: Route, status: string, schema: TSchema): object {
+  const description = DESCRIPTIONS[status] ?? 'The reply.'
+  if (Reflect.get(schema, 'type') === 'null') return { description }
   return {
-    ...response,
-    description: DESCRIPTIONS[status] ?? 'The reply.',
-    ...(linked && {
-      links: Object.fromEntries(
-        Object.entries(links).map(([operationId, parameters]) => [operationId, { operationId, parameters }]),
-      ),
-    }),
+    description,
+    content: contentOf(schema, produces),
+    ...(links && { links: mapValues(links, (parameters, operationId) => ({ operationId, parameters })) }),
   }
+}
+
+function mapValues<V>(all: Readonly<Record<string, V>>, make: (value: V, key: string) => object): object {
+  return Object.fromEntries(Object.entries(all).map(([key, value]) => [key, make(value, key)]))
+}
+
+function securityOf({ access, scope }: Route): Record<string, string[]>[] {
+  if (access === 'public') return []
+  return access === 'agent' ? [{ bearer: [] }] : [{ bearer: scope === undefined ? [] : [scope] }, {}]
 }
 
 export function openApiRoutes(http: Http): void {

@@ -53,7 +53,7 @@ export function addRoute<N extends RouteName>(http: Http, name: N, handle: (call
   http.server.route({
     method,
     url,
-    schema: schemaOf(route, url, method),
+    schema: schemaOf(route, url, method === 'GET'),
     // HEAD must not run recorded actions, such as issuing by GET.
     exposeHeadRoute: method === 'GET' && route.audit === undefined && route.access !== 'agent',
     config: route.cacheControl === undefined ? {} : { cacheControl: route.cacheControl },
@@ -66,25 +66,16 @@ export function addRoute<N extends RouteName>(http: Http, name: N, handle: (call
   })
 }
 
-/** What the framework validates, serialises and documents. */
-function schemaOf(route: Route, url: string, method: RouteOptions['method']): FastifySchema {
-  const { id, tags, summary, description, params, query, headers, body, replies, consumes, produces } = route
-  const schema = {
-    operationId: id,
-    summary,
-    description,
-    tags,
-    params,
-    querystring: query ?? (method === 'GET' ? undefined : NO_QUERY),
-    headers,
-    body,
-    consumes,
-    produces,
-    security: url.startsWith('/oauth/') ? [{ client: [] }, {}] : securityOf(route),
-    response: { ...replies, ...errorResponses(url) },
-  }
-  // The framework warns of a part that is there and undefined.
-  return Object.fromEntries(Object.entries(schema).filter(([, part]) => part !== undefined))
+/** What the framework validates and serialises. It warns of a part that is there and undefined. */
+function schemaOf(
+  { params, query, headers, body, replies }: Route,
+  url: string,
+  isGet: boolean,
+): FastifySchema {
+  const querystring = query ?? (isGet ? undefined : NO_QUERY)
+  const response = { ...replies, ...errorResponses(url) }
+  const parts = Object.entries({ params, querystring, headers, body, response })
+  return Object.fromEntries(parts.filter(([, part]) => part !== undefined))
 }
 
 /** A GET has no body to wait for (`request-rules.ts`). */
@@ -125,13 +116,6 @@ function callOf<N extends RouteName>(rule: RouteRule, request: FastifyRequest, r
 function errorResponses(url: string): Record<string, TSchema> {
   const body = url.startsWith('/oauth/') ? OAuthErrorBody : ErrorBody
   return { '4xx': body, '5xx': body }
-}
-
-function securityOf(rule: RouteRule): Record<string, string[]>[] {
-  if (rule.access === 'public') return []
-  return rule.access === 'agent'
-    ? [{ bearer: [] }]
-    : [{ bearer: rule.scope === undefined ? [] : [rule.scope] }, {}]
 }
 
 /** Checks at the end of the boot that every entry of the table has a route, and every route an entry. Throws `Error`. */
