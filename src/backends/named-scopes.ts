@@ -1,6 +1,24 @@
 import { BackendError } from '../domain/backend-error.ts'
 import { covers, isScope } from '../domain/scope.ts'
 
+/** Whether a pattern is the name, or ends in `*` after what the name begins with. */
+export function matches(pattern: string, name: string): boolean {
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+}
+
+/** The one name that the scopes come to. Throws `unsupported`: `none` for a scope without a name, `several` for no name or more. */
+export function oneMatch(
+  names: readonly string[],
+  scopes: readonly string[],
+  { none, several }: { readonly none: string; readonly several: string },
+): string {
+  const found = scopes.map((scope) => names.filter((name) => matches(scope, name)))
+  if (found.some((some) => some.length === 0)) throw new BackendError('unsupported', none)
+  const [name, ...others] = new Set(found.flat())
+  if (name !== undefined && others.length === 0) return name
+  throw new BackendError('unsupported', several)
+}
+
 /** A scope of ours, and what it stands for at the upstream. */
 export type NamedScope = readonly [name: string, theirs: string]
 

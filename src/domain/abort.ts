@@ -1,5 +1,12 @@
-/** The result of the work. Rejects with the reason of the signal if that aborts first; the work goes on. */
-export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/**
+ * The result of the work. Rejects with the reason of the signal if that aborts first; the work goes on, and `onLate` gets its
+ * result.
+ */
+export async function unlessAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  onLate?: (result: T) => unknown,
+): Promise<T> {
   if (signal === undefined) return work
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const abort = () => reject(signal.reason)
@@ -7,6 +14,9 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | u
   if (signal.aborted) abort()
   try {
     return await Promise.race([aborted, work])
+  } catch (error) {
+    if (onLate !== undefined) void work.then(onLate).catch(() => undefined)
+    throw error
   } finally {
     signal.removeEventListener('abort', abort)
   }

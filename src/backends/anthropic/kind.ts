@@ -6,6 +6,7 @@ import { localField, localUserField, requireHttps } from '../fields.ts'
 import { endingAt } from '../issued.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
 import { guardedField, type Host, type Issued, type IssueRequest, upstreamField } from '../kind.ts'
+import { matches, oneMatch } from '../named-scopes.ts'
 
 const NAME = 'Anthropic'
 /**
@@ -78,6 +79,11 @@ export type Config = Static<typeof config>
 
 const NAMED = /^[A-Za-z][A-Za-z0-9_]{0,79}\*?$/
 
+const REFUSALS = {
+  none: 'A scope names no workspace of the backend.',
+  several: 'A token of Anthropic is for one workspace; request exactly one.',
+}
+
 /** Tokens of a service account, by Workload Identity Federation: Mayfly's id token is all that Anthropic asks for. */
 export const anthropic = defineKind({
   type: 'anthropic',
@@ -91,7 +97,7 @@ export const anthropic = defineKind({
   revocation: 'expiry_only',
   scopes: {
     valid: (scope) => isScope(scope) && (scope === '*' || NAMED.test(scope)),
-    gives: (settings, scope) => workspacesOf(settings, scope).length > 0,
+    gives: (settings, scope) => settings.workspaces.some((one) => matches(scope, one)),
     forms: [
       { form: 'default', gives: 'use the API in the default workspace' },
       { form: '<workspace>', gives: 'use the API in a workspace, by its id' },
@@ -119,7 +125,7 @@ async function openAnthropic(settings: Config, host: Host): Promise<Opened> {
       return []
     },
     async issue({ scopes, expiresAt }: IssueRequest<unknown>, signal): Promise<Issued> {
-      const workspace = oneOf(settings, scopes)
+      const workspace = oneMatch(settings.workspaces, scopes, REFUSALS)
       const lifetimeMs = expiresAt - host.now()
       const { token, until } = await exchange(settings, host, { workspace, lifetimeMs }, signal)
       return {
@@ -133,24 +139,6 @@ async function openAnthropic(settings: Config, host: Host): Promise<Opened> {
 
 function requireConsistent({ base_url: url, local }: Config): void {
   requireHttps('base_url', url, local)
-}
-
-/** The workspaces of the backend that a scope covers. */
-function workspacesOf({ workspaces }: Config, scope: string): readonly string[] {
-  return workspaces.filter((one) =>
-    scope.endsWith('*') ? one.startsWith(scope.slice(0, -1)) : one === scope,
-  )
-}
-
-/** Throws `unsupported` where the scopes do not come to one workspace. */
-function oneOf(settings: Config, scopes: readonly string[]): string {
-  const found = scopes.map((scope) => workspacesOf(settings, scope))
-  if (found.some((some) => some.length === 0)) {
-    throw new BackendError('unsupported', 'A scope names no workspace of the backend.')
-  }
-  const [workspace, ...others] = new Set(found.flat())
-  if (workspace !== undefined && others.length === 0) return workspace
-  throw new BackendError('unsupported', 'A token of Anthropic is for one workspace; request exactly one.')
 }
 
 /** "WIF reference", Token exchange request and response. A token belongs to its workspace for good. */

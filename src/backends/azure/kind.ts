@@ -1,12 +1,17 @@
-import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import { endingAt } from '../issued.ts'
 import type { Host, Issued, IssueRequest } from '../kind.ts'
+import { matches, oneMatch } from '../named-scopes.ts'
 import { takeToken } from './client.ts'
 import { type Config, config, type Login, requireConsistent } from './config.ts'
 
 const NAMED = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,140}\*?$/
+
+const REFUSALS = {
+  none: 'A scope names no resource of the backend.',
+  several: 'A token of Azure is for one resource; request exactly one.',
+}
 
 /** Access tokens of an application in Microsoft Entra, each for one resource. */
 export const azure = defineKind({
@@ -18,7 +23,7 @@ export const azure = defineKind({
   revocation: 'expiry_only',
   scopes: {
     valid: (scope) => isScope(scope) && (scope === '*' || NAMED.test(scope)),
-    gives: (settings, scope) => resourcesOf(settings, scope).length > 0,
+    gives: (settings, scope) => settings.resources.some((one) => matches(scope, one)),
     forms: [
       { form: 'management.azure.com', gives: 'use Azure Resource Manager as the application' },
       { form: 'api/<application>', gives: 'use an application of the tenant, api://<application>' },
@@ -41,7 +46,7 @@ async function openAzure(settings: Config, host: Host, login: Login): Promise<Op
       return []
     },
     async issue({ scopes, expiresAt }: IssueRequest<unknown>, signal): Promise<Issued> {
-      const resource = oneOf(settings, scopes)
+      const resource = oneMatch(settings.resources, scopes, REFUSALS)
       const { token, until } = await take(resource, signal)
       return {
         secret: token,
@@ -50,22 +55,4 @@ async function openAzure(settings: Config, host: Host, login: Login): Promise<Op
       }
     },
   }
-}
-
-/** The resources of the backend that a scope covers. */
-function resourcesOf({ resources }: Config, scope: string): readonly string[] {
-  return resources.filter((one) => (scope.endsWith('*') ? one.startsWith(scope.slice(0, -1)) : one === scope))
-}
-
-/** Throws `unsupported` where the scopes do not come to one resource. */
-function oneOf(settings: Config, scopes: readonly string[]): string {
-  const all = new Set<string>()
-  for (const scope of scopes) {
-    const found = resourcesOf(settings, scope)
-    if (found.length === 0) throw new BackendError('unsupported', 'A scope names no resource of the backend.')
-    for (const resource of found) all.add(resource)
-  }
-  const [resource, ...others] = all
-  if (resource !== undefined && others.length === 0) return resource
-  throw new BackendError('unsupported', 'A token of Azure is for one resource; request exactly one.')
 }

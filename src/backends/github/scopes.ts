@@ -1,4 +1,5 @@
 import { isScope } from '../../domain/scope.ts'
+import { matches as matchesExactly } from '../named-scopes.ts'
 import { OWNER, REPOSITORY } from './config.ts'
 
 /** `write` includes `read`, `admin` includes both. */
@@ -56,8 +57,7 @@ export function isLevel(text: unknown): text is Level {
 
 /** GitHub does not distinguish upper and lower case in names of accounts and repositories. */
 export function matches(pattern: string, name: string): boolean {
-  const [wanted, actual] = [pattern.toLowerCase(), name.toLowerCase()]
-  return wanted.endsWith('*') ? actual.startsWith(wanted.slice(0, -1)) : wanted === actual
+  return matchesExactly(pattern.toLowerCase(), name.toLowerCase())
 }
 
 export const SCOPE_FORMS = [

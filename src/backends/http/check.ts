@@ -103,9 +103,7 @@ function checkNames({ fields, scopes, issue, list }: Recipe, report: Report): vo
   for (const [path, named] of places) {
     for (const name of Object.keys(named ?? {})) {
       if (!NAME.test(name)) report([...path, name], 'is not a name: write it in small letters, digits and _')
-      else if (RESERVED.has(name) && path.at(-1) !== 'fields')
-        report([...path, name], 'is a name that Mayfly uses itself')
-      else if (RESERVED.has(name) && path[0] === 'fields')
+      else if (RESERVED.has(name) && path.join('.') !== 'issue.fields')
         report([...path, name], 'is a name that Mayfly uses itself')
     }
   }

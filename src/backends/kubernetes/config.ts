@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { isScope } from '../../domain/scope.ts'
 import { caField, localField, localUserField, requireConfig, requireHttps } from '../fields.ts'
 import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { matches } from '../named-scopes.ts'
 
 /** RFC 1123 label, as names of namespaces are ("Object Names and IDs"). */
 const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
@@ -104,8 +105,6 @@ export function isValid(scope: string): boolean {
 /** What a scope means here: each configured namespace and role that it covers. */
 export function grantsOf({ namespaces, roles }: Config, scope: string): Grant[] {
   const [namespace = '*', role = '*'] = scope.split(':')
-  const matches = (pattern: string, name: string) =>
-    pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
   return namespaces
     .filter((name) => matches(namespace, name))
     .flatMap((name) =>

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { caField, localField, localUserField, requireConfig } from '../fields.ts'
 import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { matches } from '../named-scopes.ts'
 
 const URL = { minLength: 8, maxLength: 300, pattern: '^ldaps?://[A-Za-z0-9._:\\[\\]-]+$' }
 /** A DN as RFC 4514 writes it; the server checks the rest. */
@@ -94,6 +95,6 @@ export function groupsOf({ groups }: Pick<Config, 'groups'>, scope: string): str
   const wanted = scope.toLowerCase()
   return groups.filter((dn) => {
     const name = nameOf(dn)
-    return wanted.endsWith('*') ? name?.startsWith(wanted.slice(0, -1)) : name === wanted
+    return name !== undefined && matches(wanted, name)
   })
 }

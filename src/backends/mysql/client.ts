@@ -122,19 +122,11 @@ function loginMethods(
 }
 
 /** A connection that arrives after the caller has gone returns to the pool. */
-async function checkOut(pool: Pool, signal: AbortSignal): Promise<PoolConnection> {
+function checkOut(pool: Pool, signal: AbortSignal): Promise<PoolConnection> {
   const arriving = new Promise<PoolConnection>((resolve, reject) =>
     pool.getConnection((error, connection) => (error === null ? resolve(connection) : reject(error))),
   )
-  try {
-    return await unlessAborted(arriving, signal)
-  } catch (error) {
-    arriving.then(
-      (connection) => connection.release(),
-      () => undefined,
-    )
-    throw error
-  }
+  return unlessAborted(arriving, signal, (connection) => connection.release())
 }
 
 async function withConnection<T>(

@@ -190,8 +190,7 @@ function createObtain(
 
   return async (scope, agent, signal) => {
     const obtaining = obtain(scope, agent, signal)
-    const token = await unlessAborted(obtaining, signal).catch((error: unknown) => {
-      if (signal.aborted) obtaining.then(discard).catch(() => undefined)
+    const token = await unlessAborted(obtaining, signal, discard).catch((error: unknown) => {
       throw error instanceof BackendError ? error : connectionError(error, 'The authorization server', signal)
     })
     const granted = token.scope?.split(' ').filter((text) => text !== '') ?? []

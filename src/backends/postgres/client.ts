@@ -103,7 +103,10 @@ export async function connect(settings: Config, host: Host): Promise<Connections
       const signal = AbortSignal.any([caller, closed.signal, AbortSignal.timeout(host.timeoutMs)])
       try {
         signal.throwIfAborted()
-        return await withClient(await checkOut(poolOf(database), signal), signal, work)
+        // A connection that arrives after the caller has gone returns to the pool.
+        const arriving = poolOf(database).connect()
+        const client = await unlessAborted(arriving, signal, (late) => late.release())
+        return await withClient(client, signal, work)
       } catch (error) {
         throw toBackendError(error, signal)
       }
@@ -155,20 +158,6 @@ function clientOptions(settings: Config, host: Host, database: string) {
     ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', ...ca },
     // The password leaves only by SCRAM, or over TLS that is verified: see `passwordFor`.
     stream: () => checkedSocket(host, { local: settings.local, givesLogin: false }),
-  }
-}
-
-/** A connection that arrives after the caller has gone returns to the pool. */
-async function checkOut(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
-  const arriving = pool.connect()
-  try {
-    return await unlessAborted(arriving, signal)
-  } catch (error) {
-    arriving.then(
-      (client) => client.release(),
-      () => undefined,
-    )
-    throw error
   }
 }
 

@@ -1,4 +1,5 @@
 import { isScope } from '../../domain/scope.ts'
+import { matches } from '../named-scopes.ts'
 import type { Config } from './config.ts'
 
 /** The three permissions of a user in a virtual host: https://www.rabbitmq.com/docs/access-control#authorisation */
@@ -30,10 +31,6 @@ export function isOurScope(scope: string): boolean {
 export function givesAnything({ vhosts }: Config, scope: string): boolean {
   const { vhost } = parse(scope) ?? {}
   return vhost !== undefined && vhosts.some((name) => matches(vhost, name))
-}
-
-function matches(pattern: string, name: string): boolean {
-  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
 }
 
 /** One grant for each configured virtual host that the scopes name. */

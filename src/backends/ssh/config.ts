@@ -133,8 +133,3 @@ function wholeAddress(text: string): Network {
 function contains([outer, outerBits]: Network, [inner, innerBits]: Network): boolean {
   return outer.kind() === inner.kind() && innerBits >= outerBits && inner.match(outer, outerBits)
 }
-
-/** Whether a scope grants a principal: by its name, or by the beginning of its name and `*`. */
-export function grants(scope: string, principal: string): boolean {
-  return scope.endsWith('*') ? principal.startsWith(scope.slice(0, -1)) : scope === principal
-}

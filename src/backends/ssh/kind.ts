@@ -3,8 +3,9 @@ import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import { endingAt, wholeSeconds } from '../issued.ts'
 import type { Host, Issued, IssueRequest } from '../kind.ts'
+import { matches } from '../named-scopes.ts'
 import { serialOf, signCertificate, writeKrl } from './certificate.ts'
-import { type Config, config, extensionsOf, grants, optionsOf, type Params, params } from './config.ts'
+import { type Config, config, extensionsOf, optionsOf, type Params, params } from './config.ts'
 import {
   blobOf,
   lineOf,
@@ -30,7 +31,7 @@ export const ssh = defineKind({
   upstream: false,
   scopes: {
     valid: (scope) => isScope(scope) && !scope.includes(':'),
-    gives: ({ principals }, scope) => principals.some((one) => grants(scope, one)),
+    gives: ({ principals }, scope) => principals.some((one) => matches(scope, one)),
     forms: [
       { form: '<principal>', gives: 'log in where a server accepts this principal' },
       { form: '*', gives: 'log in where a server accepts any principal of the backend' },
@@ -92,9 +93,9 @@ async function openSsh(settings: Config, host: Host): Promise<Opened<Params>> {
 function principalsOf({ principals }: Config, { scopes }: IssueRequest<Params>): string[] {
   if (scopes.length === 0)
     throw new BackendError('unsupported', 'A certificate needs a principal: request at least one scope.')
-  if (!scopes.every((scope) => principals.some((one) => grants(scope, one))))
+  if (!scopes.every((scope) => principals.some((one) => matches(scope, one))))
     throw new BackendError('unsupported', 'One of the scopes covers no principal of the backend.')
-  return principals.filter((one) => scopes.some((scope) => grants(scope, one)))
+  return principals.filter((one) => scopes.some((scope) => matches(scope, one)))
 }
 
 async function keyOf(
