@@ -21,12 +21,9 @@ interface BackendName {
 export function createMetrics(store: Store, backends: () => Promise<readonly BackendName[]>): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  const issues = new Counter({
-    name: 'mayfly_issues_total',
-    help: 'Requested credentials, by outcome',
-    labelNames: ['backend', 'outcome'],
-    registers,
-  })
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const issues = counter('mayfly_issues_total', 'Requested credentials, by outcome', 'backend', 'outcome')
   const latency = new Histogram({
     name: 'mayfly_issue_seconds',
     help: 'Time from the decision to the commit',
@@ -34,24 +31,14 @@ export function createMetrics(store: Store, backends: () => Promise<readonly Bac
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   })
-  const revocations = new Counter({
-    name: 'mayfly_revocations_total',
-    help: 'Revocation attempts upstream, by outcome',
-    labelNames: ['backend', 'outcome'],
-    registers,
-  })
-  const expiries = new Counter({
-    name: 'mayfly_expiries_total',
-    help: 'Expired credentials',
-    labelNames: ['backend'],
-    registers,
-  })
-  const logins = new Counter({
-    name: 'mayfly_authentication_failures_total',
-    help: 'Refused bearer tokens',
-    labelNames: ['method'],
-    registers,
-  })
+  const revocations = counter(
+    'mayfly_revocations_total',
+    'Revocation attempts upstream, by outcome',
+    'backend',
+    'outcome',
+  )
+  const expiries = counter('mayfly_expiries_total', 'Expired credentials', 'backend')
+  const logins = counter('mayfly_authentication_failures_total', 'Refused bearer tokens', 'method')
   storeGauges(registers, store)
   const counted = [issues, latency, revocations, expiries]
   const refresh = backlogGauges(registers, store, backends, (open) => dropDeleted(counted, open))
@@ -122,43 +109,44 @@ async function dropDeleted(
   }
 }
 
+interface Backlog {
+  readonly active: number
+  readonly unsettled: number
+  readonly stuck: number
+  readonly lagMs: number
+  readonly unendedMs: number
+}
+
+const BACKLOG: readonly (readonly [name: string, help: string, read: (backlog: Backlog) => number])[] = [
+  ['mayfly_credentials_active', 'Credentials that have not ended', ({ active }) => active],
+  ['mayfly_credentials_unsettled', 'Credentials that wait for their upstream', ({ unsettled }) => unsettled],
+  [
+    'mayfly_credentials_stuck',
+    'Credentials whose revocation failed six times or more; still retried',
+    ({ stuck }) => stuck,
+  ],
+  [
+    'mayfly_sweep_lag_seconds',
+    'How long the oldest due credential has been waiting',
+    ({ lagMs }) => lagMs / 1_000,
+  ],
+  [
+    'mayfly_unended_seconds',
+    'How long the oldest credential that has ended waits for its upstream',
+    ({ unendedMs }) => unendedMs / 1_000,
+  ],
+]
+
 function backlogGauges(
   registers: Registry[],
   store: Store,
   backends: () => Promise<readonly BackendName[]>,
   onOpen: (open: readonly BackendName[]) => Promise<void>,
 ): () => Promise<void> {
-  const labelNames = ['backend']
-  const active = new Gauge({
-    name: 'mayfly_credentials_active',
-    help: 'Credentials that have not ended',
-    labelNames,
-    registers,
-  })
-  const revoking = new Gauge({
-    name: 'mayfly_credentials_unsettled',
-    help: 'Credentials that wait for their upstream',
-    labelNames,
-    registers,
-  })
-  const stuck = new Gauge({
-    name: 'mayfly_credentials_stuck',
-    help: 'Credentials whose revocation failed six times or more; still retried',
-    labelNames,
-    registers,
-  })
-  const lag = new Gauge({
-    name: 'mayfly_sweep_lag_seconds',
-    help: 'How long the oldest due credential has been waiting',
-    labelNames,
-    registers,
-  })
-  const unended = new Gauge({
-    name: 'mayfly_unended_seconds',
-    help: 'How long the oldest credential that has ended waits for its upstream',
-    labelNames,
-    registers,
-  })
+  const gauges = BACKLOG.map(([name, help, read]) => ({
+    gauge: new Gauge({ name, help, labelNames: ['backend'], registers }),
+    read,
+  }))
   let readAt = Number.NEGATIVE_INFINITY
   return async () => {
     if (performance.now() - readAt < FRESH_MS) return
@@ -167,23 +155,16 @@ function backlogGauges(
     await onOpen(open)
     const backlogs = await readBacklogs(store, open)
     // At once, so that nobody who asks meanwhile sees a part of it.
-    for (const gauge of [active, revoking, stuck, lag, unended]) gauge.reset()
-    for (const [backend, backlog] of backlogs) {
-      active.set({ backend }, backlog.active)
-      revoking.set({ backend }, backlog.unsettled)
-      stuck.set({ backend }, backlog.stuck)
-      lag.set({ backend }, backlog.lagMs / 1_000)
-      unended.set({ backend }, backlog.unendedMs / 1_000)
+    for (const { gauge, read } of gauges) {
+      gauge.reset()
+      for (const [backend, backlog] of backlogs) gauge.set({ backend }, read(backlog))
     }
   }
 }
 
 /** By name: a deleted backend that is not settled yet counts with the one that has its name now, and hides behind none. */
 async function readBacklogs(store: Store, open: readonly BackendName[]) {
-  const byName = new Map<
-    string,
-    { active: number; unsettled: number; stuck: number; lagMs: number; unendedMs: number }
-  >()
+  const byName = new Map<string, Backlog>()
   const waiting = await store.credentials.unended()
   for (const { uid, name } of open) {
     const { open: all, unsettled, stuck, earliest } = await store.credentials.backlog(uid)
