@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Backend, RevocationList, RevokedCredential } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/open-backends.ts'
-import { nameKey } from '../../domain/agent.ts'
 import { Problem } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
+import { findPublicBackend, openPublicBackend } from '../public-backend.ts'
 
 /** Anybody may ask, so a list is kept for this time, in ms, and a long one for a multiple of the time that it took. */
 const FRESH_MS = 1_000
@@ -25,14 +25,11 @@ interface Kept {
 const kept = new WeakMap<OpenBackend, Kept>()
 
 /**
- * The list by which verifiers learn of the revoked credentials of a backend. The name is case-sensitive, as for its keys.
+ * The list by which verifiers learn of the revoked credentials of a backend.
  * Throws `not_found` for a backend without one, `backend_unavailable` when it cannot be opened.
  */
 export async function publishRevoked(core: Parts, name: string): Promise<RevocationList> {
-  const { byName } = await core.backends.at(await core.store.generation())
-  const backend = byName.get(nameKey(name))
-  // Not for kinds with an upstream: anybody could make the server connect to it.
-  if (backend === undefined || backend.name !== name || backend.kind.upstream) throw new Problem('not_found')
+  const backend = await findPublicBackend(core, name)
   const known: Kept = kept.get(backend) ?? { making: undefined }
   kept.set(backend, known)
   const { list: last } = known
@@ -60,9 +57,7 @@ async function makeNext(core: Parts, backend: OpenBackend, known: Kept, at: numb
 }
 
 async function makeList(core: Parts, backend: OpenBackend, now: number): Promise<RevocationList> {
-  const instance = await backend.connect().catch((cause: unknown) => {
-    throw new Problem('backend_unavailable', { cause, retryAfterSeconds: 5 })
-  })
+  const instance = await openPublicBackend(backend)
   const write = instance.revocationList?.bind(instance) as Backend['revocationList']
   if (write === undefined) throw new Problem('not_found')
   // One list at a time, of whatever backend, so that the memory for its rows is taken once.

@@ -1,6 +1,6 @@
 import type { Backend, ServedToken } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/open-backends.ts'
-import { type Agent, nameKey } from '../../domain/agent.ts'
+import type { Agent } from '../../domain/agent.ts'
 import type { Credential } from '../../domain/credential.ts'
 import { isId } from '../../domain/ids.ts'
 import { MINUTE_MS } from '../../domain/limits.ts'
@@ -12,6 +12,7 @@ import type { Actor, Origin } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 import { networkOf } from '../network.ts'
+import { findPublicBackend, openPublicBackend } from '../public-backend.ts'
 
 export interface TokenCommand {
   /** The name of the backend, case-sensitive like the URL of an issuer. */
@@ -74,13 +75,8 @@ export async function serveToken(core: Core, command: TokenCommand, origin: Orig
 }
 
 async function find(core: Core, name: string): Promise<{ backend: OpenBackend; instance: Backend }> {
-  const { byName } = await core.backends.at(await core.store.generation())
-  const backend = byName.get(nameKey(name))
-  // Not for kinds with an upstream: anybody could make the server connect to it.
-  if (backend === undefined || backend.name !== name || backend.kind.upstream) throw new Problem('not_found')
-  const instance = await backend.connect().catch((cause: unknown) => {
-    throw new Problem('backend_unavailable', { cause, retryAfterSeconds: 5 })
-  })
+  const backend = await findPublicBackend(core, name)
+  const instance = await openPublicBackend(backend)
   if (instance.tokenFor === undefined) throw new Problem('not_found')
   return { backend, instance }
 }
@@ -105,7 +101,7 @@ async function prove(
   const matches = core.hasher.matches(password, credential?.secretHash ?? NO_HASH)
   if (!matches || credential === undefined || credential.backendUid !== backend.uid) return undefined
   if (credential.state !== 'active' || credential.expiresAt <= core.store.now()) return undefined
-  // The credentials of an agent that ended may still be active, where they are very many.
+  // An agent that ended with very many credentials may still have active ones.
   const agent = await core.store.agents.findLiving(credential.agentId)
   return agent === undefined || (agent.expiresAt ?? Number.POSITIVE_INFINITY) > core.store.now()
     ? agent

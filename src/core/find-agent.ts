@@ -1,7 +1,0 @@
-import { isId } from '../domain/ids.ts'
-import type { Core } from './context.ts'
-
-/** The agent's id, from an id or a name. A name finds its last holder, because ended agents still have entries and credentials. */
-export async function findAgentId(core: Pick<Core, 'store'>, agent: string): Promise<string | undefined> {
-  return isId('agent', agent) ? agent : core.store.agents.lastNamed(agent)
-}
