@@ -10,7 +10,7 @@ type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log'>
 
 /**
  * Once a day, at another time for each backend, ends what is left upstream of settled credentials. The store has the time of
- * the next run; whoever moves it on runs, so that no two nodes do. A run that fails, or whose node dies, is repeated after an hour.
+ * the next run. The node that moves it on does the run, so no two nodes do it. A run that fails, or whose node dies, is repeated after an hour.
  */
 export function createReconcile(core: Parts): (signal: AbortSignal) => Promise<void> {
   const { meta, now, commit } = core.store

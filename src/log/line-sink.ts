@@ -10,7 +10,7 @@ export interface LineSink {
 }
 
 /**
- * Writes text to a file descriptor at once. What nobody can read ends no server and holds none up: if the terminal is gone,
+ * Writes text to a file descriptor at once. A reader that is gone neither ends the server nor delays it: if the terminal is gone,
  * the pipe closed or the disk full, text is dropped until a write succeeds. `onLost` then gets the number of texts dropped.
  */
 export function openLineSink(

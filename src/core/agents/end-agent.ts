@@ -49,7 +49,7 @@ export async function endAgent(
   await commit(core, actor, [...(await endSteps(core, actor, agent, how)), ...more], { urgent: true })
 }
 
-/** The end of an agent as steps, refused when it has ended. Few of them, however many credentials it has. */
+/** The steps that end an agent; refused when it has ended. They are few, however many credentials it has. */
 export async function endSteps(
   core: Parts,
   actor: Actor<Caller | undefined>,

@@ -9,8 +9,7 @@ import { coversAny } from '../../domain/scope.ts'
 import type { AuditFilter } from '../../store/tables/audit/filter.ts'
 import type { Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
-import { findAgentId } from '../find-agent.ts'
-import { findBackendName } from '../find-backend-name.ts'
+import { findAgentId, findBackendName } from '../find-named.ts'
 import { type Page, type PageQuery, pageOf } from '../page.ts'
 
 export interface AuditQuestion extends PageQuery {

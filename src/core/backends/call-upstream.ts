@@ -9,7 +9,7 @@ type Direction = keyof OpenBackend['breakers']
 type Pass = NonNullable<ReturnType<OpenBackend['breakers'][Direction]['enter']>>
 type Work<T> = (instance: Backend, signal: AbortSignal) => Promise<T>
 
-/** A call that the breaker let through. Whoever enters calls the upstream, or cancels. */
+/** A call that the breaker let through. It must be made, or cancelled. */
 export interface Entered {
   readonly direction: Direction
   readonly pass: Pass

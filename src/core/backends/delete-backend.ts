@@ -5,7 +5,7 @@ import { type Actor, SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
 import type { Core } from '../context.ts'
 
-/** So many credentials end in about a second; the request for more answers 202. */
+/** How many credentials end in about a second. A request to end more answers 202. */
 const ENDED_AT_ONCE = 10_000
 const NEVER = new AbortController().signal
 
@@ -21,7 +21,7 @@ export interface Deletion {
 /**
  * Throws `conflict` while credentials of the backend live. With `force` they are ended in the same commit, and the backend
  * stays open internally until the last one is gone upstream. If they are more than one slice, the decision is committed
- * first, so that nothing is issued from then on. Of very many, the sweeper ends them: returns how far it is. Throws
+ * first, so that nothing is issued from then on. A very large number is left to the sweeper: returns how far it is. Throws
  * `backend_not_found`.
  */
 export async function deleteBackend(

@@ -27,8 +27,8 @@ async function keepUpOne(core: Parts, backend: OpenBackend): Promise<void> {
 }
 
 /**
- * Removes what a deleted backend kept upstream, after its last credential is gone. Returns whether that is done, or was tried
- * for so long that it is given up: what is left then can be used by nobody.
+ * Removes what a deleted backend kept upstream, after its last credential is gone. Returns true when that is
+ * done, or was tried long enough to give up: what is left then is of no use to anybody.
  */
 export async function retireBackend(core: Parts, backend: OpenBackend): Promise<boolean> {
   if (!backend.kind.upstream || backend.endedAt === null) return true

@@ -39,7 +39,7 @@ export interface Reconciled {
   readonly nextCursor: string | undefined
 }
 
-/** One reply: so long it lists, so long it revokes (ms), and so many accounts it names, about. */
+/** Limits for one reply: time to list and time to revoke (ms), and roughly how many accounts it names. */
 const LIST_MS = 5_000
 const REVOKE_MS = 10_000
 export const MOST = 1_000

@@ -157,7 +157,7 @@ async function withdraw(
   const times = {
     now,
     dueAt: claimedUntil(core, now),
-    // The account is there. Who knows no more than its name finds it, except where the upstream names it only in its answer.
+    // The account is there. Its name is enough to find it, except where the upstream names it only in its answer.
     certain: backend.kind.recovery === 'none' ? Number.MAX_SAFE_INTEGER : now,
   }
   const reclaim = core.store.credentials.reclaim(credential, times, sealedHandle)

@@ -123,7 +123,7 @@ function draft(core: Core, command: EnrollCommand, origin: Origin, now: number):
 /** Of the enrollments that may wait, a quarter may come from one network, so that it cannot keep out all others. */
 const SHARE = 4
 
-/** Throws `rate_limited` when as many enrollments as may, of all or of this network, are waiting for a decision. */
+/** Throws `rate_limited` when the most enrollments allowed, in all or from this network, are waiting for a decision. */
 async function requireRoom(core: Core, { ipAddress }: Origin): Promise<void> {
   const most = core.settings.maxPendingEnrollments
   const sites = (await core.store.enrollments.pendingAddresses(most)).map(siteOf)

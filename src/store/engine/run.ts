@@ -3,8 +3,12 @@ import type { Change, Step, Value } from './change.ts'
 
 /** A compiled update or delete as a step that must touch exactly `rows` rows. */
 export function run(query: Compilable, rows: number | 'any'): Step {
+  return { op: 'run', ...compiled(query), rows }
+}
+
+export function compiled(query: Compilable): { readonly sql: string; readonly params: Value[] } {
   const { sql, parameters } = query.compile()
-  return { op: 'run', sql, params: parameters.map(asValue), rows }
+  return { sql, params: parameters.map(asValue) }
 }
 
 /**

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { type LookupFunction, Socket } from 'node:net'
+import type { Compilable } from 'kysely'
 import pg from 'pg'
 import { createBuilder, placeholders } from '../engine/compile.ts'
 import type { Engine } from '../engine/engine.ts'
-import { asValue } from '../engine/run.ts'
+import { compiled } from '../engine/run.ts'
 import { migrate } from '../schema/migrate.ts'
 import { COMMIT_CONNECTIONS, CommitQueue } from './commit-queue.ts'
 import { isPlanStale, toStoreError } from './errors.ts'
@@ -49,6 +50,10 @@ async function openNow(options: PostgresOptions): Promise<Engine> {
       onClockStep: (ms) => options.onTrouble?.(clockStep(ms), new Error(`by ${Math.round(ms / 1_000)} s`)),
       onTrouble: options.onTrouble,
     })
+    const readRows = async <R>(query: Compilable<R>) => {
+      const { sql: text, params: values } = compiled(query)
+      return read<R>(readPool, { text, values })
+    }
     let prepared = 0
     return {
       dialect: 'postgres',
@@ -57,14 +62,10 @@ async function openNow(options: PostgresOptions): Promise<Engine> {
       expireSlice: 250,
       build: createBuilder('postgres'),
       stats: queue.stats,
-      read: async <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
-        const { sql, parameters } = query.compile()
-        return read<R>(readPool, { text: sql, values: parameters.map(asValue) })
-      },
+      read: readRows,
       // Rows arrive, and are decoded, packet by packet.
-      scan: async function* <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) {
-        const { sql, parameters } = query.compile()
-        yield await read<R>(readPool, { text: sql, values: parameters.map(asValue) })
+      scan: async function* (query) {
+        yield await readRows(query)
       },
       prepare: <R>(sql: string) => {
         const text = placeholders('postgres', sql)

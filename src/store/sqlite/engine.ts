@@ -1,9 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Compilable } from 'kysely'
 import { CLOCK_SLACK_MS, createClock } from '../engine/clock.ts'
 import { createBuilder } from '../engine/compile.ts'
 import type { Engine } from '../engine/engine.ts'
-import { asValue } from '../engine/run.ts'
+import { compiled } from '../engine/run.ts'
 import { StoreRefused } from '../errors.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { cannotMake } from './errors.ts'
@@ -37,13 +38,13 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
     expireSlice: 128,
     build: createBuilder('sqlite'),
     stats: queue.stats,
-    read: async <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
-      const { sql, parameters } = query.compile()
-      return reader.read<R>(sql, parameters.map(asValue))
+    read: async <R>(query: Compilable<R>) => {
+      const { sql, params } = compiled(query)
+      return reader.read<R>(sql, params)
     },
-    scan: <R>(query: { compile(): { sql: string; parameters: readonly unknown[] } }) => {
-      const { sql, parameters } = query.compile()
-      return scanFile<R>(file, sql, parameters.map(asValue))
+    scan: <R>(query: Compilable<R>) => {
+      const { sql, params } = compiled(query)
+      return scanFile<R>(file, sql, params)
     },
     prepare:
       <R>(sql: string) =>

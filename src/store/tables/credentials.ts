@@ -266,8 +266,8 @@ function issueSteps(engine: Engine) {
     /**
      * The issue failed after its upstream was called: an account there must go, in every state of the record. Does
      * nothing to a credential that is being revoked already. The first end and its reason stay. A row that is gone,
-     * because a replica that lagged took over, is written again. One that was settled from `certain` on stays: whoever did that
-     * has looked when the account was there, or could no longer come.
+     * because a replica that lagged took over, is written again. One that was settled from `certain` on stays: by then
+     * the account was there to be seen, or could no longer come.
      */
     reclaim: (
       credential: Credential,

@@ -1,0 +1,15 @@
+import { isId } from '../domain/ids.ts'
+import type { Core } from './context.ts'
+
+/** The agent's id, from an id or a name. A name finds its last holder, because ended agents still have entries and credentials. */
+export async function findAgentId(core: Pick<Core, 'store'>, agent: string): Promise<string | undefined> {
+  return isId('agent', agent) ? agent : core.store.agents.lastNamed(agent)
+}
+
+/** A backend in a filter, as entries and credentials have it: look-up ignores case, and so does the filter. */
+export async function findBackendName(
+  core: Pick<Core, 'store'>,
+  name: string | undefined,
+): Promise<string | undefined> {
+  return name === undefined ? undefined : ((await core.store.backends.spellingOf(name)) ?? name)
+}
