@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { caField, localField, requireConfig } from './fields.ts'
-import { guardedField, protectionField, upstreamField } from './kind.ts'
+import { guardedField, protectionField, secretField, upstreamField } from './kind.ts'
 
 /** Fields of the kinds that reach a server by host and port, and give agents an address of it. */
 
@@ -14,6 +14,13 @@ export function addressFields(port: number) {
     host: Type.String(upstreamField({ ...HOST, description: 'Address of the server.' })),
     port: Type.Integer(upstreamField({ ...PORT, default: port, description: 'Port of the server.' })),
   }
+}
+
+/** Of the login of Mayfly, where a server may have accounts without one. */
+export const passwordField = {
+  password: Type.Optional(
+    Type.String(secretField({ maxLength: 1024, description: 'Its password; leave out if it has none.' })),
+  ),
 }
 
 export const tlsFields = {

@@ -1,5 +1,6 @@
 import { Value } from 'typebox/value'
 import { GUARDED_MARK, type Kind, SECRET_MARK } from '../backends/kind.ts'
+import { isObject, parseJson } from '../domain/json.ts'
 import { openCreddy } from './creddy/open-creddy.ts'
 import type { Description } from './description.ts'
 import { garbage } from './mayfly/answers.ts'
@@ -70,13 +71,9 @@ async function complete(pinned: PinnedPlugin, options: PluginOptions, config: Co
   const { configJson } = await withProcess(pinned, parts, (call) =>
     call((client, how) => client.complete({ configJson: JSON.stringify(config) }, how)),
   )
-  let filled: unknown
-  try {
-    filled = JSON.parse(configJson)
-  } catch {
-    throw garbage(name, 'with a configuration that is not JSON')
-  }
-  if (typeof filled !== 'object' || filled === null) throw garbage(name, 'with no configuration')
+  const filled = parseJson(configJson)
+  if (filled === undefined) throw garbage(name, 'with a configuration that is not JSON')
+  if (!isObject(filled)) throw garbage(name, 'with no configuration')
   const added = Object.entries(filled).filter(([field]) => config[field] === undefined)
   const whole = { ...Object.fromEntries(added), ...config }
   if (Value.Check(readSchema(description.config, 'configuration'), whole)) return whole

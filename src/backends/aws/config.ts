@@ -112,44 +112,23 @@ interface Partition {
   readonly iam: readonly [host: string, region: string]
 }
 
+const partition = (
+  regions: string,
+  domain: string,
+  region: string,
+  host = `iam.${region}.${domain}`,
+): Partition => ({ regions, domain, iam: [host, region] })
+
 /** As in the AWS SDKs ("partitions.json", and the endpoint rules of IAM). Those before the last are told by their regions. */
 export const PARTITIONS: Readonly<Record<string, Partition>> = {
-  'aws-cn': {
-    regions: 'cn-',
-    domain: 'amazonaws.com.cn',
-    iam: ['iam.cn-north-1.amazonaws.com.cn', 'cn-north-1'],
-  },
-  'aws-us-gov': {
-    regions: 'us-gov-',
-    domain: 'amazonaws.com',
-    iam: ['iam.us-gov.amazonaws.com', 'us-gov-west-1'],
-  },
-  'aws-eusc': {
-    regions: 'eusc-',
-    domain: 'amazonaws.eu',
-    iam: ['iam.eusc-de-east-1.amazonaws.eu', 'eusc-de-east-1'],
-  },
-  'aws-iso': {
-    regions: 'us-iso-',
-    domain: 'c2s.ic.gov',
-    iam: ['iam.us-iso-east-1.c2s.ic.gov', 'us-iso-east-1'],
-  },
-  'aws-iso-b': {
-    regions: 'us-isob-',
-    domain: 'sc2s.sgov.gov',
-    iam: ['iam.us-isob-east-1.sc2s.sgov.gov', 'us-isob-east-1'],
-  },
-  'aws-iso-e': {
-    regions: 'eu-isoe-',
-    domain: 'cloud.adc-e.uk',
-    iam: ['iam.eu-isoe-west-1.cloud.adc-e.uk', 'eu-isoe-west-1'],
-  },
-  'aws-iso-f': {
-    regions: 'us-isof-',
-    domain: 'csp.hci.ic.gov',
-    iam: ['iam.us-isof-south-1.csp.hci.ic.gov', 'us-isof-south-1'],
-  },
-  aws: { regions: '', domain: 'amazonaws.com', iam: ['iam.amazonaws.com', 'us-east-1'] },
+  'aws-cn': partition('cn-', 'amazonaws.com.cn', 'cn-north-1'),
+  'aws-us-gov': partition('us-gov-', 'amazonaws.com', 'us-gov-west-1', 'iam.us-gov.amazonaws.com'),
+  'aws-eusc': partition('eusc-', 'amazonaws.eu', 'eusc-de-east-1'),
+  'aws-iso': partition('us-iso-', 'c2s.ic.gov', 'us-iso-east-1'),
+  'aws-iso-b': partition('us-isob-', 'sc2s.sgov.gov', 'us-isob-east-1'),
+  'aws-iso-e': partition('eu-isoe-', 'cloud.adc-e.uk', 'eu-isoe-west-1'),
+  'aws-iso-f': partition('us-isof-', 'csp.hci.ic.gov', 'us-isof-south-1'),
+  aws: partition('', 'amazonaws.com', 'us-east-1', 'iam.amazonaws.com'),
 }
 
 export function endpointOf({ endpoint, region }: Config): string {

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { localUserField } from '../fields.ts'
-import { secretField } from '../kind.ts'
-import { addressFields, connectFields, tlsFields } from '../server-fields.ts'
+import { addressFields, connectFields, passwordField, tlsFields } from '../server-fields.ts'
 
 /** A dot separates the table in a scope, a backslash escapes in a GRANT, and a slash is none of a directory's name. */
 const DATABASE = { minLength: 1, maxLength: 64, pattern: '^[^\\u0000.:/\\\\]+$', description: 'Database.' }
@@ -15,9 +14,7 @@ export const config = Type.Object(
       pattern: '^[^\\u0000]+$',
       description: 'Account that Mayfly logs in as.',
     }),
-    password: Type.Optional(
-      Type.String(secretField({ maxLength: 1024, description: 'Its password; leave out if it has none.' })),
-    ),
+    ...passwordField,
     ...tlsFields,
     local_user: localUserField(),
     databases: Type.Array(Type.String(DATABASE), {

@@ -7,8 +7,8 @@
 export type Way = 'functions' | 'direct'
 
 /**
- * Name and type of each parameter, in order. What is `fixed`, the functions find in what the script has set up; a DO block is
- * given it as well, and what only it needs, for its creators: `direct`.
+ * Name and type of each parameter, in order. `fixed`: the script stores these, so functions need not be passed them; a DO block is.
+ * `direct`: those that only a DO block needs.
  */
 export const PROCEDURES = {
   prepare: {

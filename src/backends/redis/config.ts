@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { localUserField } from '../fields.ts'
-import { secretField } from '../kind.ts'
-import { addressFields, connectFields, tlsFields } from '../server-fields.ts'
+import { addressFields, connectFields, passwordField, tlsFields } from '../server-fields.ts'
 
 const PERSIST =
   'Write users to the ACL file of the server, so that credentials survive its restart. Each time stops the server briefly.'
@@ -16,9 +15,7 @@ export const config = Type.Object(
       default: 'default',
       description: 'User that Mayfly logs in as.',
     }),
-    password: Type.Optional(
-      Type.String(secretField({ maxLength: 1024, description: 'Its password; leave out if it has none.' })),
-    ),
+    ...passwordField,
     ...tlsFields,
     local_user: localUserField(),
     database: Type.Integer({

@@ -93,7 +93,7 @@ function limitsOf({ hasConstraints, minTtlSeconds, maxTtlSeconds, description }:
   }
 }
 
-/** Which of its fields selects the upstream the plugin does not say, so each that is not secret may. */
+/** The plugin does not say which field selects the upstream, so every field that is not secret counts as one that may. */
 function configSchema(plugin: string, fields: readonly ConfigField[]): Record<string, unknown> {
   return {
     type: 'object',
@@ -132,7 +132,7 @@ function fieldSchema(plugin: string, field: ConfigField): Record<string, unknown
   }
 }
 
-/** Defaults are texts, whatever the type; what is none of it is left to the plugin. */
+/** Defaults arrive as text. One that does not parse as the type of its field is left to the plugin. */
 function defaultOf({ type, default: text }: ConfigField): unknown {
   if (text === '') return undefined
   if (type === 'string') return text

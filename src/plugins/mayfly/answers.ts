@@ -1,7 +1,7 @@
 import type { Handle, Issued, IssueRequest, ListedPage } from '../../backends/kind.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isId } from '../../domain/ids.ts'
-import { isObject } from '../../domain/json.ts'
+import { isObject, parseJson } from '../../domain/json.ts'
 import type { IssueResponse, ListResponse } from '../proto/mayfly_plugin_v1_pb.ts'
 import { cleanMessage, type Hide, hiderOf } from '../text.ts'
 
@@ -38,12 +38,8 @@ type Scalars = Readonly<Record<string, string | number | null>>
 function readScalars(text: string, what: string, maxBytes: number, of: Answering): Scalars {
   const fail = (says: string) => garbage(of.name, `with ${what} that ${says}`)
   if (Buffer.byteLength(text) > maxBytes) throw fail('are too long')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw fail('are not JSON')
-  }
+  const value = parseJson(text)
+  if (value === undefined) throw fail('are not JSON')
   if (!isObject(value)) throw fail('are no object')
   const entries = Object.entries(value)
   if (entries.length > MAX_NAMES) throw fail('are too many')
