@@ -140,6 +140,8 @@ export const nullable = <T extends TSchema & { type: string }>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] })
 
 export type ErrorCode = keyof typeof PROBLEMS
+/** The codes of RFC 6749 §5.2 and its extensions, which `/oauth/*` answers. */
+export type OAuthErrorCode = keyof typeof OAUTH_ERRORS
 
 export const ErrorBody = Type.Object(
   {

@@ -16,13 +16,13 @@ import type {
   SignRequest,
 } from './wire.ts'
 
+export type { OAuthErrorCode } from '../api/shared.ts'
 export type { AccessToken, TokenCache } from './access-tokens.ts'
 export type { PrivateJwk } from './assertion.ts'
 // biome-ignore lint/performance/noBarrelFile: this is `mayfly/client`, the one entry of the package for programs
 export {
   MayflyError,
   type MayflyErrorCode,
-  type OAuthErrorCode,
   UnreachableError,
   type UnreachableReason,
 } from './errors.ts'

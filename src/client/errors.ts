@@ -1,16 +1,4 @@
-import type { ErrorCode } from '../api/shared.ts'
-
-/** The codes of RFC 6749 §5.2 and its extensions, which `/oauth/*` answers. */
-export type OAuthErrorCode =
-  | 'invalid_client'
-  | 'invalid_grant'
-  | 'invalid_scope'
-  | 'invalid_target'
-  | 'invalid_token'
-  | 'unauthorized_client'
-  | 'unsupported_grant_type'
-  | 'server_error'
-  | 'temporarily_unavailable'
+import type { ErrorCode, OAuthErrorCode } from '../api/shared.ts'
 
 /** `unexpected_reply`: the answer is not from a Mayfly server; perhaps a proxy answered. */
 export type MayflyErrorCode = ErrorCode | OAuthErrorCode | 'unexpected_reply'
@@ -45,18 +33,20 @@ export class MayflyError extends Error {
   }
 }
 
-export type UnreachableReason =
-  | 'refused'
-  | 'dns'
-  | 'timeout'
-  | 'reset'
-  | 'socket'
-  | 'tls_untrusted'
-  | 'tls_expired'
-  | 'tls_hostname'
-  | 'tls_protocol'
-  | 'not_http'
-  | 'network'
+const MESSAGES = {
+  refused: 'nothing is listening there',
+  dns: 'the name cannot be resolved',
+  timeout: 'it did not answer in time',
+  reset: 'the connection was closed before an answer came',
+  socket: 'the socket file does not exist, or you may not use it',
+  tls_untrusted: 'its certificate is not signed by a trusted authority',
+  tls_expired: 'its certificate is not valid today',
+  tls_hostname: 'its certificate is for another name',
+  tls_protocol: 'it does not speak TLS there',
+  not_http: 'the answer is not HTTP',
+  network: 'the connection failed',
+}
+export type UnreachableReason = keyof typeof MESSAGES
 
 const REASONS: Readonly<Record<string, UnreachableReason>> = {
   ECONNREFUSED: 'refused',
@@ -83,20 +73,6 @@ const REASONS: Readonly<Record<string, UnreachableReason>> = {
   CERT_NOT_YET_VALID: 'tls_expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'tls_hostname',
   EPROTO: 'tls_protocol',
-}
-
-const MESSAGES: Readonly<Record<UnreachableReason, string>> = {
-  refused: 'nothing is listening there',
-  dns: 'the name cannot be resolved',
-  timeout: 'it did not answer in time',
-  reset: 'the connection was closed before an answer came',
-  socket: 'the socket file does not exist, or you may not use it',
-  tls_untrusted: 'its certificate is not signed by a trusted authority',
-  tls_expired: 'its certificate is not valid today',
-  tls_hostname: 'its certificate is for another name',
-  tls_protocol: 'it does not speak TLS there',
-  not_http: 'the answer is not HTTP',
-  network: 'the connection failed',
 }
 
 /** Finds the reason in an error of `fetch` or `node:http`. */
