@@ -16,8 +16,12 @@ export async function renderCliPage(): Promise<string> {
   return `${[MADE, '# Command line', ...INTRODUCTION, ...sections].join('\n\n')}\n`
 }
 
-/** Its verbs, each with its words: `agent create`. */
+/** Its verbs without aliases, each with its words: `agent create`. */
 export function leaves(entry: Entry): (readonly [words: string, entry: VerbEntry])[] {
+  return allLeaves(entry).filter(([, { aliasOf }]) => aliasOf === undefined)
+}
+
+function allLeaves(entry: Entry): (readonly [words: string, entry: VerbEntry])[] {
   if (!('verbs' in entry)) return [[entry.name, entry]]
   return entry.verbs.map((inner) => [`${entry.name} ${inner.name}`, inner] as const)
 }
@@ -45,7 +49,8 @@ const INTRODUCTION = [
       ],
     ],
   ),
-  'A login from the environment is sent only to the server of the environment, which is the one that a command without `--server` and `--profile` uses. With another `--server`, a command uses the login that is stored for that server. What `git setup`, `docker setup`, `terraform setup`, `npm-token --install` and the like write names its server, and its profile if the login is a stored one, and the environment of a later call changes neither.',
+  'A login from the environment is sent only to the server of the environment, which is the one that a command without `--server` and `--profile` uses. With another `--server`, a command uses the login that is stored for that server. What `git setup` and the helpers write and print names its server, and its profile if the login is a stored one, and the environment of a later call changes neither.',
+  'Files of other programs may call the helpers by the names of earlier versions: `aws credential-process`, `gcp-credential`, `kubectl-credential`, `npm-token`, `api-key`, `docker-credential`, `terraform-credentials` and `git-credential`.',
   'A login stores `--server` and `--ca` under its profile, and hints repeat the options that were given. `localhost` and `127.0.0.1` with the same port are one server.',
   'A login remembers the keys that its server publishes. If the server refuses the login, or issues an access token by a key that is not among them, the command compares the keys again. It warns if none of them is known, because another server may be answering at the address.',
   '`MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. With `HTTPS_PROXY`, connections with TLS go through that proxy, except to this machine and to the hosts in `NO_PROXY`. Without a login, commands for administrators on the server’s machine use `admin.sock` in its data directory, or the rule for local callers. With a login, they need the admin scope.',

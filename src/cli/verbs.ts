@@ -1,7 +1,6 @@
 import type { Entry, VerbGroup } from './frame/verb.ts'
 import { ADMIN_VERBS } from './verbs/admin.ts'
 import { AGENT_VERBS } from './verbs/agent.ts'
-import { OLD_VERBS } from './verbs/old-names.ts'
 import { OTHER_VERBS } from './verbs/other.ts'
 import { TOOL_VERBS } from './verbs/tools.ts'
 
@@ -11,7 +10,6 @@ export const GROUPS: readonly VerbGroup[] = [
   { title: 'For other tools', verbs: TOOL_VERBS },
   { title: 'For administrators', verbs: ADMIN_VERBS },
   { title: 'Other', verbs: OTHER_VERBS },
-  { title: 'Old names', verbs: OLD_VERBS },
 ]
 
 /** Every verb. Its module is loaded only when it is called. */

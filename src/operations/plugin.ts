@@ -1,5 +1,4 @@
 import { ADMIN, arrayOf } from '../cli/admin/verbs.ts'
-import { reload as reloadKind } from '../cli/commands/kind.ts'
 import { collect } from '../cli/frame/collect.ts'
 import { CliError } from '../cli/frame/failure.ts'
 import { showRows } from '../cli/frame/list.ts'
@@ -62,15 +61,25 @@ function describe(
   })
 }
 
-export const reload = {
-  ...reloadKind,
+export const reload = defineVerb({
   description:
-    'Starts the processes of a plugin, or of all, again, and reopens their backends. Requests under way finish on the old process. New bytes take effect only with `mayfly plugin add`.',
+    'Starts the processes of a plugin, or of all, again, and reopens their backends; also those of a kind that is built in. Requests under way finish on the old process. New bytes take effect only with `mayfly plugin add`.',
+  arguments: [{ name: '[kind]', description: 'one kind', values: 'kinds' }],
   examples: [
     { command: 'mayfly plugin reload acme', about: 'new processes for one plugin' },
     { command: 'mayfly plugin reload', about: 'the backends of all kinds' },
   ],
-}
+  json: '{"reloaded": ["NAME", …]}',
+  ...ADMIN,
+  run: async (context, _options, name) => {
+    const { plugins } = (await openAdminClient(context)).admin
+    const reloaded =
+      name === undefined
+        ? (await plugins.reloadAll()).plugins.map((one) => one.name)
+        : [(await plugins.reload(name).catch(unknownKind)).reloaded]
+    await context.out.show({ reloaded }, () => `Reloaded: ${reloaded.join(', ')}.`)
+  },
+})
 
 export const remove = defineVerb({
   description:
@@ -98,5 +107,13 @@ function noSuchPlugin(cause?: unknown): never {
   throw new CliError('not_found', 'There is no plugin of this name.', {
     hint: 'List them with `mayfly plugin ls`.',
     cause,
+  })
+}
+
+function unknownKind(error: unknown): never {
+  if ((error as { code?: unknown }).code !== 'not_found') throw error
+  throw new CliError('not_found', 'No kind with this name is loaded.', {
+    hint: 'List them with `mayfly kind ls`.',
+    cause: error,
   })
 }

@@ -23,7 +23,6 @@ const json = async (...argv: string[]) => {
 describe.each([
   ['whoami'],
   ['status'],
-  ['active'],
   ['backends'],
   ['signing-key'],
   ['get', 'demo'],
@@ -98,14 +97,14 @@ test('backends', async () => {
   )
 })
 
-describe('active and revoke', () => {
+describe('credentials ls and revoke', () => {
   test('an id', async () => {
     const { id } = await json('get', 'demo')
-    expect((await json('active')).map((one: { id: string }) => one.id)).toContain(id)
-    expect((await mayfly('active')).stdout).toContain(id)
+    expect((await json('credentials', 'ls')).map((one: { id: string }) => one.id)).toContain(id)
+    expect((await mayfly('credentials', 'ls')).stdout).toContain(id)
     expect(await json('revoke', id)).toMatchObject([{ id, revoked: true, upstream: 'expires' }])
     expect(await json('revoke', id)).toMatchObject([{ id, revoked: true }])
-    expect((await json('active')).map((one: { id: string }) => one.id)).not.toContain(id)
+    expect((await json('credentials', 'ls')).map((one: { id: string }) => one.id)).not.toContain(id)
   })
 
   test('all of a backend, all', async () => {
@@ -114,7 +113,7 @@ describe('active and revoke', () => {
     const own = (...argv: string[]) => runCli(argv, { env: as(agent) })
     for (const backend of ['demo', 'other', 'other']) await own('get', backend)
     expect(JSON.parse((await own('revoke', '--backend', 'OTHER', '--json')).stdout)).toHaveLength(2)
-    expect(JSON.parse((await own('active', '--json')).stdout)).toMatchObject([{ backend: 'demo' }])
+    expect(JSON.parse((await own('credentials', 'ls', '--json')).stdout)).toMatchObject([{ backend: 'demo' }])
     const { code, stdout, stderr } = await own('revoke', '--all')
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toMatch(/^Revoked cred_\w+ here; upstream accepts it until it expires\.\n$/)
@@ -136,7 +135,7 @@ describe('active and revoke', () => {
     expect(stderr).toMatch(
       /cred_nosuch was not revoked[\s\S]*Revoked cred_[\s\S]*There is no such credential/,
     )
-    expect((await json('active')).map((one: { id: string }) => one.id)).not.toContain(id)
+    expect((await json('credentials', 'ls')).map((one: { id: string }) => one.id)).not.toContain(id)
   })
 
   test('also deletes what tools have cached', async () => {

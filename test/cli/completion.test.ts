@@ -30,15 +30,15 @@ const CASES: readonly (readonly [line: string, offered: readonly string[], not: 
   [
     'mayfly ',
     ['get', 'agent', 'completion', 'run', 'credentials', 'kind'],
-    ['sign', 'create', 'active', 'tokens'],
+    ['sign', 'create', 'npm-token', 'aws'],
   ],
   ['mayfly ag', ['agent'], ['get']],
   ['mayfly agent ', ['create', 'ls', 'show', 'rm'], ['get']],
   ['mayfly agent create --', ['--scope', '--write', '--json', '--data-dir'], ['--force']],
   ['mayfly backend rm --fo', ['--force'], []],
-  ['mayfly tokens ls --status ', ['active', 'expired', 'revoked'], ['ls']],
+  ['mayfly helper ', ['aws', 'docker', 'git'], ['npm-token']],
   ['mayfly completion ', ['install', 'bash', 'zsh', 'fish'], []],
-  ['mayfly backend ', ['add', 'ls'], ['kinds']],
+  ['mayfly backend ', ['add', 'ls'], ['create']],
   ['mayfly credentials ls --status ', ['active', 'expired', 'revoked', 'all'], ['ls']],
   ['mayfly --server agent agent r', ['rm'], ['run']],
   ['mayfly agent --json r', ['rm'], ['run']],
@@ -83,13 +83,13 @@ describe('bash', () => {
   })
 
   test('--name=value', () => {
-    const words = `COMP_WORDS=(mayfly tokens ls --status = act); COMP_CWORD=5; _mayfly; echo "\${COMPREPLY[*]}"`
+    const words = `COMP_WORDS=(mayfly credentials ls --status = act); COMP_CWORD=5; _mayfly; echo "\${COMPREPLY[*]}"`
     expect(run('bash', ['--norc', '-c', `source ${scripts['bash']}; ${words}`])).toBe('active\n')
   })
 })
 
 test('a value after `=` is completed with the option before it', async () => {
-  const { stdout } = await runCli(['__complete', '--', 'tokens', 'ls', '--status=re'], { env })
+  const { stdout } = await runCli(['__complete', '--', 'credentials', 'ls', '--status=re'], { env })
   expect(stdout).toBe('--status=revoked\t\n')
 })
 
@@ -142,8 +142,8 @@ describe('zsh', () => {
     ['mayfly completion zs', '*zsh *'],
     ['mayfly agent cr', '*create *'],
     ['mayfly --server agent agent sho', '*show *'],
-    ['mayfly tokens ls --stat', '*--status*'],
-    ['mayfly tokens ls --status rev', '*revoked*'],
+    ['mayfly credentials ls --stat', '*--status*'],
+    ['mayfly credentials ls --status rev', '*revoked*'],
     ['mayfly agent ', '*create*delete an agent*'],
   ])('%j', (line, pattern) => {
     expect(run('zsh', ['-f', '-c', TYPE, '-', scripts['zsh'] ?? '', line, pattern])).not.toBe('')

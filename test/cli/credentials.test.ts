@@ -17,11 +17,9 @@ const issue = async (agent = world.agent) =>
   (await agent.client.post('/api/v1/credentials', { backend: 'demo' })).body
 const idsIn = (json: string) => JSON.parse(json).map((row: { id: string }) => row.id)
 
-describe.each([
-  ['credentials', []],
-  ['tokens', ['--status', 'active']],
-])('%s ls', (family, more) => {
-  const read = async (...argv: string[]) => idsIn((await mayfly(family, 'ls', '--json', ...argv)).stdout)
+describe('credentials ls of all agents', () => {
+  const read = async (...argv: string[]) =>
+    idsIn((await mayfly('credentials', 'ls', '--json', ...argv)).stdout)
 
   test('lists those of all agents with every filter, and never a secret', async () => {
     const agent = await world.app.newAgent({ scopes: ['demo:*'] })
@@ -31,7 +29,7 @@ describe.each([
     expect(await read('-n', '1')).toEqual([second.id])
     expect(await read(...own, '--backend', 'demo', '--status', 'active')).toHaveLength(2)
     expect(await read(...own, '--status', 'revoked')).toEqual([])
-    const text = (await mayfly(family, 'ls', ...more)).stdout
+    const text = (await mayfly('credentials', 'ls')).stdout
     expect(text).toMatch(/^CREDENTIAL +AGENT +BACKEND +SCOPES +STATUS +EXPIRES\n/)
     expect(text).toMatch(new RegExp(`^${first.id}  ${agent.name} +demo +\\* +active +in \\d+ min$`, 'm'))
     expectNoSecret(text, first.token, second.token)
@@ -95,7 +93,7 @@ describe('credentials ls', () => {
       })
   })
 
-  test('shows every status only if it is asked to; `tokens ls` does by itself', async () => {
+  test('shows every status only if it is asked to', async () => {
     const agent = await world.app.newAgent({ scopes: ['demo:*'] })
     const { id } = await issue(agent)
     await mayfly('credentials', 'revoke', id)
@@ -103,14 +101,13 @@ describe('credentials ls', () => {
       idsIn((await mayfly(...argv, '--agent', agent.name, '--json')).stdout)
     expect(await read('credentials', 'ls')).toEqual([])
     expect(await read('credentials', 'ls', '--status', 'all')).toEqual([id])
-    expect(await read('tokens', 'ls')).toEqual([id])
   })
 })
 
-describe.each(['credentials', 'tokens'])('%s revoke', (family) => {
+describe('credentials revoke', () => {
   test('ends them at the server', async () => {
     const [first, second] = [await issue(), await issue()]
-    const ended = await mayfly(family, 'revoke', first.id, second.id, '--json')
+    const ended = await mayfly('credentials', 'revoke', first.id, second.id, '--json')
     expect(JSON.parse(ended.stdout)).toEqual({ revoked: [first.id, second.id] })
     const { body } = await world.app.admin('GET', '/v1/admin/tokens?status=revoked')
     expect(body.map((row: { id: string }) => row.id)).toEqual(expect.arrayContaining([second.id, first.id]))
@@ -118,7 +115,7 @@ describe.each(['credentials', 'tokens'])('%s revoke', (family) => {
 
   test('an unknown id: reports the revocations that were done before it, and points to the listing', async () => {
     const { id } = await issue()
-    const ended = await mayfly(family, 'revoke', id, `cred_${'0'.repeat(26)}`)
+    const ended = await mayfly('credentials', 'revoke', id, `cred_${'0'.repeat(26)}`)
     expect([ended.code, ended.stdout]).toEqual([1, ''])
     expect(ended.stderr).toBe(
       `Revoked before the error: ${id}.\nmayfly: There is no such credential. List them with \`mayfly credentials ls\`.\n`,
@@ -140,11 +137,8 @@ test('credentials revoke with a login ends your own, and no other', async () => 
 test.each([
   [['credentials', 'ls', '--status', 'gone'], 2],
   [['credentials', 'ls', '--limit', '0'], 2],
-  [['tokens', 'ls', '--status', 'gone'], 2],
-  [['tokens', 'ls', '--limit', '0'], 2],
-  [['tokens', 'revoke'], 2],
-  [['tokens', 'revoke', '..'], 2],
-  [['tokens'], 2],
+  [['credentials', 'revoke'], 2],
+  [['credentials', 'revoke', '..'], 2],
   [['credentials'], 2],
 ])('wrong usage: %j', async (argv, code) => {
   expect((await mayfly(...argv)).code).toBe(code)
@@ -152,8 +146,8 @@ test.each([
 
 test('without the scope, names it', async () => {
   for (const [argv, scope] of [
-    [['tokens', 'ls'], 'admin:tokens:read'],
-    [['tokens', 'revoke', `cred_${'0'.repeat(26)}`], 'admin:tokens:write'],
+    [['credentials', 'ls', '--all-agents'], 'admin:tokens:read'],
+    [['credentials', 'ls', '--status', 'revoked'], 'admin:tokens:read'],
   ] as const) {
     const ended = await runCli(argv, { env: world.env })
     expect([ended.code, ended.stderr]).toEqual([5, expect.stringContaining(scope)])

@@ -66,9 +66,10 @@ describe('eight helpers at one moment share one credential', () => {
 
 describe('eight set-ups at one moment keep all entries', () => {
   const hosts = EIGHT.map((at) => `r${at}.example`)
-  const setUp = (tool: string) => together((at) => [tool, 'setup', `r${at}.example`, '--backend', 'demo'])
+  const setUp = (tool: string) =>
+    together((at) => ['helper', tool, '--write', '--host', `r${at}.example`, '--backend', 'demo'])
   const known = async (tool: string) =>
-    JSON.parse((await runCli([tool, 'ls', '--json'], { env })).stdout)
+    JSON.parse((await runCli(['helper', tool, '--list', '--json'], { env })).stdout)
       .map((row: { registry?: string; host?: string }) => row.registry ?? row.host)
       .sort()
 
@@ -98,11 +99,11 @@ describe('eight set-ups at one moment keep all entries', () => {
 
   test('also while others are undone', async () => {
     await mkdir(join(home, '.docker'))
-    await runCli(['terraform', 'setup', 'r7.example', '--backend', 'demo'], { env })
+    await runCli(['helper', 'terraform', '--write', '--host', 'r7.example', '--backend', 'demo'], { env })
     await together((at) =>
       at === 7
-        ? ['terraform', 'unset', 'r7.example']
-        : ['terraform', 'setup', `r${at}.example`, '--backend', 'demo'],
+        ? ['helper', 'terraform', '--remove', '--host', 'r7.example']
+        : ['helper', 'terraform', '--write', '--host', `r${at}.example`, '--backend', 'demo'],
     )
     expect(await known('terraform')).toEqual(hosts.slice(0, 7))
     expect(await readFile(join(home, '.terraformrc'), 'utf8')).toBe('credentials_helper "mayfly" {}\n')

@@ -96,8 +96,8 @@ describe('a login that the server refuses', () => {
     const backend = ['--backend', 'demo', ...at]
     for (const argv of [
       ['login', ...at],
-      ['docker', 'setup', 'r.example', ...backend],
-      ['terraform', 'setup', 'tf.example', ...backend],
+      ['helper', 'docker', '--write', '--host', 'r.example', ...backend],
+      ['helper', 'terraform', '--write', '--host', 'tf.example', ...backend],
     ])
       expect(await runCli(argv, { env: own, stdin: agent.token })).toMatchObject({ code: 0 })
     await world.app.admin('DELETE', `/v1/admin/agents/${agent.name}`)

@@ -123,7 +123,9 @@ test.each(['docker', 'terraform'])(
   'a host of `%s setup` keeps its server and its login, whatever MAYFLY_SERVER says',
   async (tool) => {
     await logIn(a)
-    expect(await runCli([tool, 'setup', 'r.example', '--backend', 'demo'], { env: bare })).toMatchObject({
+    expect(
+      await runCli(['helper', tool, '--write', '--host', 'r.example', '--backend', 'demo'], { env: bare }),
+    ).toMatchObject({
       code: 0,
     })
     const env = { ...bare, MAYFLY_SERVER: ear.url, MAYFLY_TOKEN: b.agent.token, MAYFLY_PROFILE: 'other' }
@@ -138,7 +140,9 @@ test.each(['docker', 'terraform'])(
 
 test('a set-up under a login from the environment writes no secret, and needs that environment again', async () => {
   const env = { ...bare, ...environmentOfB() }
-  expect(await runCli(['docker', 'setup', 'r.example', '--backend', 'demo'], { env })).toMatchObject({
+  expect(
+    await runCli(['helper', 'docker', '--write', '--host', 'r.example', '--backend', 'demo'], { env }),
+  ).toMatchObject({
     code: 0,
   })
   const get = (more: Record<string, string>) =>

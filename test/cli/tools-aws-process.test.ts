@@ -94,10 +94,10 @@ describe('aws credential-process', () => {
 
   test('prints a profile that leads back here, and asks for nothing', async () => {
     const before = await world.alive()
-    const argv = ['aws', 'credential-process', '--backend', 'cloud', '--scope', "it's", '--print-config']
+    const argv = ['aws', 'credential-process', '--backend', 'cloud', '--scope', "it's", '--print']
     const { code, stdout } = await runCli(argv, world)
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^\[profile mayfly]\ncredential_process = \S+ .*aws credential-process/)
+    expect(stdout).toMatch(/^\[profile mayfly]\ncredential_process = \S+ .*helper aws/)
     expect(stdout).toContain(`--backend cloud --scope 'it'\\''s' --server ${world.url}`)
     expect(await world.alive()).toEqual(before)
   })

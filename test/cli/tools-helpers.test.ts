@@ -126,7 +126,7 @@ describe('kubectl-credential', () => {
   })
 
   test('prints a user that runs this command', async () => {
-    const argv = ['kubectl-credential', '--backend', 'key', '--ttl', '5m', '--print-config', '--user', 'me']
+    const argv = ['kubectl-credential', '--backend', 'key', '--ttl', '5m', '--print', '--user', 'me']
     const printed = await runCli(argv, { env })
     const config = parse(printed.stdout)
     expect(config).toMatchObject({ apiVersion: 'v1', kind: 'Config', users: [{ name: 'me' }] })
@@ -175,7 +175,7 @@ describe('api-key', () => {
   })
 
   test('prints settings whose helper works in sh', async () => {
-    const argv = ['api-key', '--backend', 'key', '--scope', 'read:*', '--print-settings']
+    const argv = ['api-key', '--backend', 'key', '--scope', 'read:*', '--print']
     const settings = JSON.parse((await runCli(argv, { env })).stdout)
     expect(settings.env).toEqual({ CLAUDE_CODE_API_KEY_HELPER_TTL_MS: '300000' })
     const end = await run(['/bin/sh', '-c', settings.apiKeyHelper], env)
@@ -207,7 +207,7 @@ describe('npm-token', () => {
   test('installs a program for pnpm, and replaces it', async () => {
     const path = join(world.home, 'local', 'npm-token')
     for (const registry of ['https://npm.example.com:8443/team', 'https://npm.example.com:8443/team/']) {
-      const end = await runCli([...argv, '--install', path, '--registry', registry], { env })
+      const end = await runCli([...argv, '--write', path, '--registry', registry], { env })
       expect([end.code, end.stdout]).toEqual([0, `//npm.example.com:8443/team/:tokenHelper=${path}\n`])
     }
     expect((await stat(path)).mode & 0o777).toBe(0o755)
@@ -217,10 +217,10 @@ describe('npm-token', () => {
   })
 
   test.each([
-    ['a path with a space', ['--install', '/tmp/a b'], /--install/],
-    ['a path with shell syntax', ['--install', '/tmp/$(id)'], /--install/],
-    ['an invalid registry', ['--install', '/tmp/x', '--registry', 'npm.example.com'], /--registry/],
-    ['a registry with a password', ['--install', '/tmp/x', '--registry', 'https://a:b@c/'], /--registry/],
+    ['a path with a space', ['--write', '/tmp/a b'], /--write/],
+    ['a path with shell syntax', ['--write', '/tmp/$(id)'], /--write/],
+    ['an invalid registry', ['--write', '/tmp/x', '--registry', 'npm.example.com'], /--registry/],
+    ['a registry with a password', ['--write', '/tmp/x', '--registry', 'https://a:b@c/'], /--registry/],
   ])('%s is refused', async (_, more, words) => {
     const end = await runCli([...argv, ...more], world)
     expect([end.code, end.stdout]).toEqual([2, ''])
@@ -230,7 +230,7 @@ describe('npm-token', () => {
   test('does not overwrite another file', async () => {
     const path = join(world.home, 'theirs')
     await writeFile(path, '#!/bin/sh\necho theirs\n')
-    const end = await runCli([...argv, '--install', path], world)
+    const end = await runCli([...argv, '--write', path], world)
     expect([end.code, end.stdout]).toEqual([1, ''])
     expect(end.stderr).toContain('was not written by mayfly')
     expect(await readFile(path, 'utf8')).toContain('echo theirs')

@@ -33,7 +33,16 @@ const docker = (operation: string, stdin = '') => runCli(['docker-credential', o
 
 describe('docker setup', () => {
   test('writes our map and docker’s configuration, readable by this user only', async () => {
-    const end = await setUp('docker', 'setup', 'Registry.example.com:5000', '--backend', 'images', '--json')
+    const end = await setUp(
+      'helper',
+      'docker',
+      '--write',
+      '--host',
+      'Registry.example.com:5000',
+      '--backend',
+      'images',
+      '--json',
+    )
     expect([end.code, end.stderr]).toEqual([0, ''])
     expect(JSON.parse(end.stdout)).toEqual({
       registry: 'registry.example.com:5000',
@@ -44,7 +53,7 @@ describe('docker setup', () => {
     expect((await stat(config())).mode & 0o777).toBe(0o600)
     const map = await readFile(join(home, 'config', 'mayfly', 'hosts.json'), 'utf8')
     expectNoSecret(map, world.agent.token)
-    const { stdout } = await runCli(['docker', 'ls', '--json'], { env })
+    const { stdout } = await runCli(['helper', 'docker', '--list', '--json'], { env })
     expect(JSON.parse(stdout)).toEqual([
       { registry: 'registry.example.com:5000', backend: 'images', server: world.url },
     ])
@@ -56,16 +65,16 @@ describe('docker setup', () => {
     await chmod(real, 0o640)
     await mkdir(join(home, '.docker'))
     await symlink(real, config())
-    await setUp('docker', 'setup', 'docker.io', '--backend', 'images')
+    await setUp('helper', 'docker', '--write', '--host', 'docker.io', '--backend', 'images')
     expect(await readConfig()).toEqual({
       auths: { a: {} },
       credHelpers: { 'gcr.io': 'gcloud', 'https://index.docker.io/v1/': 'mayfly' },
     })
     expect((await stat(real)).mode & 0o777).toBe(0o640)
     expect((await lstat(config())).isSymbolicLink()).toBe(true)
-    expect((await setUp('docker', 'unset', 'docker.io')).code).toBe(0)
+    expect((await setUp('helper', 'docker', '--remove', '--host', 'docker.io')).code).toBe(0)
     expect(await readConfig()).toEqual({ auths: { a: {} }, credHelpers: { 'gcr.io': 'gcloud' } })
-    expect((await setUp('docker', 'unset', 'docker.io')).code).toBe(2)
+    expect((await setUp('helper', 'docker', '--remove', '--host', 'docker.io')).code).toBe(2)
   })
 
   test.each([
@@ -78,7 +87,7 @@ describe('docker setup', () => {
   ])('%s: reports it and changes nothing', async (_, text, argv, code, words) => {
     await mkdir(join(home, '.docker'))
     await writeFile(config(), text)
-    const end = await setUp('docker', 'setup', ...argv, '--backend', 'images')
+    const end = await setUp('helper', 'docker', '--write', '--host', ...argv, '--backend', 'images')
     expect([end.code, end.stdout]).toEqual([code, ''])
     expect(end.stderr).toMatch(words)
     expect(await readFile(config(), 'utf8')).toBe(text)
@@ -93,10 +102,10 @@ describe('docker setup', () => {
     await mkdir(join(home, 'config', 'mayfly'), { recursive: true })
     await writeFile(path, text, { mode })
     for (const argv of [
-      ['docker', 'ls'],
-      ['docker', 'unset', 'r.example'],
-      ['terraform', 'ls'],
-      ['terraform', 'unset', 'r.example'],
+      ['helper', 'docker', '--list'],
+      ['helper', 'docker', '--remove', '--host', 'r.example'],
+      ['helper', 'terraform', '--list'],
+      ['helper', 'terraform', '--remove', '--host', 'r.example'],
       ['terraform-credentials', 'get', 'r.example'],
     ]) {
       const end = await setUp(...argv)
@@ -107,14 +116,14 @@ describe('docker setup', () => {
   })
 
   test('reports an unknown backend before writing anything', async () => {
-    const end = await setUp('docker', 'setup', 'r.example', '--backend', 'nonsense')
+    const end = await setUp('helper', 'docker', '--write', '--host', 'r.example', '--backend', 'nonsense')
     expect(end.code).toBe(1)
     await expect(stat(config())).rejects.toThrow('ENOENT')
   })
 })
 
 describe('docker-credential', () => {
-  beforeEach(() => setUp('docker', 'setup', 'r.example:5000', '--backend', 'images'))
+  beforeEach(() => setUp('helper', 'docker', '--write', '--host', 'r.example:5000', '--backend', 'images'))
 
   test.each(['r.example:5000', 'https://r.example:5000', 'R.EXAMPLE:5000/v2/\n'])(
     'get answers for %j',
@@ -166,7 +175,17 @@ describe('docker-credential', () => {
   })
 
   test('list names the registries, store accepts only what get answered', async () => {
-    await setUp('docker', 'setup', 'docker.io', '--backend', 'tokens', '--username', 'me')
+    await setUp(
+      'helper',
+      'docker',
+      '--write',
+      '--host',
+      'docker.io',
+      '--backend',
+      'tokens',
+      '--username',
+      'me',
+    )
     expect(JSON.parse((await docker('list')).stdout)).toEqual({
       'r.example:5000': 'mayfly',
       'docker.io': 'me',
@@ -186,7 +205,17 @@ describe('docker-credential', () => {
   })
 
   test('erase revokes only the credential of this registry', async () => {
-    await setUp('docker', 'setup', 'other.example', '--backend', 'images', '--ttl', '20m')
+    await setUp(
+      'helper',
+      'docker',
+      '--write',
+      '--host',
+      'other.example',
+      '--backend',
+      'images',
+      '--ttl',
+      '20m',
+    )
     const [one, other] = [await docker('get', 'r.example:5000'), await docker('get', 'other.example')]
     const idOf = (text: string) => JSON.parse(text).Secret.slice('pull-'.length)
     expect(await docker('erase', 'r.example:5000')).toEqual({ code: 0, stdout: '', stderr: '' })
@@ -199,7 +228,7 @@ describe('docker-credential', () => {
   test('refuses an unknown operation, and a secret that docker cannot use', async () => {
     const none = await docker('dance')
     expect([none.code, none.stdout]).toEqual([2, ''])
-    await setUp('docker', 'setup', 'lines.example', '--backend', 'lines')
+    await setUp('helper', 'docker', '--write', '--host', 'lines.example', '--backend', 'lines')
     const end = await docker('get', 'lines.example')
     expect(end.code).toBe(1)
     expectNoSecret(end.stdout + end.stderr, 'two')
@@ -225,7 +254,7 @@ describe('terraform', () => {
   const helper = () => join(home, '.terraform.d', 'plugins', 'terraform-credentials-mayfly')
   const ask = (...argv: string[]) => runCli(['terraform-credentials', ...argv], { env })
   const setup = (host = 'tf.example.com', backend = 'tokens') =>
-    setUp('terraform', 'setup', host, '--backend', backend)
+    setUp('helper', 'terraform', '--write', '--host', host, '--backend', backend)
 
   test('setup writes the helper and the block once; unset of the last host removes both', async () => {
     await writeFile(rc(), '# credentials_helper "old" {}\nplugin_cache_dir = "/tmp"')
@@ -237,14 +266,14 @@ describe('terraform', () => {
     expect((await stat(helper())).mode & 0o777).toBe(0o755)
     const { stdout } = await run([helper(), 'get', 'tf.example.com'], env)
     expect(JSON.parse(stdout)).toEqual({ token: expect.stringMatching(/^tf-cred_/) })
-    const list = JSON.parse((await runCli(['terraform', 'ls', '--json'], { env })).stdout)
+    const list = JSON.parse((await runCli(['helper', 'terraform', '--list', '--json'], { env })).stdout)
     expect(list.map((one: { host: string }) => one.host)).toEqual([
       'tf.example.com',
       'other.example.com:8443',
     ])
     for (const host of ['tf.example.com', 'other.example.com:8443']) {
       expect(await readFile(rc(), 'utf8')).toContain('credentials_helper "mayfly"')
-      expect((await setUp('terraform', 'unset', host)).code).toBe(0)
+      expect((await setUp('helper', 'terraform', '--remove', '--host', host)).code).toBe(0)
     }
     expect(await readFile(rc(), 'utf8')).not.toContain('"mayfly"')
     await expect(stat(helper())).rejects.toThrow('ENOENT')

@@ -1,10 +1,9 @@
-import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Type from 'typebox'
 import { kinds } from '../../src/backends/index.ts'
 import type { Kind } from '../../src/backends/kind.ts'
-import type { NewAgent } from '../support/app.ts'
 import { startWorld, type World } from './support.ts'
 
 const config = Type.Object(
@@ -98,26 +97,4 @@ export async function installCommands(world: World): Promise<Record<string, stri
       mode: 0o755,
     })
   return { ...world.env, PATH: `${bin}:${world.env['PATH']}` }
-}
-
-/** Prints its AWS variables, then waits for its input to end. */
-const SHOW = `
-process.on('SIGTERM', () => process.exit(8))
-const names = Object.keys(process.env).filter((name) => name.startsWith('AWS_'))
-console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process.env[name]]))))
-process.stdin.resume()
-process.stdin.on('end', () => process.exit(7))
-`
-export const child = [process.execPath, '-e', SHOW]
-
-export const gone = (path: string) =>
-  stat(path).then(
-    () => false,
-    () => true,
-  )
-
-/** The agent's active credentials. */
-export async function activeOf({ app }: World, agent: Pick<NewAgent, 'name'>): Promise<unknown[]> {
-  const { body } = await app.admin('GET', `/v1/admin/tokens?agent=${agent.name}`)
-  return body.filter(({ status }: { status: string }) => status === 'active')
 }

@@ -46,7 +46,7 @@ test('docs/guides/kubernetes.md does what it says', async () => {
     PATH: `${bin}:${bare['PATH']}`,
     MAYFLY_DATA_DIR: world.app.directory,
   }
-  const old = [['--print-config > ', '--print-config --api-version v1beta1 > ']] as const
+  const old = [['--print > ', '--print --api-version v1beta1 > ']] as const
   const results = await runGuide('docs/guides/kubernetes.md', {
     env,
     cwd: world.home,

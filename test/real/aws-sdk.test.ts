@@ -40,7 +40,7 @@ async function sdk(provider: string, before: readonly string[] = [], more: Recor
 
 describe('fromProcess', () => {
   beforeAll(async () => {
-    const argv = ['aws', 'credential-process', '--backend', 'cloud', '--print-config']
+    const argv = ['aws', 'credential-process', '--backend', 'cloud', '--print']
     await writeFile(String(env['AWS_CONFIG_FILE']), (await runCli(argv, world)).stdout)
   })
 
@@ -67,29 +67,15 @@ describe('fromProcess', () => {
   })
 })
 
-describe('the container endpoint', () => {
-  const serve = ['aws', 'serve', '--backend', 'cloud']
-
-  test.each(['http', 'metadata', 'chain'])('is accepted by %s', async (provider) => {
-    const before = await world.alive('cloud')
-    const { code, answer, stderr } = await sdk(provider, serve)
-    expect([code, stderr]).toEqual([0, ''])
-    const id = String(answer['accessKeyId']).slice('ASIA-'.length)
-    expect(answer).toMatchObject({ secretAccessKey: `secret/of+${id}`, sessionToken: `session==${id}` })
-    expect(await world.alive('cloud')).toEqual(before)
-  })
-
-  test('takes precedence over keys in our own environment', async () => {
-    const other = { AWS_ACCESS_KEY_ID: 'AKIAOTHER', AWS_SECRET_ACCESS_KEY: 'other' }
-    expect((await sdk('chain', [], other)).answer['accessKeyId']).toBe('AKIAOTHER')
-    expect((await sdk('chain', serve, other)).answer['accessKeyId']).toMatch(/^ASIA-cred_/)
-  })
-})
-
 describe('fromTokenFile', () => {
   const role = 'arn:aws:iam::123456789012:role/agent'
-  const takeRole = (backend: string) => ['aws', 'web-identity', '--backend', backend, '--role-arn', role]
+  const takeRole = (backend: string) => ['run', '--file', `AWS_WEB_IDENTITY_TOKEN_FILE=${backend}`]
   let sts: Awaited<ReturnType<typeof startSts>>
+  const asRole = () => ({
+    AWS_ENDPOINT_URL_STS: sts.url,
+    AWS_ROLE_ARN: role,
+    AWS_ROLE_SESSION_NAME: `mayfly-${world.agent.name}`,
+  })
   beforeAll(async () => {
     await world.app.newBackend({ name: 'aws-sts', config: { audience: 'sts.amazonaws.com' } })
     sts = await startSts(`${world.url}/backends/aws-sts`, role)
@@ -97,7 +83,7 @@ describe('fromTokenFile', () => {
   afterAll(() => sts.close())
 
   test.each(['token-file', 'chain'])('assumes the role with our token, by %s', async (provider) => {
-    const end = await sdk(provider, takeRole('aws-sts'), { AWS_ENDPOINT_URL_STS: sts.url })
+    const end = await sdk(provider, takeRole('aws-sts'), asRole())
     expect([end.code, end.stderr, end.answer]).toEqual([0, '', expect.anything()])
     expect(end.answer['accessKeyId']).toBe(`ASIA-${world.agent.id}`)
     expect(sts.seen.at(-1)).toMatchObject({
@@ -108,7 +94,7 @@ describe('fromTokenFile', () => {
   })
 
   test('refuses a token for another audience', async () => {
-    const end = await sdk('token-file', takeRole('demo'), { AWS_ENDPOINT_URL_STS: sts.url })
+    const end = await sdk('token-file', takeRole('demo'), asRole())
     expect(end.code).toBe(1)
     expect(end.answer['name']).toBe('InvalidIdentityTokenException')
   })

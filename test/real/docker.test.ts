@@ -32,7 +32,7 @@ beforeAll(async () => {
   env = { ...(await installCommands(world)), DOCKER_CONFIG: join(world.home, '.docker') }
   await mkdir(String(env['DOCKER_CONFIG']))
   await writeFile(join(world.home, '.docker', 'config.json'), '{"detachKeys":"ctrl-e,e"}')
-  const setup = ['mayfly', 'docker', 'setup', registry.host, '--backend', 'images']
+  const setup = ['mayfly', 'helper', 'docker', '--write', '--host', registry.host, '--backend', 'images']
   expect(await run(setup, env)).toMatchObject({ code: 0, stderr: '' })
 })
 afterAll(async () => {
@@ -105,7 +105,7 @@ test.each(clients)(
     const keys = await world.app.local.get(`/backends/${name}/.well-known/openid-configuration`)
     const realm = `${world.url}/backends/${name}/token`
     await server.start({ issuer: keys.body.issuer, certificate: body.config.certificate, realm })
-    const setup = ['mayfly', 'docker', 'setup', server.host, '--backend', name]
+    const setup = ['mayfly', 'helper', 'docker', '--write', '--host', server.host, '--backend', name]
     expect(await run(setup, env)).toMatchObject({ code: 0, stderr: '' })
     // The registry has no image: whoever may not look is told something else.
     const end = await ask(client, server.host)

@@ -40,7 +40,7 @@ afterAll(async () => {
 
 /** A server's version, asked as the user that we print for this backend. */
 async function askAs(backend: string, version: string, more: Record<string, string> = {}) {
-  const argv = ['--backend', backend, '--print-config', '--api-version', version]
+  const argv = ['--backend', backend, '--print', '--api-version', version]
   const printed = await runCli(['kubectl-credential', ...argv], { env })
   expect([printed.code, printed.stderr]).toEqual([0, ''])
   const user = join(world.home, '.kube', `${backend}.yaml`)

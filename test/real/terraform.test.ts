@@ -82,7 +82,10 @@ describe.skipIf(!isInstalled('terraform'))('terraform', () => {
 
   test('fetches a module with our token after setup, and `terraform logout` revokes it', async () => {
     expect((await init('before')).stderr).toMatch(/401|unauthorized/i)
-    const setup = await run(['mayfly', 'terraform', 'setup', host, '--backend', 'modules'], env)
+    const setup = await run(
+      ['mayfly', 'helper', 'terraform', '--write', '--host', host, '--backend', 'modules'],
+      env,
+    )
     expect(setup).toMatchObject({ code: 0, stderr: '' })
     const end = await init('after')
     expect(end).toMatchObject({ code: 0, stderr: '' })

@@ -7,7 +7,7 @@ import { choice, flag, text, type ValuesOf } from '../frame/options.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdmin, openAdminClient } from '../session/admin.ts'
-import { clientFor, openAgentSession } from '../session/open.ts'
+import { clientFor } from '../session/open.ts'
 import { findLogin, readTarget } from '../session/session.ts'
 
 const FILTERS = {
@@ -42,29 +42,6 @@ export const list = defineVerb({
     const own = isOfAll ? undefined : await ownClient(context)
     return own === undefined ? listAll(context, options) : listOwn(context, own, options)
   },
-})
-
-/** The old name of the own part of `list`. */
-export const active = defineVerb({
-  description: 'The old name of `mayfly credentials ls`, for your own active credentials.',
-  options: LIST_OPTIONS,
-  examples: [{ command: 'mayfly active', about: 'list your credentials' }],
-  json: 'array of {id, backend, created_at, expires_at}',
-  exits: [3, 4],
-  run: async (context, options) => listOwn(context, (await openAgentSession(context)).client, options),
-})
-
-/** The old name of the administrators' part of `list`; it lists every status. */
-export const tokensList = defineVerb({
-  description: 'The old name of `mayfly credentials ls --all-agents --status all`.',
-  options: { ...FILTERS, status: choice('<status>', 'only this status', STATUSES), ...LIST_OPTIONS },
-  examples: [{ command: 'mayfly tokens ls --status active', about: 'all active credentials' }],
-  json: async () => {
-    const [{ Type }, { Token: schema }] = await Promise.all([import('typebox'), import('../../api/admin.ts')])
-    return Type.Array(schema)
-  },
-  ...ADMIN,
-  run: (context, options) => listAll(context, { status: 'all', ...options }),
 })
 
 /** Undefined if there is no login. */
@@ -117,16 +94,10 @@ async function listAll(context: Context, options: Filter): Promise<void> {
   return showList(context, options, (page) => client.admin.tokens.list(filter, page), shape)
 }
 
-const IDS = {
-  name: '<ids...>',
-  description: 'ids from `mayfly credentials ls`',
-  values: 'credentials',
-} as const
-
 export const revoke = defineVerb({
   description:
     'Revokes credentials of any agent, as an administrator; with a login that is none, your own. `mayfly revoke` revokes all of yours, or those of a backend.',
-  arguments: [IDS],
+  arguments: [{ name: '<ids...>', description: 'ids from `mayfly credentials ls`', values: 'credentials' }],
   examples: [
     { command: 'mayfly credentials revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'revoke one credential' },
   ],
@@ -134,37 +105,14 @@ export const revoke = defineVerb({
   ...ADMIN,
   run: async (context, _options, ids) => {
     const { client, login } = await openAdmin(context)
-    await revokeEach(context, ids, (id) =>
-      login === undefined ? client.admin.tokens.revoke(id) : client.revoke(id),
-    )
+    for (const [index, id] of ids.entries()) {
+      context.out.progress(`Revoking: ${index + 1} of ${ids.length}`)
+      const revoked = login === undefined ? client.admin.tokens.revoke(id) : client.revoke(id)
+      await revoked.catch((error: unknown) => {
+        if (index > 0) context.out.note(`Revoked before the error: ${ids.slice(0, index).join(', ')}.`)
+        throw error
+      })
+    }
+    await context.out.show({ revoked: ids }, () => ids.map((id) => `Revoked ${id}.`).join('\n'))
   },
 })
-
-export const tokensRevoke = defineVerb({
-  description: 'The old name of `mayfly credentials revoke`, for administrators.',
-  arguments: [IDS],
-  examples: [
-    { command: 'mayfly tokens revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'revoke one credential' },
-  ],
-  json: '{"revoked": ["ID", …]}',
-  ...ADMIN,
-  run: async (context, _options, ids) => {
-    const client = await openAdminClient(context)
-    await revokeEach(context, ids, (id) => client.admin.tokens.revoke(id))
-  },
-})
-
-async function revokeEach(
-  context: Context,
-  ids: readonly string[],
-  revokeOne: (id: string) => Promise<unknown>,
-): Promise<void> {
-  for (const [index, id] of ids.entries()) {
-    context.out.progress(`Revoking: ${index + 1} of ${ids.length}`)
-    await revokeOne(id).catch((error: unknown) => {
-      if (index > 0) context.out.note(`Revoked before the error: ${ids.slice(0, index).join(', ')}.`)
-      throw error
-    })
-  }
-  await context.out.show({ revoked: ids }, () => ids.map((id) => `Revoked ${id}.`).join('\n'))
-}

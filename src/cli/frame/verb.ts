@@ -94,6 +94,8 @@ export interface VerbEntry {
   readonly summary: string
   /** Left out of overviews and completion: only programs call it, or it is an old name. */
   readonly hidden?: true
+  /** The words of the verb that this one is, too. */
+  readonly aliasOf?: string
   load(): Promise<AnyVerb>
 }
 

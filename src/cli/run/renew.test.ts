@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { parseKindTemplate } from '../project-file/template.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
-import { freshSupply } from '../tools/fresh-supply.ts'
 import type { Issuance } from './issued-credentials.ts'
 import { keepAlive } from './renew.ts'
 
@@ -68,14 +67,4 @@ test.each([
   await kept
   expect([placed, revoked]).toEqual(isRenewed ? [['cred_2'], ['cred_1']] : [[], ['cred_2']])
   expect(notes.some((line) => line.includes('has expired'))).toBe(!isRenewed)
-})
-
-test('a supply asks at most once a second, however often a program asks it', async () => {
-  const issued = shortLived()
-  const supply = freshSupply(issued, { backend: 'demo' }, 60_000, Date.now)
-  for (let asked = 0; asked < 1_000; asked += 1) {
-    await supply()
-    await vi.advanceTimersByTimeAsync(10)
-  }
-  expect(issued.count()).toBe(10)
 })

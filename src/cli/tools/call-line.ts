@@ -10,6 +10,4 @@ export function callOf(context: Context, session: Session, words: readonly strin
 }
 
 /** For `sh`. */
-export function callLine(context: Context, session: Session, words: readonly string[]): string {
-  return callOf(context, session, words).map(shellWord).join(' ')
-}
+export const shellLine = (words: readonly string[]) => words.map(shellWord).join(' ')

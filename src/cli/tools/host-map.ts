@@ -55,18 +55,6 @@ export async function writeHost(
   return was
 }
 
-export interface HostRow {
-  readonly host: string
-  readonly backend: string
-  readonly server: string
-}
-
-/** For the lists of `docker ls` and `terraform ls`. */
-export async function hostRows(context: Context, tool: HostTool): Promise<HostRow[]> {
-  const hosts = [...(await readHosts(context, tool))]
-  return hosts.map(([host, { backend, way }]) => ({ host, backend, server: way.server }))
-}
-
 async function readAll(context: Context): Promise<HostMap> {
   const path = pathOf(context)
   const text = await readPrivateFile(path)

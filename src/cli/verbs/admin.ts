@@ -82,17 +82,11 @@ export const ADMIN_VERBS: readonly Entry[] = [
         summary: 'print the script that a database needs',
         load: async () => (await import('../../operations/backend-setup.ts')).verb,
       },
-      {
-        name: 'kinds',
-        summary: 'the old name of `kind ls`',
-        hidden: true,
-        load: async () => (await import('../commands/kind.ts')).kinds,
-      },
     ],
   },
   {
     name: 'kind',
-    summary: 'list, show and reload the kinds of backends',
+    summary: 'list and show the kinds of backends',
     verbs: [
       {
         name: 'ls',
@@ -103,11 +97,6 @@ export const ADMIN_VERBS: readonly Entry[] = [
         name: 'show',
         summary: 'show a kind and its flags',
         load: async () => (await import('../commands/kind.ts')).show,
-      },
-      {
-        name: 'reload',
-        summary: 'reopen the backends of a kind',
-        load: async () => (await import('../commands/kind.ts')).reload,
       },
     ],
   },

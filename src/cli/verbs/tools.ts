@@ -1,4 +1,56 @@
-import type { Entry } from '../frame/verb.ts'
+import type { Entry, VerbEntry } from '../frame/verb.ts'
+
+/** The formats of `mayfly helper`. */
+const HELPERS = {
+  aws: {
+    name: 'aws',
+    summary: 'credential_process of AWS SDKs',
+    load: async () => (await import('../helpers/aws.ts')).verb,
+  },
+  gcp: {
+    name: 'gcp',
+    summary: 'executable credential source for Google Cloud',
+    load: async () => (await import('../helpers/gcp.ts')).verb,
+  },
+  kubectl: {
+    name: 'kubectl',
+    summary: 'exec plugin for kubectl',
+    load: async () => (await import('../helpers/kubectl.ts')).verb,
+  },
+  npm: {
+    name: 'npm',
+    summary: 'token helper for npm and pnpm',
+    load: async () => (await import('../helpers/npm.ts')).verb,
+  },
+  apiKey: {
+    name: 'api-key',
+    summary: 'key helper for coding agents',
+    load: async () => (await import('../helpers/api-key.ts')).verb,
+  },
+  docker: {
+    name: 'docker',
+    summary: 'credential helper for docker',
+    load: async () => (await import('../helpers/docker.ts')).verb,
+  },
+  terraform: {
+    name: 'terraform',
+    summary: 'credentials helper for terraform',
+    load: async () => (await import('../helpers/terraform.ts')).verb,
+  },
+  git: {
+    name: 'git',
+    summary: 'credential helper for git',
+    load: async () => (await import('../helpers/git.ts')).verb,
+  },
+} satisfies Record<string, VerbEntry>
+
+/** A helper under the words that files of other programs call it by. */
+const written = (name: string, { name: format, ...rest }: VerbEntry): VerbEntry => ({
+  ...rest,
+  name,
+  hidden: true,
+  aliasOf: `helper ${format}`,
+})
 
 /** Commands for other tools. */
 export const TOOL_VERBS: readonly Entry[] = [
@@ -40,107 +92,27 @@ export const TOOL_VERBS: readonly Entry[] = [
     ],
   },
   {
-    name: 'git-credential',
-    summary: 'credential helper for git',
-    load: async () => (await import('../commands/git-credential.ts')).verb,
-  },
-  {
     name: 'sign',
     summary: 'gpg.program for git: signs on the server',
     hidden: true,
     load: async () => (await import('../commands/sign.ts')).verb,
   },
   {
+    name: 'helper',
+    summary: 'answer other programs that ask for credentials',
+    verbs: Object.values(HELPERS),
+  },
+  {
     name: 'aws',
-    summary: 'credential_process and endpoint for AWS SDKs',
-    verbs: [
-      {
-        name: 'credential-process',
-        summary: 'print credentials for an AWS profile (credential_process)',
-        load: async () => (await import('../commands/aws.ts')).credentialProcess,
-      },
-      {
-        name: 'serve',
-        summary: 'run a command with a container endpoint',
-        load: async () => (await import('../commands/aws-run.ts')).serve,
-      },
-      {
-        name: 'web-identity',
-        summary: 'run a command that assumes a role with a token file',
-        load: async () => (await import('../commands/aws-run.ts')).webIdentity,
-      },
-    ],
+    summary: HELPERS.aws.summary,
+    hidden: true,
+    verbs: [written('credential-process', HELPERS.aws)],
   },
-  {
-    name: 'gcp-credential',
-    summary: 'executable credential source for Google Cloud',
-    load: async () => (await import('../commands/gcp-credential.ts')).verb,
-  },
-  {
-    name: 'kubectl-credential',
-    summary: 'exec plugin for kubectl',
-    load: async () => (await import('../commands/kubectl-credential.ts')).verb,
-  },
-  {
-    name: 'docker',
-    summary: 'set up docker to pull and push',
-    verbs: [
-      {
-        name: 'setup',
-        summary: 'let docker get credentials for a registry from a backend',
-        load: async () => (await import('../commands/docker.ts')).setup,
-      },
-      {
-        name: 'ls',
-        summary: 'list the setup',
-        load: async () => (await import('../commands/docker.ts')).list,
-      },
-      {
-        name: 'unset',
-        summary: 'remove the setup',
-        load: async () => (await import('../commands/docker.ts')).unset,
-      },
-    ],
-  },
-  {
-    name: 'docker-credential',
-    summary: 'credential helper for docker',
-    load: async () => (await import('../commands/docker-credential.ts')).verb,
-  },
-  {
-    name: 'npm-token',
-    summary: 'token helper for npm and pnpm',
-    load: async () => (await import('../commands/npm-token.ts')).verb,
-  },
-  {
-    name: 'terraform',
-    summary: 'set up terraform to get tokens',
-    verbs: [
-      {
-        name: 'setup',
-        summary: 'let terraform get credentials for a host from a backend',
-        load: async () => (await import('../commands/terraform.ts')).setup,
-      },
-      {
-        name: 'ls',
-        summary: 'list the setup',
-        load: async () => (await import('../commands/terraform.ts')).list,
-      },
-      {
-        name: 'unset',
-        summary: 'remove the setup',
-        load: async () => (await import('../commands/terraform.ts')).unset,
-      },
-    ],
-  },
-  {
-    name: 'terraform-credentials',
-    summary: 'credentials helper for terraform',
-    load: async () => (await import('../commands/terraform-credentials.ts')).verb,
-  },
-  {
-    name: 'api-key',
-    summary: 'key helper for coding agents',
-    load: async () => (await import('../commands/api-key.ts')).verb,
-  },
+  written('gcp-credential', HELPERS.gcp),
+  written('kubectl-credential', HELPERS.kubectl),
+  written('npm-token', HELPERS.npm),
+  written('api-key', HELPERS.apiKey),
+  written('docker-credential', HELPERS.docker),
+  written('terraform-credentials', HELPERS.terraform),
+  written('git-credential', HELPERS.git),
 ]

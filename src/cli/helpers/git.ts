@@ -25,7 +25,7 @@ export const verb = defineVerb({
   examples: [
     {
       command:
-        'printf "protocol=https\\nhost=git.example.com\\n\\n" | mayfly git-credential --host git.example.com --backend forge get',
+        'printf "protocol=https\\nhost=git.example.com\\n\\n" | mayfly helper git --host git.example.com --backend forge get',
       about: 'what git runs to ask for a password',
     },
   ],

@@ -1,4 +1,5 @@
-import { registryOf } from '../docker/host.ts'
+import { addHelper, dockerConfigPath, removeHelper } from '../docker/config.ts'
+import { configKey, needRegistry, registryOf } from '../docker/host.ts'
 import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
 import { readStdin } from '../frame/prompt.ts'
 import { oneLine } from '../frame/terminal-text.ts'
@@ -10,6 +11,7 @@ import { endHeld, heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
 import { atHost, type HostEntry, readHosts } from '../tools/host-map.ts'
 import { needOneLine, partOf, singleSecret } from '../tools/parts.ts'
 import { requestOf } from '../tools/request.ts'
+import { configureHost, HOST_OPTIONS, type HostHelper, needOperation } from './host-helper.ts'
 
 /** Clients recognise this exact text as "no credential" and continue without one. */
 const MISS = 'credentials not found in native keychain'
@@ -17,22 +19,42 @@ const MAX_INPUT_BYTES = 65_536
 const TOOL = 'docker'
 const OPERATIONS = ['get', 'store', 'erase', 'list'] as const
 
+const DOCKER: HostHelper = {
+  tool: 'docker',
+  noun: ['registry', 'registries'],
+  needHost: needRegistry,
+  enable: async (context, host) => ({ config: await addHelper(context, configKey(host)) }),
+  disable: async (context, host) => {
+    await removeHelper(context, configKey(host))
+    return dockerConfigPath(context)
+  },
+}
+
 /** github.com/docker/docker-credential-helpers defines what clients send and expect, including errors. */
 export const verb = defineVerb({
   description:
-    'The credential helper of docker, which runs it as docker-credential-mayfly; "mayfly docker setup" configures it. "get" answers from a cache when possible, "erase" revokes the credential, "store" accepts only what "get" answered.',
+    'The credential helper of docker, which runs it as docker-credential-mayfly. With --write, docker gets its credentials for a registry from a backend: that writes credHelpers in the configuration of docker ($DOCKER_CONFIG). "get" answers from a cache when possible, "erase" revokes the credential, "store" accepts only what "get" answered.',
   arguments: [
-    { name: '<operation>', description: 'get, store, erase or list; docker adds it', choices: OPERATIONS },
+    { name: '[operation]', description: 'get, store, erase or list; docker adds it', choices: OPERATIONS },
   ],
+  options: HOST_OPTIONS,
   examples: [
-    { command: 'echo registry.example.com | mayfly docker-credential get', about: 'what docker runs' },
-    { command: 'mayfly docker-credential list', about: 'the registries that are set up' },
+    {
+      command: 'mayfly helper docker --write --host registry.example.com --backend registry',
+      about: 'docker pull and push work without a login',
+    },
+    { command: 'mayfly helper docker --remove --host registry.example.com', about: 'docker works as before' },
+    { command: 'echo registry.example.com | mayfly helper docker get', about: 'what docker runs' },
   ],
-  json: 'what docker reads, with or without --json: {ServerURL, Username, Secret}, or {ServerURL: Username} for list',
+  json: 'what docker reads, with or without --json: {ServerURL, Username, Secret}, or {ServerURL: Username} for list; with --write {registry, backend, config: path of the configuration of docker}, with --list [{registry, backend, server}]',
   exits: [3, 4, 5],
-  run: async (context, _options, operation) => {
+  run: async (context, options, operation) => {
+    const { username } = options
+    if (username !== undefined && !/^[\x21-\x39\x3b-\x7e]{1,255}$/.test(username))
+      throw usage('--username is not valid.', 'Use no spaces and no colon.')
+    if (await configureHost(context, DOCKER, options)) return EXIT.done
     try {
-      return await runOperation(context, operation)
+      return await runOperation(context, needOperation(operation))
     } catch (error) {
       // Clients look for the reason on standard output, some of them only there.
       const { message } = failureOf(error)

@@ -1,0 +1,92 @@
+import { CliError } from '../frame/failure.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
+import { ownCommand } from '../git/own-command.ts'
+import type { HeldCredential } from '../session/held-credential.ts'
+import { openAgentSession } from '../session/open.ts'
+import { removeFile } from '../session/private-file.ts'
+import {
+  addHelperBlock,
+  helperPath,
+  needTerraformHost,
+  removeHelperBlock,
+  terraformConfigPath,
+  terraformHost,
+} from '../terraform/config.ts'
+import { endHeld, heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
+import { atHost, readHosts } from '../tools/host-map.ts'
+import { singleSecret } from '../tools/parts.ts'
+import { refuseForeign, scriptFor, writeProgram } from '../tools/program-file.ts'
+import { requestOf } from '../tools/request.ts'
+import { configureHost, HOST_OPTIONS, type HostHelper, needOperation } from './host-helper.ts'
+
+const OPERATIONS = ['get', 'store', 'forget'] as const
+
+const TERRAFORM: HostHelper = {
+  tool: 'terraform',
+  noun: ['host', 'hosts'],
+  needHost: needTerraformHost,
+  check: (context) => refuseForeign(helperPath(context)),
+  enable: async (context) => {
+    const helper = helperPath(context)
+    const call = [...ownCommand(context), 'terraform-credentials']
+    await writeProgram(helper, scriptFor('"mayfly helper terraform --write"', call))
+    // The block comes last: until then nothing changes for terraform.
+    return { helper, config: await addHelperBlock(context) }
+  },
+  disable: async (context, _host, isLast) => {
+    const helper = helperPath(context)
+    if (isLast) await removeHelperBlock(context)
+    if (isLast && (await refuseForeign(helper))) await removeFile(helper)
+    return terraformConfigPath(context)
+  },
+}
+
+const { username: _, ...OPTIONS } = HOST_OPTIONS
+
+/** developer.hashicorp.com/terraform/internals/credentials-helpers */
+export const verb = defineVerb({
+  description:
+    'The credentials helper of Terraform and OpenTofu, which run it as terraform-credentials-mayfly. With --write, they get their token for a host from a backend: that writes the helper to ~/.terraform.d/plugins, where they look for it, and a credentials_helper block to the configuration ($TF_CLI_CONFIG_FILE or ~/.terraformrc). "get" answers from a cache when possible, "forget" revokes the credential, "store" is refused.',
+  arguments: [
+    { name: '[operation]', description: 'get, store or forget; terraform adds it', choices: OPERATIONS },
+    { name: '[host]', description: 'the host that terraform calls' },
+  ],
+  options: OPTIONS,
+  examples: [
+    {
+      command: 'mayfly helper terraform --write --host app.terraform.io --backend terraform',
+      about: 'terraform init and plan work without a login',
+    },
+    {
+      command: 'mayfly helper terraform --remove --host app.terraform.io',
+      about: 'terraform works as before',
+    },
+    { command: 'mayfly helper terraform get app.terraform.io', about: 'what terraform runs' },
+  ],
+  json: '{token}, or {} for an unknown host, with or without --json; with --write {host, backend, helper: path of the program, config: path of the configuration}, with --list [{host, backend, server}]',
+  exits: [3, 4, 5],
+  run: async (context, options, operation, host): Promise<void> => {
+    if (await configureHost(context, TERRAFORM, options)) return
+    await runOperation(context, needOperation(operation), needOperation(host, 'host'))
+  },
+})
+
+async function runOperation(context: Context, operation: string, host: string): Promise<void> {
+  const entry = (await readHosts(context, 'terraform')).get(terraformHost(host) ?? '')
+  if (operation === 'store')
+    throw new CliError('not_stored', 'Mayfly issues tokens and does not store them.', {
+      hint: 'After `mayfly helper terraform --write` there is no need for `terraform login`.',
+    })
+  if (entry === undefined) {
+    // Neither asking for an unknown host nor forgetting it is a failure.
+    if (operation === 'get') await context.out.result('{}')
+    return
+  }
+  await atHost(context, entry, verb, async (ours) => {
+    const session = await openAgentSession(ours)
+    if (operation === 'forget') return endHeld(ours, session, requestOf(entry))
+    const toToken = (credential: HeldCredential) => singleSecret(credential, 'terraform')
+    const token = await heldAnswer(ours, session, requestOf(entry), RENEW_BEFORE_MS.command, toToken)
+    await context.out.json({ token }, 'line')
+  })
+}
