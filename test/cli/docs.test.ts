@@ -79,6 +79,27 @@ test('the page has every command, and is what the commands say', async () => {
   }
 })
 
+/** Files of other programs have them, and no new version may forget one. */
+const WRITTEN = [
+  'aws credential-process',
+  'gcp-credential',
+  'kubectl-credential',
+  'npm-token',
+  'api-key',
+  'docker-credential',
+  'terraform-credentials',
+  'git-credential',
+]
+
+test.each(WRITTEN)('%s is a hidden name of a helper', async (words) => {
+  const found = await findVerb(words.split(' '), VERBS)
+  if (found.what !== 'verb') throw new Error('no verb')
+  expect(found.entry.hidden).toBe(true)
+  const helper = await findVerb(String(found.entry.aliasOf).split(' '), VERBS)
+  if (helper.what !== 'verb') throw new Error('no helper')
+  expect(await found.entry.load()).toBe(await helper.entry.load())
+})
+
 /** The command lines of ours in a line of shell, as words. */
 function commandsIn(line: string): string[][] {
   return [...line.matchAll(/(?:^|[$<]\(|\| |&& |"\/usr\/bin\/)mayfly /g)].map((match) => {

@@ -115,6 +115,19 @@ describe('docker setup', () => {
     expect(await readFile(path, 'utf8')).toBe(text)
   })
 
+  test.each([
+    ['no operation', [], /argument "operation" is missing/],
+    ['two ways at once', ['--write', '--list'], /mutually exclusive/],
+    ['no host', ['--write', '--backend', 'images'], /--host is required/],
+    ['no backend', ['--write', '--host', 'r.example'], /--backend is required/],
+  ])('%s is wrong usage, for docker and terraform', async (_, argv, words) => {
+    for (const tool of ['docker', 'terraform']) {
+      const end = await setUp('helper', tool, ...argv)
+      expect([end.code, end.stdout === '' || tool === 'docker']).toEqual([2, true])
+      expect(end.stderr).toMatch(words)
+    }
+  })
+
   test('reports an unknown backend before writing anything', async () => {
     const end = await setUp('helper', 'docker', '--write', '--host', 'r.example', '--backend', 'nonsense')
     expect(end.code).toBe(1)

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Client } from '../../client/client.ts'
 import type { Backend, CreateBackend, Kind } from '../../client/wire.ts'
+import { isObject, parseJson } from '../../domain/json.ts'
 import { usage } from '../frame/failure.ts'
 import { many, off, text, type ValuesOf } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
@@ -58,14 +59,8 @@ export async function readConfigOption(
   if (path === undefined) return {}
   const where = path === '-' ? 'Standard input' : path
   const text = path === '-' ? await readStdin(context) : await readFile(resolve(context.cwd, path), 'utf8')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    value = undefined
-  }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>
+  const value = parseJson(text)
+  if (isObject(value)) return value
   throw usage(`${where} does not contain a JSON object.`, 'Write the fields of the kind as {"host": "…"}.')
 }
 

@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path'
+import { isObject, parseJson } from '../../domain/json.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { givenOf } from '../session/session.ts'
@@ -44,20 +45,12 @@ export async function removeHelper(context: Context, key: string): Promise<void>
 async function read(path: string): Promise<DockerConfig> {
   const text = await readToolConfig(path)
   if (text === undefined) return {}
-  try {
-    const value: unknown = JSON.parse(text)
-    if (isPlain(value) && (value['credHelpers'] === undefined || isPlain(value['credHelpers'])))
-      return value as DockerConfig
-  } catch {
-    // Reported below.
-  }
+  const value = parseJson(text)
+  if (isObject(value) && (value['credHelpers'] === undefined || isObject(value['credHelpers'])))
+    return value as DockerConfig
   throw new CliError('docker_config_broken', `${path} is not a valid docker configuration.`, {
     hint: 'Correct the file first; nothing was changed.',
   })
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Indented with tabs, as docker does. */

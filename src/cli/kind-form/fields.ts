@@ -1,3 +1,5 @@
+import { isObject } from '../../domain/json.ts'
+
 /** One field of a kind's configuration, from its JSON Schema (`GET /v1/admin/kinds`). */
 export interface KindField {
   readonly name: string
@@ -36,8 +38,8 @@ const LONG_TEXT = 1025
 /** The fields in the order of the schema. */
 export function fieldsOf(schema: Readonly<Record<string, unknown>>): KindField[] {
   const required = Array.isArray(schema['required']) ? schema['required'] : []
-  return Object.entries(isSchema(schema['properties']) ? schema['properties'] : {}).map(([name, value]) => {
-    const field: Schema = isSchema(value) ? value : {}
+  return Object.entries(isObject(schema['properties']) ? schema['properties'] : {}).map(([name, value]) => {
+    const field: Schema = isObject(value) ? value : {}
     const secret = field[SECRET_MARK] === true
     const isRequired = required.includes(name)
     return {
@@ -71,14 +73,14 @@ function typeOf(field: Schema): FieldType {
   }
 }
 
-const isText = (value: unknown) => isSchema(value) && value.type === 'string'
+const isText = (value: unknown) => isObject(value) && value.type === 'string'
 
 function isTextOrList({ anyOf }: Schema): boolean {
   return (
     Array.isArray(anyOf) &&
     anyOf.length === 2 &&
     anyOf.some(isText) &&
-    anyOf.some((one) => isSchema(one) && one.type === 'array' && isText(one.items))
+    anyOf.some((one) => isObject(one) && one.type === 'array' && isText(one.items))
   )
 }
 
@@ -86,11 +88,7 @@ function choicesOf({ anyOf, enum: values }: Schema): readonly string[] | undefin
   const all: unknown[] | undefined = Array.isArray(values)
     ? values
     : Array.isArray(anyOf)
-      ? anyOf.map((one) => (isSchema(one) ? one.const : undefined))
+      ? anyOf.map((one) => (isObject(one) ? one.const : undefined))
       : undefined
   return all?.every((one) => typeof one === 'string') === true && all.length > 0 ? all : undefined
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

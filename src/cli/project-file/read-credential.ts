@@ -1,9 +1,10 @@
 import type { IssueRequest } from '../../client/wire.ts'
+import { isObject } from '../../domain/json.ts'
 import type { Path } from '../../files/yaml-file.ts'
 import { present } from '../frame/present.ts'
 import { faultOfVariable } from '../frame/variable-names.ts'
 import type { RequestedCredential, RequestedFile } from './requested-credential.ts'
-import { type Faults, isRecord, type Shape } from './shape.ts'
+import type { Faults, Shape } from './shape.ts'
 import { parseTemplate, type Template } from './template.ts'
 
 const FIELDS = ['backend', 'ttl', 'scopes', 'params', 'metadata', 'env', 'files']
@@ -22,7 +23,7 @@ export function readCredential(
   if (!NAME.test(name)) faults.add(path, 'a name consists of letters, digits, ".", "_" and "-"', 'key')
   // `orders-db:` alone requests a credential of that backend with all defaults.
   const value = given === null ? {} : given
-  if (!isRecord(value)) {
+  if (!isObject(value)) {
     faults.add(path, `${name} must hold "key: value" lines`)
     return { name, request: { backend: name }, isSpread: true, env: [], files: [] }
   }
@@ -47,13 +48,13 @@ function readRequest(faults: Faults, path: Path, name: string, value: Shape) {
   if (scopes !== undefined && !isTexts(scopes))
     faults.add([...path, 'scopes'], 'scopes must be a list of words')
   for (const [key, one] of Object.entries({ params, metadata }))
-    if (one !== undefined && !isRecord(one)) faults.add([...path, key], `${key} must hold "key: value" lines`)
+    if (one !== undefined && !isObject(one)) faults.add([...path, key], `${key} must hold "key: value" lines`)
   return present<IssueRequest>({
     backend: String(backend),
     ttl: ttl === undefined ? undefined : String(ttl),
     scopes: isTexts(scopes) ? [...scopes] : undefined,
-    params: isRecord(params) ? params : undefined,
-    metadata: isRecord(metadata) ? metadata : undefined,
+    params: isObject(params) ? params : undefined,
+    metadata: isObject(metadata) ? metadata : undefined,
   })
 }
 
@@ -68,8 +69,8 @@ function readFiles(faults: Faults, path: Path, value: unknown): RequestedFile[] 
   const names = new Set<string>()
   return variables(faults, path, value).map(([variable, form]) => {
     const at = [...path, variable]
-    const { name = variable, content } = isRecord(form) ? form : { content: form }
-    if (isRecord(form)) faults.unknownKeys(at, form, ['name', 'content'])
+    const { name = variable, content } = isObject(form) ? form : { content: form }
+    if (isObject(form)) faults.unknownKeys(at, form, ['name', 'content'])
     if (names.has(String(name))) faults.add(at, `two files are named ${String(name)}`)
     names.add(String(name))
     if (typeof name !== 'string' || !FILE_NAME.test(name))
@@ -77,14 +78,14 @@ function readFiles(faults: Faults, path: Path, value: unknown): RequestedFile[] 
     return {
       variable,
       fileName: String(name),
-      content: readTemplate(faults, isRecord(form) ? [...at, 'content'] : at, content),
+      content: readTemplate(faults, isObject(form) ? [...at, 'content'] : at, content),
     }
   })
 }
 
 function variables(faults: Faults, path: Path, value: unknown): [string, unknown][] {
   if (value === undefined) return []
-  if (!isRecord(value) || Object.keys(value).length === 0) {
+  if (!isObject(value) || Object.keys(value).length === 0) {
     faults.add(path, `${path.at(-1)} must hold "VARIABLE: field" lines`)
     return []
   }

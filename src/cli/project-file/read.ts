@@ -1,9 +1,10 @@
+import { isObject } from '../../domain/json.ts'
 import type { ConfigFile, Path } from '../../files/yaml-file.ts'
 import { CliError } from '../frame/failure.ts'
 import type { ProjectFile } from './open.ts'
 import { readCredential } from './read-credential.ts'
 import type { RequestedCredential } from './requested-credential.ts'
-import { Faults, isRecord } from './shape.ts'
+import { Faults } from './shape.ts'
 
 const MOST_CREDENTIALS = 32
 const MOST_REPORTED = 5
@@ -22,7 +23,7 @@ function readFrom(file: ConfigFile): RequestedCredential[] {
   const faults = new Faults(file)
   faults.unknownKeys([], file.value, ['credentials'])
   const { credentials } = file.value
-  if (!isRecord(credentials) || Object.keys(credentials).length === 0) {
+  if (!isObject(credentials) || Object.keys(credentials).length === 0) {
     faults.add(['credentials'], 'credentials must hold at least one credential, each under its own name')
     throw faults.error()
   }

@@ -4,10 +4,6 @@ import type { ConfigFile, Path } from '../../files/yaml-file.ts'
 
 export type Shape = Readonly<Record<string, unknown>>
 
-export function isRecord(value: unknown): value is Shape {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** Collects every mistake in one file with its line, to report them together. */
 export class Faults {
   readonly #file: ConfigFile

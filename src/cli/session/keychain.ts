@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { CliError } from '../frame/failure.ts'
+import { runProgram } from '../frame/run-program.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 
 /** The keychain of the operating system, through its own program. Secrets go to standard input, never to argv. */
@@ -51,18 +51,18 @@ function secretService(where: Where, program: string): Keychain {
     title,
     save: async (account, secret) => {
       const argv = ['store', `--label=Mayfly: ${account}`, ...attributes(account)]
-      const ended = await runProgram(where, program, argv, secret)
+      const ended = await askProgram(where, program, argv, secret)
       if (ended.code !== 0) throw failed(title)
     },
     load: async (account) => {
-      const ended = await runProgram(where, program, ['lookup', ...attributes(account)], '')
+      const ended = await askProgram(where, program, ['lookup', ...attributes(account)], '')
       if (ended.code === 0 && ended.stdout !== '') return ended.stdout
       // Without such a secret it exits with 1 and prints nothing.
       if (ended.stderr === '') return undefined
       throw failed(title)
     },
     remove: async (account) => {
-      const ended = await runProgram(where, program, ['clear', ...attributes(account)], '')
+      const ended = await askProgram(where, program, ['clear', ...attributes(account)], '')
       if (ended.code !== 0 && ended.stderr !== '') throw failed(title)
     },
   }
@@ -78,19 +78,19 @@ function macKeychain(where: Where, program: string): Keychain {
     save: async (account, secret) => {
       const hex = Buffer.from(secret, 'utf8').toString('hex')
       const command = `add-generic-password -U -a ${quoted(account)} -s ${SERVICE} -X ${hex}\n`
-      const ended = await runProgram(where, program, ['-i'], command)
+      const ended = await askProgram(where, program, ['-i'], command)
       if (ended.code !== 0 || ended.stderr !== '') throw failed(title)
     },
     load: async (account) => {
       const argv = ['find-generic-password', '-a', account, '-s', SERVICE, '-w']
-      const ended = await runProgram(where, program, argv, '')
+      const ended = await askProgram(where, program, argv, '')
       if (ended.code === 0) return ended.stdout.replace(/\n$/, '')
       if (ended.code === NOT_FOUND) return undefined
       throw failed(title)
     },
     remove: async (account) => {
       const argv = ['delete-generic-password', '-a', account, '-s', SERVICE]
-      const ended = await runProgram(where, program, argv, '')
+      const ended = await askProgram(where, program, argv, '')
       if (ended.code !== 0 && ended.code !== NOT_FOUND) throw failed(title)
     },
   }
@@ -108,32 +108,7 @@ function failed(title: string): CliError {
   )
 }
 
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-function runProgram(where: Where, program: string, argv: readonly string[], input: string): Promise<Ended> {
-  const { promise, resolve, reject } = Promise.withResolvers<Ended>()
-  const child = spawn(program, argv, {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...where.env },
-    signal: where.signal,
-    timeout: TIMEOUT_MS,
-  })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  child.on('error', reject)
-  child.on('close', (code) => resolve({ code, stdout, stderr }))
-  // If the program closes its input early, its exit code tells.
-  child.stdin.on('error', () => {})
-  child.stdin.end(input)
-  return promise
+async function askProgram({ env, signal }: Where, program: string, argv: readonly string[], input: string) {
+  const { code, output, said } = await runProgram(program, argv, { env, signal, input, timeout: TIMEOUT_MS })
+  return { code, stdout: output.toString(), stderr: said }
 }

@@ -1,14 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { CliError } from '../../cli/frame/failure.ts'
+import { type Ended, runProgram } from '../../cli/frame/run-program.ts'
 import type { Context } from '../../cli/frame/verb.ts'
 
 /** A number that no user has, so that nobody else reads the login for the registry, and what npm runs by mistake owns nothing. */
 const NOBODY_ELSE = 65_530
-const MOST_OUTPUT = 65_536
 /** Names of variables that say where registries are, and how to reach and trust them. */
 const PASSED = /^(?:PATH|LANG|(?:HTTPS?|NO)_PROXY|SSL_CERT_(?:FILE|DIR)|NODE_EXTRA_CA_CERTS|npm_config_.*)$/i
 
@@ -30,10 +29,7 @@ const BOUNDS = {
 /** A program that works in a directory, and nowhere else, for somebody who fetches a plugin. */
 export interface Fetcher {
   /** Runs a program until it ends. Throws `CliError` if there is none. */
-  run(
-    program: string,
-    argv: readonly string[],
-  ): Promise<{ code: number | null; output: Buffer; said: string }>
+  run(program: string, argv: readonly string[]): Promise<Ended>
 }
 
 /** Gives the directory to the user that npm runs as, with the configuration that the caller has for it. */
@@ -51,16 +47,14 @@ export async function openFetcher(context: Context, folder: string, mostBytes: n
     npm_config_cache: join(folder, 'cache'),
   }
   return {
-    async run(program, argv) {
+    run: (program, argv) => {
       const { signal } = context
-      const child = spawn(program, argv, {
-        cwd: folder,
-        env,
-        stdio: ['ignore', 'pipe', 'pipe'],
-        signal,
-        ...user,
-      })
-      return outcomeOf(child, program, mostBytes)
+      return runProgram(program, argv, { cwd: folder, env, signal, mostBytes, ...user }).catch(
+        (error: Error & { code?: string }) => {
+          if (error.name === 'AbortError') throw error.cause
+          throw error.code === 'ENOENT' || error.code === 'EACCES' ? noProgram(program, error) : error
+        },
+      )
     },
   }
 }
@@ -70,32 +64,6 @@ async function userConfig({ env }: Context): Promise<string> {
   const path = env['npm_config_userconfig'] ?? join(env['HOME'] ?? homedir(), '.npmrc')
   const text = await readFile(path, 'utf8').catch(() => '')
   return text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (whole, name: string) => env[name] ?? whole)
-}
-
-async function outcomeOf(
-  child: ChildProcess,
-  program: string,
-  mostBytes: number,
-): Promise<Awaited<ReturnType<Fetcher['run']>>> {
-  const { promise, resolve, reject } = Promise.withResolvers<number | null>()
-  const chunks: Buffer[] = []
-  let size = 0
-  let said = ''
-  child.stdout?.on('data', (chunk: Buffer) => {
-    size += chunk.length
-    if (size <= mostBytes) chunks.push(chunk)
-    else child.kill('SIGKILL')
-  })
-  child.stderr?.on('data', (chunk: Buffer) => {
-    said = `${said}${chunk}`.slice(-MOST_OUTPUT)
-  })
-  child.on('error', (error: Error & { code?: string }) => {
-    if (error.name === 'AbortError') reject(error.cause)
-    else reject(error.code === 'ENOENT' || error.code === 'EACCES' ? noProgram(program, error) : error)
-  })
-  child.on('close', resolve)
-  const code = await promise
-  return { code, output: Buffer.concat(chunks), said }
 }
 
 const noProgram = (program: string, cause: unknown) =>
