@@ -33,7 +33,7 @@ export const verb = defineVerb({
       throw usage(`There is no script for "${type}".`, `Kinds that have one: ${known.join(', ')}.`)
     }
     const fields = fieldsOf({ ...kind.config })
-    const { config } = await readGiven(context, type, fields, rest ?? [])
+    const { config } = await readGiven(context, type, fields, rest)
     const needs = new Set(kind.setup.needs)
     const missing = missingFields(fields, config).filter(({ name }) => needs.has(name))
     if (missing.length > 0) throw missingError(type, fields, missing)

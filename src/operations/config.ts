@@ -31,9 +31,9 @@ export const show = defineVerb({
   admin: true,
   run: async (context, { origin, serverConfig }, flags) => {
     const settings =
-      serverConfig === undefined && (flags ?? []).length === 0
+      serverConfig === undefined && flags.length === 0
         ? await clientSettings(context)
-        : await serverSettings(context, serverConfig, flags ?? [])
+        : await serverSettings(context, serverConfig, flags)
     if (settings === undefined) return EXIT.usage
     await context.out.show(settings, () =>
       table(

@@ -35,7 +35,7 @@ export const check = defineVerb({
     }
     const { kind, privileges } = loaded
     const fields = fieldsOf({ ...kind.config })
-    const { config } = await readGiven(context, kind.type, fields, rest ?? [])
+    const { config } = await readGiven(context, kind.type, fields, rest)
     const isTried = Object.keys(config).length > 0
     const wrong = isTried ? await tryKind(kind, config) : undefined
     const faults = wrong === undefined ? [] : [{ source: kind.type, message: wrong }]

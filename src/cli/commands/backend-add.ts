@@ -46,7 +46,7 @@ export const verb = defineVerb({
   run: async (context, options, type, second, more) => {
     if (type.startsWith('-'))
       throw usage('The kind must come before its flags.', 'List the kinds with `mayfly kind ls`.')
-    const rest = [...(second === undefined ? [] : [second]), ...(more ?? [])]
+    const rest = [...(second === undefined ? [] : [second]), ...more]
     const rules = rulesOf(options)
     const client = await openAdminClient(context)
     const kind = await findKind(client, type)

@@ -54,7 +54,7 @@ export const verb = defineVerb({
     const client = await openAdminClient(context)
     const before = await client.admin.backends.show(name)
     const fields = fieldsOf((await findKind(client, before.type)).config)
-    const given = await readGiven(context, before.type, fields, rest ?? [])
+    const given = await readGiven(context, before.type, fields, rest)
     if (given.name !== undefined)
       throw usage('Give the name of one backend only.', 'A backend cannot be renamed.')
     const config = { ...(await readConfigOption(context, options.config)), ...given.config }

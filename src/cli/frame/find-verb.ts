@@ -1,9 +1,12 @@
 import { usage } from './failure.ts'
+import { DATA_DIR, type Flag, flagsOf, GLOBALS, HELP } from './options.ts'
 import type { Entry, VerbEntry, VerbFamily } from './verb.ts'
 
 /** The options that may come before the verb. Those in `VALUED` take a value. */
-const VALUED = new Set(['--server', '--profile', '--ca', '--data-dir'])
-const PLAIN = new Set(['--json', '--no-keychain', '-h', '--help'])
+const BEFORE = flagsOf({ ...GLOBALS, ...DATA_DIR, ...HELP })
+const namesOf = (flags: readonly Flag[]) => flags.map(({ name }) => `--${name}`)
+const VALUED = new Set(namesOf(BEFORE.filter(({ form }) => form !== undefined)))
+const PLAIN = new Set(['-h', ...namesOf(BEFORE.filter(({ form }) => form === undefined))])
 
 export type Found =
   | { readonly what: 'version' }
