@@ -4,6 +4,7 @@ import { Check } from 'typebox/value'
 import { isAudience } from '../domain/audience.ts'
 import { parseDuration } from '../domain/duration.ts'
 import { InvalidValue, quote } from '../domain/fault.ts'
+import { isObject } from '../domain/json.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
 import { parseRate, type Rate } from '../domain/policy.ts'
 import { isAdminScope, isScope } from '../domain/scope.ts'
@@ -150,7 +151,7 @@ export function soundForm(wire: unknown): PolicyEntry[] {
 }
 
 function soundEntry(wire: unknown, index: number): PolicyEntry {
-  const given = typeof wire === 'object' && wire !== null ? (wire as Readonly<Record<string, unknown>>) : {}
+  const given = isObject(wire) ? wire : {}
   const sound = Object.entries(PolicySchema.properties as Readonly<Record<string, TSchema>>).flatMap(
     ([key, schema]) => (Object.hasOwn(given, key) && Check(schema, given[key]) ? [[key, given[key]]] : []),
   )

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import { Errors } from 'typebox/value'
 import { type Fault, quote } from '../domain/fault.ts'
+import { isObject } from '../domain/json.ts'
 import { faultsOf, type SchemaFault } from '../domain/schema-faults.ts'
 import { didYouMean } from '../domain/suggest.ts'
 import type { ConfigFile, Path } from '../files/yaml-file.ts'
@@ -101,14 +102,14 @@ export function gatherFile(file: ConfigFile): Gathered {
     const path = field.path.split('.')
     const [outer = '', inner] = path
     let wire = Object.hasOwn(file.value, outer) ? file.value[outer] : undefined
-    if (inner !== undefined) wire = isRecord(wire) && Object.hasOwn(wire, inner) ? wire[inner] : undefined
+    if (inner !== undefined) wire = isObject(wire) && Object.hasOwn(wire, inner) ? wire[inner] : undefined
     if (wire === undefined) continue
     const locate: Entry['locate'] = (part = [], what) => file.locate([...path, ...part], what)
     if (field.sources.includes('file')) entries.push({ field, wire, kind: 'file', locate })
     else faults.push({ source: locate([], 'key'), message: notHere(field) })
   }
   const { limits } = file.value
-  if (isRecord(limits)) {
+  if (isObject(limits)) {
     const names = FIELDS.flatMap(({ path }) =>
       path.startsWith('limits.') ? [path.slice('limits.'.length)] : [],
     )
@@ -138,10 +139,6 @@ function unknownKeys(
       message: `${quote([...path, key].join('.'))} is not a setting${didYouMean(key, known)}`,
     })
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Faults of type and shape, each at its own place. Never shows values: one may be a secret in the wrong place. */

@@ -1,3 +1,4 @@
+import { isObject, parseJson } from '../../domain/json.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 
 /**
@@ -9,12 +10,6 @@ export function unverifiedPart(token: string, index: 0 | 1): Readonly<Record<str
   const parts = token.split('.')
   const part = parts[index]
   if (parts.length !== 3 || part === undefined) return undefined
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(Buffer.from(part, 'base64url').toString('utf8'))
+  return isObject(value) ? value : undefined
 }

@@ -140,7 +140,13 @@ function boundsOfPolicies({ build, read }: Engine) {
   }
 }
 
-function agentSteps({ build }: Engine) {
+/** A statement for one agent that has not ended. */
+function updateLiving({ build }: Engine, id: string) {
+  return build.updateTable('agents').where('id', '=', id).where('ended_at', 'is', null)
+}
+
+function agentSteps(engine: Engine) {
+  const { build } = engine
   return {
     insert: (agent: Agent, key: SigningKey): Step[] => [
       { op: 'insert', table: 'agents', row: agents.encode(agent) },
@@ -149,24 +155,13 @@ function agentSteps({ build }: Engine) {
     /** A changed grant or a revoked token: raises the version, so that callers are read again. */
     touch: (id: string): Step[] => [
       run(
-        build
-          .updateTable('agents')
-          .set((e) => ({ version: e('version', '+', 1) }))
-          .where('id', '=', id)
-          .where('ended_at', 'is', null),
+        updateLiving(engine, id).set((e) => ({ version: e('version', '+', 1) })),
         1,
       ),
       { op: 'invalidate', topic: id },
     ],
     setScopes: (id: string, scopes: readonly string[]): Step =>
-      run(
-        build
-          .updateTable('agents')
-          .set({ scopes: JSON.stringify(scopes) })
-          .where('id', '=', id)
-          .where('ended_at', 'is', null),
-        1,
-      ),
+      run(updateLiving(engine, id).set({ scopes: JSON.stringify(scopes) }), 1),
     /** Deletes ended agents with everything kept about them. */
     drop: (ids: readonly string[]): Step[] => [
       run(build.deleteFrom('signing_keys').where('agent_id', 'in', ids), 'any'),
@@ -196,15 +191,13 @@ export type AgentSettings = Pick<Agent, 'scopes' | 'audiences' | 'expiresAt' | '
 export type AgentSecrets = Pick<Agent, 'bearerHash' | 'clientSecretHash' | 'rotation' | 'previous'>
 
 /** Each is refused when the agent has changed since it was read, or has ended. */
-function changeSteps({ build, dialect }: Engine) {
+function changeSteps(engine: Engine) {
+  const { build, dialect } = engine
   const change = ({ id, version }: Pick<Agent, 'id' | 'version'>, set: Partial<AgentRow>): Step[] => [
     run(
-      build
-        .updateTable('agents')
+      updateLiving(engine, id)
         .set({ ...set, version: version + 1 })
-        .where('id', '=', id)
-        .where('version', '=', version)
-        .where('ended_at', 'is', null),
+        .where('version', '=', version),
       1,
     ),
     { op: 'invalidate', topic: id },

@@ -43,29 +43,27 @@ function backendReads({ build, read }: Engine) {
   }
 }
 
-function backendSteps({ build }: Engine) {
+/** A statement for one backend that is not deleted. */
+function updateLiving({ build }: Engine, uid: string) {
+  return build.updateTable('backends').where('uid', '=', uid).where('ended_at', 'is', null)
+}
+
+const stale = { op: 'invalidate', topic: 'backends' } as const
+
+function backendSteps(engine: Engine) {
+  const { build } = engine
   return {
     /** Refused as not unique when the name is taken. */
     insert: (backend: StoredBackend): Step[] => [
       { op: 'insert', table: 'backends', row: backends.encode(backend) },
-      { op: 'invalidate', topic: 'backends' },
+      stale,
     ],
     /** Writes what differs. Refused when the backend has changed since it was read, or was deleted. */
     change: (before: StoredBackend, after: StoredBackend): Step[] => {
       const old: Readonly<Record<string, unknown>> = { ...backends.encode(before) }
       const set = Object.entries(backends.encode(after)).filter(([column, value]) => value !== old[column])
-      return [
-        run(
-          build
-            .updateTable('backends')
-            .set(Object.fromEntries(set))
-            .where('uid', '=', before.uid)
-            .where('version', '=', before.version)
-            .where('ended_at', 'is', null),
-          1,
-        ),
-        { op: 'invalidate', topic: 'backends' },
-      ]
+      const unchanged = updateLiving(engine, before.uid).where('version', '=', before.version)
+      return [run(unchanged.set(Object.fromEntries(set)), 1), stale]
     },
     /** Writes what is stored of a rotation. Refused when the backend or its rotation has changed since, or was deleted. */
     setRotation: (
@@ -73,16 +71,13 @@ function backendSteps({ build }: Engine) {
       rotation: string | null,
     ): Step[] => [
       run(
-        build
-          .updateTable('backends')
+        updateLiving(engine, uid)
           .set({ rotation })
-          .where('uid', '=', uid)
           .where('version', '=', version)
-          .where('rotation', old === null ? 'is' : '=', old)
-          .where('ended_at', 'is', null),
+          .where('rotation', old === null ? 'is' : '=', old),
         1,
       ),
-      { op: 'invalidate', topic: 'backends' },
+      stale,
     ],
     /**
      * Refused while the backend has credentials. Place it AFTER the step that changes the row: on PostgreSQL that step
@@ -109,35 +104,34 @@ function backendSteps({ build }: Engine) {
   }
 }
 
-function endSteps({ build }: Engine) {
+function endSteps(engine: Engine) {
+  const { build } = engine
   return {
     /** Refuses every further issue, and keeps the name taken until `end`. */
     beginEnding: (uid: string, ending: BackendEnding): Step[] => [
       run(
-        build
-          .updateTable('backends')
+        updateLiving(engine, uid)
           .set((e) => ({
             ending: JSON.stringify(ending),
             changed_at: ending.since,
             version: e('version', '+', 1),
           }))
-          .where('uid', '=', uid)
-          .where('ended_at', 'is', null)
           .where('ending', 'is', null),
         1,
       ),
-      { op: 'invalidate', topic: 'backends' },
+      stale,
     ],
     end: (uid: string, now: number): Step[] => [
       run(
-        build
-          .updateTable('backends')
-          .set((e) => ({ ended_at: now, ending: null, changed_at: now, version: e('version', '+', 1) }))
-          .where('uid', '=', uid)
-          .where('ended_at', 'is', null),
+        updateLiving(engine, uid).set((e) => ({
+          ended_at: now,
+          ending: null,
+          changed_at: now,
+          version: e('version', '+', 1),
+        })),
         1,
       ),
-      { op: 'invalidate', topic: 'backends' },
+      stale,
     ],
     /** Erases the configuration of a deleted backend whose last credential is settled, and what its kind kept. */
     erase: (uid: string): Step[] => [
@@ -154,7 +148,7 @@ function endSteps({ build }: Engine) {
         build.deleteFrom('meta').where('key', 'in', [backendStateKey(uid), backendReconcileKey(uid)]),
         'any',
       ),
-      { op: 'invalidate', topic: 'backends' },
+      stale,
     ],
   }
 }

@@ -338,36 +338,23 @@ function endSteps(engine: Engine) {
 function settlingSteps({ build }: Engine) {
   const revoking = (id: string) =>
     build.updateTable('credentials').where('id', '=', id).where('state', '=', 'revoking')
+  /** Those that wait for `due_at`, due at once. */
+  const due = (now: number) =>
+    build
+      .updateTable('credentials')
+      .set({ due_at: now })
+      // The first condition is that of the index: without it SQLite would read every row.
+      .where(sql<boolean>`state IN ('pending', 'revoking')`)
+      .where('state', '=', 'revoking')
+      .where('due_at', '>', now)
   return {
     settle: (id: string, state: 'revoked' | 'expired', now: number): Step =>
       run(revoking(id).set({ state, settled_at: now, due_at: null, stuck_at: null, handle: null }), 1),
     /** Makes the claims of a dead process due at once. Only for a store with a single process. */
-    voidClaims: (now: number): Step =>
-      run(
-        build
-          .updateTable('credentials')
-          .set({ due_at: now })
-          // The first condition is that of the index: without it SQLite would read every row.
-          .where(sql<boolean>`state IN ('pending', 'revoking')`)
-          .where('state', '=', 'revoking')
-          .where('attempts', '=', 0)
-          .where('due_at', '>', now),
-        'any',
-      ),
+    voidClaims: (now: number): Step => run(due(now).where('attempts', '=', 0), 'any'),
     /** Makes due at once what of this backend waits because it failed. */
     wake: (backendUid: string, now: number): Step =>
-      run(
-        build
-          .updateTable('credentials')
-          .set({ due_at: now })
-          .where('backend_uid', '=', backendUid)
-          // As above.
-          .where(sql<boolean>`state IN ('pending', 'revoking')`)
-          .where('state', '=', 'revoking')
-          .where('attempts', '>', 0)
-          .where('due_at', '>', now),
-        'any',
-      ),
+      run(due(now).where('backend_uid', '=', backendUid).where('attempts', '>', 0), 'any'),
     drop: (ids: readonly string[]): Step =>
       run(build.deleteFrom('credentials').where('id', 'in', ids), 'any'),
     postpone: (id: string, attempts: number, dueAt: number, stuckAt: number | null): Step =>

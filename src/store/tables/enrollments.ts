@@ -139,32 +139,15 @@ function endingSteps({ build }: Engine) {
         'any',
       ),
     /** For an agent that ends: expires its amendments, and erases an answer that is worthless now. */
-    expireOf: (agentId: string, now: number): Step[] => [
-      run(
-        build
-          .updateTable('enrollments')
-          .set({ status: 'expired', decided_at: now, answer: null })
-          .where('agent_id', '=', agentId)
-          .where('status', '=', 'pending'),
-        'any',
-      ),
-      // Nobody can collect it any more. Due now, so that the job that expires enrollments records it.
-      run(
-        build
-          .updateTable('enrollments')
-          .set({ answer: null, collect_until: now })
-          .where('agent_id', '=', agentId)
-          .where('collect_until', 'is not', null),
-        'any',
-      ),
-      run(
-        build
-          .updateTable('enrollments')
-          .set({ answer: null, erase_at: null })
-          .where('agent_id', '=', agentId)
-          .where('erase_at', 'is not', null),
-        'any',
-      ),
-    ],
+    expireOf: (agentId: string, now: number): Step[] => {
+      const own = build.updateTable('enrollments').where('agent_id', '=', agentId)
+      const amended = own.set({ status: 'expired', decided_at: now, answer: null })
+      return [
+        run(amended.where('status', '=', 'pending'), 'any'),
+        // Nobody can collect it any more. Due now, so that the job that expires enrollments records it.
+        run(own.set({ answer: null, collect_until: now }).where('collect_until', 'is not', null), 'any'),
+        run(own.set({ answer: null, erase_at: null }).where('erase_at', 'is not', null), 'any'),
+      ]
+    },
   }
 }

@@ -9,6 +9,8 @@ import { codecs } from './codecs.ts'
 export function createIdempotency({ build, read }: Engine) {
   const ofCredential = (agentId: string, credentialId: string) =>
     build.deleteFrom('idempotency').where('agent_id', '=', agentId).where('credential_id', '=', credentialId)
+  const ofKey = (agentId: string, keyHash: string) =>
+    build.updateTable('idempotency').where('agent_id', '=', agentId).where('key_hash', '=', keyHash)
   return {
     /** Also finds a record that has expired and was not cleared away yet. */
     find: async (agentId: string, keyHash: string): Promise<IdempotencyRecord | undefined> => {
@@ -27,28 +29,13 @@ export function createIdempotency({ build, read }: Engine) {
       row: codecs.idempotency.encode(record),
     }),
     keepReply: (agentId: string, keyHash: string, sealedReply: string, eraseAt: number): Step =>
-      run(
-        build
-          .updateTable('idempotency')
-          .set({ reply: sealedReply, erase_at: eraseAt })
-          .where('agent_id', '=', agentId)
-          .where('key_hash', '=', keyHash),
-        1,
-      ),
+      run(ofKey(agentId, keyHash).set({ reply: sealedReply, erase_at: eraseAt }), 1),
     /** The record of this credential, and no later one under the same key. */
     release: (agentId: string, keyHash: string, credentialId: string): Step =>
       run(ofCredential(agentId, credentialId).where('key_hash', '=', keyHash), 'any'),
     /** A repetition is told the secret. Refused where the first request has taken the credential back. */
     markRepeated: (agentId: string, keyHash: string, credentialId: string, now: number): Step =>
-      run(
-        build
-          .updateTable('idempotency')
-          .set({ repeated_at: now })
-          .where('agent_id', '=', agentId)
-          .where('key_hash', '=', keyHash)
-          .where('credential_id', '=', credentialId),
-        1,
-      ),
+      run(ofKey(agentId, keyHash).set({ repeated_at: now }).where('credential_id', '=', credentialId), 1),
     /** As `releaseOf`. Refused where a repetition was told the secret. */
     releaseUnrepeated: (agentId: string, credentialId: string): Step =>
       run(ofCredential(agentId, credentialId).where('repeated_at', 'is', null), 1),
