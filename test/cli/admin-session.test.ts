@@ -81,7 +81,7 @@ describe('on the machine of the server', () => {
   })
 
   test('administers the server whose address is given, not the one of another data directory', async () => {
-    const other = await startApp()
+    const other = await startApp({ ownIssuer: true })
     try {
       expect(await cameBy(await contextOf({ server: other.url, dataDir: app.directory }), other)).toBe(
         'loopback',
