@@ -52,7 +52,9 @@ const OPERATIONS = pages(
   'troubleshooting',
   'remove',
 )
-const REFERENCE = [...pages('reference', 'cli', 'config', 'mayfly-yaml', 'http', 'errors', 'audit', 'client')]
+const REFERENCE = [
+  ...pages('reference', 'cli', 'config', 'project-file', 'http', 'errors', 'audit', 'client'),
+]
 const BACKENDS = all('backends').sort((one, other) => one.text.localeCompare(other.text))
 const EXPLANATION = [
   ...pages('explanation', 'overview', 'how-an-end-is-seen', 'performance', 'threat-model', 'decisions'),

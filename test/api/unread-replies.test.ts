@@ -8,6 +8,8 @@ import { longestTurnMs } from '../support/longest-turn.ts'
 
 /** Replies that nobody reads: in full 2,720, as many as requests of 176 KB get. */
 const CONNECTIONS = LONG ? 160 : 40
+/** CPU time of all replies, and of the longest turn; a sample has the costs of the measuring itself, too. */
+const [COST_MS, HOLD_MS] = LONG ? [2_000, 1_000] : [900, 400]
 const PIPELINED = 17
 
 let app: TestApp
@@ -62,7 +64,7 @@ it.each([
       })
     })
     for (const socket of sockets) socket.destroy()
-    expect(cost).toBeLessThan((2_000 * CONNECTIONS) / 160)
-    expect(most).toBeLessThan((1_000 * CONNECTIONS) / 160)
+    expect(cost).toBeLessThan(COST_MS)
+    expect(most).toBeLessThan(HOLD_MS)
   },
 )

@@ -16,11 +16,11 @@ const JWT = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
 
 const run = (argv: readonly string[], more: RunMore = {}) => runTo(world, argv, more)
 
-/** A directory of its own with a mayfly.yaml, which is allowed. */
+/** A directory of its own with a .mayfly.yaml, which is allowed. */
 async function project(name: string, yaml: string): Promise<string> {
   const cwd = join(world.home, name)
   await mkdir(cwd, { recursive: true })
-  await writeFile(join(cwd, 'mayfly.yaml'), yaml)
+  await writeFile(join(cwd, '.mayfly.yaml'), yaml)
   expect(await runCli(['allow', '--yes'], { cwd, env: world.bareEnv })).toMatchObject({ code: 0 })
   return cwd
 }
@@ -109,7 +109,7 @@ describe('the command receives', () => {
   })
 })
 
-describe('mayfly.yaml', () => {
+describe('.mayfly.yaml', () => {
   const YAML = `credentials:
   reports:
     backend: demo
@@ -132,9 +132,12 @@ describe('mayfly.yaml', () => {
     const cwd = await project('good', YAML)
     const script = 'printenv REPORTS || echo none'
     expect((await run(['--env', 'A=demo', 'sh', '-c', script], { cwd })).stdout).toBe('none\n')
-    const both = await run(['--config', 'mayfly.yaml', '--env', 'A=demo', 'sh', '-c', 'echo "$REPORTS $A"'], {
-      cwd,
-    })
+    const both = await run(
+      ['--config', '.mayfly.yaml', '--env', 'A=demo', 'sh', '-c', 'echo "$REPORTS $A"'],
+      {
+        cwd,
+      },
+    )
     expect(both.stdout).toMatch(/^eyJ\S+ eyJ\S+\n$/)
     const none = await run(['--no-config', 'true'], { cwd })
     expect(none).toMatchObject({

@@ -104,8 +104,8 @@ async function bash(script: string, env: Record<string, string>): Promise<{ code
   return { code, said }
 }
 
-test('the example in docs/reference/mayfly-yaml.md is one', async () => {
-  const text = await readFile(join(DOCS, 'reference/mayfly-yaml.md'), 'utf8')
+test('the example in docs/reference/project-file.md is one', async () => {
+  const text = await readFile(join(DOCS, 'reference/project-file.md'), 'utf8')
   await writeFile(join(world.home, 'example.yaml'), /^```yaml\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '')
   const [orders, reports] = await readProjectFile(await openProjectFile({ cwd: world.home }, 'example.yaml'))
   expect(orders?.env.map(({ variable }) => variable)).toContain('PGPASSWORD')

@@ -35,7 +35,7 @@ const FILES = `credentials:
 async function project(name: string, yaml: string): Promise<string> {
   const cwd = join(world.home, name)
   await mkdir(cwd, { recursive: true })
-  await writeFile(join(cwd, 'mayfly.yaml'), yaml)
+  await writeFile(join(cwd, '.mayfly.yaml'), yaml)
   expect(await runCli(['allow', '--yes'], { cwd, env: world.bareEnv })).toMatchObject({ code: 0 })
   return cwd
 }

@@ -5,21 +5,21 @@ import { confirmed } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { isAllowed, readAllowed, recordAllowed, revokeAllowed } from '../project-file/allowed.ts'
 import { describeChange, describeProject } from '../project-file/describe.ts'
-import { findProjectFile } from '../project-file/find.ts'
+import { findProjectFile, noteOldName } from '../project-file/find.ts'
 import { openProjectFile, PROJECT_FILE, type ProjectFile } from '../project-file/open.ts'
 import { readProjectFile } from '../project-file/read.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
 
 export const verb = defineVerb({
   description:
-    'Shows what a mayfly.yaml asks for, asks for confirmation, and lets `mayfly run` use it. A file that has changed is used only after you allow it again; the difference is shown.',
-  arguments: [{ name: '[file]', description: 'by default the mayfly.yaml that `mayfly run` would use' }],
+    'Shows what a .mayfly.yaml asks for, asks for confirmation, and lets `mayfly run` use it. A file that has changed is used only after you allow it again; the difference is shown.',
+  arguments: [{ name: '[file]', description: 'by default the .mayfly.yaml that `mayfly run` would use' }],
   options: {
     ...yesTo('do not ask for confirmation'),
     revoke: flag('take back the permission for this file'),
   },
   examples: [
-    { command: 'mayfly allow', about: 'the mayfly.yaml of a repository that you cloned' },
+    { command: 'mayfly allow', about: 'the .mayfly.yaml of a repository that you cloned' },
     {
       command: 'mayfly allow --yes ci/credentials.yaml',
       about: 'in a script, for a file that you have read',
@@ -30,6 +30,7 @@ export const verb = defineVerb({
   run: async (context, { yes, revoke }, named) => {
     const given = named ?? (await findProjectFile(context)) ?? PROJECT_FILE
     if (revoke === true) return takeBack(context, given)
+    if (named === undefined) noteOldName(context, given)
     const file = await openProjectFile(context, given)
     const requested = await readProjectFile(file)
     const before = await readAllowed(context, file.path)

@@ -21,7 +21,7 @@ export const verb = defineVerb({
   description:
     'Runs a command with credentials and revokes them when it ends, however it ends. Exits with the code of the ' +
     'command: 128 plus the signal number if a signal ended it, 127 if the command is not found, 126 if it cannot be ' +
-    'executed. Without --backend, --env and --file it uses the credentials listed in the mayfly.yaml of the current ' +
+    'executed. Without --backend, --env and --file it uses the credentials listed in the .mayfly.yaml of the current ' +
     'directory, or of the nearest one above it in the repository, after `mayfly allow`. Credentials in files are renewed while the command runs; those in variables cannot be.',
   arguments: [
     { name: '<command>', description: 'the command to run, without a shell' },
@@ -35,7 +35,7 @@ export const verb = defineVerb({
     },
     {
       command: "mayfly run -- psql -c 'select current_user'",
-      about: 'with the credentials listed in mayfly.yaml',
+      about: 'with the credentials listed in .mayfly.yaml',
     },
     {
       command: 'mayfly run --env PGPASSWORD=orders-db:password --env PGUSER=orders-db:username -- psql',

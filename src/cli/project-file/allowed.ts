@@ -1,10 +1,11 @@
+import { basename, dirname, join } from 'node:path'
 import { shellWord } from '../../domain/shell-word.ts'
 import { CliError } from '../frame/failure.ts'
 import { NO_HOME, type Surroundings } from '../frame/surroundings.ts'
 import { configPath } from '../session/paths.ts'
 import { isPresent, readPrivateFile, removeFile, writePrivateFile } from '../session/private-file.ts'
 import { digest } from '../session/token-cache.ts'
-import { PROJECT_FILE, type ProjectFile } from './open.ts'
+import { OLD_PROJECT_FILE, PROJECT_FILE, type ProjectFile } from './open.ts'
 
 type Where = Pick<Surroundings, 'env' | 'home'>
 
@@ -17,9 +18,11 @@ export interface Allowed {
   readonly text: string
 }
 
-/** Undefined if no content was ever allowed at this path. */
+/** Undefined if no content was ever allowed at this path, or under the old name of the file. */
 export async function readAllowed(where: Where, path: string): Promise<Allowed | undefined> {
-  const text = await readPrivateFile(recordOf(where, path))
+  const [record, ...former] = recordsOf(where, path)
+  let text = await readPrivateFile(record)
+  for (const old of former) text ??= await readPrivateFile(old)
   if (text === undefined) return undefined
   try {
     const { sha256, text: content } = JSON.parse(text) as Partial<Allowed>
@@ -32,7 +35,7 @@ export async function readAllowed(where: Where, path: string): Promise<Allowed |
 
 export async function recordAllowed(where: Where, { path, bytes }: ProjectFile): Promise<void> {
   const allowed: Allowed = { path, sha256: sha256Of(bytes), text: Buffer.from(bytes).toString('utf8') }
-  const record = recordOf(where, path)
+  const [record] = recordsOf(where, path)
   if (record.startsWith(`${NO_HOME}/`))
     throw new CliError('no_home', 'There is no home directory to remember this in.', {
       hint: 'Set HOME, or trust the directory with `mayfly run --trust-project`.',
@@ -42,9 +45,11 @@ export async function recordAllowed(where: Where, { path, bytes }: ProjectFile):
 
 /** Returns false if there was nothing to take back. */
 export async function revokeAllowed(where: Where, path: string): Promise<boolean> {
-  const record = recordOf(where, path)
-  const was = await isPresent(record)
-  await removeFile(record)
+  let was = false
+  for (const record of recordsOf(where, path)) {
+    was = (await isPresent(record)) || was
+    await removeFile(record)
+  }
   return was
 }
 
@@ -68,8 +73,11 @@ export async function requireAllowed(where: Where, file: ProjectFile): Promise<v
       })
 }
 
-function recordOf(where: Where, path: string): string {
-  return configPath(where, 'allowed', `${digest(path)}.json`)
+/** What was allowed as `mayfly.yaml` is allowed, with the same content, under the name of today. */
+function recordsOf(where: Where, path: string): [string, ...string[]] {
+  const recordOf = (one: string) => configPath(where, 'allowed', `${digest(one)}.json`)
+  const former = basename(path) === PROJECT_FILE ? [join(dirname(path), OLD_PROJECT_FILE)] : []
+  return [recordOf(path), ...former.map(recordOf)]
 }
 
 function sha256Of(bytes: Uint8Array): string {

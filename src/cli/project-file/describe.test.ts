@@ -3,7 +3,7 @@ import { describeChange, describeProject } from './describe.ts'
 import { readProjectFile } from './read.ts'
 
 const read = (text: string) =>
-  readProjectFile({ path: '/x/mayfly.yaml', shown: 'mayfly.yaml', bytes: Buffer.from(text) })
+  readProjectFile({ path: '/x/.mayfly.yaml', shown: '.mayfly.yaml', bytes: Buffer.from(text) })
 
 const BEFORE = `
 credentials:

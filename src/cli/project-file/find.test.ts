@@ -15,16 +15,17 @@ beforeEach(async () => {
 })
 afterEach(() => rm(home, { recursive: true, force: true }))
 
-const put = (directory: string) => writeFile(join(home, directory, 'mayfly.yaml'), 'credentials: { demo: }\n')
+const put = (directory: string, name = '.mayfly.yaml', text = 'credentials: { demo: }\n') =>
+  writeFile(join(home, directory, name), text)
 const makeRepository = () => mkdir(join(home, 'repository/.git'))
 const find = () => findProjectFile({ cwd })
 
 test('the file of this directory comes first, in a repository or not', async () => {
   await put('repository/packages/web')
-  expect(await find()).toBe('mayfly.yaml')
+  expect(await find()).toBe('.mayfly.yaml')
   await makeRepository()
   await put('repository')
-  expect(await find()).toBe('mayfly.yaml')
+  expect(await find()).toBe('.mayfly.yaml')
 })
 
 describe('in a repository', () => {
@@ -33,9 +34,9 @@ describe('in a repository', () => {
   test('the nearest directory above, up to the root', async () => {
     expect(await find()).toBeUndefined()
     await put('repository')
-    expect(await find()).toBe('../../mayfly.yaml')
+    expect(await find()).toBe('../../.mayfly.yaml')
     await put('repository/packages')
-    expect(await find()).toBe('../mayfly.yaml')
+    expect(await find()).toBe('../.mayfly.yaml')
   })
 
   test('nothing above the root', async () => {
@@ -63,6 +64,33 @@ describe('in a repository', () => {
       expect(await find()).toBeUndefined()
     },
   )
+})
+
+describe('under the name of version 0.1', () => {
+  beforeEach(makeRepository)
+
+  test('a file with credentials, unless there is one of the new name beside it', async () => {
+    await put('repository/packages', 'mayfly.yaml')
+    expect(await find()).toBe('../mayfly.yaml')
+    await put('repository/packages')
+    expect(await find()).toBe('../.mayfly.yaml')
+  })
+
+  test.each([
+    ['the configuration of a server', 'listen: 127.0.0.1:8620\n'],
+    ['a comment about credentials', '# credentials:\nlisten: 127.0.0.1:8620\n'],
+    ['credentials further in', 'policies:\n  credentials: 1\n'],
+    ['nothing', ''],
+    ['too much', `credentials:\n${'#'.repeat(70_000)}`],
+  ])('not %s', async (_, text) => {
+    await put('repository/packages/web', 'mayfly.yaml', text)
+    expect(await find()).toBeUndefined()
+  })
+
+  test('not a directory', async () => {
+    await mkdir(join(cwd, 'mayfly.yaml'))
+    expect(await find()).toBeUndefined()
+  })
 })
 
 test('nothing above, outside a repository', async () => {

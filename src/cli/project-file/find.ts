@@ -1,19 +1,32 @@
 import { stat } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
+import { shellWord } from '../../domain/shell-word.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
+import type { Context } from '../frame/verb.ts'
 import { isPresent } from '../session/private-file.ts'
-import { PROJECT_FILE } from './open.ts'
+import { holdsCredentials, OLD_PROJECT_FILE, PROJECT_FILE } from './open.ts'
 
 /**
  * The project file of this directory or, inside a repository, of the nearest directory above it that has one, up to the
- * root of the repository; relative to this directory. Undefined if there is none.
+ * root of the repository; relative to this directory. A `mayfly.yaml` counts if it has `credentials:`. Undefined if there is none.
  */
 export async function findProjectFile({ cwd }: Pick<Surroundings, 'cwd'>): Promise<string | undefined> {
   for (const directory of await directoriesOf(cwd)) {
     const path = join(directory, PROJECT_FILE)
     if (await isPresent(path)) return relative(cwd, path)
+    const old = join(directory, OLD_PROJECT_FILE)
+    if ((await isPresent(old)) && (await holdsCredentials(old))) return relative(cwd, old)
   }
   return undefined
+}
+
+/** Warns where the file was found under its old name. */
+export function noteOldName({ out }: Pick<Context, 'out'>, found: string): void {
+  if (basename(found) !== OLD_PROJECT_FILE) return
+  const renamed = join(dirname(found), PROJECT_FILE)
+  out.note(
+    `Warning: a project file is called ${PROJECT_FILE} now. Run: mv ${shellWord(found)} ${shellWord(renamed)}`,
+  )
 }
 
 /** This directory and, if it is inside a repository of this user, those up to its root. */

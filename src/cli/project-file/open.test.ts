@@ -78,15 +78,15 @@ test.runIf(process.getuid?.() === 0)(
 
 test('what is compared with the allowed content is what is parsed, whatever the file becomes meanwhile', async () => {
   const where = { env: {}, home, cwd: home }
-  await writeFile(join(home, 'mayfly.yaml'), YAML)
-  const shown = await openProjectFile(where, 'mayfly.yaml')
-  await writeFile(join(home, 'mayfly.yaml'), 'credentials: { evil: }\n')
+  await writeFile(join(home, '.mayfly.yaml'), YAML)
+  const shown = await openProjectFile(where, '.mayfly.yaml')
+  await writeFile(join(home, '.mayfly.yaml'), 'credentials: { evil: }\n')
   await recordAllowed(where, shown)
   expect(await readProjectFile(shown)).toMatchObject([{ name: 'demo' }])
-  const changed = await openProjectFile(where, 'mayfly.yaml')
+  const changed = await openProjectFile(where, '.mayfly.yaml')
   expect(isAllowed(await readAllowed(where, changed.path), changed)).toBe(false)
   await expect(requireAllowed(where, changed)).rejects.toThrow(
-    'mayfly.yaml has changed since it was allowed.',
+    '.mayfly.yaml has changed since it was allowed.',
   )
   await expect(requireAllowed(where, shown)).resolves.toBeUndefined()
 })

@@ -7,7 +7,9 @@ import type { Surroundings } from '../frame/surroundings.ts'
 const MAX_BYTES = 65_536
 
 /** `findProjectFile` says where it is looked up. */
-export const PROJECT_FILE = 'mayfly.yaml'
+export const PROJECT_FILE = '.mayfly.yaml'
+/** Until version 0.1; it is also what the configuration of a server is called. */
+export const OLD_PROJECT_FILE = 'mayfly.yaml'
 
 /** A project file, read once: the bytes that are compared with the allowed ones are the bytes that are parsed. */
 export interface ProjectFile {
@@ -47,6 +49,20 @@ export async function openProjectFile(
       import('../../domain/fault.ts'),
     ])
     throw invalid(`The file ${quote(shown)} ${fileFault(error)}.`, error)
+  }
+}
+
+/** Whether a file of the old name is a project file, and not the configuration of a server; false for one that cannot be read. */
+export async function holdsCredentials(path: string): Promise<boolean> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined)
+  try {
+    if (file === undefined || !(await file.stat()).isFile()) return false
+    const bytes = await readBounded(file, path)
+    return /^(["']?)credentials\1[ \t]*:/m.test(Buffer.from(bytes).toString('utf8'))
+  } catch {
+    return false
+  } finally {
+    await file?.close()
   }
 }
 

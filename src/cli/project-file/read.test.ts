@@ -12,8 +12,8 @@ beforeAll(async () => {
 afterAll(() => rm(home, { recursive: true, force: true }))
 
 async function read(text: string | Uint8Array) {
-  await writeFile(join(home, 'mayfly.yaml'), text)
-  return readProjectFile(await openProjectFile({ cwd: home }, 'mayfly.yaml'))
+  await writeFile(join(home, '.mayfly.yaml'), text)
+  return readProjectFile(await openProjectFile({ cwd: home }, '.mayfly.yaml'))
 }
 
 async function faultOf(text: string | Uint8Array): Promise<string> {
@@ -83,20 +83,20 @@ const one = (lines: string) => `credentials:\n  demo:\n${lines}`
 
 describe('reports a mistake with its line:', () => {
   test.each([
-    ['nothing', '', 'mayfly.yaml: credentials must hold'],
-    ['no credentials', 'credentials: {}\n', 'mayfly.yaml:1:14: credentials must hold'],
+    ['nothing', '', '.mayfly.yaml: credentials must hold'],
+    ['no credentials', 'credentials: {}\n', '.mayfly.yaml:1:14: credentials must hold'],
     [
       'keys that resemble none of ours, which it does not repeat',
       'password-of-ada: x\n',
-      'mayfly.yaml:1:1: this key is not a field',
+      '.mayfly.yaml:1:1: this key is not a field',
     ],
-    ['a list', 'credentials: [a]\n', 'mayfly.yaml:1:14: credentials must hold'],
-    ['a text', 'just words\n', 'mayfly.yaml:1:1: must contain'],
+    ['a list', 'credentials: [a]\n', '.mayfly.yaml:1:14: credentials must hold'],
+    ['a text', 'just words\n', '.mayfly.yaml:1:1: must contain'],
     ['no YAML', 'credentials: [\n', 'not valid YAML'],
     [
       'the same key twice',
       'credentials: { a: {} }\ncredentials: { b: {} }\n',
-      'mayfly.yaml:2:1: not valid YAML: this key appears twice',
+      '.mayfly.yaml:2:1: not valid YAML: this key appears twice',
     ],
     ['bytes that are no text', Uint8Array.of(0xff, 0xfe, 0x00), 'is not UTF-8 text'],
     ['a tag', one('    ttl: !!js/function "x"\n'), 'not valid YAML'],
@@ -108,37 +108,41 @@ describe('reports a mistake with its line:', () => {
         .join('\n')}\n`,
       'not valid YAML',
     ],
-    ['the configuration of a server', 'listen: 127.0.0.1:8620\n', 'mayfly.yaml:1:1: this key is not a field'],
+    [
+      'the configuration of a server',
+      'listen: 127.0.0.1:8620\n',
+      '.mayfly.yaml:1:1: this key is not a field',
+    ],
     [
       'a server to be sent to',
       'server: https://evil.example\ncredentials: { demo: }\n',
-      'mayfly.yaml:1:1: this key is not a field',
+      '.mayfly.yaml:1:1: this key is not a field',
     ],
     [
       'an unknown key',
       one('    scope: [a]\n'),
-      'mayfly.yaml:3:5: "scope" is not a field (did you mean "scopes"?)',
+      '.mayfly.yaml:3:5: "scope" is not a field (did you mean "scopes"?)',
     ],
-    ['a malformed name', 'credentials:\n  "a b": {}\n', 'mayfly.yaml:2:3: a name consists of letters'],
-    ['text in place of a credential', 'credentials:\n  demo: yes\n', 'mayfly.yaml:2:9: demo must hold'],
-    ['a backend that is a number', one('    backend: 5\n'), 'mayfly.yaml:3:14: backend must be the name'],
-    ['a path for a backend', one('    backend: ../admin\n'), 'mayfly.yaml:3:14: backend must be the name'],
-    ['a ttl without a unit', one('    ttl: 300\n'), 'mayfly.yaml:3:10: ttl must be a duration'],
-    ['scopes that are one word', one('    scopes: a:read\n'), 'mayfly.yaml:3:13: scopes must be a list'],
-    ['scopes that are numbers', one('    scopes: [1]\n'), 'mayfly.yaml:3:13: scopes must be a list'],
-    ['params that are a list', one('    params: [a]\n'), 'mayfly.yaml:3:13: params must hold'],
-    ['an empty env', one('    env: {}\n'), 'mayfly.yaml:3:10: env must hold'],
-    ['a list of variables', one('    env: [A]\n'), 'mayfly.yaml:3:10: env must hold'],
+    ['a malformed name', 'credentials:\n  "a b": {}\n', '.mayfly.yaml:2:3: a name consists of letters'],
+    ['text in place of a credential', 'credentials:\n  demo: yes\n', '.mayfly.yaml:2:9: demo must hold'],
+    ['a backend that is a number', one('    backend: 5\n'), '.mayfly.yaml:3:14: backend must be the name'],
+    ['a path for a backend', one('    backend: ../admin\n'), '.mayfly.yaml:3:14: backend must be the name'],
+    ['a ttl without a unit', one('    ttl: 300\n'), '.mayfly.yaml:3:10: ttl must be a duration'],
+    ['scopes that are one word', one('    scopes: a:read\n'), '.mayfly.yaml:3:13: scopes must be a list'],
+    ['scopes that are numbers', one('    scopes: [1]\n'), '.mayfly.yaml:3:13: scopes must be a list'],
+    ['params that are a list', one('    params: [a]\n'), '.mayfly.yaml:3:13: params must hold'],
+    ['an empty env', one('    env: {}\n'), '.mayfly.yaml:3:10: env must hold'],
+    ['a list of variables', one('    env: [A]\n'), '.mayfly.yaml:3:10: env must hold'],
     [
       'an invalid variable name',
       one('    env: { "A-B": token }\n'),
-      'mayfly.yaml:3:12: "A-B" is not a valid variable name',
+      '.mayfly.yaml:3:12: "A-B" is not a valid variable name',
     ],
     ['an assignment', one('    env: { "A=B": token }\n'), '"A=B" is not a valid variable name'],
     [
       'a variable that loads code',
       one('    env: { LD_PRELOAD: token }\n'),
-      'mayfly.yaml:3:12: "LD_PRELOAD" is a variable that mayfly does not set',
+      '.mayfly.yaml:3:12: "LD_PRELOAD" is a variable that mayfly does not set',
     ],
     [
       'the same in lower case',
@@ -181,7 +185,7 @@ describe('reports a mistake with its line:', () => {
       one('    env: { MAYFLY_SERVER: token }\n'),
       'is a variable that mayfly does not set',
     ],
-    ['text without a field', one('    env: { A: "no field here" }\n'), 'mayfly.yaml:3:15: must be a field'],
+    ['text without a field', one('    env: { A: "no field here" }\n'), '.mayfly.yaml:3:15: must be a field'],
     ['an invalid field name', one('    env: { A: "{{ a b }}" }\n'), 'must be a field'],
     ['a number in place of a field', one('    env: { A: 1 }\n'), 'must be a field'],
     [
@@ -198,12 +202,12 @@ describe('reports a mistake with its line:', () => {
     [
       'an unknown key in a file',
       one('    files: { A: { content: token, mode: 777 } }\n'),
-      'mayfly.yaml:3:35: this key is not a field',
+      '.mayfly.yaml:3:35: this key is not a field',
     ],
     [
       'a variable set twice',
       one('    env: { A: token }\n    files: { A: token }\n'),
-      'mayfly.yaml:4:14: A is set twice',
+      '.mayfly.yaml:4:14: A is set twice',
     ],
     [
       'too many credentials',
@@ -227,6 +231,6 @@ describe('reports a mistake with its line:', () => {
     const text = one(
       '    files:\n      A: { name: key, content: token }\n      B: { name: key, content: id }\n',
     )
-    expect(await faultOf(text)).toContain('mayfly.yaml:5:10: two files are named key')
+    expect(await faultOf(text)).toContain('.mayfly.yaml:5:10: two files are named key')
   })
 })

@@ -6,7 +6,7 @@ import { present } from '../frame/present.ts'
 import { faultOfVariable } from '../frame/variable-names.ts'
 import type { Context } from '../frame/verb.ts'
 import { requireAllowed } from '../project-file/allowed.ts'
-import { findProjectFile } from '../project-file/find.ts'
+import { findProjectFile, noteOldName } from '../project-file/find.ts'
 import { openProjectFile, PROJECT_FILE } from '../project-file/open.ts'
 import { readProjectFile } from '../project-file/read.ts'
 import type { RequestedCredential, RequestedFile } from '../project-file/requested-credential.ts'
@@ -32,8 +32,8 @@ export const CREDENTIAL_OPTIONS = {
     '<name=value>',
     'parameter of the kind of backend; name:=json for values other than text; may be repeated',
   ),
-  config: text('<file>', 'also read this file, in the format of mayfly.yaml'),
-  noConfig: off('use no mayfly.yaml'),
+  config: text('<file>', 'also read this file, in the format of .mayfly.yaml'),
+  noConfig: off('use no .mayfly.yaml'),
   trustProject: flag('use the project file without `mayfly allow`, as in CI [env: MAYFLY_TRUST_PROJECT=1]'),
 }
 
@@ -65,7 +65,10 @@ async function projectFile(
   hasFlags: boolean,
 ): Promise<string | undefined> {
   if (typeof config === 'string') return config
-  return config === false || hasFlags ? undefined : findProjectFile(context)
+  if (config === false || hasFlags) return undefined
+  const found = await findProjectFile(context)
+  if (found !== undefined) noteOldName(context, found)
+  return found
 }
 
 /** The file may come with somebody else's repository: it is not even parsed before a person has allowed it. */

@@ -61,7 +61,7 @@ export const TOOL_VERBS: readonly Entry[] = [
   },
   {
     name: 'allow',
-    summary: 'allow the mayfly.yaml of a directory',
+    summary: 'allow the .mayfly.yaml of a directory',
     load: async () => (await import('../commands/allow.ts')).verb,
   },
   {
