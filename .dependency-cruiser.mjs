@@ -94,7 +94,7 @@ export default {
       '^src/jobs/',
       '^src/(jobs|core|domain|log)/|^src/backends/open-backends.ts$|^src/store/(tables/sealed|schema/rows).ts$',
     ),
-    allow('client-imports-api', '^src/client/', '^src/(client|api)/'),
+    allow('client-imports-api', '^src/client/', '^src/(client|api)/|^src/domain/abort\\.ts$'),
     // An agent's machine runs these.
     allow(
       'cli-imports-client',

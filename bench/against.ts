@@ -20,6 +20,16 @@ export async function burstsAgainst(
   return againstRows(title, against.directory, comparisons)
 }
 
+/** Measures this checkout and then the other one, if there is one. `whose` begins the names of the other's rows. */
+export async function rowsOfEach(
+  { checkout, against }: Bench,
+  measure: (each: Checkout, whose: string) => Promise<readonly Row[]>,
+): Promise<Row[]> {
+  const rows = [...(await measure(checkout, ''))]
+  if (against !== undefined) rows.push(...(await measure(against, `${against.directory}: `)))
+  return rows
+}
+
 /** Repeats a measurement of both checkouts. */
 export async function alternatePairs<T>(
   count: number,

@@ -1,5 +1,6 @@
 import { createLatencyHistogram, quantilesOf } from './latency.ts'
 import type { Burst, Loader } from './loader.ts'
+import { atMost, type Row } from './report.ts'
 import { type Ask, encode } from './request.ts'
 import type { OurServer } from './server.ts'
 
@@ -38,6 +39,29 @@ export async function issueWhile(
     slices.push({ ...(await loader.run(plan, pid)), from, to: from + measureMs })
   }
   return slices
+}
+
+const GOAL_TAIL = 2
+
+/** Issuing before an event, and while it lasts. */
+export interface Beside {
+  readonly quiet: Issuing
+  readonly during: Issuing
+}
+
+/** Holds the p99 of issuing during an event against the quiet one. */
+export function tailRow(scenario: string, clients: number, { quiet, during }: Beside): Row {
+  const tail = during.p99 / quiet.p99
+  const alone = `${quiet.perSecond.toFixed(0)}/s, p50 ${quiet.p50.toFixed(2)}, p99 ${quiet.p99.toFixed(2)} ms`
+  return {
+    scenario,
+    clients,
+    figures: during,
+    comparedWith: `quiet: ${alone}`,
+    ratio: tail,
+    goal: atMost(tail, GOAL_TAIL),
+    detail: { quiet, during },
+  }
 }
 
 /** What the clients saw in all of them. */

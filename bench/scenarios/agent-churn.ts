@@ -1,4 +1,4 @@
-import { alternatePairs } from '../against.ts'
+import { alternatePairs, rowsOfEach } from '../against.ts'
 import { burstOf } from '../bursts.ts'
 import { startLoader } from '../loader.ts'
 import { median } from '../median.ts'
@@ -17,13 +17,10 @@ export const agentChurn: Scenario = {
   name: 'agent-churn',
   title: `Issue while ${AGENTS_PER_SECOND} agents a second come and go`,
   async run(bench) {
-    const checkouts = [bench.checkout, ...(bench.against === undefined ? [] : [bench.against])]
-    const rows: Row[] = []
-    for (const checkout of checkouts) {
-      rows.push(await churnRow(bench, checkout, 'SQLite'))
-      rows.push(await churnRow(bench, checkout, 'PostgreSQL', await freshDatabase(bench.say)))
-    }
-    return rows
+    return rowsOfEach(bench, async (checkout) => [
+      await churnRow(bench, checkout, 'SQLite'),
+      await churnRow(bench, checkout, 'PostgreSQL', await freshDatabase(bench.say)),
+    ])
   },
 }
 

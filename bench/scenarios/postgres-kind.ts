@@ -1,3 +1,4 @@
+import { rowsOfEach } from '../against.ts'
 import { issueRows } from '../postgres-kind/issuing.ts'
 import { revocationRows } from '../postgres-kind/revocation.ts'
 import { areGone, fill } from '../postgres-kind/roles.ts'
@@ -10,18 +11,17 @@ export const postgresKind: Scenario = {
   name: 'postgres-kind',
   title: 'Kind postgres',
   async run(bench) {
-    const rows: Row[] = []
-    for (const checkout of [bench.checkout, ...(bench.against === undefined ? [] : [bench.against])]) {
+    return rowsOfEach(bench, async (checkout, whose) => {
+      const rows: Row[] = []
       const superuser = await openPostgres(bench.kind.server)
       for (const tables of bench.kind.tables) {
         const world = await openKindWorld(bench, checkout, superuser, tables)
-        const whose = checkout === bench.checkout ? '' : `${checkout.directory}: `
         const has = `${tables} ${tables === 1 ? 'table' : 'tables'}`
         rows.push(...(await rowsOf(bench, world, `${whose}${world.version}, ${bench.kind.way}, ${has}`)))
         await world.stop()
       }
-    }
-    return rows
+      return rows
+    })
   },
 }
 

@@ -1,16 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { startDnsServer } from '../../test/support/dns-server.ts'
+import { rowsOfEach } from '../against.ts'
+import { addFar, CONFIG, startSlowApi } from '../far-upstream.ts'
 import { startLoader } from '../loader.ts'
 import { temporaryDirectory } from '../processes.ts'
-import { atMost, type Row } from '../report.ts'
 import type { Ask } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { type Checkout, startOurs } from '../server.ts'
-import { type Issuing, issueUntil, merged } from '../slices.ts'
-import { addFar, CONFIG, startSlowApi } from '../slow-upstream.ts'
+import { type Beside, issueUntil, merged, tailRow } from '../slices.ts'
 
 const CLIENTS = 8
-const GOAL_TAIL = 2
 /** Of the healthy upstream: slow enough that the clients stay below the limit of active credentials. */
 const DELAY_MS = 20
 /** Port 53 of an address that nobody else uses. */
@@ -25,19 +24,11 @@ export const silentNameServer: Scenario = {
       bench.say('needs root, for a name server at port 53: not measured')
       return []
     }
-    const { checkout, against } = bench
-    const rows: Row[] = []
-    for (const each of against === undefined ? [checkout] : [checkout, against]) {
-      const whose = each === checkout ? '' : `${each.directory}: `
-      rows.push(rowOf(whose, await issueBeside(bench, each)))
-    }
-    return rows
+    const title = `Issue at a healthy upstream beside ${CLIENTS} clients of a silent name server: p99`
+    return rowsOfEach(bench, async (each, whose) => [
+      tailRow(`${whose}${title}`, CLIENTS, await issueBeside(bench, each)),
+    ])
   },
-}
-
-interface Beside {
-  readonly quiet: Issuing
-  readonly during: Issuing
 }
 
 async function issueBeside(bench: Bench, checkout: Checkout): Promise<Beside> {
@@ -100,19 +91,5 @@ async function askUntil(signal: AbortSignal, port: number, { path, bearer, json 
     }
   } catch (error) {
     if (!signal.aborted) throw error
-  }
-}
-
-function rowOf(whose: string, { quiet, during }: Beside): Row {
-  const tail = during.p99 / quiet.p99
-  const alone = `${quiet.perSecond.toFixed(0)}/s, p50 ${quiet.p50.toFixed(2)}, p99 ${quiet.p99.toFixed(2)} ms`
-  return {
-    scenario: `${whose}Issue at a healthy upstream beside ${CLIENTS} clients of a silent name server: p99`,
-    clients: CLIENTS,
-    figures: during,
-    comparedWith: `quiet: ${alone}`,
-    ratio: tail,
-    goal: atMost(tail, GOAL_TAIL),
-    detail: { quiet, during },
   }
 }

@@ -1,18 +1,18 @@
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { rowsOfEach } from '../against.ts'
+import { addFar, CONFIG, startSlowApi } from '../far-upstream.ts'
 import { startLoader } from '../loader.ts'
 import { temporaryDirectory } from '../processes.ts'
 import { atMost, type Row } from '../report.ts'
 import type { Ask } from '../request.ts'
 import type { Bench, Scenario } from '../scenario.ts'
 import { addAgents, BACKEND, type Checkout, type OurServer, SCOPES, startOurs } from '../server.ts'
-import { type Issuing, issueUntil, issueWhile, merged } from '../slices.ts'
-import { addFar, CONFIG, startSlowApi } from '../slow-upstream.ts'
+import { type Beside, issueUntil, issueWhile, merged, tailRow } from '../slices.ts'
 
 const DELAY_MS = 20
 const CLIENTS = 8
 const GOAL_SECONDS = 30
-const GOAL_TAIL = 2
 /** Requests under way while the credentials are issued. */
 const AT_ONCE = 32
 const SLOW = 'slow'
@@ -22,22 +22,14 @@ export const slowUpstream: Scenario = {
   name: 'slow-upstream',
   title: 'Ends at a slow upstream',
   async run(bench) {
-    const { checkout, against } = bench
-    const rows: Row[] = []
-    for (const each of against === undefined ? [checkout] : [checkout, against]) {
-      const whose = each === checkout ? '' : `${each.directory}: `
-      rows.push(...rowsOf(whose, await endAtOnce(bench, each)))
-    }
-    return rows
+    return rowsOfEach(bench, async (each, whose) => rowsOf(whose, await endAtOnce(bench, each)))
   },
 }
 
-interface Ended {
+interface Ended extends Beside {
   readonly count: number
   /** From the beginning of the second in which they are due until the upstream has deleted the last one. */
   readonly seconds: number
-  readonly quiet: Issuing
-  readonly during: Issuing
 }
 
 async function endAtOnce(bench: Bench, checkout: Checkout): Promise<Ended> {
@@ -104,10 +96,8 @@ function post(agent: Agent, port: number, bearer: string, json: object): Promise
   })
 }
 
-function rowsOf(whose: string, { count, seconds, quiet, during }: Ended): Row[] {
+function rowsOf(whose: string, { count, seconds, ...issuing }: Ended): Row[] {
   const ratio = seconds / GOAL_SECONDS
-  const tail = during.p99 / quiet.p99
-  const alone = `${quiet.perSecond.toFixed(0)}/s, p50 ${quiet.p50.toFixed(2)}, p99 ${quiet.p99.toFixed(2)} ms`
   return [
     {
       scenario: `${whose}End ${count} at an upstream of ${DELAY_MS} ms: ${seconds.toFixed(1)} s`,
@@ -117,14 +107,6 @@ function rowsOf(whose: string, { count, seconds, quiet, during }: Ended): Row[] 
       ratio,
       goal: atMost(ratio, 1),
     },
-    {
-      scenario: `${whose}Issue on another backend meanwhile: p99`,
-      clients: CLIENTS,
-      figures: during,
-      comparedWith: `quiet: ${alone}`,
-      ratio: tail,
-      goal: atMost(tail, GOAL_TAIL),
-      detail: { quiet, during },
-    },
+    tailRow(`${whose}Issue on another backend meanwhile: p99`, CLIENTS, issuing),
   ]
 }

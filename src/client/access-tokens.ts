@@ -1,4 +1,4 @@
-import { unlessAborted } from './abort.ts'
+import { unlessAborted } from '../domain/abort.ts'
 import { MayflyError } from './errors.ts'
 import type { TokenAnswer } from './log-in.ts'
 import { type Sender, send } from './send.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { unlessAborted } from './abort.ts'
+import { unlessAborted } from '../domain/abort.ts'
 import { createClient, type Transport, type TransportReply } from './client.ts'
 
 describe('an answer that takes longer than 30 seconds', () => {

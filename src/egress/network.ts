@@ -18,8 +18,6 @@ export interface Network {
   checkListener(socket: Socket): Promise<void>
 }
 
-/** What `egress.ts` and the kinds that open connections of their own share. */
-
 /** How often an open connection asks whether its name still has its address. */
 const FOLLOW_MS = 30_000
 

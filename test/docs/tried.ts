@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * The pages of guides, operations and kinds are long to try. `npm test` tries one when its text or its test has changed since the
- * last run that passed, and `npm run test:long` tries all. `tried.json` keeps what was tried.
+ * The pages of guides, operations and kinds take minutes to run. `npm test` runs those of a test file only if the file or one of its
+ * pages has changed since the file last passed; `npm run test:long` runs them all. `tried.json` records what has passed.
  */
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const RECORD = join(ROOT, 'test/docs/tried.json')
 const FOLDER = 'test/docs'
-const AT_ONCE = /^(?:guide-[\w-]+|operations|backends)\.test\.ts$/
+const PAGE_TESTS = /^(?:guide-[\w-]+|operations|backends)\.test\.ts$/
 
 /** Test files that are left out while nothing has changed. */
 export function triedFiles(): string[] {
@@ -21,12 +21,12 @@ export function triedFiles(): string[] {
 
 function pageTests(): string[] {
   return readdirSync(join(ROOT, FOLDER))
-    .filter((name) => AT_ONCE.test(name))
+    .filter((name) => PAGE_TESTS.test(name))
     .map((name) => `${FOLDER}/${name}`)
     .sort()
 }
 
-/** Of the test and of each page that it names; of the whole folder where it names that alone. */
+/** Covers the test file and each page that it names, or all pages of kinds if it names none. */
 function hashOf(file: string): string {
   const text = read(file)
   const named = [...text.matchAll(/docs\/(?:guides|operations|reference)\/[\w-]+\.md/g)].map(([path]) => path)

@@ -15,7 +15,7 @@ export async function findProjectFile({ cwd }: Pick<Surroundings, 'cwd'>): Promi
     const path = join(directory, PROJECT_FILE)
     if (await isPresent(path)) return relative(cwd, path)
     const old = join(directory, OLD_PROJECT_FILE)
-    if ((await isPresent(old)) && (await holdsCredentials(old))) return relative(cwd, old)
+    if (await holdsCredentials({ cwd }, old)) return relative(cwd, old)
   }
   return undefined
 }

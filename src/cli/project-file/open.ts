@@ -53,17 +53,9 @@ export async function openProjectFile(
 }
 
 /** Whether a file of the old name is a project file, and not the configuration of a server; false for one that cannot be read. */
-export async function holdsCredentials(path: string): Promise<boolean> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined)
-  try {
-    if (file === undefined || !(await file.stat()).isFile()) return false
-    const bytes = await readBounded(file, path)
-    return /^(["']?)credentials\1[ \t]*:/m.test(Buffer.from(bytes).toString('utf8'))
-  } catch {
-    return false
-  } finally {
-    await file?.close()
-  }
+export async function holdsCredentials(where: Pick<Surroundings, 'cwd'>, shown: string): Promise<boolean> {
+  const file = await openProjectFile(where, shown, { isTrusted: true }).catch(() => undefined)
+  return file !== undefined && /^(["']?)credentials\1[ \t]*:/m.test(Buffer.from(file.bytes).toString('utf8'))
 }
 
 /** Parsing takes quadratic time in the number of keys, and a file in /proc has no size to look at first. */

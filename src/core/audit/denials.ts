@@ -11,7 +11,6 @@ interface Denial {
 }
 
 export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denials {
-  const onFailed = (error: unknown) => core.log.error({ err: error }, 'a denial could not be recorded')
   const { record, flush } = createRecorder<Denial>({
     now: () => core.store.now(),
     write: async ({ actor, entry }, repeated) => {
@@ -19,10 +18,9 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
       try {
         await core.store.commit([audit(core, actor, { outcome: 'denied', ...entry, details })])
       } catch (error) {
-        onFailed(error)
+        core.log.error({ err: error }, 'a denial could not be recorded')
       }
     },
-    onKept: onFailed,
   })
   return {
     record: (actor, entry) => void record(keyOf(entry, actor), { actor, entry }),

@@ -13,8 +13,8 @@ interface Seen<T> {
 interface Writing<T> {
   now(): number
   write(what: T, repeated: number): Promise<void>
-  /** A number could not be written and is kept. */
-  onKept(error: unknown): void
+  /** A number could not be written and is kept. Absent where `write` does not throw. */
+  onKept?(error: unknown): void
 }
 
 export interface Recorder<T> {
@@ -34,7 +34,7 @@ export function createRecorder<T>({ now, write, onKept }: Writing<T>): Recorder<
     try {
       await write(one.what, one.repeated)
     } catch (error) {
-      onKept(error)
+      onKept?.(error)
       // For the next flush, or the next of its kind.
       const newer = seen.get(key)
       if (newer === undefined) seen.set(key, one)
