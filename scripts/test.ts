@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 
 /**
- * `npm test`: builds, and runs the checks beside the tests, which wait for servers for much of their time. What it is given goes to
- * vitest: `npm test -- src/domain`.
+ * `npm test`: builds, then runs the checks and the tests side by side, because the tests spend much of their time waiting for
+ * servers. Arguments go to vitest: `npm test -- src/domain`.
  */
 if ((await start('node', ['scripts/build.ts']).ended) !== 0) process.exit(1)
 const check = start('npm', ['run', '--silent', 'check'], 'pipe')

@@ -65,7 +65,7 @@ const askFor = (backend: string, bearer: string): Ask => ({
   json: { backend, ttl: '1h', scopes: [`${CONFIG}:read`] },
 })
 
-/** Works beside clients, who ask again when `Retry-After` says so. */
+/** Runs `work` while clients keep asking. After each refusal a client waits as long as `Retry-After` says. */
 async function besideClients<T>(port: number, ask: Ask, work: () => Promise<T>): Promise<T> {
   const stopped = new AbortController()
   const clients = Promise.all(Array.from({ length: CLIENTS }, () => askUntil(stopped.signal, port, ask)))

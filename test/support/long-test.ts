@@ -1,7 +1,7 @@
 import { test } from 'vitest'
 import { LONG } from './long.ts'
 
-/** A test that `npm run test:long` alone has. */
+/** A test that only `npm run test:long` runs. */
 export function longTest(name: string, run: () => Promise<void>): void {
   if (LONG) test(name, run)
 }

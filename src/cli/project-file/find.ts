@@ -25,7 +25,7 @@ export function noteOldName({ out }: Pick<Context, 'out'>, found: string): void 
   if (basename(found) !== OLD_PROJECT_FILE) return
   const renamed = join(dirname(found), PROJECT_FILE)
   out.note(
-    `Warning: a project file is called ${PROJECT_FILE} now. Run: mv ${shellWord(found)} ${shellWord(renamed)}`,
+    `Warning: the project file is now called ${PROJECT_FILE}. Run: mv ${shellWord(found)} ${shellWord(renamed)}`,
   )
 }
 

@@ -8,7 +8,7 @@ const MAX_BYTES = 65_536
 
 /** `findProjectFile` says where it is looked up. */
 export const PROJECT_FILE = '.mayfly.yaml'
-/** Until version 0.1; it is also what the configuration of a server is called. */
+/** Its name in version 0.1, which is also that of a server's configuration. */
 export const OLD_PROJECT_FILE = 'mayfly.yaml'
 
 /** A project file, read once: the bytes that are compared with the allowed ones are the bytes that are parsed. */

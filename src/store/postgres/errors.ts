@@ -40,7 +40,7 @@ export function isFaultOfStatement(error: unknown): boolean {
   return code?.length === 5 && CLASSES_OF_THE_STATEMENT.has(code.slice(0, 2))
 }
 
-/** A read with a prepared statement whose table has another column since: feature_not_supported. The statement has done nothing. */
+/** A prepared statement no longer fits, because its table has gained a column: feature_not_supported. Nothing was executed. */
 export function isPlanStale(error: unknown): boolean {
   return codeOf(error instanceof StoreError ? error.cause : error) === '0A000'
 }

@@ -17,8 +17,8 @@ export async function newestIds(engine: Engine, filter: AuditFilter, limit: numb
 }
 
 /**
- * Where the index lacks the actor, whom almost all entries of the share have, only those rows are read that could be in the result,
- * not one for each entry under each prefix.
+ * The index of some shares lacks the actor, but almost all of their entries have the one that is asked for. Then the newest
+ * entries are found in the index first, and the actor is read only for those.
  */
 async function newestOfShare(engine: Engine, share: Share, limit: number): Promise<string[]> {
   const { actor } = share
