@@ -13,12 +13,10 @@ export const verb = defineVerb({
     { name: '[flags...]', description: 'flags of the kind' },
   ],
   options: { uninstall: flag('print the script that takes everything away') },
-  examples: [
-    {
-      command: 'mayfly backend setup-sql postgres --database orders --username mayfly | psql -d orders',
-      about: 'read what it prints before you run it',
-    },
-  ],
+  examples: {
+    'mayfly backend setup-sql postgres --database orders --username mayfly | psql -d orders':
+      'read what it prints before you run it',
+  },
   globals: false,
   passThrough: 'unknown',
   usage: '<type> [flags of the kind] [--uninstall]',

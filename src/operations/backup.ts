@@ -8,13 +8,10 @@ export const verb = defineVerb({
   arguments: [{ name: '<file>', description: 'the new file' }],
   admin: true,
   options: INSTALLATION,
-  examples: [
-    {
-      command: 'mayfly backup /backup/mayfly-2026-11-22.db',
-      about: 'of the server of /etc/mayfly/mayfly.yaml',
-    },
-    { command: 'mayfly backup before.db --data-dir /var/lib/mayfly', about: 'name the data directory' },
-  ],
+  examples: {
+    'mayfly backup /backup/mayfly-2026-11-22.db': 'of the server of /etc/mayfly/mayfly.yaml',
+    'mayfly backup before.db --data-dir /var/lib/mayfly': 'name the data directory',
+  },
   json: '{file, data_dir, agents: number, bytes: number, master_key: where it is}',
   run: (context, options, given) =>
     reportFaults(context, async () => {

@@ -16,17 +16,12 @@ export const show = defineVerb({
     origin: flag('show the source of each setting: flag, environment, file or default'),
     serverConfig: text('[file]', 'show server settings, with this configuration file [env: MAYFLY_CONFIG]'),
   },
-  examples: [
-    { command: 'mayfly config show --origin', about: 'which server, which login, and why' },
-    {
-      command: 'mayfly config show --origin --server-config /etc/mayfly.yaml',
-      about: 'the settings of a server, before you start it',
-    },
-    {
-      command: 'mayfly config show --server-config -- --listen 0.0.0.0:8620',
-      about: 'with a flag of `mayfly server`',
-    },
-  ],
+  examples: {
+    'mayfly config show --origin': 'which server, which login, and why',
+    'mayfly config show --origin --server-config /etc/mayfly.yaml':
+      'the settings of a server, before you start it',
+    'mayfly config show --server-config -- --listen 0.0.0.0:8620': 'with a flag of `mayfly server`',
+  },
   json: '[{"name", "value": text or null, "origin"}]',
   admin: true,
   run: async (context, { origin, serverConfig }, flags) => {

@@ -10,10 +10,10 @@ import { checkAdmin, checkBackends, checkLogin, checkServer } from './doctor/ser
 export const verb = defineVerb({
   description:
     'Finds problems and says how to fix them. Checks Node.js, the server and its certificate, the clocks, the versions, the login, admin access, what upstreams do not end, file permissions, the keychain, the data directory and git. Changes nothing.',
-  examples: [
-    { command: 'mayfly doctor', about: 'check everything' },
-    { command: 'mayfly doctor --json', about: 'for a program' },
-  ],
+  examples: {
+    'mayfly doctor': 'check everything',
+    'mayfly doctor --json': 'for a program',
+  },
   json: '[{"check", "level": "ok" | "warn" | "fail", "message", "fix"?}]',
   admin: true,
   run: async (context) => {

@@ -8,17 +8,11 @@ export const verb = defineVerb({
     'Sets up a server on this machine: asks for what a real installation needs, makes the master key, writes the configuration, and prints the next three commands. Overwrites nothing.',
   admin: true,
   options: INIT_OPTIONS,
-  examples: [
-    { command: 'mayfly init', about: 'as root: ask, and write /etc/mayfly/mayfly.yaml' },
-    {
-      command: 'mayfly init --yes --issuer https://mayfly.example.com',
-      about: 'in a script, behind a proxy',
-    },
-    {
-      command: 'mayfly init --yes --config ./server.yaml --data-dir ./data',
-      about: 'a server of your own, without root',
-    },
-  ],
+  examples: {
+    'mayfly init': 'as root: ask, and write /etc/mayfly/mayfly.yaml',
+    'mayfly init --yes --issuer https://mayfly.example.com': 'in a script, behind a proxy',
+    'mayfly init --yes --config ./server.yaml --data-dir ./data': 'a server of your own, without root',
+  },
   json: '{wrote: [file], master_key_file, next: [command]}',
   run: (context, options) =>
     reportFaults(context, async () => {

@@ -32,18 +32,13 @@ export const verb = defineVerb({
     "Adds a kind from outside, on the server's machine, as root or the user of the server. Copies the plugin into plugin_dir, pins its SHA-256, and starts it once so that it describes itself. A plugin of the same kind is replaced, and its backends continue with the new one.",
   arguments: [{ name: '<source>', description: './file, npm:NAME@VERSION, or https://…' }],
   options: OPTIONS,
-  examples: [
-    {
-      command: 'mayfly plugin add npm:mayfly-plugin-acme@1.2.3',
-      about: 'a package of npm, without its scripts',
-    },
-    { command: 'mayfly plugin add ./acme-1.2.3.tgz', about: 'what `npm pack` made' },
-    {
-      command: `mayfly plugin add https://dl.example.com/acme --sha256 ${'c0ffee'.padEnd(64, '0')}`,
-      about: 'a program whose hash its author states',
-    },
-    { command: 'mayfly plugin add ./creddy-github --as github-plugin', about: 'beside the kind github' },
-  ],
+  examples: {
+    'mayfly plugin add npm:mayfly-plugin-acme@1.2.3': 'a package of npm, without its scripts',
+    'mayfly plugin add ./acme-1.2.3.tgz': 'what `npm pack` made',
+    [`mayfly plugin add https://dl.example.com/acme --sha256 ${'c0ffee'.padEnd(64, '0')}`]:
+      'a program whose hash its author states',
+    'mayfly plugin add ./creddy-github --as github-plugin': 'beside the kind github',
+  },
   json: async () => (await import('../api/admin.ts')).Plugin,
   ...ADMIN,
   run: (context, options, source) => reportFaults(context, () => add(context, options, source)),

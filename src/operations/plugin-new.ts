@@ -15,10 +15,10 @@ export const verb = defineVerb({
     'Makes a package with a kind in TypeScript, a test that runs the contract of kinds, and a README. Its `npm test` passes as it is. Needs no server.',
   arguments: [{ name: '<directory>', description: 'new or empty' }],
   options: { name: text('<name>', 'of the kind; by default that of the directory, without mayfly-plugin-') },
-  examples: [
-    { command: 'mayfly plugin new mayfly-plugin-acme', about: 'the kind acme' },
-    { command: 'mayfly plugin new . --name acme', about: 'in this directory' },
-  ],
+  examples: {
+    'mayfly plugin new mayfly-plugin-acme': 'the kind acme',
+    'mayfly plugin new . --name acme': 'in this directory',
+  },
   json: '{"directory", "name", "files": [path]}',
   run: async (context, options, given) => {
     const directory = resolve(context.cwd, given)

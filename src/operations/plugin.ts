@@ -17,7 +17,9 @@ const pluginSchema = async () => (await import('../api/admin.ts')).Plugin
 export const list = defineVerb({
   description:
     'Lists the kinds with their versions and origins, those that were added first. `mayfly kind ls` lists them with their titles.',
-  examples: [{ command: 'mayfly plugin ls', about: 'what was added, and what is built in' }],
+  examples: {
+    'mayfly plugin ls': 'what was added, and what is built in',
+  },
   json: arrayOf(pluginSchema),
   ...ADMIN,
   run: async (context) => {
@@ -35,7 +37,9 @@ export const list = defineVerb({
 export const show = defineVerb({
   description: 'Shows a plugin: which bytes the server starts, and where they came from.',
   arguments: [PLUGIN],
-  examples: [{ command: 'mayfly plugin show acme', about: 'its version and its SHA-256' }],
+  examples: {
+    'mayfly plugin show acme': 'its version and its SHA-256',
+  },
   json: pluginSchema,
   ...ADMIN,
   run: async (context, _options, name) => {
@@ -65,10 +69,10 @@ export const reload = defineVerb({
   description:
     'Starts the processes of a plugin, or of all, again, and reopens their backends; also those of a kind that is built in. Requests under way finish on the old process. New bytes take effect only with `mayfly plugin add`.',
   arguments: [{ name: '[kind]', description: 'one kind', values: 'kinds' }],
-  examples: [
-    { command: 'mayfly plugin reload acme', about: 'new processes for one plugin' },
-    { command: 'mayfly plugin reload', about: 'the backends of all kinds' },
-  ],
+  examples: {
+    'mayfly plugin reload acme': 'new processes for one plugin',
+    'mayfly plugin reload': 'the backends of all kinds',
+  },
   json: '{"reloaded": ["NAME", …]}',
   ...ADMIN,
   run: async (context, _options, name) => {
@@ -86,7 +90,9 @@ export const remove = defineVerb({
     "Removes a plugin, on the server's machine. Refused while it has backends: their credentials could not be revoked any more.",
   arguments: [PLUGIN],
   options: { ...INSTALLATION, ...yesTo('do not ask') },
-  examples: [{ command: 'mayfly plugin rm acme', about: 'ask, then remove it' }],
+  examples: {
+    'mayfly plugin rm acme': 'ask, then remove it',
+  },
   json: '{"removed": "NAME"}',
   ...ADMIN,
   run: async (context, options, name) => {

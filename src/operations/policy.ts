@@ -15,7 +15,9 @@ export const check = defineVerb({
   description:
     'Checks the policies in a configuration file like a starting server, and reports every fault with its line. Needs no server.',
   arguments: [{ name: '[file]', description: 'the configuration file [env: MAYFLY_CONFIG]' }],
-  examples: [{ command: 'mayfly policy check mayfly.yaml', about: 'before restarting the server' }],
+  examples: {
+    'mayfly policy check mayfly.yaml': 'before restarting the server',
+  },
   json: '{"file", "policies": [{"name", "pattern", "scopes", "auto_approve"}], "faults": [{"source": "FILE:LINE:COLUMN", "message"}]}',
   run: async (context, _options, given) => {
     const file = fileOf(context, given)
@@ -54,10 +56,10 @@ export const explain = defineVerb({
     scope: many('<scope>', 'a scope to request; may be repeated; by default those of the policy'),
     file: text('<file>', 'read the policies from this configuration file instead'),
   },
-  examples: [
-    { command: "mayfly policy explain ci-42 --scope 'github:acme/app'", about: 'ask the server' },
-    { command: 'mayfly policy explain ci-42 --file mayfly.yaml', about: 'try a file before using it' },
-  ],
+  examples: {
+    "mayfly policy explain ci-42 --scope 'github:acme/app'": 'ask the server',
+    'mayfly policy explain ci-42 --file mayfly.yaml': 'try a file before using it',
+  },
   json: async () => (await import('../api/policies.ts')).Explanation,
   ...ADMIN,
   run: async (context, { scope, file }, name) => {

@@ -14,13 +14,10 @@ export const check = defineVerb({
     { name: '<file>', description: 'the recipe' },
     { name: '[flags...]', description: 'flags of the kind, to try a configuration' },
   ],
-  examples: [
-    { command: 'mayfly recipe check acme.yaml', about: 'the form of the recipe' },
-    {
-      command: 'mayfly recipe check acme.yaml --token-file token',
-      about: 'and the login at the upstream',
-    },
-  ],
+  examples: {
+    'mayfly recipe check acme.yaml': 'the form of the recipe',
+    'mayfly recipe check acme.yaml --token-file token': 'and the login at the upstream',
+  },
   json: '{"file", "type", "tried", "faults": [{"source": "FILE:LINE:COLUMN", "message"}]}',
   passThrough: 'unknown',
   usage: '<file> [flags of the kind]',

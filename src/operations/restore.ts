@@ -8,16 +8,11 @@ export const verb = defineVerb({
   arguments: [{ name: '<file>', description: 'a file of `mayfly backup`' }],
   admin: true,
   options: INSTALLATION,
-  examples: [
-    {
-      command: 'mayfly restore /backup/mayfly-2026-11-22.db',
-      about: 'into the data directory of /etc/mayfly/mayfly.yaml',
-    },
-    {
-      command: 'mayfly restore before.db --data-dir ./copy --master-key-file /etc/mayfly/master.key',
-      about: 'try a backup beside the running server',
-    },
-  ],
+  examples: {
+    'mayfly restore /backup/mayfly-2026-11-22.db': 'into the data directory of /etc/mayfly/mayfly.yaml',
+    'mayfly restore before.db --data-dir ./copy --master-key-file /etc/mayfly/master.key':
+      'try a backup beside the running server',
+  },
   json: '{file, data_dir, store: sqlite or postgresql, agents: number, bytes: number, master_key: where it is}',
   run: (context, options, given) =>
     reportFaults(context, async () => {

@@ -37,13 +37,10 @@ function optionOf(field: Field): OptionSpec {
 export const verb = defineVerb({
   description:
     'Runs the server. A setting comes from its flag, or else its environment variable, the configuration file, or its default.',
-  examples: [
-    {
-      command: 'mayfly server --quickstart',
-      about: 'try it: creates a backend and an agent, with data in ./mayfly-data',
-    },
-    { command: 'mayfly server --config /etc/mayfly.yaml', about: 'run it with a configuration file' },
-  ],
+  examples: {
+    'mayfly server --quickstart': 'try it: creates a backend and an agent, with data in ./mayfly-data',
+    'mayfly server --config /etc/mayfly.yaml': 'run it with a configuration file',
+  },
   globals: false,
   ownSignals: true,
   options: serverOptions(),

@@ -20,13 +20,11 @@ export const verb = defineVerb({
     ...FORM_OPTIONS,
     ...yesTo('do not ask for confirmation'),
   },
-  examples: [
-    { command: 'mayfly agent rotate ci-42 --yes', about: 'after its token leaked' },
-    {
-      command: 'mayfly agent rotate ci-42 --grace 1h --write ci-42.json --yes',
-      about: 'leave an hour to replace the token where it is used',
-    },
-  ],
+  examples: {
+    'mayfly agent rotate ci-42 --yes': 'after its token leaked',
+    'mayfly agent rotate ci-42 --grace 1h --write ci-42.json --yes':
+      'leave an hour to replace the token where it is used',
+  },
   json: async () => (await import('../../api/admin.ts')).RotatedAgent,
   ...ADMIN,
   run: async (context, { grace, output, write, yes }, name) => {

@@ -30,14 +30,12 @@ export const verb = defineVerb({
     'Changes an agent at once, on all nodes. Omitted settings stay unchanged. Lists the credentials that the new scopes no longer cover, or revokes them with --revoke.',
   arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
   options: OPTIONS,
-  examples: [
-    { command: 'mayfly agent update ci-42 --add-scope shop-db:orders:read', about: 'grant one more scope' },
-    {
-      command: 'mayfly agent update ci-42 --remove-scope shop-db --revoke',
-      about: 'take one away, and end what was issued under it',
-    },
-    { command: 'mayfly agent update ci-42 --expires-in 30d', about: 'let it live for another month' },
-  ],
+  examples: {
+    'mayfly agent update ci-42 --add-scope shop-db:orders:read': 'grant one more scope',
+    'mayfly agent update ci-42 --remove-scope shop-db --revoke':
+      'take one away, and end what was issued under it',
+    'mayfly agent update ci-42 --expires-in 30d': 'let it live for another month',
+  },
   json: async () => (await import('../../api/admin.ts')).ChangedAgent,
   ...ADMIN,
   run: async (context, options, name) => {

@@ -26,20 +26,13 @@ export const create = defineVerb({
     description: text('<text>', 'what the agent is for'),
     ...FORM_OPTIONS,
   },
-  examples: [
-    {
-      command: "mayfly agent create ci-42 --scope 'orders:read' --expires-in 8h",
-      about: 'one scope, for a working day',
-    },
-    {
-      command: "mayfly agent create ci-42 --scope 'github:*' --write ci-42.json",
-      about: 'write its secrets to a file that only you can read',
-    },
-    {
-      command: 'export MAYFLY_TOKEN=$(mayfly agent create tmp --scope demo:read -o field=token)',
-      about: 'put its token into a variable',
-    },
-  ],
+  examples: {
+    "mayfly agent create ci-42 --scope 'orders:read' --expires-in 8h": 'one scope, for a working day',
+    "mayfly agent create ci-42 --scope 'github:*' --write ci-42.json":
+      'write its secrets to a file that only you can read',
+    'export MAYFLY_TOKEN=$(mayfly agent create tmp --scope demo:read -o field=token)':
+      'put its token into a variable',
+  },
   json: async () => (await import('../../api/admin.ts')).CreatedAgent,
   ...ADMIN,
   run: async (context, options, name) => {
@@ -94,7 +87,9 @@ const AGENT = { name: '<name>', description: 'the agent', values: 'agents' } as 
 export const list = defineVerb({
   description: 'Lists the agents, oldest first.',
   options: LIST_OPTIONS,
-  examples: [{ command: 'mayfly agent ls', about: 'all of them' }],
+  examples: {
+    'mayfly agent ls': 'all of them',
+  },
   json: arrayOf(agentSchema),
   ...ADMIN,
   run: async (context, options) => {
@@ -117,7 +112,9 @@ export const list = defineVerb({
 export const show = defineVerb({
   description: 'Shows an agent.',
   arguments: [AGENT],
-  examples: [{ command: 'mayfly agent show ci-42', about: 'its scopes, expiry and last use' }],
+  examples: {
+    'mayfly agent show ci-42': 'its scopes, expiry and last use',
+  },
   json: agentSchema,
   ...ADMIN,
   run: async (context, _options, name) => {
@@ -130,10 +127,10 @@ export const remove = defineVerb({
   description: 'Deletes an agent. Its login stops working at once, and all its credentials are revoked.',
   arguments: [AGENT],
   options: { ...yesTo('do not ask for confirmation') },
-  examples: [
-    { command: 'mayfly agent rm ci-42', about: 'ask, then delete it' },
-    { command: 'mayfly agent rm ci-42 --yes', about: 'without asking' },
-  ],
+  examples: {
+    'mayfly agent rm ci-42': 'ask, then delete it',
+    'mayfly agent rm ci-42 --yes': 'without asking',
+  },
   json: '{"deleted": "NAME"}',
   ...ADMIN,
   run: async (context, options, name) => {

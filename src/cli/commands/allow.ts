@@ -18,14 +18,11 @@ export const verb = defineVerb({
     ...yesTo('do not ask for confirmation'),
     revoke: flag('take back the permission for this file'),
   },
-  examples: [
-    { command: 'mayfly allow', about: 'the .mayfly.yaml of a repository that you cloned' },
-    {
-      command: 'mayfly allow --yes ci/credentials.yaml',
-      about: 'in a script, for a file that you have read',
-    },
-    { command: 'mayfly allow --revoke', about: 'until you allow it again' },
-  ],
+  examples: {
+    'mayfly allow': 'the .mayfly.yaml of a repository that you cloned',
+    'mayfly allow --yes ci/credentials.yaml': 'in a script, for a file that you have read',
+    'mayfly allow --revoke': 'until you allow it again',
+  },
   json: '{path, allowed: boolean}',
   run: async (context, { yes, revoke }, named) => {
     const given = named ?? (await findProjectFile(context)) ?? PROJECT_FILE

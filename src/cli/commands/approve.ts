@@ -28,15 +28,12 @@ export const verb = defineVerb({
     'Shows an enrollment or a request for more scopes, asks for confirmation, and approves it. At a terminal, it offers a choice if you give neither id nor name. Compare the key fingerprint with the one that the agent shows: the holder of that key becomes the agent.',
   arguments: [{ name: '[request]', description: 'its id, or the name of its agent', values: 'requests' }],
   options: OPTIONS,
-  examples: [
-    { command: 'mayfly approve', about: 'choose among those that are pending' },
-    { command: 'mayfly approve reporter', about: 'show it, then decide' },
-    {
-      command:
-        'mayfly approve enr_01k3vq8m5xn6w7r2t9y4u1i0pa --scope orders:read --expires-in 8h --yes --fingerprint Xyz…',
-      about: 'in a script: fewer scopes, for a working day',
-    },
-  ],
+  examples: {
+    'mayfly approve': 'choose among those that are pending',
+    'mayfly approve reporter': 'show it, then decide',
+    'mayfly approve enr_01k3vq8m5xn6w7r2t9y4u1i0pa --scope orders:read --expires-in 8h --yes --fingerprint Xyz…':
+      'in a script: fewer scopes, for a working day',
+  },
   json: async () => (await import('../../api/enrollment.ts')).PendingEnrollment,
   ...ADMIN,
   run: async (context, options, given) => {

@@ -31,15 +31,13 @@ export const verb = defineVerb({
   description:
     'Prints the newest audit entries that match, newest last. With --json, prints one object per line.',
   options: OPTIONS,
-  examples: [
-    { command: 'mayfly audit --since 1h', about: 'the last hour' },
-    { command: 'mayfly audit --follow --agent ci-42', about: 'watch an agent' },
-    { command: 'mayfly audit --actor alice --since 1d', about: 'everything an administrator did' },
-    {
-      command: 'mayfly audit --all --json --action credential.issued',
-      about: 'every issued credential, one JSON object per line',
-    },
-  ],
+  examples: {
+    'mayfly audit --since 1h': 'the last hour',
+    'mayfly audit --follow --agent ci-42': 'watch an agent',
+    'mayfly audit --actor alice --since 1d': 'everything an administrator did',
+    'mayfly audit --all --json --action credential.issued':
+      'every issued credential, one JSON object per line',
+  },
   json: async () => {
     const { AuditEntry } = await import('../../api/api-v1.ts')
     return { ...AuditEntry, description: 'one object per line' }

@@ -27,18 +27,12 @@ export const verb = defineVerb({
     { name: '[flags...]', description: 'flags of the kind' },
   ],
   options: RULE_OPTIONS,
-  examples: [
-    { command: 'mayfly backend add postgres', about: 'answer the prompts' },
-    {
-      command:
-        'mayfly backend add postgres orders --host db.internal --database orders --username mayfly --password-file ./password --max-ttl 1h',
-      about: 'without prompts',
-    },
-    {
-      command: 'mayfly backend add jwt api --config - < api.json',
-      about: 'from JSON',
-    },
-  ],
+  examples: {
+    'mayfly backend add postgres': 'answer the prompts',
+    'mayfly backend add postgres orders --host db.internal --database orders --username mayfly --password-file ./password --max-ttl 1h':
+      'without prompts',
+    'mayfly backend add jwt api --config - < api.json': 'from JSON',
+  },
   json: async () => (await import('../../api/admin-backends.ts')).Backend,
   ...ADMIN,
   passThrough: 'unknown',

@@ -25,10 +25,10 @@ export const verb = defineVerb({
     'Lists the accounts at an upstream that carry a name of Mayfly and that no living credential owns: left behind by credentials that were issued after a backup that has been restored, for example. With --revoke it ends them. The accounts of another Mayfly on the same upstream look the same, so never use --revoke where there is another one, nor on a trial copy of this one.',
   arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
   options: { revoke: flag('end these accounts'), ...yesTo('do not ask') },
-  examples: [
-    { command: 'mayfly backend reconcile orders', about: 'only look' },
-    { command: 'mayfly backend reconcile orders --revoke', about: 'look, ask, then end them' },
-  ],
+  examples: {
+    'mayfly backend reconcile orders': 'only look',
+    'mayfly backend reconcile orders --revoke': 'look, ask, then end them',
+  },
   json: async () => {
     const [{ Type }, { Reconciled }] = await Promise.all([
       import('typebox'),

@@ -10,10 +10,10 @@ export const verb = defineVerb({
     'Replaces the secret that Mayfly itself logs in to an upstream with by a new one that nobody knows. Credentials stay valid, and issuing goes on. If the server stops in the middle, it completes the rotation by itself, or this command does. Anything else that logs in with the old secret stops working, and backups of the store from before hold the old one.',
   arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
   options: { ...yesTo('do not ask') },
-  examples: [
-    { command: 'mayfly backend rotate-root orders', about: 'ask, then replace the password' },
-    { command: 'mayfly backend rotate-root orders --yes --json', about: 'regularly, from cron' },
-  ],
+  examples: {
+    'mayfly backend rotate-root orders': 'ask, then replace the password',
+    'mayfly backend rotate-root orders --yes --json': 'regularly, from cron',
+  },
   json: async () => (await import('../../api/admin-backends.ts')).RootRotation,
   ...ADMIN,
   run: async (context, { yes }, name) => {

@@ -31,16 +31,10 @@ export const verb = defineVerb({
     ...NO_LIMITS,
     force: flag('the new address is still the same upstream'),
   },
-  examples: [
-    {
-      command: 'mayfly backend update orders --max-ttl 30m',
-      about: 'shorten the lifetime of new credentials',
-    },
-    {
-      command: 'mayfly backend update orders --password-file ./new-password',
-      about: 'change the password of Mayfly’s account',
-    },
-  ],
+  examples: {
+    'mayfly backend update orders --max-ttl 30m': 'shorten the lifetime of new credentials',
+    'mayfly backend update orders --password-file ./new-password': 'change the password of Mayfly’s account',
+  },
   json: async () => (await import('../../api/admin-backends.ts')).Backend,
   ...ADMIN,
   passThrough: 'unknown',

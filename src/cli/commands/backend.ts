@@ -15,7 +15,9 @@ const BACKEND = { name: '<name>', description: 'the backend', values: 'backends'
 export const list = defineVerb({
   description: 'Lists the backends.',
   options: LIST_OPTIONS,
-  examples: [{ command: 'mayfly backend ls', about: 'list all backends' }],
+  examples: {
+    'mayfly backend ls': 'list all backends',
+  },
   json: arrayOf(backendSchema),
   ...ADMIN,
   run: async (context, options) => {
@@ -39,7 +41,9 @@ export const list = defineVerb({
 export const show = defineVerb({
   description: 'Shows a backend with its configuration. Secrets read [redacted].',
   arguments: [BACKEND],
-  examples: [{ command: 'mayfly backend show orders', about: 'show its configuration' }],
+  examples: {
+    'mayfly backend show orders': 'show its configuration',
+  },
   json: backendSchema,
   ...ADMIN,
   run: async (context, _options, name) => {
@@ -53,13 +57,10 @@ export const remove = defineVerb({
     'Deletes a backend. Refused while it has active credentials, unless --force revokes them first. Waits until all of them have ended, and shows how many remain if there are very many.',
   arguments: [BACKEND],
   options: { force: flag('revoke its active credentials first'), ...yesTo('do not ask') },
-  examples: [
-    { command: 'mayfly backend rm orders', about: 'ask, then delete it' },
-    {
-      command: 'mayfly backend rm orders --force --yes',
-      about: 'revoke its credentials and delete it without asking',
-    },
-  ],
+  examples: {
+    'mayfly backend rm orders': 'ask, then delete it',
+    'mayfly backend rm orders --force --yes': 'revoke its credentials and delete it without asking',
+  },
   json: '{"deleted": "NAME"}',
   ...ADMIN,
   run: async (context, options, name) => {

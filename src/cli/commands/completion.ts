@@ -11,7 +11,9 @@ export const fish = scriptVerb('fish', 'mayfly completion fish | source', 'in ~/
 function scriptVerb(shell: Shell, command: string, about: string) {
   return defineVerb({
     description: `Prints the script that completes commands, options and names in ${shell}.`,
-    examples: [{ command, about }],
+    examples: {
+      [command]: about,
+    },
     json: '{"shell", "script"}',
     run: (context) => context.out.show({ shell, script: SCRIPTS[shell] }, () => SCRIPTS[shell].trimEnd()),
   })
@@ -27,10 +29,10 @@ export const install = defineVerb({
       choices: ['bash', 'zsh', 'fish'],
     },
   ],
-  examples: [
-    { command: 'mayfly completion install', about: 'for the shell that you use' },
-    { command: 'mayfly completion install zsh', about: 'for another' },
-  ],
+  examples: {
+    'mayfly completion install': 'for the shell that you use',
+    'mayfly completion install zsh': 'for another',
+  },
   json: '{"shell", "script": path, "read_by": path or null}',
   run: async (context, _options, given) => {
     const shell = given ?? shellOf(context.env['SHELL'])

@@ -29,11 +29,11 @@ export const list = defineVerb({
     allAgents: flag('of all agents, even if you have a login'),
     ...LIST_OPTIONS,
   },
-  examples: [
-    { command: 'mayfly credentials ls', about: 'what you hold' },
-    { command: "mayfly credentials ls --json | jq -r '.[].id'", about: 'only the ids' },
-    { command: 'mayfly credentials ls --agent ci-42 --status all', about: 'what an agent holds and held' },
-  ],
+  examples: {
+    'mayfly credentials ls': 'what you hold',
+    "mayfly credentials ls --json | jq -r '.[].id'": 'only the ids',
+    'mayfly credentials ls --agent ci-42 --status all': 'what an agent holds and held',
+  },
   json: 'array of {id, backend, created_at, expires_at}; of all agents, also {agent_id, agent_name, scopes, status, upstream (optional)}',
   ...ADMIN,
   run: async (context, options) => {
@@ -98,9 +98,9 @@ export const revoke = defineVerb({
   description:
     'Revokes credentials of any agent, as an administrator; with a login that is none, your own. `mayfly revoke` revokes all of yours, or those of a backend.',
   arguments: [{ name: '<ids...>', description: 'ids from `mayfly credentials ls`', values: 'credentials' }],
-  examples: [
-    { command: 'mayfly credentials revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa', about: 'revoke one credential' },
-  ],
+  examples: {
+    'mayfly credentials revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa': 'revoke one credential',
+  },
   json: '{"revoked": ["ID", …]}',
   ...ADMIN,
   run: async (context, _options, ids) => {

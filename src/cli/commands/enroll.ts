@@ -38,15 +38,13 @@ export const verb = defineVerb({
     'and stores the login. The private half never leaves this machine. After an interruption, run the command again ' +
     'to continue.',
   options: OPTIONS,
-  examples: [
-    {
-      command: 'mayfly enroll --server https://mayfly.example.com --name reviewer --scope demo',
-      about: 'ask and wait for approval',
-    },
-    { command: 'mayfly enroll', about: 'continue after an interruption' },
-    { command: 'mayfly enroll --name ci-42 --timeout 5m', about: 'in a job that must not wait for hours' },
-    { command: 'mayfly enroll --name ci-42 --json', about: 'in a script, approved by a policy' },
-  ],
+  examples: {
+    'mayfly enroll --server https://mayfly.example.com --name reviewer --scope demo':
+      'ask and wait for approval',
+    'mayfly enroll': 'continue after an interruption',
+    'mayfly enroll --name ci-42 --timeout 5m': 'in a job that must not wait for hours',
+    'mayfly enroll --name ci-42 --json': 'in a script, approved by a policy',
+  },
   json: '{status: approved, agent: {id, name}, scopes, server, profile, kept_in: keychain or file, place (for a new login)}; with --no-wait, while undecided, {status: pending, enrollment_id, fingerprint, approve, server, profile, expires_at}',
   exits: [3, 4, 5],
   run: async (context, options) => {

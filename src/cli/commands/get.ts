@@ -50,18 +50,13 @@ export const verb = defineVerb({
       'prefix of the variables with -o env and dotenv; by default the backend, beside the variables that the programs of its kind read',
     ),
   },
-  examples: [
-    { command: 'TOKEN=$(mayfly get github)', about: 'store the secret in a variable' },
-    {
-      command: 'mayfly get github --ttl 10m --scope my-org/my-repo:read',
-      about: 'read one repository for ten minutes',
-    },
-    {
-      command: 'eval "$(mayfly get reports -o env)"',
-      about: 'set a variable for each field (REPORTS_USERNAME, …) and those of the kind (PGUSER, …)',
-    },
-    { command: 'mayfly get reports -o field=password', about: 'print one field' },
-  ],
+  examples: {
+    'TOKEN=$(mayfly get github)': 'store the secret in a variable',
+    'mayfly get github --ttl 10m --scope my-org/my-repo:read': 'read one repository for ten minutes',
+    'eval "$(mayfly get reports -o env)"':
+      'set a variable for each field (REPORTS_USERNAME, …) and those of the kind (PGUSER, …)',
+    'mayfly get reports -o field=password': 'print one field',
+  },
   json: async () => (await import('../../api/api-v1.ts')).IssuedCredential,
   exits: [3, 4, 5],
   run: async (context, options, backend) => {

@@ -42,17 +42,12 @@ export const setup = defineVerb({
   description:
     'Makes git sign commits with the key of the agent, which stays on the server. With --host and --backend, git also gets its passwords for a server from a backend.',
   options: SETUP_OPTIONS,
-  examples: [
-    { command: 'mayfly git setup', about: 'sign commits in this repository as the agent' },
-    {
-      command: 'mayfly git setup --host git.example.com --backend forge',
-      about: 'also clone from and push to git.example.com',
-    },
-    {
-      command: 'eval "$(mayfly git setup --process --host git.example.com --backend forge)"',
-      about: 'for this shell only, without changing a file',
-    },
-  ],
+  examples: {
+    'mayfly git setup': 'sign commits in this repository as the agent',
+    'mayfly git setup --host git.example.com --backend forge': 'also clone from and push to git.example.com',
+    'eval "$(mayfly git setup --process --host git.example.com --backend forge)"':
+      'for this shell only, without changing a file',
+  },
   json: '{scope, signing: {name, email, key_id, program} or null, hosts: [{url, backend}], env?: {NAME: value} with --process}',
   exits: [3, 4, 5],
   run: async (context, options) => {
@@ -128,9 +123,9 @@ function describe({ signing, hosts }: Pick<Setup, 'signing' | 'hosts'>): string 
 
 export const status = defineVerb({
   description: 'Shows how git is set up in this directory.',
-  examples: [
-    { command: 'mayfly git status', about: 'the signing identity, and the servers with credentials' },
-  ],
+  examples: {
+    'mayfly git status': 'the signing identity, and the servers with credentials',
+  },
   json: "{signing: {name, email, key_id, program, scope} or null, hosts: [{url, backend, scope}]}; scope is git's: local, global, command",
   run: async (context) => {
     const { signing, hosts } = await readInForce(context)
@@ -160,7 +155,9 @@ async function requireProgram(program: string): Promise<void> {
 export const unset = defineVerb({
   description: 'Undoes "git setup" and restores the previous settings.',
   options: WHERE,
-  examples: [{ command: 'mayfly git unset', about: 'git works in this repository as before' }],
+  examples: {
+    'mayfly git unset': 'git works in this repository as before',
+  },
   json: '{scope, signing: true if it was set up, hosts: [url]}',
   run: async (context, options) => {
     if (options.local === true && options.global === true)

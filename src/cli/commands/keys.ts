@@ -16,10 +16,10 @@ export const list = defineVerb({
     armor: flag('print the keys, for `gpg --import`'),
     ...LIST_OPTIONS,
   },
-  examples: [
-    { command: 'mayfly keys ls', about: 'all keys and their agents' },
-    { command: 'mayfly keys ls --armor | gpg --import', about: 'let git verify their commits' },
-  ],
+  examples: {
+    'mayfly keys ls': 'all keys and their agents',
+    'mayfly keys ls --armor | gpg --import': 'let git verify their commits',
+  },
   json: arrayOf(async () => (await import('../../api/admin.ts')).AgentKey),
   ...ADMIN,
   run: async (context, { agent, armor, ...options }) => {
@@ -57,10 +57,10 @@ export const rotate = defineVerb({
     grace: text('<duration>', 'how long the old key stays valid'),
     ...yesTo('do not ask for confirmation'),
   },
-  examples: [
-    { command: 'mayfly keys rotate --grace 1h', about: 'without interruption' },
-    { command: 'mayfly keys rotate --yes', about: 'if the key may have leaked: end all tokens now' },
-  ],
+  examples: {
+    'mayfly keys rotate --grace 1h': 'without interruption',
+    'mayfly keys rotate --yes': 'if the key may have leaked: end all tokens now',
+  },
   json: '{"key_id", "previous_valid_until": time or null}',
   ...ADMIN,
   run: async (context, { grace, yes }) => {

@@ -23,15 +23,13 @@ export const verb = defineVerb({
     'Logs in with a token (ckr_…) or a client id and secret from an administrator. ' +
     'It asks for them without echo, or reads a file or standard input, and stores them only if they work.',
   options: OPTIONS,
-  examples: [
-    { command: 'mayfly login --server https://mayfly.example.com', about: 'ask for the token' },
-    { command: 'mayfly login --token-file /run/secrets/mayfly', about: 'read it from a file' },
-    {
-      command: 'mayfly login --client-id agent_01… --client-secret-file - <secret.txt',
-      about: 'client id and secret; the secret comes from standard input',
-    },
-    { command: 'mayfly login --move --server https://new.example.com', about: 'the server has moved' },
-  ],
+  examples: {
+    'mayfly login --server https://mayfly.example.com': 'ask for the token',
+    'mayfly login --token-file /run/secrets/mayfly': 'read it from a file',
+    'mayfly login --client-id agent_01… --client-secret-file - <secret.txt':
+      'client id and secret; the secret comes from standard input',
+    'mayfly login --move --server https://new.example.com': 'the server has moved',
+  },
   json: '{server, profile, agent: {id, name}, login, kept_in: keychain or file, place}',
   exits: [3, 4],
   run: async (context, options) => {

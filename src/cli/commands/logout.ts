@@ -15,10 +15,10 @@ export const verb = defineVerb({
     deleteAgent: flag('also delete the agent on the server, with all its credentials'),
     yes: flag('do not ask for confirmation'),
   },
-  examples: [
-    { command: 'mayfly logout', about: 'remove the login from this machine' },
-    { command: 'mayfly logout --delete-agent', about: 'also delete the agent' },
-  ],
+  examples: {
+    'mayfly logout': 'remove the login from this machine',
+    'mayfly logout --delete-agent': 'also delete the agent',
+  },
   json: '{profile, server, deleted_agent: boolean}',
   exits: [3, 4],
   run: async (context, { deleteAgent, yes }) => {

@@ -18,13 +18,10 @@ export const verb = defineVerb({
     ]),
     ...LIST_OPTIONS,
   },
-  examples: [
-    { command: 'mayfly pending', about: 'what awaits a decision' },
-    {
-      command: 'mayfly pending --status rejected --json',
-      about: 'rejected ones, as JSON',
-    },
-  ],
+  examples: {
+    'mayfly pending': 'what awaits a decision',
+    'mayfly pending --status rejected --json': 'rejected ones, as JSON',
+  },
   json: arrayOf(
     async () => (await import('../../api/enrollment.ts')).PendingEnrollment,
     'one object if an id is given',

@@ -17,13 +17,11 @@ export const verb = defineVerb({
     from: text('<network>', 'all enrollments from this address or network'),
     ...yesTo('with --from, do not ask for confirmation'),
   },
-  examples: [
-    {
-      command: 'mayfly reject enr_01k3vq8m5xn6w7r2t9y4u1i0pa --reason "ask for orders:read only"',
-      about: 'say what to do instead',
-    },
-    { command: 'mayfly reject --from 2001:db8:1::/48', about: 'after a flood of enrollments' },
-  ],
+  examples: {
+    'mayfly reject enr_01k3vq8m5xn6w7r2t9y4u1i0pa --reason "ask for orders:read only"':
+      'say what to do instead',
+    'mayfly reject --from 2001:db8:1::/48': 'after a flood of enrollments',
+  },
   json: async () => {
     const [{ Type }, { PendingEnrollment }] = await Promise.all([
       import('typebox'),

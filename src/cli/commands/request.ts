@@ -18,13 +18,10 @@ export const verb = defineVerb({
     expiresIn: text('<duration>', 'how long you need them, such as 8h'),
     wait: flag('wait for the decision'),
   },
-  examples: [
-    {
-      command: "mayfly request reports:write --reason 'monthly close' --expires-in 8h",
-      about: 'for one day',
-    },
-    { command: 'mayfly request reports:write --wait && make release', about: 'continue once it is approved' },
-  ],
+  examples: {
+    "mayfly request reports:write --reason 'monthly close' --expires-in 8h": 'for one day',
+    'mayfly request reports:write --wait && make release': 'continue once it is approved',
+  },
   json: '{id, status, scopes, reason, expires_in, created_at, expires_at}; with --wait the status is approved',
   exits: [3, 4, 5],
   run: async (context, { reason, expiresIn, wait }, scopes) => {

@@ -15,11 +15,11 @@ export const verb = defineVerb({
     all: flag('all your credentials'),
     backend: text('<name>', 'all your credentials of this backend', { values: 'backends' }),
   },
-  examples: [
-    { command: 'mayfly revoke cred_01…', about: 'one credential' },
-    { command: 'mayfly revoke --backend github', about: 'all of one backend' },
-    { command: 'mayfly revoke --all', about: 'all credentials' },
-  ],
+  examples: {
+    'mayfly revoke cred_01…': 'one credential',
+    'mayfly revoke --backend github': 'all of one backend',
+    'mayfly revoke --all': 'all credentials',
+  },
   json: 'array of {id, revoked, revoked_at, upstream: revoked, pending or expires}',
   exits: [3, 4],
   run: async (context, { all, backend }, ids) => {

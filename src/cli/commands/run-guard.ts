@@ -17,9 +17,9 @@ const ROUND_MS = 15_000
 export const verb = defineVerb({
   description:
     'Guards a `mayfly run --guard`, which starts it. If the run is killed or cannot revoke its credentials, the guard revokes them, repeats the requests whose answer was lost to revoke what they issued, and removes the files.',
-  examples: [
-    { command: 'mayfly run --guard --backend demo -- ./job.sh', about: 'starts a run and its guard' },
-  ],
+  examples: {
+    'mayfly run --guard --backend demo -- ./job.sh': 'starts a run and its guard',
+  },
   exits: [3, 4],
   ownSignals: true,
   run: async (context) => {

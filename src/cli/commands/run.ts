@@ -28,24 +28,14 @@ export const verb = defineVerb({
     { name: '[args...]', description: 'its arguments, unchanged' },
   ],
   options: OPTIONS,
-  examples: [
-    {
-      command: 'mayfly run --backend orders-db -- psql',
-      about: 'with PGHOST, PGUSER, PGPASSWORD, … of a new credential',
-    },
-    {
-      command: "mayfly run -- psql -c 'select current_user'",
-      about: 'with the credentials listed in .mayfly.yaml',
-    },
-    {
-      command: 'mayfly run --env PGPASSWORD=orders-db:password --env PGUSER=orders-db:username -- psql',
-      about: 'two fields of one credential',
-    },
-    {
-      command: 'mayfly run --file TOKEN_FILE=reports --ttl 5m --redact -- ./nightly.sh',
-      about: 'in a file that is renewed, and never in the output',
-    },
-  ],
+  examples: {
+    'mayfly run --backend orders-db -- psql': 'with PGHOST, PGUSER, PGPASSWORD, … of a new credential',
+    "mayfly run -- psql -c 'select current_user'": 'with the credentials listed in .mayfly.yaml',
+    'mayfly run --env PGPASSWORD=orders-db:password --env PGUSER=orders-db:username -- psql':
+      'two fields of one credential',
+    'mayfly run --file TOKEN_FILE=reports --ttl 5m --redact -- ./nightly.sh':
+      'in a file that is renewed, and never in the output',
+  },
   json: 'one line on standard error after the command has ended: {credentials: [{id, backend, expires_at, revoked}], exit_code}',
   exits: [3, 4, 5],
   passThrough: 'options',

@@ -15,12 +15,9 @@ export const verb = defineVerb({
     'The program that git runs as gpg.program. Signs the commit or tag on standard input with the key of the agent, on the server, and passes every other call on to gpg.',
   arguments: [{ name: '[arguments...]', description: 'arguments of gpg; git adds them' }],
   passThrough: 'unknown',
-  examples: [
-    {
-      command: 'mayfly sign --status-fd=2 -bsau KEYID < commit',
-      about: 'what git runs after "mayfly git setup"',
-    },
-  ],
+  examples: {
+    'mayfly sign --status-fd=2 -bsau KEYID < commit': 'what git runs after "mayfly git setup"',
+  },
   json: 'not supported: prints the armored signature, and the status in the format of gpg',
   exits: [3, 4, 5],
   run: async (context, _options, argv) => {

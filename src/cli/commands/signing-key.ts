@@ -21,14 +21,11 @@ export const verb = defineVerb({
     'Prints the public OpenPGP key that signs the commits of the agent. Reading the private key is recorded. ' +
     'To sign without taking the private key from the server, use `mayfly git setup`.',
   options: OPTIONS,
-  examples: [
-    { command: 'mayfly signing-key | gpg --import', about: 'let gpg verify its signatures' },
-    {
-      command: 'mayfly signing-key --export-to key.asc',
-      about: 'write the private key to a file (mode 0600)',
-    },
-    { command: 'mayfly signing-key --git-config | sh', about: 'set name, e-mail and key in this repository' },
-  ],
+  examples: {
+    'mayfly signing-key | gpg --import': 'let gpg verify its signatures',
+    'mayfly signing-key --export-to key.asc': 'write the private key to a file (mode 0600)',
+    'mayfly signing-key --git-config | sh': 'set name, e-mail and key in this repository',
+  },
   json: '{key_id, name, email, public_key, git_config; private_key with --private; file with --export-to}',
   exits: [3, 4],
   run: async (context, options) => {

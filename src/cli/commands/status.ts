@@ -7,7 +7,9 @@ import { openAgentSession } from '../session/open.ts'
 
 export const verb = defineVerb({
   description: 'Shows your agent: its scopes, expiry, active credentials and pending requests.',
-  examples: [{ command: 'mayfly status', about: 'what you may do, and what you hold' }],
+  examples: {
+    'mayfly status': 'what you may do, and what you hold',
+  },
   json: async () => (await import('../../api/v1.ts')).AgentStatus,
   exits: [3, 4],
   run: async (context) => {

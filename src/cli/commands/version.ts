@@ -7,10 +7,10 @@ import { openPublicClient } from '../session/open.ts'
 export const verb = defineVerb({
   description: 'Prints the versions of this command and of the server.',
   options: { client: flag('only the version of this command; asks no server') },
-  examples: [
-    { command: 'mayfly version', about: 'both versions' },
-    { command: 'mayfly version --client --json', about: 'the version of this command, as JSON' },
-  ],
+  examples: {
+    'mayfly version': 'both versions',
+    'mayfly version --client --json': 'the version of this command, as JSON',
+  },
   json: '{client, server: {address, version}}; no server with --client',
   exits: [3],
   run: async (context, options) => {

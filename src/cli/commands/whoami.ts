@@ -4,7 +4,9 @@ import { openAgentSession } from '../session/open.ts'
 
 export const verb = defineVerb({
   description: 'Asks the server which agent you are, and shows the server and the login.',
-  examples: [{ command: 'mayfly whoami', about: 'who you are on this server' }],
+  examples: {
+    'mayfly whoami': 'who you are on this server',
+  },
   json: '{agent: {id, name}, server, profile: string or null, login, login_from: environment, keychain or file}',
   exits: [3, 4],
   run: async (context) => {

@@ -12,7 +12,7 @@ const verb = defineVerb({
     force: flag('all the same'),
     noCheck: off('untried'),
   },
-  examples: [{ command: 'mayfly do it', about: 'it' }],
+  examples: { 'mayfly do it': 'it' },
   run: async () => {},
 })
 

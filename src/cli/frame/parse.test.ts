@@ -5,7 +5,7 @@ import { choice, flag, many, off, text } from './options.ts'
 import { parseVerb } from './parse.ts'
 import { type AnyVerb, defineVerb } from './verb.ts'
 
-const rest = { description: 'd', examples: [{ command: 'mayfly x', about: 'a' }], run: async () => {} }
+const rest = { description: 'd', examples: { 'mayfly x': 'a' }, run: async () => {} }
 const VERBS: Record<string, AnyVerb> = {
   plain: defineVerb({
     ...rest,

@@ -44,8 +44,6 @@ interface Described {
   readonly description: string
   readonly arguments?: readonly ArgumentSpec[]
   readonly options?: Options
-  /** At least one. */
-  readonly examples: readonly Example[]
   /** What --json prints: its schema, or a description. Absent if the verb prints nothing. */
   readonly json?: string | (() => Promise<TSchema>)
   /** Exit codes besides 0, 1 and 2. */
@@ -68,6 +66,8 @@ interface Described {
 export interface Verb<All extends readonly ArgumentSpec[], Own extends Options> extends Described {
   readonly arguments?: All
   readonly options?: Own
+  /** At least one: a command, and what it is for. */
+  readonly examples: Readonly<Record<string, string>>
   /** Returns the exit code, or nothing for 0. Its errors go through `failureOf`. With `passThrough: 'all'` argv is the one argument. */
   run(
     context: Context,
@@ -77,6 +77,7 @@ export interface Verb<All extends readonly ArgumentSpec[], Own extends Options> 
 }
 
 export interface AnyVerb extends Described {
+  readonly examples: readonly Example[]
   // biome-ignore lint/suspicious/noExplicitAny: the table holds verbs of all shapes; each is typed where it is defined
   run(context: Context, options: any, ...args: any[]): Promise<number | undefined> | Promise<void>
 }
@@ -84,8 +85,8 @@ export interface AnyVerb extends Described {
 export function defineVerb<
   const All extends readonly ArgumentSpec[] = readonly [],
   const Own extends Options = Readonly<Record<never, OptionSpec>>,
->(verb: Verb<All, Own>): Verb<All, Own> {
-  return verb
+>(verb: Verb<All, Own>): Omit<Verb<All, Own>, 'examples'> & Pick<AnyVerb, 'examples'> {
+  return { ...verb, examples: Object.entries(verb.examples).map(([command, about]) => ({ command, about })) }
 }
 
 export interface VerbEntry {
@@ -98,6 +99,18 @@ export interface VerbEntry {
   readonly aliasOf?: string
   load(): Promise<AnyVerb>
 }
+
+/** The entry of a verb, which its module exports as `verb` or under this name. */
+export function entry<const Name extends string = 'verb'>(
+  name: string,
+  summary: string,
+  load: () => Promise<Readonly<Record<Name, AnyVerb>>>,
+  exported: Name = 'verb' as Name,
+): VerbEntry {
+  return { name, summary, load: async () => (await load())[exported] }
+}
+
+export const hidden = (verb: VerbEntry): VerbEntry => ({ ...verb, hidden: true })
 
 /** A word that is followed by a verb: the `agent` of `mayfly agent create`. */
 export interface VerbFamily {

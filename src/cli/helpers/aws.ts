@@ -11,13 +11,11 @@ export const verb = helperVerb({
   description:
     'Prints credentials as `credential_process` of an AWS profile expects, from a cache while they live long enough. The backend must give access_key_id and secret_access_key, and may give session_token.',
   printed: 'print the lines for ~/.aws/config instead of a credential',
-  examples: [
-    { command: 'mayfly helper aws --backend cloud', about: 'what an SDK runs' },
-    {
-      command: 'mayfly helper aws --backend cloud --print >> ~/.aws/config',
-      about: 'a profile "mayfly": aws --profile mayfly s3 ls',
-    },
-  ],
+  examples: {
+    'mayfly helper aws --backend cloud': 'what an SDK runs',
+    'mayfly helper aws --backend cloud --print >> ~/.aws/config':
+      'a profile "mayfly": aws --profile mayfly s3 ls',
+  },
   json: '{Version: 1, AccessKeyId, SecretAccessKey, SessionToken?, Expiration}, with or without --json',
   renewBeforeMs: RENEW_BEFORE_MS.aws,
   answer: () => processAnswer,

@@ -38,14 +38,12 @@ export const verb = defineVerb({
     { name: '[operation]', description: 'get, store, erase or list; docker adds it', choices: OPERATIONS },
   ],
   options: HOST_OPTIONS,
-  examples: [
-    {
-      command: 'mayfly helper docker --write --host registry.example.com --backend registry',
-      about: 'docker pull and push work without a login',
-    },
-    { command: 'mayfly helper docker --remove --host registry.example.com', about: 'docker works as before' },
-    { command: 'echo registry.example.com | mayfly helper docker get', about: 'what docker runs' },
-  ],
+  examples: {
+    'mayfly helper docker --write --host registry.example.com --backend registry':
+      'docker pull and push work without a login',
+    'mayfly helper docker --remove --host registry.example.com': 'docker works as before',
+    'echo registry.example.com | mayfly helper docker get': 'what docker runs',
+  },
   json: 'what docker reads, with or without --json: {ServerURL, Username, Secret}, or {ServerURL: Username} for list; with --write {registry, backend, config: path of the configuration of docker}, with --list [{registry, backend, server}]',
   exits: [3, 4, 5],
   run: async (context, options, operation) => {

@@ -15,14 +15,11 @@ export const verb = helperVerb({
   name: 'gcp',
   description:
     'Answers as the executable source of a workload identity pool (external account credentials of Google Cloud). The backend must be of kind jwt, with an audience that the provider of the pool allows. Libraries run this only if GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1.',
-  examples: [
-    { command: 'mayfly helper gcp --backend gcp', about: 'what a library runs' },
-    {
-      command:
-        'gcloud iam workload-identity-pools create-cred-config PROVIDER --service-account EMAIL --executable-command "/usr/bin/mayfly helper gcp --backend gcp" --output-file gcp.json',
-      about: 'write the configuration that GOOGLE_APPLICATION_CREDENTIALS then names',
-    },
-  ],
+  examples: {
+    'mayfly helper gcp --backend gcp': 'what a library runs',
+    'gcloud iam workload-identity-pools create-cred-config PROVIDER --service-account EMAIL --executable-command "/usr/bin/mayfly helper gcp --backend gcp" --output-file gcp.json':
+      'write the configuration that GOOGLE_APPLICATION_CREDENTIALS then names',
+  },
   json: '{version: 1, success: true, token_type, id_token, expiration_time} or {version: 1, success: false, code, message}, with or without --json',
   renewBeforeMs: RENEW_BEFORE_MS.gcp,
   answer: ({ env }) => {

@@ -22,13 +22,10 @@ export const verb = defineVerb({
     'A credential helper of git (gitcredentials(7)); "mayfly git setup" configures it. It answers for one host and is silent for all others. "get" answers from a cache when possible, "erase" revokes the credential, "store" does nothing.',
   arguments: [{ name: '<operation>', description: 'get, store or erase; git adds it' }],
   options: OPTIONS,
-  examples: [
-    {
-      command:
-        'printf "protocol=https\\nhost=git.example.com\\n\\n" | mayfly helper git --host git.example.com --backend forge get',
-      about: 'what git runs to ask for a password',
-    },
-  ],
+  examples: {
+    'printf "protocol=https\\nhost=git.example.com\\n\\n" | mayfly helper git --host git.example.com --backend forge get':
+      'what git runs to ask for a password',
+  },
   json: 'not supported: the answer is in the format that git reads',
   exits: [3, 4, 5],
   run: async (context, options, operation) => {

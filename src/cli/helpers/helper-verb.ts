@@ -8,7 +8,8 @@ import { heldAnswer } from '../tools/held.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
 
 /** What a program that runs a helper reads from it, and how it is told to run one. */
-export interface Format<Own extends Options> extends Pick<AnyVerb, 'description' | 'examples' | 'json'> {
+export interface Format<Own extends Options> extends Pick<AnyVerb, 'description' | 'json'> {
+  readonly examples: Readonly<Record<string, string>>
   /** `mayfly helper NAME` */
   readonly name: string
   readonly options?: Own

@@ -21,13 +21,11 @@ export const verb = helperVerb({
       default: 'v1',
     }),
   },
-  examples: [
-    {
-      command: 'mayfly helper kubectl --backend kube --print > ~/.kube/mayfly.yaml',
-      about: 'the user "mayfly", for KUBECONFIG=~/.kube/config:~/.kube/mayfly.yaml',
-    },
-    { command: 'mayfly helper kubectl --backend kube', about: 'what kubectl runs' },
-  ],
+  examples: {
+    'mayfly helper kubectl --backend kube --print > ~/.kube/mayfly.yaml':
+      'the user "mayfly", for KUBECONFIG=~/.kube/config:~/.kube/mayfly.yaml',
+    'mayfly helper kubectl --backend kube': 'what kubectl runs',
+  },
   json: 'ExecCredential of Kubernetes, with or without --json: {apiVersion, kind, status: {expirationTimestamp, token} or {expirationTimestamp, clientCertificateData, clientKeyData}}; with --print a kubeconfig',
   renewBeforeMs: RENEW_BEFORE_MS.command,
   answer: ({ env }) => {

@@ -17,17 +17,12 @@ export const verb = helperVerb({
     }),
     bearer: flag('print "Bearer TOKEN", the form that every version of pnpm accepts'),
   },
-  examples: [
-    {
-      command:
-        'mayfly helper npm --backend packages --registry https://npm.example.com/ --write ~/.local/bin/npm-token >> ~/.npmrc',
-      about: 'make pnpm get its tokens from the backend',
-    },
-    {
-      command: 'NPM_TOKEN=$(mayfly helper npm --backend packages) npm publish',
-      about: 'npm, with //npm.example.com/:_authToken=$NPM_TOKEN in .npmrc (with braces around the name)',
-    },
-  ],
+  examples: {
+    'mayfly helper npm --backend packages --registry https://npm.example.com/ --write ~/.local/bin/npm-token >> ~/.npmrc':
+      'make pnpm get its tokens from the backend',
+    'NPM_TOKEN=$(mayfly helper npm --backend packages) npm publish':
+      'npm, with //npm.example.com/:_authToken=$NPM_TOKEN in .npmrc (with braces around the name)',
+  },
   json: 'with --write {path, registry, line}; otherwise the bare token, with or without --json',
   renewBeforeMs: RENEW_BEFORE_MS.command,
   answer:

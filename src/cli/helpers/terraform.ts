@@ -52,17 +52,12 @@ export const verb = defineVerb({
     { name: '[host]', description: 'the host that terraform calls' },
   ],
   options: OPTIONS,
-  examples: [
-    {
-      command: 'mayfly helper terraform --write --host app.terraform.io --backend terraform',
-      about: 'terraform init and plan work without a login',
-    },
-    {
-      command: 'mayfly helper terraform --remove --host app.terraform.io',
-      about: 'terraform works as before',
-    },
-    { command: 'mayfly helper terraform get app.terraform.io', about: 'what terraform runs' },
-  ],
+  examples: {
+    'mayfly helper terraform --write --host app.terraform.io --backend terraform':
+      'terraform init and plan work without a login',
+    'mayfly helper terraform --remove --host app.terraform.io': 'terraform works as before',
+    'mayfly helper terraform get app.terraform.io': 'what terraform runs',
+  },
   json: '{token}, or {} for an unknown host, with or without --json; with --write {host, backend, helper: path of the program, config: path of the configuration}, with --list [{host, backend, server}]',
   exits: [3, 4, 5],
   run: async (context, options, operation, host): Promise<void> => {

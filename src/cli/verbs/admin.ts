@@ -1,4 +1,11 @@
-import type { Entry } from '../frame/verb.ts'
+import { type Entry, entry } from '../frame/verb.ts'
+
+const agent = () => import('../commands/agent.ts')
+const backend = () => import('../commands/backend.ts')
+const kind = () => import('../commands/kind.ts')
+const plugin = () => import('../../operations/plugin.ts')
+const keys = () => import('../commands/keys.ts')
+const policy = () => import('../../operations/policy.ts')
 
 /** Commands for administrators. */
 export const ADMIN_VERBS: readonly Entry[] = [
@@ -6,197 +13,97 @@ export const ADMIN_VERBS: readonly Entry[] = [
     name: 'agent',
     summary: 'create, show, change and delete agents',
     verbs: [
-      {
-        name: 'create',
-        summary: 'create an agent',
-        load: async () => (await import('../commands/agent.ts')).create,
-      },
-      {
-        name: 'ls',
-        summary: 'list the agents',
-        load: async () => (await import('../commands/agent.ts')).list,
-      },
-      {
-        name: 'show',
-        summary: 'show an agent',
-        load: async () => (await import('../commands/agent.ts')).show,
-      },
-      {
-        name: 'update',
-        summary: 'change the scopes, expiry, audiences or description of an agent',
-        load: async () => (await import('../commands/agent-update.ts')).verb,
-      },
-      {
-        name: 'rotate',
-        summary: 'replace the token and client secret of an agent',
-        load: async () => (await import('../commands/agent-rotate.ts')).verb,
-      },
-      {
-        name: 'rm',
-        summary: 'delete an agent',
-        load: async () => (await import('../commands/agent.ts')).remove,
-      },
+      entry('create', 'create an agent', agent, 'create'),
+      entry('ls', 'list the agents', agent, 'list'),
+      entry('show', 'show an agent', agent, 'show'),
+      entry(
+        'update',
+        'change the scopes, expiry, audiences or description of an agent',
+        () => import('../commands/agent-update.ts'),
+      ),
+      entry(
+        'rotate',
+        'replace the token and client secret of an agent',
+        () => import('../commands/agent-rotate.ts'),
+      ),
+      entry('rm', 'delete an agent', agent, 'remove'),
     ],
   },
   {
     name: 'backend',
     summary: 'add, show, change and delete backends',
     verbs: [
-      {
-        name: 'add',
-        summary: 'configure a backend',
-        load: async () => (await import('../commands/backend-add.ts')).verb,
-      },
-      {
-        name: 'ls',
-        summary: 'list backends with their configuration',
-        load: async () => (await import('../commands/backend.ts')).list,
-      },
-      {
-        name: 'show',
-        summary: 'show a backend',
-        load: async () => (await import('../commands/backend.ts')).show,
-      },
-      {
-        name: 'update',
-        summary: 'change a backend',
-        load: async () => (await import('../commands/backend-update.ts')).verb,
-      },
-      {
-        name: 'rm',
-        summary: 'delete a backend',
-        load: async () => (await import('../commands/backend.ts')).remove,
-      },
-      {
-        name: 'rotate-root',
-        summary: 'replace the secret that Mayfly logs in with',
-        load: async () => (await import('../commands/backend-rotate-root.ts')).verb,
-      },
-      {
-        name: 'reconcile',
-        summary: 'find accounts upstream that no credential owns',
-        load: async () => (await import('../commands/backend-reconcile.ts')).verb,
-      },
-      {
-        name: 'setup-sql',
-        summary: 'print the script that a database needs',
-        load: async () => (await import('../../operations/backend-setup.ts')).verb,
-      },
+      entry('add', 'configure a backend', () => import('../commands/backend-add.ts')),
+      entry('ls', 'list backends with their configuration', backend, 'list'),
+      entry('show', 'show a backend', backend, 'show'),
+      entry('update', 'change a backend', () => import('../commands/backend-update.ts')),
+      entry('rm', 'delete a backend', backend, 'remove'),
+      entry(
+        'rotate-root',
+        'replace the secret that Mayfly logs in with',
+        () => import('../commands/backend-rotate-root.ts'),
+      ),
+      entry(
+        'reconcile',
+        'find accounts upstream that no credential owns',
+        () => import('../commands/backend-reconcile.ts'),
+      ),
+      entry(
+        'setup-sql',
+        'print the script that a database needs',
+        () => import('../../operations/backend-setup.ts'),
+      ),
     ],
   },
   {
     name: 'kind',
     summary: 'list and show the kinds of backends',
     verbs: [
-      {
-        name: 'ls',
-        summary: 'list the kinds',
-        load: async () => (await import('../commands/kind.ts')).list,
-      },
-      {
-        name: 'show',
-        summary: 'show a kind and its flags',
-        load: async () => (await import('../commands/kind.ts')).show,
-      },
+      entry('ls', 'list the kinds', kind, 'list'),
+      entry('show', 'show a kind and its flags', kind, 'show'),
     ],
   },
   {
     name: 'plugin',
     summary: 'add, list, reload and remove kinds from outside',
     verbs: [
-      {
-        name: 'add',
-        summary: 'add a kind, or replace it by a newer one',
-        load: async () => (await import('../../operations/plugin-add.ts')).verb,
-      },
-      {
-        name: 'new',
-        summary: 'make a package for a kind of your own',
-        load: async () => (await import('../../operations/plugin-new.ts')).verb,
-      },
-      {
-        name: 'ls',
-        summary: 'list the kinds with their versions and origins',
-        load: async () => (await import('../../operations/plugin.ts')).list,
-      },
-      {
-        name: 'show',
-        summary: 'show what was added, and its hash',
-        load: async () => (await import('../../operations/plugin.ts')).show,
-      },
-      {
-        name: 'reload',
-        summary: 'start its processes again',
-        load: async () => (await import('../../operations/plugin.ts')).reload,
-      },
-      {
-        name: 'rm',
-        summary: 'remove a kind that no backend needs',
-        load: async () => (await import('../../operations/plugin.ts')).remove,
-      },
+      entry(
+        'add',
+        'add a kind, or replace it by a newer one',
+        () => import('../../operations/plugin-add.ts'),
+      ),
+      entry('new', 'make a package for a kind of your own', () => import('../../operations/plugin-new.ts')),
+      entry('ls', 'list the kinds with their versions and origins', plugin, 'list'),
+      entry('show', 'show what was added, and its hash', plugin, 'show'),
+      entry('reload', 'start its processes again', plugin, 'reload'),
+      entry('rm', 'remove a kind that no backend needs', plugin, 'remove'),
     ],
   },
   {
     name: 'recipe',
     summary: 'check recipes: files that describe kinds',
     verbs: [
-      {
-        name: 'check',
-        summary: 'check a recipe, and try it',
-        load: async () => (await import('../../operations/recipe.ts')).check,
-      },
+      entry('check', 'check a recipe, and try it', () => import('../../operations/recipe.ts'), 'check'),
     ],
   },
-  {
-    name: 'pending',
-    summary: 'list pending enrollments and requests',
-    load: async () => (await import('../commands/pending.ts')).verb,
-  },
-  {
-    name: 'approve',
-    summary: 'approve an enrollment or a request',
-    load: async () => (await import('../commands/approve.ts')).verb,
-  },
-  {
-    name: 'reject',
-    summary: 'reject an enrollment or a request',
-    load: async () => (await import('../commands/reject.ts')).verb,
-  },
-  {
-    name: 'audit',
-    summary: 'read the audit log',
-    load: async () => (await import('../commands/audit.ts')).verb,
-  },
+  entry('pending', 'list pending enrollments and requests', () => import('../commands/pending.ts')),
+  entry('approve', 'approve an enrollment or a request', () => import('../commands/approve.ts')),
+  entry('reject', 'reject an enrollment or a request', () => import('../commands/reject.ts')),
+  entry('audit', 'read the audit log', () => import('../commands/audit.ts')),
   {
     name: 'keys',
     summary: 'list and rotate signing keys',
     verbs: [
-      {
-        name: 'ls',
-        summary: 'list the signing keys of agents',
-        load: async () => (await import('../commands/keys.ts')).list,
-      },
-      {
-        name: 'rotate',
-        summary: 'sign access tokens with a new key',
-        load: async () => (await import('../commands/keys.ts')).rotate,
-      },
+      entry('ls', 'list the signing keys of agents', keys, 'list'),
+      entry('rotate', 'sign access tokens with a new key', keys, 'rotate'),
     ],
   },
   {
     name: 'policy',
     summary: 'check and explain enrollment policies',
     verbs: [
-      {
-        name: 'check',
-        summary: 'check a policy file',
-        load: async () => (await import('../../operations/policy.ts')).check,
-      },
-      {
-        name: 'explain',
-        summary: 'show which policy would decide, and why',
-        load: async () => (await import('../../operations/policy.ts')).explain,
-      },
+      entry('check', 'check a policy file', policy, 'check'),
+      entry('explain', 'show which policy would decide, and why', policy, 'explain'),
     ],
   },
 ]

@@ -1,71 +1,33 @@
-import type { Entry } from '../frame/verb.ts'
+import { type Entry, entry } from '../frame/verb.ts'
+
+const credentials = () => import('../commands/credentials.ts')
 
 /** The verbs that an agent uses for itself. */
 export const AGENT_VERBS: readonly Entry[] = [
-  {
-    name: 'enroll',
-    summary: 'enroll as an agent: create a key, request access, wait',
-    load: async () => (await import('../commands/enroll.ts')).verb,
-  },
-  {
-    name: 'login',
-    summary: 'log in with credentials from an administrator',
-    load: async () => (await import('../commands/login.ts')).verb,
-  },
-  {
-    name: 'logout',
-    summary: 'remove the login of a profile',
-    load: async () => (await import('../commands/logout.ts')).verb,
-  },
-  {
-    name: 'whoami',
-    summary: 'show your agent, server and login',
-    load: async () => (await import('../commands/whoami.ts')).verb,
-  },
-  {
-    name: 'status',
-    summary: 'show your scopes, expiry, credentials and requests',
-    load: async () => (await import('../commands/status.ts')).verb,
-  },
-  {
-    name: 'get',
-    summary: 'get a credential from a backend',
-    load: async () => (await import('../commands/get.ts')).verb,
-  },
+  entry(
+    'enroll',
+    'enroll as an agent: create a key, request access, wait',
+    () => import('../commands/enroll.ts'),
+  ),
+  entry('login', 'log in with credentials from an administrator', () => import('../commands/login.ts')),
+  entry('logout', 'remove the login of a profile', () => import('../commands/logout.ts')),
+  entry('whoami', 'show your agent, server and login', () => import('../commands/whoami.ts')),
+  entry(
+    'status',
+    'show your scopes, expiry, credentials and requests',
+    () => import('../commands/status.ts'),
+  ),
+  entry('get', 'get a credential from a backend', () => import('../commands/get.ts')),
   {
     name: 'credentials',
     summary: 'list and revoke credentials',
     verbs: [
-      {
-        name: 'ls',
-        summary: 'list your active credentials, or those of all agents',
-        load: async () => (await import('../commands/credentials.ts')).list,
-      },
-      {
-        name: 'revoke',
-        summary: 'revoke credentials of yours, or of any agent',
-        load: async () => (await import('../commands/credentials.ts')).revoke,
-      },
+      entry('ls', 'list your active credentials, or those of all agents', credentials, 'list'),
+      entry('revoke', 'revoke credentials of yours, or of any agent', credentials, 'revoke'),
     ],
   },
-  {
-    name: 'revoke',
-    summary: 'revoke your credentials before they expire',
-    load: async () => (await import('../commands/revoke.ts')).verb,
-  },
-  {
-    name: 'request',
-    summary: 'request more scopes',
-    load: async () => (await import('../commands/request.ts')).verb,
-  },
-  {
-    name: 'backends',
-    summary: 'list the backends',
-    load: async () => (await import('../commands/backends.ts')).verb,
-  },
-  {
-    name: 'signing-key',
-    summary: 'print the key that signs your commits',
-    load: async () => (await import('../commands/signing-key.ts')).verb,
-  },
+  entry('revoke', 'revoke your credentials before they expire', () => import('../commands/revoke.ts')),
+  entry('request', 'request more scopes', () => import('../commands/request.ts')),
+  entry('backends', 'list the backends', () => import('../commands/backends.ts')),
+  entry('signing-key', 'print the key that signs your commits', () => import('../commands/signing-key.ts')),
 ]
