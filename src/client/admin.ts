@@ -35,7 +35,7 @@ export function createAdmin(authorizer: Authorizer) {
       update: (name: string, body: wire.ChangeAgent, options: CallOptions = {}) =>
         request('PATCH /v1/admin/agents/:name', { id: name, body, ...options }),
       /** A new token and client secret. The old ones stay valid for `grace` (a duration), by default not at all. */
-      rotate: (name: string, body: { grace?: string } = {}, options: CallOptions = {}) =>
+      rotate: (name: string, body: { grace?: string | undefined } = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/agents/:name/rotate', { id: name, body, ...options }),
       delete: (name: string, options: CallOptions = {}) =>
         request('DELETE /v1/admin/agents/:name', { id: name, ...options }),
@@ -84,7 +84,7 @@ export function createAdmin(authorizer: Authorizer) {
       /** The public signing keys of all agents. */
       list: (page: Page = {}) => list('GET /v1/admin/keys', {}, page),
       /** Signs tokens with a new key. The old one verifies for another `grace` (a duration). */
-      rotate: (body: { grace?: string } = {}, options: CallOptions = {}) =>
+      rotate: (body: { grace?: string | undefined } = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/keys/rotate', { body, ...options }),
     },
   }

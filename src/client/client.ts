@@ -63,7 +63,7 @@ export function createClient(options: ClientOptions) {
     userAgent: options.userAgent ?? 'mayfly-client',
     retries: options.retries ?? 3,
     timeoutMs: options.timeoutMs,
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    signal: options.signal,
   }
   const authorizer = createAuthorizer(sender, options.auth, options.now ?? Date.now, options.tokens)
   return {

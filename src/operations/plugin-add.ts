@@ -3,11 +3,9 @@ import { resolve } from 'node:path'
 import { ADMIN } from '../cli/admin/verbs.ts'
 import { CliError, EXIT, usage } from '../cli/frame/failure.ts'
 import { choice, text, type ValuesOf } from '../cli/frame/options.ts'
-import { present } from '../cli/frame/present.ts'
 import { confirm } from '../cli/frame/prompt.ts'
 import { type Context, defineVerb } from '../cli/frame/verb.ts'
 import { openSocketClient } from '../cli/session/admin.ts'
-import type { AddPlugin } from '../client/wire.ts'
 import type { Config } from '../config/config.ts'
 import { PLUGIN_NAME_PATTERN } from '../domain/plugin.ts'
 import { INSTALLATION, readInstallation, reportFaults } from './init/installation.ts'
@@ -67,15 +65,10 @@ async function add(context: Context, options: Options, source: string): Promise<
   const runtime = runtimeOf(artefact)
   const release = await place(context, config, artefact)
   out.progress('Starting it, so that it describes itself')
-  const asked = present<AddPlugin>({
-    sha256,
-    runtime,
-    protocol: `${protocol}.plugin.v1`,
-    origin: artefact.origin,
-    name: options.name,
-    as: options.as,
-  })
-  const plugin = await admin.plugins.add(asked).finally(release)
+  const asked = { sha256, runtime, origin: artefact.origin, name: options.name, as: options.as }
+  const plugin = await admin.plugins
+    .add({ ...asked, protocol: `${protocol}.plugin.v1` as const })
+    .finally(release)
   await out.report(plugin, `Added ${plugin.name} ${plugin.version}, with the SHA-256 ${sha256}.`)
   if (!out.isJson)
     out.note(`Its flags: \`mayfly kind show ${plugin.name}\`. Use it: \`mayfly backend add ${plugin.name}\`.`)

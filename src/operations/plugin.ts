@@ -1,7 +1,6 @@
 import { ADMIN, arrayOf } from '../cli/admin/verbs.ts'
-import { collect } from '../cli/frame/collect.ts'
 import { CliError } from '../cli/frame/failure.ts'
-import { showRows } from '../cli/frame/list.ts'
+import { collect, showRows } from '../cli/frame/list.ts'
 import { yesTo } from '../cli/frame/options.ts'
 import { listing } from '../cli/frame/output.ts'
 import { confirmed } from '../cli/frame/prompt.ts'

@@ -6,7 +6,6 @@ import { isObject, parseJson } from '../../domain/json.ts'
 import { usage } from '../frame/failure.ts'
 import { many, off, text, type ValuesOf } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
-import { present } from '../frame/present.ts'
 import { readStdin } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import type { Context } from '../frame/verb.ts'
@@ -35,14 +34,14 @@ type Rules = Omit<CreateBackend, 'type' | 'name' | 'config'>
 /** The rules in the form of the API. Throws `CliError` (usage). */
 export function rulesOf(options: RuleOptions): Rules {
   const { defaultTtl, maxTtl, allowScope, description, rate, maxActive } = options
-  return present<Rules>({
+  return {
     default_ttl: defaultTtl,
     max_ttl: maxTtl,
     allowed_scopes: allowScope,
     description,
     rate: rate === true ? undefined : rate === false ? null : rate,
     max_active: maxActive === undefined || maxActive === true ? undefined : countOf(maxActive),
-  })
+  }
 }
 
 function countOf(text: string | false): number | null {

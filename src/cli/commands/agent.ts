@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import type { CreateAgent } from '../../client/wire.ts'
+import type { ChangeAgent, ChangedAgent } from '../../client/wire.ts'
+import { shellWord } from '../../domain/shell-word.ts'
 import { createdForm, deliverSecrets, FORM_OPTIONS } from '../admin/created-agent.ts'
 import { describeAgent, unknownAgent } from '../admin/describe-agent.ts'
 import { exactName } from '../admin/exact-name.ts'
@@ -7,8 +8,8 @@ import { ADMIN, arrayOf } from '../admin/verbs.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { usage } from '../frame/failure.ts'
 import { LIST_OPTIONS, showList } from '../frame/list.ts'
-import { many, text, yesTo } from '../frame/options.ts'
-import { present } from '../frame/present.ts'
+import { flag, many, off, text, type ValuesOf, yesTo } from '../frame/options.ts'
+import { table } from '../frame/output.ts'
 import { confirmed } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -43,13 +44,7 @@ export const create = defineVerb({
       throw usage(`${options.write} already exists.`, 'Choose a new file, or move the old one away.')
     const { scope, expiresIn, audience, description } = options
     const client = await openAdminClient(context)
-    const body = present<CreateAgent>({
-      name,
-      scopes: scope ?? [],
-      expires_in: expiresIn,
-      audiences: audience,
-      description,
-    })
+    const body = { name, scopes: scope ?? [], expires_in: expiresIn, audiences: audience, description }
     const made = await client.admin.agents.create(body).catch((error: unknown) => {
       if (context.signal.aborted || (error as { mayHaveArrived?: unknown }).mayHaveArrived === true)
         context.out.note(
@@ -120,6 +115,141 @@ export const show = defineVerb({
   run: async (context, _options, name) => {
     const agent = await (await openAdminClient(context)).admin.agents.show(name).catch(unknownAgent)
     await context.out.show(agent, () => describeAgent(agent, context.now()))
+  },
+})
+
+const OPTIONS = {
+  addScope: many('<scope>', 'grant this scope, too; may be repeated'),
+  removeScope: many('<scope>', 'take this scope away, as `mayfly agent show` lists it; may be repeated'),
+  scope: many('<scope>', 'replace all scopes with this one; may be repeated'),
+  expiresIn: text('<duration>', 'new lifetime, from now'),
+  expiresAt: text('<time>', 'new expiry, such as 2027-01-31T12:00:00Z'),
+  noExpiry: off('the agent does not expire'),
+  audience: many('<audience>', 'replace the audiences it may request tokens for; may be repeated'),
+  noAudiences: off('take all audiences away'),
+  description: text('<text>', 'what the agent is for; empty removes it'),
+  revoke: flag('revoke the credentials that its scopes no longer cover'),
+}
+
+type Options = ValuesOf<typeof OPTIONS>
+
+export const update = defineVerb({
+  description:
+    'Changes an agent at once, on all nodes. Omitted settings stay unchanged. Lists the credentials that the new scopes no longer cover, or revokes them with --revoke.',
+  arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
+  options: OPTIONS,
+  examples: {
+    'mayfly agent update ci-42 --add-scope shop-db:orders:read': 'grant one more scope',
+    'mayfly agent update ci-42 --remove-scope shop-db --revoke':
+      'take one away, and end what was issued under it',
+    'mayfly agent update ci-42 --expires-in 30d': 'let it live for another month',
+  },
+  json: async () => (await import('../../api/admin.ts')).ChangedAgent,
+  ...ADMIN,
+  run: async (context, options, name) => {
+    const body = bodyOf(options)
+    const client = await openAdminClient(context)
+    const changed = await client.admin.agents.update(name, body).catch(unknownAgent)
+    await context.out.show(changed, () => describeAgent(changed, context.now()))
+    if (!context.out.isJson) {
+      noteWarnings(context, changed)
+      noteBeyond(context, changed)
+    }
+  },
+})
+
+/** Throws `CliError` (usage). */
+function bodyOf(options: Options): ChangeAgent {
+  const { addScope, removeScope, scope, expiresIn, expiresAt, audience, description, revoke } = options
+  if (scope !== undefined && (addScope ?? removeScope) !== undefined)
+    throw usage('--scope replaces all scopes.', 'Omit --add-scope and --remove-scope.')
+  if (
+    [expiresIn, expiresAt, options.expiry === false ? '' : undefined].filter((one) => one !== undefined)
+      .length > 1
+  )
+    throw usage('--expires-in, --expires-at and --no-expiry are mutually exclusive.')
+  if (audience !== undefined && options.audiences === false)
+    throw usage('--audience and --no-audiences are mutually exclusive.')
+  const body: ChangeAgent = {
+    scopes: scope,
+    add_scopes: addScope,
+    remove_scopes: removeScope,
+    expires_in: expiresIn,
+    expires_at: options.expiry === false ? null : expiresAt,
+    audiences: options.audiences === false ? [] : audience,
+    description,
+    revoke,
+  }
+  if (Object.values(body).some((value) => value !== undefined)) return body
+  throw usage('There is nothing to change.', 'List the options with `mayfly agent update --help`.')
+}
+
+function noteBeyond(context: Context, { name, out_of_scope: beyond = [] }: ChangedAgent): void {
+  const { note } = context.out
+  if (beyond.length === 0) return
+  const isRevoked = beyond.every(({ status }) => status === 'revoked')
+  note(
+    isRevoked
+      ? 'Revoked, because its scopes no longer cover them:'
+      : 'Still active, although its scopes no longer cover them:',
+  )
+  note(
+    table(
+      ['CREDENTIAL', 'BACKEND', 'SCOPES', 'EXPIRES'],
+      beyond.map((one) => [
+        one.id,
+        one.backend,
+        one.scopes.join(' '),
+        relative(one.expires_at, context.now()),
+      ]),
+    ),
+  )
+  if (!isRevoked) note(`Revoke them with \`mayfly agent update ${name} --revoke\`.`)
+}
+
+export const rotate = defineVerb({
+  description:
+    'Replaces the token and the client secret of an agent and prints the new ones, which cannot be shown again. The old ones, and the access tokens that came from them, stop working at once, or after --grace. The agent keeps its id, scopes, credentials and keys.',
+  arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
+  options: {
+    grace: text('<duration>', 'how long the old ones stay valid; by default not at all'),
+    ...FORM_OPTIONS,
+    ...yesTo('do not ask for confirmation'),
+  },
+  examples: {
+    'mayfly agent rotate ci-42 --yes': 'after its token leaked',
+    'mayfly agent rotate ci-42 --grace 1h --write ci-42.json --yes':
+      'leave an hour to replace the token where it is used',
+  },
+  json: async () => (await import('../../api/admin.ts')).RotatedAgent,
+  ...ADMIN,
+  run: async (context, { grace, output, write, yes }, name) => {
+    const form = createdForm(context.out.isJson ? 'json' : (output ?? 'text'))
+    const file = write === undefined ? undefined : resolve(context.cwd, write)
+    // Before the old secrets end.
+    if (file !== undefined && (await isPresent(file)))
+      throw usage(`${write} already exists.`, 'Choose a new file, or move the old one away.')
+    const client = await openAdminClient(context)
+    const agent = await client.admin.agents.show(name).catch(unknownAgent)
+    const when = grace === undefined ? 'now' : `in ${grace}`
+    const question = `Replace the token and client secret of ${agent.name}? The old ones end ${when}.`
+    const otherwise = 'Use --yes to replace them without a question.'
+    await confirmed(context, yes, question, { otherwise, no: 'Nothing was changed.' })
+    const again = `If nobody has the new secrets, run \`mayfly agent rotate ${shellWord(agent.name)}\` again.`
+    const rotated = await client.admin.agents.rotate(agent.name, { grace }).catch((error: unknown) => {
+      const isUnsure = context.signal.aborted || (error as { mayHaveArrived?: unknown }).mayHaveArrived
+      if (isUnsure === true) context.out.note(`The secrets may have been replaced. ${again}`)
+      throw error
+    })
+    try {
+      context.signal.throwIfAborted()
+      await deliverSecrets(context, rotated, form, file)
+    } catch (error) {
+      context.out.note(`The secrets were replaced. ${again}`)
+      throw error
+    }
+    const until = rotated.previous_valid_until
+    if (until !== null && !context.out.isJson) context.out.note(`The old ones are valid until ${until}.`)
   },
 })
 

@@ -1,12 +1,10 @@
-import type { Approval, PendingEnrollment } from '../../client/wire.ts'
+import type { PendingEnrollment } from '../../client/wire.ts'
 import { shellWord } from '../../domain/shell-word.ts'
-import { chooseRequest, isRequestId } from '../admin/choose-request.ts'
-import { describePending } from '../admin/pending.ts'
+import { chooseRequest, describePending, isRequestId } from '../admin/pending.ts'
 import { ADMIN } from '../admin/verbs.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, EXIT, usage } from '../frame/failure.ts'
 import { flag, many, text, type ValuesOf, yesTo } from '../frame/options.ts'
-import { present } from '../frame/present.ts'
 import { confirmed } from '../frame/prompt.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
@@ -50,10 +48,8 @@ export const verb = defineVerb({
       const no = 'Nothing was approved.'
       await confirmed(context, false, question(request, options), { otherwise, no, hint })
     }
-    const approved = await client.admin.pending.approve(
-      request.id,
-      present<Approval>({ scopes: scope, expires_in: expiresIn, note, audiences: audience, replace }),
-    )
+    const decision = { scopes: scope, expires_in: expiresIn, note, audiences: audience, replace }
+    const approved = await client.admin.pending.approve(request.id, decision)
     await context.out.show(
       approved,
       () => `Approved ${approved.name}: ${approved.scopes.join(', ') || '(no scopes)'}.`,

@@ -1,9 +1,8 @@
-import type { Reconcile, Reconciled } from '../../client/wire.ts'
+import type { Reconciled } from '../../client/wire.ts'
 import { ADMIN } from '../admin/verbs.ts'
 import { CliError } from '../frame/failure.ts'
 import { flag, yesTo } from '../frame/options.ts'
 import { table } from '../frame/output.ts'
-import { present } from '../frame/present.ts'
 import { confirmed } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
@@ -72,7 +71,7 @@ async function readAll(context: Context, admin: Admin, name: string, revoke: boo
   const accounts = new Map<string, Account>()
   let seen = 0
   for (let cursor: string | undefined; ; ) {
-    const body = present<Reconcile>({ revoke: revoke || undefined, cursor })
+    const body = { revoke: revoke || undefined, cursor }
     const reply: Reconciled = await whileWaiting(
       context,
       `Comparing the accounts: ${seen} seen, ${accounts.size} ${revoke ? 'ended' : 'found'}`,

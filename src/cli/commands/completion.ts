@@ -1,8 +1,11 @@
-import { basename } from 'node:path'
-import { installScript } from '../completion/install.ts'
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { shellQuote } from '../../domain/shell-word.ts'
 import { SCRIPTS, type Shell } from '../completion/scripts.ts'
-import { usage } from '../frame/failure.ts'
-import { defineVerb } from '../frame/verb.ts'
+import { CliError, usage } from '../frame/failure.ts'
+import { NO_HOME } from '../frame/surroundings.ts'
+import { type Context, defineVerb } from '../frame/verb.ts'
+import { dataPath } from '../session/paths.ts'
 
 export const bash = scriptVerb('bash', 'source <(mayfly completion bash)', 'in ~/.bashrc')
 export const zsh = scriptVerb('zsh', 'source <(mayfly completion zsh)', 'in ~/.zshrc, after compinit')
@@ -52,4 +55,52 @@ function shellOf(path: string | undefined): Shell {
     path === undefined || path === '' ? 'SHELL is not set.' : 'Your shell is neither bash, zsh nor fish.',
     'Name one: mayfly completion install bash.',
   )
+}
+
+export interface Installed {
+  readonly script: string
+  /** The file of the user that reads the script; undefined if the shell finds it by itself. */
+  readonly readBy: string | undefined
+}
+
+/** Writes the script, and makes the shell read it. Changes nothing else, however often it is called. Throws `CliError`. */
+export async function installScript(context: Context, shell: Shell): Promise<Installed> {
+  if (context.home === NO_HOME)
+    throw new CliError('no_home', 'There is no home directory to install it in.', { hint: 'Set HOME.' })
+  const script = scriptPath(context, shell)
+  await mkdir(dirname(script), { recursive: true })
+  await writeFile(script, SCRIPTS[shell])
+  if (shell === 'fish') return { script, readBy: undefined }
+  const readBy = startFile(context, shell)
+  const before = await readFile(readBy, 'utf8').catch(() => '')
+  const line = sourceLine(shell, script)
+  if (!before.split('\n').includes(line)) {
+    const gap = before === '' || before.endsWith('\n') ? '' : '\n'
+    await appendFile(
+      readBy,
+      `${gap}# Completion for mayfly, added by \`mayfly completion install\`.\n${line}\n`,
+    )
+  }
+  return { script, readBy }
+}
+
+/** fish reads every file in this directory by itself. */
+function scriptPath(context: Context, shell: Shell): string {
+  if (shell !== 'fish') return dataPath(context, `completion.${shell}`)
+  const config = context.env['XDG_CONFIG_HOME'] ?? ''
+  return join(config.startsWith('/') ? config : join(context.home, '.config'), 'fish/completions/mayfly.fish')
+}
+
+function startFile({ env, home }: Context, shell: 'bash' | 'zsh'): string {
+  if (shell === 'bash') return join(home, '.bashrc')
+  const directory = env['ZDOTDIR'] ?? ''
+  return join(directory.startsWith('/') ? directory : home, '.zshrc')
+}
+
+/** A removed script is no error in each new shell. The script for zsh needs compinit, which may not have run. */
+function sourceLine(shell: 'bash' | 'zsh', script: string): string {
+  const path = shellQuote(script)
+  const needs =
+    shell === 'zsh' ? '(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }; ' : ''
+  return `if [ -r ${path} ]; then ${needs}source ${path}; fi`
 }

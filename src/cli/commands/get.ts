@@ -1,10 +1,7 @@
-import type { IssueRequest } from '../../client/wire.ts'
 import { readAssignments } from '../frame/assignments.ts'
-import { dotenvLine } from '../frame/dotenv.ts'
+import { dotenvLine, exportLine } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
 import { many, text } from '../frame/options.ts'
-import { present } from '../frame/present.ts'
-import { exportLine } from '../frame/shell.ts'
 import { jsonText } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
@@ -67,7 +64,7 @@ export const verb = defineVerb({
     const asksKind = FORMS_OF_VARIABLES.has(form) && options.prefix === undefined
     const kind = asksKind ? await askKindVariables(client, backend) : undefined
     const { ttl, scope: scopes } = options
-    const asked = client.issue(present<IssueRequest>({ backend, ttl, scopes, params, metadata }))
+    const asked = client.issue({ backend, ttl, scopes, params, metadata })
     const issued = requireToken(await whileWaiting(context, `Waiting for ${backend}`, asked))
     try {
       // An interrupt that arrived with the reply: nobody is waiting any more.

@@ -1,9 +1,7 @@
 import { ADMIN, arrayOf } from '../admin/verbs.ts'
-import { collect } from '../frame/collect.ts'
 import { CliError } from '../frame/failure.ts'
-import { LIST_OPTIONS, showList } from '../frame/list.ts'
+import { collect, LIST_OPTIONS, showList } from '../frame/list.ts'
 import { flag, text, yesTo } from '../frame/options.ts'
-import { present } from '../frame/present.ts'
 import { confirmed } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import { defineVerb } from '../frame/verb.ts'
@@ -69,7 +67,7 @@ export const rotate = defineVerb({
     const isSure = yes === true || grace !== undefined
     await confirmed(context, isSure, question, { otherwise, no: 'Nothing was changed.' })
     const client = await openAdminClient(context)
-    const made = await client.admin.keys.rotate(present<{ grace?: string }>({ grace }))
+    const made = await client.admin.keys.rotate({ grace })
     const before =
       made.previous_valid_until === null
         ? 'The old key is no longer valid.'

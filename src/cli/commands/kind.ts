@@ -1,7 +1,6 @@
 import { findKind } from '../admin/backend-rules.ts'
 import { ADMIN, arrayOf } from '../admin/verbs.ts'
-import { collect } from '../frame/collect.ts'
-import { showRows } from '../frame/list.ts'
+import { collect, showRows } from '../frame/list.ts'
 import { listing, table } from '../frame/output.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { fieldsOf } from '../kind-form/fields.ts'

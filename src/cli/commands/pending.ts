@@ -33,8 +33,7 @@ export const verb = defineVerb({
       const request = await findRequest(client, id, status)
       return context.out.show(request, () => describePending(request, context.now()))
     }
-    const filter = status === undefined ? {} : { status }
-    await showList(context, options, (page) => client.admin.pending.list(filter, page), {
+    await showList(context, options, (page) => client.admin.pending.list({ status }, page), {
       things: 'requests',
       none: status === undefined ? 'Nothing is pending.' : `None is ${status}.`,
       heading: [...PENDING_HEADING, 'STATUS'],

@@ -1,12 +1,11 @@
 import { pause } from '../../client/abort.ts'
 import type { Client } from '../../client/client.ts'
-import type { RequestedScopes, ScopeRequest } from '../../client/wire.ts'
+import type { RequestedScopes } from '../../client/wire.ts'
 import { coversAny } from '../../domain/scope.ts'
 import { shellWord } from '../../domain/shell-word.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { CliError, EXIT } from '../frame/failure.ts'
 import { flag, text } from '../frame/options.ts'
-import { present } from '../frame/present.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 
@@ -26,7 +25,7 @@ export const verb = defineVerb({
   exits: [3, 4, 5],
   run: async (context, { reason, expiresIn, wait }, scopes) => {
     const { client } = await openAgentSession(context)
-    const asked = await client.requestScopes(present<ScopeRequest>({ scopes, reason, expires_in: expiresIn }))
+    const asked = await client.requestScopes({ scopes, reason, expires_in: expiresIn })
     if (!context.out.isJson) noteWarnings(context, asked)
     const next = `An administrator can approve it with: mayfly approve ${shellWord(asked.id)}`
     if (wait !== true) {

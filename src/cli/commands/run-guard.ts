@@ -6,7 +6,7 @@ import type { IssueRequest } from '../../client/wire.ts'
 import { defineVerb } from '../frame/verb.ts'
 import type { GuardMessage } from '../run/guard.ts'
 import { type IssuedCredentials, type IssueEvent, trackIssued } from '../run/issued-credentials.ts'
-import { takeSignals } from '../run/signals.ts'
+import { takeSignals } from '../run/signal-phases.ts'
 import { openAgentSession } from '../session/open.ts'
 
 const PIPE = 3

@@ -1,11 +1,12 @@
 import { readDuration } from '../frame/duration.ts'
 import { flag, text, type ValuesOf } from '../frame/options.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
-import { withoutLogin } from '../run/child-environment.ts'
 import { deliverAll } from '../run/prepare.ts'
 import type { Redaction } from '../run/redact.ts'
 import { CREDENTIAL_OPTIONS, readRequestedCredentials } from '../run/requested-credentials.ts'
 import { supervise } from '../run/supervise.ts'
+import { LOGIN_VARIABLES } from '../session/session.ts'
 
 const OPTIONS = {
   ...CREDENTIAL_OPTIONS,
@@ -59,3 +60,11 @@ async function newRedaction({ env }: Context, { keepLogin }: ValuesOf<typeof OPT
 }
 
 const LONGEST_GRACE_MS = 3_600_000
+
+/** Variables that let their holder act as the agent. */
+const LOGIN: ReadonlySet<string> = new Set(LOGIN_VARIABLES)
+
+/** The command receives credentials, so it needs no login of its own. */
+function withoutLogin(env: Surroundings['env'], keepsLogin: boolean): Surroundings['env'] {
+  return keepsLogin ? env : Object.fromEntries(Object.entries(env).filter(([name]) => !LOGIN.has(name)))
+}

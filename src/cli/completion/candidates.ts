@@ -142,7 +142,7 @@ async function optionsFor(
 interface Valued {
   /** `<file>`, `name`. */
   readonly value: string
-  readonly choices?: readonly string[]
+  readonly choices?: readonly string[] | undefined
   readonly values?: Listed
 }
 

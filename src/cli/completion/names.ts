@@ -1,4 +1,4 @@
-import { collect } from '../frame/collect.ts'
+import { collect } from '../frame/list.ts'
 import type { Listed } from '../frame/options.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Candidate, Wanted } from './candidates.ts'

@@ -1,9 +1,10 @@
 import { MayflyError } from '../../client/errors.ts'
 import { CliError } from '../frame/failure.ts'
-import { present } from '../frame/present.ts'
 import { ask } from '../frame/prompt.ts'
 import type { Context } from '../frame/verb.ts'
+import { tryLock } from '../session/file-lock.ts'
 import { clientFor } from '../session/open.ts'
+import { configPath } from '../session/paths.ts'
 import type { Profile } from '../session/profiles.ts'
 import { isSameServer } from '../session/server-address.ts'
 import { findStoredLogin, type Login, readTarget, type Target } from '../session/session.ts'
@@ -23,14 +24,9 @@ export async function findTarget(context: Context): Promise<Target> {
   const underway = await loadUnderway(context, target.profileName)
   if (underway === undefined) return target
   if (target.serverFrom !== 'default' && !isSameServer(underway.server, target.server.text)) return target
-  const { server } = underway
-  const ca = context.globals.ca ?? underway.ca_file
-  const globals = {
-    ...context.globals,
-    server,
-    profile: target.profileName,
-    ...(ca === undefined ? {} : { ca }),
-  }
+  const { server, ca_file: known } = underway
+  const { ca = known, ...others } = context.globals
+  const globals = { ...others, ca, server, profile: target.profileName }
   return readTarget({ ...context, globals })
 }
 
@@ -105,9 +101,8 @@ export async function begin(context: Context, target: Target, asked: Asked): Pro
   if (known?.enrollment !== undefined) throw isInTheWay(known, target)
   const { scopes, metadata } = asked
   const name = asked.name ?? (await ask(context, 'Name of the agent: ', { otherwise: 'Set it with --name.' }))
-  const request = present<AgentRequest>({ name, scopes, metadata })
-  const ca = caFile === undefined ? {} : { ca_file: caFile }
-  const underway = { server: server.text, ...ca, request, ...(await newKey()) }
+  const request: AgentRequest = { name, scopes, metadata }
+  const underway = { server: server.text, ca_file: caFile, request, ...(await newKey()) }
   await saveUnderway(context, profileName, underway)
   return underway
 }
@@ -128,4 +123,23 @@ function isInTheWay({ server, request }: Underway, target: Target): CliError {
   return new CliError('enrollment_differs', `The enrollment of ${request.name}${at} is under way.`, {
     hint: `Continue it with \`mayfly enroll${isHere ? '' : ` --server ${server}`}\`, drop it with --restart, or choose another --profile.`,
   })
+}
+
+const SQLITE_FULL = 13
+
+/** Only one process at a time enrolls for a profile. Throws `CliError` if another one holds the lock. */
+export async function lockEnrollment(context: Context, profileName: string): Promise<() => void> {
+  const path = configPath(context, 'secrets', `${profileName}.enrollment.lock`)
+  const release = await tryLock(path).catch((error: unknown) => {
+    if ((error as { errcode?: unknown }).errcode !== SQLITE_FULL) throw error
+    throw new CliError('not_written', `${path} cannot be written: the disk is full.`, {
+      hint: 'Nothing was changed.',
+    })
+  })
+  if (release !== undefined) return release
+  throw new CliError(
+    'enrollment_waits',
+    `Another \`mayfly enroll\` is running for the profile ${profileName}.`,
+    { hint: 'Let it finish or stop it first. For another agent, choose another --profile.' },
+  )
 }

@@ -1,7 +1,6 @@
 import { type Client, MayflyError, type Reply } from '../../client/client.ts'
-import type { Enrolled, EnrollRequest } from '../../client/wire.ts'
+import type { Enrolled } from '../../client/wire.ts'
 import { noteWarnings } from '../admin/warnings.ts'
-import { present } from '../frame/present.ts'
 import type { Context } from '../frame/verb.ts'
 import { publicHalf, removeUnderway, saveUnderway, type Underway } from './underway.ts'
 
@@ -22,12 +21,7 @@ export async function submit(
   underway: Underway,
 ): Promise<Submitted> {
   const { name, scopes, metadata } = underway.request
-  const body = present<EnrollRequest>({
-    name,
-    public_key: publicHalf(underway),
-    scopes: scopes && [...scopes],
-    metadata,
-  })
+  const body = { name, public_key: publicHalf(underway), scopes, metadata }
   const reply = await client
     .call<Enrolled>({ method: 'POST', path: '/v1/enroll', body, retry: 'always' })
     .catch(async (error: unknown) => {

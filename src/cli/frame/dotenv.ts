@@ -1,3 +1,4 @@
+import { shellQuote } from '../../domain/shell-word.ts'
 import { CliError } from './failure.ts'
 
 /**
@@ -11,4 +12,10 @@ export function dotenvLine(name: string, value: string): string {
   throw new CliError('not_dotenv', `Programs that read dotenv files would misread the value of ${name}.`, {
     hint: 'Use `-o env` or `-o json`.',
   })
+}
+
+/** Throws `CliError` for a value with a NUL byte, which no shell can hold. */
+export function exportLine(name: string, value: string): string {
+  if (!value.includes('\0')) return `export ${name}=${shellQuote(value)}`
+  throw new CliError('not_text', `The value of ${name} contains a NUL byte.`, { hint: 'Use `-o json`.' })
 }

@@ -33,7 +33,7 @@ export class CliError extends Error {
   constructor(
     code: string,
     message: string,
-    options: { exit?: ExitCode; hint?: string; cause?: unknown } = {},
+    options: { exit?: ExitCode; hint?: string | undefined; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code

@@ -76,3 +76,14 @@ function limitOf({ limit, all }: ListOptions): number | undefined {
   if (/^[1-9]\d{0,8}$/.test(limit)) return Number(limit)
   throw usage('--limit must be a whole number, at least 1.', 'Write it in digits.')
 }
+
+/** All items of a listing, or the first `limit`. */
+export async function collect<T>(items: AsyncIterable<T>, limit = Number.POSITIVE_INFINITY): Promise<T[]> {
+  const all: T[] = []
+  if (limit <= 0) return all
+  for await (const item of items) {
+    all.push(item)
+    if (all.length >= limit) break
+  }
+  return all
+}

@@ -17,7 +17,7 @@ export interface OptionSpec {
   readonly short?: string
   /** May be repeated; the value is an array. */
   readonly repeatable?: true
-  readonly choices?: readonly string[]
+  readonly choices?: readonly string[] | undefined
   /** Completes the value with the names of these. */
   readonly values?: Listed
   readonly default?: string

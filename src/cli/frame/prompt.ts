@@ -9,7 +9,7 @@ type Terminal = Pick<Context, 'stdin' | 'stderr' | 'signal' | 'out'>
 
 export interface AskOptions {
   /** Replaces an empty answer. */
-  readonly default?: string
+  readonly default?: string | undefined
   /** The hint of the error if there is no terminal: how to do it without a question. */
   readonly otherwise?: string
 }
@@ -111,10 +111,10 @@ export async function confirmed(
   terminal: Terminal,
   yes: boolean | undefined,
   question: string,
-  { otherwise, no, hint }: { otherwise: string; no: string; hint?: string },
+  { otherwise, no, hint }: { otherwise: string; no: string; hint?: string | undefined },
 ): Promise<void> {
   if (yes === true || (await confirm(terminal, question, { otherwise }))) return
-  throw new CliError('not_confirmed', no, hint === undefined ? {} : { hint })
+  throw new CliError('not_confirmed', no, { hint })
 }
 
 /** Reads all of standard input. Throws `CliError` for more than `maxBytes`. */

@@ -48,11 +48,9 @@ export function nodeTransport(options: TransportOptions = {}): Transport {
     }
     if (url.protocol === 'http:') return exchange(requestHttp(url, { ...target, agent }), request, url.origin)
     const { request: requestHttps } = process.getBuiltinModule('node:https')
-    const ca = options.ca === undefined ? {} : { ca: options.ca }
-    const { proxy } = options
-    if (proxy === undefined) return exchange(requestHttps(url, { ...target, ...ca }), request, url.origin)
-    const outgoing = requestHttps(url, { ...target, ...ca, agent: proxy })
-    return exchange(outgoing, request, `${url.origin}${WITH_PROXY}`)
+    const { ca, proxy } = options
+    const outgoing = requestHttps(url, { ...target, ca, agent: proxy })
+    return exchange(outgoing, request, proxy === undefined ? url.origin : `${url.origin}${WITH_PROXY}`)
   }
 }
 

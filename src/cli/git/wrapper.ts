@@ -50,3 +50,11 @@ export async function writeSigningProgram(context: Context, way: Way): Promise<s
   await writePrivateFile(path, text, 0o700)
   return path
 }
+
+/** The command line with which another program calls this verb, for the same server and login. */
+export function callOf(context: Context, session: Session, words: readonly string[]): string[] {
+  return [...ownCommand(context), ...words, ...wayFlags(wayTo(context, session))]
+}
+
+/** For `sh`. */
+export const shellLine = (words: readonly string[]) => words.map(shellWord).join(' ')

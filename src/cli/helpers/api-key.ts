@@ -1,4 +1,4 @@
-import { shellLine } from '../tools/call-line.ts'
+import { shellLine } from '../git/wrapper.ts'
 import { RENEW_BEFORE_MS } from '../tools/held.ts'
 import { singleSecret } from '../tools/parts.ts'
 import { helperVerb } from './helper-verb.ts'

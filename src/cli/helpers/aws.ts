@@ -1,5 +1,5 @@
+import { shellLine } from '../git/wrapper.ts'
 import { endOf, type HeldCredential } from '../session/held-credential.ts'
-import { shellLine } from '../tools/call-line.ts'
 import { RENEW_BEFORE_MS, toTimestamp } from '../tools/held.ts'
 import { needOneLine, needPart, partOf } from '../tools/parts.ts'
 import { helperVerb } from './helper-verb.ts'

@@ -1,5 +1,11 @@
-import { addHelper, dockerConfigPath, removeHelper } from '../docker/config.ts'
-import { configKey, needRegistry, registryOf } from '../docker/host.ts'
+import {
+  addHelper,
+  configKey,
+  dockerConfigPath,
+  needRegistry,
+  registryOf,
+  removeHelper,
+} from '../docker/host.ts'
 import { CliError, EXIT, failureOf, usage } from '../frame/failure.ts'
 import { readStdin } from '../frame/prompt.ts'
 import { oneLine } from '../frame/terminal-text.ts'

@@ -1,9 +1,9 @@
 import { type Failure, failureOf } from '../frame/failure.ts'
 import { flag, type Options, type ValuesOf } from '../frame/options.ts'
 import { type AnyVerb, type Context, defineVerb } from '../frame/verb.ts'
+import { callOf } from '../git/wrapper.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
 import { openAgentSession } from '../session/open.ts'
-import { callOf } from '../tools/call-line.ts'
 import { heldAnswer } from '../tools/held.ts'
 import { REQUEST_OPTIONS, type RequestOptions, requestFlags, requestOf } from '../tools/request.ts'
 

@@ -104,7 +104,7 @@ function optionsOf({ flag, field, file }: KindFlag): Flag[] {
     {
       ...option,
       form: '<value>',
-      ...(field.choices === undefined ? {} : { choices: field.choices }),
+      choices: field.choices,
       ...(isList ? { repeatable: true as const } : {}),
     },
   ]

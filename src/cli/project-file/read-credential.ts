@@ -1,7 +1,5 @@
-import type { IssueRequest } from '../../client/wire.ts'
 import { isObject } from '../../domain/json.ts'
 import type { Path } from '../../files/yaml-file.ts'
-import { present } from '../frame/present.ts'
 import { faultOfVariable } from '../frame/variable-names.ts'
 import type { RequestedCredential, RequestedFile } from './requested-credential.ts'
 import type { Faults, Shape } from './shape.ts'
@@ -49,13 +47,13 @@ function readRequest(faults: Faults, path: Path, name: string, value: Shape) {
     faults.add([...path, 'scopes'], 'scopes must be a list of words')
   for (const [key, one] of Object.entries({ params, metadata }))
     if (one !== undefined && !isObject(one)) faults.add([...path, key], `${key} must hold "key: value" lines`)
-  return present<IssueRequest>({
+  return {
     backend: String(backend),
     ttl: ttl === undefined ? undefined : String(ttl),
     scopes: isTexts(scopes) ? [...scopes] : undefined,
     params: isObject(params) ? params : undefined,
     metadata: isObject(metadata) ? metadata : undefined,
-  })
+  }
 }
 
 function readEnv(faults: Faults, path: Path, value: unknown): RequestedCredential['env'] {

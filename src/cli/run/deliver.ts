@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { CliError } from '../frame/failure.ts'
-import { isOpenField } from '../project-file/connection-fields.ts'
-import { hasField } from '../project-file/credential-field.ts'
+import { hasField, isOpenField } from '../project-file/credential-field.ts'
 import type { RequestedCredential } from '../project-file/requested-credential.ts'
 import { fieldsOf, fill, isLasting } from '../project-file/template.ts'
 import type { HeldCredential } from '../session/held-credential.ts'

@@ -1,8 +1,6 @@
-import type { IssueRequest } from '../../client/wire.ts'
 import { readAssignments } from '../frame/assignments.ts'
 import { usage } from '../frame/failure.ts'
 import { flag, many, off, text, type ValuesOf } from '../frame/options.ts'
-import { present } from '../frame/present.ts'
 import { faultOfVariable } from '../frame/variable-names.ts'
 import type { Context } from '../frame/verb.ts'
 import { requireAllowed } from '../project-file/allowed.ts'
@@ -122,7 +120,7 @@ function requestedByFlags(options: CredentialOptions): RequestedCredential[] {
     throw usage('--param applies to a single backend, and several are named.', 'Use a project file.')
   return [...byBackend].map(([backend, flags]) => ({
     name: backend,
-    request: present<IssueRequest>({ backend, ttl: options.ttl, scopes: scopes.get(backend), params }),
+    request: { backend, ttl: options.ttl, scopes: scopes.get(backend), params },
     ...flags,
   }))
 }

@@ -16,7 +16,7 @@ export interface CacheOptions {
   /** Reuse a credential only if it lives this long; a minute by default, at most a quarter of its life. */
   readonly minRemainingMs?: number
   /** The id of a cached credential that is of no more use. */
-  readonly insteadOf?: string
+  readonly insteadOf?: string | undefined
 }
 
 /**

@@ -1,4 +1,3 @@
-import { present } from '../frame/present.ts'
 import type { Context } from '../frame/verb.ts'
 import { changeAlone } from './file-lock.ts'
 import { type Profile, profilesPath, readProfiles, writeProfiles } from './profiles.ts'
@@ -40,7 +39,7 @@ async function keep(context: Context, login: NewLogin): Promise<KeptLogin> {
   const old = await oldSecret(context, name, before)
   const value: KeptSecret = { ...secret, server: target.server.text }
   const kept = await saveSecret(context, name, value)
-  const profile = present<Profile>({
+  const profile: Profile = {
     server: target.server.text,
     login: secret.kind,
     secret_in: kept.place,
@@ -49,7 +48,7 @@ async function keep(context: Context, login: NewLogin): Promise<KeptLogin> {
     client_id: secret.kind === 'bearer' ? undefined : secret.client_id,
     ca_file: target.caFile,
     server_keys: serverKeys.length === 0 ? undefined : serverKeys,
-  })
+  }
   try {
     await writeProfiles(context, {
       current: known.current ?? profileName,
@@ -106,6 +105,6 @@ async function forget(context: Context, profileName: string): Promise<boolean> {
   await removeSecret(context, `${profileName}/login`, profile.secret_in)
   const { [profileName]: _, ...profiles } = known.profiles
   const current = known.current === profileName ? Object.keys(profiles)[0] : known.current
-  await writeProfiles(context, { ...(current === undefined ? {} : { current }), profiles })
+  await writeProfiles(context, { current, profiles })
   return true
 }

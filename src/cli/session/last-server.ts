@@ -27,7 +27,7 @@ export async function rememberServer(where: Where, started: LastServer): Promise
   const { dataDir, config, listen } = started
   const value: LastServer = {
     dataDir: resolve(where.cwd, dataDir),
-    ...(config === undefined ? {} : { config: resolve(where.cwd, config) }),
+    config: config && resolve(where.cwd, config),
     listen,
   }
   await writePrivateFile(pathOf(where), `${JSON.stringify(value)}\n`).catch(() => {})
@@ -50,7 +50,7 @@ export async function readLastServer(where: Where): Promise<LastServer | undefin
     const { dataDir, config, listen } = JSON.parse(text) as Partial<LastServer>
     if (typeof dataDir !== 'string' || typeof listen !== 'string' || !(await isPresent(dataDir)))
       return undefined
-    return { dataDir, listen, ...(typeof config === 'string' ? { config } : {}) }
+    return { dataDir, listen, config: typeof config === 'string' ? config : undefined }
   } catch {
     return undefined
   }

@@ -45,11 +45,7 @@ export async function readTarget(context: Context): Promise<Target> {
   const { server, profile } = context.globals
   const ofEnvironment = server === undefined ? chosen : choose({ ...context, globals: {} }, known)
   const isUsed = profile === undefined && isSameServer(ofEnvironment.server.text, chosen.server.text)
-  return {
-    ...chosen,
-    ...(isUsed ? { server: ofEnvironment.server } : {}),
-    variable: { name, isUsed },
-  }
+  return { ...chosen, server: (isUsed ? ofEnvironment : chosen).server, variable: { name, isUsed } }
 }
 
 function choose(context: Context, known: Profiles): Omit<Target, 'variable'> {

@@ -40,10 +40,7 @@ export async function heldAnswer<T>(
     !(await hasEnded(context, session, known.id))
   const held = isGood
     ? known
-    : await cachedCredential(session, context, request, {
-        minRemainingMs,
-        ...(known === undefined ? {} : { insteadOf: known.id }),
-      })
+    : await cachedCredential(session, context, request, { minRemainingMs, insteadOf: known?.id })
   try {
     return toAnswer(held)
   } catch (error) {

@@ -95,7 +95,7 @@ export async function atHost<T>(
     // A signal or a closed pipe has no words.
     if (message === '') throw error
     const exit = exitCode as ExitCode
-    throw new CliError(code, message, { exit, cause: error, ...(hint === undefined ? {} : { hint }) })
+    throw new CliError(code, message, { exit, cause: error, hint })
   }
 }
 
@@ -103,14 +103,7 @@ export async function atHost<T>(
 function contextFor(context: Context, { way }: HostEntry): Context {
   const { globals } = context
   if (globals.server !== undefined) return context
-  const profile = globals.profile ?? way.profile
-  const ca = globals.ca ?? way.caFile
-  const merged = {
-    ...globals,
-    server: way.server,
-    ...(profile === undefined ? {} : { profile }),
-    ...(ca === undefined ? {} : { ca }),
-    keychain: globals.keychain !== false && way.keychain,
-  }
-  return { ...context, globals: merged }
+  const { profile = way.profile, ca = way.caFile } = globals
+  const keychain = globals.keychain !== false && way.keychain
+  return { ...context, globals: { ...globals, server: way.server, profile, ca, keychain } }
 }

@@ -2,7 +2,6 @@ import type { IssueRequest } from '../../client/wire.ts'
 import { readAssignments } from '../frame/assignments.ts'
 import { usage } from '../frame/failure.ts'
 import { many, text, type ValuesOf } from '../frame/options.ts'
-import { present } from '../frame/present.ts'
 
 /** The options with which every helper requests a credential. */
 export const REQUEST_OPTIONS = {
@@ -21,7 +20,7 @@ export type RequestOptions = ValuesOf<typeof REQUEST_OPTIONS>
 export function requestOf({ backend, ttl, scope, param }: RequestOptions): IssueRequest {
   if (backend === undefined || backend === '')
     throw usage('--backend is required.', 'List the backends with `mayfly backends`.')
-  return present<IssueRequest>({ backend, ttl, scopes: scope, params: readAssignments(param, '--param') })
+  return { backend, ttl, scopes: scope, params: readAssignments(param, '--param') }
 }
 
 /** The same options as flags. */

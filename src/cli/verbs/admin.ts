@@ -16,16 +16,8 @@ export const ADMIN_VERBS: readonly Entry[] = [
       entry('create', 'create an agent', agent, 'create'),
       entry('ls', 'list the agents', agent, 'list'),
       entry('show', 'show an agent', agent, 'show'),
-      entry(
-        'update',
-        'change the scopes, expiry, audiences or description of an agent',
-        () => import('../commands/agent-update.ts'),
-      ),
-      entry(
-        'rotate',
-        'replace the token and client secret of an agent',
-        () => import('../commands/agent-rotate.ts'),
-      ),
+      entry('update', 'change the scopes, expiry, audiences or description of an agent', agent, 'update'),
+      entry('rotate', 'replace the token and client secret of an agent', agent, 'rotate'),
       entry('rm', 'delete an agent', agent, 'remove'),
     ],
   },
@@ -33,16 +25,12 @@ export const ADMIN_VERBS: readonly Entry[] = [
     name: 'backend',
     summary: 'add, show, change and delete backends',
     verbs: [
-      entry('add', 'configure a backend', () => import('../commands/backend-add.ts')),
+      entry('add', 'configure a backend', backend, 'add'),
       entry('ls', 'list backends with their configuration', backend, 'list'),
       entry('show', 'show a backend', backend, 'show'),
-      entry('update', 'change a backend', () => import('../commands/backend-update.ts')),
+      entry('update', 'change a backend', backend, 'update'),
       entry('rm', 'delete a backend', backend, 'remove'),
-      entry(
-        'rotate-root',
-        'replace the secret that Mayfly logs in with',
-        () => import('../commands/backend-rotate-root.ts'),
-      ),
+      entry('rotate-root', 'replace the secret that Mayfly logs in with', backend, 'rotateRoot'),
       entry(
         'reconcile',
         'find accounts upstream that no credential owns',

@@ -1,5 +1,6 @@
 import { type Entry, entry } from '../frame/verb.ts'
 
+const status = () => import('../commands/status.ts')
 const credentials = () => import('../commands/credentials.ts')
 
 /** The verbs that an agent uses for itself. */
@@ -11,12 +12,8 @@ export const AGENT_VERBS: readonly Entry[] = [
   ),
   entry('login', 'log in with credentials from an administrator', () => import('../commands/login.ts')),
   entry('logout', 'remove the login of a profile', () => import('../commands/logout.ts')),
-  entry('whoami', 'show your agent, server and login', () => import('../commands/whoami.ts')),
-  entry(
-    'status',
-    'show your scopes, expiry, credentials and requests',
-    () => import('../commands/status.ts'),
-  ),
+  entry('whoami', 'show your agent, server and login', status, 'whoami'),
+  entry('status', 'show your scopes, expiry, credentials and requests', status, 'status'),
   entry('get', 'get a credential from a backend', () => import('../commands/get.ts')),
   {
     name: 'credentials',

@@ -1,13 +1,14 @@
 import { type Entry, entry, hidden } from '../frame/verb.ts'
 
+const backup = () => import('../../operations/backup.ts')
 const completion = () => import('../commands/completion.ts')
 
 /** The server, and commands about this command. */
 export const OTHER_VERBS: readonly Entry[] = [
   entry('server', 'run the server', () => import('../../operations/server.ts')),
   entry('init', 'set up a server: configuration and master key', () => import('../../operations/init.ts')),
-  entry('backup', 'copy the store of the server on this machine', () => import('../../operations/backup.ts')),
-  entry('restore', 'put a backup into an empty data directory', () => import('../../operations/restore.ts')),
+  entry('backup', 'copy the store of the server on this machine', backup, 'backup'),
+  entry('restore', 'put a backup into an empty data directory', backup, 'restore'),
   entry('doctor', 'find problems and say how to fix them', () => import('../../operations/doctor.ts')),
   {
     name: 'config',

@@ -6,7 +6,7 @@ export interface Finding {
   readonly level: 'ok' | 'warn' | 'fail'
   readonly message: string
   /** How to fix it. */
-  readonly fix?: string
+  readonly fix?: string | undefined
 }
 
 export const ok = (check: string, message: string): Finding => ({ check, level: 'ok', message })
@@ -27,5 +27,5 @@ export const fail = (check: string, message: string, fix: string): Finding => ({
 export function failed(check: string, error: unknown, level: 'warn' | 'fail' = 'fail'): Finding {
   const { message, hint, exitCode } = failureOf(error)
   if (exitCode > 128) throw error
-  return { check, level, message, ...(hint === undefined ? {} : { fix: hint }) }
+  return { check, level, message, fix: hint }
 }

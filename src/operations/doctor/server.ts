@@ -111,7 +111,7 @@ function certificateEnd(
   { ca, agent }: { ca: string | undefined; agent: Agent | undefined },
 ): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const options = { ...(ca === undefined ? {} : { ca }), agent: agent ?? false, timeout: 10_000 }
+  const options = { ca, agent: agent ?? false, timeout: 10_000 }
   const asked = request(new URL('/health', url), options, (reply) => {
     resolve((reply.socket as TLSSocket).getPeerCertificate().valid_to)
     asked.destroy()

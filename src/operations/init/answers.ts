@@ -194,10 +194,7 @@ function createQuestions(context: Context, takesDefaults: boolean): Questions {
     const shown = preset === undefined ? `${question}: ` : `${question} [${preset}]: `
     const otherwise = 'Take the defaults with --yes, or set it with its option: see --help.'
     for (;;) {
-      const text = await ask(context, shown, {
-        otherwise,
-        ...(preset === undefined ? {} : { default: preset }),
-      })
+      const text = await ask(context, shown, { otherwise, default: preset })
       const fault = text === '' ? 'is needed' : check(text)
       if (fault === undefined) return text
       context.out.note(`${question}: ${fault}.`)
