@@ -1,6 +1,7 @@
 import Type from 'typebox'
-import { caField, localField, requireConfig } from './fields.ts'
-import { guardedField, protectionField, secretField, upstreamField } from './kind.ts'
+import * as Field from './fields.ts'
+import { requireConfig } from './fields.ts'
+import { guardedField, protectionField, upstreamField } from './kind.ts'
 
 /** Fields of the kinds that reach a server by host and port, and give agents an address of it. */
 
@@ -11,16 +12,14 @@ const TLS =
 
 export function addressFields(port: number) {
   return {
-    host: Type.String(upstreamField({ ...HOST, description: 'Address of the server.' })),
+    host: Field.upstream('Address of the server.', HOST),
     port: Type.Integer(upstreamField({ ...PORT, default: port, description: 'Port of the server.' })),
   }
 }
 
 /** Of the login of Mayfly, where a server may have accounts without one. */
 export const passwordField = {
-  password: Type.Optional(
-    Type.String(secretField({ maxLength: 1024, description: 'Its password; leave out if it has none.' })),
-  ),
+  password: Type.Optional(Field.secret('Its password; leave out if it has none.', { maxLength: 1024 })),
 }
 
 export const tlsFields = {
@@ -30,15 +29,13 @@ export const tlsFields = {
       guardedField(protectionField({ description: TLS }), 'verify-full'),
     ),
   ),
-  ca: caField('PEM of the certificate authority, for verify-full.'),
-  local: localField('The server is on this machine or in its own network: permits loopback addresses.'),
+  ca: Field.ca('PEM of the certificate authority, for verify-full.'),
+  local: Field.local('The server is on this machine or in its own network: permits loopback addresses.'),
 }
 
 /** Agents send their passwords there. */
 export const connectFields = {
-  connect_host: Type.Optional(
-    Type.String(protectionField({ ...HOST, description: 'Host for agents, where it differs.' })),
-  ),
+  connect_host: Type.Optional(Field.protection('Host for agents, where it differs.', HOST)),
   connect_port: Type.Optional(Type.Integer(protectionField({ ...PORT, description: 'Port for agents.' }))),
 }
 

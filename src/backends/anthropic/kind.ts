@@ -1,11 +1,12 @@
-import Type, { type Static } from 'typebox'
+import type { Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
-import { localField, localUserField, requireHttps } from '../fields.ts'
+import * as Field from '../fields.ts'
+import { requireHttps } from '../fields.ts'
 import { endingAt } from '../issued.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
-import { guardedField, type Host, type Issued, type IssueRequest, upstreamField } from '../kind.ts'
+import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { matches, oneMatch } from '../named-scopes.ts'
 
 const NAME = 'Anthropic'
@@ -20,61 +21,48 @@ const LEAST_ASSERTION_MS = 30_000
 const BETA = 'oauth-2025-04-20,oidc-federation-2026-04-01'
 const WORKSPACE = '(?:default|wrkspc_[A-Za-z0-9]{1,64})'
 
-const config = Type.Object(
-  {
-    organization_id: Type.String({
-      pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
-      description: 'Organization: a UUID, in the settings of the Console.',
-    }),
-    federation_rule_id: Type.String({
-      pattern: '^fdrl_[A-Za-z0-9]{1,64}$',
-      description: 'Federation rule that trusts Mayfly, fdrl_….',
-    }),
-    service_account_id: Type.String({
-      pattern: '^svac_[A-Za-z0-9]{1,64}$',
-      description: 'Service account that agents act as, svac_….',
-    }),
-    workspaces: Type.Array(Type.String({ pattern: `^${WORKSPACE}$`, description: 'Workspace.' }), {
-      minItems: 1,
-      maxItems: 64,
-      default: ['default'],
-      description: 'Workspaces for which tokens are made: wrkspc_…, or default.',
-    }),
-    audience: Type.String({
-      minLength: 1,
+const example = {
+  organization_id: '00000000-0000-0000-0000-000000000000',
+  federation_rule_id: 'fdrl_01abc',
+  service_account_id: 'svac_01abc',
+  workspaces: ['wrkspc_01abc'],
+}
+
+const config = Field.configOf(example, {
+  organization_id: Field.text('Organization: a UUID, in the settings of the Console.', {
+    pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
+  }),
+  federation_rule_id: Field.text('Federation rule that trusts Mayfly, fdrl_….', {
+    pattern: '^fdrl_[A-Za-z0-9]{1,64}$',
+  }),
+  service_account_id: Field.text('Service account that agents act as, svac_….', {
+    pattern: '^svac_[A-Za-z0-9]{1,64}$',
+  }),
+  workspaces: Field.list(
+    Field.text('Workspace.', { pattern: `^${WORKSPACE}$` }),
+    64,
+    'Workspaces for which tokens are made: wrkspc_…, or default.',
+    { default: ['default'] },
+  ),
+  audience: Field.text('Audience of the id token, as the federation rule expects it.', {
+    minLength: 1,
+    maxLength: 512,
+    default: 'https://api.anthropic.com',
+  }),
+  // Mayfly's id token is sent there.
+  base_url: Field.guarded(
+    Field.upstream('Address of the API.', {
       maxLength: 512,
+      pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
       default: 'https://api.anthropic.com',
-      description: 'Audience of the id token, as the federation rule expects it.',
     }),
-    // Mayfly's id token is sent there.
-    base_url: Type.String(
-      guardedField(
-        upstreamField({
-          maxLength: 512,
-          pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
-          default: 'https://api.anthropic.com',
-          description: 'Address of the API.',
-        }),
-        'https://api.anthropic.com',
-      ),
-    ),
-    local: localField(
-      'The API is on this machine or in its own network: permits loopback addresses and http.',
-    ),
-    local_user: localUserField(),
-  },
-  {
-    additionalProperties: false,
-    examples: [
-      {
-        organization_id: '00000000-0000-0000-0000-000000000000',
-        federation_rule_id: 'fdrl_01abc',
-        service_account_id: 'svac_01abc',
-        workspaces: ['wrkspc_01abc'],
-      },
-    ],
-  },
-)
+    'https://api.anthropic.com',
+  ),
+  local: Field.local(
+    'The API is on this machine or in its own network: permits loopback addresses and http.',
+  ),
+  local_user: Field.localUser(),
+})
 export type Config = Static<typeof config>
 
 const NAMED = /^[A-Za-z][A-Za-z0-9_]{0,79}\*?$/

@@ -1,106 +1,71 @@
 import Type, { type Static } from 'typebox'
-import { localField, localUserField, requireConfig } from '../fields.ts'
-import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
+import { requireConfig } from '../fields.ts'
+import { guardedField, protectionField } from '../kind.ts'
 
 const URL_FIELD = { minLength: 8, maxLength: 512, pattern: '^https?://[^\\s]+$' }
 /** AWS Identity and Access Management, User Guide, "IAM ARNs"; Ceph's have an empty account. */
 const ROLE_ARN = '^arn:[a-z0-9-]+:iam::[A-Za-z0-9]*:role/[\\w+=,.@/-]{1,512}$'
 
-export const config = Type.Object(
-  {
-    role_arn: Type.String(
-      upstreamField({
-        maxLength: 640,
-        pattern: ROLE_ARN,
-        description: 'Role that credentials are sessions of.',
-      }),
-    ),
-    region: Type.String({
-      minLength: 1,
-      maxLength: 64,
-      pattern: '^[a-z0-9-]+$',
-      default: 'us-east-1',
-      description: 'Region of STS, which agents get as theirs.',
+const example = { role_arn: 'arn:aws:iam::123456789012:role/reports', region: 'eu-west-1' }
+
+export const config = Field.configOf(example, {
+  role_arn: Field.upstream('Role that credentials are sessions of.', { maxLength: 640, pattern: ROLE_ARN }),
+  region: Field.text('Region of STS, which agents get as theirs.', {
+    minLength: 1,
+    maxLength: 64,
+    pattern: '^[a-z0-9-]+$',
+    default: 'us-east-1',
+  }),
+  access_key_id: Type.Optional(
+    Field.text('Access key that may assume the role. Leave it out to identify with an id token of Mayfly.', {
+      minLength: 16,
+      maxLength: 128,
+      pattern: '^\\w+$',
     }),
-    access_key_id: Type.Optional(
-      Type.String({
-        minLength: 16,
-        maxLength: 128,
-        pattern: '^\\w+$',
-        description:
-          'Access key that may assume the role. Leave it out to identify with an id token of Mayfly.',
+  ),
+  secret_access_key: Type.Optional(
+    Field.secret('The secret of the access key.', { minLength: 1, maxLength: 256 }),
+  ),
+  audience: Type.Optional(
+    Field.text('Audience of the id token; sts.amazonaws.com by default.', { minLength: 1, maxLength: 255 }),
+  ),
+  external_id: Type.Optional(
+    Field.text('External id that the trust policy of the role asks for.', {
+      minLength: 2,
+      maxLength: 1224,
+      pattern: '^[\\w+=,.@:/-]+$',
+    }),
+  ),
+  policies: Type.Optional(
+    Type.Array(
+      Field.closed({
+        name: Field.text('What scopes call it.', {
+          minLength: 1,
+          maxLength: 64,
+          pattern: '^[A-Za-z0-9._-]+$',
+        }),
+        policy: Field.text('An IAM policy, as JSON.', { minLength: 2, maxLength: 2048 }),
       }),
-    ),
-    secret_access_key: Type.Optional(
-      Type.String(
-        secretField({ minLength: 1, maxLength: 256, description: 'The secret of the access key.' }),
-      ),
-    ),
-    audience: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        description: 'Audience of the id token; sts.amazonaws.com by default.',
-      }),
-    ),
-    external_id: Type.Optional(
-      Type.String({
-        minLength: 2,
-        maxLength: 1224,
-        pattern: '^[\\w+=,.@:/-]+$',
-        description: 'External id that the trust policy of the role asks for.',
-      }),
-    ),
-    policies: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            name: Type.String({
-              minLength: 1,
-              maxLength: 64,
-              pattern: '^[A-Za-z0-9._-]+$',
-              description: 'What scopes call it.',
-            }),
-            policy: Type.String({ minLength: 2, maxLength: 2048, description: 'An IAM policy, as JSON.' }),
-          },
-          { additionalProperties: false },
-        ),
-        guardedField(
-          protectionField({
-            minItems: 1,
-            maxItems: 32,
-            description: 'Session policies of your own, which scopes name as policy/<name>.',
-          }),
-        ),
-      ),
-    ),
-    endpoint: Type.Optional(
-      Type.String(
-        // Mayfly's id token is sent there.
-        guardedField(
-          upstreamField({
-            ...URL_FIELD,
-            description: 'Address of STS, where it is not the one of the region.',
-          }),
-        ),
-      ),
-    ),
-    local: localField('STS is on this machine or in its own network: permits loopback addresses.'),
-    local_user: localUserField(),
-    ca: Type.Optional(
-      Type.String(
+      guardedField(
         protectionField({
-          maxLength: 32_768,
-          description: 'PEM of the certificate authority of `endpoint`.',
+          minItems: 1,
+          maxItems: 32,
+          description: 'Session policies of your own, which scopes name as policy/<name>.',
         }),
       ),
     ),
-  },
-  {
-    additionalProperties: false,
-    examples: [{ role_arn: 'arn:aws:iam::123456789012:role/reports', region: 'eu-west-1' }],
-  },
-)
+  ),
+  // Mayfly's id token is sent there.
+  endpoint: Type.Optional(
+    Field.guarded(Field.upstream('Address of STS, where it is not the one of the region.', URL_FIELD)),
+  ),
+  local: Field.local('STS is on this machine or in its own network: permits loopback addresses.'),
+  local_user: Field.localUser(),
+  ca: Type.Optional(
+    Field.protection('PEM of the certificate authority of `endpoint`.', { maxLength: 32_768 }),
+  ),
+})
 
 export type Config = Static<typeof config>
 

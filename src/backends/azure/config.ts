@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { localField, localUserField, requireConfig, requireHttps } from '../fields.ts'
-import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
+import { requireConfig, requireHttps } from '../fields.ts'
 
 const UUID = '[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}'
 const HOST = '[a-z0-9](?:[a-z0-9-]{0,62}\\.)+[a-z]{2,63}'
@@ -12,74 +12,46 @@ const RESOURCE = `(?:${HOST}${PATH}|api/[A-Za-z0-9._/-]{1,128}|${UUID})`
 /** Whether the name is the id of an application. */
 export const isId = (resource: string) => new RegExp(`^${UUID}$`).test(resource)
 
-export const config = Type.Object(
-  {
-    tenant_id: Type.String(
-      upstreamField({
-        pattern: `^(?:${UUID}|[a-z0-9][a-z0-9.-]{1,252})$`,
-        description: 'Directory (tenant).',
-      }),
-    ),
-    client_id: Type.String(
-      upstreamField({ pattern: `^${UUID}$`, description: 'Application (client) whose tokens agents get.' }),
-    ),
-    client_secret: Type.Optional(
-      Type.String(
-        secretField({ maxLength: 1024, description: 'Client secret; or a certificate, or neither.' }),
-      ),
-    ),
-    certificate: Type.Optional(
-      Type.String({ maxLength: 32_768, description: 'PEM of the certificate of the application.' }),
-    ),
-    private_key: Type.Optional(
-      Type.String(
-        secretField({ maxLength: 16_384, description: 'PEM of the private key of the certificate.' }),
-      ),
-    ),
-    audience: Type.String(
-      protectionField({
-        minLength: 1,
-        maxLength: 512,
-        default: 'api://AzureADTokenExchange',
-        description:
-          "Without a secret and a certificate: audience of Mayfly's id token, a federated credential.",
-      }),
-    ),
-    resources: Type.Array(Type.String({ pattern: `^${RESOURCE}$`, description: 'Resource.' }), {
-      minItems: 1,
-      maxItems: 32,
-      default: ['management.azure.com'],
-      description:
-        'Resources for which tokens are made: a host name such as vault.azure.net, with a path or without, api/NAME, or an id.',
+const example = {
+  tenant_id: '11111111-2222-3333-4444-555555555555',
+  client_id: '66666666-7777-8888-9999-000000000000',
+  resources: ['management.azure.com'],
+}
+
+export const config = Field.configOf(example, {
+  tenant_id: Field.upstream('Directory (tenant).', { pattern: `^(?:${UUID}|[a-z0-9][a-z0-9.-]{1,252})$` }),
+  client_id: Field.upstream('Application (client) whose tokens agents get.', { pattern: `^${UUID}$` }),
+  client_secret: Type.Optional(
+    Field.secret('Client secret; or a certificate, or neither.', { maxLength: 1024 }),
+  ),
+  certificate: Type.Optional(Field.text('PEM of the certificate of the application.', { maxLength: 32_768 })),
+  private_key: Type.Optional(
+    Field.secret('PEM of the private key of the certificate.', { maxLength: 16_384 }),
+  ),
+  audience: Field.protection(
+    "Without a secret and a certificate: audience of Mayfly's id token, a federated credential.",
+    { minLength: 1, maxLength: 512, default: 'api://AzureADTokenExchange' },
+  ),
+  resources: Field.list(
+    Field.text('Resource.', { pattern: `^${RESOURCE}$` }),
+    32,
+    'Resources for which tokens are made: a host name such as vault.azure.net, with a path or without, api/NAME, or an id.',
+    { default: ['management.azure.com'] },
+  ),
+  // Mayfly's id token is sent there. The national clouds: Microsoft Entra, "National clouds".
+  authority: Field.guarded(
+    Field.upstream('Address of Microsoft Entra; others for national clouds.', {
+      maxLength: 512,
+      pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
+      default: 'https://login.microsoftonline.com',
     }),
-    // Mayfly's id token is sent there. The national clouds: Microsoft Entra, "National clouds".
-    authority: Type.String(
-      guardedField(
-        upstreamField({
-          maxLength: 512,
-          pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
-          default: 'https://login.microsoftonline.com',
-          description: 'Address of Microsoft Entra; others for national clouds.',
-        }),
-        'https://login.microsoftonline.com',
-        'https://login.microsoftonline.us',
-        'https://login.partner.microsoftonline.cn',
-      ),
-    ),
-    local: localField('The authority is on this machine or in its own network: permits loopback and http.'),
-    local_user: localUserField(),
-  },
-  {
-    additionalProperties: false,
-    examples: [
-      {
-        tenant_id: '11111111-2222-3333-4444-555555555555',
-        client_id: '66666666-7777-8888-9999-000000000000',
-        resources: ['management.azure.com'],
-      },
-    ],
-  },
-)
+    'https://login.microsoftonline.com',
+    'https://login.microsoftonline.us',
+    'https://login.partner.microsoftonline.cn',
+  ),
+  local: Field.local('The authority is on this machine or in its own network: permits loopback and http.'),
+  local_user: Field.localUser(),
+})
 export type Config = Static<typeof config>
 
 /** The proof by which Mayfly logs in as the application. */

@@ -1,69 +1,47 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import Type, { type Static } from 'typebox'
-import { localField, localUserField, requireConfig, requireHttps } from '../fields.ts'
-import { guardedField, secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
+import { requireConfig, requireHttps } from '../fields.ts'
 
-export const config = Type.Object(
-  {
-    service_account: Type.String(
-      upstreamField({
-        maxLength: 254,
-        pattern: '^[a-z0-9][a-z0-9._-]*@[a-z0-9.-]+$',
-        description: 'E-mail address of the service account whose tokens agents get.',
+const example = {
+  service_account: 'reports@my-project.iam.gserviceaccount.com',
+  provider: 'projects/123456789012/locations/global/workloadIdentityPools/mayfly/providers/mayfly',
+}
+
+export const config = Field.configOf(example, {
+  service_account: Field.upstream('E-mail address of the service account whose tokens agents get.', {
+    maxLength: 254,
+    pattern: '^[a-z0-9][a-z0-9._-]*@[a-z0-9.-]+$',
+  }),
+  key: Type.Optional(
+    Field.secret("JSON key file of Mayfly's own service account; leave out for federation.", {
+      maxLength: 16_384,
+    }),
+  ),
+  provider: Type.Optional(
+    Field.upstream('Workload identity provider that trusts Mayfly: projects/NUMBER/locations/global/…', {
+      pattern:
+        '^projects/\\d+/locations/global/workloadIdentityPools/[a-z0-9-]{4,32}/providers/[a-z0-9-]{4,32}$',
+    }),
+  ),
+  oauth_scopes: Field.list(
+    Field.text('OAuth scope.', { pattern: '^[a-z][a-z0-9._/-]{0,127}$' }),
+    32,
+    'What the scope * stands for, without https://www.googleapis.com/auth/. IAM limits it further.',
+    { default: ['cloud-platform'] },
+  ),
+  endpoint: Type.Optional(
+    // Mayfly's id token is sent there.
+    Field.guarded(
+      Field.upstream('Address that stands for all Google APIs, such as a private endpoint.', {
+        maxLength: 512,
+        pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
       }),
     ),
-    key: Type.Optional(
-      Type.String(
-        secretField({
-          maxLength: 16_384,
-          description: "JSON key file of Mayfly's own service account; leave out for federation.",
-        }),
-      ),
-    ),
-    provider: Type.Optional(
-      Type.String(
-        upstreamField({
-          pattern:
-            '^projects/\\d+/locations/global/workloadIdentityPools/[a-z0-9-]{4,32}/providers/[a-z0-9-]{4,32}$',
-          description: 'Workload identity provider that trusts Mayfly: projects/NUMBER/locations/global/…',
-        }),
-      ),
-    ),
-    oauth_scopes: Type.Array(
-      Type.String({ pattern: '^[a-z][a-z0-9._/-]{0,127}$', description: 'OAuth scope.' }),
-      {
-        minItems: 1,
-        maxItems: 32,
-        default: ['cloud-platform'],
-        description:
-          'What the scope * stands for, without https://www.googleapis.com/auth/. IAM limits it further.',
-      },
-    ),
-    endpoint: Type.Optional(
-      // Mayfly's id token is sent there.
-      Type.String(
-        guardedField(
-          upstreamField({
-            maxLength: 512,
-            pattern: '^https?://[^\\s?#]+[^\\s?#/]$',
-            description: 'Address that stands for all Google APIs, such as a private endpoint.',
-          }),
-        ),
-      ),
-    ),
-    local: localField('The endpoint is on this machine or in its own network: permits loopback and http.'),
-    local_user: localUserField(),
-  },
-  {
-    additionalProperties: false,
-    examples: [
-      {
-        service_account: 'reports@my-project.iam.gserviceaccount.com',
-        provider: 'projects/123456789012/locations/global/workloadIdentityPools/mayfly/providers/mayfly',
-      },
-    ],
-  },
-)
+  ),
+  local: Field.local('The endpoint is on this machine or in its own network: permits loopback and http.'),
+  local_user: Field.localUser(),
+})
 export type Config = Static<typeof config>
 
 /** Of the JSON file that Google makes ("Create and delete service account keys"). */

@@ -1,53 +1,38 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { caField, localField, localUserField, requireHttps } from '../fields.ts'
-import { secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
+import { requireHttps } from '../fields.ts'
 
 /** Account names: letters, digits and hyphens, and for managed users `_` with the short code of the enterprise. */
 export const OWNER = '[A-Za-z0-9][A-Za-z0-9_-]{0,99}'
 export const REPOSITORY = '[A-Za-z0-9._-]{1,100}'
 
-export const config = Type.Object(
-  {
-    app_id: Type.String({
-      pattern: '^[A-Za-z0-9._-]{1,64}$',
-      description: 'App ID or client ID of the GitHub App.',
+const example = { app_id: '123456', private_key: 'PEM of the private key', owner: 'acme' }
+
+export const config = Field.configOf(example, {
+  app_id: Field.text('App ID or client ID of the GitHub App.', { pattern: '^[A-Za-z0-9._-]{1,64}$' }),
+  private_key: Field.secret('Private key of the App, the PEM file from GitHub.', { maxLength: 16_384 }),
+  owner: Type.Optional(
+    Field.text('Account where the App is installed. Without it, every scope names its account.', {
+      pattern: `^${OWNER}$`,
     }),
-    private_key: Type.String(
-      secretField({ maxLength: 16_384, description: 'Private key of the App, the PEM file from GitHub.' }),
-    ),
-    owner: Type.Optional(
-      Type.String({
-        pattern: `^${OWNER}$`,
-        description: 'Account where the App is installed. Without it, every scope names its account.',
-      }),
-    ),
-    installation_id: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description: 'The installation. Without it, Mayfly looks it up by account.',
-      }),
-    ),
-    base_url: Type.String(
-      upstreamField({
-        maxLength: 512,
-        pattern: '^https?://[^\\s?#]+$',
-        default: 'https://api.github.com',
-        description: 'The REST API; https://HOST/api/v3 on GitHub Enterprise Server.',
-      }),
-    ),
-    ca: caField('PEM of the certificate authority of an Enterprise Server.'),
-    local: localField(
-      'The server is on this machine or in its own network: permits loopback addresses and http.',
-    ),
-    local_user: localUserField(),
-  },
-  {
-    additionalProperties: false,
-    examples: [{ app_id: '123456', private_key: 'PEM of the private key', owner: 'acme' }],
-  },
-)
+  ),
+  installation_id: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'The installation. Without it, Mayfly looks it up by account.',
+    }),
+  ),
+  base_url: Field.upstream('The REST API; https://HOST/api/v3 on GitHub Enterprise Server.', {
+    maxLength: 512,
+    pattern: '^https?://[^\\s?#]+$',
+    default: 'https://api.github.com',
+  }),
+  ca: Field.ca('PEM of the certificate authority of an Enterprise Server.'),
+  local: Field.local(),
+  local_user: Field.localUser(),
+})
 export type Config = Static<typeof config>
 
 const REPOSITORY_OPTION = {
@@ -55,21 +40,14 @@ const REPOSITORY_OPTION = {
   description: 'A repository: owner/name, or its name where the account is known.',
 }
 
-export const params = Type.Object(
-  {
-    repos: Type.Optional(
-      Type.Array(Type.String(REPOSITORY_OPTION), {
-        minItems: 1,
-        maxItems: 500,
-        description: 'Only these repositories; the scopes must cover each.',
-      }),
-    ),
-    read_only: Type.Optional(
-      Type.Boolean({ description: 'Reduces every permission to read.', default: false }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const params = Field.closed({
+  repos: Type.Optional(
+    Field.list(Type.String(REPOSITORY_OPTION), 500, 'Only these repositories; the scopes must cover each.'),
+  ),
+  read_only: Type.Optional(
+    Type.Boolean({ description: 'Reduces every permission to read.', default: false }),
+  ),
+})
 export type Params = Static<typeof params>
 
 /** Throws `BackendError` (`misconfigured`) that names the field. Returns the key that signs as the App. */

@@ -1,7 +1,7 @@
 import Type, { type TObject, type TSchema } from 'typebox'
 import { parseDuration } from '../../domain/duration.ts'
 import { defineKind } from '../define-kind.ts'
-import { caField, localField, localUserField } from '../fields.ts'
+import * as Field from '../fields.ts'
 import { guardedField, type Kind, protectionField, secretField, upstreamField } from '../kind.ts'
 import { createCredentials } from './credentials.ts'
 import type { FieldSpec, Recipe } from './schema.ts'
@@ -53,11 +53,9 @@ function configOf(recipe: Recipe): TObject {
     {
       base_url: Type.String(upstreamField(preset === undefined ? address : { ...address, default: preset })),
       ...Object.fromEntries(own),
-      ca: caField("PEM of the certificate authority to trust instead of the system's."),
-      local: localField(
-        'The server is on this machine or in its own network: permits loopback addresses and http.',
-      ),
-      local_user: localUserField(),
+      ca: Field.ca("PEM of the certificate authority to trust instead of the system's."),
+      local: Field.local(),
+      local_user: Field.localUser(),
     },
     {
       additionalProperties: false,

@@ -2,48 +2,37 @@ import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
+import * as Field from '../fields.ts'
 import { endingAt, requireShort, wholeSeconds } from '../issued.ts'
-import { type Host, type Issued, type IssueRequest, secretField } from '../kind.ts'
+import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { generateKey, prepareSigner } from './sign.ts'
 
 const audienceText = { minLength: 1, maxLength: 512 }
 
-const config = Type.Object(
-  {
-    audience: Type.Union(
-      [Type.String(audienceText), Type.Array(Type.String(audienceText), { minItems: 1, maxItems: 32 })],
-      { description: 'The resource server or servers for which the tokens are.' },
-    ),
-    algorithm: Type.Union([Type.Literal('ES256'), Type.Literal('EdDSA'), Type.Literal('RS256')], {
-      default: 'ES256',
-      description: 'Signature algorithm: ES256, EdDSA or RS256.',
-    }),
-    claims: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'Fixed claims of every token.' }),
-    ),
-    subject: Type.Union([Type.Literal('agent_id'), Type.Literal('agent_name')], {
-      default: 'agent_id',
-      description: 'Value of `sub`: agent_id, or agent_name (the name of a deleted agent can be reused).',
-    }),
-    signing_key: Type.Optional(
-      Type.String(secretField({ maxLength: 8192, description: 'Private key as JWK; generated if absent.' })),
-    ),
-  },
-  { additionalProperties: false, examples: [{ audience: 'orders-api' }] },
-)
+const example = { audience: 'orders-api' }
+
+const config = Field.configOf(example, {
+  audience: Type.Union(
+    [Type.String(audienceText), Type.Array(Type.String(audienceText), { minItems: 1, maxItems: 32 })],
+    { description: 'The resource server or servers for which the tokens are.' },
+  ),
+  algorithm: Field.choice(['ES256', 'EdDSA', 'RS256'], 'Signature algorithm: ES256, EdDSA or RS256.'),
+  claims: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), { description: 'Fixed claims of every token.' }),
+  ),
+  subject: Field.choice(
+    ['agent_id', 'agent_name'],
+    'Value of `sub`: agent_id, or agent_name (the name of a deleted agent can be reused).',
+  ),
+  signing_key: Type.Optional(Field.secret('Private key as JWK; generated if absent.', { maxLength: 8192 })),
+})
 type Config = Static<typeof config>
 
-const params = Type.Object(
-  {
-    audience: Type.Optional(
-      Type.String({
-        ...audienceText,
-        description: 'One of the configured audiences; all of them if absent.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const params = Field.closed({
+  audience: Type.Optional(
+    Field.text('One of the configured audiences; all of them if absent.', audienceText),
+  ),
+})
 type Params = Static<typeof params>
 
 /** Claims that Mayfly sets. */

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { isScope } from '../../domain/scope.ts'
-import { caField, localField, localUserField, requireConfig, requireHttps } from '../fields.ts'
-import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
+import { requireConfig, requireHttps } from '../fields.ts'
 import { matches } from '../named-scopes.ts'
 
 /** RFC 1123 label, as names of namespaces are ("Object Names and IDs"). */
@@ -9,70 +9,53 @@ const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
 /** Roles have names that fit into a path ("Object Names and IDs"); these also fit into a scope. */
 const ROLE = '[a-z0-9](?:[-a-z0-9.]{0,126}[a-z0-9])?'
 
-export const config = Type.Object(
-  {
-    server: Type.String(
-      upstreamField({
+const example = { server: 'https://k8s.example.com:6443', token: 'change-me', namespaces: ['shop'] }
+
+export const config = Field.configOf(example, {
+  server: Field.upstream('The API server, https://HOST:6443.', {
+    maxLength: 512,
+    pattern: '^https?://[^\\s?#]+$',
+  }),
+  ca: Field.ca("PEM of the cluster's certificate authority."),
+  token: Type.Optional(Field.secret("Token of Mayfly's own service account.", { maxLength: 16_384 })),
+  client_certificate: Type.Optional(
+    Field.text('PEM of a client certificate, instead of the token.', { maxLength: 32_768 }),
+  ),
+  client_key: Type.Optional(Field.secret('PEM of its private key.', { maxLength: 16_384 })),
+  // With it, a change of "server" would send the id token elsewhere.
+  audience: Type.Optional(
+    Field.guarded(
+      Field.protection('Instead of a token: Mayfly logs in with an id token of its own for this audience.', {
+        minLength: 1,
         maxLength: 512,
-        pattern: '^https?://[^\\s?#]+$',
-        description: 'The API server, https://HOST:6443.',
       }),
     ),
-    ca: caField("PEM of the cluster's certificate authority."),
-    token: Type.Optional(
-      Type.String(secretField({ maxLength: 16_384, description: "Token of Mayfly's own service account." })),
+  ),
+  home: Field.upstream('Namespace for the service accounts, which should hold nothing else.', {
+    pattern: `^${LABEL}$`,
+    default: 'mayfly-agents',
+  }),
+  namespaces: Field.list(
+    Field.text('Namespace.', { pattern: `^${LABEL}$` }),
+    64,
+    'Namespaces that are granted.',
+  ),
+  roles: Field.list(
+    Field.text('Role.', { pattern: `^(?:role/)?${ROLE}$` }),
+    32,
+    'Cluster roles that are granted in the namespaces; role/NAME is a role of the namespace.',
+    { default: ['view'] },
+  ),
+  audiences: Type.Optional(
+    Field.list(
+      Type.String({ minLength: 1, maxLength: 512 }),
+      16,
+      'Audiences of the tokens. Default: the API server.',
     ),
-    client_certificate: Type.Optional(
-      Type.String({ maxLength: 32_768, description: 'PEM of a client certificate, instead of the token.' }),
-    ),
-    client_key: Type.Optional(
-      Type.String(secretField({ maxLength: 16_384, description: 'PEM of its private key.' })),
-    ),
-    // With it, a change of "server" would send the id token elsewhere.
-    audience: Type.Optional(
-      Type.String(
-        guardedField(
-          protectionField({
-            minLength: 1,
-            maxLength: 512,
-            description: 'Instead of a token: Mayfly logs in with an id token of its own for this audience.',
-          }),
-        ),
-      ),
-    ),
-    home: Type.String(
-      upstreamField({
-        pattern: `^${LABEL}$`,
-        default: 'mayfly-agents',
-        description: 'Namespace for the service accounts, which should hold nothing else.',
-      }),
-    ),
-    namespaces: Type.Array(Type.String({ pattern: `^${LABEL}$`, description: 'Namespace.' }), {
-      minItems: 1,
-      maxItems: 64,
-      description: 'Namespaces that are granted.',
-    }),
-    roles: Type.Array(Type.String({ pattern: `^(?:role/)?${ROLE}$`, description: 'Role.' }), {
-      minItems: 1,
-      maxItems: 32,
-      default: ['view'],
-      description: 'Cluster roles that are granted in the namespaces; role/NAME is a role of the namespace.',
-    }),
-    audiences: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 512 }), {
-        minItems: 1,
-        maxItems: 16,
-        description: 'Audiences of the tokens. Default: the API server.',
-      }),
-    ),
-    local: localField('The API server is on this machine or in its own network: permits loopback addresses.'),
-    local_user: localUserField(),
-  },
-  {
-    additionalProperties: false,
-    examples: [{ server: 'https://k8s.example.com:6443', token: 'change-me', namespaces: ['shop'] }],
-  },
-)
+  ),
+  local: Field.local('The API server is on this machine or in its own network: permits loopback addresses.'),
+  local_user: Field.localUser(),
+})
 export type Config = Static<typeof config>
 
 /** Throws `BackendError` (`misconfigured`) that names the field. */

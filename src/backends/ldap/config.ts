@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
-import { caField, localField, localUserField, requireConfig } from '../fields.ts'
-import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
+import { requireConfig } from '../fields.ts'
+import { guardedField, protectionField } from '../kind.ts'
 import { matches } from '../named-scopes.ts'
 
 const URL = { minLength: 8, maxLength: 300, pattern: '^ldaps?://[A-Za-z0-9._:\\[\\]-]+$' }
@@ -15,54 +16,38 @@ const TLS = {
   description: 'verify-full (StartTLS on ldap://), or disable (ldap:// without encryption).',
 }
 
-export const config = Type.Object(
-  {
-    url: Type.String(upstreamField({ ...URL, description: 'Address: ldaps://host or ldap://host:port.' })),
-    bind_dn: Type.String({ ...DN, description: 'DN that Mayfly logs in as.' }),
-    bind_password: Type.String(secretField({ minLength: 1, maxLength: 1024, description: 'Its password.' })),
-    base: Type.String(
-      upstreamField({
-        ...DN,
-        description: 'DN under which entries are created: ou=agents,dc=example,dc=com.',
-      }),
-    ),
-    groups: Type.Array(Type.String({ ...DN, description: 'Group.' }), {
-      maxItems: 64,
-      default: [],
-      description: 'DNs of the groups that scopes may name, by the value of their first part.',
-    }),
-    group_attribute: Type.Union(
-      [Type.Literal('member'), Type.Literal('uniqueMember'), Type.Literal('memberUid')],
-      {
-        default: 'member',
-        description: 'Attribute of a group that names its members: member, uniqueMember or memberUid.',
-      },
-    ),
-    tls: Type.Union(
-      [Type.Literal('verify-full'), Type.Literal('disable')],
-      guardedField(protectionField(TLS), 'verify-full'),
-    ),
-    ca: caField('PEM of the certificate authority.'),
-    local: localField('The server is on this machine or in its own network: permits loopback addresses.'),
-    local_user: localUserField(),
-    // Agents send their passwords there.
-    connect_url: Type.Optional(
-      Type.String(protectionField({ ...URL, description: 'Address for agents, where it differs.' })),
-    ),
-  },
-  {
-    additionalProperties: false,
-    examples: [
-      {
-        url: 'ldaps://ldap.example.com',
-        bind_dn: 'cn=mayfly,dc=example,dc=com',
-        bind_password: 'change-me',
-        base: 'ou=agents,dc=example,dc=com',
-        groups: ['cn=readers,ou=groups,dc=example,dc=com'],
-      },
-    ],
-  },
-)
+const example = {
+  url: 'ldaps://ldap.example.com',
+  bind_dn: 'cn=mayfly,dc=example,dc=com',
+  bind_password: 'change-me',
+  base: 'ou=agents,dc=example,dc=com',
+  groups: ['cn=readers,ou=groups,dc=example,dc=com'],
+}
+
+export const config = Field.configOf(example, {
+  url: Field.upstream('Address: ldaps://host or ldap://host:port.', URL),
+  bind_dn: Field.text('DN that Mayfly logs in as.', DN),
+  bind_password: Field.secret('Its password.', { minLength: 1, maxLength: 1024 }),
+  base: Field.upstream('DN under which entries are created: ou=agents,dc=example,dc=com.', DN),
+  groups: Type.Array(Field.text('Group.', DN), {
+    maxItems: 64,
+    default: [],
+    description: 'DNs of the groups that scopes may name, by the value of their first part.',
+  }),
+  group_attribute: Field.choice(
+    ['member', 'uniqueMember', 'memberUid'],
+    'Attribute of a group that names its members: member, uniqueMember or memberUid.',
+  ),
+  tls: Type.Union(
+    [Type.Literal('verify-full'), Type.Literal('disable')],
+    guardedField(protectionField(TLS), 'verify-full'),
+  ),
+  ca: Field.ca('PEM of the certificate authority.'),
+  local: Field.local('The server is on this machine or in its own network: permits loopback addresses.'),
+  local_user: Field.localUser(),
+  // Agents send their passwords there.
+  connect_url: Type.Optional(Field.protection('Address for agents, where it differs.', URL)),
+})
 export type Config = Static<typeof config>
 
 /** The value of the first part, which a scope can name. */

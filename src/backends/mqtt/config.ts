@@ -1,46 +1,32 @@
 import Type, { type Static } from 'typebox'
-import { caField, localField, localUserField, requireConfig } from '../fields.ts'
-import { protectionField, secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
+import { requireConfig } from '../fields.ts'
 
 const URL_PATTERN = '^mqtts?://[A-Za-z0-9._:\\[\\]-]+$'
 
-export const config = Type.Object(
-  {
-    url: Type.String(
-      upstreamField({
-        pattern: URL_PATTERN,
-        maxLength: 1024,
-        description: 'Address of the broker, mqtts://host:8883.',
-      }),
-    ),
-    username: Type.String({
+const example = { url: 'mqtts://mqtt.example.com:8883', username: 'mayfly', password: 'change-me' }
+
+export const config = Field.configOf(example, {
+  url: Field.upstream('Address of the broker, mqtts://host:8883.', { pattern: URL_PATTERN, maxLength: 1024 }),
+  username: Field.text(
+    'Client that Mayfly logs in as; it has a role that may use the dynamic security plugin.',
+    {
       minLength: 1,
       maxLength: 255,
       pattern: '^[^\\u0000-\\u001f]+$',
-      description: 'Client that Mayfly logs in as; it has a role that may use the dynamic security plugin.',
-    }),
-    password: Type.String(secretField({ minLength: 1, maxLength: 1024, description: 'Its password.' })),
-    ca: caField('PEM of the certificate authority of the broker.'),
-    local: localField(
-      'The broker is on this machine or in its own network: permits loopback addresses and mqtt://.',
-    ),
-    local_user: localUserField(),
-    // Agents send their passwords there.
-    connect_url: Type.Optional(
-      Type.String(
-        protectionField({
-          pattern: URL_PATTERN,
-          maxLength: 1024,
-          description: 'Address for agents, where it differs.',
-        }),
-      ),
-    ),
-  },
-  {
-    additionalProperties: false,
-    examples: [{ url: 'mqtts://mqtt.example.com:8883', username: 'mayfly', password: 'change-me' }],
-  },
-)
+    },
+  ),
+  password: Field.secret('Its password.', { minLength: 1, maxLength: 1024 }),
+  ca: Field.ca('PEM of the certificate authority of the broker.'),
+  local: Field.local(
+    'The broker is on this machine or in its own network: permits loopback addresses and mqtt://.',
+  ),
+  local_user: Field.localUser(),
+  // Agents send their passwords there.
+  connect_url: Type.Optional(
+    Field.protection('Address for agents, where it differs.', { pattern: URL_PATTERN, maxLength: 1024 }),
+  ),
+})
 
 export type Config = Static<typeof config>
 

@@ -1,51 +1,39 @@
 import { sign } from 'node:crypto'
 import { promisify } from 'node:util'
-import Type, { type Static } from 'typebox'
+import type { Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { accountName } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
+import * as Field from '../fields.ts'
 import { endingAt, requireShort, wholeSeconds } from '../issued.ts'
-import { type Host, type Issued, type IssueRequest, protectionField, secretField } from '../kind.ts'
+import type { Host, Issued, IssueRequest } from '../kind.ts'
 import { type AccountKey, accountKeyOf, isAccountId, newUserKey, type UserKey } from './nkeys.ts'
 import { isOurScope, permissionsOf } from './scopes.ts'
 
 const signAsync = promisify(sign)
 
-const config = Type.Object(
-  {
-    // Agents send what they publish there.
-    url: Type.String(
-      protectionField({
-        pattern: '^(nats|tls|wss?)://[A-Za-z0-9._:\\[\\]/,-]+$',
-        maxLength: 1024,
-        description: 'Address of the servers for agents, tls://host:4222; several with commas between them.',
-      }),
-    ),
-    account: Type.String({
-      minLength: 56,
-      maxLength: 56,
-      pattern: '^A[A-Z2-7]+$',
-      description: 'Public key of the account, which begins with A.',
-    }),
-    signing_key: Type.String(
-      secretField({
-        minLength: 58,
-        maxLength: 64,
-        description: 'Seed of a signing key of the account, or of the account itself; it begins with SA.',
-      }),
-    ),
-  },
-  {
-    additionalProperties: false,
-    examples: [
-      {
-        url: 'tls://nats.example.com:4222',
-        account: 'ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA',
-        signing_key: 'SAANJIBNEKGCRUWJCPIWUXFBFJLR36FJTFKGBGKAT7AQXH2LVFNQWZJMQU',
-      },
-    ],
-  },
-)
+const example = {
+  url: 'tls://nats.example.com:4222',
+  account: 'ABJHLOVMPA4CI6R5KLNGOB4GSLNIY7IOUPAJC4YFNDLQVIOBYQGUWVLA',
+  signing_key: 'SAANJIBNEKGCRUWJCPIWUXFBFJLR36FJTFKGBGKAT7AQXH2LVFNQWZJMQU',
+}
+
+const config = Field.configOf(example, {
+  // Agents send what they publish there.
+  url: Field.protection(
+    'Address of the servers for agents, tls://host:4222; several with commas between them.',
+    { pattern: '^(nats|tls|wss?)://[A-Za-z0-9._:\\[\\]/,-]+$', maxLength: 1024 },
+  ),
+  account: Field.text('Public key of the account, which begins with A.', {
+    minLength: 56,
+    maxLength: 56,
+    pattern: '^A[A-Z2-7]+$',
+  }),
+  signing_key: Field.secret(
+    'Seed of a signing key of the account, or of the account itself; it begins with SA.',
+    { minLength: 58, maxLength: 64 },
+  ),
+})
 type Config = Static<typeof config>
 
 /** NATS with decentralised authentication: short user JWTs, signed by a key of the account, without a server. */

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { caField, localField, localUserField, requireConfig } from '../fields.ts'
-import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
+import { requireConfig } from '../fields.ts'
 import { givenBy, readNamed, requireGiven, requireNamed } from '../named-scopes.ts'
 
 const URL_TEXT = { minLength: 9, maxLength: 1024, pattern: '^https?://[\\x21-\\x7e]+$' }
@@ -15,82 +15,43 @@ const SCOPES =
   'Scopes that are granted, one for one, or as <name>=<scopes of the server>. Default: all, one for one.'
 
 const fields = {
-  token_endpoint: Type.String(upstreamField({ ...URL_TEXT, description: 'URL of the token endpoint.' })),
-  grant: Type.Union(
-    [Type.Literal('client_credentials'), Type.Literal('refresh_token'), Type.Literal('token_exchange')],
-    {
-      default: 'client_credentials',
-      description: 'How tokens are obtained: client_credentials, refresh_token or token_exchange.',
-    },
+  token_endpoint: Field.upstream('URL of the token endpoint.', URL_TEXT),
+  grant: Field.choice(
+    ['client_credentials', 'refresh_token', 'token_exchange'],
+    'How tokens are obtained: client_credentials, refresh_token or token_exchange.',
   ),
-  client_id: Type.String({ ...VISIBLE, description: 'Id of the client that Mayfly is to the server.' }),
-  client_auth: Type.Union(
-    [Type.Literal('basic'), Type.Literal('post'), Type.Literal('private_key_jwt'), Type.Literal('none')],
-    { default: 'basic', description: 'How the client logs in: basic, post, private_key_jwt or none.' },
+  client_id: Field.text('Id of the client that Mayfly is to the server.', VISIBLE),
+  client_auth: Field.choice(
+    ['basic', 'post', 'private_key_jwt', 'none'],
+    'How the client logs in: basic, post, private_key_jwt or none.',
   ),
-  client_secret: Type.Optional(
-    Type.String(secretField({ ...VISIBLE, description: 'Secret of the client, for basic and post.' })),
-  ),
-  private_key: Type.Optional(
-    Type.String(
-      secretField({ ...SECRET_TEXT, description: 'Private key as PEM or JWK, for private_key_jwt.' }),
-    ),
-  ),
-  key_id: Type.Optional(
-    Type.String({ ...VISIBLE, description: 'Name (kid) under which the server knows the key.' }),
-  ),
+  client_secret: Type.Optional(Field.secret('Secret of the client, for basic and post.', VISIBLE)),
+  private_key: Type.Optional(Field.secret('Private key as PEM or JWK, for private_key_jwt.', SECRET_TEXT)),
+  key_id: Type.Optional(Field.text('Name (kid) under which the server knows the key.', VISIBLE)),
   assertion_audience: Type.Optional(
-    Type.String(
-      protectionField({
-        ...TARGET,
-        description: 'Audience of the signed assertion. Default: the token endpoint.',
-      }),
-    ),
+    Field.protection('Audience of the signed assertion. Default: the token endpoint.', TARGET),
   ),
-  refresh_token: Type.Optional(
-    Type.String(secretField({ ...SECRET_TEXT, description: 'Refresh token of somebody who has signed in.' })),
-  ),
+  refresh_token: Type.Optional(Field.secret('Refresh token of somebody who has signed in.', SECRET_TEXT)),
   refresh_token_reusable: Type.Boolean({
     default: false,
     description: 'The server accepts a refresh token repeatedly: requests need not wait for each other.',
   }),
   subject_token: Type.Optional(
-    Type.String(
-      secretField({
-        ...SECRET_TEXT,
-        description: 'Token to exchange. Default: one of Mayfly for the agent.',
-      }),
-    ),
+    Field.secret('Token to exchange. Default: one of Mayfly for the agent.', SECRET_TEXT),
   ),
-  subject_token_type: Type.String({
+  subject_token_type: Field.text('Type of the token to exchange (RFC 8693, section 3).', {
     ...TARGET,
     default: 'urn:ietf:params:oauth:token-type:jwt',
-    description: 'Type of the token to exchange (RFC 8693, section 3).',
   }),
   // Another backend may be trusted by it.
   subject_audience: Type.Optional(
-    Type.String(
-      guardedField(
-        protectionField({
-          ...TARGET,
-          description: "Audience of Mayfly's token for the agent. Default: the token endpoint.",
-        }),
-      ),
+    Field.guarded(
+      Field.protection("Audience of Mayfly's token for the agent. Default: the token endpoint.", TARGET),
     ),
   ),
-  scopes: Type.Optional(
-    Type.Array(Type.String({ ...VISIBLE, description: 'Scope.' }), {
-      minItems: 1,
-      maxItems: 64,
-      description: SCOPES,
-    }),
-  ),
-  audience: Type.Optional(
-    Type.String({ ...TARGET, description: 'Sent as "audience", where the server wants one.' }),
-  ),
-  resource: Type.Optional(
-    Type.String({ ...TARGET, description: 'Sent as "resource" (RFC 8707), where the server wants one.' }),
-  ),
+  scopes: Type.Optional(Field.list(Field.text('Scope.', VISIBLE), 64, SCOPES)),
+  audience: Type.Optional(Field.text('Sent as "audience", where the server wants one.', TARGET)),
+  resource: Type.Optional(Field.text('Sent as "resource" (RFC 8707), where the server wants one.', TARGET)),
   token_lifetime: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -98,11 +59,9 @@ const fields = {
       description: 'Seconds that tokens live, for a server that does not say.',
     }),
   ),
-  ca: caField('PEM of the certificate authority of the server.'),
-  local: localField(
-    'The server is on this machine or in its own network: permits loopback addresses and http.',
-  ),
-  local_user: localUserField(),
+  ca: Field.ca('PEM of the certificate authority of the server.'),
+  local: Field.local(),
+  local_user: Field.localUser(),
 }
 
 const example = {
@@ -112,20 +71,14 @@ const example = {
   scopes: ['orders:read', 'orders:write'],
 }
 
-export const config = Type.Object(fields, { additionalProperties: false, examples: [example] })
+export const config = Field.configOf(example, fields)
 
-export const revocableConfig = Type.Object(
-  {
-    ...fields,
-    revocation_endpoint: Type.String(
-      upstreamField({ ...URL_TEXT, description: 'URL of the revocation endpoint (RFC 7009).' }),
-    ),
-  },
-  {
-    additionalProperties: false,
-    examples: [{ ...example, revocation_endpoint: 'https://login.example.com/oauth2/revoke' }],
-  },
-)
+const revocable = { ...example, revocation_endpoint: 'https://login.example.com/oauth2/revoke' }
+
+export const revocableConfig = Field.configOf(revocable, {
+  ...fields,
+  revocation_endpoint: Field.upstream('URL of the revocation endpoint (RFC 7009).', URL_TEXT),
+})
 
 export type Config = Static<typeof config> & { readonly revocation_endpoint?: string }
 

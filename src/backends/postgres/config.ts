@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
+import * as Field from '../fields.ts'
 import { requireConfig } from '../fields.ts'
-import { guardedField, protectionField, secretField, upstreamField } from '../kind.ts'
+import { guardedField, protectionField } from '../kind.ts'
 import { addressFields, connectFields, requireTls, tlsFields } from '../server-fields.ts'
 import { findStatementFaults } from './statements.ts'
 
@@ -15,64 +16,45 @@ const STATEMENTS = {
 const REASSIGN =
   'Role, without rights of its own, that receives what a credential leaves behind. Without it, that is dropped.'
 
-export const config = Type.Object(
-  {
-    ...addressFields(5432),
-    // A pooler may keep each of its databases on another server.
-    database: Type.String(
-      upstreamField({ ...NAME, description: 'Database to connect to; roles are created from here.' }),
-    ),
-    username: Type.String({ ...NAME, description: 'Role that Mayfly logs in as.' }),
-    password: Type.Optional(
-      Type.String(
-        secretField({ maxLength: 1024, description: 'Its password; leave out for trust or none.' }),
-      ),
-    ),
-    ...tlsFields,
-    grant: Type.Union([Type.Literal('read-only'), Type.Literal('read-write'), Type.Literal('statements')], {
-      default: 'read-only',
-      description: 'What a credential may do: read-only, read-write, or your own statements.',
+const example = {
+  host: 'db.example.com',
+  database: 'shop',
+  username: 'mayfly',
+  password: 'change-me',
+  tls: 'verify-full',
+}
+
+export const config = Field.configOf(example, {
+  ...addressFields(5432),
+  // A pooler may keep each of its databases on another server.
+  database: Field.upstream('Database to connect to; roles are created from here.', NAME),
+  username: Field.text('Role that Mayfly logs in as.', NAME),
+  password: Type.Optional(Field.secret('Its password; leave out for trust or none.', { maxLength: 1024 })),
+  ...tlsFields,
+  grant: Field.choice(
+    ['read-only', 'read-write', 'statements'],
+    'What a credential may do: read-only, read-write, or your own statements.',
+  ),
+  databases: Type.Optional(
+    Field.list(Field.text('Database.', NAME), 64, 'Databases that are granted. Default: `database` alone.'),
+  ),
+  schemas: Field.list(Field.text('Schema.', NAME), 64, 'Schemas that are granted, in every database.', {
+    default: ['public'],
+  }),
+  // They run as Mayfly's own role, with all that it may do.
+  statements: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 8192 }), guardedField(protectionField(STATEMENTS))),
+  ),
+  scram_iterations: Type.Optional(
+    Type.Integer({
+      minimum: 256,
+      maximum: 100_000,
+      description: 'SCRAM iterations of the passwords; 4096 by default. With fewer, issuing is faster.',
     }),
-    databases: Type.Optional(
-      Type.Array(Type.String({ ...NAME, description: 'Database.' }), {
-        minItems: 1,
-        maxItems: 64,
-        description: 'Databases that are granted. Default: `database` alone.',
-      }),
-    ),
-    schemas: Type.Array(Type.String({ ...NAME, description: 'Schema.' }), {
-      minItems: 1,
-      maxItems: 64,
-      default: ['public'],
-      description: 'Schemas that are granted, in every database.',
-    }),
-    // They run as Mayfly's own role, with all that it may do.
-    statements: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 8192 }), guardedField(protectionField(STATEMENTS))),
-    ),
-    scram_iterations: Type.Optional(
-      Type.Integer({
-        minimum: 256,
-        maximum: 100_000,
-        description: 'SCRAM iterations of the passwords; 4096 by default. With fewer, issuing is faster.',
-      }),
-    ),
-    reassign_owned_to: Type.Optional(Type.String({ ...NAME, description: REASSIGN })),
-    ...connectFields,
-  },
-  {
-    additionalProperties: false,
-    examples: [
-      {
-        host: 'db.example.com',
-        database: 'shop',
-        username: 'mayfly',
-        password: 'change-me',
-        tls: 'verify-full',
-      },
-    ],
-  },
-)
+  ),
+  reassign_owned_to: Type.Optional(Field.text(REASSIGN, NAME)),
+  ...connectFields,
+})
 
 export type Config = Static<typeof config>
 

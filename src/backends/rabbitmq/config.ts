@@ -1,49 +1,39 @@
 import Type, { type Static } from 'typebox'
-import { caField, localField, localUserField, requireConfig } from '../fields.ts'
-import { protectionField, secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
+import { requireConfig } from '../fields.ts'
 
 const HTTP_URL = '^https?://[A-Za-z0-9._:\\[\\]-]+(/[A-Za-z0-9._/-]*)?$'
 const AMQP_URL = '^amqps?://[A-Za-z0-9._:\\[\\]-]+$'
 const AMQP =
   'Address for agents, amqps://host:port. Default: the host of `url`, with amqps on 5671 for https, else amqp on 5672.'
 
-export const config = Type.Object(
-  {
-    url: Type.String(
-      upstreamField({
-        pattern: HTTP_URL,
-        maxLength: 1024,
-        description: 'Address of the management plugin, https://host:15671.',
-      }),
-    ),
-    username: Type.String({
-      minLength: 1,
-      maxLength: 255,
-      pattern: '^[^:\\u0000-\\u001f]+$',
-      description: 'User that Mayfly logs in as; it has the tag administrator.',
-    }),
-    password: Type.String(secretField({ minLength: 1, maxLength: 1024, description: 'Its password.' })),
-    vhosts: Type.Array(Type.String({ minLength: 1, maxLength: 255, description: 'Virtual host.' }), {
-      minItems: 1,
-      maxItems: 64,
-      default: ['/'],
-      description: 'Virtual hosts that a credential may be granted.',
-    }),
-    ca: caField('PEM of the certificate authority of `url`.'),
-    local: localField(
-      'The broker is on this machine or in its own network: permits loopback addresses and http.',
-    ),
-    local_user: localUserField(),
-    // Agents send their passwords there.
-    amqp_url: Type.Optional(
-      Type.String(protectionField({ pattern: AMQP_URL, maxLength: 1024, description: AMQP })),
-    ),
-  },
-  {
-    additionalProperties: false,
-    examples: [{ url: 'https://rabbit.example.com:15671', username: 'mayfly', password: 'change-me' }],
-  },
-)
+const example = { url: 'https://rabbit.example.com:15671', username: 'mayfly', password: 'change-me' }
+
+export const config = Field.configOf(example, {
+  url: Field.upstream('Address of the management plugin, https://host:15671.', {
+    pattern: HTTP_URL,
+    maxLength: 1024,
+  }),
+  username: Field.text('User that Mayfly logs in as; it has the tag administrator.', {
+    minLength: 1,
+    maxLength: 255,
+    pattern: '^[^:\\u0000-\\u001f]+$',
+  }),
+  password: Field.secret('Its password.', { minLength: 1, maxLength: 1024 }),
+  vhosts: Field.list(
+    Field.text('Virtual host.', { minLength: 1, maxLength: 255 }),
+    64,
+    'Virtual hosts that a credential may be granted.',
+    { default: ['/'] },
+  ),
+  ca: Field.ca('PEM of the certificate authority of `url`.'),
+  local: Field.local(
+    'The broker is on this machine or in its own network: permits loopback addresses and http.',
+  ),
+  local_user: Field.localUser(),
+  // Agents send their passwords there.
+  amqp_url: Type.Optional(Field.protection(AMQP, { pattern: AMQP_URL, maxLength: 1024 })),
+})
 
 export type Config = Static<typeof config>
 

@@ -3,9 +3,9 @@ import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
-import { caField, localField, localUserField } from '../fields.ts'
+import * as Field from '../fields.ts'
 import { requireShort, wholeSeconds } from '../issued.ts'
-import { type Host, protectionField, secretField } from '../kind.ts'
+import type { Host } from '../kind.ts'
 import { certificateIn, generateKey, prepareSigner, type Signer, selfSigned } from './keys.ts'
 import { tokenFor } from './realm.ts'
 import { accessOf, gives, isRegistryScope, REPOSITORY } from './scopes.ts'
@@ -13,55 +13,45 @@ import { accessOf, gives, isRegistryScope, REPOSITORY } from './scopes.ts'
 const NAME = { minLength: 1, maxLength: 255, pattern: `^${REPOSITORY}$` }
 const PEM = { minLength: 1, maxLength: 8192 }
 
-const config = Type.Object(
-  {
-    // Agents send their tokens there.
-    address: Type.String(
-      protectionField({
-        minLength: 8,
-        maxLength: 512,
-        pattern: '^https?://[A-Za-z0-9.:\\[\\]-]+/?$',
-        description: 'Address of the registry, such as https://registry.example.com.',
-      }),
-    ),
-    service: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        pattern: '^[\\x21-\\x7e]+$',
-        description: 'Its "service" in auth.token. Default: its host name with the port, if there is one.',
-      }),
-    ),
-    repositories: Type.Optional(
-      Type.Array(Type.String({ ...NAME, description: 'Repository.' }), {
-        minItems: 1,
-        maxItems: 256,
-        description: 'Repositories that are granted, which a * can stand for. Default: all, by name.',
-      }),
-    ),
-    leeway: Type.Integer({
-      minimum: 0,
-      maximum: 300,
-      default: 60,
-      description: 'Seconds for which the registry accepts an expired token: 60 in Distribution 2 and 3.',
+const example = { address: 'https://registry.example.com' }
+
+const config = Field.configOf(example, {
+  // Agents send their tokens there.
+  address: Field.protection('Address of the registry, such as https://registry.example.com.', {
+    minLength: 8,
+    maxLength: 512,
+    pattern: '^https?://[A-Za-z0-9.:\\[\\]-]+/?$',
+  }),
+  service: Type.Optional(
+    Field.text('Its "service" in auth.token. Default: its host name with the port, if there is one.', {
+      minLength: 1,
+      maxLength: 255,
+      pattern: '^[\\x21-\\x7e]+$',
     }),
-    signing_key: Type.Optional(
-      Type.String(secretField({ ...PEM, description: 'Private P-256 key as PEM; generated if absent.' })),
+  ),
+  repositories: Type.Optional(
+    Field.list(
+      Field.text('Repository.', NAME),
+      256,
+      'Repositories that are granted, which a * can stand for. Default: all, by name.',
     ),
-    certificate: Type.Optional(
-      Type.String({
-        ...PEM,
-        description: 'Its certificate as PEM, for rootcertbundle; generated if absent.',
-      }),
-    ),
-    ca: caField('PEM of the certificate authority of the registry.'),
-    local: localField(
-      'The registry is on this machine or in its own network: permits loopback addresses and http.',
-    ),
-    local_user: localUserField(),
-  },
-  { additionalProperties: false, examples: [{ address: 'https://registry.example.com' }] },
-)
+  ),
+  leeway: Type.Integer({
+    minimum: 0,
+    maximum: 300,
+    default: 60,
+    description: 'Seconds for which the registry accepts an expired token: 60 in Distribution 2 and 3.',
+  }),
+  signing_key: Type.Optional(Field.secret('Private P-256 key as PEM; generated if absent.', PEM)),
+  certificate: Type.Optional(
+    Field.text('Its certificate as PEM, for rootcertbundle; generated if absent.', PEM),
+  ),
+  ca: Field.ca('PEM of the certificate authority of the registry.'),
+  local: Field.local(
+    'The registry is on this machine or in its own network: permits loopback addresses and http.',
+  ),
+  local_user: Field.localUser(),
+})
 export type Config = Static<typeof config>
 
 /** Tokens for a container registry that trusts Mayfly as its token issuer (Distribution, "auth.token"). */

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
 
 /** The characters of a scope, so that a scope can name each of them. */
 const PRINCIPAL = { minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9._/@+-]+$' }
@@ -20,70 +20,53 @@ const extension = Type.Union([
   Type.Literal('no-touch-required'),
 ])
 
-export const config = Type.Object(
-  {
-    principals: Type.Array(Type.String({ ...PRINCIPAL, description: 'Principal.' }), {
-      minItems: 1,
-      maxItems: 64,
-      description: 'Principals for which certificates are issued: login names, or names of your own.',
+const example = { principals: ['deploy', 'backup'] }
+
+export const config = Field.configOf(example, {
+  principals: Field.list(
+    Field.text('Principal.', PRINCIPAL),
+    64,
+    'Principals for which certificates are issued: login names, or names of your own.',
+  ),
+  extensions: Type.Array(extension, {
+    maxItems: 6,
+    uniqueItems: true,
+    default: ['permit-pty'],
+    description: 'What a certificate permits beyond running a command, such as permit-pty.',
+  }),
+  source_addresses: Type.Optional(
+    Type.Array(Field.text('Address or network.', ADDRESS), {
+      ...FEW,
+      description: 'Networks from which certificates are accepted, such as 10.0.0.0/8. Default: any.',
     }),
-    extensions: Type.Array(extension, {
-      maxItems: 6,
-      uniqueItems: true,
-      default: ['permit-pty'],
-      description: 'What a certificate permits beyond running a command, such as permit-pty.',
+  ),
+  force_command: Type.Optional(Field.text('The one command that a certificate runs.', COMMAND)),
+  ca_key: Type.Optional(
+    Field.secret('Ed25519 private key of the CA, without a passphrase; generated if absent.', {
+      maxLength: 4096,
     }),
-    source_addresses: Type.Optional(
-      Type.Array(Type.String({ ...ADDRESS, description: 'Address or network.' }), {
-        ...FEW,
-        description: 'Networks from which certificates are accepted, such as 10.0.0.0/8. Default: any.',
-      }),
-    ),
-    force_command: Type.Optional(
-      Type.String({ ...COMMAND, description: 'The one command that a certificate runs.' }),
-    ),
-    ca_key: Type.Optional(
-      Type.String(
-        secretField({
-          maxLength: 4096,
-          description: 'Ed25519 private key of the CA, without a passphrase; generated if absent.',
-        }),
-      ),
-    ),
-    // Servers that trust another CA accept none of the living certificates.
-    ca_public_key: Type.Optional(
-      Type.String(
-        upstreamField({
-          maxLength: 512,
-          description: 'Public key of the CA, for TrustedUserCAKeys. Leave it out: Mayfly fills it in.',
-        }),
-      ),
-    ),
-  },
-  { additionalProperties: false, examples: [{ principals: ['deploy', 'backup'] }] },
-)
+  ),
+  // Servers that trust another CA accept none of the living certificates.
+  ca_public_key: Type.Optional(
+    Field.upstream('Public key of the CA, for TrustedUserCAKeys. Leave it out: Mayfly fills it in.', {
+      maxLength: 512,
+    }),
+  ),
+})
 export type Config = Static<typeof config>
 
-export const params = Type.Object(
-  {
-    public_key: Type.Optional(
-      Type.String({
-        maxLength: 4096,
-        description: 'OpenSSH public key to certify. Default: a fresh Ed25519 key pair.',
-      }),
-    ),
-    extensions: Type.Optional(
-      Type.Array(extension, { maxItems: 6, uniqueItems: true, description: 'Some of the configured ones.' }),
-    ),
-    source_addresses: Type.Optional(
-      Type.Array(Type.String(ADDRESS), { ...FEW, description: 'Networks within the configured ones.' }),
-    ),
-    force_command: Type.Optional(
-      Type.String({ ...COMMAND, description: 'The one command, if none is configured.' }),
-    ),
-  },
-  { additionalProperties: false },
-)
+export const params = Field.closed({
+  public_key: Type.Optional(
+    Field.text('OpenSSH public key to certify. Default: a fresh Ed25519 key pair.', { maxLength: 4096 }),
+  ),
+  extensions: Type.Optional(
+    Type.Array(extension, { maxItems: 6, uniqueItems: true, description: 'Some of the configured ones.' }),
+  ),
+  source_addresses: Type.Optional(
+    Type.Array(Type.String(ADDRESS), { ...FEW, description: 'Networks within the configured ones.' }),
+  ),
+  force_command: Type.Optional(Field.text('The one command, if none is configured.', COMMAND)),
+})
 export type Params = Static<typeof params>
 
 /** The critical options of a certificate (PROTOCOL.certkeys, "Critical options"). Throws `BackendError`. */

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
-import { caField, localField, localUserField, requireConfig } from '../fields.ts'
-import { secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
+import { requireConfig } from '../fields.ts'
 import { requireNamed } from '../named-scopes.ts'
 
 /** A mount or a path below it, without a slash at either end. */
@@ -10,62 +10,49 @@ const ID = { minLength: 1, maxLength: 512, pattern: '^[\\x21-\\x7e]+$' }
 const ENTRY = { minLength: 1, maxLength: 512 }
 
 const fields = {
-  address: Type.String(
-    upstreamField({
-      minLength: 8,
-      maxLength: 512,
-      pattern: '^https?://[A-Za-z0-9.:\\[\\]-]+/?$',
-      description: 'Address of Vault or OpenBao, such as https://vault.example.com:8200.',
-    }),
-  ),
-  namespace: Type.Optional(
-    Type.String(upstreamField({ ...MOUNT, description: 'Namespace in which everything is done.' })),
-  ),
-  auth: Type.Union([Type.Literal('approle'), Type.Literal('jwt'), Type.Literal('token')], {
-    default: 'approle',
-    description: 'How Mayfly logs in: approle, jwt (by a token of its own) or token.',
+  address: Field.upstream('Address of Vault or OpenBao, such as https://vault.example.com:8200.', {
+    minLength: 8,
+    maxLength: 512,
+    pattern: '^https?://[A-Za-z0-9.:\\[\\]-]+/?$',
   }),
-  auth_mount: Type.Optional(
-    Type.String({ ...MOUNT, description: 'Mount of the auth method. Default: approle or jwt.' }),
+  namespace: Type.Optional(Field.upstream('Namespace in which everything is done.', MOUNT)),
+  auth: Field.choice(
+    ['approle', 'jwt', 'token'],
+    'How Mayfly logs in: approle, jwt (by a token of its own) or token.',
   ),
-  role: Type.Optional(
-    Type.String({ ...ID, description: 'Role ID of the AppRole, or name of the role for jwt.' }),
-  ),
-  secret_id: Type.Optional(
-    Type.String(secretField({ ...ID, description: 'Secret ID of the AppRole, if it needs one.' })),
-  ),
-  token: Type.Optional(Type.String(secretField({ ...ID, description: 'Token that Mayfly uses.' }))),
-  ca: caField('PEM of the certificate authority of the server.'),
-  local: localField(
-    'The server is on this machine or in its own network: permits loopback addresses and http.',
-  ),
-  local_user: localUserField(),
+  auth_mount: Type.Optional(Field.text('Mount of the auth method. Default: approle or jwt.', MOUNT)),
+  role: Type.Optional(Field.text('Role ID of the AppRole, or name of the role for jwt.', ID)),
+  secret_id: Type.Optional(Field.secret('Secret ID of the AppRole, if it needs one.', ID)),
+  token: Type.Optional(Field.secret('Token that Mayfly uses.', ID)),
+  ca: Field.ca('PEM of the certificate authority of the server.'),
+  local: Field.local(),
+  local_user: Field.localUser(),
 }
 
-const list = { minItems: 1, maxItems: 64 }
 const example = { address: 'https://vault.example.com:8200', role: 'role-id', secret_id: 'change-me' }
-const closed = { additionalProperties: false }
 
-export const tokenConfig = Type.Object(
+export const tokenConfig = Field.configOf(
+  { ...example, policies: ['orders-read', 'orders-write'] },
   {
     ...fields,
-    policies: Type.Array(Type.String({ ...ENTRY, description: 'Policy.' }), {
-      ...list,
-      description: 'Policies that are granted, as scopes of the same name or as <scope>=<policies>.',
-    }),
+    policies: Field.list(
+      Field.text('Policy.', ENTRY),
+      64,
+      'Policies that are granted, as scopes of the same name or as <scope>=<policies>.',
+    ),
   },
-  { ...closed, examples: [{ ...example, policies: ['orders-read', 'orders-write'] }] },
 )
 
-export const secretConfig = Type.Object(
+export const secretConfig = Field.configOf(
+  { ...example, secrets: ['orders:read=database/creds/orders-read'] },
   {
     ...fields,
-    secrets: Type.Array(Type.String({ ...ENTRY, description: 'Path.' }), {
-      ...list,
-      description: 'Paths of dynamic secrets, as scopes of the same name or as <scope>=<path>.',
-    }),
+    secrets: Field.list(
+      Field.text('Path.', ENTRY),
+      64,
+      'Paths of dynamic secrets, as scopes of the same name or as <scope>=<path>.',
+    ),
   },
-  { ...closed, examples: [{ ...example, secrets: ['orders:read=database/creds/orders-read'] }] },
 )
 
 export type TokenConfig = Static<typeof tokenConfig>

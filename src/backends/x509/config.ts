@@ -1,57 +1,41 @@
 import Type, { type Static } from 'typebox'
 import { BackendError } from '../../domain/backend-error.ts'
-import { secretField, upstreamField } from '../kind.ts'
+import * as Field from '../fields.ts'
 
 /** The characters of a scope, so that a scope can name each of them; a star stands for one or more labels or for a path. */
 const NAME = { minLength: 1, maxLength: 250, pattern: '^(\\*\\.)?[A-Za-z0-9._:/-]+\\*?$' }
 
-export const config = Type.Object(
-  {
-    names: Type.Array(Type.String({ ...NAME, description: 'Name.' }), {
-      minItems: 1,
-      maxItems: 64,
-      description:
-        'Names for which certificates are issued: web.example.com, *.example.com for every host below, spiffe://example.com/web, or spiffe://example.com/ns/* for every path below.',
+const example = { names: ['worker', 'spiffe://example.com/ns/*'] }
+
+export const config = Field.configOf(example, {
+  names: Field.list(
+    Field.text('Name.', NAME),
+    64,
+    'Names for which certificates are issued: web.example.com, *.example.com for every host below, spiffe://example.com/web, or spiffe://example.com/ns/* for every path below.',
+  ),
+  usage: Field.choice(['client', 'server', 'both'], 'What certificates are for: client, server or both.'),
+  ca_key: Type.Optional(
+    Field.secret('Private key of the CA (PKCS #8, P-256, P-384 or RSA); generated with its certificate.', {
+      maxLength: 8192,
     }),
-    usage: Type.Union([Type.Literal('client'), Type.Literal('server'), Type.Literal('both')], {
-      default: 'client',
-      description: 'What certificates are for: client, server or both.',
+  ),
+  // Verifiers that trust another CA accept none of the living certificates.
+  ca_certificate: Type.Optional(
+    Field.upstream('Certificate of the CA as PEM, which servers trust; generated with its key.', {
+      maxLength: 16_384,
     }),
-    ca_key: Type.Optional(
-      Type.String(
-        secretField({
-          maxLength: 8192,
-          description:
-            'Private key of the CA (PKCS #8, P-256, P-384 or RSA); generated with its certificate.',
-        }),
-      ),
-    ),
-    // Verifiers that trust another CA accept none of the living certificates.
-    ca_certificate: Type.Optional(
-      Type.String(
-        upstreamField({
-          maxLength: 16_384,
-          description: 'Certificate of the CA as PEM, which servers trust; generated with its key.',
-        }),
-      ),
-    ),
-  },
-  { additionalProperties: false, examples: [{ names: ['worker', 'spiffe://example.com/ns/*'] }] },
-)
+  ),
+})
 export type Config = Static<typeof config>
 
-export const params = Type.Object(
-  {
-    csr: Type.Optional(
-      Type.String({
-        maxLength: 16_384,
-        description:
-          'Certificate request (PKCS #10, PEM) with the key to certify; its names are ignored. Default: a fresh P-256 key pair.',
-      }),
+export const params = Field.closed({
+  csr: Type.Optional(
+    Field.text(
+      'Certificate request (PKCS #10, PEM) with the key to certify; its names are ignored. Default: a fresh P-256 key pair.',
+      { maxLength: 16_384 },
     ),
-  },
-  { additionalProperties: false },
-)
+  ),
+})
 export type Params = Static<typeof params>
 
 /** RFC 1123 §2.1: labels of letters, digits and hyphens. In lower case alone, so that each name has one form. */
