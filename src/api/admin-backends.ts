@@ -3,6 +3,7 @@ import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { backendInfo, createdAt, ScopeForms } from './api-v1.ts'
 import {
   accepts,
+  closed,
   count,
   credentialId,
   flag,
@@ -11,6 +12,8 @@ import {
   newName,
   nullable,
   scopes,
+  sent,
+  shown,
   text,
   timestamp,
   Warnings,
@@ -29,20 +32,16 @@ export const backendRules = {
     nullable(scopes('The only scopes that it issues, relative to it; null: all, which is the default.')),
   ),
   description: Type.Optional(
-    Type.String({
-      maxLength: MAX_TEXT_LENGTH,
-      description: 'What it is for.',
-      examples: ['The database of the shop.'],
-    }),
+    text('What it is for.', 'The database of the shop.', { maxLength: MAX_TEXT_LENGTH }),
   ),
   rate: Type.Optional(
     nullable(
-      Type.String({
-        maxLength: 32,
-        description: 'How many credentials it issues in a second, minute, hour or day; null: no limit.',
-        examples: ['10/hour'],
-        ...accepts({ pattern: '^[1-9][0-9]{0,8}/(second|minute|hour|day)$' }),
-      }),
+      text(
+        'How many credentials it issues in a second, minute, hour or day; null: no limit.',
+        '10/hour',
+        { maxLength: 32 },
+        accepts({ pattern: '^[1-9][0-9]{0,8}/(second|minute|hour|day)$' }),
+      ),
     ),
   ),
   max_active: Type.Optional(
@@ -58,153 +57,129 @@ export const backendRules = {
 }
 
 /** The name of a kind. */
-const type = Type.String({ maxLength: 64, description: 'The kind.', examples: ['jwt'] })
+const type = text('The kind.', 'jwt', { maxLength: 64 })
 const ownName = Type.Optional(newName('Its name; default: the name of its kind.', 'orders'))
 
 /** The document has one schema for each kind, in place of these two (`kind-schemas.ts`). */
-export const CreateBackend = Type.Object(
-  { type, name: ownName, config: Type.Optional(Config), ...backendRules },
-  { additionalProperties: false, title: 'CreateBackend' },
-)
-export const ChangeBackend = Type.Object(
-  { type: Type.Optional(type), config: Type.Optional(Config), ...backendRules },
-  { additionalProperties: false, title: 'ChangeBackend' },
-)
+export const CreateBackend = sent('CreateBackend', {
+  type,
+  name: ownName,
+  config: Type.Optional(Config),
+  ...backendRules,
+})
+export const ChangeBackend = sent('ChangeBackend', {
+  type: Type.Optional(type),
+  config: Type.Optional(Config),
+  ...backendRules,
+})
 
-export const CheckQuery = Type.Object(
-  { check: Type.Optional(flag('false: store the backend without checking the upstream')) },
-  { additionalProperties: false },
-)
-export const ChangeQuery = Type.Object(
-  {
-    ...CheckQuery.properties,
-    force: Type.Optional(
-      flag('true: the new address is the same upstream; accept the change while credentials are active'),
-    ),
-  },
-  { additionalProperties: false },
-)
-export const ForceQuery = Type.Object(
-  { force: Type.Optional(flag('true: revoke active credentials first')) },
-  { additionalProperties: false },
-)
+export const CheckQuery = closed({
+  check: Type.Optional(flag('false: store the backend without checking the upstream')),
+})
+export const ChangeQuery = closed({
+  ...CheckQuery.properties,
+  force: Type.Optional(
+    flag('true: the new address is the same upstream; accept the change while credentials are active'),
+  ),
+})
+export const ForceQuery = closed({ force: Type.Optional(flag('true: revoke active credentials first')) })
 
 const deletion = {
   since: timestamp('When it began.'),
   remaining: count('Credentials that have not ended yet.', 12000),
 }
-export const BackendDeletion = Type.Object(
-  {
-    name: text('Name of the backend.', 'orders'),
-    ...deletion,
-    poll_url: text('Shows the progress; 404 when the backend is deleted.', '/v1/admin/backends/orders'),
-  },
-  { title: 'BackendDeletion' },
-)
-export const Backend = Type.Object(
-  {
-    ...backendInfo,
-    name: text('Its name, the same as `id`.', 'orders'),
-    created_at: createdAt,
-    rate: Type.Optional(text('How many credentials it issues in a time; absent: no limit.', '10/hour')),
-    max_active: Type.Optional(count('How many active credentials it has at most.', 100)),
-    config: free('How it reaches its upstream; every secret reads [redacted].', {
-      audience: 'orders-api',
-      signing_key: '[redacted]',
-    }),
-    unended: Type.Optional(
-      Type.Object(
-        {
-          count: count('How many.', 12),
-          since: timestamp('When the first of them ended.'),
-        },
-        {
+export const BackendDeletion = shown('BackendDeletion', {
+  name: text('Name of the backend.', 'orders'),
+  ...deletion,
+  poll_url: text('Shows the progress; 404 when the backend is deleted.', '/v1/admin/backends/orders'),
+})
+export const Backend = shown('Backend', {
+  ...backendInfo,
+  name: text('Its name, the same as `id`.', 'orders'),
+  created_at: createdAt,
+  rate: Type.Optional(text('How many credentials it issues in a time; absent: no limit.', '10/hour')),
+  max_active: Type.Optional(count('How many active credentials it has at most.', 100)),
+  config: free('How it reaches its upstream; every secret reads [redacted].', {
+    audience: 'orders-api',
+    signing_key: '[redacted]',
+  }),
+  unended: Type.Optional(
+    Type.Object(
+      {
+        count: count('How many.', 12),
+        since: timestamp('When the first of them ended.'),
+      },
+      {
+        description:
+          'Credentials that have ended and that the upstream may still accept: it has not confirmed their end yet. Absent: none.',
+      },
+    ),
+  ),
+  deletion: Type.Optional(Type.Object(deletion, { description: 'While it is being deleted.' })),
+  rotation: Type.Optional(
+    Type.Object(
+      {
+        since: timestamp('When it began.'),
+        stage: Type.Union([Type.Literal('proposed'), Type.Literal('finishing')], {
           description:
-            'Credentials that have ended and that the upstream may still accept: it has not confirmed their end yet. Absent: none.',
-        },
-      ),
+            '`proposed`: the old or the new secret is valid. `finishing`: the new one is; the old one is still to be ended.',
+        }),
+      },
+      { description: 'While its root secret is being replaced, also after an interruption.' },
     ),
-    deletion: Type.Optional(Type.Object(deletion, { description: 'While it is being deleted.' })),
-    rotation: Type.Optional(
-      Type.Object(
-        {
-          since: timestamp('When it began.'),
-          stage: Type.Union([Type.Literal('proposed'), Type.Literal('finishing')], {
-            description:
-              '`proposed`: the old or the new secret is valid. `finishing`: the new one is; the old one is still to be ended.',
-          }),
-        },
-        { description: 'While its root secret is being replaced, also after an interruption.' },
-      ),
-    ),
-    warnings: Type.Optional(Warnings),
-  },
-  { title: 'Backend' },
-)
+  ),
+  warnings: Type.Optional(Warnings),
+})
 
-export const RootRotation = Type.Object(
-  {
-    name: text('Name of the backend.', 'orders'),
-    fields: Type.Array(text('A field of the configuration.', 'password'), {
-      description: 'The fields that have new values.',
-    }),
-    rotated_at: timestamp('When the new secrets became the configuration.'),
-    resumed: flag('true: it completed a rotation that had been interrupted, with the secrets of that one.'),
-    old_ended: flag('false: the old secrets could not be ended yet; the server goes on trying.'),
-  },
-  { title: 'RootRotation' },
-)
+export const RootRotation = shown('RootRotation', {
+  name: text('Name of the backend.', 'orders'),
+  fields: Type.Array(text('A field of the configuration.', 'password'), {
+    description: 'The fields that have new values.',
+  }),
+  rotated_at: timestamp('When the new secrets became the configuration.'),
+  resumed: flag('true: it completed a rotation that had been interrupted, with the secrets of that one.'),
+  old_ended: flag('false: the old secrets could not be ended yet; the server goes on trying.'),
+})
 
 const reconcileCursor = 'The `next_cursor` of the previous reply.'
-export const Reconcile = Type.Object(
-  {
-    revoke: Type.Optional(
-      flag('true: end the accounts that are found, also those of other installations of Mayfly.'),
-    ),
-    cursor: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 8_192, description: reconcileCursor, examples: ['s1.1.4rGf'] }),
-    ),
-  },
-  { additionalProperties: false, title: 'Reconcile' },
-)
-export const Reconciled = Type.Object(
-  {
-    name: text('Name of the backend.', 'orders'),
-    seen: count('Accounts at the upstream that carry a name of Mayfly; earlier replies counted theirs.', 120),
-    accounts: Type.Array(
-      Type.Object({
-        credential_id: credentialId('The credential that it was made for.'),
-        expires_at: Type.Optional(timestamp('When the upstream ends it; absent: the upstream does not say.')),
-        outcome: Type.Union([Type.Literal('left'), Type.Literal('revoked'), Type.Literal('failed')], {
-          description: '`failed`: the upstream refused; the log says why.',
-        }),
+export const Reconcile = sent('Reconcile', {
+  revoke: Type.Optional(
+    flag('true: end the accounts that are found, also those of other installations of Mayfly.'),
+  ),
+  cursor: Type.Optional(text(reconcileCursor, 's1.1.4rGf', { minLength: 1, maxLength: 8_192 })),
+})
+export const Reconciled = shown('Reconciled', {
+  name: text('Name of the backend.', 'orders'),
+  seen: count('Accounts at the upstream that carry a name of Mayfly; earlier replies counted theirs.', 120),
+  accounts: Type.Array(
+    Type.Object({
+      credential_id: credentialId('The credential that it was made for.'),
+      expires_at: Type.Optional(timestamp('When the upstream ends it; absent: the upstream does not say.')),
+      outcome: Type.Union([Type.Literal('left'), Type.Literal('revoked'), Type.Literal('failed')], {
+        description: '`failed`: the upstream refused; the log says why.',
       }),
-      { description: 'Those that no living credential of this server owns.' },
-    ),
-    next_cursor: nullable(
-      text('More is left to compare: send it as `cursor`; null: that was all.', 's1.1.4rGf'),
-    ),
-  },
-  { title: 'Reconciled' },
-)
+    }),
+    { description: 'Those that no living credential of this server owns.' },
+  ),
+  next_cursor: nullable(
+    text('More is left to compare: send it as `cursor`; null: that was all.', 's1.1.4rGf'),
+  ),
+})
 
-export const Kind = Type.Object(
-  {
-    type: text('Its name.', 'postgres'),
-    title: text('Its title.', 'PostgreSQL role'),
-    revocation: backendInfo.revocation,
-    recovery: backendInfo.recovery,
-    environment: backendInfo.environment,
-    scopes: Type.Object(
-      {
-        help: text('What its scopes mean.', 'Any scope that the resource server understands.'),
-        examples: Type.Array(text('A scope.', 'orders:read'), { description: 'Scopes of this kind.' }),
-        forms: ScopeForms,
-      },
-      { description: 'Its scopes, relative to a backend.' },
-    ),
-    config: free('JSON Schema of the configuration; x-secret marks secrets.', { type: 'object' }),
-    params: free('JSON Schema of the options of a request.', { type: 'object' }),
-  },
-  { title: 'Kind' },
-)
+export const Kind = shown('Kind', {
+  type: text('Its name.', 'postgres'),
+  title: text('Its title.', 'PostgreSQL role'),
+  revocation: backendInfo.revocation,
+  recovery: backendInfo.recovery,
+  environment: backendInfo.environment,
+  scopes: Type.Object(
+    {
+      help: text('What its scopes mean.', 'Any scope that the resource server understands.'),
+      examples: Type.Array(text('A scope.', 'orders:read'), { description: 'Scopes of this kind.' }),
+      forms: ScopeForms,
+    },
+    { description: 'Its scopes, relative to a backend.' },
+  ),
+  config: free('JSON Schema of the configuration; x-secret marks secrets.', { type: 'object' }),
+  params: free('JSON Schema of the options of a request.', { type: 'object' }),
+})

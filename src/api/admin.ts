@@ -8,6 +8,7 @@ import {
   AUDIENCE,
   Audience,
   agentId,
+  closed,
   count,
   credentialId,
   EXAMPLE_ID,
@@ -19,6 +20,8 @@ import {
   Page,
   ScopeWarnings,
   scopes,
+  sent,
+  shown,
   shownAudiences,
   shownScopes,
   text,
@@ -26,99 +29,82 @@ import {
 } from './shared.ts'
 
 /** `/v1/admin`, but for backends (`admin-backends.ts`) and enrollments (`enrollment.ts`). */
-export const PageQuery = Type.Object(Page, { additionalProperties: false })
+export const PageQuery = closed(Page)
 
 const MAX_ORIGIN = 1_024
 const agentName = text('Its name.', 'ci-build')
-export const Agent = Type.Object(
-  {
-    id: agentId('Id of the agent.'),
-    name: agentName,
-    scopes: shownScopes('The scopes it holds now, time-limited ones included.'),
-    created_at: createdAt,
-    last_used: nullable(timestamp('When it last called.')),
-    expires_at: nullable(timestamp('When it expires.')),
-    policy: nullable(
-      text('The policy that it came under, no matter who approved it, or that its creator came under.', 'ci'),
+export const Agent = shown('Agent', {
+  id: agentId('Id of the agent.'),
+  name: agentName,
+  scopes: shownScopes('The scopes it holds now, time-limited ones included.'),
+  created_at: createdAt,
+  last_used: nullable(timestamp('When it last called.')),
+  expires_at: nullable(timestamp('When it expires.')),
+  policy: nullable(
+    text('The policy that it came under, no matter who approved it, or that its creator came under.', 'ci'),
+  ),
+  audiences: Type.Optional(
+    shownAudiences(
+      'What it may ask tokens for, beside the issuer and the audiences of the server; absent: none.',
     ),
-    audiences: Type.Optional(
-      shownAudiences(
-        'What it may ask tokens for, beside the issuer and the audiences of the server; absent: none.',
-      ),
-    ),
-    description: Type.Optional(text('What it is for.', 'the nightly report')),
-    previous_secrets_until: Type.Optional(
-      timestamp('Until when the secrets before the last rotation are accepted; absent: they are not.'),
-    ),
-  },
-  { title: 'Agent' },
-)
+  ),
+  description: Type.Optional(text('What it is for.', 'the nightly report')),
+  previous_secrets_until: Type.Optional(
+    timestamp('Until when the secrets before the last rotation are accepted; absent: they are not.'),
+  ),
+})
 
 const Audiences = Type.Array(Audience, {
   maxItems: MAX_AUDIENCES,
   description: 'Audiences it may request tokens for, in addition to the issuer and those of the server.',
   examples: [[AUDIENCE]],
 })
-const Description = Type.String({
+const Description = text('What it is for; empty: nothing.', 'the nightly report', {
   maxLength: MAX_TEXT_LENGTH,
-  description: 'What it is for; empty: nothing.',
-  examples: ['the nightly report'],
 })
 
-export const CreateAgent = Type.Object(
-  {
-    name: newName('Its name; not one in use.', 'ci-build'),
-    scopes: Type.Optional(scopes('What it may do: absolute scopes that the caller holds; default: nothing.')),
-    expires_in: Type.Optional(lifetime('How long it lives; default: without end.', '24h')),
-    audiences: Type.Optional(Audiences),
-    description: Type.Optional(Description),
-  },
-  { additionalProperties: false, title: 'CreateAgent' },
-)
+export const CreateAgent = sent('CreateAgent', {
+  name: newName('Its name; not one in use.', 'ci-build'),
+  scopes: Type.Optional(scopes('What it may do: absolute scopes that the caller holds; default: nothing.')),
+  expires_in: Type.Optional(lifetime('How long it lives; default: without end.', '24h')),
+  audiences: Type.Optional(Audiences),
+  description: Type.Optional(Description),
+})
 
-export const ChangeAgent = Type.Object(
-  {
-    scopes: Type.Optional(scopes('All scopes that it is to hold; ends time-limited ones.')),
-    add_scopes: Type.Optional(scopes('Scopes that it is to hold, too.')),
-    remove_scopes: Type.Optional(
-      scopes('Scopes that it is not to hold any more, each as the agent lists it.'),
+export const ChangeAgent = sent('ChangeAgent', {
+  scopes: Type.Optional(scopes('All scopes that it is to hold; ends time-limited ones.')),
+  add_scopes: Type.Optional(scopes('Scopes that it is to hold, too.')),
+  remove_scopes: Type.Optional(scopes('Scopes that it is not to hold any more, each as the agent lists it.')),
+  expires_in: Type.Optional(lifetime('How long it lives from now.', '24h')),
+  expires_at: Type.Optional(nullable(timestamp('When it expires; null: it does not.'))),
+  audiences: Type.Optional(Audiences),
+  description: Type.Optional(nullable(Description)),
+  revoke: Type.Optional(flag('true: revoke the credentials that its scopes no longer cover')),
+})
+
+export const ChangedAgent = shown('ChangedAgent', {
+  ...Agent.properties,
+  warnings: ScopeWarnings,
+  out_of_scope: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: credentialId('Id of the credential.'),
+        backend: text('Name of the backend.', 'orders'),
+        scopes: shownScopes('The scopes that were granted.'),
+        expires_at: expiresAt,
+        status: CredentialStatus,
+      }),
+      {
+        description:
+          'Credentials that its scopes no longer cover: `active`, or `revoked` with `revoke`; at most 1000; absent: none.',
+      },
     ),
-    expires_in: Type.Optional(lifetime('How long it lives from now.', '24h')),
-    expires_at: Type.Optional(nullable(timestamp('When it expires; null: it does not.'))),
-    audiences: Type.Optional(Audiences),
-    description: Type.Optional(nullable(Description)),
-    revoke: Type.Optional(flag('true: revoke the credentials that its scopes no longer cover')),
-  },
-  { additionalProperties: false, title: 'ChangeAgent' },
-)
+  ),
+})
 
-export const ChangedAgent = Type.Object(
-  {
-    ...Agent.properties,
-    warnings: ScopeWarnings,
-    out_of_scope: Type.Optional(
-      Type.Array(
-        Type.Object({
-          id: credentialId('Id of the credential.'),
-          backend: text('Name of the backend.', 'orders'),
-          scopes: shownScopes('The scopes that were granted.'),
-          expires_at: expiresAt,
-          status: CredentialStatus,
-        }),
-        {
-          description:
-            'Credentials that its scopes no longer cover: `active`, or `revoked` with `revoke`; at most 1000; absent: none.',
-        },
-      ),
-    ),
-  },
-  { title: 'ChangedAgent' },
-)
-
-export const RotateAgent = Type.Object(
-  { grace: Type.Optional(lifetime('How long the old secrets are accepted; default: not at all.', '1h')) },
-  { additionalProperties: false, title: 'AgentRotation' },
-)
+export const RotateAgent = sent('AgentRotation', {
+  grace: Type.Optional(lifetime('How long the old secrets are accepted; default: not at all.', '1h')),
+})
 
 const newSecrets = {
   id: agentId('Id of the agent.'),
@@ -138,81 +124,58 @@ const newSecrets = {
   signing_email: text('The address in its signing key.', 'ci-build@agents.example.com'),
 }
 
-export const CreatedAgent = Type.Object({ ...newSecrets, warnings: ScopeWarnings }, { title: 'CreatedAgent' })
+export const CreatedAgent = shown('CreatedAgent', { ...newSecrets, warnings: ScopeWarnings })
 
-export const RotatedAgent = Type.Object(
-  {
-    ...newSecrets,
-    previous_valid_until: nullable(timestamp('Until when the old secrets are accepted; null: they ended.')),
-  },
-  { title: 'RotatedAgent' },
-)
+export const RotatedAgent = shown('RotatedAgent', {
+  ...newSecrets,
+  previous_valid_until: nullable(timestamp('Until when the old secrets are accepted; null: they ended.')),
+})
 
 export const NameParam = Type.Object({ name: name('Its name.', 'ci-build') })
 
-export const TokenQuery = Type.Object(
-  {
-    backend: Type.Optional(name('Only credentials of this backend.', 'orders')),
-    agent: Type.Optional(AgentRef),
-    status: Type.Optional(CredentialStatus),
-    ...Page,
-  },
-  { additionalProperties: false },
-)
+export const TokenQuery = closed({
+  backend: Type.Optional(name('Only credentials of this backend.', 'orders')),
+  agent: Type.Optional(AgentRef),
+  status: Type.Optional(CredentialStatus),
+  ...Page,
+})
 
-export const WholeAuditQuery = Type.Object(
-  {
-    ...auditFilters,
-    agent_id: Type.Optional(
-      Type.String({
-        maxLength: 64,
-        description: 'The same filter as `agent`; give one of them.',
-        examples: [EXAMPLE_ID.agent],
-      }),
-    ),
-    ...Page,
-  },
-  { additionalProperties: false },
-)
+export const WholeAuditQuery = closed({
+  ...auditFilters,
+  agent_id: Type.Optional(
+    text('The same filter as `agent`; give one of them.', EXAMPLE_ID.agent, { maxLength: 64 }),
+  ),
+  ...Page,
+})
 
-export const Token = Type.Object(
-  {
-    id: credentialId('Id of the credential.'),
-    agent_id: agentId('The agent that holds it.'),
-    agent_name: text('Its name.', 'ci-build'),
-    backend: text('Name of the backend.', 'orders'),
-    scopes: shownScopes('The scopes that were granted.'),
-    status: CredentialStatus,
-    upstream: Type.Optional(UpstreamEnd),
-    expires_at: expiresAt,
-    created_at: createdAt,
-  },
-  { title: 'AnyCredential' },
-)
+export const Token = shown('AnyCredential', {
+  id: credentialId('Id of the credential.'),
+  agent_id: agentId('The agent that holds it.'),
+  agent_name: text('Its name.', 'ci-build'),
+  backend: text('Name of the backend.', 'orders'),
+  scopes: shownScopes('The scopes that were granted.'),
+  status: CredentialStatus,
+  upstream: Type.Optional(UpstreamEnd),
+  expires_at: expiresAt,
+  created_at: createdAt,
+})
 
-export const AgentKey = Type.Object(
-  {
-    key_id: text('The long key id, as GnuPG shows it.', '3AA5C34371567BD2'),
-    agent_id: agentId('The agent that signs with it.'),
-    name: text('Name of the agent.', 'ci-build'),
-    email: text('The address in the key.', 'ci-build@agents.example.com'),
-    public_key: text('OpenPGP, ASCII armor.', '-----BEGIN PGP PUBLIC KEY BLOCK-----\n…'),
-    created_at: createdAt,
-  },
-  { title: 'AgentKey' },
-)
+export const AgentKey = shown('AgentKey', {
+  key_id: text('The long key id, as GnuPG shows it.', '3AA5C34371567BD2'),
+  agent_id: agentId('The agent that signs with it.'),
+  name: text('Name of the agent.', 'ci-build'),
+  email: text('The address in the key.', 'ci-build@agents.example.com'),
+  public_key: text('OpenPGP, ASCII armor.', '-----BEGIN PGP PUBLIC KEY BLOCK-----\n…'),
+  created_at: createdAt,
+})
 
-export const RotateKeys = Type.Object(
-  { grace: Type.Optional(lifetime('How long the old key still verifies; default: not at all.', '1h')) },
-  { additionalProperties: false, title: 'KeyRotation' },
-)
-export const RotatedKeys = Type.Object(
-  {
-    key_id: text('The key that signs from now on.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
-    previous_valid_until: nullable(timestamp('Until when the old key verifies; null: it does not.')),
-  },
-  { title: 'RotatedKeys' },
-)
+export const RotateKeys = sent('KeyRotation', {
+  grace: Type.Optional(lifetime('How long the old key still verifies; default: not at all.', '1h')),
+})
+export const RotatedKeys = shown('RotatedKeys', {
+  key_id: text('The key that signs from now on.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+  previous_valid_until: nullable(timestamp('Until when the old key verifies; null: it does not.')),
+})
 
 const version = text('Version of the kind.', '0.2.0')
 const sha256 = {
@@ -226,53 +189,36 @@ const runtime = Type.Enum([...PLUGIN_RUNTIMES], {
     '`executable`: a program. `node`: a module or a package for Node.js, which runs under its permission model.',
 })
 const ORIGIN = 'npm:mayfly-plugin-acme@1.2.0'
-export const Plugin = Type.Object(
-  {
-    name: text('The kind.', 'postgres'),
-    version,
-    builtin: flag('Whether it comes with Mayfly, or from a recipe; everything below is absent then.'),
-    sha256: Type.Optional(Type.String(sha256)),
-    origin: Type.Optional(text(origin, ORIGIN)),
-    protocol: Type.Optional(protocol),
-    runtime: Type.Optional(runtime),
-    own_name: Type.Optional(
-      text('What the plugin calls itself, if it was added under another name.', 'github'),
-    ),
-    added_at: Type.Optional(timestamp('When these bytes were added.')),
-  },
-  { title: 'Plugin' },
-)
+export const Plugin = shown('Plugin', {
+  name: text('The kind.', 'postgres'),
+  version,
+  builtin: flag('Whether it comes with Mayfly, or from a recipe; everything below is absent then.'),
+  sha256: Type.Optional(Type.String(sha256)),
+  origin: Type.Optional(text(origin, ORIGIN)),
+  protocol: Type.Optional(protocol),
+  runtime: Type.Optional(runtime),
+  own_name: Type.Optional(
+    text('What the plugin calls itself, if it was added under another name.', 'github'),
+  ),
+  added_at: Type.Optional(timestamp('When these bytes were added.')),
+})
 export const AddPlugin = Type.Object(
   {
     sha256: Type.String({ pattern: SHA256_PATTERN, ...sha256 }),
     runtime,
     protocol,
-    origin: Type.String({ minLength: 1, maxLength: MAX_ORIGIN, description: origin, examples: [ORIGIN] }),
-    name: Type.Optional(
-      Type.String({
-        pattern: PLUGIN_NAME_PATTERN,
-        description: 'What the plugin must call itself.',
-        examples: ['acme'],
-      }),
-    ),
+    origin: text(origin, ORIGIN, { minLength: 1, maxLength: MAX_ORIGIN }),
+    name: Type.Optional(text('What the plugin must call itself.', 'acme', { pattern: PLUGIN_NAME_PATTERN })),
     as: Type.Optional(
-      Type.String({
+      text('The name of its kind here; absent: what the plugin calls itself.', 'acme-eu', {
         pattern: PLUGIN_NAME_PATTERN,
-        description: 'The name of its kind here; absent: what the plugin calls itself.',
-        examples: ['acme-eu'],
       }),
     ),
   },
   { title: 'AddPlugin', additionalProperties: false },
 )
-export const ReloadedPlugins = Type.Object(
-  {
-    loaded: count('How many kinds there are.', 2),
-    plugins: Type.Array(Plugin, { description: 'The kinds.' }),
-  },
-  { title: 'ReloadedPlugins' },
-)
-export const ReloadedPlugin = Type.Object(
-  { reloaded: text('The kind.', 'postgres'), version },
-  { title: 'ReloadedPlugin' },
-)
+export const ReloadedPlugins = shown('ReloadedPlugins', {
+  loaded: count('How many kinds there are.', 2),
+  plugins: Type.Array(Plugin, { description: 'The kinds.' }),
+})
+export const ReloadedPlugin = shown('ReloadedPlugin', { reloaded: text('The kind.', 'postgres'), version })

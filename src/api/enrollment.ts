@@ -5,6 +5,7 @@ import {
   Audience,
   accepts,
   agentId,
+  closed,
   count,
   documentedAs,
   EXAMPLE_ID,
@@ -14,10 +15,13 @@ import {
   Metadata,
   newName,
   nullable,
+  oneOf,
   Page,
   Scope,
   ScopeWarnings,
   scopes,
+  sent,
+  shown,
   shownScopes,
   text,
   timestamp,
@@ -29,16 +33,11 @@ export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'e
   description: 'Whether it was decided, and how.',
 })
 const note = (description: string, example: string) =>
-  Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH, description, examples: [example] })
+  text(description, example, { minLength: 1, maxLength: MAX_TEXT_LENGTH })
 
 const enrollmentId = text('Id of the enrollment or request.', EXAMPLE_ID.enrollment)
 export const EnrollmentId = Type.Object({
-  id: Type.String({
-    minLength: 1,
-    maxLength: 256,
-    description: 'Id of the enrollment or request.',
-    examples: [EXAMPLE_ID.enrollment],
-  }),
+  id: text('Id of the enrollment or request.', EXAMPLE_ID.enrollment, { minLength: 1, maxLength: 256 }),
 })
 
 /** 32 bytes as base64url: the last character has two bits that are zero. */
@@ -50,14 +49,10 @@ const P256 = {
   x: 'axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY',
   y: 'T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU',
 }
-const kid = Type.Optional(
-  Type.String({ maxLength: 128, description: 'A name for the key.', examples: ['key-1'] }),
-)
+const kid = Type.Optional(text('A name for the key.', 'key-1', { maxLength: 128 }))
 const use = Type.Optional(Type.Literal('sig', { description: 'What the key is for.' }))
-const algorithm = (names: string[]) =>
-  Type.Optional(Type.String({ enum: names, description: 'The algorithm of the key.' }))
-const exact = (description: string, example: string) =>
-  Type.String({ pattern: COORDINATE, description, examples: [example] })
+const algorithm = (names: string[]) => Type.Optional(oneOf(names, 'The algorithm of the key.'))
+const exact = (description: string, example: string) => text(description, example, { pattern: COORDINATE })
 
 /** What each curve needs, for the document. Core checks that the point is on the curve. */
 const Ed25519Key = Type.Object(
@@ -106,153 +101,128 @@ const PublicKey = Type.Object(
   },
 )
 
-export const Enroll = Type.Object(
-  {
-    name: newName('The name that the agent will have; not one in use.', 'ci-build'),
-    scopes: Type.Optional(scopes('The scopes that it asks for. Left out: those of the policy for its name.')),
-    public_key: PublicKey,
-    metadata: Type.Optional(Metadata),
-  },
-  { additionalProperties: false, title: 'EnrollRequest' },
-)
+export const Enroll = sent('EnrollRequest', {
+  name: newName('The name that the agent will have; not one in use.', 'ci-build'),
+  scopes: Type.Optional(scopes('The scopes that it asks for. Left out: those of the policy for its name.')),
+  public_key: PublicKey,
+  metadata: Type.Optional(Metadata),
+})
 
 const status = EnrollmentStatus
 const pollInterval = count('How long to wait between polls, in ms.', 2000)
 const expiresAt = timestamp('Until when it can be decided or, once approved, collected.')
-export const Enrolled = Type.Object(
-  {
-    id: enrollmentId,
-    enrollment_id: text('The same as `id`.', EXAMPLE_ID.enrollment),
-    status,
-    poll_url: text(
-      'Where to ask for the outcome.',
-      `https://mayfly.example.com/v1/enroll/${EXAMPLE_ID.enrollment}/status`,
-    ),
-    poll_interval_ms: pollInterval,
-    expires_at: expiresAt,
-    warnings: ScopeWarnings,
-  },
-  { title: 'Enrolled' },
-)
+export const Enrolled = shown('Enrolled', {
+  id: enrollmentId,
+  enrollment_id: text('The same as `id`.', EXAMPLE_ID.enrollment),
+  status,
+  poll_url: text(
+    'Where to ask for the outcome.',
+    `https://mayfly.example.com/v1/enroll/${EXAMPLE_ID.enrollment}/status`,
+  ),
+  poll_interval_ms: pollInterval,
+  expires_at: expiresAt,
+  warnings: ScopeWarnings,
+})
 
 export const ProofHeader = Type.Object({
   'enrollment-proof': Type.Optional(
-    Type.String({
-      description:
-        'Compact JWS by the enrolled key; claims aud (the issuer), enr (the id), iat (60 s), jti (used once), enc (X25519 or P-256 public JWK).',
-      examples: ['eyJhbGciOiJFZERTQSJ9.eyJlbnIiOiJlbnJf4oCmIn0.c2ln'],
-      ...accepts({ required: true, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
-    }),
+    text(
+      'Compact JWS by the enrolled key; claims aud (the issuer), enr (the id), iat (60 s), jti (used once), enc (X25519 or P-256 public JWK).',
+      'eyJhbGciOiJFZERTQSJ9.eyJlbnIiOiJlbnJf4oCmIn0.c2ln',
+      {},
+      accepts({ required: true, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
+    ),
   ),
 })
 
-export const EnrollmentPoll = Type.Object(
-  {
-    id: enrollmentId,
-    status,
-    poll_interval_ms: pollInterval,
-    expires_at: expiresAt,
-    sealed: Type.Optional(
-      text(
-        'Compact JWE (ECDH-ES, A256GCM) to enc: token, oidc, scopes, agent_id, agent_name, signing_key_id, signing_email.',
-        'eyJhbGciOiJFQ0RILUVTIn0..aXY.Y2lwaGVy.dGFn',
-      ),
+export const EnrollmentPoll = shown('EnrollmentPoll', {
+  id: enrollmentId,
+  status,
+  poll_interval_ms: pollInterval,
+  expires_at: expiresAt,
+  sealed: Type.Optional(
+    text(
+      'Compact JWE (ECDH-ES, A256GCM) to enc: token, oidc, scopes, agent_id, agent_name, signing_key_id, signing_email.',
+      'eyJhbGciOiJFQ0RILUVTIn0..aXY.Y2lwaGVy.dGFn',
     ),
-    collected_at: Type.Optional(timestamp('When the answer was first collected.')),
-    reason: Type.Optional(text('Why it was rejected.', 'unknown machine')),
-  },
-  { title: 'EnrollmentPoll' },
-)
+  ),
+  collected_at: Type.Optional(timestamp('When the answer was first collected.')),
+  reason: Type.Optional(text('Why it was rejected.', 'unknown machine')),
+})
 
 const REASON = 'nightly report'
-export const RequestScopes = Type.Object(
-  {
-    scopes: Type.Array(Scope, {
-      minItems: 1,
-      maxItems: 64,
-      description: 'The scopes that the agent wants beside its own.',
+export const RequestScopes = sent('ScopeRequest', {
+  scopes: Type.Array(Scope, {
+    minItems: 1,
+    maxItems: 64,
+    description: 'The scopes that the agent wants beside its own.',
+  }),
+  reason: Type.Optional(note('Why, for the administrator.', REASON)),
+  expires_in: Type.Optional(lifetime('How long the agent needs them; default: for good.', '2h')),
+})
+
+export const RequestedScopes = shown('RequestedScopes', {
+  id: enrollmentId,
+  status,
+  scopes: shownScopes('The requested scopes.'),
+  reason: Type.Optional(text('The reason that was given.', REASON)),
+  expires_in: Type.Optional(lasts('How long they are for.', '2h')),
+  created_at: timestamp('When they were requested.'),
+  expires_at: timestamp('Until when an administrator can decide.'),
+  decided_at: Type.Optional(timestamp('When it was decided.')),
+  decision_note: Type.Optional(text('Why it was rejected.', 'ask for less')),
+  warnings: ScopeWarnings,
+})
+
+export const PendingQuery = closed({ status: Type.Optional(EnrollmentStatus), ...Page })
+
+export const PendingEnrollment = shown('PendingEnrollment', {
+  id: enrollmentId,
+  name: text('Name of the agent.', 'ci-build'),
+  type: oneOf(
+    ['enroll', 'amendment'],
+    '`enroll`: somebody wants to become an agent. `amendment`: an agent wants more scopes.',
+  ),
+  scopes: shownScopes('The requested scopes; once approved, those that were granted.'),
+  public_key_fingerprint: nullable(
+    text('RFC 7638 thumbprint of the enrolled key.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+  ),
+  metadata: nullable(Metadata),
+  ip_address: nullable(text('Where it came from.', '192.0.2.7')),
+  created_at: timestamp('When it came.'),
+  expires_at: timestamp('Until when it can be decided.'),
+  status: EnrollmentStatus,
+  name_taken: Type.Optional(
+    flag('true: an agent has this name; approve with `replace`, or reject. Only while it is pending.'),
+  ),
+  note: Type.Optional(text('Why it is pending, or the policy that approved it.', 'no policy matches')),
+  reason: Type.Optional(text('Why the agent asks.', REASON)),
+  expires_in: Type.Optional(lasts('How long it is for.', '2h')),
+  agent_id: Type.Optional(agentId('The agent, once there is one.')),
+  decided_at: Type.Optional(timestamp('When it was decided.')),
+  decided_by: Type.Optional(text('Who decided: id of an agent, `local` or `system`.', 'local')),
+  decision_note: Type.Optional(text('What was said with the decision.', 'seen in the office')),
+  collected_at: Type.Optional(timestamp('When the agent collected its credentials.')),
+  warnings: ScopeWarnings,
+})
+
+export const Approve = sent('Approval', {
+  scopes: Type.Optional(scopes('What to grant; default: what was requested.')),
+  expires_in: Type.Optional(
+    lifetime('How long the agent, or the extra scopes, last; default: as requested.', '24h'),
+  ),
+  note: Type.Optional(note('For the record.', 'seen in the office')),
+  audiences: Type.Optional(
+    Type.Array(Audience, {
+      maxItems: MAX_AUDIENCES,
+      description: 'Of a new agent; default: those of its policy.',
     }),
-    reason: Type.Optional(note('Why, for the administrator.', REASON)),
-    expires_in: Type.Optional(lifetime('How long the agent needs them; default: for good.', '2h')),
-  },
-  { additionalProperties: false, title: 'ScopeRequest' },
-)
+  ),
+  replace: Type.Optional(
+    flag('true: delete the agent that has this name, with its credentials; needs admin:agents:write'),
+  ),
+})
 
-export const RequestedScopes = Type.Object(
-  {
-    id: enrollmentId,
-    status,
-    scopes: shownScopes('The requested scopes.'),
-    reason: Type.Optional(text('The reason that was given.', REASON)),
-    expires_in: Type.Optional(lasts('How long they are for.', '2h')),
-    created_at: timestamp('When they were requested.'),
-    expires_at: timestamp('Until when an administrator can decide.'),
-    decided_at: Type.Optional(timestamp('When it was decided.')),
-    decision_note: Type.Optional(text('Why it was rejected.', 'ask for less')),
-    warnings: ScopeWarnings,
-  },
-  { title: 'RequestedScopes' },
-)
-
-export const PendingQuery = Type.Object(
-  { status: Type.Optional(EnrollmentStatus), ...Page },
-  { additionalProperties: false },
-)
-
-export const PendingEnrollment = Type.Object(
-  {
-    id: enrollmentId,
-    name: text('Name of the agent.', 'ci-build'),
-    type: Type.String({
-      enum: ['enroll', 'amendment'],
-      description: '`enroll`: somebody wants to become an agent. `amendment`: an agent wants more scopes.',
-    }),
-    scopes: shownScopes('The requested scopes; once approved, those that were granted.'),
-    public_key_fingerprint: nullable(
-      text('RFC 7638 thumbprint of the enrolled key.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
-    ),
-    metadata: nullable(Metadata),
-    ip_address: nullable(text('Where it came from.', '192.0.2.7')),
-    created_at: timestamp('When it came.'),
-    expires_at: timestamp('Until when it can be decided.'),
-    status: EnrollmentStatus,
-    name_taken: Type.Optional(
-      flag('true: an agent has this name; approve with `replace`, or reject. Only while it is pending.'),
-    ),
-    note: Type.Optional(text('Why it is pending, or the policy that approved it.', 'no policy matches')),
-    reason: Type.Optional(text('Why the agent asks.', REASON)),
-    expires_in: Type.Optional(lasts('How long it is for.', '2h')),
-    agent_id: Type.Optional(agentId('The agent, once there is one.')),
-    decided_at: Type.Optional(timestamp('When it was decided.')),
-    decided_by: Type.Optional(text('Who decided: id of an agent, `local` or `system`.', 'local')),
-    decision_note: Type.Optional(text('What was said with the decision.', 'seen in the office')),
-    collected_at: Type.Optional(timestamp('When the agent collected its credentials.')),
-    warnings: ScopeWarnings,
-  },
-  { title: 'PendingEnrollment' },
-)
-
-export const Approve = Type.Object(
-  {
-    scopes: Type.Optional(scopes('What to grant; default: what was requested.')),
-    expires_in: Type.Optional(
-      lifetime('How long the agent, or the extra scopes, last; default: as requested.', '24h'),
-    ),
-    note: Type.Optional(note('For the record.', 'seen in the office')),
-    audiences: Type.Optional(
-      Type.Array(Audience, {
-        maxItems: MAX_AUDIENCES,
-        description: 'Of a new agent; default: those of its policy.',
-      }),
-    ),
-    replace: Type.Optional(
-      flag('true: delete the agent that has this name, with its credentials; needs admin:agents:write'),
-    ),
-  },
-  { additionalProperties: false, title: 'Approval' },
-)
-
-export const Reject = Type.Object(
-  { reason: Type.Optional(note('The agent that asked is shown it.', 'unknown machine')) },
-  { additionalProperties: false, title: 'Rejection' },
-)
+export const Reject = sent('Rejection', {
+  reason: Type.Optional(note('The agent that asked is shown it.', 'unknown machine')),
+})

@@ -1,30 +1,27 @@
 import { Type } from 'typebox'
-import { count, text } from './shared.ts'
+import { count, shown, text } from './shared.ts'
 
-export const Health = Type.Object(
-  { status: text('ok or ready.', 'ok'), version: text('Version of the server.', '0.2.0') },
-  { title: 'Health' },
-)
+export const Health = shown('Health', {
+  status: text('ok or ready.', 'ok'),
+  version: text('Version of the server.', '0.2.0'),
+})
 
-export const Readiness = Type.Object(
-  {
-    ...Health.properties,
-    unended: Type.Optional(
-      Type.Array(
-        Type.Object({
-          backend: text('Name of the backend.', 'orders'),
-          count: count('How many.', 12),
-          age_seconds: count('How long ago the first of them ended.', 45),
-        }),
-        {
-          description:
-            'With `?verbose`: backends with credentials that have ended and that the upstream may still accept.',
-        },
-      ),
+export const Readiness = shown('Readiness', {
+  ...Health.properties,
+  unended: Type.Optional(
+    Type.Array(
+      Type.Object({
+        backend: text('Name of the backend.', 'orders'),
+        count: count('How many.', 12),
+        age_seconds: count('How long ago the first of them ended.', 45),
+      }),
+      {
+        description:
+          'With `?verbose`: backends with credentials that have ended and that the upstream may still accept.',
+      },
     ),
-  },
-  { title: 'Readiness' },
-)
+  ),
+})
 
 export const ReadinessQuery = Type.Object({
   verbose: Type.Optional(

@@ -1,5 +1,5 @@
 import { type TProperties, Type } from 'typebox'
-import { accepts, agentId, count, documentedAs, EXAMPLE_ID, flag, text } from './shared.ts'
+import { accepts, agentId, count, documentedAs, EXAMPLE_ID, flag, sent, shown, text } from './shared.ts'
 
 const SECRET = `cks_${'4f'.repeat(32)}`
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -8,33 +8,31 @@ const JWT = 'eyJhbGciOiJFZERTQSJ9.eyJpc3MiOiJhZ2VudF_igKYifQ.c2ln'
 /** How a client says who it is, where it does not use `Authorization: Basic` (RFC 6749 §2.3.1, RFC 7523 §2.2). */
 const clientFields = {
   client_id: Type.Optional(
-    Type.String({
-      description: 'Client id of the agent. Not beside `Authorization: Basic`.',
-      examples: [EXAMPLE_ID.client],
-      ...accepts({ pattern: '^agent_[0-9a-hjkmnp-tv-z]{26}$' }),
-    }),
+    text(
+      'Client id of the agent. Not beside `Authorization: Basic`.',
+      EXAMPLE_ID.client,
+      {},
+      accepts({ pattern: '^agent_[0-9a-hjkmnp-tv-z]{26}$' }),
+    ),
   ),
   client_secret: Type.Optional(
-    Type.String({
-      description: 'For client_secret_post: its client secret.',
-      examples: [SECRET],
-      ...accepts({ pattern: '^cks_[0-9a-f]{64}$' }),
-    }),
+    text(
+      'For client_secret_post: its client secret.',
+      SECRET,
+      {},
+      accepts({ pattern: '^cks_[0-9a-f]{64}$' }),
+    ),
   ),
   client_assertion_type: Type.Optional(
-    Type.String({
-      description: 'For private_key_jwt: how the client authenticates.',
-      examples: [ASSERTION],
-      ...accepts({ enum: [ASSERTION] }),
-    }),
+    text('For private_key_jwt: how the client authenticates.', ASSERTION, {}, accepts({ enum: [ASSERTION] })),
   ),
   client_assertion: Type.Optional(
-    Type.String({
-      description:
-        'For private_key_jwt: signed by the enrolled key, aud = issuer, single-use jti, at most 5 minutes.',
-      examples: [JWT],
-      ...accepts({ maxLength: 4096, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
-    }),
+    text(
+      'For private_key_jwt: signed by the enrolled key, aud = issuer, single-use jti, at most 5 minutes.',
+      JWT,
+      {},
+      accepts({ maxLength: 4096, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
+    ),
   ),
 }
 
@@ -71,37 +69,28 @@ const FORM = { additionalProperties: true }
 
 const tokenFields = {
   grant_type: Type.Optional(
-    Type.String({
-      description: 'Always client_credentials.',
-      examples: ['client_credentials'],
-      ...accepts({ enum: ['client_credentials'] }),
-    }),
+    text('Always client_credentials.', 'client_credentials', {}, accepts({ enum: ['client_credentials'] })),
   ),
   scope: Type.Optional(
-    Type.String({
-      description:
-        'Scopes of the agent, separated by spaces. Left out: all of them. `openid` adds an id token and grants nothing.',
-      examples: ['openid'],
-      ...accepts({
+    text(
+      'Scopes of the agent, separated by spaces. Left out: all of them. `openid` adds an id token and grants nothing.',
+      'openid',
+      {},
+      accepts({
         minLength: 1,
         maxLength: 16_448,
         pattern: '^[A-Za-z0-9._/@+:*-]+( [A-Za-z0-9._/@+:*-]+)*$',
       }),
-    }),
+    ),
   ),
   audience: Type.Optional(
-    Type.String({
-      description:
-        'Who the token is for: one of the allowed audiences of the agent or the server. Default: the issuer.',
-      examples: ['https://mayfly.example.com'],
-    }),
+    text(
+      'Who the token is for: one of the allowed audiences of the agent or the server. Default: the issuer.',
+      'https://mayfly.example.com',
+    ),
   ),
   resource: Type.Optional(
-    Type.String({
-      description: 'RFC 8707: the same as `audience`.',
-      examples: ['https://mayfly.example.com'],
-      ...accepts({ format: 'uri' }),
-    }),
+    text('RFC 8707: the same as `audience`.', 'https://mayfly.example.com', {}, accepts({ format: 'uri' })),
   ),
 }
 export const TokenForm = Type.Object(
@@ -109,30 +98,24 @@ export const TokenForm = Type.Object(
   { ...FORM, ...formsOf('TokenRequest', tokenFields, ['grant_type']) },
 )
 
-export const TokenReply = Type.Object(
-  {
-    access_token: text('Send it as `Authorization: Bearer …`.', JWT),
-    token_type: Type.Literal('Bearer', { description: 'Always Bearer.' }),
-    expires_in: count('How long it lasts, in seconds.', 3600),
-    scope: text('The scopes that it has, separated by spaces.', 'orders:read'),
-    id_token: Type.Optional(text('If `openid` was requested: an OpenID Connect id token.', JWT)),
-  },
-  { title: 'Token' },
-)
+export const TokenReply = shown('Token', {
+  access_token: text('Send it as `Authorization: Bearer …`.', JWT),
+  token_type: Type.Literal('Bearer', { description: 'Always Bearer.' }),
+  expires_in: count('How long it lasts, in seconds.', 3600),
+  scope: text('The scopes that it has, separated by spaces.', 'orders:read'),
+  id_token: Type.Optional(text('If `openid` was requested: an OpenID Connect id token.', JWT)),
+})
 
 const presented = {
-  token: Type.String({ description: 'An access token, or a `ckr_` token.', examples: [JWT] }),
-  token_type_hint: Type.Optional(
-    Type.String({ description: 'Ignored: a token tells its own type.', examples: ['access_token'] }),
-  ),
+  token: text('An access token, or a `ckr_` token.', JWT),
+  token_type_hint: Type.Optional(text('Ignored: a token tells its own type.', 'access_token')),
 }
 export const PresentedToken = Type.Object(
   { ...presented, ...clientFields },
   { ...FORM, ...formsOf('PresentedToken', presented, ['token']) },
 )
 
-const texts = (description: string, example: string) =>
-  Type.Array(Type.String({ description: 'A value.', examples: [example] }), { description })
+const texts = (description: string, example: string) => Type.Array(text('A value.', example), { description })
 
 export const IntrospectReply = Type.Object(
   {
@@ -157,7 +140,7 @@ export const IntrospectReply = Type.Object(
   { title: 'Introspection', description: 'RFC 7662 §2.2.' },
 )
 
-export const RevokeReply = Type.Object({}, { additionalProperties: false, title: 'Revocation' })
+export const RevokeReply = sent('Revocation', {})
 
 const url = (what: string, path: string) => text(what, `https://mayfly.example.com${path}`)
 const methods = (endpoint: string) =>

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox'
+import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import { ACTIONS } from '../domain/actions.ts'
 import { MAX_METADATA_KEYS, MAX_NAME_LENGTH } from '../domain/limits.ts'
 import { OAUTH_ERRORS } from '../domain/oauth-problem.ts'
@@ -32,8 +32,22 @@ export function optionalBody<T extends object>(schema: T): T {
   })
 }
 
+/** What a request sends: fields that it does not name are refused. */
+export const sent = <F extends TProperties>(title: string, fields: F) =>
+  Type.Object(fields, { additionalProperties: false, title })
+/** As `sent`, without a name in the document: a query. */
+export const closed = <F extends TProperties>(fields: F) =>
+  Type.Object(fields, { additionalProperties: false })
+/** What a reply shows: fields that it does not name are not sent. */
+export const shown = <F extends TProperties>(title: string, fields: F) => Type.Object(fields, { title })
+
+/** `rules`: of JSON Schema; `more`: what `accepts` makes. */
+export const text = (description: string, example: string, rules: object = {}, more: object = {}) =>
+  Type.String({ ...rules, description, examples: [example], ...more })
+export const oneOf = (values: string[], description: string) => Type.String({ enum: values, description })
+
 export const timestamp = (description: string) =>
-  Type.String({ format: 'date-time', description, examples: ['2026-11-21T10:15:00.000Z'] })
+  text(description, '2026-11-21T10:15:00.000Z', { format: 'date-time' })
 
 const durationPattern = (digits: string) =>
   `^([0-9]${digits}w)?([0-9]${digits}d)?([0-9]${digits}h)?([0-9]${digits}m)?([0-9]${digits}s)?([0-9]${digits}ms)?$`
@@ -42,50 +56,46 @@ export const DURATION_PATTERN = durationPattern('+')
 /** Less than a thousand years, whatever the digits. */
 export const LIFETIME_PATTERN = durationPattern('{1,4}')
 const durationOf = (description: string, example: string, pattern: string) =>
-  Type.String({
-    maxLength: 256,
-    description: `${description} Such as 45s, 10m, 1h30m or 7d; longer than zero.`,
-    examples: [example],
-    ...accepts({ minLength: 2, pattern }),
-  })
+  text(
+    `${description} Such as 45s, 10m, 1h30m or 7d; longer than zero.`,
+    example,
+    { maxLength: 256 },
+    accepts({ minLength: 2, pattern }),
+  )
 export const duration = (description: string, example = '10m') =>
   durationOf(description, example, DURATION_PATTERN)
 /** A duration that is kept, which must be less than a thousand years. */
 export const lifetime = (description: string, example: string) =>
   durationOf(description, example, LIFETIME_PATTERN)
 /** A duration in a reply. */
-export const lasts = (description: string, example = '10m') =>
-  Type.String({ description, examples: [example] })
+export const lasts = (description: string, example = '10m') => text(description, example)
 
 const SEGMENT = '([A-Za-z0-9._/@+-]+\\*?|\\*)'
 export const SCOPE_PATTERN = `^${SEGMENT}(:${SEGMENT})*$`
-export const Scope = Type.String({
-  maxLength: 256,
-  description: 'A scope: backend:resource:permission. The last character of a part may be `*`.',
-  examples: ['reports:read'],
-  ...accepts({ minLength: 1, pattern: SCOPE_PATTERN }),
-})
+export const Scope = text(
+  'A scope: backend:resource:permission. The last character of a part may be `*`.',
+  'reports:read',
+  { maxLength: 256 },
+  accepts({ minLength: 1, pattern: SCOPE_PATTERN }),
+)
 export const scopes = (description: string) => Type.Array(Scope, { maxItems: 64, description })
 /** Scopes in a reply. */
 export const shownScopes = (description: string) =>
-  Type.Array(Type.String({ description: 'A scope.', examples: ['reports:read'] }), { description })
+  Type.Array(text('A scope.', 'reports:read'), { description })
 
 /** The form of the names of agents and backends. */
 export const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$'
 /** The name of something that exists. */
 export const name = (description: string, example: string) =>
-  Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH, description, examples: [example] })
+  text(description, example, { minLength: 1, maxLength: MAX_NAME_LENGTH })
 /** The name of something new. */
 export const newName = (description: string, example: string) =>
-  Type.String({
-    minLength: 1,
-    maxLength: MAX_NAME_LENGTH,
-    description: `${description} Letters, digits, \`.\`, \`_\` and \`-\`.`,
-    examples: [example],
-    ...accepts({ pattern: NAME_PATTERN }),
-  })
-export const text = (description: string, example: string) =>
-  Type.String({ description, examples: [example] })
+  text(
+    `${description} Letters, digits, \`.\`, \`_\` and \`-\`.`,
+    example,
+    { minLength: 1, maxLength: MAX_NAME_LENGTH },
+    accepts({ pattern: NAME_PATTERN }),
+  )
 export const flag = (description: string) => Type.Boolean({ description })
 export const count = (description: string, example: number) =>
   Type.Integer({ description, examples: [example] })
@@ -101,20 +111,14 @@ export const EXAMPLE_ID = {
 }
 export const credentialId = (description: string) => text(description, EXAMPLE_ID.credential)
 export const agentId = (description: string) => text(description, EXAMPLE_ID.agent)
-export const AgentRef = Type.String({
-  minLength: 1,
-  maxLength: 128,
-  description: 'Id or name of an agent. A name refers to its current or most recent owner.',
-  examples: ['ci-build'],
-})
+export const AgentRef = text(
+  'Id or name of an agent. A name refers to its current or most recent owner.',
+  'ci-build',
+  { minLength: 1, maxLength: 128 },
+)
 
 export const AUDIENCE = 'sts.amazonaws.com'
-export const Audience = Type.String({
-  minLength: 1,
-  maxLength: 1024,
-  description: 'An audience.',
-  examples: [AUDIENCE],
-})
+export const Audience = text('An audience.', AUDIENCE, { minLength: 1, maxLength: 1024 })
 /** Audiences in a reply. */
 export const shownAudiences = (description: string) =>
   Type.Array(text('An audience.', AUDIENCE), { description })
@@ -147,10 +151,10 @@ export const ErrorBody = Type.Object(
   {
     error: Type.Object(
       {
-        code: Type.String({
-          enum: Object.keys(PROBLEMS),
-          description: 'What is wrong, for programs. docs/reference/errors.md lists the codes.',
-        }),
+        code: oneOf(
+          Object.keys(PROBLEMS),
+          'What is wrong, for programs. docs/reference/errors.md lists the codes.',
+        ),
         message: text('What is wrong, for people.', 'There is no such backend.'),
         request_id: text('Names this request in the log of the server.', EXAMPLE_ID.request),
       },
@@ -179,12 +183,11 @@ export const Page = {
     }),
   ),
   cursor: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 128,
-      description: 'Where the page begins: from the `Link` header, or `next_cursor`, of the previous page.',
-      examples: ['06dznf1k8c7t5q2v9xw3b4y6zh'],
-    }),
+    text(
+      'Where the page begins: from the `Link` header, or `next_cursor`, of the previous page.',
+      '06dznf1k8c7t5q2v9xw3b4y6zh',
+      { minLength: 1, maxLength: 128 },
+    ),
   ),
 }
 /** Those that are given or requested for an agent: `scopeWarnings` in core. */

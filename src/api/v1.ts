@@ -3,6 +3,7 @@ import { ASKED_SCOPES, createdAt, expiresAt, Fields, LeftOut, Secret } from './a
 import {
   accepts,
   agentId,
+  closed,
   credentialId,
   duration,
   EXAMPLE_ID,
@@ -11,9 +12,12 @@ import {
   Metadata,
   name,
   nullable,
+  oneOf,
   Params,
   Scope,
   scopes,
+  sent,
+  shown,
   shownScopes,
   text,
   timestamp,
@@ -21,114 +25,90 @@ import {
 
 /** Group B, `/v1`, as an agent sees it. */
 const backend = text('Name of the backend.', 'orders')
-export const ActiveCredential = Type.Object(
-  {
-    id: credentialId('Id of the credential.'),
-    backend,
-    expires_at: expiresAt,
-    created_at: createdAt,
-  },
-  { title: 'ActiveCredential' },
-)
+export const ActiveCredential = shown('ActiveCredential', {
+  id: credentialId('Id of the credential.'),
+  backend,
+  expires_at: expiresAt,
+  created_at: createdAt,
+})
 
-export const AgentStatus = Type.Object(
-  {
-    id: agentId('Id of the agent.'),
-    name: text('Its name.', 'ci-build'),
-    scopes: shownScopes('The scopes that it holds now.'),
-    created_at: createdAt,
-    last_used: nullable(timestamp('When it last called.')),
-    expires_at: nullable(timestamp('When it expires.')),
-    active_credentials: Type.Array(
-      Type.Object({ id: credentialId('Id of the credential.'), backend, expires_at: expiresAt }),
-      { description: 'Its credentials that have not ended.' },
-    ),
-    pending_requests: Type.Array(
-      Type.Object({
-        id: text('Id of the request.', EXAMPLE_ID.enrollment),
-        scopes: shownScopes('The scopes that it asks for.'),
-        created_at: createdAt,
-        expires_at: timestamp('Until when an administrator can decide.'),
-      }),
-      { description: 'Its requests for more scopes that wait for an administrator.' },
-    ),
-  },
-  { title: 'AgentStatus' },
-)
+export const AgentStatus = shown('AgentStatus', {
+  id: agentId('Id of the agent.'),
+  name: text('Its name.', 'ci-build'),
+  scopes: shownScopes('The scopes that it holds now.'),
+  created_at: createdAt,
+  last_used: nullable(timestamp('When it last called.')),
+  expires_at: nullable(timestamp('When it expires.')),
+  active_credentials: Type.Array(
+    Type.Object({ id: credentialId('Id of the credential.'), backend, expires_at: expiresAt }),
+    { description: 'Its credentials that have not ended.' },
+  ),
+  pending_requests: Type.Array(
+    Type.Object({
+      id: text('Id of the request.', EXAMPLE_ID.enrollment),
+      scopes: shownScopes('The scopes that it asks for.'),
+      created_at: createdAt,
+      expires_at: timestamp('Until when an administrator can decide.'),
+    }),
+    { description: 'Its requests for more scopes that wait for an administrator.' },
+  ),
+})
 
 export const BackendName = Type.Object({ backend: name('Name of the backend.', 'orders') })
 
 const ttl = duration('How long the credential lasts; default: `default_ttl` of the backend.')
-export const IssueBody = Type.Object(
-  {
-    ttl: Type.Optional(ttl),
-    scopes: Type.Optional(scopes(ASKED_SCOPES)),
-    metadata: Type.Optional(Metadata),
-    params: Type.Optional(Params),
-  },
-  { additionalProperties: false, title: 'IssueRequest' },
-)
+export const IssueBody = sent('IssueRequest', {
+  ttl: Type.Optional(ttl),
+  scopes: Type.Optional(scopes(ASKED_SCOPES)),
+  metadata: Type.Optional(Metadata),
+  params: Type.Optional(Params),
+})
 
-export const IssueQuery = Type.Object(
-  {
-    ttl: Type.Optional(ttl),
-    scope: Type.Optional(
-      Type.Array(Scope, { maxItems: 64, description: `Repeatable. ${ASKED_SCOPES}`, examples: [['read']] }),
-    ),
-    repo: Type.Optional(
-      Type.Array(Type.String({ maxLength: 256, description: 'A repository.', examples: ['acme/shop'] }), {
-        maxItems: 64,
-        description: 'Repeatable. Only for kinds whose credentials can be narrowed to repositories.',
-      }),
-    ),
-    read_only: Type.Optional(flag('Only for kinds whose credentials can be narrowed to reading.')),
-  },
-  { additionalProperties: false },
-)
+export const IssueQuery = closed({
+  ttl: Type.Optional(ttl),
+  scope: Type.Optional(
+    Type.Array(Scope, { maxItems: 64, description: `Repeatable. ${ASKED_SCOPES}`, examples: [['read']] }),
+  ),
+  repo: Type.Optional(
+    Type.Array(text('A repository.', 'acme/shop', { maxLength: 256 }), {
+      maxItems: 64,
+      description: 'Repeatable. Only for kinds whose credentials can be narrowed to repositories.',
+    }),
+  ),
+  read_only: Type.Optional(flag('Only for kinds whose credentials can be narrowed to reading.')),
+})
 
-export const BackendCredential = Type.Object(
-  {
-    token: Type.Optional(Secret),
-    expires_at: expiresAt,
-    id: credentialId('Id of the credential.'),
-    ttl: lasts('How long it was requested for.'),
-    fields: Type.Optional(Fields),
-    left_out: Type.Optional(LeftOut),
-  },
-  { title: 'BackendCredential' },
-)
+export const BackendCredential = shown('BackendCredential', {
+  token: Type.Optional(Secret),
+  expires_at: expiresAt,
+  id: credentialId('Id of the credential.'),
+  ttl: lasts('How long it was requested for.'),
+  fields: Type.Optional(Fields),
+  left_out: Type.Optional(LeftOut),
+})
 
-export const SigningKeyQuery = Type.Object(
-  {
-    format: Type.Optional(Type.String({ enum: ['git'], description: '`git` adds `git_config`.' })),
-    private_key: Type.Optional(flag('`false` omits the private key and records nothing')),
-  },
-  { additionalProperties: false },
-)
+export const SigningKeyQuery = closed({
+  format: Type.Optional(oneOf(['git'], '`git` adds `git_config`.')),
+  private_key: Type.Optional(flag('`false` omits the private key and records nothing')),
+})
 
 const keyId = text('The long key id, as GnuPG shows it.', '3AA5C34371567BD2')
 const email = text('The address in the key.', 'ci-build@agents.example.com')
-export const SigningKey = Type.Object(
-  {
-    key_id: keyId,
-    public_key: text('OpenPGP, ASCII armor.', '-----BEGIN PGP PUBLIC KEY BLOCK-----\n…'),
-    private_key: Type.Optional(
-      text(
-        'OpenPGP, ASCII armor; absent with ?private_key=false',
-        '-----BEGIN PGP PRIVATE KEY BLOCK-----\n…',
-      ),
-    ),
-    email,
-    name: text('The name in the key.', 'ci-build'),
-    git_config: Type.Optional(
-      Type.Record(Type.String(), Type.String(), {
-        description: 'with ?format=git: the git settings',
-        examples: [{ 'gpg.format': 'openpgp' }],
-      }),
-    ),
-  },
-  { title: 'SigningKey' },
-)
+export const SigningKey = shown('SigningKey', {
+  key_id: keyId,
+  public_key: text('OpenPGP, ASCII armor.', '-----BEGIN PGP PUBLIC KEY BLOCK-----\n…'),
+  private_key: Type.Optional(
+    text('OpenPGP, ASCII armor; absent with ?private_key=false', '-----BEGIN PGP PRIVATE KEY BLOCK-----\n…'),
+  ),
+  email,
+  name: text('The name in the key.', 'ci-build'),
+  git_config: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'with ?format=git: the git settings',
+      examples: [{ 'gpg.format': 'openpgp' }],
+    }),
+  ),
+})
 
 /** A commit by `ci-build`, as git would hash it. */
 const COMMIT =
@@ -156,14 +136,11 @@ export const SignBody = Type.Object(
   },
 )
 
-export const Signature = Type.Object(
-  {
-    signature: text('Detached OpenPGP signature, ASCII armor.', '-----BEGIN PGP SIGNATURE-----\n…'),
-    key_id: keyId,
-    fingerprint: text('Fingerprint of the key.', '0D69E11F12BDBA077B3726AB3AA5C34371567BD2'),
-    created_at: timestamp('The time in the signature.'),
-    email,
-    name: text('The name in the key.', 'ci-build'),
-  },
-  { title: 'Signature' },
-)
+export const Signature = shown('Signature', {
+  signature: text('Detached OpenPGP signature, ASCII armor.', '-----BEGIN PGP SIGNATURE-----\n…'),
+  key_id: keyId,
+  fingerprint: text('Fingerprint of the key.', '0D69E11F12BDBA077B3726AB3AA5C34371567BD2'),
+  created_at: timestamp('The time in the signature.'),
+  email,
+  name: text('The name in the key.', 'ci-build'),
+})
