@@ -6,7 +6,7 @@ import { kindOf } from '../backends/http/kind.ts'
 import type { Recipe } from '../backends/http/schema.ts'
 import { kinds } from '../backends/index.ts'
 import type { Kind } from '../backends/kind.ts'
-import { BackendError } from '../domain/backend-error.ts'
+import { BackendError, misconfigured } from '../domain/backend-error.ts'
 import { ConfigError, type Fault, quote } from '../domain/fault.ts'
 import { UPSTREAM_TIMEOUT_MS } from '../domain/limits.ts'
 import { resolveChecked } from '../egress/address.ts'
@@ -90,7 +90,7 @@ export async function tryKind(
       uid: 'be_00000000000000000000000000',
       issuer: `${issuer}/backends/${kind.type}`,
       issuerUrl: issuer,
-      idToken: () => Promise.reject(new BackendError('misconfigured', 'Only a server can sign tokens.')),
+      idToken: () => Promise.reject(misconfigured('Only a server can sign tokens.')),
       // No recipe keeps anything.
       state: { read: async () => undefined, replace: async () => false },
       now: Date.now,

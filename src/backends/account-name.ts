@@ -1,4 +1,4 @@
-import { BackendError } from '../domain/backend-error.ts'
+import { misconfigured } from '../domain/backend-error.ts'
 import { isId } from '../domain/ids.ts'
 import type { Handle, Listed } from './kind.ts'
 
@@ -10,7 +10,7 @@ const ID_PREFIX = 'cred_'
 /** The name upstream of a credential: the prefix and the body of its id, 29 characters. Throws `BackendError`. */
 export function accountName(credentialId: string, prefix: NamePrefix = 'mf_'): string {
   if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
+    throw misconfigured('The credential id is not well formed.')
   }
   return `${prefix}${credentialId.slice(ID_PREFIX.length)}`
 }
@@ -31,7 +31,7 @@ export function namedAccounts<F extends string>(field: F, what: string, prefix: 
     nameIn(handle: Handle): string {
       const name = handle[field]
       if (typeof name === 'string' && credentialOfAccount(name, prefix) !== undefined) return name
-      throw new BackendError('misconfigured', `The handle does not name ${what} of Mayfly.`)
+      throw misconfigured(`The handle does not name ${what} of Mayfly.`)
     },
     recover: (credentialId: string) => handleOf(accountName(credentialId, prefix)),
     /** An account of a list, in the form of `Backend.list`: nothing where it is not ours. */

@@ -1,5 +1,5 @@
 import type { KeyObject, webcrypto } from 'node:crypto'
-import { BackendError } from '../domain/backend-error.ts'
+import { misconfigured } from '../domain/backend-error.ts'
 
 /** A signed JWT by which Mayfly proves to an upstream who it is. Throws `BackendError` where the key cannot sign so. */
 export async function signAssertion(
@@ -12,6 +12,6 @@ export async function signAssertion(
   try {
     return await new SignJWT({ ...claims }).setProtectedHeader({ alg, typ: 'JWT', ...members }).sign(key)
   } catch (cause) {
-    throw new BackendError('misconfigured', `The private key cannot sign with ${alg}.`, { cause })
+    throw misconfigured(`The private key cannot sign with ${alg}.`, { cause })
   }
 }

@@ -1,5 +1,5 @@
 import Type, { type TProperties, type TSchema, type TUnsafe } from 'typebox'
-import { BackendError } from '../domain/backend-error.ts'
+import { misconfigured } from '../domain/backend-error.ts'
 import { GUARDED_MARK, guardedField, protectionField, secretField, upstreamField } from './kind.ts'
 
 /** What configurations and options of requests are made of, and the fields that many kinds have. `rules`: of JSON Schema. */
@@ -83,5 +83,5 @@ export function requireHttps(field: string, url: string, local: boolean): void {
 
 /** For checks that no schema expresses. Throws `BackendError` (`misconfigured`); the message names the field. */
 export function requireConfig(condition: boolean, message: string): void {
-  if (!condition) throw new BackendError('misconfigured', message)
+  if (!condition) throw misconfigured(message)
 }

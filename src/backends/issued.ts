@@ -1,4 +1,4 @@
-import { BackendError } from '../domain/backend-error.ts'
+import { unsupported } from '../domain/backend-error.ts'
 import { MAX_JWT_BYTES } from '../domain/limits.ts'
 import type { Issued, IssueRequest } from './kind.ts'
 
@@ -8,7 +8,7 @@ import type { Issued, IssueRequest } from './kind.ts'
 export function wholeSeconds({ issuedAt, expiresAt }: IssueRequest<unknown>, what: string): number {
   const seconds = Math.floor(expiresAt / 1000)
   if (seconds * 1000 > issuedAt) return seconds
-  throw new BackendError('unsupported', `The agent expires within a second, which ${what} cannot express.`)
+  throw unsupported(`The agent expires within a second, which ${what} cannot express.`)
 }
 
 /** States when the upstream ends the credential, in epoch ms, where that is not the expiry requested. */
@@ -19,8 +19,5 @@ export function endingAt(until: number, expiresAt: number): Pick<Issued, 'upstre
 /** Throws `unsupported` for a token that a header could not carry. */
 export function requireShort(token: string): string {
   if (token.length <= MAX_JWT_BYTES) return token
-  throw new BackendError(
-    'unsupported',
-    `The token would be longer than ${MAX_JWT_BYTES} bytes; request fewer scopes.`,
-  )
+  throw unsupported(`The token would be longer than ${MAX_JWT_BYTES} bytes; request fewer scopes.`)
 }

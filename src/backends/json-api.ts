@@ -1,4 +1,4 @@
-import { BackendError } from '../domain/backend-error.ts'
+import { type BackendError, unavailable } from '../domain/backend-error.ts'
 import { isObject, type JsonObject, parseJson } from '../domain/json.ts'
 import type { FetchOptions } from '../egress/fetch.ts'
 import type { Host } from './kind.ts'
@@ -60,12 +60,12 @@ export function textIn(upstream: string, body: JsonObject | undefined, field: st
 }
 
 export function notUnderstood(upstream: string): BackendError {
-  return new BackendError('unavailable', `${upstream} sent a reply that Mayfly does not understand.`)
+  return unavailable(`${upstream} sent a reply that Mayfly does not understand.`)
 }
 
 /** The upstream serves nobody at this time, or not this client. */
 export function busy(upstream: string, reply: JsonReply): BackendError {
-  return new BackendError('unavailable', `${upstream} cannot take the request at this time.`, {
+  return unavailable(`${upstream} cannot take the request at this time.`, {
     detail: detailOf(reply),
   })
 }

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { BackendError } from '../domain/backend-error.ts'
+import { misconfigured } from '../domain/backend-error.ts'
 import { isScope } from '../domain/scope.ts'
 import { defineKind } from './define-kind.ts'
 import type { Kind } from './kind.ts'
@@ -20,7 +20,7 @@ function createMissingKind(type: string): Kind {
     config: Type.Object({}, { additionalProperties: false }),
     revocation: 'exact',
     scopes: { valid: isScope, forms: [], help: missingKind(type) },
-    open: () => Promise.reject(new BackendError('misconfigured', missingKind(type))),
+    open: () => Promise.reject(misconfigured(missingKind(type))),
   })
 }
 

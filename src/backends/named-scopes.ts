@@ -1,4 +1,4 @@
-import { BackendError } from '../domain/backend-error.ts'
+import { misconfigured, unsupported } from '../domain/backend-error.ts'
 import { covers, isScope } from '../domain/scope.ts'
 
 /** Whether a pattern is the name, or ends in `*` after what the name begins with. */
@@ -13,10 +13,10 @@ export function oneMatch(
   { none, several }: { readonly none: string; readonly several: string },
 ): string {
   const found = scopes.map((scope) => names.filter((name) => matches(scope, name)))
-  if (found.some((some) => some.length === 0)) throw new BackendError('unsupported', none)
+  if (found.some((some) => some.length === 0)) throw unsupported(none)
   const [name, ...others] = new Set(found.flat())
   if (name !== undefined && others.length === 0) return name
-  throw new BackendError('unsupported', several)
+  throw unsupported(several)
 }
 
 /** A scope of ours, and what it stands for at the upstream. */
@@ -38,10 +38,10 @@ export function givenBy(named: readonly NamedScope[], scope: string): readonly s
 /** Throws `BackendError` (`unsupported`) for a scope that is not well formed or gives nothing. */
 export function requireGiven(named: readonly NamedScope[], scopes: readonly string[]): readonly string[] {
   const given = scopes.flatMap((scope) => {
-    if (!isScope(scope)) throw new BackendError('unsupported', 'A scope is not well formed.')
+    if (!isScope(scope)) throw unsupported('A scope is not well formed.')
     const theirs = givenBy(named, scope)
     if (theirs.length > 0) return theirs
-    throw new BackendError('unsupported', 'This backend cannot give one of the scopes.')
+    throw unsupported('This backend cannot give one of the scopes.')
   })
   return [...new Set(given)]
 }
@@ -50,10 +50,10 @@ export function requireGiven(named: readonly NamedScope[], scopes: readonly stri
 export function requireNamed(field: string, entries: readonly string[], theirs: RegExp): void {
   for (const [name, text] of readNamed(entries)) {
     if (!isScope(name) || name.includes('*')) {
-      throw new BackendError('misconfigured', `"${field}" contains a name that is not a scope of Mayfly.`)
+      throw misconfigured(`"${field}" contains a name that is not a scope of Mayfly.`)
     }
     if (!theirs.test(text)) {
-      throw new BackendError('misconfigured', `"${field}" contains what the upstream does not permit.`)
+      throw misconfigured(`"${field}" contains what the upstream does not permit.`)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { nameKey } from '../domain/agent.ts'
 import type { StoredBackend } from '../domain/backend.ts'
-import { BackendError } from '../domain/backend-error.ts'
+import { misconfigured } from '../domain/backend-error.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import type { Backend, Host, Kind } from './kind.ts'
 import { createKindSet, missingKind } from './kind-set.ts'
@@ -138,7 +138,7 @@ const UNREADABLE =
 function createLive(parts: RegistryParts, kind: Kind, definition: BackendDefinition, broken: string): Live {
   const instanceOf = (config: BackendDefinition['config']) =>
     keepOpen(async () => {
-      if (config === undefined) throw new BackendError('misconfigured', broken)
+      if (config === undefined) throw misconfigured(broken)
       return kind.open(config, parts.host(definition, kind, config))
     })
   const { rotation } = definition

@@ -26,3 +26,12 @@ export class BackendError extends Error {
     this.isLogin = fault === 'denied' && options.login === true
   }
 }
+
+const failing =
+  (fault: Fault) => (message: string, options?: ConstructorParameters<typeof BackendError>[2]) =>
+    new BackendError(fault, message, options)
+
+export const unavailable = failing('unavailable')
+export const denied = failing('denied')
+export const misconfigured = failing('misconfigured')
+export const unsupported = failing('unsupported')

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { BackendError } from '../domain/backend-error.ts'
+import { misconfigured, unavailable } from '../domain/backend-error.ts'
 
 /** The addresses of a name, the best one first. */
 export type AddressLookup = (hostname: string) => Promise<readonly string[]>
@@ -44,11 +44,10 @@ export async function resolveChecked(
   const name = hostname.replace(/^\[(.*)\]$/, '$1')
   const found = isIP(name) === 0 ? await lookUp(name, lookup) : [name]
   const first = found[0]
-  if (first === undefined)
-    throw new BackendError('unavailable', 'The host name of the upstream has no address.')
+  if (first === undefined) throw unavailable('The host name of the upstream has no address.')
   for (const address of found) {
     if (!isPermitted(address, local)) {
-      throw new BackendError('misconfigured', refusal(local), { detail: `refused address ${address}` })
+      throw misconfigured(refusal(local), { detail: `refused address ${address}` })
     }
   }
   return held !== undefined && found.some((address) => isSame(address, held)) ? held : first
@@ -66,7 +65,7 @@ async function lookUp(name: string, lookup: AddressLookup): Promise<readonly str
     return await lookup(name)
   } catch (cause) {
     const detail = cause instanceof Error ? cause.message : 'unknown'
-    throw new BackendError('unavailable', 'The host name of the upstream cannot be resolved.', {
+    throw unavailable('The host name of the upstream cannot be resolved.', {
       detail,
       cause,
     })

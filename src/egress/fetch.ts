@@ -7,7 +7,7 @@ import {
 import { request as secureRequest, Agent as TlsAgent } from 'node:https'
 import { connect, isIP, type NetConnectOpts } from 'node:net'
 import { unlessAborted } from '../domain/abort.ts'
-import { BackendError } from '../domain/backend-error.ts'
+import { BackendError, misconfigured, unavailable } from '../domain/backend-error.ts'
 import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
 import { type AddressLookup, resolveChecked } from './address.ts'
 import type { Network } from './network.ts'
@@ -102,13 +102,10 @@ export function createEgressFetch(
 function requireUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    throw new BackendError('misconfigured', 'The address of the upstream is not an http or https URL.')
+    throw misconfigured('The address of the upstream is not an http or https URL.')
   }
   if (url.username !== '' || url.password !== '') {
-    throw new BackendError(
-      'misconfigured',
-      'The address of the upstream contains a login; configure it separately.',
-    )
+    throw misconfigured('The address of the upstream contains a login; configure it separately.')
   }
   return url
 }
@@ -125,13 +122,13 @@ async function exchange(target: URL, request: Request, body: Buffer, way: Way): 
   const status = incoming.statusCode ?? 0
   try {
     if (REDIRECTS.has(status)) {
-      throw new BackendError('misconfigured', 'The upstream sent a redirect, which Mayfly never follows.')
+      throw misconfigured('The upstream sent a redirect, which Mayfly never follows.')
     }
     if (status < 200 || status > 599) {
-      throw new BackendError('unavailable', 'The upstream sent an invalid status.')
+      throw unavailable('The upstream sent an invalid status.')
     }
     if ((incoming.headers['content-encoding'] ?? 'identity') !== 'identity') {
-      throw new BackendError('unavailable', 'The upstream compressed its reply, which was not requested.')
+      throw unavailable('The upstream compressed its reply, which was not requested.')
     }
     const content = await readAll(incoming, way.maxBytes)
     const headers = new Headers()
@@ -174,9 +171,7 @@ function send(target: URL, request: Request, body: Buffer, way: Way): Promise<In
   // Otherwise Node drops the connection after a 101 and reports nothing.
   outgoing.once('upgrade', (_reply, socket) => {
     socket.destroy()
-    reject(
-      new BackendError('unavailable', 'The upstream switched to another protocol, which was not requested.'),
-    )
+    reject(unavailable('The upstream switched to another protocol, which was not requested.'))
   })
   outgoing.on('error', reject)
   outgoing.end(body)
@@ -189,7 +184,7 @@ async function readAll(incoming: IncomingMessage, maxBytes: number): Promise<Buf
   for await (const part of incoming as AsyncIterable<Buffer>) {
     length += part.length
     if (length > maxBytes) {
-      throw new BackendError('unavailable', 'The reply of the upstream is too long.')
+      throw unavailable('The reply of the upstream is too long.')
     }
     parts.push(part)
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
-import { BackendError } from '../domain/backend-error.ts'
+import { unavailable } from '../domain/backend-error.ts'
 import { isLoopbackAddress } from '../domain/loopback.ts'
 import { findListenerUids, findPeerUid, type ReadTable } from '../domain/socket-owner.ts'
 import { unmappedUid } from '../domain/socket-table.ts'
@@ -47,8 +47,7 @@ export function createListenerCheck(
     if (uid !== undefined && names.some((name) => uidsOf(name, accounts).includes(uid))) return
     const who = uid === undefined ? UNKNOWN : ANOTHER
     const detail = uid === undefined ? 'uid unknown' : `uid ${uid}`
-    if (localUser !== undefined)
-      throw new BackendError('unavailable', `${who}; nothing was sent.${HINT}`, { detail })
+    if (localUser !== undefined) throw unavailable(`${who}; nothing was sent.${HINT}`, { detail })
     if (!warned)
       log.warn({ detail }, `${who}.${HINT} Once the configuration is changed, nothing is sent there.`)
     warned = true

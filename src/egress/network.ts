@@ -1,6 +1,6 @@
 import { isIP, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { BackendError } from '../domain/backend-error.ts'
+import { BackendError, misconfigured, unavailable } from '../domain/backend-error.ts'
 import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
 
 /** How connections find their way, under the egress rules. */
@@ -112,7 +112,7 @@ export function boundReplies(stream: Duplex, most = MAX_UPSTREAM_BYTES): () => v
   stream.on('data', (chunk: Buffer) => {
     taken += chunk.length
     if (taken > most) {
-      stream.destroy(new BackendError('unavailable', 'The reply of the upstream is too long.'))
+      stream.destroy(unavailable('The reply of the upstream is too long.'))
     }
   })
   return () => {
@@ -133,7 +133,7 @@ export function connectionError(error: unknown, upstream: string, signal?: Abort
     return new BackendError('timeout', `${upstream} did not answer in time.`, options)
   }
   if (CERTIFICATE.test(code)) {
-    return new BackendError('misconfigured', `${upstream} has a certificate that is not trusted.`, options)
+    return misconfigured(`${upstream} has a certificate that is not trusted.`, options)
   }
-  return new BackendError('unavailable', `${upstream} cannot be reached.`, options)
+  return unavailable(`${upstream} cannot be reached.`, options)
 }

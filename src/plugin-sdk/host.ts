@@ -1,5 +1,5 @@
 import type { Host, Kind } from '../backends/kind.ts'
-import { BackendError } from '../domain/backend-error.ts'
+import { misconfigured } from '../domain/backend-error.ts'
 import { resolveChecked } from '../egress/address.ts'
 import { createEgressFetch } from '../egress/fetch.ts'
 import { createListenerCheck, listenerRulesOf } from '../egress/listener.ts'
@@ -33,7 +33,7 @@ export function createHost(
 }
 
 function absent(what: string): Promise<never> {
-  return Promise.reject(new BackendError('misconfigured', `A plugin has no ${what}.`))
+  return Promise.reject(misconfigured(`A plugin has no ${what}.`))
 }
 
 /** As hclog writes it, which the server reads from our standard error. */

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from '@connectrpc/connect'
 import type { Backend, Handle, IssueRequest } from '../backends/kind.ts'
-import { BackendError, type Fault } from '../domain/backend-error.ts'
+import { BackendError, type Fault, misconfigured } from '../domain/backend-error.ts'
 import type { IssueRequest as IssueMessage, Kind, OpenRequest } from '../plugins/proto/mayfly_plugin_v1_pb.ts'
 import type { DefinedKind } from './define-kind.ts'
 import { createHost } from './host.ts'
@@ -42,12 +42,12 @@ function guarded<I, O>(run: Method<I, O>): Method<I, O> {
   }
 }
 
-const unsupported = (what: string) => new BackendError('misconfigured', `This plugin cannot ${what}.`)
+const unsupported = (what: string) => misconfigured(`This plugin cannot ${what}.`)
 
 export function createService(kind: DefinedKind): Methods<typeof Kind> {
   let opening: Promise<Backend> | undefined
   const backend = () => {
-    if (opening === undefined) throw new BackendError('misconfigured', 'The plugin has no configuration yet.')
+    if (opening === undefined) throw misconfigured('The plugin has no configuration yet.')
     return opening
   }
   const issues = createIssues()
@@ -58,7 +58,7 @@ export function createService(kind: DefinedKind): Methods<typeof Kind> {
       return { configJson: JSON.stringify(await kind.complete(JSON.parse(configJson))) }
     }),
     open: guarded(async (request) => {
-      if (opening !== undefined) throw new BackendError('misconfigured', 'The plugin has a configuration.')
+      if (opening !== undefined) throw misconfigured('The plugin has a configuration.')
       opening = open(kind, request)
       await opening
       return {}
@@ -150,7 +150,7 @@ function describe(kind: DefinedKind) {
 function readRequest(kind: DefinedKind, message: IssueMessage): IssueRequest<unknown> {
   const { credentialId, agent, scopes, paramsJson } = message
   const unknown = scopes.find((scope) => !kind.scopes.valid(scope))
-  if (unknown !== undefined) throw new BackendError('unsupported', kind.scopes.help)
+  if (unknown !== undefined) throw unsupported(kind.scopes.help)
   return {
     ...{ credentialId, agent: { id: agent?.id ?? '', name: agent?.name ?? '' }, scopes },
     params: paramsJson === '' ? {} : JSON.parse(paramsJson),
@@ -174,7 +174,7 @@ async function issue(backend: Backend, request: IssueRequest<unknown>, signal: A
 function handleOf(backend: Backend, credentialId: string, json: string): Handle {
   const handle = json === '' ? backend.recover?.(credentialId) : (JSON.parse(json) as Handle)
   if (handle !== undefined) return handle
-  throw new BackendError('misconfigured', 'Without the reply to its issue this credential cannot be found.')
+  throw misconfigured('Without the reply to its issue this credential cannot be found.')
 }
 
 /** The issues under way, by the id of the credential. */

@@ -14,7 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured } from '../../domain/backend-error.ts'
 import { SHA256_PATTERN, type StoredPlugin } from '../../domain/plugin.ts'
 import { isAbandoned, newPlace } from '../../plugins/process/place.ts'
 import type { Program } from '../../plugins/process/program.ts'
@@ -172,7 +172,7 @@ function fault(directory: string, facts: Stats, own: number): string | undefined
 }
 
 const refused = (message: string, cause?: unknown) =>
-  new BackendError('misconfigured', message, cause === undefined ? {} : { cause })
+  misconfigured(message, cause === undefined ? {} : { cause })
 
 /** The hash of a file of at most `MAX_ARTEFACT_BYTES`. */
 export const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, denied, misconfigured } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import * as Field from '../fields.ts'
@@ -165,13 +165,9 @@ function refusal(reply: JsonReply): BackendError {
   const options = { detail: detailOf(reply) }
   if (reply.status < 400) return notUnderstood(NAME)
   if (reply.status === 400 && reply.body?.['error'] !== 'invalid_grant') {
-    return new BackendError(
-      'misconfigured',
-      'Anthropic does not understand the request: check the ids.',
-      options,
-    )
+    return misconfigured('Anthropic does not understand the request: check the ids.', options)
   }
   const why =
     'Anthropic does not accept the id token of Mayfly: check the federation rule, its issuer and its workspaces; the Console lists the reason.'
-  return new BackendError('denied', why, { ...options, login: true })
+  return denied(why, { ...options, login: true })
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import { longestRotationMs } from '../../domain/limits.ts'
 import type { Host, Rotation } from '../kind.ts'
 import { type Config, PARTITIONS, partitionOf } from './config.ts'
@@ -40,7 +40,7 @@ export function rotationOf(settings: Config, host: Host): Rotation | undefined {
       } finally {
         if (!isRecorded) await deleteKey(id, signal)
       }
-      if (!isRecorded) throw new BackendError('unavailable', UNDER_WAY)
+      if (!isRecorded) throw unavailable(UNDER_WAY)
       return { access_key_id: id, secret_access_key: secret } satisfies Partial<Config>
     },
     adopt: (next, signal) => untilAccepted({ ...settings, ...next }, host, signal),
@@ -55,7 +55,7 @@ const UNDER_WAY = 'Another rotation of this access key began less than a minute 
  * rotation; and we know of what it stored unless our own rotation began before.
  */
 function requireOver({ now, timeoutMs }: Host, { at }: Made): void {
-  if (now() - at < 2 * longestRotationMs(timeoutMs)) throw new BackendError('unavailable', UNDER_WAY)
+  if (now() - at < 2 * longestRotationMs(timeoutMs)) throw unavailable(UNDER_WAY)
 }
 
 type Action = Readonly<Record<'Action', string> & Partial<Record<'AccessKeyId', string>>>
@@ -67,7 +67,7 @@ async function createKey(ask: Ask, { access_key_id: own }: Config, signal: Abort
   if (!answer.ok) throw refusalOf(answer)
   const id = partOf(answer.text, 'AccessKeyId')
   const secret = partOf(answer.text, 'SecretAccessKey')
-  if (!id || !secret) throw new BackendError('unavailable', 'The reply is not one of AWS IAM.')
+  if (!id || !secret) throw unavailable('The reply is not one of AWS IAM.')
   return { id, secret }
 }
 
@@ -82,7 +82,7 @@ async function noRoom(ask: Ask, own: string | undefined, signal: AbortSignal): P
     `IAM permits two access keys, and the user "${user}" has another one, ${other}. It may be a person's, or left by a rotation ` +
     'that was interrupted; Mayfly deletes only what it is certain to have made. If nobody uses that key, delete it with ' +
     `"aws iam delete-access-key --user-name ${user} --access-key-id ${other}", then rotate again.`
-  return new BackendError('misconfigured', message)
+  return misconfigured(message)
 }
 
 const PAUSE_MS = 300
@@ -126,7 +126,7 @@ function iamOf(settings: Config): Service {
   if (settings.endpoint !== undefined) return { url: settings.endpoint, service, region: settings.region }
   const [host, region] = PARTITIONS[partitionOf(settings)]?.iam ?? []
   if (host === undefined || region === undefined)
-    throw new BackendError('misconfigured', 'Mayfly does not know the address of IAM in this partition.')
+    throw misconfigured('Mayfly does not know the address of IAM in this partition.')
   return { url: `https://${host}/`, service, region }
 }
 

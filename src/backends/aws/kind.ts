@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { unsupported } from '../../domain/backend-error.ts'
 import { accountName } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Host, Issued, IssueRequest } from '../kind.ts'
@@ -61,7 +61,7 @@ async function issue(
   { credentialId, agent, scopes, expiresAt }: IssueRequest<unknown>,
   signal: AbortSignal,
 ): Promise<Issued> {
-  if (!scopes.every(isAwsScope)) throw new BackendError('unsupported', 'A scope is not one of this kind.')
+  if (!scopes.every(isAwsScope)) throw unsupported('A scope is not one of this kind.')
   const name = sessionName(credentialId, agent.name)
   const policy = sessionPolicy(settings, scopes)
   const seconds = Math.max(SHORTEST_S, Math.floor((expiresAt - host.now()) / 1_000))

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, denied, unavailable } from '../../domain/backend-error.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
 
@@ -75,9 +75,8 @@ export function faultOf(answer: Answer, name: string, own: readonly Fault[]): Ba
   const found = [...own, ...common].find(([pattern]) => pattern.test(code))
   if (found !== undefined)
     return new BackendError(found[1], found[2], { ...options, login: LOGIN.test(code) })
-  if (status === 429 || status >= 500)
-    return new BackendError('unavailable', `${name} cannot answer now.`, options)
-  return new BackendError('denied', `${name} refused the request.`, options)
+  if (status === 429 || status >= 500) return unavailable(`${name} cannot answer now.`, options)
+  return denied(`${name} refused the request.`, options)
 }
 
 /** The text of the first element of that name. The elements that we read hold neither others nor entities but these. */

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { unsupported } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { type Config, partitionOf, statementsOf } from './config.ts'
 
@@ -38,8 +38,7 @@ export function sessionPolicy(settings: Config, scopes: readonly string[]): stri
     Statement: statements.length === 0 ? NOTHING : statements,
   })
   if (policy.length <= LONGEST) return policy
-  throw new BackendError(
-    'unsupported',
+  throw unsupported(
     `These scopes make a session policy of ${policy.length} characters, and AWS takes ${LONGEST}; request fewer.`,
   )
 }
@@ -49,7 +48,7 @@ function statementsFor(settings: Config, scope: string): readonly unknown[] {
   if (bucket !== undefined) return bucketStatements(partitionOf(settings), bucket, key, access === 'write')
   const name = POLICY.exec(scope)?.[1]
   const own = settings.policies?.find((one) => one.name === name)
-  if (own === undefined) throw new BackendError('unsupported', 'This backend has no policy of that name.')
+  if (own === undefined) throw unsupported('This backend has no policy of that name.')
   return statementsOf(own.policy) ?? []
 }
 

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import type { Host } from '../kind.ts'
 import { type Config, endpointOf } from './config.ts'
 import { type Answer, codeOf, type Fault, faultOf, partOf, post, postSigned } from './query.ts'
@@ -53,8 +53,7 @@ export async function tryRole(settings: Config, host: Host, signal: AbortSignal)
 
 /** AWS STS API Reference, "AssumeRoleWithWebIdentity": no signature, the token is the proof. */
 async function withIdToken(settings: Config, host: Host, form: URLSearchParams, signal: AbortSignal) {
-  if (settings.external_id !== undefined)
-    throw new BackendError('misconfigured', '"external_id" needs an access key.')
+  if (settings.external_id !== undefined) throw misconfigured('"external_id" needs an access key.')
   form.set('Action', 'AssumeRoleWithWebIdentity')
   const audience = settings.audience ?? 'sts.amazonaws.com'
   const subject = `backend/${host.name}`
@@ -113,7 +112,7 @@ function sessionOf(text: string): Session {
   ].map((name) => partOf(text, name))
   const expiresAt = Date.parse(expiration ?? '')
   if (!accessKeyId || !secretAccessKey || !sessionToken || Number.isNaN(expiresAt)) {
-    throw new BackendError('unavailable', 'The reply is not one of AWS STS.')
+    throw unavailable('The reply is not one of AWS STS.')
   }
   return { accessKeyId, secretAccessKey, sessionToken, expiresAt }
 }

@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { BackendError } from '../../domain/backend-error.ts'
+import {
+  type BackendError,
+  denied,
+  misconfigured,
+  unavailable,
+  unsupported,
+} from '../../domain/backend-error.ts'
 import { signAssertion } from '../assertion.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
 import type { Host } from '../kind.ts'
@@ -94,18 +100,18 @@ function refusal(reply: JsonReply, way: Login['way']): BackendError {
   if (reply.status < 400) return notUnderstood(NAME)
   const { error, error_codes: codes } = reply.body ?? {}
   if (Array.isArray(codes) && codes.some((code) => NO_TENANT.has(code))) {
-    return new BackendError('misconfigured', 'Microsoft Entra does not know the tenant "tenant_id".', options)
+    return misconfigured('Microsoft Entra does not know the tenant "tenant_id".', options)
   }
   if (error === 'temporarily_unavailable') {
-    return new BackendError('unavailable', 'Microsoft Entra cannot take the request at this time.', options)
+    return unavailable('Microsoft Entra cannot take the request at this time.', options)
   }
   if (error === 'invalid_resource' || error === 'invalid_scope') {
-    return new BackendError('unsupported', 'The tenant does not know the resource.', options)
+    return unsupported('The tenant does not know the resource.', options)
   }
   if (error === 'unauthorized_client') {
-    return new BackendError('misconfigured', 'The tenant does not know the application "client_id".', options)
+    return misconfigured('The tenant does not know the application "client_id".', options)
   }
-  return new BackendError('denied', `Microsoft Entra refused the application: ${LOGINS[way]}.`, {
+  return denied(`Microsoft Entra refused the application: ${LOGINS[way]}.`, {
     ...options,
     login: true,
   })

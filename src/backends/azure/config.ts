@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import Type, { type Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured } from '../../domain/backend-error.ts'
 import * as Field from '../fields.ts'
 import { requireConfig, requireHttps } from '../fields.ts'
 
@@ -73,7 +73,7 @@ export function requireConsistent(settings: Config): Login {
   if (certificate === undefined || key === undefined) return { way: 'federation' }
   const pair = readPair(certificate, key)
   if (pair === undefined) {
-    throw new BackendError('misconfigured', '"private_key" is not the RSA key of "certificate", both as PEM.')
+    throw misconfigured('"private_key" is not the RSA key of "certificate", both as PEM.')
   }
   return { way: 'certificate', ...pair }
 }

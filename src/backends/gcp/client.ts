@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, denied, misconfigured, unsupported } from '../../domain/backend-error.ts'
 import { signAssertion } from '../assertion.ts'
 import { callJson, detailOf, type JsonReply, notUnderstood, textIn } from '../json-api.ts'
 import type { Host } from '../kind.ts'
@@ -99,7 +99,7 @@ function loginRefused(reply: JsonReply, isFederated: boolean): BackendError {
   const why = isFederated
     ? 'Google does not accept the id token of Mayfly: check "provider", its issuer and audience, and its attribute condition.'
     : 'Google does not accept "key": it was deleted or disabled, or the clock of this machine is wrong.'
-  return new BackendError('denied', why, { detail: detailOf(reply), login: true })
+  return denied(why, { detail: detailOf(reply), login: true })
 }
 
 function refusal(reply: JsonReply, seconds: number): BackendError {
@@ -108,17 +108,13 @@ function refusal(reply: JsonReply, seconds: number): BackendError {
   if (reply.status === 400) {
     const isLong = seconds > 3_600
     return isLong
-      ? new BackendError(
-          'unsupported',
-          'Google permits more than an hour only where an organization policy says so.',
-          options,
-        )
-      : new BackendError('unsupported', 'Google does not know one of the OAuth scopes.', options)
+      ? unsupported('Google permits more than an hour only where an organization policy says so.', options)
+      : unsupported('Google does not know one of the OAuth scopes.', options)
   }
   if (reply.status === 404) {
-    return new BackendError('misconfigured', 'Google does not know the service account.', options)
+    return misconfigured('Google does not know the service account.', options)
   }
   const why =
     'Google refused: Mayfly needs the role "Service Account Token Creator" on the service account, and the IAM Service Account Credentials API.'
-  return new BackendError('denied', why, options)
+  return denied(why, options)
 }

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { unsupported } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import { endingAt } from '../issued.ts'
@@ -58,13 +58,12 @@ async function openGcp(settings: Config, host: Host, key: ServiceAccountKey | un
     },
     async issue({ scopes, expiresAt }: IssueRequest<unknown>, signal): Promise<Issued> {
       if (!scopes.every((scope) => isWithin(settings, scope)))
-        throw new BackendError('unsupported', 'A scope is not among the OAuth scopes of the backend.')
+        throw unsupported('A scope is not among the OAuth scopes of the backend.')
       await client.logIn(signal)
       const asked = new Set(scopes.flatMap((scope) => (scope === '*' ? settings.oauth_scopes : [scope])))
-      if (asked.size === 0)
-        throw new BackendError('unsupported', 'Google has no token without an OAuth scope.')
+      if (asked.size === 0) throw unsupported('Google has no token without an OAuth scope.')
       const seconds = Math.floor((expiresAt - host.now()) / 1000)
-      if (seconds < 1) throw new BackendError('unsupported', 'Google counts lifetimes in whole seconds.')
+      if (seconds < 1) throw unsupported('Google counts lifetimes in whole seconds.')
       const { token, until } = await client.generate([...asked], seconds, signal)
       return {
         secret: token,

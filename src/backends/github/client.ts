@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, denied, misconfigured, unsupported } from '../../domain/backend-error.ts'
 import { isObject, type JsonObject } from '../../domain/json.ts'
 import { signAssertion } from '../assertion.ts'
 import {
@@ -170,7 +170,7 @@ interface Page {
 async function listAll(pageOf: (page: number) => Promise<Page>): Promise<string[]> {
   const first = await pageOf(1)
   const last = Math.ceil(first.total / PER_PAGE)
-  if (last > MAX_PAGES) throw new BackendError('unsupported', TOO_MANY)
+  if (last > MAX_PAGES) throw unsupported(TOO_MANY)
   const names = [...first.names]
   for (let next = 2; next <= last; next += AT_ONCE) {
     const pages = Array.from({ length: Math.min(AT_ONCE, last - next + 1) }, (_, at) => pageOf(next + at))
@@ -221,7 +221,7 @@ function readInstallation(body: JsonObject | undefined): Installation {
   if (typeof id !== 'number' || !isObject(permissions)) throw notUnderstood(NAME)
   const owner = textIn(NAME, isObject(account) ? account : undefined, 'login')
   if (typeof suspended === 'string') {
-    throw new BackendError('denied', `The installation of the App in ${owner} is suspended.`)
+    throw denied(`The installation of the App in ${owner} is suspended.`)
   }
   const known = Object.entries(permissions).filter((entry): entry is [string, Level] => isLevel(entry[1]))
   return { id, owner, permissions: Object.fromEntries(known) }
@@ -229,7 +229,7 @@ function readInstallation(body: JsonObject | undefined): Installation {
 
 function notInstalled(owner: string | undefined): BackendError {
   const where = owner === undefined ? 'with this "installation_id"' : `in the account ${owner}`
-  return new BackendError('misconfigured', `The App has no installation ${where}.`)
+  return misconfigured(`The App has no installation ${where}.`)
 }
 
 /** An answer that says that nothing was made. */
@@ -238,13 +238,13 @@ function refusal(reply: JsonReply): BackendError {
   if (reply.status < 400) return notUnderstood(NAME)
   if (reply.status === 401) {
     const why = 'GitHub refused the App: check "app_id" and "private_key", and the clock of this machine.'
-    return new BackendError('denied', why, { detail, login: true })
+    return denied(why, { detail, login: true })
   }
   if (reply.status === 404) return notInstalled(undefined)
   if (reply.status === 422) {
     const why =
       'GitHub refused: a repository does not exist in the installation, or it lacks a permission requested.'
-    return new BackendError('unsupported', why, { detail })
+    return unsupported(why, { detail })
   }
-  return new BackendError('denied', `GitHub refused the request (${reply.status}).`, { detail })
+  return denied(`GitHub refused the request (${reply.status}).`, { detail })
 }

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import Type, { type Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured } from '../../domain/backend-error.ts'
 import * as Field from '../fields.ts'
 import { requireHttps } from '../fields.ts'
 
@@ -56,7 +56,7 @@ export function requireConsistent(settings: Config): KeyObject {
   const key = privateKey(settings.private_key)
   // GitHub signs up RSA keys only ("Managing private keys for GitHub Apps").
   if (key?.asymmetricKeyType !== 'rsa') {
-    throw new BackendError('misconfigured', '"private_key" is not an RSA private key in PEM form.')
+    throw misconfigured('"private_key" is not an RSA private key in PEM form.')
   }
   return key
 }

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import { HOUR_MS } from '../../domain/limits.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Handle, Host, Issued, IssueRequest } from '../kind.ts'
@@ -106,7 +106,7 @@ async function openGitHub(settings: Config, host: Host, key: KeyObject): Promise
 
 function readHandle({ token, expires_at: expiresAt }: Handle) {
   if (typeof token !== 'string' || typeof expiresAt !== 'number') {
-    throw new BackendError('misconfigured', 'The handle does not hold a token of GitHub.')
+    throw misconfigured('The handle does not hold a token of GitHub.')
   }
   return { token, expiresAt }
 }
@@ -141,10 +141,9 @@ async function requireNarrow(
   })
   if (isWithin && tooMuch.length === 0) return
   await client.endToken(token, signal).catch((cause: unknown) => {
-    throw new BackendError('unavailable', 'GitHub gave more than was requested.', { cause })
+    throw unavailable('GitHub gave more than was requested.', { cause })
   })
-  throw new BackendError(
-    'misconfigured',
+  throw misconfigured(
     'GitHub gave more than was requested; Mayfly has ended the token. Is the server too old?',
   )
 }
@@ -157,16 +156,13 @@ async function preflight(client: GitHub, settings: Config, signal: AbortSignal):
   }
   if (settings.owner === undefined && settings.installation_id === undefined) {
     if (await client.hasInstallation(signal)) return warnings
-    throw new BackendError('misconfigured', 'No account has installed the App; install it first.')
+    throw misconfigured('No account has installed the App; install it first.')
   }
   const { owner, permissions } = await client.installationOf(settings.owner, signal)
   accountOf(settings.owner ?? owner, parseWishes([`${owner}/*`]), {})
   const usable = PERMISSIONS.filter((name) => permissions[name] !== undefined && name !== 'metadata')
   if (usable.length === 0) {
-    throw new BackendError(
-      'misconfigured',
-      `The installation in ${owner} has no permission on repositories; grant the App one.`,
-    )
+    throw misconfigured(`The installation in ${owner} has no permission on repositories; grant the App one.`)
   }
   if (permissions['administration'] === 'write') {
     warnings.push('The App may administer repositories: an agent that is granted that can delete them.')

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, unsupported } from '../../domain/backend-error.ts'
 import type { Installation, TokenPlan } from './client.ts'
 import type { Config, Params } from './config.ts'
 import { LEVELS, type Level, matches, PERMISSIONS, parseScope, type Wish, WRITE_ONLY } from './scopes.ts'
@@ -121,7 +121,7 @@ function isSame(left: Readonly<Record<string, Level>>, right: Readonly<Record<st
 }
 
 function refused(message: string): BackendError {
-  return new BackendError('unsupported', message)
+  return unsupported(message)
 }
 
 /** Whether the backend can ever give anything of a valid scope. */

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import { parseDuration } from '../../domain/duration.ts'
 import { signAssertion } from '../assertion.ts'
 import type { Host } from '../kind.ts'
@@ -40,8 +40,7 @@ export function createAuth({ auth, title }: Recipe, config: Config, host: Host, 
   if (auth.jwt !== undefined) return signing(auth.jwt, config, host)
   const fetching =
     auth.login ?? (auth.oauth === undefined ? undefined : clientCredentials(auth.oauth, config))
-  if (fetching === undefined)
-    throw new BackendError('misconfigured', 'The recipe does not say how to log in.')
+  if (fetching === undefined) throw misconfigured('The recipe does not say how to log in.')
   return exchanging(fetching, { title, config, host, plain })
 }
 
@@ -84,7 +83,7 @@ function exchanging(login: Login, { title, config, host, plain }: Exchange): Aut
     const token = pointAt(reply, login.token)
     const seconds = login.expires_in === undefined ? undefined : pointAt(reply, login.expires_in)
     if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
-      throw new BackendError('unavailable', `${title} did not answer the login with a token.`)
+      throw unavailable(`${title} did not answer the login with a token.`)
     }
     const lifetime = typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : TOKEN_MS
     known = { token, until: asked + lifetime - Math.min(EARLY_MS, lifetime / 2) }
@@ -124,11 +123,9 @@ function signing(spec: NonNullable<Recipe['auth']['jwt']>, config: Config, host:
         const token = await signAssertion(imported, header, { ...filled, iat, exp })
         return { authorization: `Bearer ${token}` }
       } catch (cause) {
-        throw new BackendError(
-          'misconfigured',
-          'The private key cannot sign: it must be PKCS #8 as PEM, of the right type.',
-          { cause },
-        )
+        throw misconfigured('The private key cannot sign: it must be PKCS #8 as PEM, of the right type.', {
+          cause,
+        })
       }
     },
     forget: () => false,

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, denied, unavailable } from '../../domain/backend-error.ts'
 import type { Opened } from '../define-kind.ts'
 import type { Handle, Host, Issued, IssueRequest } from '../kind.ts'
 import type { Config, Reply, Send } from './calls.ts'
@@ -74,7 +74,7 @@ function requireExpected(recipe: Recipe, expect: readonly Expected[], reply: Rep
     if (value === undefined) throw odd(recipe)
     const isThere = Array.isArray(value) ? value.includes(is) : value === is
     const isFine = other === undefined ? isThere : !new RegExp(`^(?:${other})$`, 'u').test(String(value))
-    if (!isFine) throw new BackendError('denied', `${recipe.title}: Mayfly's login needs ${needs}.`)
+    if (!isFine) throw denied(`${recipe.title}: Mayfly's login needs ${needs}.`)
   }
 }
 
@@ -110,7 +110,7 @@ async function issue(
 function leftToRevocation(recipe: Recipe, error: unknown): BackendError {
   if (!(error instanceof BackendError)) return odd(recipe)
   if (error.fault === 'unavailable' || error.fault === 'timeout') return error
-  return new BackendError('unavailable', error.message, {
+  return unavailable(error.message, {
     cause: error,
     ...(error.detail === undefined ? {} : { detail: error.detail }),
   })

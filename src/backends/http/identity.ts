@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, misconfigured } from '../../domain/backend-error.ts'
 import type { Handle } from '../kind.ts'
 import type { Send } from './calls.ts'
 import type { Recipe } from './schema.ts'
@@ -41,8 +41,7 @@ export function createIdentity(
     forHandle: own,
     async requireSame({ identity }, signal) {
       if (identity === undefined || (await own(signal)).identity === identity) return
-      throw new BackendError(
-        'misconfigured',
+      throw misconfigured(
         `${recipe.title}: another account than that of Mayfly's login made this credential; give Mayfly a login of that account.`,
       )
     },

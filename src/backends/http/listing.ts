@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { denied } from '../../domain/backend-error.ts'
 import { namedAccounts } from '../account-name.ts'
 import type { Handle, Listed, ListedPage } from '../kind.ts'
 import type { Send } from './calls.ts'
@@ -74,7 +74,7 @@ export function createListing(
         if (found.length > 0 || pages === places.length || seen === before) return found
         before = seen
       }
-      throw new BackendError('denied', `${recipe.title}: the list changes while Mayfly reads it.`)
+      throw denied(`${recipe.title}: the list changes while Mayfly reads it.`)
     },
     async requireReadable(handle, signal) {
       const isAt = (place: Vars) => Object.entries(place).every(([part, value]) => handle?.[part] === value)

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, unsupported } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import type { Kind, ScopeForm } from '../kind.ts'
 import type { Recipe } from './schema.ts'
@@ -70,7 +70,7 @@ export function createGrammar(recipe: Recipe): Grammar {
     places,
     read(config, granted) {
       const most = scopes.most ?? 1
-      const refuse = (message: string) => new BackendError('unsupported', message)
+      const refuse = (message: string) => unsupported(message)
       if (granted.length === 0) throw refuse('A credential needs at least one scope here.')
       if (granted.length > most) {
         throw refuse(

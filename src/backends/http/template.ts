@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured, unsupported } from '../../domain/backend-error.ts'
 
 /** Templates: text with `{name}`, which becomes the value of a variable. A value never becomes syntax. */
 
@@ -18,7 +18,7 @@ export function fillText(text: string, vars: Vars, write = (value: string) => va
   return text.replace(VARIABLE, (_, name: string) => {
     const value = vars[name]
     if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
-      throw new BackendError('misconfigured', `The recipe needs "${name}", which has no single value here.`)
+      throw misconfigured(`The recipe needs "${name}", which has no single value here.`)
     const plain = String(value)
     if (!plain.isWellFormed()) throw unfit('a text that is not Unicode')
     return write(plain)
@@ -26,10 +26,7 @@ export function fillText(text: string, vars: Vars, write = (value: string) => va
 }
 
 const unfit = (what: string) =>
-  new BackendError(
-    'unsupported',
-    `A scope or a name cannot be sent to this upstream: it would become ${what}.`,
-  )
+  unsupported(`A scope or a name cannot be sent to this upstream: it would become ${what}.`)
 
 /** The path of a URL: a value stays within its segment (RFC 3986 §3.3), and no segment becomes `.` or `..` (§5.2.4). */
 export function fillPath(template: string, vars: Vars): string {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured, unsupported } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import * as Field from '../fields.ts'
@@ -69,7 +69,7 @@ export const jwt = defineKind({
 
 async function openJwt(settings: Config, host: Host): Promise<Opened<Params>> {
   if (settings.signing_key === undefined) {
-    throw new BackendError('misconfigured', '"signing_key" is missing.')
+    throw misconfigured('"signing_key" is missing.')
   }
   const signer = prepareSigner(settings.algorithm, settings.signing_key)
   const startOf = payloadStarts(settings, host.issuer)
@@ -95,10 +95,10 @@ function requireOwnClaims(settings: Config): void {
   const claims = settings.claims ?? {}
   const taken = Object.keys(claims).find((claim) => OURS.has(claim))
   if (taken !== undefined) {
-    throw new BackendError('misconfigured', `"claims" contains "${taken}", which Mayfly sets itself.`)
+    throw misconfigured(`"claims" contains "${taken}", which Mayfly sets itself.`)
   }
   if (Buffer.byteLength(JSON.stringify(claims)) > MAX_CLAIMS_BYTES) {
-    throw new BackendError('misconfigured', `"claims" is longer than ${MAX_CLAIMS_BYTES} bytes.`)
+    throw misconfigured(`"claims" is longer than ${MAX_CLAIMS_BYTES} bytes.`)
   }
 }
 
@@ -112,7 +112,7 @@ function payloadStarts(settings: Config, issuer: string): (asked: string | undef
   return (asked) => {
     const start = asked === undefined ? whole : single.get(asked)
     if (start === undefined) {
-      throw new BackendError('unsupported', 'The requested audience is not one of this backend.')
+      throw unsupported('The requested audience is not one of this backend.')
     }
     return start
   }

@@ -8,7 +8,7 @@ import {
   sign as signWith,
 } from 'node:crypto'
 import { promisify } from 'node:util'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured } from '../../domain/backend-error.ts'
 import { requiredMembers } from '../../domain/jwk.ts'
 
 export type Algorithm = 'ES256' | 'EdDSA' | 'RS256'
@@ -107,10 +107,7 @@ function encode(text: string): string {
 }
 
 function readKey(algorithm: Algorithm, text: string): KeyObject {
-  const wrong = new BackendError(
-    'misconfigured',
-    `"signing_key" is not a private ${algorithm} key in JWK form.`,
-  )
+  const wrong = misconfigured(`"signing_key" is not a private ${algorithm} key in JWK form.`)
   let key: KeyObject
   try {
     key = createPrivateKey({ key: JSON.parse(text) as JsonWebKey, format: 'jwk' })

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, denied, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import { isObject } from '../../domain/json.ts'
 import { callJson, detailOf, type JsonCall, type JsonReply, notUnderstood } from '../json-api.ts'
 import type { Host } from '../kind.ts'
@@ -84,20 +84,16 @@ function refusal(reply: JsonReply): BackendError {
   const options = { detail: detailOf(reply) }
   if (reply.status < 400) return notUnderstood(NAME)
   if (reply.status === 401) {
-    return new BackendError('denied', 'Kubernetes refused the login.', { ...options, login: true })
+    return denied('Kubernetes refused the login.', { ...options, login: true })
   }
   if (reply.status === 403) {
-    return new BackendError('denied', 'Kubernetes refused: the login of Mayfly lacks a permission.', options)
+    return denied('Kubernetes refused: the login of Mayfly lacks a permission.', options)
   }
   if (reply.status === 404) {
-    return new BackendError(
-      'misconfigured',
-      'Kubernetes does not know the namespace, or the address.',
-      options,
-    )
+    return misconfigured('Kubernetes does not know the namespace, or the address.', options)
   }
   if (reply.status === 409) {
-    return new BackendError('unavailable', 'Kubernetes has an object of this name already.', options)
+    return unavailable('Kubernetes has an object of this name already.', options)
   }
-  return new BackendError('misconfigured', `Kubernetes refused the request (${reply.status}).`, options)
+  return misconfigured(`Kubernetes refused the request (${reply.status}).`, options)
 }

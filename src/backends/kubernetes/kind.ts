@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, denied, unavailable, unsupported } from '../../domain/backend-error.ts'
 import { isObject } from '../../domain/json.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
@@ -89,7 +89,7 @@ async function issue(
   }
   // A refusal is certain only when nothing is left of what was made before it.
   await revoke(handle, signal).catch((cause: unknown) => {
-    throw new BackendError('unavailable', 'Kubernetes refused, and what was made before may be there.', {
+    throw unavailable('Kubernetes refused, and what was made before may be there.', {
       cause,
     })
   })
@@ -101,10 +101,7 @@ function plan(settings: Config, scopes: readonly string[]): Grant[] {
   const all = scopes.flatMap((scope) => {
     const grants = isValid(scope) ? grantsOf(settings, scope) : []
     if (grants.length > 0) return grants
-    throw new BackendError(
-      'unsupported',
-      'A scope names a namespace or a role that the backend does not grant.',
-    )
+    throw unsupported('A scope names a namespace or a role that the backend does not grant.')
   })
   return [...new Map(all.map((grant) => [`${grant.namespace}:${grant.role}`, grant])).values()]
 }
@@ -223,7 +220,7 @@ async function preflight(client: Client, settings: Config, signal: AbortSignal):
     const said = missing.map(
       (one) => `${one.verb} ${one.resource}${'subresource' in one ? '/token' : ''} in ${one.namespace}`,
     )
-    throw new BackendError('denied', `The login of Mayfly may not: ${said.join(', ')}.`)
+    throw denied(`The login of Mayfly may not: ${said.join(', ')}.`)
   }
   const pairs = namespaces.flatMap((namespace) => roles.map((role) => ({ namespace, role })))
   await Promise.all(

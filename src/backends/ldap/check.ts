@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Client } from 'ldapts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, misconfigured } from '../../domain/backend-error.ts'
 import type { Host } from '../kind.ts'
 import { type Connection, NO_SUCH_ATTRIBUTE, NO_SUCH_OBJECT, toBackendError, unless } from './client.ts'
 import type { Config } from './config.ts'
@@ -101,12 +101,12 @@ async function requireGroups(client: Client, settings: Config): Promise<void> {
       .search(group, { scope: 'base', filter, attributes: ['objectClass', attribute], sizeLimit: 1 })
       .catch(unless(NO_SUCH_OBJECT))
     const [entry] = found?.searchEntries ?? []
-    if (entry === undefined) throw new BackendError('misconfigured', `There is no group ${group}.`)
+    if (entry === undefined) throw misconfigured(`There is no group ${group}.`)
     const classes = [entry['objectClass'] ?? []].flat().map((one) => String(one).toLowerCase())
     const members = [entry[attribute] ?? []].flat().map(String)
     const isStrict = classes.includes('groupofnames') || classes.includes('groupofuniquenames')
     if (isStrict && members.every((one) => one.toLowerCase().startsWith('uid=mf_'))) {
-      throw new BackendError('misconfigured', `The group ${group} needs a permanent member, such as itself.`)
+      throw misconfigured(`The group ${group} needs a permanent member, such as itself.`)
     }
   }
 }

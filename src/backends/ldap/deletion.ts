@@ -1,5 +1,5 @@
 import type { Client } from 'ldapts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { unavailable } from '../../domain/backend-error.ts'
 import { codeOf, NO_SUCH_OBJECT, NOT_A_LEAF, unless } from './client.ts'
 import type { Config } from './config.ts'
 
@@ -23,7 +23,7 @@ export async function deleteEntry(client: Client, settings: Config, username: st
   if (code !== undefined) await deleteTree(client, `${ended},${settings.base}`)
   const left = await client.search(dn, { scope: 'base', attributes: ['1.1'] }).catch(unless(NO_SUCH_OBJECT))
   if ((left?.searchEntries.length ?? 0) > 0) {
-    throw new BackendError('unavailable', 'The LDAP server still has the entry.')
+    throw unavailable('The LDAP server still has the entry.')
   }
 }
 
@@ -41,7 +41,7 @@ async function deleteTree(client: Client, top: string): Promise<void> {
   for (const name of names.sort((a, b) => b.length - a.length)) await deletionOf(client, name)
   const code = await deletionOf(client, top)
   if (code === NOT_A_LEAF) {
-    throw new BackendError('unavailable', 'The LDAP server still has entries below that of the credential.')
+    throw unavailable('The LDAP server still has entries below that of the credential.')
   }
 }
 

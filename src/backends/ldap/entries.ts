@@ -1,5 +1,5 @@
 import type { Client } from 'ldapts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { unavailable } from '../../domain/backend-error.ts'
 import {
   type Connection,
   codeOf,
@@ -51,7 +51,7 @@ async function add(client: Client, settings: Config, entry: NewEntry, signal: Ab
     await client.add(dn, entryOf(username, description))
   } catch (error) {
     if (codeOf(error) !== ENTRY_EXISTS) throw error
-    throw new BackendError('unavailable', 'There is an entry of this name already.', { cause: error })
+    throw unavailable('There is an entry of this name already.', { cause: error })
   }
   const joined: string[] = []
   try {
@@ -69,7 +69,7 @@ async function add(client: Client, settings: Config, entry: NewEntry, signal: Ab
       (await remove(client, settings, { username, groups: joined }).then(yes, no))
     const known = toBackendError(error, signal)
     if (undone) throw known
-    throw new BackendError('unavailable', known.message, { cause: error, detail: known.detail ?? '' })
+    throw unavailable(known.message, { cause: error, detail: known.detail ?? '' })
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { unlessAborted } from '../../domain/abort.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, unsupported } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
@@ -99,6 +99,6 @@ async function waitFor(pending: Promise<unknown>, signal: AbortSignal): Promise<
 /** Throws `unsupported` where a scope names no group. An empty list grants none. */
 function grantedGroups(settings: Config, scopes: readonly string[]): string[] {
   if (!scopes.every((scope) => isScope(scope) && groupsOf(settings, scope).length > 0))
-    throw new BackendError('unsupported', 'One of the scopes covers no group of the backend.')
+    throw unsupported('One of the scopes covers no group of the backend.')
   return [...new Set(scopes.flatMap((scope) => groupsOf(settings, scope)))]
 }

@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt-packet'
-import { BackendError, type Fault } from '../../domain/backend-error.ts'
+import { BackendError, denied, type Fault, unavailable } from '../../domain/backend-error.ts'
 import { MAX_UPSTREAM_BYTES } from '../../domain/limits.ts'
 import { boundReplies, checkedSocket, connectionError } from '../../egress/network.ts'
 import type { Host } from '../kind.ts'
@@ -62,7 +62,7 @@ export async function openConnection(settings: Config, host: Host, signal: Abort
     }
     session.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: RESPONSE, qos: 0 }] })
     const { granted } = (await session.next('suback')) as { granted: readonly unknown[] }
-    if (Number(granted[0]) >= FAILURE) throw new BackendError('denied', NO_CONTROL)
+    if (Number(granted[0]) >= FAILURE) throw denied(NO_CONTROL)
     return session
   } catch (error) {
     stream?.destroy()
@@ -125,7 +125,7 @@ function createSession(stream: Duplex, { parser, generate }: typeof import('mqtt
   const replied = boundReplies(stream)
   stream.on('data', (chunk: Buffer) => packets.parse(chunk))
   stream.on('error', (error) => failAll(connectionError(error, 'The broker')))
-  stream.on('close', () => failAll(new BackendError('unavailable', 'The broker closed the connection.')))
+  stream.on('close', () => failAll(unavailable('The broker closed the connection.')))
   packets.on('error', (error: Error) => stream.destroy(error))
   packets.on('packet', (packet: Packet) => {
     replied()
@@ -135,7 +135,7 @@ function createSession(stream: Duplex, { parser, generate }: typeof import('mqtt
       sent.delete(packet.messageId ?? 0)
       if ((packet.reasonCode ?? 0) < FAILURE || id === undefined) return
       const detail = `PUBACK ${packet.reasonCode}`
-      settle(id, ({ reject }) => reject(new BackendError('denied', NO_CONTROL, { detail })))
+      settle(id, ({ reject }) => reject(denied(NO_CONTROL, { detail })))
     } else settle(packet.cmd, ({ resolve }) => resolve(packet as never))
   })
 
@@ -144,7 +144,7 @@ function createSession(stream: Duplex, { parser, generate }: typeof import('mqtt
     const text = payload.toString()
     const id = /"correlationData":\s*"(\d+)"/.exec(text)?.[1]
     if (id !== undefined) settle(id, ({ resolve }) => resolve(text as never))
-    else failAll(new BackendError('unavailable', 'The broker sent a reply that Mayfly does not understand.'))
+    else failAll(unavailable('The broker sent a reply that Mayfly does not understand.'))
   }
 
   const send = (packet: Packet) => {
@@ -158,7 +158,7 @@ function createSession(stream: Duplex, { parser, generate }: typeof import('mqtt
     next: (cmd: Packet['cmd']) => wait<Packet>(cmd),
     ask(id: string, message: string) {
       if (stream.destroyed) {
-        return Promise.reject(new BackendError('unavailable', 'The broker closed the connection.'))
+        return Promise.reject(unavailable('The broker closed the connection.'))
       }
       const reply = wait<string>(id)
       lastPacket = (lastPacket % 65_535) + 1

@@ -1,5 +1,5 @@
 import { unlessAborted } from '../../domain/abort.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, denied } from '../../domain/backend-error.ts'
 import { isObject, parseJson } from '../../domain/json.ts'
 import { connectionError } from '../../egress/network.ts'
 import { notUnderstood } from '../json-api.ts'
@@ -108,7 +108,7 @@ export function requireDone(answer: Answer | undefined): void {
 }
 
 export function refused(command: string, detail: string): BackendError {
-  return new BackendError('denied', `The broker refused the command ${command}.`, { detail })
+  return denied(`The broker refused the command ${command}.`, { detail })
 }
 
 /** The names of all clients or roles, in pages: the reply with all of them would be too long. */

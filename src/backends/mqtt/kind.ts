@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hostPort } from '../../domain/address.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured, unavailable, unsupported } from '../../domain/backend-error.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Handle, Host, Issued, IssueRequest, ListedPage } from '../kind.ts'
@@ -70,7 +70,7 @@ async function deleteClient(control: Control, handle: Handle, signal: AbortSigna
   )
   requireDone(deleted)
   if (looked?.error === NO_CLIENT) return
-  throw new BackendError('unavailable', 'The broker still has the client.', { detail: looked?.error ?? '' })
+  throw unavailable('The broker still has the client.', { detail: looked?.error ?? '' })
 }
 
 /** Throws where the broker's defaults give every client more than its role does. */
@@ -82,8 +82,7 @@ async function preflight(control: Control, signal: AbortSignal): Promise<readonl
     !Array.isArray(acls) || acls.find(({ acltype }) => acltype === type)?.allow !== false
   const type = ['publishClientSend', 'subscribe', 'publishClientReceive'].find(isOpen)
   if (type === undefined) return []
-  throw new BackendError(
-    'misconfigured',
+  throw misconfigured(
     `The broker allows ${type} by default, which gives clients more than their roles say; deny it: mosquitto_ctrl dynsec setDefaultACLAccess ${type} deny.`,
   )
 }
@@ -96,7 +95,7 @@ async function issueClient(
   request: IssueRequest<unknown>,
   signal: AbortSignal,
 ): Promise<Issued> {
-  if (!request.scopes.every(isOurScope)) throw new BackendError('unsupported', 'A scope is not well formed.')
+  if (!request.scopes.every(isOurScope)) throw unsupported('A scope is not well formed.')
   const username = clients.nameOf(request.credentialId)
   const password = randomBytes(32).toString('base64url')
   const group = groupOf(uid, request)

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { hostPort } from '../../domain/address.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, denied, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import { namedAccounts } from '../account-name.ts'
 import type { Issued, ListedPage } from '../kind.ts'
 import { type Connections, numberOf, type Row, type Session, toBackendError } from './client.ts'
@@ -44,7 +44,7 @@ export async function createAccount(
   const password = `${randomBytes(32).toString('base64url')}-aA1`
   await issuing.use(signal, async (session) => {
     const [[row = {}] = []] = await session.run(`SELECT GET_LOCK('${name}', 2) AS held, VERSION() AS version`)
-    if (Number(row['held']) !== 1) throw new BackendError('denied', 'The lock of the account is taken.')
+    if (Number(row['held']) !== 1) throw denied('The lock of the account is taken.')
     try {
       await session.run(
         `CREATE USER ${accountOf(name)} ${identification(password, String(row['version']))}`,
@@ -84,7 +84,7 @@ async function undo(session: Session, name: string, error: unknown): Promise<Bac
     await session.run(`DROP USER IF EXISTS ${accountOf(name)}`)
     return refused
   } catch {
-    return new BackendError('unavailable', refused.message, { detail: refused.detail ?? '', cause: error })
+    return unavailable(refused.message, { detail: refused.detail ?? '', cause: error })
   }
 }
 
@@ -120,7 +120,7 @@ export function createDropper(revoking: Connections, patienceMs: number): Droppe
     for (const id of ending) await endSession(session, id)
     if (sessions.length > 0 || owners.some(({ issues }) => Number(issues) === 1)) return 'sessions'
     if (!(await isGone(session, name))) {
-      throw new BackendError('denied', 'The account is still there, although MySQL has dropped it.')
+      throw denied('The account is still there, although MySQL has dropped it.')
     }
     return new Set(unclear.map(({ id }) => Number(id)))
   }
@@ -139,8 +139,8 @@ export function createDropper(revoking: Connections, patienceMs: number): Droppe
       await delay(PAUSE_MS, undefined, { signal }).catch(() => undefined)
     } while (performance.now() < deadline)
     mayRead = true
-    if (unclear === undefined) throw new BackendError('denied', 'Sessions of the account do not end.')
-    throw new BackendError('misconfigured', BLIND)
+    if (unclear === undefined) throw denied('Sessions of the account do not end.')
+    throw misconfigured(BLIND)
   }
 }
 

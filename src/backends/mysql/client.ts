@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { AuthPlugin, Pool, PoolConnection, PoolOptions } from 'mysql2'
 import { unlessAborted } from '../../domain/abort.ts'
-import { BackendError, type Fault } from '../../domain/backend-error.ts'
+import { BackendError, type Fault, misconfigured } from '../../domain/backend-error.ts'
 import { boundReplies, checkedSocket, connectionError } from '../../egress/network.ts'
 import type { Host } from '../kind.ts'
 import { tlsOf } from '../server-fields.ts'
@@ -110,7 +110,7 @@ function loginMethods(
 ): Record<string, AuthPlugin> {
   if (tlsOf(settings) === 'verify-full' || (tlsOf(settings) === 'disable' && settings.local)) return {}
   const refuse = () => {
-    throw new BackendError('misconfigured', IN_CLEAR)
+    throw misconfigured(IN_CLEAR)
   }
   return {
     caching_sha2_password: authPlugins.caching_sha2_password({
@@ -213,18 +213,14 @@ export function toBackendError(error: unknown, signal?: AbortSignal): BackendErr
   }
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'HANDSHAKE_NO_SSL_SUPPORT') {
-    return new BackendError('misconfigured', 'The MySQL server does not offer TLS; see "tls".', options)
+    return misconfigured('The MySQL server does not offer TLS; see "tls".', options)
   }
   // The library puts this in the place of the code that Node gave.
   if (code === 'HANDSHAKE_SSL_ERROR' && /certificate|altnames/i.test(text)) {
-    return new BackendError('misconfigured', 'MySQL has a certificate that is not trusted.', options)
+    return misconfigured('MySQL has a certificate that is not trusted.', options)
   }
   if (code === 'AUTH_SWITCH_PLUGIN_ERROR') {
-    return new BackendError(
-      'misconfigured',
-      'MySQL asks for a login method that Mayfly does not use.',
-      options,
-    )
+    return misconfigured('MySQL asks for a login method that Mayfly does not use.', options)
   }
   return connectionError(error, 'MySQL', signal)
 }

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, unsupported } from '../../domain/backend-error.ts'
 import { covers, isScope } from '../../domain/scope.ts'
 import type { Config } from './config.ts'
 
@@ -28,22 +28,22 @@ export function planGrants(settings: Config, scopes: readonly string[]): readonl
 function grantsOf(settings: Config, scope: string): readonly Grant[] {
   const parts = isScope(scope) ? SCOPE.exec(scope)?.groups : undefined
   if (parts === undefined) {
-    throw new BackendError('unsupported', 'A scope is not of the form <database>.<table>:read.')
+    throw unsupported('A scope is not of the form <database>.<table>:read.')
   }
   const { database: pattern = '', table, access: asked } = parts
   const most: Access = settings.grant === 'read-write' ? 'write' : 'read'
   if (asked === 'write' && most === 'read') {
-    throw new BackendError('unsupported', 'This backend grants reading only.')
+    throw unsupported('This backend grants reading only.')
   }
   const access = asked === 'read' ? 'read' : most
   const named = settings.databases.filter((database) => matches(pattern, database))
   if (named.length === 0 && !pattern.endsWith('*')) {
-    throw new BackendError('unsupported', 'A scope names a database that this backend does not grant.')
+    throw unsupported('A scope names a database that this backend does not grant.')
   }
   if (table === undefined || table === '*') return named.map((database) => ({ database, access }))
   if (table.endsWith('*')) {
     // MySQL has patterns for databases only.
-    throw new BackendError('unsupported', 'A scope names tables by a pattern, which MySQL cannot grant.')
+    throw unsupported('A scope names tables by a pattern, which MySQL cannot grant.')
   }
   return named.map((database) => ({ database, table, access }))
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { BackendError } from '../../domain/backend-error.ts'
+import { denied, misconfigured } from '../../domain/backend-error.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Host, Issued } from '../kind.ts'
 import { requireTls } from '../server-fields.ts'
@@ -87,7 +87,7 @@ async function setOwnPassword(
   signal: AbortSignal,
 ): Promise<void> {
   if (!/^[\w-]{20,}$/.test(password)) {
-    throw new BackendError('misconfigured', 'The new password is not one that Mayfly made.')
+    throw misconfigured('The new password is not one that Mayfly made.')
   }
   await connections.use(signal, async (session) => {
     const [[row = {}] = []] = await session.run('SELECT VERSION() AS version')
@@ -122,9 +122,9 @@ async function preflight(
   )
   const [[state = {}] = [], everywhere = [], ...each] = found
   if (Number(state['only_reads']) === 1) {
-    throw new BackendError('misconfigured', 'The server only reads: it is a replica, or was made read-only.')
+    throw misconfigured('The server only reads: it is a replica, or was made read-only.')
   }
-  if (Number(state['sees_logins']) !== 1) throw new BackendError('misconfigured', BLIND)
+  if (Number(state['sees_logins']) !== 1) throw misconfigured(BLIND)
   const held = namesOf(everywhere)
   const lacks = (name: string) => !held.has(name)
   const missing = ['CREATE USER', 'PROCESS'].filter(lacks)
@@ -136,14 +136,14 @@ async function preflight(
     const absent = needed.filter((name) => !passedOn.has(name) && !here.has(name))
     if (absent.length > 0) missing.push(`${absent.join(', ')} ON \`${database}\`.* WITH GRANT OPTION`)
     else if (each[index * 2]?.length === 0) {
-      throw new BackendError('misconfigured', `The database "${database}" does not exist.`)
+      throw misconfigured(`The database "${database}" does not exist.`)
     }
   }
   for (const one of READ_BY_ITSELF) {
     if (!(await mayRead(connections, one, signal))) missing.push(`SELECT${one.join(' ON ')}`)
   }
   if (missing.length > 0) {
-    throw new BackendError('denied', `The account that Mayfly uses lacks ${missing.join('; ')}.`)
+    throw denied(`The account that Mayfly uses lacks ${missing.join('; ')}.`)
   }
   return held.has('SUPER') ? [SUPERUSER] : []
 }

@@ -1,7 +1,7 @@
 import { sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured, unsupported } from '../../domain/backend-error.ts'
 import { accountName } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import * as Field from '../fields.ts'
@@ -65,7 +65,7 @@ export const nats = defineKind({
 
 function requireConsistent({ account, signing_key }: Config): AccountKey {
   if (!isAccountId(account)) {
-    throw new BackendError('misconfigured', '"account" is not the public key of an account.')
+    throw misconfigured('"account" is not the public key of an account.')
   }
   return accountKeyOf(signing_key)
 }
@@ -82,7 +82,7 @@ async function openNats(settings: Config, _host: Host, key: AccountKey): Promise
 
 async function issueUser(settings: Config, key: AccountKey, request: IssueRequest<unknown>): Promise<Issued> {
   const { credentialId, scopes, issuedAt, expiresAt } = request
-  if (!scopes.every(isOurScope)) throw new BackendError('unsupported', 'A scope is not well formed.')
+  if (!scopes.every(isOurScope)) throw unsupported('A scope is not well formed.')
   const exp = wholeSeconds(request, 'a JWT')
   const user = await newUserKey()
   const name = accountName(credentialId)

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured } from '../../domain/backend-error.ts'
 
 /**
  * NATS writes Ed25519 keys as base32 of a prefix, the key and a checksum: https://github.com/nats-io/nkeys (README, "Encoding").
@@ -34,10 +34,7 @@ export function accountKeyOf(seed: string): AccountKey {
   const raw = decode(seed.trim())
   const isSeed = raw?.length === 34 && raw[0] === (SEED | (ACCOUNT >> 5)) && raw[1] === (ACCOUNT & 31) << 3
   if (raw === undefined || !isSeed) {
-    throw new BackendError(
-      'misconfigured',
-      '"signing_key" is not the seed of an account key, which begins with SA.',
-    )
+    throw misconfigured('"signing_key" is not the seed of an account key, which begins with SA.')
   }
   const privateKey = createPrivateKey({
     key: Buffer.concat([PKCS8, raw.subarray(2)]),

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
+import { unsupported } from '../../domain/backend-error.ts'
 import * as Field from '../fields.ts'
 import { requireConfig } from '../fields.ts'
 import { givenBy, readNamed, requireGiven, requireNamed } from '../named-scopes.ts'
@@ -94,7 +94,7 @@ export function translate({ scopes: entries }: Config, scopes: readonly string[]
   const asked = requireGiven(readNamed(named), scopes).flatMap((text) => text.split(' '))
   // RFC 6749 §3.3: without a scope the server gives what it likes.
   if (asked.length === 0) {
-    throw new BackendError('unsupported', 'A token has at least one scope; the request names none.')
+    throw unsupported('A token has at least one scope; the request names none.')
   }
   return [...new Set(asked)]
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { unlessAborted } from '../../domain/abort.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, denied, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { connectionError } from '../../egress/network.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
@@ -69,7 +69,7 @@ export const oauth2Revocable = defineKind({
 
 function tokenOf(handle: Handle): string {
   const token = handle['token']
-  if (typeof token !== 'string') throw new BackendError('misconfigured', 'The handle does not hold a token.')
+  if (typeof token !== 'string') throw misconfigured('The handle does not hold a token.')
   return token
 }
 
@@ -134,7 +134,7 @@ async function tryOut(
   // RFC 7009 §2.1: a server may revoke the refresh token with the access token.
   const next = await obtain(scope, host, signal).catch((error: unknown) => {
     if (!(error instanceof BackendError) || error.fault !== 'denied') throw error
-    throw new BackendError('misconfigured', ENDS_ALL, { cause: error })
+    throw misconfigured(ENDS_ALL, { cause: error })
   })
   await server.revoke(next.accessToken, signal)
   return []
@@ -196,7 +196,7 @@ function createObtain(
     const granted = token.scope?.split(' ').filter((text) => text !== '') ?? []
     if (scope.length > 0 && !granted.every((text) => scope.includes(text))) {
       await discard(token)
-      throw new BackendError('denied', GRANTS_MORE)
+      throw denied(GRANTS_MORE)
     }
     return token
   }
@@ -207,8 +207,7 @@ function expiryOf(settings: Config, token: Token, asked: number): number | undef
   const { token_lifetime: assumed, revocation_endpoint: revocation } = settings
   const known = token.expiresAt ?? (assumed === undefined ? undefined : asked + assumed * 1000)
   if (known !== undefined || revocation !== undefined) return known
-  throw new BackendError(
-    'unavailable',
+  throw unavailable(
     'The authorization server does not say how long its tokens live; configure "token_lifetime".',
   )
 }

@@ -1,5 +1,5 @@
 import { createPrivateKey, type JsonWebKey, type KeyObject, randomUUID } from 'node:crypto'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured } from '../../domain/backend-error.ts'
 import { signAssertion } from '../assertion.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
@@ -63,7 +63,7 @@ const CURVES: Readonly<Record<string, string>> = {
 }
 
 function readKey(text: string): { readonly key: KeyObject; readonly alg: string } {
-  const wrong = new BackendError('misconfigured', '"private_key" is not a private key as PEM or JWK.')
+  const wrong = misconfigured('"private_key" is not a private key as PEM or JWK.')
   let key: KeyObject
   let named: unknown
   try {

@@ -1,4 +1,4 @@
-import { BackendError, type Fault } from '../../domain/backend-error.ts'
+import { BackendError, type Fault, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { callJson, detailOf, type JsonReply } from '../json-api.ts'
 import type { Host } from '../kind.ts'
@@ -44,11 +44,11 @@ export async function createServer(settings: Config, host: Host): Promise<Server
     },
     async revoke(token, signal) {
       const url = settings.revocation_endpoint
-      if (url === undefined) throw new BackendError('misconfigured', '"revocation_endpoint" is missing.')
+      if (url === undefined) throw misconfigured('"revocation_endpoint" is missing.')
       const reply = await post(url, { token, token_type_hint: 'access_token' }, signal)
       // RFC 7009 §2.2: 200. Another success, such as 202, does not say that the token has ended.
       if (reply.status !== 200 && reply.status !== 204) {
-        throw new BackendError('unavailable', 'The revocation endpoint did not say that the token has ended.')
+        throw unavailable('The revocation endpoint did not say that the token has ended.')
       }
     },
   }
@@ -67,15 +67,12 @@ const BEARER = new Set(['bearer', 'bot'])
 
 /** RFC 6749 §5.1, RFC 8693 §2.2.1. */
 function readToken(reply: JsonObject | undefined, asked: number): Token {
-  const unreadable = () => new BackendError('unavailable', NOT_UNDERSTOOD)
+  const unreadable = () => unavailable(NOT_UNDERSTOOD)
   const { access_token: accessToken, token_type: type, expires_in: given, scope, refresh_token } = reply ?? {}
   if (typeof accessToken !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(accessToken)) throw unreadable()
   if (typeof type !== 'string') throw unreadable()
   if (!BEARER.has(type.toLowerCase())) {
-    throw new BackendError(
-      'unavailable',
-      'The authorization server issued a token that is not a bearer token.',
-    )
+    throw unavailable('The authorization server issued a token that is not a bearer token.')
   }
   // Some servers send a number as text.
   const seconds = typeof given === 'string' && /^\d{1,10}$/.test(given) ? Number(given) : given

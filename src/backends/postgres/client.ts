@@ -1,6 +1,6 @@
 import type { ClientConfig, Pool, PoolClient, QueryResult } from 'pg'
 import { unlessAborted } from '../../domain/abort.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { denied, misconfigured } from '../../domain/backend-error.ts'
 import { boundReplies, checkedSocket } from '../../egress/network.ts'
 import type { Host } from '../kind.ts'
 import { tlsOf } from '../server-fields.ts'
@@ -140,7 +140,7 @@ const IN_CLEAR =
  * only for a server whose certificate was verified. Throws `BackendError`.
  */
 function passwordFor(settings: Config, inClear: boolean): string {
-  if (inClear && tlsOf(settings) !== 'verify-full') throw new BackendError('misconfigured', IN_CLEAR)
+  if (inClear && tlsOf(settings) !== 'verify-full') throw misconfigured(IN_CLEAR)
   return settings.password ?? ''
 }
 
@@ -200,7 +200,7 @@ async function queryOne(client: PoolClient, text: string): Promise<void> {
   client.off('notice', onNotice)
   // Also of a reply that was cut short: of many tables, there is a warning each.
   if (isRefused) {
-    throw new BackendError('denied', 'The role that Mayfly uses cannot grant that privilege on to others.')
+    throw denied('The role that Mayfly uses cannot grant that privilege on to others.')
   }
   if (failure !== undefined) throw failure
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hostPort } from '../../domain/address.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, misconfigured, unsupported } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import type { Issued, IssueRequest } from '../kind.ts'
 import { tlsOf } from '../server-fields.ts'
@@ -36,7 +36,7 @@ export async function issueRole(
 ): Promise<Issued> {
   const { settings } = upstream
   // The core has checked them; own statements rely on it (no quote, no backslash, no dollar).
-  if (!scopes.every(isScope)) throw new BackendError('unsupported', 'A scope is not well formed.')
+  if (!scopes.every(isScope)) throw unsupported('A scope is not well formed.')
   const groups = planGroups(settings, scopes)
   const password = randomBytes(32).toString('base64url')
   const verifier = await scramVerifier(password, settings.scram_iterations)
@@ -124,8 +124,7 @@ async function tooManyGrants(session: Session, error: unknown): Promise<BackendE
     `SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
       WHERE c.relacl IS NOT NULL ORDER BY pg_column_size(c.relacl) DESC LIMIT 1`,
   ])
-  return new BackendError(
-    'misconfigured',
+  return misconfigured(
     `The access list of the table ${String(row?.['name'])} is full: every credential has its own grant there. Grant a role once, and let the statements grant that role: GRANT app_reader TO {{name}}.`,
     { detail: error.message, cause: error },
   )

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, unsupported } from '../../domain/backend-error.ts'
 import { covers } from '../../domain/scope.ts'
 import { type Config, databasesOf } from './config.ts'
 
@@ -26,16 +26,16 @@ export function planGroups(settings: Config, scopes: readonly string[]): readonl
   for (const scope of scopes) {
     const parts = TEMPLATE_SCOPE.exec(scope)?.groups
     if (parts === undefined) {
-      throw new BackendError('unsupported', SCOPES)
+      throw unsupported(SCOPES)
     }
     if (parts['access'] === 'write' && most === 'read') {
-      throw new BackendError('unsupported', 'This backend grants reading only.')
+      throw unsupported('This backend grants reading only.')
     }
     const access = parts['access'] === 'read' ? 'read' : most
     const pattern = parts['database'] ?? ''
     const named = databasesOf(settings).filter((database) => matches(pattern, database))
     if (named.length === 0 && !pattern.endsWith('*')) {
-      throw new BackendError('unsupported', 'A scope names a database that this backend does not grant.')
+      throw unsupported('A scope names a database that this backend does not grant.')
     }
     for (const database of named) {
       if (plan.get(database) !== 'write') plan.set(database, access)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, denied, misconfigured } from '../../domain/backend-error.ts'
 import type { Host } from '../kind.ts'
 import type { Row, Session } from './client.ts'
 import { type Config, databasesOf } from './config.ts'
@@ -38,7 +38,7 @@ export async function preflight(
   upstream.forget()
   const server = await upstream.server(issuing, signal)
   requireSetup(server, settings)
-  if (server.mightyHeir) throw new BackendError('misconfigured', MIGHTY_HEIR)
+  if (server.mightyHeir) throw misconfigured(MIGHTY_HEIR)
   const { way, login } = server
   if (way === 'direct' && !server.createRole) {
     const script = 'the script that "mayfly backend setup-sql postgres" prints'
@@ -112,7 +112,7 @@ function requireCovered(database: string, { count, uncovered, absent, closed, re
   if (count === 0) return []
   const where = quoteIdentifier(database)
   if (absent !== null) {
-    throw new BackendError('misconfigured', `In ${where} there is no schema ${quoteIdentifier(absent)}.`)
+    throw misconfigured(`In ${where} there is no schema ${quoteIdentifier(absent)}.`)
   }
   if (closed && remedy !== null) throw lacking(remedy, { detail: uncovered.join(', ') })
   const more = count > uncovered.length ? ` and ${count - uncovered.length} more` : ''
@@ -129,5 +129,5 @@ function withAdvice(advice: string): (error: unknown) => readonly Row[] {
 }
 
 function lacking(advice: string, why: { detail?: string; cause?: unknown } = {}): BackendError {
-  return new BackendError('denied', `The role that Mayfly uses lacks a privilege. Run: ${advice}`, why)
+  return denied(`The role that Mayfly uses lacks a privilege. Run: ${advice}`, why)
 }

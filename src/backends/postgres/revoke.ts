@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { BackendError } from '../../domain/backend-error.ts'
+import { denied } from '../../domain/backend-error.ts'
 import { DEPENDED_ON, stateOf, toBackendError } from './faults.ts'
 import { invoke, replyOf } from './invoke.ts'
 import { creatorSchema } from './plan.ts'
@@ -52,16 +52,16 @@ export async function revokeRole(upstream: Upstream, role: string, signal: Abort
       const step = replyOf<Step>(rows)
       if (step.state === 'gone') {
         if (rows[0]?.['remains'] === false) return
-        throw new BackendError('denied', 'The role is still there, although PostgreSQL has dropped it.')
+        throw denied('The role is still there, although PostgreSQL has dropped it.')
       }
       if (step.state === 'sessions') await pause(signal)
       if (step.state === 'prepared') await rollBack(upstream, step.prepared, signal)
       if (step.state === 'again' && ++locked > LOCKED_STEPS) {
-        throw new BackendError('denied', 'Another transaction holds the lock of the role.')
+        throw denied('Another transaction holds the lock of the role.')
       }
       if (step.state === 'owned') {
         // What another role granted only that role, or a superuser, can revoke.
-        if (disowned) throw new BackendError('denied', DEPENDED_ON)
+        if (disowned) throw denied(DEPENDED_ON)
         for (const database of step.databases) await disownIn(upstream, database, role, signal)
         disowned = true
       }
@@ -71,7 +71,7 @@ export async function revokeRole(upstream: Upstream, role: string, signal: Abort
       await pause(signal)
     }
   }
-  throw new BackendError('denied', 'Sessions of the role do not end.')
+  throw denied('Sessions of the role do not end.')
 }
 
 /** One step, and a look of its own at the role, after whatever has carried out the step. */
@@ -109,7 +109,7 @@ async function disownIn(upstream: Upstream, database: string, role: string, sign
   do reply = replyOf<Disowned>(await disown())
   while (reply.state === 'more')
   if (reply.state === 'kept') {
-    throw new BackendError('denied', DEPENDED_ON, { detail: `${reply.code}: ${reply.message}` })
+    throw denied(DEPENDED_ON, { detail: `${reply.code}: ${reply.message}` })
   }
 }
 

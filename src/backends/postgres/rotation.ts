@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured } from '../../domain/backend-error.ts'
 import type { Rotation } from '../kind.ts'
 import type { Config } from './config.ts'
 import { scramVerifier } from './scram.ts'
@@ -15,7 +15,7 @@ export function rotationOf({ settings, issuing }: Upstream): Rotation | undefine
   return {
     propose: async () => ({ password: randomBytes(32).toString('base64url') }) satisfies Partial<Config>,
     async adopt({ password }, signal) {
-      if (password === undefined) throw new BackendError('misconfigured', 'There is no new password.')
+      if (password === undefined) throw misconfigured('There is no new password.')
       const verifier = quoteLiteral(await scramVerifier(password))
       await issuing.transact(settings.database, signal, [`ALTER ROLE SESSION_USER PASSWORD ${verifier}`])
     },

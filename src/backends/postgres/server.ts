@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured, unsupported } from '../../domain/backend-error.ts'
 import type { Connections } from './client.ts'
 import type { Config } from './config.ts'
 import { stateOf } from './faults.ts'
@@ -52,7 +52,7 @@ export async function inspectServer(
        FROM pg_roles r WHERE r.rolname = session_user`,
   )
   const version = Number(found?.['version'])
-  if (version < 150_000) throw new BackendError('unsupported', 'PostgreSQL 15 or later is needed.')
+  if (version < 150_000) throw unsupported('PostgreSQL 15 or later is needed.')
   const superuser = found?.['rolsuper'] === true
   // Own statements need rights of the login's own.
   const isInstalled = found?.['installed'] === true && settings.grant !== 'statements'
@@ -82,8 +82,7 @@ const ABSENT = new Set(['42883', '3F000', '42501'])
 /** What a call of the functions in this database failed with; says so if the script was not run there. */
 export function explainAbsent(server: Server, database: string, error: unknown): unknown {
   if (server.way === 'direct' || !ABSENT.has(stateOf(error) ?? '')) return error
-  return new BackendError(
-    'misconfigured',
+  return misconfigured(
     `Mayfly cannot use the functions in the schema mayfly of the database ${quoteIdentifier(database)}. ${SETUP}`,
     { cause: error },
   )
@@ -95,10 +94,7 @@ export function roleOfGroup(server: Server, settings: Config, group: Group): str
   const name = groupOfScript(settings, group)
   if (server.functions.reassignTo[name] !== undefined) return name
   const what = `${group.access} access to ${quoteIdentifier(group.database)} with these schemas`
-  throw new BackendError(
-    'misconfigured',
-    `The functions in the schema mayfly were not set up for ${what}. ${SETUP}`,
-  )
+  throw misconfigured(`The functions in the schema mayfly were not set up for ${what}. ${SETUP}`)
 }
 
 /** Throws `BackendError` (`misconfigured`) when the installed functions do not match this version or the configuration. */
@@ -113,5 +109,5 @@ export function requireSetup(server: Server, settings: Config): void {
   } else if (allGroups(settings).some(isOther)) {
     fault = 'were set up with another "reassign_owned_to"'
   } else return
-  throw new BackendError('misconfigured', `The functions in the schema mayfly ${fault}. ${SETUP}`)
+  throw misconfigured(`The functions in the schema mayfly ${fault}. ${SETUP}`)
 }

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { denied } from '../../domain/backend-error.ts'
 import type { Host } from '../kind.ts'
 import type { Connections } from './client.ts'
 import type { Config } from './config.ts'
@@ -158,7 +158,7 @@ export async function retire(
   for (const database of elsewhere) await dropIn(database)
   const left = elsewhere.length === 0 ? [] : await dropIn(settings.database)
   if (left.length > 0) {
-    throw new BackendError('denied', 'A group role still holds grants in another database.', {
+    throw denied('A group role still holds grants in another database.', {
       detail: left.join(', '),
     })
   }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { unlessAborted } from '../../domain/abort.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, denied, misconfigured, unavailable, unsupported } from '../../domain/backend-error.ts'
 import { isObject } from '../../domain/json.ts'
 import { connectionError } from '../../egress/network.ts'
 import { namedAccounts } from '../account-name.ts'
@@ -42,14 +42,11 @@ export async function issueUser(
   const username = users.nameOf(credentialId)
   const grants = planGrants(settings, scopes)
   if (scopes.length > 0 && grants.length === 0) {
-    throw new BackendError(
-      'unsupported',
-      'The backend grants none of the virtual hosts that the scopes name.',
-    )
+    throw unsupported('The backend grants none of the virtual hosts that the scopes name.')
   }
   const password = randomBytes(32).toString('base64url')
   const created = await createUser(accounts, username, password, signal)
-  if (created.status === 400) throw new BackendError('denied', 'RabbitMQ refused to create a user.')
+  if (created.status === 400) throw denied('RabbitMQ refused to create a user.')
   requireDone(created)
   for (const grant of grants) {
     const fault = await permit(api, username, grant, signal)
@@ -97,7 +94,7 @@ async function permit(api: Api, username: string, { vhost, permissions }: VhostG
   }
   const reply = await set().catch(leaveToRevocation)
   if (reply.status !== 400) return
-  return new BackendError('misconfigured', `RabbitMQ has no virtual host "${vhost}".`, {
+  return misconfigured(`RabbitMQ has no virtual host "${vhost}".`, {
     detail: JSON.stringify(reply.body),
   })
 }
@@ -106,7 +103,7 @@ async function permit(api: Api, username: string, { vhost, permissions }: VhostG
 function leaveToRevocation(error: unknown): never {
   if (error instanceof BackendError && (error.fault === 'unavailable' || error.fault === 'timeout'))
     throw error
-  throw new BackendError('unavailable', 'RabbitMQ created the user, but refused what follows.', {
+  throw unavailable('RabbitMQ created the user, but refused what follows.', {
     cause: error,
   })
 }
@@ -144,9 +141,7 @@ async function deleteUser(api: Api, username: string, signal: AbortSignal): Prom
 async function requireGone(api: Api, username: string, signal: AbortSignal): Promise<void> {
   const reply = await api.call('GET', `/users/${username}?columns=name`, signal)
   if (isNotFound(reply)) return
-  throw reply.status === 200
-    ? new BackendError('unavailable', 'RabbitMQ still has the user.')
-    : unexpected(reply)
+  throw reply.status === 200 ? unavailable('RabbitMQ still has the user.') : unexpected(reply)
 }
 
 /** Releases without pages for users (3.10, for one) reply with all of them at once. */

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, denied, misconfigured } from '../../domain/backend-error.ts'
 import { busy, callJson, detailOf, type JsonReply, notUnderstood } from '../json-api.ts'
 import type { Host } from '../kind.ts'
 import type { Config } from './config.ts'
@@ -37,13 +37,13 @@ function checked(reply: JsonReply): JsonReply {
   const options = { detail: detailOf(reply) }
   // One status for both: the login failed, or the user may not do this.
   if (status === 401 && body?.['reason'] === 'Not administrator user') {
-    throw new BackendError('denied', 'The user that Mayfly logs in as lacks the tag administrator.', options)
+    throw denied('The user that Mayfly logs in as lacks the tag administrator.', options)
   }
   if (status === 401 || status === 403) {
-    throw new BackendError('denied', 'RabbitMQ refused the login.', { ...options, login: status === 401 })
+    throw denied('RabbitMQ refused the login.', { ...options, login: status === 401 })
   }
   if ((status >= 200 && status < 300) || status === 400 || status === 404) return reply
-  if (status === 405) throw new BackendError('misconfigured', NOT_THE_API, options)
+  if (status === 405) throw misconfigured(NOT_THE_API, options)
   throw busy(NAME, reply)
 }
 
@@ -51,7 +51,7 @@ const NOT_THE_API = 'The address is not that of the HTTP API of RabbitMQ; see "u
 
 /** For a reply that this request cannot have from RabbitMQ. */
 export function unexpected({ status }: JsonReply): BackendError {
-  return status === 404 ? new BackendError('misconfigured', NOT_THE_API) : notUnderstood(NAME)
+  return status === 404 ? misconfigured(NOT_THE_API) : notUnderstood(NAME)
 }
 
 /** Its own 404, not that of a proxy or of another server. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { BackendError } from '../../domain/backend-error.ts'
+import { unavailable } from '../../domain/backend-error.ts'
 import { isObject } from '../../domain/json.ts'
 import { connectionError } from '../../egress/network.ts'
 import { type Api, isNotFound, unexpected } from './client.ts'
@@ -25,7 +25,7 @@ export async function endConnections(api: Api, username: string, signal: AbortSi
     }
     if (left.count === 0 && left.isCurrent) return
     if (left.isCurrent && past > PATIENCE_MS) {
-      throw new BackendError('unavailable', 'RabbitMQ still has connections of the user.')
+      throw unavailable('RabbitMQ still has connections of the user.')
     }
     await pause(left.isCurrent ? LOOK_MS : 5 * LOOK_MS, undefined, { signal }).catch((error: unknown) => {
       throw connectionError(error, 'RabbitMQ', signal)

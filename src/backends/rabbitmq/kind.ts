@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, denied, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Host, Rotation } from '../kind.ts'
 import { issueUser, listUsers, passwordHash, revokeUser, users } from './accounts.ts'
@@ -52,12 +52,12 @@ async function openRabbit(settings: Config, host: Host): Promise<Opened> {
 
 async function preflight(api: Api, { vhosts }: Config, signal: AbortSignal): Promise<readonly string[]> {
   if (!(await ownTags(api, signal)).includes(ADMINISTRATOR)) {
-    throw new BackendError('denied', 'The user that Mayfly logs in as lacks the tag administrator.')
+    throw denied('The user that Mayfly logs in as lacks the tag administrator.')
   }
   for (const vhost of vhosts) {
     const reply = await api.call('GET', `/vhosts/${encodeURIComponent(vhost)}?columns=name`, signal)
     if (isNotFound(reply)) {
-      throw new BackendError('misconfigured', `RabbitMQ has no virtual host "${vhost}"; see "vhosts".`)
+      throw misconfigured(`RabbitMQ has no virtual host "${vhost}"; see "vhosts".`)
     }
     if (reply.body?.['name'] !== vhost) throw unexpected(reply)
   }
@@ -94,7 +94,7 @@ function rotationOf(api: Api, { username }: Config): Rotation {
       const reply = await api.call('PUT', `/users/${encodeURIComponent(username)}`, signal, { json })
       if (reply.status !== 204 && reply.status !== 201) throw unexpected(reply)
       if (!(await works(password, signal))) {
-        throw new BackendError('unavailable', 'RabbitMQ does not accept the new password yet.')
+        throw unavailable('RabbitMQ does not accept the new password yet.')
       }
     },
   }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hostPort } from '../../domain/address.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { denied, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Backend, Handle, Host, Issued } from '../kind.ts'
@@ -52,7 +52,7 @@ async function openRedis(settings: Config, host: Host): Promise<Opened> {
       if (settings.persist) {
         await save(signal).catch((cause: Error) => {
           // The user is there already.
-          throw new BackendError('unavailable', cause.message, { cause })
+          throw unavailable(cause.message, { cause })
         })
       }
       return { fields: fieldsOf(settings, username, password), handle: { username }, facts: { username } }
@@ -90,7 +90,7 @@ async function revokeUser(
   const deleting = client.call(signal, 'ACL', 'DELUSER', username)
   const looks = [username, SAVED].map((name) => isThere(client, name, signal))
   const [, remains, wasSaved = false] = await Promise.all([deleting, ...looks])
-  if (remains) throw new BackendError('denied', 'The user is still there, although Redis has deleted it.')
+  if (remains) throw denied('The user is still there, although Redis has deleted it.')
   return { wasSaved }
 }
 
@@ -138,9 +138,9 @@ function rotationOf(settings: Config, client: Client, save: Save): NonNullable<B
   return {
     async propose() {
       if (settings.password === undefined) {
-        throw new BackendError('misconfigured', 'Mayfly logs in without a password.')
+        throw misconfigured('Mayfly logs in without a password.')
       }
-      if (!settings.persist) throw new BackendError('misconfigured', NOT_PERSISTENT)
+      if (!settings.persist) throw misconfigured(NOT_PERSISTENT)
       return { password: randomBytes(32).toString('base64url') }
     },
     adopt: ({ password = '' }, signal) => change(`#${sha256(password)}`, signal),
@@ -171,10 +171,10 @@ async function preflight(
   const list = Array.isArray(hello) ? hello.map(String) : []
   const about = (field: string) => list[list.indexOf(field) + 1] ?? ''
   if (!(Number.parseInt(about('version'), 10) >= 7)) {
-    throw new BackendError('misconfigured', 'The server is older than Redis 7.0.')
+    throw misconfigured('The server is older than Redis 7.0.')
   }
   if (about('mode') !== 'standalone' || about('role') !== 'master') {
-    throw new BackendError('misconfigured', 'The server is a replica, a sentinel, or a node of a cluster.')
+    throw misconfigured('The server is a replica, a sentinel, or a node of a cluster.')
   }
   const needed = [
     'ACL SETUSER x',
@@ -190,7 +190,7 @@ async function preflight(
     if (answer !== 'OK') missing.push(`+${name}`)
   }
   if (missing.length > 0) {
-    throw new BackendError('denied', `The user that Mayfly uses lacks ${missing.join(' ')}.`)
+    throw denied(`The user that Mayfly uses lacks ${missing.join(' ')}.`)
   }
   if (settings.persist) await save(signal)
   const warnings = settings.username === 'default' ? [IS_DEFAULT] : []
@@ -199,7 +199,7 @@ async function preflight(
 
 /** Backends that were stored with another one can still end their credentials. */
 function refuseDatabase({ database }: Config): void {
-  if (database !== 0) throw new BackendError('misconfigured', OTHER_DATABASE)
+  if (database !== 0) throw misconfigured(OTHER_DATABASE)
 }
 
 async function isOpen(settings: Config, host: Host, signal: AbortSignal): Promise<boolean> {

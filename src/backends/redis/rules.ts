@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { unsupported } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 
 /** The access comes first: so that every scope which another one covers (`covers`) names no key beyond it. */
@@ -38,7 +38,7 @@ export function rulesFor(scopes: readonly string[]): readonly string[] {
     for (const name of names) patterns.add(`${SIGIL[access]}${name}`)
   }
   for (const scope of scopes) {
-    if (!isValid(scope)) throw new BackendError('unsupported', 'A scope is not of the form read:<prefix>*.')
+    if (!isValid(scope)) throw unsupported('A scope is not of the form read:<prefix>*.')
     if (scope === '*') for (const access of ['write', 'channel']) add(access, ['*'])
     if (scope === '*' || scope === 'script') commands.add(SCRIPTS)
     const { access, name } = SCOPE.exec(scope)?.groups ?? {}

@@ -9,7 +9,7 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { promisify } from 'node:util'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured } from '../../domain/backend-error.ts'
 import { basicConstraints, certificateBody, ECDSA_SHA256, withSignature } from '../../domain/certificate.ts'
 import { requiredMembers } from '../../domain/jwk.ts'
 import { DAY_MS } from '../../domain/limits.ts'
@@ -63,7 +63,7 @@ export async function prepareSigner(signingKey: string, certificate: string): Pr
   const key = readKey(signingKey)
   const parsed = readCertificate(certificate)
   if (!parsed.checkPrivateKey(key)) {
-    throw new BackendError('misconfigured', '"certificate" is not one of "signing_key".')
+    throw misconfigured('"certificate" is not one of "signing_key".')
   }
   const members = requiredMembers({ ...createPublicKey(key).export({ format: 'jwk' }) })
   const kid = hash('sha256', JSON.stringify(members), 'base64url')
@@ -78,7 +78,7 @@ export async function prepareSigner(signingKey: string, certificate: string): Pr
 }
 
 function readKey(pem: string): KeyObject {
-  const wrong = new BackendError('misconfigured', '"signing_key" is not a private P-256 key as PEM.')
+  const wrong = misconfigured('"signing_key" is not a private P-256 key as PEM.')
   let key: KeyObject
   try {
     key = createPrivateKey(pem)
@@ -94,6 +94,6 @@ function readCertificate(pem: string): X509Certificate {
   try {
     return new X509Certificate(pem)
   } catch (cause) {
-    throw new BackendError('misconfigured', '"certificate" is not a certificate as PEM.', { cause })
+    throw misconfigured('"certificate" is not a certificate as PEM.', { cause })
   }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import Type, { type Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, misconfigured } from '../../domain/backend-error.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import * as Field from '../fields.ts'
@@ -79,7 +79,7 @@ export const registry = defineKind({
   validate: requireConsistent,
   async complete(settings) {
     if (settings.signing_key === undefined && settings.certificate !== undefined) {
-      throw new BackendError('misconfigured', '"certificate" goes with "signing_key".')
+      throw misconfigured('"certificate" goes with "signing_key".')
     }
     const key = settings.signing_key ?? (await generateKey())
     const certificate = settings.certificate ?? certificateIn(key) ?? (await selfSigned(key, Date.now()))
@@ -92,15 +92,15 @@ export const registry = defineKind({
 })
 
 function requireConsistent({ address, local }: Config): void {
-  if (!URL.canParse(address)) throw new BackendError('misconfigured', '"address" is not a URL.')
+  if (!URL.canParse(address)) throw misconfigured('"address" is not a URL.')
   if (!local && !address.startsWith('https:')) {
-    throw new BackendError('misconfigured', '"address" must begin with https:// unless "local" is set.')
+    throw misconfigured('"address" must begin with https:// unless "local" is set.')
   }
 }
 
 async function openRegistry(settings: Config, host: Host): Promise<Opened> {
   if (settings.signing_key === undefined || settings.certificate === undefined) {
-    throw new BackendError('misconfigured', '"signing_key" or "certificate" is missing.')
+    throw misconfigured('"signing_key" or "certificate" is missing.')
   }
   const signer = await prepareSigner(settings.signing_key, settings.certificate)
   const { host: name } = new URL(settings.address)

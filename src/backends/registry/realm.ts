@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { unsupported } from '../../domain/backend-error.ts'
 import { MAX_JWT_BYTES } from '../../domain/limits.ts'
 import type { ServedToken, TokenRequest } from '../kind.ts'
 import type { Signer } from './keys.ts'
@@ -30,7 +30,7 @@ export async function tokenFor(
   const exp = Math.floor(expiresAt / 1_000) - leeway
   const claims = { iss: issuer, sub: agent.id, aud: service, jti: credentialId, iat, nbf: iat, exp, access }
   const token = await signer.sign(claims)
-  if (token.length > MAX_JWT_BYTES) throw new BackendError('unsupported', 'Too many scopes for one token.')
+  if (token.length > MAX_JWT_BYTES) throw unsupported('Too many scopes for one token.')
   const granted = access.flatMap(({ name, actions }) => actions.map((action) => `${name}:${action}`))
   return { token, granted }
 }

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { unsupported } from '../../domain/backend-error.ts'
 import { covers, isScope } from '../../domain/scope.ts'
 
 /**
@@ -44,9 +44,8 @@ export function accessOf(
 ): readonly Access[] {
   const actions = new Map<string, Set<string>>()
   for (const scope of scopes) {
-    if (!isRegistryScope(scope)) throw new BackendError('unsupported', 'A scope is not well formed.')
-    if (!gives(repositories, scope))
-      throw new BackendError('unsupported', 'This backend cannot give one of the scopes.')
+    if (!isRegistryScope(scope)) throw unsupported('A scope is not well formed.')
+    if (!gives(repositories, scope)) throw unsupported('This backend cannot give one of the scopes.')
     const [repository = '', permission = '*'] = scope.split(':')
     const names = repositories?.filter((name) => covers(repository, name)) ?? [repository]
     const permissions = PERMISSIONS.filter((one) => covers(permission, one))

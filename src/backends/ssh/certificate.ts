@@ -1,6 +1,6 @@
 import { type KeyObject, randomBytes, sign } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured } from '../../domain/backend-error.ts'
 import { hexOf, isId } from '../../domain/ids.ts'
 import type { RevokedCredential } from '../kind.ts'
 import { blobOf, ED25519, lineOf, type PublicKey, publicKeyOf, string, uint32, uint64 } from './wire.ts'
@@ -50,7 +50,7 @@ export const serialOf = (credentialId: string): bigint => BigInt(`0x${serialDigi
 
 function serialDigitsOf(credentialId: string): string {
   if (!isId('credential', credentialId)) {
-    throw new BackendError('misconfigured', 'The credential id is not well formed.')
+    throw misconfigured('The credential id is not well formed.')
   }
   return hexOf('credential', credentialId).slice(-16)
 }

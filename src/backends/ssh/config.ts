@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import Type, { type Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, unsupported } from '../../domain/backend-error.ts'
 import * as Field from '../fields.ts'
 
 /** The characters of a scope, so that a scope can name each of them. */
@@ -74,11 +74,11 @@ export function optionsOf(settings: Config, asked: Params): Record<string, strin
   const networks = networksOf(settings.source_addresses ?? [], 'misconfigured')
   const wanted = networksOf(asked.source_addresses ?? [], 'unsupported')
   if (networks.length > 0 && !wanted.every((one) => networks.some((network) => contains(network, one)))) {
-    throw new BackendError('unsupported', 'A source address is outside those that the backend permits.')
+    throw unsupported('A source address is outside those that the backend permits.')
   }
   const command = settings.force_command ?? asked.force_command
   if (asked.force_command !== undefined && asked.force_command !== command) {
-    throw new BackendError('unsupported', 'The backend prescribes another command.')
+    throw unsupported('The backend prescribes another command.')
   }
   const sources = wanted.length > 0 ? wanted : networks
   return {
@@ -89,7 +89,7 @@ export function optionsOf(settings: Config, asked: Params): Record<string, strin
 
 export function extensionsOf(settings: Config, asked: Params): readonly string[] {
   if (asked.extensions?.every((one) => settings.extensions.includes(one)) === false)
-    throw new BackendError('unsupported', 'The backend does not permit one of the extensions.')
+    throw unsupported('The backend does not permit one of the extensions.')
   return asked.extensions ?? settings.extensions
 }
 

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured, unsupported } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import { endingAt, wholeSeconds } from '../issued.ts'
@@ -52,7 +52,7 @@ export const ssh = defineKind({
 })
 
 async function openSsh(settings: Config, host: Host): Promise<Opened<Params>> {
-  if (settings.ca_key === undefined) throw new BackendError('misconfigured', '"ca_key" is missing.')
+  if (settings.ca_key === undefined) throw misconfigured('"ca_key" is missing.')
   const ca = readPrivateKey(settings.ca_key)
   return {
     async check() {
@@ -91,10 +91,9 @@ async function openSsh(settings: Config, host: Host): Promise<Opened<Params>> {
 
 /** Explicitly those that are granted. Throws `unsupported` where a scope grants none. */
 function principalsOf({ principals }: Config, { scopes }: IssueRequest<Params>): string[] {
-  if (scopes.length === 0)
-    throw new BackendError('unsupported', 'A certificate needs a principal: request at least one scope.')
+  if (scopes.length === 0) throw unsupported('A certificate needs a principal: request at least one scope.')
   if (!scopes.every((scope) => principals.some((one) => matches(scope, one))))
-    throw new BackendError('unsupported', 'One of the scopes covers no principal of the backend.')
+    throw unsupported('One of the scopes covers no principal of the backend.')
   return principals.filter((one) => scopes.some((scope) => matches(scope, one)))
 }
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPair, type KeyObject, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured, unsupported } from '../../domain/backend-error.ts'
 
 /** Data types of SSH (RFC 4251 §5). */
 export const uint32 = (value: number): Buffer => {
@@ -68,8 +68,7 @@ export function readPublicKey(line: string): PublicKey {
   } catch {
     // Not in the form of a key.
   }
-  throw new BackendError(
-    'unsupported',
+  throw unsupported(
     '"public_key" is not an OpenSSH public key of a supported type (Ed25519, ECDSA, or RSA of 2048 to 8192 bits).',
   )
 }
@@ -127,7 +126,7 @@ export function readPrivateKey(pem: string): KeyObject {
   } catch {
     // Nothing of a private key may get into a message.
   }
-  throw new BackendError('misconfigured', '"ca_key" is not an Ed25519 private key without a passphrase.')
+  throw misconfigured('"ca_key" is not an Ed25519 private key without a passphrase.')
 }
 
 /** PKCS #8 of an Ed25519 key up to its seed (RFC 8410 §7). */

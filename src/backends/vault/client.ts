@@ -1,5 +1,5 @@
 import { unlessAborted } from '../../domain/abort.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, denied, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import { isObject, type JsonObject, parseJson } from '../../domain/json.ts'
 import { connectionError } from '../../egress/network.ts'
 import { notUnderstood } from '../json-api.ts'
@@ -136,11 +136,11 @@ async function readReply(reply: Response): Promise<Reply> {
   const body = text === '' ? {} : parseJson(text)
   const known = isObject(body) ? body : {}
   if (status === 503 && String(known['errors']).includes('sealed')) {
-    throw new BackendError('unavailable', 'Vault is sealed.', { detail: String(status) })
+    throw unavailable('Vault is sealed.', { detail: String(status) })
   }
   // 412: a standby that is behind; 472 and 473: one that serves nobody.
   if (status >= 500 || [412, 429, 472, 473].includes(status)) {
-    throw new BackendError('unavailable', 'Vault cannot take requests at this time.', {
+    throw unavailable('Vault cannot take requests at this time.', {
       detail: String(status),
     })
   }
@@ -159,13 +159,13 @@ export function refusal({ status, body }: Reply, message: string): BackendError 
   const errors = Array.isArray(body['errors']) ? body['errors'].map(String).join('; ') : ''
   const detail = `${status}: ${errors.replace(/[^\x20-\x7e]/g, ' ').slice(0, 300)}`
   if (status === 401 || status === 403) {
-    return new BackendError('denied', message, { detail, login: /invalid token/.test(errors) })
+    return denied(message, { detail, login: /invalid token/.test(errors) })
   }
   if (/subset of parent/.test(errors)) {
     const text =
       'Mayfly does not hold one of the policies itself, which Vault requires of those that it gives.'
-    return new BackendError('denied', text, { detail })
+    return denied(text, { detail })
   }
-  if (status === 404) return new BackendError('misconfigured', 'Vault knows no such path.', { detail })
-  return new BackendError('misconfigured', 'Vault refused the request; see the log.', { detail })
+  if (status === 404) return misconfigured('Vault knows no such path.', { detail })
+  return misconfigured('Vault refused the request; see the log.', { detail })
 }

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { denied, misconfigured, unavailable, unsupported } from '../../domain/backend-error.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { namedAccounts } from '../account-name.ts'
 import { notUnderstood } from '../json-api.ts'
@@ -31,7 +31,7 @@ export async function createToken(
 ): Promise<NewToken> {
   const role = roles.nameOf(credentialId)
   const seconds = Math.floor((expiresAt - now) / 1000)
-  if (seconds < 1) throw new BackendError('unsupported', 'Vault counts lifetimes in whole seconds.')
+  if (seconds < 1) throw unsupported('Vault counts lifetimes in whole seconds.')
   // Orphan: it outlives the login that created it, but never its explicit maximum.
   const settings = { orphan: true, renewable: false, token_type: 'service', token_explicit_max_ttl: seconds }
   const made = await client.call({ method: 'POST', path: `auth/token/roles/${role}`, body: settings }, signal)
@@ -60,7 +60,7 @@ export async function createToken(
   }
   if (policies !== undefined && !(Array.isArray(has) && has.every((one) => policies.includes(one)))) {
     await undo(client, role, signal)
-    throw new BackendError('denied', 'Vault gave the token more policies than were asked for.')
+    throw denied('Vault gave the token more policies than were asked for.')
   }
   return { token, accessor, expiresAt: now + Math.min(seconds, given) * 1000 }
 }
@@ -68,7 +68,7 @@ export async function createToken(
 /** After this nothing exists. Throws `unavailable` otherwise, so that the credential is revoked again. */
 export async function undo(client: Client, role: string, signal: AbortSignal): Promise<void> {
   await revokeRole(client, { role }, signal).catch((error: unknown) => {
-    throw new BackendError('unavailable', 'Vault left an issue half done.', { cause: error })
+    throw unavailable('Vault left an issue half done.', { cause: error })
   })
 }
 
@@ -133,10 +133,7 @@ export async function readSecret(
   if (reply.status >= 400) throw refusal(reply, 'Mayfly may not read the path of this secret.')
   const { lease_id: lease, lease_duration: seconds } = reply.body
   if (lease === '') {
-    throw new BackendError(
-      'misconfigured',
-      'The path gives a secret without a lease, which Vault cannot revoke.',
-    )
+    throw misconfigured('The path gives a secret without a lease, which Vault cannot revoke.')
   }
   if (typeof lease !== 'string' || typeof seconds !== 'number') throw notUnderstood('Vault')
   return { lease, fields: fieldsOf(objectAt(reply.body, 'data')), lifetime: seconds * 1000 }

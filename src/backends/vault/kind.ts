@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, unsupported } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import type { Host } from '../kind.ts'
@@ -44,7 +44,7 @@ export const vault = defineKind({
       async issue(request, signal) {
         const policies = requireGiven(named, request.scopes).flatMap((text) => text.split(' '))
         // Vault would give a token without policies all of Mayfly's.
-        if (policies.length === 0) throw new BackendError('unsupported', 'A token needs at least one policy.')
+        if (policies.length === 0) throw unsupported('A token needs at least one policy.')
         const asked = [...new Set(policies)]
         const made = await createToken(opened.client, host.now(), request, asked, signal)
         return {
@@ -78,7 +78,7 @@ export const vaultSecret = defineKind({
       async issue(request, signal) {
         const [path, ...others] = requireGiven(named, request.scopes)
         if (path === undefined || others.length > 0) {
-          throw new BackendError('unsupported', 'A credential is one secret; the scopes must name one path.')
+          throw unsupported('A credential is one secret; the scopes must name one path.')
         }
         const role = roles.nameOf(request.credentialId)
         const now = host.now()

@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { denied } from '../../domain/backend-error.ts'
 import { readNamed } from '../named-scopes.ts'
 import { type Client, objectAt, refusal } from './client.ts'
 import type { Config } from './config.ts'
@@ -35,7 +35,7 @@ export async function preflight(
     const missing = wanted.find((one) => !(Array.isArray(has) && (has.includes(one) || has.includes('root'))))
     if (missing === undefined) continue
     const shown = path.replace(SOME, 'mf_*')
-    throw new BackendError('denied', `The policy of Mayfly lacks "${missing}" on the path ${shown}.`)
+    throw denied(`The policy of Mayfly lacks "${missing}" on the path ${shown}.`)
   }
   if (held.includes('root')) return ['Mayfly logs in as root. Give it a role with a policy of its own.']
   // Those of an identity do not count: Vault compares with the policies of the token itself.
@@ -43,8 +43,5 @@ export async function preflight(
   const asked = readNamed(settings.policies ?? []).flatMap(([, theirs]) => theirs.split(' '))
   const lacking = asked.find((policy) => !own.includes(policy))
   if (lacking === undefined) return []
-  throw new BackendError(
-    'denied',
-    `Mayfly does not hold the policy "${lacking}" itself, which Vault requires.`,
-  )
+  throw denied(`Mayfly does not hold the policy "${lacking}" itself, which Vault requires.`)
 }

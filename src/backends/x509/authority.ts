@@ -7,7 +7,7 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import type * as Library from '@peculiar/x509'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured, unsupported } from '../../domain/backend-error.ts'
 import { der, SEQUENCE } from '../../domain/der.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import type { RevokedCredential } from '../kind.ts'
@@ -81,10 +81,7 @@ export async function openAuthority(keyPem: string, certificatePem: string): Pro
   const usages = ca.getExtension(x509.KeyUsagesExtension)?.usages
   const needed = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign
   if (!certificate.ca || (usages !== undefined && (usages & needed) !== needed)) {
-    throw new BackendError(
-      'misconfigured',
-      '"ca_certificate" may not sign certificates and revocation lists.',
-    )
+    throw misconfigured('"ca_certificate" may not sign certificates and revocation lists.')
   }
   const signingKey = key.toCryptoKey({ ...EC, ...signingAlgorithm }, false, ['sign'])
   const identifier = ca.getExtension(x509.SubjectKeyIdentifierExtension)?.keyId
@@ -141,10 +138,10 @@ function readPair(keyPem: string, certificatePem: string): { key: KeyObject; cer
     pair = { key: createPrivateKey(keyPem), certificate: new X509Certificate(certificatePem) }
   } catch {
     // Nothing of a private key may get into a message.
-    throw new BackendError('misconfigured', '"ca_key" or "ca_certificate" is not valid PEM.')
+    throw misconfigured('"ca_key" or "ca_certificate" is not valid PEM.')
   }
   if (pair.certificate.checkPrivateKey(pair.key)) return pair
-  throw new BackendError('misconfigured', '"ca_certificate" is not the certificate of "ca_key".')
+  throw misconfigured('"ca_certificate" is not the certificate of "ca_key".')
 }
 
 function algorithmOf(key: KeyObject) {
@@ -153,7 +150,7 @@ function algorithmOf(key: KeyObject) {
     return { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' } as const
   if (namedCurve === 'prime256v1') return { name: 'ECDSA', hash: 'SHA-256', namedCurve: 'P-256' } as const
   if (namedCurve === 'secp384r1') return { name: 'ECDSA', hash: 'SHA-384', namedCurve: 'P-384' } as const
-  throw new BackendError('misconfigured', '"ca_key" is neither P-256, P-384 nor RSA of 2048 bits or more.')
+  throw misconfigured('"ca_key" is neither P-256, P-384 nor RSA of 2048 bits or more.')
 }
 
 /** The key of a certificate request whose signature is right, as DER. Throws `unsupported`. */
@@ -173,8 +170,7 @@ export async function readRequest(pem: string): Promise<Uint8Array> {
   } catch {
     // Not in the form of a request.
   }
-  throw new BackendError(
-    'unsupported',
+  throw unsupported(
     '"csr" is not a certificate request (PEM) with a valid signature by an ECDSA, Ed25519 or RSA key of at least 2048 bits.',
   )
 }

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured, unsupported } from '../../domain/backend-error.ts'
 import * as Field from '../fields.ts'
 
 /** The characters of a scope, so that a scope can name each of them; a star stands for one or more labels or for a path. */
@@ -52,10 +52,7 @@ export function requireNames({ names }: Config): void {
     isUri(name) ? isName(name.replace(/\/\*$/, '/x')) : isName(name.replace(/^\*\./, ''))
   const wrong = names.find((name) => !isGiven(name))
   if (wrong === undefined) return
-  throw new BackendError(
-    'misconfigured',
-    `"names" contains "${wrong}", which is neither a host nor a SPIFFE ID.`,
-  )
+  throw misconfigured(`"names" contains "${wrong}", which is neither a host nor a SPIFFE ID.`)
 }
 
 /** Whether the configuration permits a certificate for this name. */
@@ -89,21 +86,14 @@ export function subjectsOf(
   settings: Config,
   scopes: readonly string[],
 ): { readonly hosts: readonly string[]; readonly uris: readonly string[] } {
-  if (scopes.length === 0)
-    throw new BackendError('unsupported', 'A certificate needs a name: request the scope of one.')
+  if (scopes.length === 0) throw unsupported('A certificate needs a name: request the scope of one.')
   if (scopes.some((scope) => namesOf(settings, scope).length === 0))
-    throw new BackendError(
-      'unsupported',
-      'One of the scopes covers no name of the backend; request the scope of one name.',
-    )
+    throw unsupported('One of the scopes covers no name of the backend; request the scope of one name.')
   const all = [...new Set(scopes.flatMap((scope) => namesOf(settings, scope)))]
   const uris = all.filter(isUri)
   // The SPIFFE X.509-SVID §2: exactly one URI.
   if (uris.length > 1) {
-    throw new BackendError(
-      'unsupported',
-      'A certificate has one SPIFFE ID at most; request the scope of one.',
-    )
+    throw unsupported('A certificate has one SPIFFE ID at most; request the scope of one.')
   }
   return { hosts: all.filter((name) => !isUri(name)), uris }
 }

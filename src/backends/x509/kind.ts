@@ -1,4 +1,4 @@
-import { BackendError } from '../../domain/backend-error.ts'
+import { misconfigured } from '../../domain/backend-error.ts'
 import { isId } from '../../domain/ids.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { isScope } from '../../domain/scope.ts'
@@ -53,8 +53,8 @@ export const x509 = defineKind({
       const fresh = await newAuthority(Date.now())
       return { ...settings, ca_key: fresh.key, ca_certificate: fresh.certificate }
     }
-    if (key === undefined) throw new BackendError('misconfigured', '"ca_certificate" needs "ca_key".')
-    if (certificate === undefined) throw new BackendError('misconfigured', '"ca_key" needs "ca_certificate".')
+    if (key === undefined) throw misconfigured('"ca_certificate" needs "ca_key".')
+    if (certificate === undefined) throw misconfigured('"ca_key" needs "ca_certificate".')
     await openAuthority(key, certificate)
     return settings
   },
@@ -64,7 +64,7 @@ export const x509 = defineKind({
 async function openX509(settings: Config, host: Host): Promise<Opened<Params>> {
   const { ca_key: key, ca_certificate: certificate } = settings
   if (key === undefined || certificate === undefined) {
-    throw new BackendError('misconfigured', '"ca_key" or "ca_certificate" is missing.')
+    throw misconfigured('"ca_key" or "ca_certificate" is missing.')
   }
   const authority = await openAuthority(key, certificate)
   return {
@@ -75,14 +75,11 @@ async function openX509(settings: Config, host: Host): Promise<Opened<Params>> {
     },
     async issue(request): Promise<Issued> {
       if (!isId('credential', request.credentialId)) {
-        throw new BackendError('misconfigured', 'The credential id is not well formed.')
+        throw misconfigured('The credential id is not well formed.')
       }
       const to = wholeSeconds(request, 'a certificate') * 1000
       if (to > authority.endsAt) {
-        throw new BackendError(
-          'misconfigured',
-          'The certificate of the authority ends before this one would.',
-        )
+        throw misconfigured('The certificate of the authority ends before this one would.')
       }
       const subjects = subjectsOf(settings, request.scopes)
       const { csr } = request.params

@@ -1,6 +1,6 @@
 import { type CallOptions, Code, ConnectError } from '@connectrpc/connect'
 import type { Backend, Handle, Host, Issued, IssueRequest } from '../../backends/kind.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, misconfigured, unavailable, unsupported } from '../../domain/backend-error.ts'
 import { garbage } from '../mayfly/answers.ts'
 import { endIfDead } from '../mayfly/client.ts'
 import type { PluginProcess } from '../process/process.ts'
@@ -67,7 +67,7 @@ async function issueAt(
 ): Promise<Issued> {
   const [relative, ...others] = request.scopes
   if (relative === undefined || others.length > 0) {
-    throw new BackendError('unsupported', 'A credential of this backend has exactly one scope; name it.')
+    throw unsupported('A credential of this backend has exactly one scope; name it.')
   }
   const ttlSeconds = Math.floor((request.expiresAt - request.issuedAt) / 1_000)
   const answer = await call(parts, signal, async ({ client, patterns }, options) => {
@@ -93,7 +93,7 @@ async function requireMatch(client: CreddyClient, scope: string, options: CallOp
     if (error instanceof ConnectError && error.code === Code.Unimplemented) return { matches: true }
     throw error
   })
-  if (!matches) throw new BackendError('unsupported', 'The plugin of this backend does not know the scope.')
+  if (!matches) throw unsupported('The plugin of this backend does not know the scope.')
 }
 
 /** What answers after its call was given up is revoked at once: nobody gets it, and only this answer names it. */
@@ -147,22 +147,22 @@ async function undo(parts: CreddyParts, externalId: string, what: string): Promi
   try {
     await revokeNow(parts, externalId, AbortSignal.timeout(parts.host.timeoutMs))
   } catch (cause) {
-    throw new BackendError('unavailable', answered.message, { cause, detail: detailOf(parts, cause) })
+    throw unavailable(answered.message, { cause, detail: detailOf(parts, cause) })
   }
-  throw new BackendError('misconfigured', answered.message)
+  throw misconfigured(answered.message)
 }
 
 async function revokeAt(parts: CreddyParts, handle: Handle, signal: AbortSignal): Promise<void> {
   const { external_id: externalId, expires_at: ends } = handle
   if (typeof externalId !== 'string') {
-    throw new BackendError('misconfigured', 'The handle does not name what the plugin issued.')
+    throw misconfigured('The handle does not name what the plugin issued.')
   }
   // What the upstream has ended itself needs no revocation, and many a plugin fails to do it.
   const hasEnded = typeof ends === 'number' && parts.host.now() > ends + CLOCKS_MS
   if (externalId === '') {
     if (hasEnded) return
     const says = `The plugin ${parts.plugin} cannot revoke this credential; it lasts until its own expiry.`
-    throw new BackendError('misconfigured', says)
+    throw misconfigured(says)
   }
   try {
     await revokeNow(parts, externalId, signal)
@@ -199,13 +199,13 @@ function faultOf(parts: CreddyParts, error: unknown, signal: AbortSignal): Backe
   const options = { cause: error, detail: detailOf(parts, error) }
   return signal.aborted
     ? new BackendError('timeout', `The plugin ${parts.plugin} did not answer in time.`, options)
-    : new BackendError('unavailable', `The plugin ${parts.plugin} failed.`, options)
+    : unavailable(`The plugin ${parts.plugin} failed.`, options)
 }
 
 /** It answered that it failed, not why in a form to rely on: whether something exists upstream is open. */
 function failed(parts: CreddyParts, what: string, error: string): BackendError {
   const detail = cleanMessage(error, parts.hide)
-  return new BackendError('unavailable', `The plugin ${parts.plugin} ${what}.`, { detail })
+  return unavailable(`The plugin ${parts.plugin} ${what}.`, { detail })
 }
 
 function detailOf({ hide }: CreddyParts, error: unknown): string {

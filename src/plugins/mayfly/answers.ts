@@ -1,5 +1,5 @@
 import type { Handle, Issued, IssueRequest, ListedPage } from '../../backends/kind.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { type BackendError, unavailable } from '../../domain/backend-error.ts'
 import { isId } from '../../domain/ids.ts'
 import { isObject, parseJson } from '../../domain/json.ts'
 import type { IssueResponse, ListResponse } from '../proto/mayfly_plugin_v1_pb.ts'
@@ -29,7 +29,7 @@ export interface Answering {
 
 /** Nothing of the answer itself: it may hold a secret. */
 export function garbage(name: string, says: string): BackendError {
-  return new BackendError('unavailable', `The plugin ${name} answered ${says}.`)
+  return unavailable(`The plugin ${name} answered ${says}.`)
 }
 
 type Scalars = Readonly<Record<string, string | number | null>>

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { connect as connectSession } from 'node:http2'
 import { connect } from 'node:tls'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { BackendError, type Fault } from '../../domain/backend-error.ts'
+import { BackendError, type Fault, unavailable } from '../../domain/backend-error.ts'
 import { cleanMessage, type Hide } from '../text.ts'
 import type { OwnCertificate } from './certificate.ts'
 import type { Handshake } from './handshake.ts'
@@ -60,7 +60,7 @@ export function callFault(error: unknown, name: string, hide: Hide, signal?: Abo
     return new BackendError('timeout', `The plugin ${name} did not answer in time.`, { detail })
   }
   const says = isSaid ? 'failed' : 'ended, or broke the protocol'
-  return new BackendError('unavailable', `The plugin ${name} ${says}.`, { detail })
+  return unavailable(`The plugin ${name} ${says}.`, { detail })
 }
 
 function detailOf(error: ConnectError, hide: Hide): string {

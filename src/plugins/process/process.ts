@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient, type Transport } from '@connectrpc/connect'
 import type { Host } from '../../backends/kind.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, unavailable } from '../../domain/backend-error.ts'
 import { GRPCController } from '../proto/go_plugin_pb.ts'
 import type { Hide } from '../text.ts'
 import { newCertificate, type OwnCertificate } from './certificate.ts'
@@ -187,7 +187,7 @@ async function waitForHandshake(
 function startFault(name: string, error: unknown): BackendError {
   if (error instanceof BackendError) return error
   const says = error instanceof HandshakeFault ? error.message : 'cannot be started'
-  return new BackendError('unavailable', `The plugin ${name} ${says}.`, {
+  return unavailable(`The plugin ${name} ${says}.`, {
     detail: error instanceof Error ? error.message : String(error),
     cause: error,
   })

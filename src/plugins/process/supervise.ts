@@ -1,6 +1,6 @@
 import type { Host } from '../../backends/kind.ts'
 import { unlessAborted } from '../../domain/abort.ts'
-import { BackendError } from '../../domain/backend-error.ts'
+import { BackendError, unavailable } from '../../domain/backend-error.ts'
 import type { PluginProcess } from './process.ts'
 
 /** Something that a process of a plugin offers, such as a client. */
@@ -63,9 +63,9 @@ function supervise<T>({ name, start, onEnd, now }: Supervision<T>): Supervised<T
 
   return {
     async get(signal) {
-      if (closing.signal.aborted) throw new BackendError('unavailable', `The plugin ${name} was stopped.`)
+      if (closing.signal.aborted) throw unavailable(`The plugin ${name} was stopped.`)
       if (current === undefined && pauseUntil > now()) {
-        throw new BackendError('unavailable', `The plugin ${name} ended and is about to be started again.`)
+        throw unavailable(`The plugin ${name} ended and is about to be started again.`)
       }
       current ??= begin()
       return unlessLate(current, signal, name)
