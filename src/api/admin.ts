@@ -3,94 +3,78 @@ import { MAX_AUDIENCES } from '../domain/audience.ts'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { PLUGIN_NAME_PATTERN, PLUGIN_PROTOCOLS, PLUGIN_RUNTIMES, SHA256_PATTERN } from '../domain/plugin.ts'
 import { auditFilters, CredentialStatus, createdAt, expiresAt, UpstreamEnd } from './api-v1.ts'
-import {
-  AgentRef,
-  AUDIENCE,
-  Audience,
-  agentId,
-  closed,
-  count,
-  credentialId,
-  EXAMPLE_ID,
-  flag,
-  lifetime,
-  name,
-  newName,
-  nullable,
-  Page,
-  ScopeWarnings,
-  scopes,
-  sent,
-  shown,
-  shownAudiences,
-  shownScopes,
-  text,
-  timestamp,
-} from './shared.ts'
+import * as Field from './shared.ts'
 
 /** `/v1/admin`, but for backends (`admin-backends.ts`) and enrollments (`enrollment.ts`). */
-export const PageQuery = closed(Page)
+export const PageQuery = Field.closed(Field.Page)
 
 const MAX_ORIGIN = 1_024
-const agentName = text('Its name.', 'ci-build')
-export const Agent = shown('Agent', {
-  id: agentId('Id of the agent.'),
+const agentName = Field.text('Its name.', 'ci-build')
+export const Agent = Field.shown('Agent', {
+  id: Field.agentId('Id of the agent.'),
   name: agentName,
-  scopes: shownScopes('The scopes it holds now, time-limited ones included.'),
+  scopes: Field.shownScopes('The scopes it holds now, time-limited ones included.'),
   created_at: createdAt,
-  last_used: nullable(timestamp('When it last called.')),
-  expires_at: nullable(timestamp('When it expires.')),
-  policy: nullable(
-    text('The policy that it came under, no matter who approved it, or that its creator came under.', 'ci'),
+  last_used: Field.nullable(Field.timestamp('When it last called.')),
+  expires_at: Field.nullable(Field.timestamp('When it expires.')),
+  policy: Field.nullable(
+    Field.text(
+      'The policy that it came under, no matter who approved it, or that its creator came under.',
+      'ci',
+    ),
   ),
   audiences: Type.Optional(
-    shownAudiences(
+    Field.shownAudiences(
       'What it may ask tokens for, beside the issuer and the audiences of the server; absent: none.',
     ),
   ),
-  description: Type.Optional(text('What it is for.', 'the nightly report')),
+  description: Type.Optional(Field.text('What it is for.', 'the nightly report')),
   previous_secrets_until: Type.Optional(
-    timestamp('Until when the secrets before the last rotation are accepted; absent: they are not.'),
+    Field.timestamp('Until when the secrets before the last rotation are accepted; absent: they are not.'),
   ),
 })
 
-const Audiences = Type.Array(Audience, {
+const Audiences = Type.Array(Field.Audience, {
   maxItems: MAX_AUDIENCES,
   description: 'Audiences it may request tokens for, in addition to the issuer and those of the server.',
-  examples: [[AUDIENCE]],
+  examples: [[Field.AUDIENCE]],
 })
-const Description = text('What it is for; empty: nothing.', 'the nightly report', {
+const Description = Field.text('What it is for; empty: nothing.', 'the nightly report', {
   maxLength: MAX_TEXT_LENGTH,
 })
 
-export const CreateAgent = sent('CreateAgent', {
-  name: newName('Its name; not one in use.', 'ci-build'),
-  scopes: Type.Optional(scopes('What it may do: absolute scopes that the caller holds; default: nothing.')),
-  expires_in: Type.Optional(lifetime('How long it lives; default: without end.', '24h')),
+export const CreateAgent = Field.sent('CreateAgent', {
+  name: Field.newName('Its name; not one in use.', 'ci-build'),
+  scopes: Type.Optional(
+    Field.scopes('What it may do: absolute scopes that the caller holds; default: nothing.'),
+  ),
+  expires_in: Type.Optional(Field.lifetime('How long it lives; default: without end.', '24h')),
   audiences: Type.Optional(Audiences),
   description: Type.Optional(Description),
 })
 
-export const ChangeAgent = sent('ChangeAgent', {
-  scopes: Type.Optional(scopes('All scopes that it is to hold; ends time-limited ones.')),
-  add_scopes: Type.Optional(scopes('Scopes that it is to hold, too.')),
-  remove_scopes: Type.Optional(scopes('Scopes that it is not to hold any more, each as the agent lists it.')),
-  expires_in: Type.Optional(lifetime('How long it lives from now.', '24h')),
-  expires_at: Type.Optional(nullable(timestamp('When it expires; null: it does not.'))),
+export const ChangeAgent = Field.sent('ChangeAgent', {
+  scopes: Type.Optional(Field.scopes('All scopes that it is to hold; ends time-limited ones.')),
+  add_scopes: Type.Optional(Field.scopes('Scopes that it is to hold, too.')),
+  remove_scopes: Type.Optional(
+    Field.scopes('Scopes that it is not to hold any more, each as the agent lists it.'),
+  ),
+  expires_in: Type.Optional(Field.lifetime('How long it lives from now.', '24h')),
+  expires_at: Type.Optional(Field.nullable(Field.timestamp('When it expires; null: it does not.'))),
   audiences: Type.Optional(Audiences),
-  description: Type.Optional(nullable(Description)),
-  revoke: Type.Optional(flag('true: revoke the credentials that its scopes no longer cover')),
+  description: Type.Optional(Field.nullable(Description)),
+  revoke: Type.Optional(Field.flag('true: revoke the credentials that its scopes no longer cover')),
 })
 
-export const ChangedAgent = shown('ChangedAgent', {
+export const ChangedAgent = Field.shown('ChangedAgent', {
   ...Agent.properties,
-  warnings: ScopeWarnings,
+  warnings: Field.ScopeWarnings,
   out_of_scope: Type.Optional(
     Type.Array(
       Type.Object({
-        id: credentialId('Id of the credential.'),
-        backend: text('Name of the backend.', 'orders'),
-        scopes: shownScopes('The scopes that were granted.'),
+        id: Field.credentialId('Id of the credential.'),
+        backend: Field.text('Name of the backend.', 'orders'),
+        scopes: Field.shownScopes('The scopes that were granted.'),
         expires_at: expiresAt,
         status: CredentialStatus,
       }),
@@ -102,82 +86,86 @@ export const ChangedAgent = shown('ChangedAgent', {
   ),
 })
 
-export const RotateAgent = sent('AgentRotation', {
-  grace: Type.Optional(lifetime('How long the old secrets are accepted; default: not at all.', '1h')),
+export const RotateAgent = Field.sent('AgentRotation', {
+  grace: Type.Optional(Field.lifetime('How long the old secrets are accepted; default: not at all.', '1h')),
 })
 
 const newSecrets = {
-  id: agentId('Id of the agent.'),
+  id: Field.agentId('Id of the agent.'),
   name: agentName,
-  token: text('Its bearer token. Shown once.', `ckr_${'7c'.repeat(24)}`),
-  scopes: shownScopes('The scopes that it holds.'),
+  token: Field.text('Its bearer token. Shown once.', `ckr_${'7c'.repeat(24)}`),
+  scopes: Field.shownScopes('The scopes that it holds.'),
   created_at: createdAt,
-  expires_at: nullable(timestamp('When it expires.')),
+  expires_at: Field.nullable(Field.timestamp('When it expires.')),
   oidc: Type.Object(
     {
-      client_id: text('Its client id.', EXAMPLE_ID.client),
-      client_secret: text('Its client secret. Shown once.', `cks_${'4f'.repeat(32)}`),
+      client_id: Field.text('Its client id.', Field.EXAMPLE_ID.client),
+      client_secret: Field.text('Its client secret. Shown once.', `cks_${'4f'.repeat(32)}`),
     },
     { description: 'Its login at `/oauth/token`.' },
   ),
-  signing_key_id: text('Id of its signing key.', '3AA5C34371567BD2'),
-  signing_email: text('The address in its signing key.', 'ci-build@agents.example.com'),
+  signing_key_id: Field.text('Id of its signing key.', '3AA5C34371567BD2'),
+  signing_email: Field.text('The address in its signing key.', 'ci-build@agents.example.com'),
 }
 
-export const CreatedAgent = shown('CreatedAgent', { ...newSecrets, warnings: ScopeWarnings })
+export const CreatedAgent = Field.shown('CreatedAgent', { ...newSecrets, warnings: Field.ScopeWarnings })
 
-export const RotatedAgent = shown('RotatedAgent', {
+export const RotatedAgent = Field.shown('RotatedAgent', {
   ...newSecrets,
-  previous_valid_until: nullable(timestamp('Until when the old secrets are accepted; null: they ended.')),
+  previous_valid_until: Field.nullable(
+    Field.timestamp('Until when the old secrets are accepted; null: they ended.'),
+  ),
 })
 
-export const NameParam = Type.Object({ name: name('Its name.', 'ci-build') })
+export const NameParam = Type.Object({ name: Field.name('Its name.', 'ci-build') })
 
-export const TokenQuery = closed({
-  backend: Type.Optional(name('Only credentials of this backend.', 'orders')),
-  agent: Type.Optional(AgentRef),
+export const TokenQuery = Field.closed({
+  backend: Type.Optional(Field.name('Only credentials of this backend.', 'orders')),
+  agent: Type.Optional(Field.AgentRef),
   status: Type.Optional(CredentialStatus),
-  ...Page,
+  ...Field.Page,
 })
 
-export const WholeAuditQuery = closed({
+export const WholeAuditQuery = Field.closed({
   ...auditFilters,
   agent_id: Type.Optional(
-    text('The same filter as `agent`; give one of them.', EXAMPLE_ID.agent, { maxLength: 64 }),
+    Field.text('The same filter as `agent`; give one of them.', Field.EXAMPLE_ID.agent, { maxLength: 64 }),
   ),
-  ...Page,
+  ...Field.Page,
 })
 
-export const Token = shown('AnyCredential', {
-  id: credentialId('Id of the credential.'),
-  agent_id: agentId('The agent that holds it.'),
-  agent_name: text('Its name.', 'ci-build'),
-  backend: text('Name of the backend.', 'orders'),
-  scopes: shownScopes('The scopes that were granted.'),
+export const Token = Field.shown('AnyCredential', {
+  id: Field.credentialId('Id of the credential.'),
+  agent_id: Field.agentId('The agent that holds it.'),
+  agent_name: Field.text('Its name.', 'ci-build'),
+  backend: Field.text('Name of the backend.', 'orders'),
+  scopes: Field.shownScopes('The scopes that were granted.'),
   status: CredentialStatus,
   upstream: Type.Optional(UpstreamEnd),
   expires_at: expiresAt,
   created_at: createdAt,
 })
 
-export const AgentKey = shown('AgentKey', {
-  key_id: text('The long key id, as GnuPG shows it.', '3AA5C34371567BD2'),
-  agent_id: agentId('The agent that signs with it.'),
-  name: text('Name of the agent.', 'ci-build'),
-  email: text('The address in the key.', 'ci-build@agents.example.com'),
-  public_key: text('OpenPGP, ASCII armor.', '-----BEGIN PGP PUBLIC KEY BLOCK-----\n…'),
+export const AgentKey = Field.shown('AgentKey', {
+  key_id: Field.text('The long key id, as GnuPG shows it.', '3AA5C34371567BD2'),
+  agent_id: Field.agentId('The agent that signs with it.'),
+  name: Field.text('Name of the agent.', 'ci-build'),
+  email: Field.text('The address in the key.', 'ci-build@agents.example.com'),
+  public_key: Field.text('OpenPGP, ASCII armor.', '-----BEGIN PGP PUBLIC KEY BLOCK-----\n…'),
   created_at: createdAt,
 })
 
-export const RotateKeys = sent('KeyRotation', {
-  grace: Type.Optional(lifetime('How long the old key still verifies; default: not at all.', '1h')),
+export const RotateKeys = Field.sent('KeyRotation', {
+  grace: Type.Optional(Field.lifetime('How long the old key still verifies; default: not at all.', '1h')),
 })
-export const RotatedKeys = shown('RotatedKeys', {
-  key_id: text('The key that signs from now on.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
-  previous_valid_until: nullable(timestamp('Until when the old key verifies; null: it does not.')),
+export const RotatedKeys = Field.shown('RotatedKeys', {
+  key_id: Field.text('The key that signs from now on.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+  previous_valid_until: Field.nullable(
+    Field.timestamp('Until when the old key verifies; null: it does not.'),
+  ),
 })
 
-const version = text('Version of the kind.', '0.2.0')
+const version = Field.text('Version of the kind.', '0.2.0')
 const sha256 = {
   description: 'SHA-256 of the artefact, in hexadecimal form.',
   examples: ['c0ffee'.padEnd(64, '0')],
@@ -189,36 +177,41 @@ const runtime = Type.Enum([...PLUGIN_RUNTIMES], {
     '`executable`: a program. `node`: a module or a package for Node.js, which runs under its permission model.',
 })
 const ORIGIN = 'npm:mayfly-plugin-acme@1.2.0'
-export const Plugin = shown('Plugin', {
-  name: text('The kind.', 'postgres'),
+export const Plugin = Field.shown('Plugin', {
+  name: Field.text('The kind.', 'postgres'),
   version,
-  builtin: flag('Whether it comes with Mayfly, or from a recipe; everything below is absent then.'),
+  builtin: Field.flag('Whether it comes with Mayfly, or from a recipe; everything below is absent then.'),
   sha256: Type.Optional(Type.String(sha256)),
-  origin: Type.Optional(text(origin, ORIGIN)),
+  origin: Type.Optional(Field.text(origin, ORIGIN)),
   protocol: Type.Optional(protocol),
   runtime: Type.Optional(runtime),
   own_name: Type.Optional(
-    text('What the plugin calls itself, if it was added under another name.', 'github'),
+    Field.text('What the plugin calls itself, if it was added under another name.', 'github'),
   ),
-  added_at: Type.Optional(timestamp('When these bytes were added.')),
+  added_at: Type.Optional(Field.timestamp('When these bytes were added.')),
 })
 export const AddPlugin = Type.Object(
   {
     sha256: Type.String({ pattern: SHA256_PATTERN, ...sha256 }),
     runtime,
     protocol,
-    origin: text(origin, ORIGIN, { minLength: 1, maxLength: MAX_ORIGIN }),
-    name: Type.Optional(text('What the plugin must call itself.', 'acme', { pattern: PLUGIN_NAME_PATTERN })),
+    origin: Field.text(origin, ORIGIN, { minLength: 1, maxLength: MAX_ORIGIN }),
+    name: Type.Optional(
+      Field.text('What the plugin must call itself.', 'acme', { pattern: PLUGIN_NAME_PATTERN }),
+    ),
     as: Type.Optional(
-      text('The name of its kind here; absent: what the plugin calls itself.', 'acme-eu', {
+      Field.text('The name of its kind here; absent: what the plugin calls itself.', 'acme-eu', {
         pattern: PLUGIN_NAME_PATTERN,
       }),
     ),
   },
   { title: 'AddPlugin', additionalProperties: false },
 )
-export const ReloadedPlugins = shown('ReloadedPlugins', {
-  loaded: count('How many kinds there are.', 2),
+export const ReloadedPlugins = Field.shown('ReloadedPlugins', {
+  loaded: Field.count('How many kinds there are.', 2),
   plugins: Type.Array(Plugin, { description: 'The kinds.' }),
 })
-export const ReloadedPlugin = shown('ReloadedPlugin', { reloaded: text('The kind.', 'postgres'), version })
+export const ReloadedPlugin = Field.shown('ReloadedPlugin', {
+  reloaded: Field.text('The kind.', 'postgres'),
+  version,
+})

@@ -1,40 +1,15 @@
 import { Type } from 'typebox'
-import {
-  ACTION_NAMES,
-  AgentRef,
-  accepts,
-  agentId,
-  closed,
-  credentialId,
-  DURATION_PATTERN,
-  duration,
-  EXAMPLE_ID,
-  flag,
-  free,
-  lasts,
-  Metadata,
-  name,
-  nullable,
-  oneOf,
-  Page,
-  Params,
-  scopes,
-  sent,
-  shown,
-  shownScopes,
-  text,
-  timestamp,
-} from './shared.ts'
+import * as Field from './shared.ts'
 
 /** Group A, `/api/v1`. */
 export const ASKED_SCOPES =
   'Relative to the backend (`read`) or absolute (`orders:read`). Left out: all that the agent holds on it.'
-export const CredentialRequest = sent('CredentialRequest', {
-  backend: name('Name of the backend.', 'orders'),
-  ttl: Type.Optional(duration('How long the credential lasts; default: `default_ttl` of the backend.')),
-  scopes: Type.Optional(scopes(ASKED_SCOPES)),
-  metadata: Type.Optional(Metadata),
-  params: Type.Optional(Params),
+export const CredentialRequest = Field.sent('CredentialRequest', {
+  backend: Field.name('Name of the backend.', 'orders'),
+  ttl: Type.Optional(Field.duration('How long the credential lasts; default: `default_ttl` of the backend.')),
+  scopes: Type.Optional(Field.scopes(ASKED_SCOPES)),
+  metadata: Type.Optional(Field.Metadata),
+  params: Type.Optional(Field.Params),
 })
 
 export const Fields = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
@@ -42,70 +17,70 @@ export const Fields = Type.Record(Type.String(), Type.Union([Type.String(), Type
   examples: [{ username: 'mf_06dznf1k', host: 'db.example.com', port: 5432 }],
 })
 
-export const Secret = text(
+export const Secret = Field.text(
   'The credential itself, or the JSON text of its parts. Shown once.',
   'eyJhbGciOiJFUzI1NiJ9.e30.c2ln',
 )
-export const expiresAt = timestamp('When it expires: RFC 3339, UTC.')
-export const createdAt = timestamp('When it was created: RFC 3339, UTC.')
-const upstreamExpiresAt = timestamp(
+export const expiresAt = Field.timestamp('When it expires: RFC 3339, UTC.')
+export const createdAt = Field.timestamp('When it was created: RFC 3339, UTC.')
+const upstreamExpiresAt = Field.timestamp(
   'When the upstream ends the credential, where that is later than `expires_at`.',
 )
 
-export const LeftOut = shownScopes(
+export const LeftOut = Field.shownScopes(
   'Scopes of the agent that this backend can never give, if the request named none; absent: none.',
 )
 
-export const IssuedCredential = shown('IssuedCredential', {
-  id: credentialId('Id of the credential.'),
+export const IssuedCredential = Field.shown('IssuedCredential', {
+  id: Field.credentialId('Id of the credential.'),
   token: Type.Optional(Secret),
-  backend: text('Name of the backend.', 'orders'),
-  scopes: shownScopes('The scopes that were granted.'),
+  backend: Field.text('Name of the backend.', 'orders'),
+  scopes: Field.shownScopes('The scopes that were granted.'),
   expires_at: expiresAt,
   created_at: createdAt,
-  ttl: lasts('How long it was requested for.'),
+  ttl: Field.lasts('How long it was requested for.'),
   upstream_expires_at: Type.Optional(upstreamExpiresAt),
   fields: Type.Optional(Fields),
   left_out: Type.Optional(LeftOut),
 })
 
-export const CredentialStatus = oneOf(
+export const CredentialStatus = Field.oneOf(
   ['active', 'expired', 'revoked'],
   'Whether it can be used, and if not, how it ended.',
 )
 
-export const UpstreamEnd = oneOf(
+export const UpstreamEnd = Field.oneOf(
   ['revoked', 'pending', 'expires'],
   '`revoked`: gone upstream too; `pending`: not yet, it is being tried; `expires`: accepted there until its own expiry',
 )
 
-export const CredentialInfo = shown('CredentialInfo', {
-  id: credentialId('Id of the credential.'),
-  backend: text('Name of the backend.', 'orders'),
-  scopes: shownScopes('The scopes that were granted.'),
+export const CredentialInfo = Field.shown('CredentialInfo', {
+  id: Field.credentialId('Id of the credential.'),
+  backend: Field.text('Name of the backend.', 'orders'),
+  scopes: Field.shownScopes('The scopes that were granted.'),
   expires_at: expiresAt,
   created_at: createdAt,
-  revoked: flag('Whether it was revoked.'),
+  revoked: Field.flag('Whether it was revoked.'),
   status: CredentialStatus,
-  agent: text('Name of the agent that holds it.', 'ci-build'),
-  revoked_at: Type.Optional(timestamp('When it was revoked.')),
+  agent: Field.text('Name of the agent that holds it.', 'ci-build'),
+  revoked_at: Type.Optional(Field.timestamp('When it was revoked.')),
   upstream: Type.Optional(UpstreamEnd),
   upstream_expires_at: Type.Optional(upstreamExpiresAt),
 })
 
-export const RevokedCredential = shown('RevokedCredential', {
-  id: credentialId('Id of the credential.'),
-  revoked: flag('Always true.'),
-  revoked_at: timestamp('When it ended, also if that was before this request.'),
+export const RevokedCredential = Field.shown('RevokedCredential', {
+  id: Field.credentialId('Id of the credential.'),
+  revoked: Field.flag('Always true.'),
+  revoked_at: Field.timestamp('When it ended, also if that was before this request.'),
   upstream: UpstreamEnd,
 })
 
 export const CredentialId = Type.Object({
-  id: text(
+  id: Field.text(
     'Id of the credential.',
-    EXAMPLE_ID.credential,
+    Field.EXAMPLE_ID.credential,
     { minLength: 1, maxLength: 128 },
-    accepts({ pattern: '^cred_[0-9a-hjkmnp-tv-z]{26}$' }),
+    Field.accepts({ pattern: '^cred_[0-9a-hjkmnp-tv-z]{26}$' }),
   ),
 })
 
@@ -124,99 +99,105 @@ export const Environment = Type.Record(
 
 export const ScopeForms = Type.Array(
   Type.Object({
-    form: text('A scope; `<name>` stands for a name.', 'orders:read'),
-    gives: text('What a credential with it may do.', 'read orders'),
+    form: Field.text('A scope; `<name>` stands for a name.', 'orders:read'),
+    gives: Field.text('What a credential with it may do.', 'read orders'),
   }),
   { description: 'The forms of a scope, relative to the backend, with what they give.' },
 )
 
 /** What every agent may see of a backend. */
 export const backendInfo = {
-  id: text('Its name.', 'orders'),
-  type: text('Its kind.', 'postgres'),
-  default_ttl: lasts('How long a credential lasts if no `ttl` is requested.', '20m'),
-  max_ttl: lasts('The longest `ttl` that can be requested.', '2h'),
-  allowed_scopes: Type.Optional(shownScopes('The only scopes that it issues, relative to it; absent: all.')),
-  description: Type.Optional(text('What it is for.', 'The database of the shop.')),
-  revocation: oneOf(
+  id: Field.text('Its name.', 'orders'),
+  type: Field.text('Its kind.', 'postgres'),
+  default_ttl: Field.lasts('How long a credential lasts if no `ttl` is requested.', '20m'),
+  max_ttl: Field.lasts('The longest `ttl` that can be requested.', '2h'),
+  allowed_scopes: Type.Optional(
+    Field.shownScopes('The only scopes that it issues, relative to it; absent: all.'),
+  ),
+  description: Type.Optional(Field.text('What it is for.', 'The database of the shop.')),
+  revocation: Field.oneOf(
     ['exact', 'expiry_only'],
     '`exact`: a revoked credential ends at once. `expiry_only`: it lasts until its expiry.',
   ),
   recovery: Type.Optional(
-    oneOf(
+    Field.oneOf(
       ['none'],
       'What an interrupted issue left upstream cannot be found; nobody has received it, and it lasts until its own expiry.',
     ),
   ),
   environment: Type.Optional(Environment),
   scope_forms: ScopeForms,
-  broken: Type.Optional(flag('true: its stored configuration cannot be opened, so it issues nothing')),
+  broken: Type.Optional(Field.flag('true: its stored configuration cannot be opened, so it issues nothing')),
 }
-export const BackendInfo = shown('BackendInfo', backendInfo)
+export const BackendInfo = Field.shown('BackendInfo', backendInfo)
 
-export const BackendList = shown('BackendList', {
+export const BackendList = Field.shown('BackendList', {
   backends: Type.Array(BackendInfo, { description: 'All backends.' }),
 })
 
 const time = (description: string) =>
   Type.Optional(
-    text(
+    Field.text(
       `${description} A time (ISO 8601) or a duration back from now.`,
       '24h',
       { maxLength: 64 },
-      accepts({
-        anyOf: [{ format: 'date-time' }, { format: 'date' }, { minLength: 2, pattern: DURATION_PATTERN }],
+      Field.accepts({
+        anyOf: [
+          { format: 'date-time' },
+          { format: 'date' },
+          { minLength: 2, pattern: Field.DURATION_PATTERN },
+        ],
       }),
     ),
   )
-const Action = oneOf(ACTION_NAMES, 'What happened. docs/reference/audit.md explains each.')
+const Action = Field.oneOf(Field.ACTION_NAMES, 'What happened. docs/reference/audit.md explains each.')
 export const auditFilters = {
-  backend: Type.Optional(name('Only entries about this backend.', 'orders')),
+  backend: Type.Optional(Field.name('Only entries about this backend.', 'orders')),
   since: time('Only entries from then on.'),
   until: time('Only entries up to then.'),
-  agent: Type.Optional(AgentRef),
+  agent: Type.Optional(Field.AgentRef),
   actor: Type.Optional(
-    text('Only what this one did: an agent by id or name, `local` or `system`.', 'local', {
+    Field.text('Only what this one did: an agent by id or name, `local` or `system`.', 'local', {
       minLength: 1,
       maxLength: 128,
     }),
   ),
   action: Type.Optional(Action),
   credential: Type.Optional(
-    text(
+    Field.text(
       'Only entries about the credential with this id.',
-      EXAMPLE_ID.credential,
+      Field.EXAMPLE_ID.credential,
       { maxLength: 64 },
-      accepts({ pattern: '^cred_[0-9a-hjkmnp-tv-z]{26}$' }),
+      Field.accepts({ pattern: '^cred_[0-9a-hjkmnp-tv-z]{26}$' }),
     ),
   ),
 }
 
-export const AuditQuery = closed({ ...auditFilters, ...Page })
+export const AuditQuery = Field.closed({ ...auditFilters, ...Field.Page })
 
-export const AuditEntry = shown('AuditEntry', {
-  id: text('Id of the entry. Ids are in the order of time.', EXAMPLE_ID.audit),
-  timestamp: timestamp('When it happened: RFC 3339, UTC.'),
+export const AuditEntry = Field.shown('AuditEntry', {
+  id: Field.text('Id of the entry. Ids are in the order of time.', Field.EXAMPLE_ID.audit),
+  timestamp: Field.timestamp('When it happened: RFC 3339, UTC.'),
   action: Action,
-  outcome: oneOf(['ok', 'denied', 'failed'], 'How it ended.'),
-  agent_id: nullable(agentId('The agent that it is about.')),
-  agent_name: nullable(text('Its name then.', 'ci-build')),
-  actor: text('Who acted: id of an agent, `local` or `system`.', 'local'),
-  backend: nullable(text('Name of the backend.', 'orders')),
-  credential_id: nullable(credentialId('Id of the credential.')),
-  scopes: nullable(shownScopes('The scopes that were requested or granted.')),
-  ttl: nullable(lasts('The requested lifetime.')),
-  ip_address: nullable(text('Address of the client.', '192.0.2.7')),
-  user_agent: nullable(text('User agent of the client, at most 256 characters.', 'mayfly/0.2.0')),
-  auth_method: nullable(text('How the caller authenticated.', 'bearer')),
-  request_id: nullable(text('The `X-Request-Id` of the reply.', EXAMPLE_ID.request)),
-  metadata: nullable(free('What the request sent as `metadata`.', { job: 'build-42' })),
-  details: nullable(free('More about this action.', { code: 'ttl_exceeded' })),
+  outcome: Field.oneOf(['ok', 'denied', 'failed'], 'How it ended.'),
+  agent_id: Field.nullable(Field.agentId('The agent that it is about.')),
+  agent_name: Field.nullable(Field.text('Its name then.', 'ci-build')),
+  actor: Field.text('Who acted: id of an agent, `local` or `system`.', 'local'),
+  backend: Field.nullable(Field.text('Name of the backend.', 'orders')),
+  credential_id: Field.nullable(Field.credentialId('Id of the credential.')),
+  scopes: Field.nullable(Field.shownScopes('The scopes that were requested or granted.')),
+  ttl: Field.nullable(Field.lasts('The requested lifetime.')),
+  ip_address: Field.nullable(Field.text('Address of the client.', '192.0.2.7')),
+  user_agent: Field.nullable(Field.text('User agent of the client, at most 256 characters.', 'mayfly/0.2.0')),
+  auth_method: Field.nullable(Field.text('How the caller authenticated.', 'bearer')),
+  request_id: Field.nullable(Field.text('The `X-Request-Id` of the reply.', Field.EXAMPLE_ID.request)),
+  metadata: Field.nullable(Field.free('What the request sent as `metadata`.', { job: 'build-42' })),
+  details: Field.nullable(Field.free('More about this action.', { code: 'ttl_exceeded' })),
 })
 
-export const AuditPage = shown('AuditPage', {
+export const AuditPage = Field.shown('AuditPage', {
   entries: Type.Array(AuditEntry, { description: 'Newest first.' }),
-  next_cursor: nullable(
-    text('The `cursor` of the next page; null on the last one.', '06dzq5t9w3k7n1c6v4x8m2p0hd'),
+  next_cursor: Field.nullable(
+    Field.text('The `cursor` of the next page; null on the last one.', '06dzq5t9w3k7n1c6v4x8m2p0hd'),
   ),
 })

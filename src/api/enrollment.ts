@@ -1,31 +1,7 @@
 import { Type } from 'typebox'
 import { MAX_AUDIENCES } from '../domain/audience.ts'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
-import {
-  Audience,
-  accepts,
-  agentId,
-  closed,
-  count,
-  documentedAs,
-  EXAMPLE_ID,
-  flag,
-  lasts,
-  lifetime,
-  Metadata,
-  newName,
-  nullable,
-  oneOf,
-  Page,
-  Scope,
-  ScopeWarnings,
-  scopes,
-  sent,
-  shown,
-  shownScopes,
-  text,
-  timestamp,
-} from './shared.ts'
+import * as Field from './shared.ts'
 
 /** Enrollment, requests for more scopes, and what an administrator does with both. */
 export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'expired'], {
@@ -33,11 +9,14 @@ export const EnrollmentStatus = Type.Enum(['pending', 'approved', 'rejected', 'e
   description: 'Whether it was decided, and how.',
 })
 const note = (description: string, example: string) =>
-  text(description, example, { minLength: 1, maxLength: MAX_TEXT_LENGTH })
+  Field.text(description, example, { minLength: 1, maxLength: MAX_TEXT_LENGTH })
 
-const enrollmentId = text('Id of the enrollment or request.', EXAMPLE_ID.enrollment)
+const enrollmentId = Field.text('Id of the enrollment or request.', Field.EXAMPLE_ID.enrollment)
 export const EnrollmentId = Type.Object({
-  id: text('Id of the enrollment or request.', EXAMPLE_ID.enrollment, { minLength: 1, maxLength: 256 }),
+  id: Field.text('Id of the enrollment or request.', Field.EXAMPLE_ID.enrollment, {
+    minLength: 1,
+    maxLength: 256,
+  }),
 })
 
 /** 32 bytes as base64url: the last character has two bits that are zero. */
@@ -49,10 +28,11 @@ const P256 = {
   x: 'axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY',
   y: 'T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU',
 }
-const kid = Type.Optional(text('A name for the key.', 'key-1', { maxLength: 128 }))
+const kid = Type.Optional(Field.text('A name for the key.', 'key-1', { maxLength: 128 }))
 const use = Type.Optional(Type.Literal('sig', { description: 'What the key is for.' }))
-const algorithm = (names: string[]) => Type.Optional(oneOf(names, 'The algorithm of the key.'))
-const exact = (description: string, example: string) => text(description, example, { pattern: COORDINATE })
+const algorithm = (names: string[]) => Type.Optional(Field.oneOf(names, 'The algorithm of the key.'))
+const exact = (description: string, example: string) =>
+  Field.text(description, example, { pattern: COORDINATE })
 
 /** What each curve needs, for the document. Core checks that the point is on the curve. */
 const Ed25519Key = Type.Object(
@@ -92,7 +72,7 @@ const PublicKey = Type.Object(
   },
   {
     additionalProperties: false,
-    ...documentedAs({
+    ...Field.documentedAs({
       title: 'PublicKey',
       description: 'Ed25519 or P-256 public JWK; the agent creates the key pair.',
       oneOf: [Ed25519Key, P256Key],
@@ -101,128 +81,130 @@ const PublicKey = Type.Object(
   },
 )
 
-export const Enroll = sent('EnrollRequest', {
-  name: newName('The name that the agent will have; not one in use.', 'ci-build'),
-  scopes: Type.Optional(scopes('The scopes that it asks for. Left out: those of the policy for its name.')),
+export const Enroll = Field.sent('EnrollRequest', {
+  name: Field.newName('The name that the agent will have; not one in use.', 'ci-build'),
+  scopes: Type.Optional(
+    Field.scopes('The scopes that it asks for. Left out: those of the policy for its name.'),
+  ),
   public_key: PublicKey,
-  metadata: Type.Optional(Metadata),
+  metadata: Type.Optional(Field.Metadata),
 })
 
 const status = EnrollmentStatus
-const pollInterval = count('How long to wait between polls, in ms.', 2000)
-const expiresAt = timestamp('Until when it can be decided or, once approved, collected.')
-export const Enrolled = shown('Enrolled', {
+const pollInterval = Field.count('How long to wait between polls, in ms.', 2000)
+const expiresAt = Field.timestamp('Until when it can be decided or, once approved, collected.')
+export const Enrolled = Field.shown('Enrolled', {
   id: enrollmentId,
-  enrollment_id: text('The same as `id`.', EXAMPLE_ID.enrollment),
+  enrollment_id: Field.text('The same as `id`.', Field.EXAMPLE_ID.enrollment),
   status,
-  poll_url: text(
+  poll_url: Field.text(
     'Where to ask for the outcome.',
-    `https://mayfly.example.com/v1/enroll/${EXAMPLE_ID.enrollment}/status`,
+    `https://mayfly.example.com/v1/enroll/${Field.EXAMPLE_ID.enrollment}/status`,
   ),
   poll_interval_ms: pollInterval,
   expires_at: expiresAt,
-  warnings: ScopeWarnings,
+  warnings: Field.ScopeWarnings,
 })
 
 export const ProofHeader = Type.Object({
   'enrollment-proof': Type.Optional(
-    text(
+    Field.text(
       'Compact JWS by the enrolled key; claims aud (the issuer), enr (the id), iat (60 s), jti (used once), enc (X25519 or P-256 public JWK).',
       'eyJhbGciOiJFZERTQSJ9.eyJlbnIiOiJlbnJf4oCmIn0.c2ln',
       {},
-      accepts({ required: true, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
+      Field.accepts({ required: true, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
     ),
   ),
 })
 
-export const EnrollmentPoll = shown('EnrollmentPoll', {
+export const EnrollmentPoll = Field.shown('EnrollmentPoll', {
   id: enrollmentId,
   status,
   poll_interval_ms: pollInterval,
   expires_at: expiresAt,
   sealed: Type.Optional(
-    text(
+    Field.text(
       'Compact JWE (ECDH-ES, A256GCM) to enc: token, oidc, scopes, agent_id, agent_name, signing_key_id, signing_email.',
       'eyJhbGciOiJFQ0RILUVTIn0..aXY.Y2lwaGVy.dGFn',
     ),
   ),
-  collected_at: Type.Optional(timestamp('When the answer was first collected.')),
-  reason: Type.Optional(text('Why it was rejected.', 'unknown machine')),
+  collected_at: Type.Optional(Field.timestamp('When the answer was first collected.')),
+  reason: Type.Optional(Field.text('Why it was rejected.', 'unknown machine')),
 })
 
 const REASON = 'nightly report'
-export const RequestScopes = sent('ScopeRequest', {
-  scopes: Type.Array(Scope, {
+export const RequestScopes = Field.sent('ScopeRequest', {
+  scopes: Type.Array(Field.Scope, {
     minItems: 1,
     maxItems: 64,
     description: 'The scopes that the agent wants beside its own.',
   }),
   reason: Type.Optional(note('Why, for the administrator.', REASON)),
-  expires_in: Type.Optional(lifetime('How long the agent needs them; default: for good.', '2h')),
+  expires_in: Type.Optional(Field.lifetime('How long the agent needs them; default: for good.', '2h')),
 })
 
-export const RequestedScopes = shown('RequestedScopes', {
+export const RequestedScopes = Field.shown('RequestedScopes', {
   id: enrollmentId,
   status,
-  scopes: shownScopes('The requested scopes.'),
-  reason: Type.Optional(text('The reason that was given.', REASON)),
-  expires_in: Type.Optional(lasts('How long they are for.', '2h')),
-  created_at: timestamp('When they were requested.'),
-  expires_at: timestamp('Until when an administrator can decide.'),
-  decided_at: Type.Optional(timestamp('When it was decided.')),
-  decision_note: Type.Optional(text('Why it was rejected.', 'ask for less')),
-  warnings: ScopeWarnings,
+  scopes: Field.shownScopes('The requested scopes.'),
+  reason: Type.Optional(Field.text('The reason that was given.', REASON)),
+  expires_in: Type.Optional(Field.lasts('How long they are for.', '2h')),
+  created_at: Field.timestamp('When they were requested.'),
+  expires_at: Field.timestamp('Until when an administrator can decide.'),
+  decided_at: Type.Optional(Field.timestamp('When it was decided.')),
+  decision_note: Type.Optional(Field.text('Why it was rejected.', 'ask for less')),
+  warnings: Field.ScopeWarnings,
 })
 
-export const PendingQuery = closed({ status: Type.Optional(EnrollmentStatus), ...Page })
+export const PendingQuery = Field.closed({ status: Type.Optional(EnrollmentStatus), ...Field.Page })
 
-export const PendingEnrollment = shown('PendingEnrollment', {
+export const PendingEnrollment = Field.shown('PendingEnrollment', {
   id: enrollmentId,
-  name: text('Name of the agent.', 'ci-build'),
-  type: oneOf(
+  name: Field.text('Name of the agent.', 'ci-build'),
+  type: Field.oneOf(
     ['enroll', 'amendment'],
     '`enroll`: somebody wants to become an agent. `amendment`: an agent wants more scopes.',
   ),
-  scopes: shownScopes('The requested scopes; once approved, those that were granted.'),
-  public_key_fingerprint: nullable(
-    text('RFC 7638 thumbprint of the enrolled key.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+  scopes: Field.shownScopes('The requested scopes; once approved, those that were granted.'),
+  public_key_fingerprint: Field.nullable(
+    Field.text('RFC 7638 thumbprint of the enrolled key.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
   ),
-  metadata: nullable(Metadata),
-  ip_address: nullable(text('Where it came from.', '192.0.2.7')),
-  created_at: timestamp('When it came.'),
-  expires_at: timestamp('Until when it can be decided.'),
+  metadata: Field.nullable(Field.Metadata),
+  ip_address: Field.nullable(Field.text('Where it came from.', '192.0.2.7')),
+  created_at: Field.timestamp('When it came.'),
+  expires_at: Field.timestamp('Until when it can be decided.'),
   status: EnrollmentStatus,
   name_taken: Type.Optional(
-    flag('true: an agent has this name; approve with `replace`, or reject. Only while it is pending.'),
+    Field.flag('true: an agent has this name; approve with `replace`, or reject. Only while it is pending.'),
   ),
-  note: Type.Optional(text('Why it is pending, or the policy that approved it.', 'no policy matches')),
-  reason: Type.Optional(text('Why the agent asks.', REASON)),
-  expires_in: Type.Optional(lasts('How long it is for.', '2h')),
-  agent_id: Type.Optional(agentId('The agent, once there is one.')),
-  decided_at: Type.Optional(timestamp('When it was decided.')),
-  decided_by: Type.Optional(text('Who decided: id of an agent, `local` or `system`.', 'local')),
-  decision_note: Type.Optional(text('What was said with the decision.', 'seen in the office')),
-  collected_at: Type.Optional(timestamp('When the agent collected its credentials.')),
-  warnings: ScopeWarnings,
+  note: Type.Optional(Field.text('Why it is pending, or the policy that approved it.', 'no policy matches')),
+  reason: Type.Optional(Field.text('Why the agent asks.', REASON)),
+  expires_in: Type.Optional(Field.lasts('How long it is for.', '2h')),
+  agent_id: Type.Optional(Field.agentId('The agent, once there is one.')),
+  decided_at: Type.Optional(Field.timestamp('When it was decided.')),
+  decided_by: Type.Optional(Field.text('Who decided: id of an agent, `local` or `system`.', 'local')),
+  decision_note: Type.Optional(Field.text('What was said with the decision.', 'seen in the office')),
+  collected_at: Type.Optional(Field.timestamp('When the agent collected its credentials.')),
+  warnings: Field.ScopeWarnings,
 })
 
-export const Approve = sent('Approval', {
-  scopes: Type.Optional(scopes('What to grant; default: what was requested.')),
+export const Approve = Field.sent('Approval', {
+  scopes: Type.Optional(Field.scopes('What to grant; default: what was requested.')),
   expires_in: Type.Optional(
-    lifetime('How long the agent, or the extra scopes, last; default: as requested.', '24h'),
+    Field.lifetime('How long the agent, or the extra scopes, last; default: as requested.', '24h'),
   ),
   note: Type.Optional(note('For the record.', 'seen in the office')),
   audiences: Type.Optional(
-    Type.Array(Audience, {
+    Type.Array(Field.Audience, {
       maxItems: MAX_AUDIENCES,
       description: 'Of a new agent; default: those of its policy.',
     }),
   ),
   replace: Type.Optional(
-    flag('true: delete the agent that has this name, with its credentials; needs admin:agents:write'),
+    Field.flag('true: delete the agent that has this name, with its credentials; needs admin:agents:write'),
   ),
 })
 
-export const Reject = sent('Rejection', {
+export const Reject = Field.sent('Rejection', {
   reason: Type.Optional(note('The agent that asked is shown it.', 'unknown machine')),
 })

@@ -1,19 +1,19 @@
 import { Type } from 'typebox'
-import { count, shown, text } from './shared.ts'
+import * as Field from './shared.ts'
 
-export const Health = shown('Health', {
-  status: text('ok or ready.', 'ok'),
-  version: text('Version of the server.', '0.2.0'),
+export const Health = Field.shown('Health', {
+  status: Field.text('ok or ready.', 'ok'),
+  version: Field.text('Version of the server.', '0.2.0'),
 })
 
-export const Readiness = shown('Readiness', {
+export const Readiness = Field.shown('Readiness', {
   ...Health.properties,
   unended: Type.Optional(
     Type.Array(
       Type.Object({
-        backend: text('Name of the backend.', 'orders'),
-        count: count('How many.', 12),
-        age_seconds: count('How long ago the first of them ended.', 45),
+        backend: Field.text('Name of the backend.', 'orders'),
+        count: Field.count('How many.', 12),
+        age_seconds: Field.count('How long ago the first of them ended.', 45),
       }),
       {
         description:

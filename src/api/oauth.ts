@@ -1,5 +1,5 @@
 import { type TProperties, Type } from 'typebox'
-import { accepts, agentId, count, documentedAs, EXAMPLE_ID, flag, sent, shown, text } from './shared.ts'
+import * as Field from './shared.ts'
 
 const SECRET = `cks_${'4f'.repeat(32)}`
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -8,30 +8,35 @@ const JWT = 'eyJhbGciOiJFZERTQSJ9.eyJpc3MiOiJhZ2VudF_igKYifQ.c2ln'
 /** How a client says who it is, where it does not use `Authorization: Basic` (RFC 6749 §2.3.1, RFC 7523 §2.2). */
 const clientFields = {
   client_id: Type.Optional(
-    text(
+    Field.text(
       'Client id of the agent. Not beside `Authorization: Basic`.',
-      EXAMPLE_ID.client,
+      Field.EXAMPLE_ID.client,
       {},
-      accepts({ pattern: '^agent_[0-9a-hjkmnp-tv-z]{26}$' }),
+      Field.accepts({ pattern: '^agent_[0-9a-hjkmnp-tv-z]{26}$' }),
     ),
   ),
   client_secret: Type.Optional(
-    text(
+    Field.text(
       'For client_secret_post: its client secret.',
       SECRET,
       {},
-      accepts({ pattern: '^cks_[0-9a-f]{64}$' }),
+      Field.accepts({ pattern: '^cks_[0-9a-f]{64}$' }),
     ),
   ),
   client_assertion_type: Type.Optional(
-    text('For private_key_jwt: how the client authenticates.', ASSERTION, {}, accepts({ enum: [ASSERTION] })),
+    Field.text(
+      'For private_key_jwt: how the client authenticates.',
+      ASSERTION,
+      {},
+      Field.accepts({ enum: [ASSERTION] }),
+    ),
   ),
   client_assertion: Type.Optional(
-    text(
+    Field.text(
       'For private_key_jwt: signed by the enrolled key, aud = issuer, single-use jti, at most 5 minutes.',
       JWT,
       {},
-      accepts({ maxLength: 4096, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
+      Field.accepts({ maxLength: 4096, pattern: '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$' }),
     ),
   ),
 }
@@ -54,7 +59,7 @@ function formsOf(title: string, fields: TProperties, required: string[]) {
     properties: { ...fields, ...own },
     additionalProperties: true,
   })
-  return documentedAs({
+  return Field.documentedAs({
     title,
     oneOf: [
       form(`${title}ByHeader`, 'With `Authorization: Basic`.', {}),
@@ -69,14 +74,19 @@ const FORM = { additionalProperties: true }
 
 const tokenFields = {
   grant_type: Type.Optional(
-    text('Always client_credentials.', 'client_credentials', {}, accepts({ enum: ['client_credentials'] })),
+    Field.text(
+      'Always client_credentials.',
+      'client_credentials',
+      {},
+      Field.accepts({ enum: ['client_credentials'] }),
+    ),
   ),
   scope: Type.Optional(
-    text(
+    Field.text(
       'Scopes of the agent, separated by spaces. Left out: all of them. `openid` adds an id token and grants nothing.',
       'openid',
       {},
-      accepts({
+      Field.accepts({
         minLength: 1,
         maxLength: 16_448,
         pattern: '^[A-Za-z0-9._/@+:*-]+( [A-Za-z0-9._/@+:*-]+)*$',
@@ -84,13 +94,18 @@ const tokenFields = {
     ),
   ),
   audience: Type.Optional(
-    text(
+    Field.text(
       'Who the token is for: one of the allowed audiences of the agent or the server. Default: the issuer.',
       'https://mayfly.example.com',
     ),
   ),
   resource: Type.Optional(
-    text('RFC 8707: the same as `audience`.', 'https://mayfly.example.com', {}, accepts({ format: 'uri' })),
+    Field.text(
+      'RFC 8707: the same as `audience`.',
+      'https://mayfly.example.com',
+      {},
+      Field.accepts({ format: 'uri' }),
+    ),
   ),
 }
 export const TokenForm = Type.Object(
@@ -98,51 +113,52 @@ export const TokenForm = Type.Object(
   { ...FORM, ...formsOf('TokenRequest', tokenFields, ['grant_type']) },
 )
 
-export const TokenReply = shown('Token', {
-  access_token: text('Send it as `Authorization: Bearer …`.', JWT),
+export const TokenReply = Field.shown('Token', {
+  access_token: Field.text('Send it as `Authorization: Bearer …`.', JWT),
   token_type: Type.Literal('Bearer', { description: 'Always Bearer.' }),
-  expires_in: count('How long it lasts, in seconds.', 3600),
-  scope: text('The scopes that it has, separated by spaces.', 'orders:read'),
-  id_token: Type.Optional(text('If `openid` was requested: an OpenID Connect id token.', JWT)),
+  expires_in: Field.count('How long it lasts, in seconds.', 3600),
+  scope: Field.text('The scopes that it has, separated by spaces.', 'orders:read'),
+  id_token: Type.Optional(Field.text('If `openid` was requested: an OpenID Connect id token.', JWT)),
 })
 
 const presented = {
-  token: text('An access token, or a `ckr_` token.', JWT),
-  token_type_hint: Type.Optional(text('Ignored: a token tells its own type.', 'access_token')),
+  token: Field.text('An access token, or a `ckr_` token.', JWT),
+  token_type_hint: Type.Optional(Field.text('Ignored: a token tells its own type.', 'access_token')),
 }
 export const PresentedToken = Type.Object(
   { ...presented, ...clientFields },
   { ...FORM, ...formsOf('PresentedToken', presented, ['token']) },
 )
 
-const texts = (description: string, example: string) => Type.Array(text('A value.', example), { description })
+const texts = (description: string, example: string) =>
+  Type.Array(Field.text('A value.', example), { description })
 
 export const IntrospectReply = Type.Object(
   {
-    active: flag('Whether the token can be used. If not, this is the only member.'),
-    token_type: Type.Optional(text('Bearer.', 'Bearer')),
-    scope: Type.Optional(text('Its scopes, separated by spaces.', 'orders:read')),
-    client_id: Type.Optional(text('Client id of its agent.', EXAMPLE_ID.client)),
-    sub: Type.Optional(agentId('Id of its agent.')),
-    iss: Type.Optional(text('Who issued it.', 'https://mayfly.example.com')),
+    active: Field.flag('Whether the token can be used. If not, this is the only member.'),
+    token_type: Type.Optional(Field.text('Bearer.', 'Bearer')),
+    scope: Type.Optional(Field.text('Its scopes, separated by spaces.', 'orders:read')),
+    client_id: Type.Optional(Field.text('Client id of its agent.', Field.EXAMPLE_ID.client)),
+    sub: Type.Optional(Field.agentId('Id of its agent.')),
+    iss: Type.Optional(Field.text('Who issued it.', 'https://mayfly.example.com')),
     aud: Type.Optional(
       Type.Union([Type.String(), Type.Array(Type.String())], {
         description: 'Who it is for.',
         examples: ['https://mayfly.example.com'],
       }),
     ),
-    iat: Type.Optional(count('When it was issued, in seconds since 1970.', 1763720100)),
-    exp: Type.Optional(count('When it expires, in seconds since 1970.', 1763723700)),
-    jti: Type.Optional(text('Its id.', '06dzt4m8c2q6v1x5k9n3w7p0hb')),
-    agent_id: Type.Optional(agentId('Id of its agent.')),
-    agent_name: Type.Optional(text('Name of its agent.', 'ci-build')),
+    iat: Type.Optional(Field.count('When it was issued, in seconds since 1970.', 1763720100)),
+    exp: Type.Optional(Field.count('When it expires, in seconds since 1970.', 1763723700)),
+    jti: Type.Optional(Field.text('Its id.', '06dzt4m8c2q6v1x5k9n3w7p0hb')),
+    agent_id: Type.Optional(Field.agentId('Id of its agent.')),
+    agent_name: Type.Optional(Field.text('Name of its agent.', 'ci-build')),
   },
   { title: 'Introspection', description: 'RFC 7662 §2.2.' },
 )
 
-export const RevokeReply = sent('Revocation', {})
+export const RevokeReply = Field.sent('Revocation', {})
 
-const url = (what: string, path: string) => text(what, `https://mayfly.example.com${path}`)
+const url = (what: string, path: string) => Field.text(what, `https://mayfly.example.com${path}`)
 const methods = (endpoint: string) =>
   texts(`How a client authenticates at the ${endpoint} endpoint.`, 'private_key_jwt')
 const algorithms = (endpoint: string) =>
@@ -176,19 +192,24 @@ export const DiscoveryReply = Type.Object(
 /** Public members only: a private one could not get through. */
 const Jwk = Type.Object(
   {
-    kty: text('Type of the key.', 'RSA'),
-    use: Type.Optional(text('What it is for.', 'sig')),
-    alg: Type.Optional(text('How it signs.', 'RS256')),
+    kty: Field.text('Type of the key.', 'RSA'),
+    use: Type.Optional(Field.text('What it is for.', 'sig')),
+    alg: Type.Optional(Field.text('How it signs.', 'RS256')),
     kid: Type.Optional(
-      text('RFC 7638 thumbprint; tokens name it.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
+      Field.text('RFC 7638 thumbprint; tokens name it.', 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k'),
     ),
     n: Type.Optional(
-      text('RSA: the modulus.', 'u1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gunVTLw7onLRnrq0_IzW7yWR7Q'),
+      Field.text(
+        'RSA: the modulus.',
+        'u1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gunVTLw7onLRnrq0_IzW7yWR7Q',
+      ),
     ),
-    e: Type.Optional(text('RSA: the exponent.', 'AQAB')),
-    crv: Type.Optional(text('EC and OKP: the curve.', 'P-256')),
-    x: Type.Optional(text('EC and OKP: the x coordinate.', 'axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY')),
-    y: Type.Optional(text('EC: the y coordinate.', 'T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU')),
+    e: Type.Optional(Field.text('RSA: the exponent.', 'AQAB')),
+    crv: Type.Optional(Field.text('EC and OKP: the curve.', 'P-256')),
+    x: Type.Optional(
+      Field.text('EC and OKP: the x coordinate.', 'axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY'),
+    ),
+    y: Type.Optional(Field.text('EC: the y coordinate.', 'T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU')),
     x5c: Type.Optional(texts('A certificate of the key, which some token services insist on.', 'MIIC…')),
   },
   { title: 'PublicJwk', description: 'RFC 7517 §4.' },
