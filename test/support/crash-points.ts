@@ -17,10 +17,10 @@ const after = (...sees: string[]): Point[] => [
 ]
 const upstreamAt = (at: Tripwire['at'], ...sees: string[]): Point[] => [{ upstream: { at, sees } }]
 const reply = (request: string): Point[] => [{ process: { at: 'reply', sees: [request] } }]
-export type Table = readonly [what: string, points: Point[], left: Left][]
+type Table = readonly [what: string, points: Point[], left: Left][]
 
 /** Each row uses its first point that fits the store. `{id}` and `{role}` stand for the credential under test. */
-export const ISSUING: Table = [
+const ISSUING: Table = [
   ['before the intent', before('credential.requested'), 'nothing'],
   ['after the intent', after('credential.requested'), 'interrupted'],
   ['during the upstream call', upstreamAt('answered', CREATES_ROLE), 'interrupted'],
@@ -39,7 +39,7 @@ export const WITH_ROLE = new Set([
   'before the reply',
 ])
 
-export const REVOKING: Table = [
+const REVOKING: Table = [
   ['before the commit', before('credential.revoked', '{id}', 'COMMIT'), 'active'],
   ['after the commit', after('credential.revoked', '{id}', 'COMMIT'), 'ended'],
   ['during the upstream call', upstreamAt('answered', '{role}', 'COMMIT'), 'ended'],
@@ -49,13 +49,46 @@ export const REVOKING: Table = [
   ['before the reply', reply('DELETE /api/v1/credentials'), 'ended'],
 ]
 
-export const DELETING: Table = [
+const DELETING: Table = [
   ['before the commit', before('agent.deleted', 'COMMIT'), 'active'],
   ['after the commit', after('agent.deleted', 'COMMIT'), 'ended'],
 ]
 
-export const EXPIRING: Table = [
+const EXPIRING: Table = [
   ['before the commit', before('credential.expired', '{id}', 'COMMIT'), 'ended'],
   ['after the commit', after('credential.expired', '{id}', 'COMMIT'), 'ended'],
   ['during the upstream call', upstreamAt('answered', '{role}', 'COMMIT'), 'ended'],
 ]
+
+export const TABLES = { issuing: ISSUING, revoking: REVOKING, deleting: DELETING, expiring: EXPIRING }
+
+type Names = Readonly<Record<keyof typeof TABLES, readonly string[]>>
+
+/** Where a short run kills the server: with each kind of point, and with each state that a kill leaves, at least once. */
+export const SAMPLE: Readonly<Record<'sqlite' | 'postgres' | 'plugin', Names>> = {
+  sqlite: {
+    issuing: [
+      'before the intent',
+      'after the intent',
+      'before the upstream commits',
+      'after the upstream call',
+      'before the commit',
+      'before the reply',
+    ],
+    revoking: ['before the commit', 'after the commit', 'after the upstream call'],
+    deleting: ['after the commit'],
+    expiring: ['after the commit'],
+  },
+  postgres: {
+    issuing: ['after the intent', 'before the commit'],
+    revoking: ['after the commit'],
+    deleting: [],
+    expiring: [],
+  },
+  plugin: {
+    issuing: ['after the upstream call'],
+    revoking: ['during the upstream call'],
+    deleting: [],
+    expiring: [],
+  },
+}
