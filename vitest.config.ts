@@ -1,5 +1,6 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import { recordTried, triedFiles } from './test/docs/tried.ts'
+import { COMPILE_CACHE } from './test/support/compile-cache.ts'
 import { LONG } from './test/support/long.ts'
 import { isInstalled } from './test/support/run-program.ts'
 import { slowest } from './test/support/slowest.ts'
@@ -23,6 +24,7 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...absent, ...long],
     reporters: ['default', slowest, recordTried],
     globalSetup: ['test/support/shared-postgres.ts'],
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     // What hangs is ended by these; what is merely slow, on a machine that others use, must pass.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { COMPILE_CACHE } from '../../test/support/compile-cache.ts'
 import { FIELDS } from '../config/schema.ts'
 import { openStore } from '../store/open.ts'
 
@@ -27,7 +28,7 @@ function mayfly(argv: string[], env: Record<string, string> = {}): Promise<Ended
   return new Promise((resolve) => {
     const options = {
       cwd: folder,
-      env: { PATH: process.env['PATH'] ?? '', ...env },
+      env: { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
       timeout: 60_000,
     }
     const child = execFile(process.execPath, [MAIN, ...argv], options, (_, stdout, stderr) => {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { commandScript } from '../support/compile-cache.ts'
 import { MAIN, newHome, runCli } from './support.ts'
 
 let home: string
@@ -11,7 +12,7 @@ beforeEach(async () => {
   home = made.home
   const bin = join(home, 'bin')
   await mkdir(bin)
-  await writeFile(join(bin, 'mayfly'), `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`)
+  await writeFile(join(bin, 'mayfly'), commandScript(MAIN))
   await chmod(join(bin, 'mayfly'), 0o755)
   env = { ...made.env, PATH: `${bin}:${made.env['PATH']}`, TERM: 'dumb' }
 })

@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../support/app.ts'
+import { COMPILE_CACHE } from '../support/compile-cache.ts'
 import { gone, newRunner, openTerminal, recordsOf } from './run-support.ts'
 import { MAIN, spawnCli, startWorld, type World } from './support.ts'
 
@@ -83,7 +84,7 @@ describe('mayfly run revokes its credentials', () => {
     await writeFile(join(world.home, 'job'), script)
     const line = `setsid -f '${process.execPath}' '${MAIN}' ${RUN.join(' ')} sh job >log 2>&1 </dev/null`
     const log = () => readFile(join(world.home, 'log'), 'utf8')
-    const shell = { env: { ...env, SHELL: '/bin/sh' }, cwd: world.home }
+    const shell = { env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env, SHELL: '/bin/sh' }, cwd: world.home }
     const terminal = spawn('script', ['-qfc', `${line}; sleep 600`, '/dev/null'], shell)
     await eventually(async () => expect(await log()).toMatch(/^ready \d+$/m))
     terminal.kill('SIGKILL')

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { shellQuote } from '../../src/domain/shell-word.ts'
 import { eventually, type NewAgent } from '../support/app.ts'
+import { COMPILE_CACHE } from '../support/compile-cache.ts'
 import { MAIN, spawnCli, type World } from './support.ts'
 
 export interface RecordOfRun {
@@ -81,7 +82,7 @@ export async function openTerminal(
 ): Promise<Terminal> {
   const words = [process.execPath, MAIN, ...argv].map(shellQuote)
   const holder = spawn('script', ['-qfc', `echo leader $$; exec ${words.join(' ')}`, '/dev/null'], {
-    env: { ...env, SHELL: '/bin/sh' },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env, SHELL: '/bin/sh' },
     cwd: cwd ?? env['HOME'],
     stdio: ['pipe', 'pipe', 'inherit'],
   })

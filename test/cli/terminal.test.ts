@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { shellQuote } from '../../src/domain/shell-word.ts'
+import { COMPILE_CACHE } from '../support/compile-cache.ts'
 import { newHome } from './support.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -12,7 +13,7 @@ async function atTerminal(argv: readonly string[], typed: string): Promise<{ sho
   const { env } = await newHome()
   const line = [process.execPath, MAIN, ...argv].map(shellQuote).join(' ')
   const child = spawn('script', ['-q', '-e', '-c', line, '/dev/null'], {
-    env,
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   let shown = ''

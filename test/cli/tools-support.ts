@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import Type from 'typebox'
 import { kinds } from '../../src/backends/index.ts'
 import type { Kind } from '../../src/backends/kind.ts'
+import { commandScript } from '../support/compile-cache.ts'
 import { startWorld, type World } from './support.ts'
 
 const config = Type.Object(
@@ -93,7 +94,7 @@ export async function installCommands(world: World): Promise<Record<string, stri
     'terraform-credentials-mayfly': 'terraform-credentials',
   }
   for (const [name, file] of Object.entries(commands))
-    await writeFile(join(bin, name), `#!/bin/sh\nexec '${process.execPath}' '${source(file)}' "$@"\n`, {
+    await writeFile(join(bin, name), commandScript(source(file)), {
       mode: 0o755,
     })
   return { ...world.env, PATH: `${bin}:${world.env['PATH']}` }

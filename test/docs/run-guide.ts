@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { shellQuote } from '../../src/domain/shell-word.ts'
-import { COMPILE_CACHE } from '../support/compile-cache.ts'
+import { commandScript } from '../support/compile-cache.ts'
 import { isAsShown, Known } from './masks.ts'
 import { type GuideStep, type RunStep, readGuide, type Shown } from './read-guide.ts'
 import { type GuideShell, startShell } from './shell.ts'
@@ -139,7 +139,6 @@ function edited(page: string, edits: readonly { shown: Shown; text: string }[]):
 export async function installMayfly(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
   const path = join(directory, 'mayfly')
-  const start = `NODE_COMPILE_CACHE=${shellQuote(COMPILE_CACHE)} exec ${shellQuote(process.execPath)} ${shellQuote(MAIN)} "$@"`
-  await writeFile(path, `#!/bin/sh\n${start}\n`)
+  await writeFile(path, commandScript(MAIN))
   await chmod(path, 0o755)
 }
