@@ -12,7 +12,7 @@ const OPTIONS = { host: text('<host>', 'the git server to authenticate to'), ...
 
 type Options = ValuesOf<typeof OPTIONS>
 
-/** Git never sends more. */
+/** A line has at most 65,535 bytes (git-credential(1)), and git sends a few short ones. */
 const MAX_INPUT_BYTES = 65_536
 /** For servers that accept any user name with a token. */
 const USERNAME = 'x-access-token'

@@ -42,7 +42,7 @@ export const verb = helperVerb({
   },
 })
 
-/** Older versions of pnpm pass the path to a shell unquoted. */
+/** pnpm passes the path to a shell, unquoted. */
 function programPath(path: string): string {
   if (/^[A-Za-z0-9_/.@+-]+$/.test(path)) return path
   throw usage(
@@ -51,7 +51,7 @@ function programPath(path: string): string {
   )
 }
 
-/** The registry as `.npmrc` names it: without scheme, with a trailing slash. */
+/** The name of a registry in `.npmrc`: without scheme, with a trailing slash. */
 function registryKey(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')

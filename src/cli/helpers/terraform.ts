@@ -1,4 +1,5 @@
 import { CliError } from '../frame/failure.ts'
+import { readStdin } from '../frame/prompt.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { ownCommand } from '../git/own-command.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
@@ -68,10 +69,13 @@ export const verb = defineVerb({
 
 async function runOperation(context: Context, operation: string, host: string): Promise<void> {
   const entry = (await readHosts(context, 'terraform')).get(terraformHost(host) ?? '')
-  if (operation === 'store')
+  if (operation === 'store') {
+    // A helper reads all of its input even if it refuses.
+    await readStdin(context)
     throw new CliError('not_stored', 'Mayfly issues tokens and does not store them.', {
       hint: 'After `mayfly helper terraform --write` there is no need for `terraform login`.',
     })
+  }
   if (entry === undefined) {
     // Neither asking for an unknown host nor forgetting it is a failure.
     if (operation === 'get') await context.out.result('{}')
