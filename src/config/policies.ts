@@ -139,7 +139,7 @@ export function compilePolicies(
   })
 }
 
-/** Stand for what has the wrong shape, and have no faults of their own. */
+/** Stand in for parts of the wrong shape, and have no faults themselves. */
 const SOUND_SCOPE = { scopes: 'x:granted', deny: 'x:denied' }
 
 /**
@@ -162,7 +162,7 @@ function soundEntry(wire: unknown, index: number): PolicyEntry {
     ...Object.fromEntries(sound),
   }
   if (Array.isArray(given['deny'])) entry.deny = scopesOf(given['deny'], SOUND_SCOPE.deny)
-  // `yes` is text in YAML, and means true to who wrote it.
+  // `yes` is text in YAML, though its author means true.
   if (typeof given['auto_approve'] === 'string')
     entry.auto_approve = !/^(?:no?|off|false)$/i.test(given['auto_approve'])
   return entry

@@ -26,12 +26,12 @@ export interface AgentCaller {
   readonly scopes: readonly string[]
   /** The token carries less than the agent holds now. */
   readonly isNarrowed: boolean
-  /** All scopes that the agent holds, with their ends, where some of them are timed; empty where none is. */
+  /** All scopes that the agent holds, with their ends, if some of them are timed; empty if none is. */
   readonly timed: readonly HeldScopes[]
   readonly agentExpiresAt: number | null
   readonly createdAt: number
   readonly policy: string | null
-  /** Those recorded with the agent and those of its policy now, whichever are tighter. */
+  /** The bounds recorded with the agent or those of its policy now, whichever are tighter. */
   readonly bounds: AgentBounds
   readonly clientId: string
   /** The access token behind a JWT: every commit requires that it has not ended. */
@@ -66,7 +66,7 @@ export interface Actor<C extends Caller | undefined = Caller> {
   readonly origin: Origin
 }
 
-/** The server itself, without a request: the jobs, recovery, what must happen whatever becomes of the caller. */
+/** The server itself, without a request: jobs, recovery, and work that must be done even if the caller ends. */
 export const SYSTEM: Actor<undefined> = {
   caller: undefined,
   origin: { requestId: '', ipAddress: null, userAgent: null },

@@ -6,12 +6,12 @@ import type { CommitOptions } from '../store/engine/engine.ts'
 import type { Actor, AgentCaller, Caller } from './caller.ts'
 import type { Core } from './context.ts'
 
-/** How often a change is committed again because its agent changed, but may still do it. */
+/** How often a change is committed again because its agent changed but may still make it. */
 const TRIES = 5
 
 /**
- * Commits what `actor` wants. An agent succeeds only while the token or secret that it was authenticated by is valid, at
- * the moment of the commit: otherwise throws `unauthorized`. Throws `store_unavailable` when the store cannot be written,
+ * Commits a change for `actor`. Throws `unauthorized` unless the token or secret that authenticated an agent is still valid
+ * at the moment of the commit. Throws `store_unavailable` when the store cannot be written,
  * or the `code` given instead. The use case interprets a refused change.
  */
 export async function commit(

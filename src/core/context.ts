@@ -11,7 +11,7 @@ import type { Quotas } from './quotas.ts'
 import type { Rates } from './rates.ts'
 import type { Serialize } from './serialize.ts'
 
-/** All that use cases need. One that needs few parts names them: `Pick<Core, 'store' | 'ids'>`. */
+/** Everything that use cases need. A use case that needs few parts names them: `Pick<Core, 'store' | 'ids'>`. */
 export interface Core {
   readonly store: Store
   readonly sealer: Sealer

@@ -15,7 +15,7 @@ import { createRates } from './rates.ts'
 import { createSerialize } from './serialize.ts'
 import { createSnapshot } from './snapshot.ts'
 
-/** What core is made of. The caller closes it. */
+/** The parts of core. The caller closes them. */
 type Given = Pick<Core, 'store' | 'sealer' | 'hasher' | 'settings' | 'meter' | 'log'>
 /** What kinds, and the programs of plugins, may need of core. */
 type Begun = Omit<Core, 'backends' | 'plugins'>

@@ -6,7 +6,7 @@ export async function findAgentId(core: Pick<Core, 'store'>, agent: string): Pro
   return isId('agent', agent) ? agent : core.store.agents.lastNamed(agent)
 }
 
-/** A backend in a filter, as entries and credentials have it: look-up ignores case, and so does the filter. */
+/** A backend in a filter, in the form of entries and credentials. The filter ignores case, as look-up does. */
 export async function findBackendName(
   core: Pick<Core, 'store'>,
   name: string | undefined,

@@ -3,7 +3,7 @@ import { nameKey } from '../domain/agent.ts'
 import { canGive, type GrantingBackend, isAdminScope, relativeScope } from '../domain/scope.ts'
 import type { Core } from './context.ts'
 
-/** What deciding about scopes needs to know of a backend. */
+/** The part of a backend that decisions about scopes need. */
 export function grantingBackend({
   name,
   kind,
@@ -32,7 +32,7 @@ export async function scopeWarnings(
   return warningsOf(scopes, (scope) => warnOfUnknown(byName, scope) ?? warnOfNever(byName, scope))
 }
 
-/** As `scopeWarnings`, for a caller that nothing is known of: what a backend can give depends on its configuration. */
+/** Like `scopeWarnings`, for an unknown caller, who must not learn what a configuration allows. */
 export async function unknownBackendWarnings(
   core: Pick<Core, 'store' | 'backends'>,
   scopes: readonly string[],
@@ -50,7 +50,7 @@ const backendsIn = (byName: Backends, scope: string) =>
 
 function warnOfUnknown(byName: Backends, scope: string): string | undefined {
   const [first = ''] = scope.split(':')
-  // All backends, also those to come.
+  // All backends, including future ones.
   if (isAdminScope(scope) || first === '*' || backendsIn(byName, scope).length > 0) return undefined
   const other = byName.get(nameKey(first))
   return other === undefined
@@ -69,7 +69,7 @@ function warnOfNever(byName: Backends, scope: string): string | undefined {
   return `The backend "${only.name}" can never give the scope "${scope}".${hint}`
 }
 
-/** What would work, by the kind alone: the configuration is not everybody's to know. */
+/** What would work, judged by the kind alone: not everybody may know the configuration. */
 function formsOf(backend: OpenBackend | undefined): string {
   if (backend === undefined || backend.allowedScopes !== undefined) return ''
   const forms = backend.kind.scopes.forms.filter(({ form }) => form !== '*').slice(0, 2)

@@ -7,8 +7,8 @@ import ipaddr from 'ipaddr.js'
 export const networkOf = (address: string | null): string => prefixOf(address, 4)
 
 /**
- * The network of an address as its owner has it: the /24 of an IPv4 address, or the /48 of an IPv6 address, which is what a site
- * is given at most (RFC 6177 §2), and has 65,536 times a /64.
+ * The network of an address's owner: the /24 of an IPv4 address, or the /48 of an IPv6 address, which is the most that a site
+ * gets (RFC 6177 §2) and holds 65,536 networks of /64.
  */
 export function siteOf(address: string | null): string {
   return prefixOf(address, 3).replace(/^(\d+\.\d+\.\d+)\.\d+$/, '$1.0/24')

@@ -26,7 +26,10 @@ export interface Denials {
   flush(now: number): Promise<void>
 }
 
-/** The local host reading what needs an admin scope: the first read of a route is recorded, then once a minute their count. */
+/**
+ * Reads by the local host that need an admin scope: the first read of a route is recorded, then their count once a
+ * minute.
+ */
 export interface LocalReads {
   /** Resolves when the store has an entry of the last minute for this route. Throws `audit_unavailable`. */
   record(actor: Actor<LocalCaller>, details: { readonly route: string }): Promise<void>
@@ -88,7 +91,7 @@ export interface Overdue {
   add(credentialId: string, change: Change): void
   /** Whether the record of this credential is still wrong. */
   has(credentialId: string): boolean
-  /** Tries each a last time. */
+  /** Tries each of them one last time. */
   close(): Promise<void>
 }
 

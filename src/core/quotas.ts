@@ -4,13 +4,13 @@ import { Problem } from '../domain/problems.ts'
 export interface Quota {
   readonly key: string
   readonly limit: number
-  /** Need not count further than the limit. */
+  /** It may stop counting at the limit. */
   count(): Promise<number>
 }
 
 /**
  * Numbers of active credentials (decisions.md §9). Counting thousands of rows for every issue would cost too much: the
- * count is kept, what was issued since is added, and near the limit it is counted again. One node never exceeds a
+ * count is kept, later issues are added to it, and near the limit it is counted again. One node never exceeds a
  * limit, however many requests come at once; several nodes may, by what the others issued in the last ten seconds.
  */
 export interface Quotas {

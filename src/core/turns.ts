@@ -6,8 +6,8 @@ import type { Core } from './context.ts'
 const LONG_MS = 1
 
 /**
- * Runs a read that may be long after the other ones of the same agent, a long one in a turn of the event loop of its own. However many
- * requests one agent sends at once, the others wait for one of its reads, not for all of them.
+ * Runs a read that may be long after the other reads of the same agent, and gives a long one its own turn of the event
+ * loop. However many requests an agent sends at once, other agents wait for one of its reads, not for all of them.
  */
 export async function inTurn<T>(
   { serialize }: Pick<Core, 'serialize'>,

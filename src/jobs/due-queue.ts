@@ -27,7 +27,7 @@ export function createDueQueue(core: Parts, backend: OpenBackend) {
   let waiting: Waiting[] = []
   let looked = { at: performance.now(), from: 0 }
 
-  /** Adds what is new; returns whether anything was. */
+  /** Adds new ones. Returns whether there were any. */
   function add(taken: readonly Credential[]): boolean {
     const known = new Set([...underWay, ...waiting.map(({ credential }) => credential.id)])
     const more = taken.filter(({ id }) => !known.has(id))
@@ -37,7 +37,7 @@ export function createDueQueue(core: Parts, backend: OpenBackend) {
   }
 
   return {
-    /** Those that `next` has returned. Remove one when it has ended. */
+    /** Credentials that `next` has returned. Remove each one when it has ended. */
     underWay,
     /** Undefined: none may begin now. */
     next(): Credential | undefined {
@@ -51,13 +51,13 @@ export function createDueQueue(core: Parts, backend: OpenBackend) {
     async takeEarliest(): Promise<boolean> {
       if (waiting.length > 0 || underWay.size >= lanes.room()) return false
       const at = now()
-      // After a pause of the breaker, one call decides for all. On SQLite nothing is claimed, so those under way come again.
+      // After a pause of the breaker, one call decides for all. SQLite claims nothing, so credentials under way are read again.
       const limit = (breakers.revoking.isTrying() ? 1 : BATCH) + underWay.size
       return add(await credentials.takeDue(backend.uid, at, claimedUntil(core, at), limit))
     },
     /**
-     * While revocations are held, takes some of other agents, however many of one are due before them. Each look is short: it
-     * reads on where the last one has stopped.
+     * While revocations are held up, takes some of other agents, however many of one agent are due before them. Each
+     * look is short: it continues where the last one stopped.
      */
     async takeOfOthers(): Promise<void> {
       const isTime = performance.now() - looked.at >= LOOK_EVERY_MS || looked.from > 0
@@ -75,12 +75,12 @@ export function createDueQueue(core: Parts, backend: OpenBackend) {
       }
       if (ids.length > 0) add(await credentials.takeThese(ids, at, claimedUntil(core, at)))
     },
-    /** Forgets what waits for so long that its claim may end before its call. */
+    /** Forgets credentials that have waited so long that their claim may expire before their call. */
     dropOld(): void {
       const until = performance.now() - core.settings.upstreamTimeoutMs
       waiting = waiting.filter(({ takenAt }) => takenAt > until)
     },
-    /** What was claimed and has not begun is due again at once. */
+    /** Claimed credentials whose revocation has not begun are due again at once. */
     async release(): Promise<void> {
       const ids = waiting.map(({ credential }) => credential.id)
       if (ids.length === 0 || !core.store.hasOtherNodes) return
@@ -89,7 +89,7 @@ export function createDueQueue(core: Parts, backend: OpenBackend) {
   }
 }
 
-/** Of the agent with the fewest under way; of these, the first. */
+/** The first credential of the agent that has the fewest under way. */
 function fairest(waiting: readonly Waiting[], lanes: OpenBackend['lanes']): Waiting | undefined {
   let best: Waiting | undefined
   let fewest = Number.POSITIVE_INFINITY

@@ -7,7 +7,7 @@ export interface Loop {
 
 /**
  * Runs the work repeatedly, `pauseMs` after each end, and at once when the work returns that there is more to do. Runs never
- * overlap; a run that fails is followed by the next, and is logged where the one before it did not fail.
+ * overlap; a run that fails is followed by the next, and is logged unless the run before it failed, too.
  */
 export function startLoop(
   name: string,

@@ -9,8 +9,9 @@ import { Problem } from '../domain/problems.ts'
 type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log'>
 
 /**
- * Once a day, at another time for each backend, ends what is left upstream of settled credentials. The store has the time of
- * the next run. The node that moves it on does the run, so no two nodes do it. A run that fails, or whose node dies, is repeated after an hour.
+ * Once a day, at a different time for each backend, ends accounts that settled credentials have left upstream. The store
+ * keeps the time of the next run. The node that advances it does the run, so no two nodes do. A run that fails, or whose
+ * node dies, is repeated after an hour.
  */
 export function createReconcile(core: Parts): (signal: AbortSignal) => Promise<void> {
   const { meta, now, commit } = core.store
@@ -53,7 +54,7 @@ export function createReconcile(core: Parts): (signal: AbortSignal) => Promise<v
 const mayRun = ({ kind, ending, endedAt, breakers }: OpenBackend) =>
   kind.revocation === 'exact' && ending === null && endedAt === null && breakers.revoking.wait() <= 0
 
-/** Returns whether all was seen, or nothing can be. */
+/** Returns whether everything was seen, or nothing can be seen. */
 async function run(core: Parts, backend: OpenBackend, signal: AbortSignal): Promise<boolean> {
   try {
     return await reconcileSettled(core, backend, signal)

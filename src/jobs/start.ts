@@ -74,7 +74,7 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
   }
 }
 
-/** SQLite has one process, so the claims of the last one are void. On PostgreSQL they expire by themselves. */
+/** SQLite serves one process, so claims of an earlier process are void. On PostgreSQL they expire by themselves. */
 async function voidClaims(core: Pick<Core, 'store' | 'log'>): Promise<void> {
   if (core.store.hasOtherNodes) return
   const step = core.store.credentials.voidClaims(core.store.now())

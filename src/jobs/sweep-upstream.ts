@@ -7,9 +7,10 @@ import type { Credential } from '../domain/credential.ts'
 import { createDueQueue, LOOK_EVERY_MS } from './due-queue.ts'
 
 /**
- * Ends what is due at one backend, until nothing is. The places of revocations that are held, such as by a lock of the account's
- * holder, go to others: the next one is of the agent that has the fewest under way, and what is due of other agents is looked for
- * behind thousands of one. Throws what the store throws, once none is under way.
+ * Ends due credentials of one backend until none is left. If revocations are held up, for example by a lock of the
+ * account's holder, their places go to others: the next one belongs to the agent that has the fewest under way, and
+ * credentials of other agents are found even behind thousands of one agent. Throws what the store throws, once none is
+ * under way.
  */
 export async function sweepUpstream(core: Core, backend: OpenBackend, signal: AbortSignal): Promise<void> {
   const { lanes, breakers } = backend

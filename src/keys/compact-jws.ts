@@ -18,7 +18,7 @@ export interface JwsHeader {
 /**
  * Reads the header of a compact JWS before any library sees the token. Accepts only three canonical base64url parts of
  * at most 4096 bytes, and only the header members `alg`, `kid` and `typ`, all strings. This refuses tokens with their
- * own key (`jwk`, `jku`, `x5c`, `x5u`) or extensions (`crit`, `b64`). Never throws.
+ * own keys (`jwk`, `jku`, `x5c`, `x5u`) or extensions (`crit`, `b64`). Never throws.
  */
 export function readStrictHeader(token: unknown): JwsHeader | undefined {
   if (typeof token !== 'string' || token.length > MAX_JWT_BYTES || !COMPACT.test(token)) return undefined

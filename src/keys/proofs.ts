@@ -34,9 +34,9 @@ const ASSERTION_TYPES = ['jwt', 'client-authentication+jwt']
 const PROOF_TYPES = ['jwt', 'enrollment-proof+jwt']
 
 /**
- * Verifies a `private_key_jwt` client assertion (RFC 7523 §3) by the enrolled key, which `checkPublicJwk` accepted when it
- * was enrolled. `audiences` are those of this server, `now` is
- * epoch ms. An assertion for several could be used by each of them at the others, so it names one. Returns `undefined` for an invalid assertion; never throws.
+ * Verifies a `private_key_jwt` client assertion (RFC 7523 §3) by the enrolled key, which `checkPublicJwk` accepted when
+ * it was enrolled. `audiences` are those of this server, `now` is epoch ms. An assertion must name one audience: with
+ * several, each could use it at the others. Returns `undefined` for an invalid assertion; never throws.
  */
 export async function verifyAssertion(
   token: string,

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 
-/** How long a reader that takes nothing is waited for, in all, before lines are dropped. */
+/** How long a write waits in all for a reader that reads nothing, before lines are dropped. */
 const PATIENCE_MS = 1_000
 const PAUSE_MS = 10
 
@@ -10,8 +10,9 @@ export interface LineSink {
 }
 
 /**
- * Writes text to a file descriptor at once. A reader that is gone neither ends the server nor delays it: if the terminal is gone,
- * the pipe closed or the disk full, text is dropped until a write succeeds. `onLost` then gets the number of texts dropped.
+ * Writes text to a file descriptor at once. A missing reader neither ends nor delays the server: if the terminal is
+ * closed, the pipe broken or the disk full, text is dropped until a write succeeds. `onLost` then gets the number of
+ * texts dropped.
  */
 export function openLineSink(
   descriptor: number,
@@ -29,7 +30,7 @@ export function openLineSink(
         done += write(descriptor, bytes, done)
       } catch (error) {
         const isBusy = ['EAGAIN', 'EBUSY', 'EINTR'].includes((error as NodeJS.ErrnoException).code ?? '')
-        // After a lost text the reader has had its second: until it reads again, each further text has one try.
+        // After a lost text the reader has had its second: until it reads again, each further text gets one attempt.
         if (isBusy && lost === 0 && Date.now() < until) {
           pause()
           continue

@@ -7,8 +7,8 @@ import type { Actor, Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 
 /**
- * What an agent is created under: its policy, if one decides about its name, and the agent that creates or approves it,
- * whose bounds it inherits.
+ * The origin of a new agent's bounds: the policy that decides about its name, if any, and the agent that creates or
+ * approves it.
  */
 export function createdUnder(
   caller: Caller,
@@ -22,7 +22,8 @@ export function createdUnder(
 }
 
 /**
- * For an act that gives to an agent, or takes it over: what its caller may not have itself must not be reached through it.
+ * For an act that gives something to an agent, or takes it over: callers must not reach through an agent what they may not
+ * have themselves.
  * Throws `insufficient_scope`.
  */
 export function requireBounds(core: Pick<Core, 'settings' | 'denials'>, actor: Actor, agent: Agent): void {

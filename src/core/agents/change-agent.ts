@@ -16,7 +16,7 @@ import { type AgentView, viewOf } from './list-agents.ts'
 import { type Beyond, findBeyond, type OutOfScope, REVOKED_AT_ONCE, revokeInSlices } from './out-of-scope.ts'
 import { checkScopeChanges, planScopes, type ScopeChanges, type ScopePlan, stillHeld } from './plan-scopes.ts'
 
-/** What is undefined stays as it is. */
+/** Undefined fields stay as they are. */
 export interface AgentChanges extends ScopeChanges, ExpiryChanges {
   readonly audiences?: readonly string[] | undefined
   /** Null or empty: none. */
@@ -39,9 +39,9 @@ interface Plan extends ScopePlan {
 }
 
 /**
- * Changes an agent, for all nodes at once. Removing scopes and shortening the expiry take from the agent; all else gives,
- * and nobody gives more than they hold (ADR 0027). Throws `agent_not_found`, `invalid_request`, `conflict`, and
- * `insufficient_scope`.
+ * Changes an agent, for all nodes at once. Removing scopes and shortening the expiry take from the agent; every other
+ * change gives, and callers give no more than they hold (ADR 0027). Throws `agent_not_found`, `invalid_request`,
+ * `conflict`, and `insufficient_scope`.
  */
 export async function changeAgent(
   core: Core,
@@ -72,7 +72,7 @@ async function present(
 ): Promise<ChangedAgent> {
   const { agent, settings, grants, removed } = plan
   const lastUsedAt = await core.store.agents.lastUsed(agent.id)
-  // What was issued under the old scopes is there by now.
+  // All that was issued under the old scopes is stored by now.
   const left = revoked !== undefined || removed.length === 0 ? [] : (await findBeyond(core, plan)).credentials
   return {
     view: viewOf(core, { ...agent, ...settings, lastUsedAt }, grants),
@@ -91,7 +91,7 @@ function checkForm(changes: AgentChanges): void {
   checkExpiry(changes)
 }
 
-/** What the agent is to become. Throws `invalid_request`, and `insufficient_scope` for what the caller does not hold. */
+/** The agent after the change. Throws `invalid_request`, and `insufficient_scope` for what the caller does not hold. */
 async function decide(core: Core, actor: Actor, before: LivingAgent, changes: AgentChanges): Promise<Plan> {
   const { agent } = before
   const scopes = planScopes(before, changes)
@@ -107,7 +107,7 @@ async function decide(core: Core, actor: Actor, before: LivingAgent, changes: Ag
   return { ...scopes, agent, before, settings: { scopes: scopes.scopes, audiences, expiresAt, description } }
 }
 
-/** The caller must hold those that are new. */
+/** The caller must hold the new ones. */
 async function decideAudiences(
   core: Core,
   actor: Actor,

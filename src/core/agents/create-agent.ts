@@ -101,7 +101,7 @@ export function requireHeld(
   }
 }
 
-/** The same for all that an agent may do: its own scopes, and what it was granted for a time. */
+/** The same for everything an agent may do: its own scopes, and its grants for a limited time. */
 export function requireAllHeld(
   core: Pick<Core, 'denials' | 'store'>,
   actor: Actor,
@@ -114,8 +114,8 @@ export function requireAllHeld(
 }
 
 /**
- * As with scopes: a caller can allow only audiences that it may request tokens for. Returns those to store: the server's
- * own are not stored, so that an agent loses them with their removal from its list.
+ * As with scopes: a caller can allow only audiences that it may request tokens for. Returns those to store, without the
+ * server's own: an agent loses one of these when it is removed from the server's list.
  */
 export async function requireAudiences(
   core: Pick<Core, 'store' | 'settings' | 'denials'>,
@@ -134,7 +134,7 @@ export async function requireAudiences(
   })
 }
 
-/** Those that the server does not allow anyway. */
+/** Audiences that the server does not allow by itself. */
 export function beyondServer(
   { settings }: Pick<Core, 'settings'>,
   audiences: readonly string[] = [],

@@ -27,7 +27,7 @@ async function finishEnd(
       ...(isLast ? [agents.finishEnd(agentId)] : []),
     ]
     const { done } = await commit(core, SYSTEM, change, { urgent: true, bulk: true })
-    // Refused when one of them was ended otherwise in the meantime, perhaps by another node: look again.
+    // Refused if something else ended one of them in the meantime, perhaps another node: look again.
     if (done && isLast) return
   }
 }

@@ -16,7 +16,7 @@ export interface Beyond {
   readonly credentials: readonly ScopedCredential[]
 }
 
-/** How many one change revokes beside its own work. If there are more, the rest is revoked before it. */
+/** How many revocations fit into the change itself. If there are more, the rest is revoked before it. */
 export const REVOKED_AT_ONCE = 1_000
 const PAGE = 2_000
 

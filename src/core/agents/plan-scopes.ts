@@ -5,7 +5,7 @@ import { heldScopes } from '../held-scopes.ts'
 import type { LivingAgent } from './find-living.ts'
 
 export interface ScopeChanges {
-  /** All that the agent is to hold; ends what it was granted for a time. */
+  /** All scopes of the agent after the change; its grants for a limited time end. */
   readonly scopes?: readonly string[] | undefined
   readonly add_scopes?: readonly string[] | undefined
   /** As they are listed. */

@@ -29,8 +29,8 @@ export function createDenials(core: Pick<Core, 'store' | 'ids' | 'log'>): Denial
 }
 
 /**
- * Different refusals have different keys, and so do different agents, which are known ones. Nothing else that the client
- * sends, and not the host part of its address, makes a new key.
+ * Each kind of refusal has a key, and so has each known agent. Nothing else that the client sends makes a new key, nor
+ * does the host part of its address.
  */
 function keyOf(
   { action, agent, backend, details }: Entry,

@@ -42,7 +42,7 @@ export function traceOf(actor: Actor<Caller | undefined>): AuditTrace {
   }
 }
 
-/** The actor as entries and rows have it. */
+/** The actor in the form of entries and rows. */
 export function actorId({ caller }: Actor<Caller | undefined>): string {
   if (caller === undefined) return 'system'
   return caller.kind === 'agent' ? caller.agentId : 'local'

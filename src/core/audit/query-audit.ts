@@ -78,7 +78,7 @@ async function readFilter(
   }
 }
 
-/** The actor as the entries have it. An agent that sees only its own entries must not learn the ids of other names. */
+/** The actor in the form of the entries. An agent that sees only its own entries must not learn the ids of other names. */
 async function findActor(
   core: Pick<Core, 'store'>,
   actor: string,

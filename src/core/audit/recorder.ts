@@ -18,13 +18,13 @@ interface Writing<T> {
 }
 
 export interface Recorder<T> {
-  /** Resolves when the first of this minute is written. Throws what `write` throws, and counts nothing then. */
+  /** Resolves when the first event of this minute is written. If `write` throws, throws the same and counts nothing. */
   record(key: string, what: T): Promise<void>
   /** Writes the numbers of the minutes that have ended. */
   flush(now: number): Promise<void>
 }
 
-/** Of what repeats under one key, writes the first at once, then the number of the others each minute. */
+/** Writes the first event under a key at once, and then, each minute, the number of its repetitions. */
 export function createRecorder<T>({ now, write, onKept }: Writing<T>): Recorder<T> {
   const seen = new Map<string, Seen<T>>()
 
@@ -76,7 +76,7 @@ export function createRecorder<T>({ now, write, onKept }: Writing<T>): Recorder<
   }
 }
 
-/** Not so after the clock was set back: the summary would wait for the old time to return. */
+/** Not after the clock was set back: the summary would wait for the old time to return. */
 function isWithinWindow({ since }: { readonly since: number }, now: number): boolean {
   return now >= since && now - since < WINDOW_MS
 }

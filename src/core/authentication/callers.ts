@@ -17,7 +17,7 @@ interface Known {
 }
 
 interface TokenPart {
-  /** Of the secrets that it is or came from. */
+  /** The rotation of the secrets that it is, or came from. */
   readonly rotation: number
   readonly method: AgentCaller['method']
   /** Undefined: all scopes that the agent holds. */

@@ -19,9 +19,10 @@ export interface AddCommand extends PluginArtefact {
 const IN_USE = 'Another request changed this plugin in the meantime; try again.'
 
 /**
- * Pins an artefact that lies in the directory of plugins: it is started once to describe itself, and from then on only these bytes
- * are. Replaces the plugin of the same name; its backends are opened again with the new bytes. Throws `not_allowed` for
- * everybody but the user of `admin.sock`, `invalid_request` with what is wrong with the artefact, and `conflict` for a name of another kind.
+ * Pins an artefact that lies in the directory of plugins: it is started once to describe itself, and from then on only
+ * these bytes are started. Replaces the plugin of the same name; its backends are opened again with the new bytes.
+ * Throws `not_allowed` for everybody but the user of `admin.sock`, `invalid_request` with what is wrong with the
+ * artefact, and `conflict` for a name of another kind.
  */
 export async function addPlugin(core: Core, actor: Actor, command: AddCommand): Promise<PluginView> {
   requireSocket(core, actor)
@@ -49,8 +50,8 @@ async function pin(core: Core, actor: Actor, command: AddCommand): Promise<Plugi
 }
 
 /**
- * The credentials of its backends could never be revoked again, so it is a `conflict` while one is left, deleted ones included whose
- * last credential is not settled. Throws `not_found`, and `not_allowed` as `addPlugin`.
+ * Throws `conflict` while it has a backend, whose credentials could never be revoked again; a deleted one counts until
+ * its last credential is settled. Throws `not_found`, and `not_allowed` as `addPlugin`.
  */
 export async function removePlugin(core: Core, actor: Actor, name: string): Promise<void> {
   requireSocket(core, actor)
@@ -72,7 +73,7 @@ async function unpin(core: Core, actor: Actor, name: string): Promise<void> {
   await discardUnused(core, plugin.sha256)
 }
 
-/** What a request can add, its sender can run. Only those who may open the socket can run programs as the server anyway. */
+/** Adding a plugin is running a program as the server. Only users who may open the socket can do that anyway. */
 function requireSocket(core: Core, actor: Actor): void {
   if (actor.caller.kind === 'local' && actor.caller.method === 'unix_socket') return
   if (actor.caller.kind === 'agent')

@@ -13,7 +13,7 @@ export function isFullAdministrator({ caller }: Actor): boolean {
 }
 
 /**
- * For a change by which the caller could take what the backend gives: it requires all that the backend gives (ADR 0022).
+ * For a change by which the caller could obtain what the backend gives: requires the right to all of it (ADR 0022).
  * Throws `insufficient_scope`.
  */
 export function requireWholeBackend(core: Parts, actor: Actor, name: string): void {

@@ -43,8 +43,8 @@ export async function callEntered<T>(
 }
 
 /**
- * What a failed call says of the upstream. The holder of an account can make its revocation wait, so time that runs out there
- * says nothing.
+ * What a failed call says about the upstream. The holder of an account can make its revocation wait, so a timeout there says
+ * nothing.
  */
 function report({ direction, pass }: Entered, error: unknown): void {
   const fault = faultOf(error)

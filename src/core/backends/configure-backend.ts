@@ -141,7 +141,7 @@ export async function changeBackend(
     ...whileUnchanged(actor),
     ...settled,
     ...core.store.backends.change(before, after),
-    // What could not be ended may be by now.
+    // What could not be ended before may be possible to end now.
     ...(config === undefined ? [] : [core.store.credentials.wake(before.uid, after.changedAt)]),
     ...(mustBeIdle ? [core.store.backends.requireIdle(before.uid)] : []),
     entry,
@@ -156,7 +156,7 @@ export async function changeBackend(
 interface ConfigChange {
   /** Undefined: it stays as it is. */
   readonly config?: Fields
-  /** The field by which another upstream is meant. */
+  /** The field that selects another upstream. */
   readonly moved?: string | undefined
 }
 
@@ -174,7 +174,7 @@ async function changeConfig(
   { actor, check }: ChangeBy,
 ): Promise<ConfigChange> {
   if (given === undefined) return {}
-  // Of one that cannot be opened nothing is kept: every secret must be entered.
+  // If it cannot be opened, nothing is kept: every secret must be entered.
   const before = definitionOf(core, stored).config ?? {}
   const config = await requireConfig(kind, keepSecrets(kind.config, before, given))
   if (isAnother(kind.config, before, given, config)) {
@@ -189,7 +189,7 @@ async function changeConfig(
   return { config, moved: findMove(kind.config, before, config) }
 }
 
-/** Null permits every scope. To narrow them is a limit, which every administrator of backends may set. */
+/** Null permits every scope. Narrowing them is a limit, which every administrator of backends may set. */
 function isWidened(before: readonly string[] | null, after: readonly string[] | null): boolean {
   if (before === null) return false
   return after === null || !after.every((scope) => coversAny(before, scope))

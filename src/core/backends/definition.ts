@@ -8,7 +8,7 @@ import { openRotation, type RotationRecord } from './rotation-record.ts'
 /** A backend as it is shown, its secrets not yet redacted. */
 export type ConfiguredBackend = BackendDefinition & Pick<OpenBackend, 'kind'>
 
-/** Opens the configuration. One that cannot be opened, changed or sealed under another key, is left out. */
+/** Opens the configuration. Leaves out one that cannot be opened, because it was changed or sealed under another key. */
 export function definitionOf(
   { sealer }: Pick<Core, 'sealer'>,
   { allowedScopes, rate, maxActive, sealedConfig, sealedRotation, ...stored }: StoredBackend,

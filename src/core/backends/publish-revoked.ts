@@ -5,7 +5,7 @@ import { Problem } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
 import { findPublicBackend, openPublicBackend } from '../public-backend.ts'
 
-/** Anybody may ask, so a list is kept for this time, in ms, and a long one for a multiple of the time that it took. */
+/** Anybody may ask, so a list is kept for this time (ms); one that took long, for a multiple of the time it took. */
 const FRESH_MS = 1_000
 const FRESH_FACTOR = 20
 /** Agents whose credentials are being ended in slices. */
@@ -39,7 +39,7 @@ export async function publishRevoked(core: Parts, name: string): Promise<Revocat
   // All who ask meanwhile wait for the same list.
   known.making ??= makeNext(core, backend, known, now)
   if (last === undefined || last.freshMs === FRESH_MS || age > 2 * last.freshMs) return known.making
-  // A list that takes long replaces the last one once it is ready. If it fails, those who ask when that is too old are told.
+  // A list that takes long replaces the last one once it is ready. If it fails, requests fail once the last one is too old.
   known.making.catch(() => undefined)
   return last.list
 }

@@ -43,7 +43,7 @@ export interface Reconciled {
 const LIST_MS = 5_000
 const REVOKE_MS = 10_000
 export const MOST = 1_000
-/** Accounts that are ended at once. */
+/** Accounts that are ended at a time. */
 const AT_ONCE = 4
 /** Ids in one query. */
 const SLICE = 500
@@ -53,13 +53,13 @@ type EndParts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log'>
 /** A page of the upstream's listing. */
 interface Place {
   readonly after: string | undefined
-  /** So many pages from here on were counted by an earlier reply. */
+  /** How many pages from here an earlier reply has counted. */
   readonly counted: number
 }
 
 export interface Found {
   readonly account: Listed
-  /** The settled credential that it is left of; undefined where the store knows none. */
+  /** The settled credential that left it behind; undefined if the store knows none. */
   readonly credential?: Credential
   outcome: Outcome | undefined
 }
@@ -92,7 +92,7 @@ export async function reconcileBackend(
   ])
   if (revoke) await endAll(core, actor, backend, found)
   const unreached = found.find(({ outcome }) => outcome === undefined)
-  // Where nothing could be ended, the same place again would not end.
+  // If nothing could be ended, starting at the same place again would never finish.
   const again = unreached !== undefined && found.some(({ outcome }) => outcome === 'revoked')
   const next = again
     ? {
@@ -241,7 +241,7 @@ async function endOne(
   }
 }
 
-/** Sealed: what a kind puts into it, such as an address, is no caller's to choose. */
+/** Sealed, because a kind may put an address into it, which a caller must not choose. */
 function sealCursor({ sealer }: Core, { uid }: OpenBackend, place: Place): string {
   return sealer.seal('backends', uid, 'cursor', JSON.stringify(place))
 }

@@ -8,7 +8,7 @@ import { endAll, type Found, listPage, MOST, recordsOf } from './reconcile-backe
 
 /** Between two pages, for those who wait for the upstream. */
 const PAUSE_MS = 500
-/** What its upstream does not end, or lists as a thing of the past, is not tried every night for ever. */
+/** An account that its upstream does not end, or still lists after its end, is not tried every night for ever. */
 const TRIED_MS = 7 * DAY_MS
 
 type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log'>
@@ -39,7 +39,7 @@ export async function reconcileSettled(
   return isComplete && left.length === 0
 }
 
-/** All of them before the first ends: that would move what follows to earlier pages. */
+/** All of them before the first one ends: that end would move the accounts after it to earlier pages. */
 async function listSettled(core: Parts, backend: OpenBackend, signal: AbortSignal, pauseMs: number) {
   const found: Found[] = []
   let after: string | undefined

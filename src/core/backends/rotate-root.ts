@@ -32,7 +32,7 @@ export interface RootRotation {
   readonly rotatedAt: number
   /** It completed one that was interrupted. */
   readonly isResumed: boolean
-  /** The old secrets are valid no more. False: the server goes on trying to end them. */
+  /** The old secrets are no longer valid. False: the server goes on trying to end them. */
   readonly isFinished: boolean
 }
 
@@ -84,7 +84,7 @@ export async function resumeRotations(core: Core): Promise<void> {
   )
 }
 
-/** A record of a run that was interrupted, claimed for this one. Throws `conflict` where a node may still be at it. */
+/** The record of an interrupted run, claimed for this one. Throws `conflict` if a node may still be working on it. */
 async function takePending({ core, uid, until }: Run): Promise<RotationRecord | undefined> {
   const stored = await requireStored(core, uid)
   const record = openRotation(core, stored)
@@ -138,7 +138,7 @@ async function replaceSecrets(run: Run): Promise<RootRotation> {
   return putInForce(run, record, false)
 }
 
-/** From the stored proposal to its end. Throws with the proposal still stored where it may be the valid one. */
+/** From the stored proposal to its end. If it throws, a proposal that may be the valid one is still stored. */
 async function putInForce(run: Run, record: RotationRecord, isResumed: boolean): Promise<RootRotation> {
   const { core, uid } = run
   const stored = await requireStored(core, uid)
@@ -236,7 +236,7 @@ async function finish(run: Run, record: RotationRecord): Promise<void> {
   const { core, uid } = run
   const stored = await requireStored(core, uid)
   const config = requireConfig(core, stored)
-  // An administrator has entered an old one again meanwhile, which is valid until it is ended.
+  // Meanwhile an administrator has entered an old one again, which is valid until it is ended.
   if (Object.entries(record.values).some(([field, value]) => config[field] === value))
     return forget(run, record)
   try {
@@ -250,7 +250,10 @@ async function finish(run: Run, record: RotationRecord): Promise<void> {
   await forget(run, record)
 }
 
-/** A kind proposes secrets, with what names them (the id of an access key); the configuration stays valid, and means the same upstream. */
+/**
+ * A kind may propose secrets and their names (the id of an access key). The configuration must stay valid and select the
+ * same upstream.
+ */
 function requireSecrets(kind: Kind, config: Fields, values: RotationRecord['values']): void {
   const secrets = secretFields(kind.config)
   const next = { ...config, ...values }
@@ -313,7 +316,7 @@ interface Secrets {
   readonly values: RotationRecord['values']
 }
 
-/** By the present secrets, else by the new ones, which an earlier try may have made valid already. */
+/** With the present secrets, else with the new ones, which an earlier attempt may have made valid already. */
 async function adopt(run: Run, stored: StoredBackend, { config, next, values }: Secrets): Promise<void> {
   const by = (secrets: Fields) =>
     tryOn(run, stored, secrets, (instance, call) => {
@@ -343,7 +346,7 @@ async function forget(run: Run, record: RotationRecord): Promise<void> {
   await writeRecord(run, record, undefined)
 }
 
-/** It stays, and is free for the next one. */
+/** The record stays, free for the next run. */
 async function release(run: Run, record: RotationRecord): Promise<void> {
   if (run.core.store.hasOtherNodes) await writeRecord(run, record, { ...record, claimedUntil: 0 })
 }

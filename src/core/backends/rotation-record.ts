@@ -7,7 +7,7 @@ import { traceOf } from '../audit/entry.ts'
 import type { Actor, Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
 
-/** A rotation that has not ended, as it is sealed beside the configuration (ADR 0033). Times in epoch ms. */
+/** A rotation that has not ended, sealed beside the configuration (ADR 0033). Times in epoch ms. */
 export interface RotationRecord {
   readonly id: string
   /** `proposed`: either the configuration or `values` is valid upstream. `finishing`: the configuration is. */
@@ -26,7 +26,7 @@ interface RotationBy extends AuditTrace {
   readonly agentName: string | null
 }
 
-/** Undefined where there is none, or none that can be opened. */
+/** Undefined if there is none, or none that can be opened. */
 export function openRotation(
   { sealer }: Pick<Core, 'sealer'>,
   { uid, sealedRotation }: Pick<StoredBackend, 'uid' | 'sealedRotation'>,
@@ -46,14 +46,14 @@ export function sealRotation({ sealer }: Pick<Core, 'sealer'>, uid: string, reco
 /** A request or a job of this node rotates the secrets of the backend alone, under this key of `serialize`. */
 export const aloneKey = (uid: string) => `rotation|${uid}`
 
-/** Whether perhaps another node works on it. */
+/** Whether another node may be working on it. */
 export function isClaimed({ store }: Pick<Core, 'store'>, { claimedUntil }: RotationRecord): boolean {
   return store.hasOtherNodes && claimedUntil > store.now()
 }
 
 /**
- * What a change of the configuration does to a pending rotation: a secret that was entered replaces both of its values. Throws
- * `conflict` where that could leave the store without one that works.
+ * What a change of the configuration does to a pending rotation: an entered secret replaces both the old and the new
+ * value. Throws `conflict` if that could leave the store without a secret that works.
  */
 export function settleByChange(
   core: Pick<Core, 'store' | 'sealer' | 'serialize'>,

@@ -4,7 +4,7 @@ import type { Core } from '../context.ts'
 export interface Unended {
   readonly backend: string
   readonly count: number
-  /** Epoch ms at which the first of them ended for everybody who asks Mayfly. */
+  /** Epoch ms at which the first of them ended in Mayfly. */
   readonly since: number
 }
 

@@ -9,7 +9,7 @@ import type { Granted, IssuedCredential } from './issue-attempt.ts'
 /** The checked answer of the backend. */
 export interface BackendAnswer {
   readonly secret: string
-  /** What the store keeps a hash of. */
+  /** The store keeps a hash of it. */
   readonly presented: string
   readonly fields: Issued['fields']
   /** Epoch ms: the expiry that Mayfly can promise. */
@@ -38,7 +38,7 @@ export async function askBackend(
   let issued: Issued
   if (entered !== undefined) {
     if (core.store.now() - plan.now > core.settings.upstreamTimeoutMs) {
-      // This node stood still since the commit: others may already have looked for what it left behind.
+      // This node has been suspended since the commit: others may already have looked for what it left behind.
       entered.pass.cancel()
       throw new DeadlineError()
     }

@@ -57,7 +57,10 @@ function claimOf(
   }
 }
 
-/** Or was when the claim was read: a failed or interrupted issue has released its claim, and the next try finds it so. */
+/**
+ * Or was when the claim was read: a failed or interrupted issue has released its claim since, and the next attempt sees
+ * that.
+ */
 function isUnderWay({ state, endReason }: Credential, known: IdempotencyRecord, now: number): boolean {
   if (state === 'active') return known.sealedReply === null && known.eraseAt > now
   return state === 'pending' || state === 'failed' || endReason === 'interrupted'

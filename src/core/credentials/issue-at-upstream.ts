@@ -171,8 +171,8 @@ async function withdraw(
 }
 
 /**
- * Due at once; where this node stood still, only when the call can no longer be under way, because others may have
- * settled the credential before the upstream acted.
+ * Due at once. If this node was suspended, only when the call can no longer be under way, because others may have settled
+ * the credential before the upstream acted.
  */
 function reclaimUnseen(core: Core, attempt: Granted): Step {
   const now = core.store.now()
@@ -202,7 +202,7 @@ function failureOf(
   return [end, ...releaseClaim(core, attempt), entry]
 }
 
-/** Also if the caller has ended. */
+/** Even if the caller has ended. */
 async function recordFailure(core: Core, attempt: Granted, failure: Change): Promise<void> {
   await commit(core, SYSTEM, failure, { urgent: true, code: 'audit_unavailable' })
   attempt.isRecorded = true

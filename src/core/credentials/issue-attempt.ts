@@ -32,14 +32,14 @@ export interface IdempotencyClaim {
 
 /** One request for a credential. It is filled in along the way and recorded once, when it ends. */
 export interface Attempt {
-  /** With its caller read again when the agent has changed since authentication. */
+  /** Its caller is read again if the agent has changed since authentication. */
   actor: Actor<AgentCaller>
   readonly command: IssueCommand
   /** Undefined until it is found. */
   backend: OpenBackend | undefined
   /** Undefined until the request is granted. */
   plan: Plan | undefined
-  /** The audit holds its failure already. */
+  /** Its failure is already in the audit. */
   isRecorded: boolean
 }
 
@@ -94,7 +94,7 @@ export function whileGranted({ actor: { caller }, backend }: Granted): Step[] {
 type Beginning = Pick<Credential, 'state' | 'revocation' | 'expiresAt' | 'dueAt'> &
   Partial<Pick<Credential, 'upstreamExpiresAt' | 'secretHash'>>
 
-/** The credential as it is first recorded. */
+/** The credential's first record. */
 export function newCredential({ actor: { caller }, backend, plan }: Granted, set: Beginning): Credential {
   return {
     id: plan.id,

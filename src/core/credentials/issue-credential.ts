@@ -91,8 +91,9 @@ async function issueOnce(core: Core, attempt: Attempt): Promise<IssuedCredential
 }
 
 /**
- * Repeats a secret only to a caller who could be issued it now (a narrowed token could not), while the agent lives,
- * and with an entry of its own. The first request cannot take the credential back from then on. Without the secret it is no more than reading the credential.
+ * Repeats a secret only to a caller who could be issued it now (a narrowed token could not), while the agent lives, and
+ * with an entry of its own. From then on the first request cannot take the credential back. Without the secret this is
+ * no more than reading the credential.
  */
 async function replay(
   core: Pick<Core, 'store' | 'ids'>,
@@ -120,7 +121,7 @@ async function replay(
   return reply
 }
 
-/** A narrowed token is issued nothing that outlives it (ADR 0021), so it is repeated nothing either. Throws `insufficient_scope`. */
+/** A narrowed token gets nothing that outlives it (ADR 0021), so no repeated secret either. Throws `insufficient_scope`. */
 function requireNoOutliving({ isNarrowed, accessToken }: AgentCaller, reply: IssuedCredential): void {
   if (!isNarrowed || accessToken === undefined || reply.expiresAt <= accessToken.expiresAt) return
   throw new Problem('insufficient_scope', {

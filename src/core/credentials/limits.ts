@@ -2,7 +2,7 @@ import type { Core } from '../context.ts'
 import { takeOrRefuse } from '../rates.ts'
 import type { Granted } from './issue-attempt.ts'
 
-/** Throws `rate_limited` where the agent, its policy or the backend issues faster than is allowed. */
+/** Throws `rate_limited` if the agent, its policy or the backend issues faster than its limit. */
 export function takeRates(
   core: Pick<Core, 'rates' | 'settings'>,
   { actor: { caller }, backend, plan }: Granted,

@@ -3,7 +3,7 @@ import type { Kind } from '../../backends/kind.ts'
 import { invalid } from '../../domain/problems.ts'
 import type { IssueCommand } from './issue-attempt.ts'
 
-/** What the query calls an option, and what the `params` of the kinds that know it call it. */
+/** The name of an option in the query, and in the `params` of the kinds that know it. */
 const OPTIONS = [
   ['repo', 'repos'],
   ['read_only', 'read_only'],

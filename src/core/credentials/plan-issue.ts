@@ -86,8 +86,8 @@ export function requireStillGranted(
 }
 
 /**
- * Extra scopes run out by themselves (decisions.md §5.5), and so do the credentials that they allowed. What a narrowed
- * token is issued ends with it (ADR 0021).
+ * Extra scopes run out by themselves (decisions.md §5.5), and so do the credentials that they allowed. A credential for
+ * a narrowed token ends with the token (ADR 0021).
  */
 function endOfGrant(caller: AgentCaller, backend: string, granted: readonly string[]): number {
   const tokenEnds =

@@ -23,7 +23,7 @@ export interface Revoked {
 /** How long the reply waits for the upstream, in ms; the revocation continues without it. */
 const WAIT_MS = 3_000
 
-/** The caller's own credential, or any with `scope`. Throws `credential_not_found`, also where it is another agent's. */
+/** The caller's own credential, or any with `scope`. Throws `credential_not_found`, also for another agent's. */
 export async function findVisible(
   core: Pick<Core, 'store'>,
   caller: Caller,
@@ -78,7 +78,7 @@ async function endNow(
       ...(reason === 'undelivered' ? { details: { reason } } : {}),
     }),
   ]
-  // Undelivered: the server ends it by itself, whatever has become of the caller's token.
+  // Undelivered: the server ends it by itself, even if the caller's token is no longer valid.
   const by = reason === 'undelivered' ? SYSTEM : actor
   return (await commit(core, by, steps, { urgent: true })).done
 }
@@ -86,7 +86,7 @@ async function endNow(
 function endStep(core: Core, { id, state, revocation, expiresAt }: Credential, reason: EndReason): Step {
   const { credentials } = core.store
   const now = core.store.now()
-  // Its issue is under way: that will find it ended, and withdraw what the upstream has issued.
+  // Its issue is under way: the issue will find it ended, and withdraw what the upstream has issued.
   if (state === 'pending') return credentials.beginRevoking(id, state, reason, now, claimedUntil(core, now))
   if (revocation !== 'exact') return credentials.finishActive(id, endState(reason), reason, now)
   const endedAt = reason === 'expired' ? expiresAt : now
@@ -102,7 +102,7 @@ async function trySettling(core: Core, id: string): Promise<Revoked> {
   if (backend === undefined) return present(credential)
   const { lanes } = backend
   if (!lanes.mayTry(credential.agentId)) {
-    // Too many are under way, perhaps held: the sweeper gives every agent its turn.
+    // Too many revocations are under way, perhaps held up: the sweeper gives every agent its turn.
     await core.store.commit([core.store.credentials.release([id], core.store.now())], { urgent: true })
     return present(credential)
   }
@@ -140,7 +140,7 @@ export interface Undelivered {
 
 /**
  * The caller hung up before the answer was written: nobody has the secret, so the credential ends (security rules).
- * It stays where the request was repeated: the other one was given the secret, and it may be in use.
+ * If the request was repeated, the credential stays: the other request got the secret, which may be in use.
  */
 export async function revokeUndelivered(
   core: Core,

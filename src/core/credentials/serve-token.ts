@@ -83,7 +83,7 @@ async function find(core: Core, name: string): Promise<{ backend: OpenBackend; i
 
 const BASIC = /^basic +([A-Za-z0-9+/]{1,1024}={0,2})$/i
 
-/** RFC 7617 §2; no match gives what no credential has. */
+/** RFC 7617 §2. Without a match, returns values that no credential has. */
 function readBasic(authorization: string | undefined): { username: string; password: string } {
   const encoded = BASIC.exec(authorization ?? '')?.[1] ?? ''
   const [, username = '', password = ''] =
@@ -91,7 +91,7 @@ function readBasic(authorization: string | undefined): { username: string; passw
   return { username, password }
 }
 
-/** The agent, where the password is that of a living credential of this backend. */
+/** The agent, if the password is that of a living credential of this backend. */
 async function prove(
   core: Core,
   backend: OpenBackend,

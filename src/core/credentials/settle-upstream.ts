@@ -16,7 +16,7 @@ import {
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
 
-/** One statement changes all that wait, so it runs no more often than this. */
+/** One statement changes every waiting credential, so it runs no more often than this. */
 const WAKE_EVERY_MS = 5_000
 const wokenAt = new WeakMap<OpenBackend, number>()
 
@@ -45,7 +45,7 @@ export async function settleUpstream(
   const now = core.store.now()
   const certain = certainAt(core, credential.createdAt)
   if (credential.sealedHandle === null && now < certain) {
-    // No answer was ever seen: the issue may still be under way, so look once more when it cannot be.
+    // No answer ever arrived: the issue may still be under way, so look once more when it can no longer be.
     await postpone(core, credential, certain)
     return false
   }
@@ -66,7 +66,7 @@ export async function settleUpstream(
   return settled.done
 }
 
-/** What failed succeeds now: what waits for its next try, for up to 15 minutes, is due at once. */
+/** The upstream works again: revocations that wait up to 15 minutes for their next attempt are due at once. */
 async function wakeOthers(core: Core, backend: OpenBackend): Promise<void> {
   const now = performance.now()
   if (now - (wokenAt.get(backend) ?? Number.NEGATIVE_INFINITY) < WAKE_EVERY_MS) return
@@ -121,12 +121,12 @@ function openHandle(core: Core, id: string, sealed: string): Handle {
   return JSON.parse(core.sealer.open('credentials', id, 'handle', sealed)) as Handle
 }
 
-/** For the entry of an issue without an answer, where the kind cannot find what that may have left upstream. */
+/** For the entry of an issue without an answer, if the kind cannot find what the issue may have left upstream. */
 export function unfindable({ kind }: Pick<OpenBackend, 'kind'>): { readonly recover?: 'none' } {
   return kind.recovery === undefined ? {} : { recover: kind.recovery }
 }
 
-/** What every audit entry about a credential says of it. */
+/** The part that every audit entry about a credential has. */
 export function about({ id, agentId, agentName, backend }: Credential) {
   return { agent: { id: agentId, name: agentName }, backend, credentialId: id }
 }

@@ -23,7 +23,7 @@ export interface ApproveCommand {
   /** Lifetime of the agent or of the extra scopes: a duration as it was written. */
   readonly expires_in?: string | undefined
   readonly note?: string | undefined
-  /** Of a new agent; default: those of its policy. */
+  /** For a new agent; default: those of its policy. */
   readonly audiences?: readonly string[] | undefined
   /** Ends the agent that has the name. */
   readonly replace?: boolean | undefined

@@ -34,7 +34,7 @@ interface Attempt {
   readonly enrollment: Enrollment
 }
 
-/** As many networks of a site may use up their rate at once. */
+/** How many networks of a site may use up their rate at once. */
 const NETWORKS_PER_SITE = 10
 
 type Approval = Extract<Admission, { decision: 'approve' }>
@@ -263,7 +263,7 @@ async function prepareAdmitted(
       createdBy: 'system',
     })
   } catch (error) {
-    // For example a name that gives no valid signing e-mail: the anonymous caller must not learn it.
+    // For example, the name gives no valid e-mail address for signing: the anonymous caller must not learn this.
     if (error instanceof Problem && error.status < 500) return error
     throw error
   }

@@ -60,7 +60,7 @@ function expiredEntry(
   })
 }
 
-/** Cached callers already know when the grant ends; the raised version tells changes that are guarded by it. */
+/** Cached callers already know when the grant ends; the raised version refuses changes that are guarded by it. */
 async function dropGrant(core: Parts, grant: AgentGrant): Promise<void> {
   const agent = await core.store.agents.findLiving(grant.agentId)
   const entry = audit(core, SYSTEM, {

@@ -4,7 +4,10 @@ import { Problem } from '../../domain/problems.ts'
 import type { AgentCaller } from '../caller.ts'
 import type { Core } from '../context.ts'
 
-/** A request of the caller for more scopes, and what became of it. Throws `enrollment_not_found`, also for one of others. */
+/**
+ * A request of the caller for more scopes, and its outcome. Throws `enrollment_not_found`, also for another agent's
+ * request.
+ */
 export async function readRequest(
   core: Pick<Core, 'store'>,
   caller: AgentCaller,

@@ -68,7 +68,7 @@ interface Proof {
 
 interface Identified {
   readonly client: Client | undefined
-  /** Undefined: the evidence is not that of the client. */
+  /** Undefined: the evidence is not the client's. */
   readonly proof: Proof | undefined
 }
 

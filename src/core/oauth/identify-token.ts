@@ -7,7 +7,7 @@ import { unverifiedPart } from './unverified-jwt.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** A text that is proven to be a token of ours, though perhaps one that has ended. */
+/** A text that has been proven to be one of our tokens, though the token may have ended. */
 export type IdentifiedToken =
   | { readonly kind: 'access'; readonly token: VerifiedToken }
   | { readonly kind: 'credential'; readonly credential: Credential; readonly claims: Claims }

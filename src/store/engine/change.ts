@@ -2,7 +2,7 @@ import type { Table, Tables } from '../schema/rows.ts'
 
 export type Value = string | number | null
 
-/** What nodes keep in memory: `backends`, `keys` (the issuer's), or what is known of one agent, by its id. */
+/** Data that nodes keep in memory: `backends`, `keys` (the issuer's), or everything about one agent, by its id. */
 export type Topic = string
 
 /**
@@ -12,8 +12,8 @@ export type Topic = string
  *   expiry stays so until the commit.
  * - `insert`: one row.
  * - `run`: a compiled statement that must touch exactly `rows` rows (`'any'`: any number).
- * - `invalidate`: what every node has cached of `topic` is stale from the moment of the commit; without a topic,
- *   everything is.
+ * - `invalidate`: everything that nodes have cached under `topic` is stale from the moment of the commit; without a topic,
+ *   everything.
  */
 export type Step =
   | {

@@ -1,6 +1,6 @@
 import type { Topic } from './change.ts'
 
-/** Of more topics than this, only the latest change of all is remembered. */
+/** With more topics than this, only the time of the latest change is remembered. */
 const MAX_TOPICS = 10_000
 
 /** At which generation each topic last changed, as far as this node has heard. */

@@ -1,6 +1,6 @@
 /** A wall clock that is behind by less than this is only being adjusted, in ms. */
 export const CLOCK_SLACK_MS = 60_000
-/** A wall clock that has been behind for this long, always by the same, was set back: it is followed. In ms. */
+/** A wall clock that has been behind by the same amount for this long was set back, and is followed. In ms. */
 export const CONFIRM_MS = 60_000
 /** Readings that differ by less agree, in ms. */
 const AGREE_MS = 1_000
@@ -10,16 +10,16 @@ export interface ClockParts {
   readonly floor?: number
   readonly wall?: () => number
   readonly monotonic?: () => number
-  /** Hears once of each time that the wall clock falls behind, by how many ms. */
+  /** Called once each time the wall clock falls behind, with the number of ms. */
   readonly onBehind?: (ms: number) => void
-  /** The wall clock was followed back by so many ms. */
+  /** Called after the wall clock was followed back, with the number of ms. */
   readonly onFollow?: (ms: number) => void
 }
 
 /**
  * Epoch ms: the wall clock while it runs ahead, and the monotonic clock's pace from the last good reading when the wall
- * clock is set back, so that a short error repeats nothing. A step back is followed once it is confirmed: what Mayfly signs
- * is dated by this clock, and others read it by theirs.
+ * clock is set back, so that a short error repeats nothing. A step back is followed once it is confirmed: this clock
+ * dates what Mayfly signs, and others check the date by their own clocks.
  */
 export function createClock(parts: ClockParts = {}): () => number {
   const { wall = Date.now, monotonic = () => performance.now() } = parts

@@ -2,7 +2,7 @@ import type { SelectQueryBuilder } from 'kysely'
 import type { Tables } from '../schema/rows.ts'
 import type { Engine } from './engine.ts'
 
-/** How many rows `some` selects: limit it, so that counting costs no more than what is asked. */
+/** How many rows `some` selects: limit it, so that counting costs no more than the question is worth. */
 export async function countRows<T extends keyof Tables, O>(
   { build, read }: Pick<Engine, 'build' | 'read'>,
   some: SelectQueryBuilder<Tables, T, O>,

@@ -18,7 +18,7 @@ export interface CommitStats {
   largestBatch: number
 }
 
-/** What the two databases differ in, besides their SQL. */
+/** The differences between the two databases, besides their SQL. */
 export interface Traits {
   /** Other nodes may work with the same rows. SQLite has one process. */
   readonly hasOtherNodes: boolean
@@ -38,7 +38,7 @@ export interface Engine extends Traits {
   readonly build: Kysely<Tables>
   readonly stats: CommitStats
   read<R>(query: Compilable<R>): Promise<R[]>
-  /** As `read`, for a query that may have very many rows: other work has its turn between the slices. */
+  /** As `read`, for a query that may return very many rows: other work gets its turn between the slices. */
   scan<R>(query: Compilable<R>): AsyncIterable<R[]>
   /** A hot query, written once with `?`; `prepare` it at start. */
   prepare<R>(sql: string): (params: readonly (string | number | null)[]) => Promise<R[]>

@@ -1,4 +1,4 @@
-/** One answer to the question what time it is: `at` on the database's clock, between two readings of our monotonic one. */
+/** One reading of the database's clock (`at`), between two readings of our monotonic clock. */
 export interface ClockAnswer {
   readonly at: number
   readonly sent: number
@@ -6,7 +6,7 @@ export interface ClockAnswer {
 }
 
 export interface DatabaseClock {
-  /** Epoch ms. Never goes back, except by a step that was believed. */
+  /** Epoch ms. Never goes back, except by an accepted step. */
   now(): number
   learn(answer: ClockAnswer): void
   /** Whether two answers have agreed, so that `now` can be believed. */
@@ -15,14 +15,13 @@ export interface DatabaseClock {
 
 /** A larger difference from the expected time is a step, not drift. All in ms. */
 const STEP_MS = 1_000
-/** A step is believed once every answer has said the same for this long. */
+/** A step is accepted once every answer has agreed for this long. */
 const CONFIRM_MS = 1_000
 
 /**
  * The database's clock, carried on by our monotonic clock between answers, so that setting our own wall clock changes
- * nothing. An answer that took long says little, and one that fits what we expect corrects us by no more than it must. No
- * single answer makes a step. `onStep` gets the size of a step that was believed, in ms; negative when the clock was set
- * back.
+ * nothing. An answer that took long says little, and one that fits our expectation corrects us by no more than it must. No
+ * single answer makes a step. `onStep` gets the size of an accepted step, in ms; negative when the clock was set back.
  */
 export function createDatabaseClock(
   onStep: (ms: number) => void,

@@ -11,9 +11,9 @@ import { runTransaction } from './transaction.ts'
 
 const MAX_BATCH = 512
 const MAX_QUEUE = 4_096
-/** Merged statements at once: while one syncs, the next fills. */
+/** Merged statements at a time: while one syncs, the next one fills. */
 const MAX_MERGED = 2
-/** Changes with a transaction of their own at once; two of these lanes may wait for locked rows. */
+/** Changes that run in their own transactions at a time; two of these lanes may wait for locked rows. */
 const MAX_SINGLE = 4
 /** Connections that the queue can use at once. */
 export const COMMIT_CONNECTIONS = MAX_MERGED + MAX_SINGLE
@@ -40,9 +40,9 @@ export interface CommitQueueOptions {
 
 /**
  * The changes of one node that wait to be committed. Changes that only guard and insert are merged, a batch into one
- * statement; every other change has a transaction of its own. Another node may stop in the middle of a transaction and keep its
- * rows locked until PostgreSQL ends its session, so changes that meet a locked row wait in one lane, and hold up no other. All
- * that raise the generation meet its row, perhaps only because a disk is slow: these have a lane of their own.
+ * statement; every other change has its own transaction. Another node may stop in the middle of a transaction and keep its
+ * rows locked until PostgreSQL ends its session, so changes that meet a locked row wait in one lane, and hold up no other.
+ * Changes that raise the generation all need its row, and a slow disk is enough to make them wait: they have their own lane.
  */
 export class CommitQueue {
   readonly stats: CommitStats = { commits: 0, changes: 0, largestBatch: 0 }
@@ -70,7 +70,7 @@ export class CommitQueue {
     return this.#trouble
   }
 
-  /** While in trouble nothing may come that would show its end, so try a write. */
+  /** During trouble there may be no change whose success would show that it is over, so try a write. */
   async probe(): Promise<void> {
     if (this.#trouble === undefined || this.#isClosed || this.#isProbing) return
     this.#isProbing = true
@@ -180,7 +180,7 @@ export class CommitQueue {
       client.release(isSpent(error) ? asError(error) : undefined)
       if (isUnreachable(error)) await this.#resolveLost(client, batch, error)
       else if (waits && isLockTimeout(error)) this.#waitAgain(batch, error)
-      // One of them spoilt the statement: each has a transaction of its own now.
+      // One of them spoilt the statement: now each gets its own transaction.
       else this.#single.push(...batch)
     }
   }

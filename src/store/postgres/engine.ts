@@ -103,7 +103,7 @@ async function openNow(options: PostgresOptions): Promise<Engine> {
   }
 }
 
-/** Says what a step does to the times that were stored before it. */
+/** Logs the effect of a step on times that were stored before it. */
 function clockStep(ms: number): string {
   return ms < 0
     ? "the database's clock was set back, and Mayfly follows it. What was issued before ends later by the difference"

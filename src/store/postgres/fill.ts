@@ -30,7 +30,7 @@ export async function fillPostgres(
       for await (const { table, rows } of tables) await insert(client, table, rows)
       await client.query('COMMIT')
     } finally {
-      // What was not committed goes with the connection.
+      // Everything uncommitted ends with the connection.
       client.release(true)
     }
   } finally {

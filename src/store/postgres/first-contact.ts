@@ -13,7 +13,7 @@ export interface Waiting {
 const FIRST_PAUSE_MS = 200
 const LONGEST_PAUSE_MS = 2_000
 
-/** What a database that is on its way up, or a network that is, answers. Everything else needs a person. */
+/** Answers of a database, or a network, that is still starting. Everything else needs a person. */
 const NOT_YET = new Map([
   ['ECONNREFUSED', 'nothing listens at its address'],
   ['ENOENT', 'nothing listens at its socket'],
@@ -44,7 +44,7 @@ function notYet(error: unknown): string | undefined {
   return CLOSED.test(error.message) ? 'the connection was closed' : undefined
 }
 
-/** SQLSTATE of what the administrator of the database, or of Mayfly, must put right. */
+/** SQLSTATE of faults that the administrator of the database, or of Mayfly, must correct. */
 const REFUSALS = new Map([
   ['28P01', 'PostgreSQL refuses the password in the database URL. Correct it'],
   ['28000', "PostgreSQL refuses the user of the database URL. Check the user, and the server's pg_hba.conf"],

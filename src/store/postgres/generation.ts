@@ -6,14 +6,14 @@ import { createDatabaseClock, type DatabaseClock } from './clock.ts'
 import { asError, toStoreError } from './errors.ts'
 
 const POLL_EVERY_MS = 1_000
-/** A database that leaves the smallest query waiting for so long serves nobody: a query times out only after 15 s. */
+/** A database that keeps the smallest query waiting for this long serves nobody: a query times out only after 15 s. */
 const SILENT_AFTER_MS = 1_500
 /** Answers within which two must agree on the time when a node starts. */
 const CLOCK_TRIES = 10
 /** The database's clock as SQL: epoch ms. */
 export const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 const EVERYTHING = '*'
-/** Topics that the row keeps. A node that has missed more of them takes everything for changed. */
+/** Topics that the row keeps. A node that has missed more of them treats everything as changed. */
 const KEPT = 48
 /** The row holds the generation and the topics of the latest raises, newest first, separated by spaces. */
 const QUERY = {
@@ -43,11 +43,11 @@ export interface GenerationPoll {
 }
 
 export interface Heard {
-  /** After each answer to a poll of its own. */
+  /** Called after each answer to one of its own polls. */
   onAnswer?(): void
   /** The size of a step of the database's clock, in ms. */
   onClockStep?(ms: number): void
-  /** Once for each state: what fails, or that it works again, without an error. */
+  /** Called once for each state: with the error, or without one when the database works again. */
   readonly onTrouble?: ((what: string, error: unknown) => void) | undefined
 }
 
@@ -60,7 +60,7 @@ export async function pollGeneration(pool: pg.Pool, heard: Heard = {}): Promise<
   const clock = createDatabaseClock((ms) => heard.onClockStep?.(ms))
   let next: Promise<number> | undefined
   let running: Promise<unknown> = Promise.resolve()
-  /** The generation as last read, and how much we add to it. */
+  /** The generation that was last read, and how much we add to it. */
   let stored = 0
   let added = 0
   let failed: string | undefined

@@ -20,7 +20,7 @@ export interface LostSession {
 }
 
 /**
- * For each change whether it was committed, after the connection was lost before the reply to COMMIT. The server may
+ * Says for each change whether it was committed, after the connection was lost before the reply to COMMIT. The server may
  * still be executing that COMMIT, so its session is ended first. A session that is ended while it waits for a synchronous
  * standby leaves its changes where every reader sees them and a failover loses them, so one more commit must return before
  * a found change counts as kept. Throws when the database gives no answer, or confirms no commit, for some seconds.

@@ -129,7 +129,7 @@ function textFor(tables: readonly Table[], byToken: boolean, waits: boolean): st
   return `WITH ${parts.join(',\n')}\nSELECT n, step, locked FROM refused`
 }
 
-/** Read without a lock, a row that was skipped is still as the guard requires it. */
+/** Read without a lock, a skipped row still satisfies the guard. */
 const IS_UNCHANGED = `(
       EXISTS (SELECT 1 FROM agents a WHERE g.t = 'agents' AND a.id = g.id AND a.version = g.version AND a.ended_at IS NULL)
       OR EXISTS (SELECT 1 FROM backends b WHERE g.t = 'backends' AND b.uid = g.id AND b.version = g.version AND b.ended_at IS NULL))`

@@ -12,7 +12,7 @@ interface Failed {
   readonly failed: unknown
   /** COMMIT had been sent, so after a lost connection the outcome is unknown. */
   readonly committing: boolean
-  /** What was being done. */
+  /** The operation that failed. */
   readonly at: Step['op'] | undefined
 }
 
@@ -22,7 +22,7 @@ export type Ended = { readonly outcome: Outcome } | Failed
 const SHORT_LOCK_MS = 100
 
 /**
- * Runs one change in a transaction of its own; unless it `waits`, it gives up soon on a row that another transaction has
+ * Runs one change in its own transaction. Unless it `waits`, it soon gives up on a row that another transaction has
  * locked. Never throws; after `failed` the transaction may still be open.
  */
 export async function runTransaction(client: pg.PoolClient, change: Change, waits: boolean): Promise<Ended> {

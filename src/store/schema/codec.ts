@@ -1,13 +1,13 @@
 import { COLUMNS, type Column, type Table } from './columns.ts'
 import type { Tables } from './rows.ts'
 
-/** How the rows of a table and the objects of the domain become each other. */
+/** Converts between the rows of a table and the objects of the domain. */
 export interface Codec<T, Row> {
   encode(value: T): Row
   decode(row: Row): T
 }
 
-/** Where a row differs from its object: a column is the field of the same name in camel case, unless this says otherwise. */
+/** The differences between a row and its object. Without one, a column is the field of the same name in camel case. */
 interface Differences<T, Row> {
   /** Columns that hold JSON. */
   readonly json?: readonly (keyof Row)[]

@@ -9,7 +9,7 @@ const PAGES_AT_ONCE = 1_000
 const BUSY_MS = 10_000
 const ROWS_AT_ONCE = 500
 
-/** What a copy of a store says about itself. */
+/** The description that a copy of a store contains. */
 export interface CopyFacts {
   readonly agents: number
   /** The key check of the master keys that sealed it. */

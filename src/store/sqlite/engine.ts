@@ -75,7 +75,7 @@ function behindBy(ms: number): Error {
   return new Error(`behind by ${Math.round(ms / 1_000)} s`)
 }
 
-/** The clock may have been wrong when the entry was written, or be wrong now: a minute tells. */
+/** The clock may have been wrong when the entry was written, or be wrong now: a minute shows which. */
 function warnOfClock(behindMs: number, onTrouble: (what: string, error: unknown) => void): void {
   if (behindMs < CLOCK_SLACK_MS) return
   onTrouble(

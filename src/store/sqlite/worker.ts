@@ -29,7 +29,7 @@ export type Message =
     }
   | { readonly kind: 'closed' }
 
-/** Runs the writer on a thread of its own, so that syncs and checkpoints never delay a request. */
+/** Runs the writer on its own thread, so that syncs and checkpoints never delay a request. */
 async function main(post: (message: Message) => void, directory: string, file: string): Promise<void> {
   const unlock = lockDirectory(directory)
   const opened = await openFile(file)

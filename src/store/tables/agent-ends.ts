@@ -10,7 +10,7 @@ const PREFIX = 'ending|'
 /** After every key with the prefix. */
 const AFTER = 'ending}'
 
-/** Kept replies erased together with their agent. */
+/** How many kept replies are erased in the same change as their agent. */
 const MAX_ERASED = 100
 
 /** An agent that has ended and still has credentials to end. */

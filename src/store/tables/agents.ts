@@ -36,7 +36,7 @@ function agentReads(engine: Engine) {
     return row === undefined ? undefined : agents.decode(row)
   }
   return {
-    /** By its token, or by the one before, which the caller must check (`secretsEnd`). */
+    /** By its token, or by the previous one, whose end the caller must check (`secretsEnd`). */
     findByBearer: (hash: string) =>
       one(living().where((e) => e.or([e('bearer_hash', '=', hash), e('previous_bearer_hash', '=', hash)]))),
     findByClient: (clientId: string) => one(living().where('client_id', '=', clientId)),

@@ -25,7 +25,7 @@ function backendReads({ build, read }: Engine) {
       const living = all().where('ended_at', 'is', null)
       return (await read<BackendRow>(living.where('name_key', '=', nameKey(name)))).map(backends.decode)[0]
     },
-    /** How the last backend of this name, deleted or not, is written. */
+    /** The spelling of the last backend with this name, deleted or not. */
     spellingOf: async (name: string): Promise<string | undefined> => {
       const named = build.selectFrom('backends').select('name').where('name_key', '=', nameKey(name))
       return (await read<{ name: string }>(named.orderBy('uid', 'desc').limit(1)))[0]?.name
@@ -58,7 +58,7 @@ function backendSteps(engine: Engine) {
       { op: 'insert', table: 'backends', row: backends.encode(backend) },
       stale,
     ],
-    /** Writes what differs. Refused when the backend has changed since it was read, or was deleted. */
+    /** Writes the differences. Refused when the backend has changed since it was read, or was deleted. */
     change: (before: StoredBackend, after: StoredBackend): Step[] => {
       const old: Readonly<Record<string, unknown>> = { ...backends.encode(before) }
       const set = Object.entries(backends.encode(after)).filter(([column, value]) => value !== old[column])

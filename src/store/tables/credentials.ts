@@ -12,10 +12,10 @@ import { type EndedBy, endAll, endLate, endSome, expireAll, type Owner } from '.
 
 const { credentials } = codecs
 
-/** An active credential, as its agent is shown it. */
+/** An active credential in the form that its agent sees. */
 export type LivingCredential = Pick<Credential, 'id' | 'backend' | 'expiresAt' | 'createdAt'>
 
-/** A credential with what it grants. */
+/** A credential with its grants. */
 export type ScopedCredential = Pick<Credential, 'id' | 'backend' | 'scopes' | 'expiresAt'>
 
 export interface RevokedRow {
@@ -116,7 +116,7 @@ function ownedReads(engine: Engine) {
   const byId = engine.prepare<OwnedRow>(
     'SELECT c.*, a.ended_at AS agent_ended_at, a.end_reason AS agent_end_reason FROM credentials AS c LEFT JOIN agents AS a ON a.id = c.agent_id AND c.ended_at IS NULL WHERE c.id = ?',
   )
-  /** With the end of its agent, which is the end of a credential that has not ended yet. */
+  /** With the end of its agent, which also ends a credential that has not ended yet. */
   const owned = () =>
     build
       .selectFrom('credentials')
@@ -203,7 +203,7 @@ function revokedReads({ build, scan }: Engine) {
     revokedOfBackend: (backendUid: string, now: number): AsyncIterable<RevokedRow[]> => {
       const revoked = livingAt(backendUid, now)
         .select(['id', 'ended_at as endedAt'])
-        // As in the index: bare parameters would hide that it fits.
+        // Written as in the index: with bare parameters the planner would not see that it fits.
         .where(sql<boolean>`state = 'revoked' AND revocation = 'none'`)
       return scan<RevokedRow>(revoked)
     },
@@ -266,8 +266,8 @@ function issueSteps(engine: Engine) {
     /**
      * The issue failed after its upstream was called: an account there must go, in every state of the record. Does
      * nothing to a credential that is being revoked already. The first end and its reason stay. A row that is gone,
-     * because a replica that lagged took over, is written again. One that was settled from `certain` on stays: by then
-     * the account was there to be seen, or could no longer come.
+     * because a replica that lagged took over, is written again. One that was settled at `certain` or later stays: by then
+     * the account was visible, or could no longer appear.
      */
     reclaim: (
       credential: Credential,
@@ -352,7 +352,7 @@ function settlingSteps({ build }: Engine) {
       run(revoking(id).set({ state, settled_at: now, due_at: null, stuck_at: null, handle: null }), 1),
     /** Makes the claims of a dead process due at once. Only for a store with a single process. */
     voidClaims: (now: number): Step => run(due(now).where('attempts', '=', 0), 'any'),
-    /** Makes due at once what of this backend waits because it failed. */
+    /** Makes credentials of this backend that wait after a failure due at once. */
     wake: (backendUid: string, now: number): Step =>
       run(due(now).where('backend_uid', '=', backendUid).where('attempts', '>', 0), 'any'),
     drop: (ids: readonly string[]): Step =>

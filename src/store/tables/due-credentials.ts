@@ -84,7 +84,7 @@ export function dueReads(engine: Engine) {
   }
 }
 
-/** Where something is due, and of whom. */
+/** Backends and agents that have something due. */
 export function dueScans(engine: Engine) {
   const scan = engine.prepare<Pick<CredentialRow, 'id' | 'agent_id'>>(
     'SELECT id, agent_id FROM credentials WHERE backend_uid = ? AND due_at <= ? ORDER BY due_at LIMIT (? + 0) OFFSET (? + 0)',
@@ -98,7 +98,7 @@ export function dueScans(engine: Engine) {
     /** Which of these backends have something due at `now`: one query, however many there are. */
     dueBackends: async (backendUids: readonly string[], now: number): Promise<Set<string>> =>
       new Set((await dueAmong([JSON.stringify(backendUids), now])).map(({ uid }) => uid)),
-    /** What is due at `now`, earliest first, without the first `from`. */
+    /** Credentials due at `now`, earliest first, without the first `from`. */
     scanDue: async (
       backendUid: string,
       now: number,

@@ -33,13 +33,13 @@ export function createIdempotency({ build, read }: Engine) {
     /** The record of this credential, and no later one under the same key. */
     release: (agentId: string, keyHash: string, credentialId: string): Step =>
       run(ofCredential(agentId, credentialId).where('key_hash', '=', keyHash), 'any'),
-    /** A repetition is told the secret. Refused where the first request has taken the credential back. */
+    /** A repetition gets the secret. Refused if the first request has taken the credential back. */
     markRepeated: (agentId: string, keyHash: string, credentialId: string, now: number): Step =>
       run(ofKey(agentId, keyHash).set({ repeated_at: now }).where('credential_id', '=', credentialId), 1),
-    /** As `releaseOf`. Refused where a repetition was told the secret. */
+    /** As `releaseOf`. Refused if a repetition has got the secret. */
     releaseUnrepeated: (agentId: string, credentialId: string): Step =>
       run(ofCredential(agentId, credentialId).where('repeated_at', 'is', null), 1),
-    /** As `release`, where the key is not known. */
+    /** As `release`, if the key is not known. */
     releaseOf: (agentId: string, credentialId: string): Step =>
       run(ofCredential(agentId, credentialId), 'any'),
   }

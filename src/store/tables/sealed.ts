@@ -13,7 +13,7 @@ export const SEALED = [
   { table: 'credentials', key: 'id', column: 'handle' },
   { table: 'enrollments', key: 'id', column: 'answer' },
 ] as const
-/** Erased within minutes, so that rewrapping only waits. Its associated data does not name the primary key. */
+/** Erased within minutes, so rewrapping only waits for that. Its associated data does not name the primary key. */
 export const BRIEFLY_SEALED = { table: 'idempotency', column: 'reply' } as const
 
 export type SealedColumn = (typeof SEALED)[number]

@@ -1,4 +1,4 @@
-/** Kinds from outside: which bytes an administrator added, and what they said of themselves. Compared as in 0001. */
+/** Kinds from outside: which bytes an administrator added, and their description of themselves. Compared as in 0001. */
 export function statements(dialect: 'sqlite' | 'postgres'): string[] {
   const text = dialect === 'postgres' ? 'text COLLATE "C"' : 'text'
   const integer = dialect === 'sqlite' ? 'integer' : 'bigint'

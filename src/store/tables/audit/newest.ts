@@ -17,7 +17,7 @@ export async function newestIds(engine: Engine, filter: AuditFilter, limit: numb
 }
 
 /**
- * The index of some shares lacks the actor, but almost all of their entries have the one that is asked for. Then the newest
+ * The index of some shares lacks the actor, but almost all of their entries have the requested one. Then the newest
  * entries are found in the index first, and the actor is read only for those.
  */
 async function newestOfShare(engine: Engine, share: Share, limit: number): Promise<string[]> {
