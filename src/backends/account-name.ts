@@ -2,12 +2,12 @@ import { misconfigured } from '../domain/backend-error.ts'
 import { isId } from '../domain/ids.ts'
 import type { Handle, Listed } from './kind.ts'
 
-/** What the names of our accounts upstream begin with; `mf-` where the upstream takes no underscore. */
+/** The prefix of our account names upstream; `mf-` if the upstream permits no underscore. */
 export type NamePrefix = 'mf_' | 'mf-'
 
 const ID_PREFIX = 'cred_'
 
-/** The name upstream of a credential: the prefix and the body of its id, 29 characters. Throws `BackendError`. */
+/** The upstream name of a credential: the prefix and the body of its id, 29 characters. Throws `BackendError`. */
 export function accountName(credentialId: string, prefix: NamePrefix = 'mf_'): string {
   if (!isId('credential', credentialId)) {
     throw misconfigured('The credential id is not well formed.')
@@ -15,7 +15,7 @@ export function accountName(credentialId: string, prefix: NamePrefix = 'mf_'): s
   return `${prefix}${credentialId.slice(ID_PREFIX.length)}`
 }
 
-/** The credential of a name of ours, `undefined` for any other name: only ours are ever ended. */
+/** The credential that one of our names belongs to, `undefined` for any other name: we never end others' accounts. */
 function credentialOfAccount(name: unknown, prefix: NamePrefix): string | undefined {
   if (typeof name !== 'string' || !name.startsWith(prefix)) return undefined
   const id = ID_PREFIX + name.slice(prefix.length)
@@ -34,7 +34,7 @@ export function namedAccounts<F extends string>(field: F, what: string, prefix: 
       throw misconfigured(`The handle does not name ${what} of Mayfly.`)
     },
     recover: (credentialId: string) => handleOf(accountName(credentialId, prefix)),
-    /** An account of a list, in the form of `Backend.list`: nothing where it is not ours. */
+    /** An account of a list, in the form of `Backend.list`; nothing if it is not ours. */
     listed(name: unknown, expiresAt = Number.NaN): (Listed & { readonly handle: Record<F, string> })[] {
       const credentialId = credentialOfAccount(name, prefix)
       if (credentialId === undefined) return []

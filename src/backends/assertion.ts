@@ -1,7 +1,7 @@
 import type { KeyObject, webcrypto } from 'node:crypto'
 import { misconfigured } from '../domain/backend-error.ts'
 
-/** A signed JWT by which Mayfly proves to an upstream who it is. Throws `BackendError` where the key cannot sign so. */
+/** A signed JWT that proves Mayfly's identity to an upstream. Throws `BackendError` if the key cannot sign with the algorithm. */
 export async function signAssertion(
   key: KeyObject | webcrypto.CryptoKey,
   header: { readonly alg: string; readonly [member: string]: unknown },

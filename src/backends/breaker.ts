@@ -8,16 +8,16 @@ export interface Breaker {
   enter(): Pass | undefined
 }
 
-/** A call that was let through. It says once how it ended. */
+/** A call that was let through. It reports its end once. */
 export interface Pass {
   /** The upstream answered, if only to refuse. */
   answered(): void
   failed(why: Failure): void
-  /** It was not made after all, or says nothing of the upstream: the next caller may call. */
+  /** It was not made after all, or says nothing about the upstream: the next caller may call. */
   cancel(): void
 }
 
-/** `login`: the upstream answers, and does not accept who Mayfly says it is. */
+/** `login`: the upstream answers, and refuses Mayfly's login. */
 export type Failure = 'outage' | 'login'
 
 const FAILURES = 5

@@ -23,8 +23,8 @@ function markedFields(schema: TObject, mark: string): string[] {
 }
 
 /**
- * A copy to show, with `[redacted]` for each secret that is present. What the schema does not know is left out: it was stored under
- * another one, which may have marked it as secret.
+ * A copy to show, with `[redacted]` for each secret that is present. Leaves out fields that the schema does not know: they were
+ * stored under another schema, which may have marked them as secret.
  */
 export function redactConfig(schema: TObject, config: Fields): Record<string, unknown> {
   const known = Object.keys(schema.properties).filter((name) => Object.hasOwn(config, name))
@@ -98,7 +98,7 @@ function firstChanged(schema: TObject, mark: string, before: Fields, after: Fiel
   )
 }
 
-/** A configuration that was stored before there was this field lacks its default. */
+/** A configuration that was stored before this field existed lacks its default. */
 function withDefault(schema: TObject, config: Fields, name: string): unknown {
   return config[name] ?? (schema.properties[name] as { default?: unknown } | undefined)?.default
 }

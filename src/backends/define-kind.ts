@@ -4,7 +4,7 @@ import type { Backend, Host, Kind } from './kind.ts'
 const NO_PARAMS = Type.Object({}, { additionalProperties: false })
 type NoParams = typeof NO_PARAMS
 
-/** What `open` of a kind returns; one with nothing to close needs no `[Symbol.asyncDispose]`. */
+/** The result of a kind's `open`; with nothing to close, it needs no `[Symbol.asyncDispose]`. */
 export type Opened<P = unknown> = MayDispose<Backend<P>>
 type MayDispose<B> = B extends AsyncDisposable
   ? Omit<B, typeof Symbol.asyncDispose> & Partial<AsyncDisposable>
@@ -17,7 +17,7 @@ export interface KindParts<C extends TObject, P extends TSchema, V>
   readonly limits?: Kind['limits']
   /** Default: true. */
   readonly upstream?: boolean
-  /** What no schema expresses, before `complete` and before `open`. Throws `BackendError` (`misconfigured`). */
+  /** Checks that no schema expresses, before `complete` and before `open`. Throws `BackendError` (`misconfigured`). */
   validate?(config: Static<C>): V
   /** `valid`: what `validate` returned. */
   open(config: Static<C>, host: Host, valid: V): Promise<Opened<Static<P>>>

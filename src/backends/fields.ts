@@ -64,7 +64,7 @@ export function local(
 
 /**
  * For upstreams that can be reached without TLS (ADR 0041). The default is stored, so that a configuration that was stored before
- * there was this field is known by its absence.
+ * this field existed can be told by its absence.
  */
 export function localUser() {
   const description =

@@ -2,7 +2,7 @@ import { unsupported } from '../domain/backend-error.ts'
 import { MAX_JWT_BYTES } from '../domain/limits.ts'
 import type { Issued, IssueRequest } from './kind.ts'
 
-/** What kinds share that state an expiry, or sign a token themselves. */
+/** Shared by kinds that state an expiry, or sign a token themselves. */
 
 /** The expiry in seconds, rounded down: no credential outlives its request. Throws `unsupported` for less than one. `what`: "a JWT". */
 export function wholeSeconds({ issuedAt, expiresAt }: IssueRequest<unknown>, what: string): number {
@@ -11,7 +11,7 @@ export function wholeSeconds({ issuedAt, expiresAt }: IssueRequest<unknown>, wha
   throw unsupported(`The agent expires within a second, which ${what} cannot express.`)
 }
 
-/** States when the upstream ends the credential, in epoch ms, where that is not the expiry requested. */
+/** States when the upstream ends the credential, in epoch ms, if that is not the requested expiry. */
 export function endingAt(until: number, expiresAt: number): Pick<Issued, 'upstreamExpiresAt'> {
   return until === expiresAt ? {} : { upstreamExpiresAt: until }
 }

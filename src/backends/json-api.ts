@@ -3,7 +3,7 @@ import { isObject, type JsonObject, parseJson } from '../domain/json.ts'
 import type { FetchOptions } from '../egress/fetch.ts'
 import type { Host } from './kind.ts'
 
-/** What the kinds share whose upstream is an HTTP API that answers in JSON. */
+/** Shared by the kinds whose upstream is an HTTP API that answers in JSON. */
 
 export interface JsonCall {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -52,7 +52,7 @@ export async function callJson(
   return reply
 }
 
-/** A text of the reply that must be there. Throws `unavailable`: whether something was made, the reply does not say. */
+/** A text that the reply must contain. Throws `unavailable`, because the reply does not say whether something was created. */
 export function textIn(upstream: string, body: JsonObject | undefined, field: string): string {
   const value = body?.[field]
   if (typeof value !== 'string' || value === '') throw notUnderstood(upstream)
@@ -70,7 +70,7 @@ export function busy(upstream: string, reply: JsonReply): BackendError {
   })
 }
 
-/** For `BackendError.detail`: the status, and what the usual fields for errors say. Never of a reply that succeeded. */
+/** For `BackendError.detail`: the status, and the usual error fields. Never called for a reply that succeeded. */
 export function detailOf({ status, body }: JsonReply): string {
   if (status < 400) return `status ${status}`
   const nested = isObject(body?.['error']) ? body['error'] : {}

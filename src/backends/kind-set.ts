@@ -10,8 +10,8 @@ export function missingKind(type: string): string {
 }
 
 /**
- * In place of a kind that is gone, so that its backends are shown, and their credentials stay due until it is back. Nothing is known of
- * its configuration, which is therefore not shown.
+ * Stands in for a missing kind, so that its backends are shown, and their credentials stay due until it is back. Nothing is known
+ * about its configuration, which is therefore not shown.
  */
 function createMissingKind(type: string): Kind {
   return defineKind({

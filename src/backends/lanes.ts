@@ -14,15 +14,15 @@ export interface Lanes {
 }
 
 /**
- * Revocations of one agent that are under way at once. Few spare an upstream that shares its machine, or serves others as well; of
- * one that is slow more are under way, because waiting costs it nothing.
+ * Revocations of one agent that are under way at once. Start with few, to spare an upstream that shares its machine or has
+ * other users. Allow more for a slow one: waiting costs it nothing.
  */
 const AT_ONCE = { least: 4, most: 16 }
-/** With so much time for each, 10,000 that are due in the same second end in half a minute, and issuing keeps its pace. */
+/** With this time for each, 10,000 that are due in the same second end in half a minute, and issuing keeps its pace. */
 const EACH_MS = 2
-/** What takes longer leaves its place to others. */
+/** A revocation that takes longer leaves its place to others. */
 const HELD_AFTER_MS = 1_000
-/** For so long after one that failed late, its agent has the fewest. */
+/** How long after a late failure its agent gets the fewest. */
 const SUSPECT_MS = 60_000
 /** Of all agents, held ones included. */
 const MOST = 24
@@ -69,7 +69,7 @@ export function createLanes(now: () => number = () => performance.now()): Lanes 
         if (left > 0) byAgent.set(agentId, left)
         else byAgent.delete(agentId)
         const tookMs = now() - one.at
-        // Only what ends shows how slow the upstream is: a holder can make one fail as late as it likes.
+        // Only a successful one shows how slow the upstream is: a holder can make one fail as late as it likes.
         if (outcome === 'settled') meanMs += (tookMs - meanMs) * WEIGHT
         else if (tookMs >= HELD_AFTER_MS) suspect(agentId)
       }

@@ -30,7 +30,7 @@ export function readNamed(entries: readonly string[]): readonly NamedScope[] {
   })
 }
 
-/** What a scope gives of the configured ones: those that it covers. */
+/** The configured scopes that a scope covers. */
 export function givenBy(named: readonly NamedScope[], scope: string): readonly string[] {
   return named.filter(([name]) => covers(scope, name)).map(([, theirs]) => theirs)
 }

@@ -52,7 +52,7 @@ const network = {
   previous_issuers: list(
     {
       description:
-        'Earlier values of `issuer` for which agents may still sign in with their key. List only addresses that are still yours: whoever answers there can use these logins here.',
+        'Earlier values of `issuer` for which agents may still sign in with their key. List only addresses that are still yours: a server that answers there can use these logins here.',
       default: [],
       'x-flag': 'previous-issuer',
       'x-argument': '<url>',

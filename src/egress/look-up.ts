@@ -81,7 +81,7 @@ async function askDns(
   servers: readonly string[] | undefined,
   signal: AbortSignal,
 ): Promise<Found> {
-  // One of its own for each look-up: it reads resolv.conf anew, and nobody else's questions end with it.
+  // A new one for each look-up: it reads resolv.conf again, and nobody else's questions end with it.
   const resolver = new Resolver({ timeout: QUESTION_MS, tries: TRIES })
   if (servers !== undefined) resolver.setServers([...servers])
   const stop = () => resolver.cancel()

@@ -12,7 +12,7 @@ export interface Network {
   resolve(hostname: string, options: { local: boolean; held?: string }): Promise<string>
   /**
    * Throws `BackendError` if the socket is connected to a loopback address where an account of this machine listens that may not
-   * have the login of this backend. Call it before anything is sent that gives the login to whoever listens: all but SCRAM and
+   * have the login of this backend. Call it before anything is sent that gives the login to the listener: all but SCRAM and
    * verified TLS. `fetch` does it by itself.
    */
   checkListener(socket: Socket): Promise<void>
@@ -23,7 +23,7 @@ const FOLLOW_MS = 30_000
 
 interface CheckedSocketOptions {
   readonly local: boolean
-  /** What is sent gives Mayfly's login to whoever listens: neither SCRAM nor verified TLS protects it. */
+  /** What is sent gives Mayfly's login to the listener: neither SCRAM nor verified TLS protects it. */
   readonly givesLogin: boolean
   readonly followMs?: number
 }

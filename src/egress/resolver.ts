@@ -24,7 +24,7 @@ const SHORTEST_MS = 1_000
 const LONGEST_MS = 30_000
 /** A look-up that takes longer has failed: an upstream call has 10 s in all. */
 const LOOK_UP_MS = 6_000
-/** After that, whoever waits gets the addresses that the name had last. */
+/** After that, waiting callers get the addresses that the name had last. */
 const PATIENCE_MS = 250
 /** Until a name is asked for again that could not be resolved. */
 const PAUSE_MS = 1_000
@@ -66,7 +66,7 @@ export function createResolver(parts: ResolverParts = {}): Resolver {
         underWay -= 1
         name.underWay = undefined
       })
-    // Whoever waits may have gone.
+    // The waiting caller may have gone.
     outcome.catch(() => undefined)
     name.underWay = { outcome, since: now() }
     return name.underWay

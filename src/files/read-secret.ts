@@ -29,7 +29,7 @@ export function fileFault(error: unknown): string {
 export async function readFix(file: string, error: unknown): Promise<string> {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code !== 'EACCES' && code !== 'EPERM') return ''
-  // Without the right to pass through its directory, a file has no facts.
+  // `stat` fails if this user may not enter the directory.
   const isReached = await stat(file).then(
     () => true,
     () => false,

@@ -107,7 +107,7 @@ export const anthropic = defineKind({
 async function openAnthropic(settings: Config, host: Host): Promise<Opened> {
   return {
     async check(signal) {
-      // Nothing is left of a token that nobody keeps.
+      // Nobody keeps the token, so there is nothing to end.
       for (const workspace of settings.workspaces)
         await exchange(settings, host, { workspace, lifetimeMs: 0 }, signal)
       return []

@@ -6,7 +6,7 @@ import { type Config, PARTITIONS, partitionOf } from './config.ts'
 import { type Answer, codeOf, type Fault, faultOf, partOf, postSigned, type Service } from './query.ts'
 import { tryRole } from './sts.ts'
 
-/** What the backend keeps: the key that Mayfly made last, and when (epoch ms). */
+/** The state of the backend: the key that Mayfly made last, and when (epoch ms). */
 interface Made {
   readonly id: string
   readonly at: number

@@ -54,7 +54,7 @@ export const config = Field.configOf(example, {
 })
 export type Config = Static<typeof config>
 
-/** The proof by which Mayfly logs in as the application. */
+/** The proof that Mayfly presents to log in as the application. */
 export type Login =
   | { readonly way: 'secret'; readonly secret: string }
   | { readonly way: 'certificate'; readonly thumbprint: string; readonly key: KeyObject }

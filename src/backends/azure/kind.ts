@@ -41,7 +41,7 @@ async function openAzure(settings: Config, host: Host, login: Login): Promise<Op
   const take = (resource: string, signal: AbortSignal) => takeToken(settings, login, host, resource, signal)
   return {
     async check(signal) {
-      // Nothing is left of a token that nobody keeps.
+      // Nobody keeps the token, so there is nothing to end.
       for (const resource of settings.resources) await take(resource, signal)
       return []
     },

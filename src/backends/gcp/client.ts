@@ -12,7 +12,7 @@ const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const LOGIN_S = 3_600
 const ID_TOKEN_MS = 300_000
-/** The login is used again until so long before its end. */
+/** The login is not reused for this long before its end. */
 const SPARE_MS = 300_000
 
 interface Login {

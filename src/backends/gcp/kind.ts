@@ -52,7 +52,7 @@ async function openGcp(settings: Config, host: Host, key: ServiceAccountKey | un
   return {
     async check(signal) {
       await client.logIn(signal)
-      // Never leaves Mayfly, and says no more than which account it is of.
+      // Never leaves Mayfly, and names only its account.
       await client.generate([CHECK_SCOPE], CHECK_S, signal)
       return []
     },

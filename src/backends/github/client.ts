@@ -232,7 +232,7 @@ function notInstalled(owner: string | undefined): BackendError {
   return misconfigured(`The App has no installation ${where}.`)
 }
 
-/** An answer that says that nothing was made. */
+/** An answer which says that nothing was created. */
 function refusal(reply: JsonReply): BackendError {
   const detail = detailOf(reply)
   if (reply.status < 400) return notUnderstood(NAME)

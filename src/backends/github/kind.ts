@@ -12,7 +12,7 @@ const VARIABLES = { GITHUB_TOKEN: '{secret}', GH_TOKEN: '{secret}' }
 /** What gh reads for any host but github.com (`gh help environment`). */
 const ENTERPRISE_VARIABLES = { GH_ENTERPRISE_TOKEN: '{secret}', GH_HOST: '{host}' }
 
-/** For so long installations and their repositories are taken as they were. */
+/** How long installations and their repositories are assumed to be unchanged. */
 const KNOWN_MS = 60_000
 /** The end of a token by GitHub's clock, which differs from ours. */
 const CLOCK_MS = 60_000
@@ -85,7 +85,7 @@ async function openGitHub(settings: Config, host: Host, key: KeyObject): Promise
       try {
         return await tryIssue(request, signal)
       } catch (error) {
-        // What was known may have changed since: the App was installed again, a repository is new, another has gone.
+        // Our data may be out of date: the App was installed again, a repository was added or removed.
         const mayBeOld = error instanceof BackendError && /unsupported|misconfigured/.test(error.fault)
         if (!wasKnown || !mayBeOld) throw error
         known.clear()

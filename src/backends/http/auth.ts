@@ -8,11 +8,11 @@ import { fillHeader, fillJson, fillText, pointAt, type Vars } from './template.t
 
 export interface Auth {
   headers(signal: AbortSignal): Promise<Readonly<Record<string, string>>>
-  /** Drops a token that was fetched earlier. Whether there was one. */
+  /** Drops a token that was fetched earlier. Returns whether there was one. */
   forget(): boolean
 }
 
-/** Where a token says nothing of its lifetime, and how long before its end it is not used any more. */
+/** The lifetime of a token that states none, and how long before its end a token is no longer used. */
 const TOKEN_MS = 300_000
 const EARLY_MS = 30_000
 
@@ -76,7 +76,7 @@ function exchanging(login: Login, { title, config, host, plain }: Exchange): Aut
   let known: { readonly token: string; readonly until: number } | undefined
   let under: Promise<string> | undefined
   async function fetchToken(): Promise<string> {
-    // Of no caller: others wait for it, too.
+    // No caller's signal: others wait for it, too.
     const signal = AbortSignal.timeout(host.timeoutMs)
     const asked = host.now()
     const reply = (await plain(login, { vars: config, signal })).json()

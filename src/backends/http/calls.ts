@@ -14,7 +14,7 @@ export interface Call {
   readonly vars: Vars
   /** The variables of each scope, for `$each`. */
   readonly each?: readonly Vars[]
-  /** Statuses that are no faults besides those of success. */
+  /** Statuses that are not faults, besides those of success. */
   readonly expected?: readonly number[]
   readonly signal: AbortSignal
 }

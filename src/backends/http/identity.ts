@@ -5,9 +5,9 @@ import type { Recipe } from './schema.ts'
 import { takeOne } from './send.ts'
 import type { Vars } from './template.ts'
 
-/** Whose the login is, where a token alone selects whose accounts are listed and ended. */
+/** The identity behind the login, if the token alone selects whose accounts are listed and ended. */
 export interface Identity {
-  /** What the handle of a credential keeps of it. */
+  /** The part of it that the handle of a credential keeps. */
   forHandle(signal: AbortSignal): Promise<{ readonly identity?: string }>
   /** Throws `misconfigured` where another identity made the credential: it would count as gone, and live on. */
   requireSame(handle: Handle, signal: AbortSignal): Promise<void>
@@ -15,7 +15,7 @@ export interface Identity {
   warnings(signal: AbortSignal): Promise<readonly string[]>
 }
 
-/** Asks once for each configuration, because a backend is opened anew with another one. */
+/** Asks once for each configuration, because a backend is opened again with another one. */
 export function createIdentity(
   recipe: Recipe,
   { at, ...request }: NonNullable<Recipe['identity']>,
@@ -28,7 +28,7 @@ export function createIdentity(
       const reply = await send(request, { vars: settings, signal })
       return { identity: String(takeOne(recipe, at, reply.json(), settings)) }
     } catch (error) {
-      // A login that may not ask is none the worse for it.
+      // A login that may not ask can still be a good one.
       if (error instanceof BackendError && error.fault === 'denied') return {}
       throw error
     }

@@ -18,7 +18,7 @@ export interface Listing {
   page(after: string | undefined, signal: AbortSignal): Promise<ListedPage>
   /** The handles of the accounts that have this name, wherever they are. */
   find(name: string, signal: AbortSignal): Promise<readonly Handle[]>
-  /** Throws where a place cannot be listed: that of the account, or without one any place. */
+  /** Throws if a place cannot be listed: the account's place, or any place if no account is given. */
   requireReadable(handle: Handle | undefined, signal: AbortSignal): Promise<void>
 }
 
@@ -79,7 +79,7 @@ export function createListing(
     async requireReadable(handle, signal) {
       const isAt = (place: Vars) => Object.entries(place).every(([part, value]) => handle?.[part] === value)
       const here = [...places.keys()].filter((index) => handle === undefined || isAt(places[index] ?? {}))
-      // By a name that there never is, so that an upstream that looks for names replies briefly.
+      // With a name that never exists, so that an upstream that searches by name sends a short reply.
       for (const index of here.length === 0 ? [0] : here) await read(`${index}:`, nameless, signal)
     },
   }
@@ -104,12 +104,12 @@ function nextOf(
   }
   const following = next?.cursor === undefined ? undefined : pointAt(reply, next.cursor)
   if (following === undefined || following === null || following === '') return undefined
-  // The same page for ever.
+  // Otherwise it would be the same page for ever.
   if (String(following) === cursor) throw odd(recipe)
   return String(following)
 }
 
-/** Only what carries a name of ours. */
+/** Only accounts with our names. */
 function listedOf(recipe: Recipe, list: ListSpec, item: unknown, vars: Vars): Listed[] {
   if (typeof item !== 'object' || item === null) throw odd(recipe)
   const name = pointAt(item, list.name)

@@ -112,7 +112,7 @@ export function requireBase(config: Config): URL {
 function urlOf(base: URL, { request, query }: RecipeRequest, vars: Vars): URL['href'] {
   const path = base.pathname.replace(/\/+$/, '') + fillPath(request.slice(request.indexOf(' ') + 1), vars)
   const url = new URL(path, base)
-  // What was built segment by segment must mean the same to the URL parser.
+  // A path that was built segment by segment must mean the same to the URL parser.
   if (url.origin !== base.origin || url.pathname !== path) {
     throw new BackendError('unsupported', 'A scope or a name cannot be part of the address of this upstream.')
   }
@@ -151,7 +151,7 @@ function faultOf(
       login: status === 401,
     })
   }
-  // A success of another kind than the documented ones: something may have been done.
+  // A success status other than the documented ones: something may have been done.
   if (status < 300)
     return new BackendError(
       'unavailable',

@@ -61,7 +61,7 @@ export type Config = Static<typeof config>
 /** Throws `BackendError` (`misconfigured`) that names the field. */
 export function requireConsistent(settings: Config): void {
   const { server, local, token, client_certificate: certificate, client_key: key, audience } = settings
-  // Whoever may read or change things there could take over the other service accounts.
+  // A credential that may read or change things there could take over the other service accounts.
   requireConfig(!settings.namespaces.includes(settings.home), '"namespaces" must not include "home".')
   requireHttps('server', server, local)
   requireConfig(

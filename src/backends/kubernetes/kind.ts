@@ -179,7 +179,7 @@ async function end(client: Client, settings: Config, handle: Handle, signal: Abo
       const path = ROLE_BINDINGS(namespace)
       const { items } = await client.list(path, { labelSelector: `${CREDENTIAL}=${name}` }, signal)
       const names = items.map((item) => String(item['name']))
-      // Whatever the label says: only what has our name is ever deleted.
+      // Even with our label: only objects with our names are ever deleted.
       const ours = names.filter(
         (one) => one.startsWith(`${name}-`) && /^\d+$/.test(one.slice(name.length + 1)),
       )

@@ -8,8 +8,8 @@ import { deleteEntry, dnOf } from './deletion.ts'
 import { addEntry, memberChange, removeEntry } from './entries.ts'
 
 /**
- * Tries what issuing needs. No request of LDAP tells what another one may do, so it adds an entry, which is in no group and has a
- * password that nobody knows, and removes it. Throws with what the server refused.
+ * Tries everything that issuing needs. LDAP has no request that reports permissions, so it adds an entry, which is in no group and
+ * has a password that nobody knows, and removes it. Throws with what the server refused.
  */
 export async function preflight(
   connection: Connection,

@@ -92,7 +92,7 @@ export function createConnection(settings: Config, host: Host): Connection {
     if (left === undefined || current !== left) return
     current = undefined
     const close = () => void left.then(({ close: end }) => end()).catch(() => undefined)
-    // Requests of others may be under way.
+    // Other callers' requests may be under way.
     setTimeout(close, host.timeoutMs).unref()
   }
   return {
@@ -225,7 +225,7 @@ async function secured(socket: Socket, options: ConnectionOptions, signal: Abort
 /** RFC 3062 §2. */
 const PASSWORD_MODIFY = '1.3.6.1.4.1.4203.1.11.1'
 
-/** Lets the server hash and store the password as it is set up to; without `dn`, the one of this login. */
+/** Lets the server hash and store the password in its own way; without `dn`, the password of this login. */
 export async function setPassword(client: Client, dn: string | undefined, password: string): Promise<void> {
   const fields = [...(dn === undefined ? [] : [ber(0x80, Buffer.from(dn))]), ber(0x82, Buffer.from(password))]
   await client.exop(PASSWORD_MODIFY, ber(0x30, Buffer.concat(fields)))

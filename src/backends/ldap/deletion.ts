@@ -27,7 +27,7 @@ export async function deleteEntry(client: Client, settings: Config, username: st
   }
 }
 
-/** Also of one that is gone, or that a crash has left half deleted. */
+/** Also if the entry is gone, or a crash has left the tree half deleted. */
 async function deleteTree(client: Client, top: string): Promise<void> {
   if ((await deletionOf(client, top)) !== NOT_A_LEAF) return
   const { Control } = await import('ldapts')
@@ -45,7 +45,7 @@ async function deleteTree(client: Client, top: string): Promise<void> {
   }
 }
 
-/** The answer, where it is not success. */
+/** The result code, unless it is success. */
 async function deletionOf(client: Client, dn: string): Promise<number | undefined> {
   const { Control } = await import('ldapts')
   try {

@@ -3,15 +3,15 @@ import type { IssueRequest } from '../kind.ts'
 import { type Command, type Control, namePages, requireDone } from './control.ts'
 import { aclsOf } from './scopes.ts'
 
-/** Long enough that those who renew credentials of minutes find their group. */
+/** Long enough that agents which renew every few minutes find their group. */
 const LEAST_SPAN_S = 3_600
 
 /** Tells the groups of a backend from those of others, and from clients. */
 const prefixOf = (uid: string) => `mf_${uid}_`
 
 /**
- * The name of the group that a credential's client is in, and of the group's one role. Credentials with equal access share it
- * whose lifetimes are about as long and end in the same span of time.
+ * The name of the group that a credential's client is in, and of the group's one role. Credentials share it if they have equal
+ * access, lifetimes of about the same length, and an end in the same span of time.
  *
  * The plugin cannot delete a group on condition that it is empty: a client that another node adds at that moment would lose its
  * access. So the name holds the end of the span. Once that is past, every member has expired, and nobody has to ask who is one.
@@ -59,7 +59,7 @@ export async function deleteGroups(
   }
 }
 
-/** In epoch ms; no number for the names of others. */
+/** In epoch ms; not a number for other names. */
 function endOf(uid: string, name: string): number {
   const prefix = prefixOf(uid)
   return name.startsWith(prefix) ? Number(name.slice(prefix.length).split('_')[0]) * 1_000 : Number.NaN

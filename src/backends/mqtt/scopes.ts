@@ -16,7 +16,7 @@ export interface Acl {
 }
 
 /**
- * A persistent session keeps its subscriptions, whoever resumes it under its client id: without this, a narrow credential would
+ * A persistent session keeps its subscriptions, no matter who resumes it under its client id: without this, a narrow credential would
  * receive what a wide one subscribed to where the broker allows that by default. The plugin asks the highest priority first.
  */
 const RECEIVE_NOTHING_ELSE: Acl = { acltype: 'publishClientReceive', topic: '#', priority: -1, allow: false }

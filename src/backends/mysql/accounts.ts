@@ -129,7 +129,7 @@ export function createDropper(revoking: Connections, patienceMs: number): Droppe
     const deadline = performance.now() + patienceMs
     let unclear: ReadonlySet<number> | undefined
     do {
-      // A connection for each look: whoever has to wait occupies none.
+      // A connection for each look: a revocation that has to wait occupies none.
       const seen = await revoking.use(signal, (session) => endOnce(session, name))
       if (seen !== 'sessions') {
         // Between statements a session shows its own login, so only one that has run a statement ever since may be of the account.

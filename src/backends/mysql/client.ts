@@ -81,7 +81,7 @@ function optionsOf(settings: Config, host: Host): PoolOptions {
       const socket = checkedSocket(host, { local: settings.local, givesLogin: !isVerified })
       socket.setNoDelay(true).setKeepAlive(true)
       socket.connect(settings.port, settings.host)
-      // Of an IP address the library does not tell TLS, which would then expect a certificate of "localhost".
+      // The library does not pass an IP address on to TLS, which would then expect a certificate of "localhost".
       return Object.assign(socket, { _host: settings.host })
     },
     connectTimeout: host.timeoutMs,

@@ -42,7 +42,7 @@ export const mysql = defineKind({
       '<database> or <database>.<table> of the databases that the backend grants, followed by :read or :write; * is all of ' +
       'them. Without :read or :write it is all that the backend grants. A read-only backend refuses :write.',
   },
-  // No client reads a name of the user: programs take the last two by convention only.
+  // No client reads a variable for the user: programs take the last two by convention only.
   environment: {
     MYSQL_HOST: '{host}',
     MYSQL_TCP_PORT: '{port}',

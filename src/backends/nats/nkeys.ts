@@ -29,7 +29,7 @@ export interface UserKey {
   readonly seed: string
 }
 
-/** Throws `BackendError` (`misconfigured`) for what is not the seed of an account key. */
+/** Throws `BackendError` (`misconfigured`) unless the text is the seed of an account key. */
 export function accountKeyOf(seed: string): AccountKey {
   const raw = decode(seed.trim())
   const isSeed = raw?.length === 34 && raw[0] === (SEED | (ACCOUNT >> 5)) && raw[1] === (ACCOUNT & 31) << 3

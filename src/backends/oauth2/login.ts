@@ -7,7 +7,7 @@ import type { Config } from './config.ts'
 const ASSERTION_MS = 60_000
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** What one request needs so that the server knows our client. */
+/** The parts of a request that authenticate our client. */
 export interface Login {
   readonly headers: Readonly<Record<string, string>>
   readonly form: Readonly<Record<string, string>>

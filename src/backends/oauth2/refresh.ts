@@ -10,12 +10,12 @@ const CLAIM_TIMEOUTS = 2
 /** Those of configurations that were tried or replaced, beside the present one. */
 const MAX_KEPT = 8
 
-/** What is kept of one configured refresh token that was replaced, or that is in use. */
+/** The record of one configured refresh token that was replaced, or that is in use. */
 interface Kept {
   /** Which configured one it descends from. */
   readonly of: string
   readonly token: string
-  /** Who uses it, and until when nobody else may. */
+  /** The user of the token, and until when nobody else may use it. */
   readonly claim?: { readonly by: string; readonly until: number }
 }
 
@@ -27,7 +27,7 @@ interface Kept {
 export function createRefresh(settings: Config, server: Server, host: Host) {
   const configured = settings.refresh_token ?? ''
   const of = hash('sha256', JSON.stringify([settings.token_endpoint, settings.client_id, configured]))
-  /** What the store did not take: known to this process alone. */
+  /** A record that the store did not take: known to this process alone. */
   let unsaved: { readonly from: string; readonly token: string } | undefined
   let last: Promise<unknown> = Promise.resolve()
 

@@ -11,7 +11,7 @@ export interface Token {
   readonly accessToken: string
   /** Epoch ms, where the server says it. */
   readonly expiresAt: number | undefined
-  /** What the server granted, where that is not what was asked for. */
+  /** The granted scopes, if they are not the requested ones. */
   readonly scope: string | undefined
   readonly refreshToken: string | undefined
 }

@@ -36,7 +36,7 @@ export interface Connections extends AsyncDisposable {
 
 /** Names are looked up in pg_catalog alone, so that no foreign operator runs with our rights. */
 function beginning(timeoutMs: number): readonly string[] {
-  // Two statements may each wait so long: nothing is under way for longer than one call.
+  // Two statements may each wait this long: nothing is under way for longer than one call.
   const each = Math.floor(timeoutMs / 2)
   return [
     'BEGIN',

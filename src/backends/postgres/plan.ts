@@ -75,7 +75,7 @@ export interface Owner {
   readonly login: string
 }
 
-/** What the names of a backend's own roles have in common: the body of its uid. */
+/** The common part of the names of a backend's own roles: the body of its uid. */
 export function prefixOf(uid: string): string {
   return `${uid.replace(/^be_/, '')}_`
 }

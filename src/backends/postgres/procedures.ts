@@ -1,5 +1,5 @@
 /**
- * What the kind does on the server, as PL/pgSQL. The same text runs in two ways: as `SECURITY DEFINER` functions that a
+ * The kind's work on the server, as PL/pgSQL. The same text runs in two ways: as `SECURITY DEFINER` functions that a
  * superuser has installed (`functions`), or as DO blocks with the rights of Mayfly's own login (`direct`).
  */
 
@@ -298,7 +298,7 @@ const REFRESH_LOCK = `BEGIN
   EXCEPTION WHEN lock_not_available THEN NULL;
   END;`
 
-/** What an administrator must run so that our login can grant it on. */
+/** The statement that an administrator must run so that our login can grant it on. */
 const REMEDY = `format('in %1$I: GRANT CONNECT ON DATABASE %1$I TO %2$I WITH GRANT OPTION; GRANT USAGE ON SCHEMA %3$s TO %2$I WITH GRANT OPTION; '
     'GRANT %4$s ON ALL TABLES IN SCHEMA %3$s TO %2$I WITH GRANT OPTION; GRANT %5$s ON ALL SEQUENCES IN SCHEMA %3$s TO %2$I WITH GRANT OPTION',
     current_database(), session_user, (SELECT string_agg(quote_ident(s), ', ') FROM unnest(p_schemas) s),

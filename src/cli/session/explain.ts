@@ -60,7 +60,7 @@ function wrongVariable({ variable }: Target): string | undefined {
   return `${variable.name} is set and takes precedence over a stored login. Correct it, or unset it.`
 }
 
-/** Whoever administers this machine's server would not expect to be an agent. */
+/** The administrator of this machine's server would not expect to be an agent. */
 function notAsAdministrator({ variable, server }: Target, hint: string | undefined): string | undefined {
   if (variable?.isUsed !== true) return undefined
   const other = server.isLocal ? 'the rights of a local administrator' : 'a stored login'
