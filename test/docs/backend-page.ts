@@ -40,7 +40,7 @@ export interface PageWorld {
 
 /** What the agent of the pages may do in the backends that they add. */
 const SCOPES = [
-  ...['shop-db:*', 'orders:*', 'cache', 'rabbit', 'broker', 'bus', 'directory', 'servers:deploy'],
+  ...['orders:*', 'cache', 'rabbit', 'broker', 'bus', 'directory', 'servers:deploy'],
   ...['tls:worker', 'calendar:*', 'cloud:s3/reports:read', 'images:team/*'],
 ]
 

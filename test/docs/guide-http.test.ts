@@ -27,7 +27,7 @@ test('docs/guides/http.md works as shown', async () => {
     cwd: world.home,
     replace: [['http://127.0.0.1:8620', world.url]],
   })
-  const { body } = await world.app.admin('GET', '/v1/admin/audit?backend=orders-db&action=credential.issued')
+  const { body } = await world.app.admin('GET', '/v1/admin/audit?backend=orders&action=credential.issued')
   expect(body).toHaveLength(2)
 })
 

@@ -20,13 +20,13 @@ afterAll(async () => {
 
 const ENV = `credentials:
   orders:
-    backend: orders-db
+    backend: orders
     ttl: 5m
     env: { PGHOST: host, PGPORT: port, PGDATABASE: database, PGUSER: username, PGPASSWORD: password }
 `
 const FILES = `credentials:
   orders:
-    backend: orders-db
+    backend: orders
     files:
       PGPASSFILE: "{{host}}:{{port}}:{{database}}:{{username}}:{{password}}"
       PGSERVICEFILE: "[orders]\\nhost={{host}}\\nport={{port}}\\ndbname={{database}}\\nuser={{username}}\\n"
@@ -44,56 +44,56 @@ test.each([
   ['in variables', ENV, ['psql', '-Atc', 'select current_user, name from orders']],
   ['in files', FILES, ['psql', 'service=orders', '-Atc', 'select current_user, name from orders']],
 ])('psql with what it needs %s; then the role is gone', async (_, yaml, command) => {
-  const { agent, env } = await newRunner(world, ['orders-db'])
+  const { agent, env } = await newRunner(world, ['orders'])
   const cwd = await project('psql', yaml)
   const end = await spawnCli(['run', '--', ...command], { env, cwd }).ended
   expect(end).toMatchObject({ code: 0, stderr: '' })
   const [role, name] = end.stdout.trim().split('|')
   expect([role, name]).toEqual([expect.stringMatching(/^mf_/), 'plums'])
   expect(await database.hasRole(role ?? '')).toBe(false)
-  expect(await recordsOf(world, agent)).toMatchObject([{ backend: 'orders-db', status: 'revoked' }])
+  expect(await recordsOf(world, agent)).toMatchObject([{ backend: 'orders', status: 'revoked' }])
 })
 
 test('psql with nothing mapped; what is mapped by name wins', async () => {
-  const { agent, env } = await newRunner(world, ['orders-db'])
+  const { agent, env } = await newRunner(world, ['orders'])
   const query = ['psql', '-Atc', 'select current_user, name from orders']
-  const end = await spawnCli(['run', '--backend', 'orders-db', '--', ...query], { env }).ended
+  const end = await spawnCli(['run', '--backend', 'orders', '--', ...query], { env }).ended
   expect(end).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^mf_\w+\|plums\n$/) })
-  const shadowed = ['--backend', 'orders-db', '--env', 'PGDATABASE=orders-db:username', '--', ...query]
+  const shadowed = ['--backend', 'orders', '--env', 'PGDATABASE=orders:username', '--', ...query]
   const other = await spawnCli(['run', ...shadowed], { env }).ended
   expect(other).toMatchObject({ code: 2, stderr: expect.stringMatching(/database "mf_\w+" does not exist/) })
-  const cwd = await project('unmapped', 'credentials: { orders-db: { ttl: 5m } }\n')
+  const cwd = await project('unmapped', 'credentials: { orders: { ttl: 5m } }\n')
   expect(await spawnCli(['run', '--', ...query], { env, cwd }).ended).toMatchObject({ code: 0, stderr: '' })
   expect(await recordsOf(world, agent)).toMatchObject(Array(3).fill({ status: 'revoked' }))
 })
 
 test('get -o env sets what psql reads, and with --prefix only what was asked for', async () => {
-  const { env } = await newRunner(world, ['orders-db'])
-  const shown = await runCli(['get', 'orders-db', '-o', 'env'], { env })
+  const { env } = await newRunner(world, ['orders'])
+  const shown = await runCli(['get', 'orders', '-o', 'env'], { env })
   expect(shown).toMatchObject({ code: 0, stderr: '' })
   const script = `${shown.stdout}\npsql -Atc 'select name from orders'`
   const { stdout } = await promisify(execFile)('/bin/sh', ['-ec', script], {
     env: { PATH: world.bareEnv['PATH'] },
   })
   expect(stdout).toBe('plums\n')
-  const dotenv = await runCli(['get', 'orders-db', '-o', 'dotenv'], { env })
+  const dotenv = await runCli(['get', 'orders', '-o', 'dotenv'], { env })
   expect(dotenv.stdout).toMatch(/^PGPASSWORD='/m)
-  const prefixed = await runCli(['get', 'orders-db', '-o', 'env', '--prefix', 'DB'], { env })
+  const prefixed = await runCli(['get', 'orders', '-o', 'env', '--prefix', 'DB'], { env })
   expect(prefixed.stdout).toMatch(/^(export DB_[A-Z]+='[^']+'\n)+$/)
 })
 
 test('--redact hides the password and the URL and leaves the rest readable', async () => {
-  const { env } = await newRunner(world, ['orders-db'])
+  const { env } = await newRunner(world, ['orders'])
   const script =
-    'echo "$ORDERS_DB_USERNAME $ORDERS_DB_HOST $ORDERS_DB_PASSWORD $ORDERS_DB_URL"; psql "$ORDERS_DB_URL" -Atc "select current_user"'
-  const end = await spawnCli(['run', '--redact', '--backend', 'orders-db', '--', 'sh', '-c', script], { env })
+    'echo "$ORDERS_USERNAME $ORDERS_HOST $ORDERS_PASSWORD $ORDERS_URL"; psql "$ORDERS_URL" -Atc "select current_user"'
+  const end = await spawnCli(['run', '--redact', '--backend', 'orders', '--', 'sh', '-c', script], { env })
     .ended
   expect(end).toMatchObject({ code: 0, stderr: '' })
   expect(end.stdout).toMatch(/^(mf_\w+) \S+ \[redacted\] \[redacted\]\n\1\n$/)
 })
 
 test('a psql killed during a query leaves neither role nor session', async () => {
-  const { agent, env } = await newRunner(world, ['orders-db'])
+  const { agent, env } = await newRunner(world, ['orders'])
   const cwd = await project('psql', ENV)
   const script = 'echo "ready $$ $PGUSER"; exec psql -Atc "select pg_sleep(600)"'
   const run = spawnCli(['run', 'sh', '-c', script], { env, cwd })

@@ -1,7 +1,7 @@
 import type { World } from '../cli/support.ts'
 import { openUpstreamDatabase } from './upstream-database.ts'
 
-/** A real database behind a backend `orders-db`, with the table `orders` in it. */
+/** A real database behind a backend `orders`, with the table `orders` in it. */
 export interface OrdersDatabase {
   /** As superuser. */
   sql(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
@@ -16,7 +16,7 @@ export async function addOrdersDatabase(world: World): Promise<OrdersDatabase> {
   await root.query("CREATE TABLE orders (name text); INSERT INTO orders VALUES ('plums')")
   const reply = await world.app.admin('POST', '/v1/admin/backends', {
     type: 'postgres',
-    name: 'orders-db',
+    name: 'orders',
     config: upstream.config(),
   })
   if (reply.status !== 200) throw new Error(`no backend: ${reply.text}`)
