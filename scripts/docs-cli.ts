@@ -53,7 +53,7 @@ const INTRODUCTION = [
   'Files of other programs may call the helpers by the names of earlier versions: `aws credential-process`, `gcp-credential`, `kubectl-credential`, `npm-token`, `api-key`, `docker-credential`, `terraform-credentials` and `git-credential`.',
   'A login stores `--server` and `--ca` under its profile, and hints repeat the options that were given. `localhost` and `127.0.0.1` with the same port are one server.',
   'A login remembers the keys that its server publishes. If the server refuses the login, or issues an access token by a key that is not among them, the command compares the keys again. It warns if none of them is known, because another server may be answering at the address.',
-  '`MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. With `HTTPS_PROXY`, connections with TLS go through that proxy, except to this machine and to the hosts in `NO_PROXY`. Without a login, commands for administrators on the server’s machine use `admin.sock` in its data directory, or the rule for local callers. With a login, they need the admin scope.',
+  '`MAYFLY_TOKEN_FILE` and `MAYFLY_CLIENT_SECRET_FILE` name files that hold the secrets. `NO_COLOR` turns colours off. A listing or an audit that is longer than the terminal goes through the program in `PAGER`, if it is set. With `HTTPS_PROXY`, connections with TLS go through that proxy, except to this machine and to the hosts in `NO_PROXY`. Without a login, commands for administrators on the server’s machine use `admin.sock` in its data directory, or the rule for local callers. With a login, they need the admin scope.',
 ]
 
 async function verbSection(words: string, verb: AnyVerb): Promise<string> {

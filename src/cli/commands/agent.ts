@@ -1,9 +1,11 @@
 import { resolve } from 'node:path'
 import type { ChangeAgent, ChangedAgent } from '../../client/wire.ts'
 import { shellWord } from '../../domain/shell-word.ts'
+import { AGENT_FILTERS, agentFilter } from '../admin/agent-filter.ts'
 import { createdForm, deliverSecrets, FORM_OPTIONS } from '../admin/created-agent.ts'
 import { describeAgent, unknownAgent } from '../admin/describe-agent.ts'
 import { exactName } from '../admin/exact-name.ts'
+import { requireKnown } from '../admin/require-known.ts'
 import { ADMIN, arrayOf } from '../admin/verbs.ts'
 import { noteWarnings } from '../admin/warnings.ts'
 import { usage } from '../frame/failure.ts'
@@ -80,18 +82,36 @@ const agentSchema = async () => (await import('../../api/admin.ts')).Agent
 const AGENT = { name: '<name>', description: 'the agent', values: 'agents' } as const
 
 export const list = defineVerb({
-  description: 'Lists the agents, oldest first.',
-  options: LIST_OPTIONS,
+  description: 'Lists the agents, oldest first: all, or those that every condition holds for.',
+  arguments: [
+    { name: '[pattern]', description: 'only these names; * stands for any text', values: 'agents' },
+  ],
+  options: { ...AGENT_FILTERS, ...LIST_OPTIONS },
   examples: {
     'mayfly agent ls': 'all of them',
+    "mayfly agent ls 'ci-*' --backend orders": 'those that may use a backend',
+    'mayfly agent ls --unused-for 30d': 'those that nobody has used for a month',
+    'mayfly agent ls --expires-within 7d': 'those that end within a week',
   },
   json: arrayOf(agentSchema),
   ...ADMIN,
-  run: async (context, options) => {
-    const { admin } = await openAdminClient(context)
-    await showList(context, options, admin.agents.list, {
+  run: async (context, options, pattern) => {
+    const client = await openAdminClient(context)
+    const isWanted = await agentFilter(options, pattern, context.now())
+    const seen = { all: 0, wanted: 0, isWhole: false }
+    async function* read(page: { readonly limit: number }) {
+      for await (const agent of client.admin.agents.list(isWanted === undefined ? page : { limit: 1000 })) {
+        seen.all += 1
+        if (isWanted?.(agent) === false) continue
+        seen.wanted += 1
+        yield agent
+      }
+      seen.isWhole = true
+    }
+    await showList(context, options, read, {
       things: 'agents',
-      none: 'No agents yet.',
+      none: isWanted === undefined ? 'No agents yet.' : 'No agent matches.',
+      onNone: () => requireKnown(client, { backend: options.backend }),
       heading: ['NAME', 'SCOPES', 'EXPIRES', 'LAST USED', 'POLICY'],
       cells: (row) => [
         row.name,
@@ -101,6 +121,8 @@ export const list = defineVerb({
         row.policy ?? '',
       ],
     })
+    if (isWanted !== undefined && seen.isWhole && seen.wanted > 0 && !context.out.isJson)
+      context.out.note(`${seen.wanted} of ${seen.all} agents match.`)
   },
 })
 

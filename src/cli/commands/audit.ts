@@ -4,6 +4,7 @@ import { requireKnown } from '../admin/require-known.ts'
 import { ADMIN } from '../admin/verbs.ts'
 import { usage } from '../frame/failure.ts'
 import { flag, text, type ValuesOf } from '../frame/options.ts'
+import { paged } from '../frame/paged.ts'
 import { oneLine } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
@@ -58,13 +59,14 @@ export const verb = defineVerb({
         ? followEntries(context, client, filter, limit)
         : readEntries(client, filter, limit)
     let count = 0
-    for await (const batch of batches)
-      for (const entry of batch) {
-        count += 1
-        await (context.out.isJson
-          ? context.out.json(entry, 'line')
-          : context.out.result(lineOf(context, entry)))
-      }
+    const show = async (to: Context) => {
+      for await (const batch of batches)
+        for (const entry of batch) {
+          count += 1
+          await (to.out.isJson ? to.out.json(entry, 'line') : to.out.result(lineOf(to, entry)))
+        }
+    }
+    await (options.follow === true ? show(context) : paged(context, show))
     if (count === 0) {
       await requireKnown(client, names)
       if (!context.out.isJson) context.out.note('No entry matches.')

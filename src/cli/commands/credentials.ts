@@ -87,7 +87,7 @@ async function listAll(context: Context, options: Filter): Promise<void> {
       row.agent_name,
       row.backend,
       row.scopes.join(' '),
-      row.upstream === 'pending' ? `${row.status}, pending upstream` : row.status,
+      row.upstream === 'pending' ? { text: `${row.status}, pending upstream`, colour: 'yellow' } : row.status,
       relative(row.expires_at, now()),
     ],
   }

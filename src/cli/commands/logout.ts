@@ -5,6 +5,7 @@ import { type Context, defineVerb } from '../frame/verb.ts'
 import { dropCached, identityOf } from '../session/credential-cache.ts'
 import { forgetLogin } from '../session/keep-login.ts'
 import { clientFor } from '../session/open.ts'
+import { removeLogin } from '../session/remove-login.ts'
 import { findStoredLogin, notLoggedIn, readTarget, type Target } from '../session/session.ts'
 import { cacheOf } from '../session/token-cache.ts'
 
@@ -25,8 +26,7 @@ export const verb = defineVerb({
     const target = await readTarget(context)
     if (target.profile === undefined) throw noProfile(target)
     if (deleteAgent === true) await endAgent(context, target, yes === true)
-    else await endCached(context, target)
-    await forgetLogin(context, target.profileName)
+    else await removeLogin(context, target)
     const { profileName: profile, server } = target
     await context.out.report(
       { profile, server: server.text, deleted_agent: deleteAgent === true },
@@ -55,22 +55,5 @@ async function endAgent(context: Context, target: Target, isSure: boolean): Prom
   await client.deleteSelf()
   await dropCached(context, (_, identity) => identity === identityOf(target, login.auth))
   await cacheOf(context, target.server.text, login.auth)?.save(undefined)
-}
-
-/** Revokes the cached credentials of this login, as far as the server can be reached. */
-async function endCached(context: Context, target: Target): Promise<void> {
-  // A secret that cannot be read can still be removed.
-  const login = await findStoredLogin(context, target).catch(() => undefined)
-  if (login === undefined) return
-  const dropped = await dropCached(context, (_, identity) => identity === identityOf(target, login.auth))
-  if (dropped.length > 0) {
-    const client = await clientFor(context, target, login.auth)
-    const ends = await Promise.allSettled(dropped.map(({ id }) => client.revoke(id)))
-    const left = ends.filter(({ status }) => status === 'rejected').length
-    if (left > 0)
-      context.out.note(
-        `${left} cached credentials could not be revoked; they remain valid until they expire.`,
-      )
-  }
-  await cacheOf(context, target.server.text, login.auth)?.save(undefined)
+  await forgetLogin(context, target.profileName)
 }

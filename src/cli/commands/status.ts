@@ -1,20 +1,29 @@
 import type { AgentStatus } from '../../client/wire.ts'
+import { EXIT } from '../frame/failure.ts'
 import { globalFlags } from '../frame/global-flags.ts'
+import { flag } from '../frame/options.ts'
 import { listing, table } from '../frame/output.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
 
 export const status = defineVerb({
-  description: 'Shows your agent: its scopes, expiry, active credentials and pending requests.',
+  description:
+    'Shows your agent: its scopes, expiry, active credentials and pending requests. With --all it asks the server of each profile.',
+  options: {
+    all: flag('a line for each profile'),
+  },
   examples: {
     'mayfly status': 'what you may do, and what you hold',
+    'mayfly status --all': 'at every server that you are logged in to',
   },
   json: async () => (await import('../../api/v1.ts')).AgentStatus,
   exits: [3, 4],
-  run: async (context) => {
+  run: async (context, { all }) => {
+    if (all === true) return (await import('../session/status-of-all.ts')).showAll(context)
     const status = await (await openAgentSession(context)).client.status()
     await context.out.show(status, () => inWords(context, status))
+    return EXIT.done
   },
 })
 

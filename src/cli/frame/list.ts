@@ -1,6 +1,7 @@
 import { usage } from './failure.ts'
 import { flag, text, type ValuesOf } from './options.ts'
-import { table } from './output.ts'
+import { type Cell, table } from './output.ts'
+import { paged } from './paged.ts'
 import type { Context } from './verb.ts'
 
 /** As many rows as a person looks through. */
@@ -28,7 +29,7 @@ export interface Rows<T> {
   /** Throws where that would mislead. */
   onNone?(): Promise<void>
   readonly heading: readonly string[]
-  cells(row: T): readonly string[]
+  cells(row: T): readonly Cell[]
 }
 
 /**
@@ -59,11 +60,13 @@ export async function showList<T>(
     out.note(`${rows.length} of ${total(count)} ${shape.things}. See more with --limit NUMBER or --all.`)
 }
 
-/** Writes all the rows. */
-export async function showRows<T>({ out }: Context, rows: readonly T[], shape: Rows<T>): Promise<void> {
+/** Writes all the rows, through the user's pager if a terminal cannot show them at once. */
+export async function showRows<T>(context: Context, rows: readonly T[], shape: Rows<T>): Promise<void> {
   const isNone = rows.length === 0
-  await out.show(rows, () => (isNone ? '' : table(shape.heading, rows.map(shape.cells))))
-  if (isNone && !out.isJson) out.note(shape.none)
+  await paged(context, ({ out }) =>
+    out.show(rows, () => (isNone ? '' : table(shape.heading, rows.map(shape.cells), out.paint))),
+  )
+  if (isNone && !context.out.isJson) context.out.note(shape.none)
 }
 
 const total = (count: number) =>

@@ -77,14 +77,30 @@ function write(stream: TerminalOutput, text: string): Promise<void> {
   })
 }
 
-/** Aligned columns, two spaces apart, under a heading. */
-export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
-  const cells = [heading, ...rows].map((row) => row.map((cell) => oneLine(cell)))
-  const widths = heading.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+/** What a column holds: text, in a colour where the terminal has it. */
+export type Cell = string | { readonly text: string; readonly colour: Colour }
+
+/** Aligned columns, two spaces apart, under a heading. `paint` colours them; without it they stay as they are. */
+export function table(
+  heading: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  paint: Output['paint'] = (_, text) => text,
+): string {
+  const top = heading.map((text) => ({ text, colour: 'bold' }) as const)
+  const cells = [top, ...rows].map((row) =>
+    row.map((cell) => {
+      const { text, colour } = typeof cell === 'string' ? { text: cell, colour: undefined } : cell
+      return { text: oneLine(text), colour }
+    }),
+  )
+  const widths = heading.map((_, column) => Math.max(...cells.map((row) => row[column]?.text.length ?? 0)))
   return cells
     .map((row) =>
       row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .map(({ text, colour }, column) => {
+          const gap = ' '.repeat(Math.max(0, (widths[column] ?? 0) - text.length))
+          return `${colour === undefined || text === '' ? text : paint(colour, text)}${gap}`
+        })
         .join('  ')
         .trimEnd(),
     )

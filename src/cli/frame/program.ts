@@ -32,7 +32,8 @@ async function dispatch(argv: readonly string[], host: Host): Promise<number> {
   }
   if (found.what !== 'verb') {
     const { overview, familyOverview } = await import('./help.ts')
-    const text = found.what === 'overview' ? overview(GROUPS) : familyOverview(found.family)
+    const columns = widthOf(host)
+    const text = found.what === 'overview' ? overview(GROUPS, columns) : familyOverview(found.family, columns)
     if (argv.includes('--help') || argv.includes('-h') || argv[0] === 'help') {
       await out.result(text)
       return EXIT.done
@@ -46,11 +47,14 @@ async function dispatch(argv: readonly string[], host: Host): Promise<number> {
   const parsed = isHelp(found.argv) ? 'help' : await parseVerb(found.words, verb, found.argv)
   if (parsed === 'help') {
     const { helpText } = await import('./help.ts')
-    await out.result(helpText(found.words, verb))
+    await out.result(helpText(found.words, verb, widthOf(host)))
     return EXIT.done
   }
   return invoke(host, verb, parsed.globals, parsed.options, parsed.args)
 }
+
+/** In columns; undefined without a terminal. */
+const widthOf = ({ stdout }: Host) => (stdout.isTTY === true ? stdout.columns : undefined)
 
 const isHelp = (argv: readonly string[]) => argv.length === 1 && (argv[0] === '--help' || argv[0] === '-h')
 

@@ -8,6 +8,7 @@ export interface TerminalInput extends Readable {
 export interface TerminalOutput extends Writable {
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
 }
 
 export const NO_HOME = '/dev/null'

@@ -108,3 +108,13 @@ async function forget(context: Context, profileName: string): Promise<boolean> {
   await writeProfiles(context, { current, profiles })
   return true
 }
+
+/** Makes this the profile that commands use if none is named. False if there is none of this name. */
+export function useProfile(context: Context, profileName: string): Promise<boolean> {
+  return alone(context, async () => {
+    const known = await readProfiles(context)
+    if (!Object.hasOwn(known.profiles, profileName)) return false
+    await writeProfiles(context, { ...known, current: profileName })
+    return true
+  })
+}

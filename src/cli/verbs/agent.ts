@@ -1,5 +1,6 @@
 import { type Entry, entry } from '../frame/verb.ts'
 
+const profile = () => import('../commands/profile.ts')
 const status = () => import('../commands/status.ts')
 const credentials = () => import('../commands/credentials.ts')
 
@@ -12,6 +13,16 @@ export const AGENT_VERBS: readonly Entry[] = [
   ),
   entry('login', 'log in with credentials from an administrator', () => import('../commands/login.ts')),
   entry('logout', 'remove the login of a profile', () => import('../commands/logout.ts')),
+  {
+    name: 'profile',
+    summary: 'list, show, choose and remove logins',
+    verbs: [
+      entry('ls', 'list the logins on this machine', profile, 'list'),
+      entry('show', 'show a login', profile, 'show'),
+      entry('use', 'choose the login that commands use', profile, 'use'),
+      entry('rm', 'remove a login', profile, 'remove'),
+    ],
+  },
   entry('whoami', 'show your agent, server and login', status, 'whoami'),
   entry('status', 'show your scopes, expiry, credentials and requests', status, 'status'),
   entry('get', 'get a credential from a backend', () => import('../commands/get.ts')),
