@@ -6,7 +6,14 @@ import { table } from '../cli/frame/output.ts'
 import { type Context, defineVerb } from '../cli/frame/verb.ts'
 import { findKeychain } from '../cli/session/keychain.ts'
 import { configPath } from '../cli/session/paths.ts'
-import { findLogin, givenOf, type Origin, readTarget, type Target } from '../cli/session/session.ts'
+import {
+  findLogin,
+  givenOf,
+  LOGIN_WORDS,
+  type Origin,
+  readTarget,
+  type Target,
+} from '../cli/session/session.ts'
 
 export const show = defineVerb({
   description:
@@ -72,7 +79,7 @@ async function readFlags(argv: readonly string[]): Promise<Record<string, unknow
   return parsed === 'help' ? {} : parsed.options
 }
 
-export interface Setting {
+interface Setting {
   readonly name: string
   readonly value: string | null
   readonly origin: string
@@ -86,7 +93,7 @@ const VARIABLES = {
 } as const
 
 /** The settings in effect, without secrets. */
-export async function clientSettings(context: Context): Promise<Setting[]> {
+async function clientSettings(context: Context): Promise<Setting[]> {
   const { globals, env } = context
   const target = await readTarget(context)
   const caFrom = globals.ca !== undefined ? 'flag' : givenOf(env[VARIABLES.ca]) ? 'environment' : 'profile'
@@ -129,16 +136,10 @@ function said(from: Origin, name: 'server' | 'profile' | 'ca', { profileName }: 
   }
 }
 
-const KINDS = {
-  bearer: 'token',
-  client_secret: 'client secret',
-  private_key_jwt: 'enrolled key',
-} as const
-
 async function loginSetting(context: Context, target: Target): Promise<Setting> {
   const login = await findLogin(context, target)
   if (login === undefined) return { name: 'login', value: null, origin: 'default' }
-  const kind = KINDS[login.auth.kind as keyof typeof KINDS] ?? login.auth.kind
+  const kind = LOGIN_WORDS[login.auth.kind]
   if (login.from !== 'environment')
     return { name: 'login', value: kind, origin: `${login.from}, profile ${target.profileName}` }
   const names =

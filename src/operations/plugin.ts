@@ -16,9 +16,7 @@ const pluginSchema = async () => (await import('../api/admin.ts')).Plugin
 export const list = defineVerb({
   description:
     'Lists the kinds with their versions and origins, those that were added first. `mayfly kind ls` lists them with their titles.',
-  examples: {
-    'mayfly plugin ls': 'what was added, and what is built in',
-  },
+  examples: { 'mayfly plugin ls': 'what was added, and what is built in' },
   json: arrayOf(pluginSchema),
   ...ADMIN,
   run: async (context) => {
@@ -36,9 +34,7 @@ export const list = defineVerb({
 export const show = defineVerb({
   description: 'Shows a plugin: which bytes the server starts, and where they came from.',
   arguments: [PLUGIN],
-  examples: {
-    'mayfly plugin show acme': 'its version and its SHA-256',
-  },
+  examples: { 'mayfly plugin show acme': 'its version and its SHA-256' },
   json: pluginSchema,
   ...ADMIN,
   run: async (context, _options, name) => {
@@ -89,9 +85,7 @@ export const remove = defineVerb({
     "Removes a plugin, on the server's machine. Refused while it has backends: their credentials could not be revoked any more.",
   arguments: [PLUGIN],
   options: { ...INSTALLATION, ...yesTo('do not ask') },
-  examples: {
-    'mayfly plugin rm acme': 'ask, then remove it',
-  },
+  examples: { 'mayfly plugin rm acme': 'ask, then remove it' },
   json: '{"removed": "NAME"}',
   ...ADMIN,
   run: async (context, options, name) => {

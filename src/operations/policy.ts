@@ -15,9 +15,7 @@ export const check = defineVerb({
   description:
     'Checks the policies in a configuration file like a starting server, and reports every fault with its line. Needs no server.',
   arguments: [{ name: '[file]', description: 'the configuration file [env: MAYFLY_CONFIG]' }],
-  examples: {
-    'mayfly policy check mayfly.yaml': 'before restarting the server',
-  },
+  examples: { 'mayfly policy check mayfly.yaml': 'before restarting the server' },
   json: '{"file", "policies": [{"name", "pattern", "scopes", "auto_approve"}], "faults": [{"source": "FILE:LINE:COLUMN", "message"}]}',
   run: async (context, _options, given) => {
     const file = fileOf(context, given)

@@ -1,13 +1,14 @@
+import { resolve } from 'node:path'
 import type { CreatedAgent } from '../../client/wire.ts'
-import { dotenvLine, exportLine } from '../frame/dotenv.ts'
+import { dotenvLine, exportLine, variableLines } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
-import { text } from '../frame/options.ts'
+import { text, type ValuesOf } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
 import { jsonText } from '../frame/terminal-text.ts'
 import type { Context } from '../frame/verb.ts'
-import { writePrivateFile } from '../session/private-file.ts'
+import { isPresent, writePrivateFile } from '../session/private-file.ts'
 
-export type Form = (agent: CreatedAgent) => string
+type Form = (agent: CreatedAgent) => string
 
 /** How a command that gets new secrets delivers them. */
 export const FORM_OPTIONS = {
@@ -18,25 +19,32 @@ export const FORM_OPTIONS = {
   write: text('<file>', 'write JSON to a new file of mode 0600 instead'),
 }
 
-/** Prints the secrets, or writes them to the file. */
-export async function deliverSecrets(
+/**
+ * How to print the secrets, or write them to the file. Called before there are any, because they cannot be shown again:
+ * throws `CliError` (usage) for an unknown form, and for a file that exists.
+ */
+export async function deliveryOf(
   context: Context,
-  made: CreatedAgent,
-  form: Form,
-  file: string | undefined,
-): Promise<void> {
-  if (file === undefined) {
-    await context.out.result(form(made))
-    if (!context.out.isJson) context.out.note('The token and the client secret cannot be shown again.')
-    return
+  { output, write }: ValuesOf<typeof FORM_OPTIONS>,
+): Promise<(made: CreatedAgent) => Promise<void>> {
+  const { out } = context
+  const form = createdForm(out.isJson ? 'json' : output)
+  if (write === undefined)
+    return async (made) => {
+      await out.result(form(made))
+      if (!out.isJson) out.note('The token and the client secret cannot be shown again.')
+    }
+  const file = resolve(context.cwd, write)
+  if (await isPresent(file))
+    throw usage(`${write} already exists.`, 'Choose a new file, or move the old one away.')
+  return async (made) => {
+    await writePrivateFile(file, `${JSON.stringify(made, null, 2)}\n`)
+    const { id, name, scopes, expires_at } = made
+    await out.show({ id, name, scopes, expires_at, written_to: file }, () => `Written to ${file}.`)
   }
-  await writePrivateFile(file, `${JSON.stringify(made, null, 2)}\n`)
-  const { id, name, scopes, expires_at } = made
-  await context.out.show({ id, name, scopes, expires_at, written_to: file }, () => `Written to ${file}.`)
 }
 
-/** How to print a new agent. Throws `CliError` (usage) for an unknown form. */
-export function createdForm(name: string): Form {
+function createdForm(name: string): Form {
   if (name === 'text') return (agent) => listing(factsOf(agent))
   if (name === 'json') return (agent) => jsonText(agent, 2)
   if (name === 'env') return (agent) => lines(agent, exportLine)
@@ -83,7 +91,5 @@ function lines(agent: CreatedAgent, lineOf: (name: string, value: string) => str
     MAYFLY_CLIENT_ID: agent.oidc.client_id,
     MAYFLY_CLIENT_SECRET: agent.oidc.client_secret,
   }
-  return Object.entries(variables)
-    .map(([name, value]) => lineOf(name, value))
-    .join('\n')
+  return variableLines(variables, lineOf)
 }

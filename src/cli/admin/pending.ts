@@ -33,7 +33,7 @@ export const pendingCells = (row: PendingEnrollment, now: number): readonly stri
 ]
 
 /** Finds a request that is still pending. Throws `CliError`. */
-export async function findUndecided(client: Client, id: string): Promise<PendingEnrollment> {
+async function findUndecided(client: Client, id: string): Promise<PendingEnrollment> {
   const request = await findRequest(client, id)
   if (request.status === 'pending') return request
   const { status, decided_by: by } = request

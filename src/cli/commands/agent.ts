@@ -1,8 +1,7 @@
-import { resolve } from 'node:path'
 import type { ChangeAgent, ChangedAgent } from '../../client/wire.ts'
 import { shellWord } from '../../domain/shell-word.ts'
 import { AGENT_FILTERS, agentFilter } from '../admin/agent-filter.ts'
-import { createdForm, deliverSecrets, FORM_OPTIONS } from '../admin/created-agent.ts'
+import { deliveryOf, FORM_OPTIONS } from '../admin/created-agent.ts'
 import { describeAgent, unknownAgent } from '../admin/describe-agent.ts'
 import { exactName } from '../admin/exact-name.ts'
 import { requireKnown } from '../admin/require-known.ts'
@@ -16,7 +15,9 @@ import { confirmed } from '../frame/prompt.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
-import { isPresent } from '../session/private-file.ts'
+
+const agentSchema = async () => (await import('../../api/admin.ts')).Agent
+const AGENT = { name: '<name>', description: 'the agent', values: 'agents' } as const
 
 export const create = defineVerb({
   description:
@@ -39,11 +40,7 @@ export const create = defineVerb({
   json: async () => (await import('../../api/admin.ts')).CreatedAgent,
   ...ADMIN,
   run: async (context, options, name) => {
-    const form = createdForm(context.out.isJson ? 'json' : (options.output ?? 'text'))
-    const file = options.write === undefined ? undefined : resolve(context.cwd, options.write)
-    // Before creating the agent, whose secrets cannot be shown again.
-    if (file !== undefined && (await isPresent(file)))
-      throw usage(`${options.write} already exists.`, 'Choose a new file, or move the old one away.')
+    const deliver = await deliveryOf(context, options)
     const { scope, expiresIn, audience, description } = options
     const client = await openAdminClient(context)
     const body = { name, scopes: scope ?? [], expires_in: expiresIn, audiences: audience, description }
@@ -56,7 +53,7 @@ export const create = defineVerb({
     })
     try {
       context.signal.throwIfAborted()
-      await deliverSecrets(context, made, form, file)
+      await deliver(made)
     } catch (error) {
       await takeBack(context, made.name)
       throw error
@@ -77,9 +74,6 @@ async function takeBack(context: Context, name: string): Promise<void> {
       ),
   )
 }
-
-const agentSchema = async () => (await import('../../api/admin.ts')).Agent
-const AGENT = { name: '<name>', description: 'the agent', values: 'agents' } as const
 
 export const list = defineVerb({
   description: 'Lists the agents, oldest first: all, or those that every condition holds for.',
@@ -129,9 +123,7 @@ export const list = defineVerb({
 export const show = defineVerb({
   description: 'Shows an agent.',
   arguments: [AGENT],
-  examples: {
-    'mayfly agent show ci-42': 'its scopes, expiry and last use',
-  },
+  examples: { 'mayfly agent show ci-42': 'its scopes, expiry and last use' },
   json: agentSchema,
   ...ADMIN,
   run: async (context, _options, name) => {
@@ -158,7 +150,7 @@ type Options = ValuesOf<typeof OPTIONS>
 export const update = defineVerb({
   description:
     'Changes an agent at once, on all nodes. Omitted settings stay unchanged. Lists the credentials that the new scopes no longer cover, or revokes them with --revoke.',
-  arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
+  arguments: [AGENT],
   options: OPTIONS,
   examples: {
     'mayfly agent update ci-42 --add-scope shop-db:orders:read': 'grant one more scope',
@@ -232,7 +224,7 @@ function noteBeyond(context: Context, { name, out_of_scope: beyond = [] }: Chang
 export const rotate = defineVerb({
   description:
     'Replaces the token and the client secret of an agent and prints the new ones, which cannot be shown again. The old ones, and the access tokens that came from them, stop working at once, or after --grace. The agent keeps its id, scopes, credentials and keys.',
-  arguments: [{ name: '<name>', description: 'the agent', values: 'agents' }],
+  arguments: [AGENT],
   options: {
     grace: text('<duration>', 'how long the old ones stay valid; by default not at all'),
     ...FORM_OPTIONS,
@@ -245,12 +237,8 @@ export const rotate = defineVerb({
   },
   json: async () => (await import('../../api/admin.ts')).RotatedAgent,
   ...ADMIN,
-  run: async (context, { grace, output, write, yes }, name) => {
-    const form = createdForm(context.out.isJson ? 'json' : (output ?? 'text'))
-    const file = write === undefined ? undefined : resolve(context.cwd, write)
-    // Before the old secrets end.
-    if (file !== undefined && (await isPresent(file)))
-      throw usage(`${write} already exists.`, 'Choose a new file, or move the old one away.')
+  run: async (context, { grace, yes, ...options }, name) => {
+    const deliver = await deliveryOf(context, options)
     const client = await openAdminClient(context)
     const agent = await client.admin.agents.show(name).catch(unknownAgent)
     const when = grace === undefined ? 'now' : `in ${grace}`
@@ -265,7 +253,7 @@ export const rotate = defineVerb({
     })
     try {
       context.signal.throwIfAborted()
-      await deliverSecrets(context, rotated, form, file)
+      await deliver(rotated)
     } catch (error) {
       context.out.note(`The secrets were replaced. ${again}`)
       throw error

@@ -46,7 +46,7 @@ export const add = defineVerb({
       'without prompts',
     'mayfly backend add jwt api --config - < api.json': 'from JSON',
   },
-  json: async () => (await import('../../api/admin-backends.ts')).Backend,
+  json: backendSchema,
   ...ADMIN,
   passThrough: 'unknown',
   usage: '<kind> [name] [flags of the kind] [options]',
@@ -88,9 +88,7 @@ export const add = defineVerb({
 export const list = defineVerb({
   description: 'Lists the backends.',
   options: LIST_OPTIONS,
-  examples: {
-    'mayfly backend ls': 'list all backends',
-  },
+  examples: { 'mayfly backend ls': 'list all backends' },
   json: arrayOf(backendSchema),
   ...ADMIN,
   run: async (context, options) => {
@@ -114,9 +112,7 @@ export const list = defineVerb({
 export const show = defineVerb({
   description: 'Shows a backend with its configuration. Secrets read [redacted].',
   arguments: [BACKEND],
-  examples: {
-    'mayfly backend show orders': 'show its configuration',
-  },
+  examples: { 'mayfly backend show orders': 'show its configuration' },
   json: backendSchema,
   ...ADMIN,
   run: async (context, _options, name) => {
@@ -128,10 +124,7 @@ export const show = defineVerb({
 export const update = defineVerb({
   description:
     'Changes a backend. Omitted settings, including secrets, stay unchanged. The flags are those of `backend add`. Active credentials keep their lifetimes. A backend with active credentials cannot change to another upstream, and changing the upstream requires re-entering its secrets.',
-  arguments: [
-    { name: '<name>', description: 'the backend', values: 'backends' },
-    { name: '[flags...]', description: 'flags of the kind' },
-  ],
+  arguments: [BACKEND, { name: '[flags...]', description: 'flags of the kind' }],
   options: {
     ...RULE_OPTIONS,
     unset: many('<field>', 'remove a field from the configuration'),
@@ -143,7 +136,7 @@ export const update = defineVerb({
     'mayfly backend update orders --max-ttl 30m': 'shorten the lifetime of new credentials',
     'mayfly backend update orders --password-file ./new-password': 'change the password of Mayfly’s account',
   },
-  json: async () => (await import('../../api/admin-backends.ts')).Backend,
+  json: backendSchema,
   ...ADMIN,
   passThrough: 'unknown',
   usage: '<name> [flags of the kind] [options]',
@@ -207,7 +200,7 @@ function without(config: Record<string, unknown>, unset: readonly string[]): Rec
 export const rotateRoot = defineVerb({
   description:
     'Replaces the secret that Mayfly itself logs in to an upstream with by a new one that nobody knows. Credentials stay valid, and issuing goes on. If the server stops in the middle, it completes the rotation by itself, or this command does. Anything else that logs in with the old secret stops working, and backups of the store from before hold the old one.',
-  arguments: [{ name: '<name>', description: 'the backend', values: 'backends' }],
+  arguments: [BACKEND],
   options: { ...yesTo('do not ask') },
   examples: {
     'mayfly backend rotate-root orders': 'ask, then replace the password',

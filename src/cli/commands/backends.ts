@@ -6,9 +6,7 @@ import { openAgentSession } from '../session/open.ts'
 export const verb = defineVerb({
   description: 'Lists the backends that you can get credentials from, with their lifetimes.',
   options: LIST_OPTIONS,
-  examples: {
-    'mayfly backends': 'what you can get',
-  },
+  examples: { 'mayfly backends': 'what you can get' },
   json: 'array of {id, type, default_ttl, max_ttl, allowed_scopes, description, revocation, recovery, environment, scope_forms}',
   exits: [3, 4],
   run: async (context, options) => {

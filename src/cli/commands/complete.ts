@@ -7,9 +7,7 @@ export const verb = defineVerb({
   description:
     'Prints what the last word of a command line may become, for the scripts of `mayfly completion`. It asks the server only where a name may stand.',
   arguments: [{ name: '[words...]', description: 'the words after `mayfly`, behind --' }],
-  examples: {
-    'mayfly __complete -- agent cr': 'prints: create, a tab, its description',
-  },
+  examples: { 'mayfly __complete -- agent cr': 'prints: create, a tab, its description' },
   json: 'the same: one candidate a line, its word, a tab and its description; or `:files`',
   globals: false,
   passThrough: 'all',

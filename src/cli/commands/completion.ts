@@ -14,9 +14,7 @@ export const fish = scriptVerb('fish', 'mayfly completion fish | source', 'in ~/
 function scriptVerb(shell: Shell, command: string, about: string) {
   return defineVerb({
     description: `Prints the script that completes commands, options and names in ${shell}.`,
-    examples: {
-      [command]: about,
-    },
+    examples: { [command]: about },
     json: '{"shell", "script"}',
     run: (context) => context.out.show({ shell, script: SCRIPTS[shell] }, () => SCRIPTS[shell].trimEnd()),
   })
@@ -57,14 +55,14 @@ function shellOf(path: string | undefined): Shell {
   )
 }
 
-export interface Installed {
+interface Installed {
   readonly script: string
   /** The file of the user that reads the script; undefined if the shell finds it by itself. */
   readonly readBy: string | undefined
 }
 
 /** Writes the script, and makes the shell read it. Changes nothing else, however often it is called. Throws `CliError`. */
-export async function installScript(context: Context, shell: Shell): Promise<Installed> {
+async function installScript(context: Context, shell: Shell): Promise<Installed> {
   if (context.home === NO_HOME)
     throw new CliError('no_home', 'There is no home directory to install it in.', { hint: 'Set HOME.' })
   const script = scriptPath(context, shell)

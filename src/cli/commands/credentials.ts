@@ -98,9 +98,7 @@ export const revoke = defineVerb({
   description:
     'Revokes credentials of any agent, as an administrator; with a login that is none, your own. `mayfly revoke` revokes all of yours, or those of a backend.',
   arguments: [{ name: '<ids...>', description: 'ids from `mayfly credentials ls`', values: 'credentials' }],
-  examples: {
-    'mayfly credentials revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa': 'revoke one credential',
-  },
+  examples: { 'mayfly credentials revoke cred_01k3vq8m5xn6w7r2t9y4u1i0pa': 'revoke one credential' },
   json: '{"revoked": ["ID", …]}',
   ...ADMIN,
   run: async (context, _options, ids) => {

@@ -1,5 +1,5 @@
 import { readAssignments } from '../frame/assignments.ts'
-import { dotenvLine, exportLine } from '../frame/dotenv.ts'
+import { dotenvLine, exportLine, variableLines } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
 import { many, text } from '../frame/options.ts'
 import { jsonText } from '../frame/terminal-text.ts'
@@ -57,7 +57,7 @@ export const verb = defineVerb({
   json: async () => (await import('../../api/api-v1.ts')).IssuedCredential,
   exits: [3, 4, 5],
   run: async (context, options, backend) => {
-    const form = formOf(context.out.isJson ? 'json' : (options.output ?? 'secret'))
+    const form = formOf(context.out.isJson ? 'json' : options.output)
     const params = readAssignments(options.param, '--param')
     const metadata = readAssignments(options.metadata, '--metadata')
     const { client } = await openAgentSession(context)
@@ -104,14 +104,8 @@ function formOf(name: string): Form {
   )
 }
 
-const linesBy =
-  (lineOf: (name: string, value: string) => string): Form =>
-  (_, variables) =>
-    Object.entries(variables)
-      .map(([name, value]) => lineOf(name, value))
-      .join('\n')
-const envForm = linesBy(exportLine)
-const dotenvForm = linesBy(dotenvLine)
+const envForm: Form = (_, variables) => variableLines(variables, exportLine)
+const dotenvForm: Form = (_, variables) => variableLines(variables, dotenvLine)
 const FORMS_OF_VARIABLES: ReadonlySet<Form> = new Set([envForm, dotenvForm])
 
 /** Named after the prefix, by default the backend, and as the kind says. */

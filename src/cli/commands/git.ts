@@ -8,7 +8,6 @@ import { configFile, editConfig, type Scope } from '../git/config-file.ts'
 import { parseGitHost } from '../git/host.ts'
 import { identityOf } from '../git/identity.ts'
 import { type InForce, readInForce } from '../git/in-force.ts'
-import { ownCommand } from '../git/own-command.ts'
 import {
   apply,
   hostSettings,
@@ -17,8 +16,8 @@ import {
   signingSettings,
   takeAway,
 } from '../git/settings.ts'
-import { wayFlags, wayTo, writeSigningProgram } from '../git/wrapper.ts'
-import { openAgentSession, type Session } from '../session/open.ts'
+import { callOf, writeSigningProgram } from '../git/wrapper.ts'
+import { openAgentSession } from '../session/open.ts'
 import { REQUEST_OPTIONS, requestFlags } from '../tools/request.ts'
 
 const WHERE = {
@@ -86,24 +85,17 @@ async function prepare(context: Context, options: SetupOptions): Promise<Setup> 
   let signing: Setup['signing']
   if (options.sign !== false) {
     const identity = identityOf(await session.client.signingKey())
-    const program = await writeSigningProgram(context, wayTo(context, session))
+    const program = await writeSigningProgram(context, session)
     signing = { name: identity.name, email: identity.email, key_id: identity.keyId, program }
     settings.push(...signingSettings(identity, program))
   }
   if (host === undefined || options.backend === undefined) return { settings, signing, hosts: [] }
   await session.client.backend(options.backend)
-  settings.push(...hostSettings(host, options.backend, helperCommand(context, session, options, host.url)))
+  const command = callOf(context, session, ['git-credential'])
+  settings.push(
+    ...hostSettings(host, options.backend, [...command, '--host', host.url, ...requestFlags(options)]),
+  )
   return { settings, signing, hosts: [{ url: host.url, backend: options.backend }] }
-}
-
-function helperCommand(context: Context, session: Session, options: SetupOptions, url: string): string[] {
-  return [
-    ...ownCommand(context),
-    'git-credential',
-    ...wayFlags(wayTo(context, session)),
-    ...['--host', url],
-    ...requestFlags(options),
-  ]
 }
 
 async function printVariables(context: Context, { settings, signing, hosts }: Setup): Promise<void> {
@@ -123,9 +115,7 @@ function describe({ signing, hosts }: Pick<Setup, 'signing' | 'hosts'>): string 
 
 export const status = defineVerb({
   description: 'Shows how git is set up in this directory.',
-  examples: {
-    'mayfly git status': 'the signing identity, and the servers with credentials',
-  },
+  examples: { 'mayfly git status': 'the signing identity, and the servers with credentials' },
   json: "{signing: {name, email, key_id, program, scope} or null, hosts: [{url, backend, scope}]}; scope is git's: local, global, command",
   run: async (context) => {
     const { signing, hosts } = await readInForce(context)
@@ -155,9 +145,7 @@ async function requireProgram(program: string): Promise<void> {
 export const unset = defineVerb({
   description: 'Undoes "git setup" and restores the previous settings.',
   options: WHERE,
-  examples: {
-    'mayfly git unset': 'git works in this repository as before',
-  },
+  examples: { 'mayfly git unset': 'git works in this repository as before' },
   json: '{scope, signing: true if it was set up, hosts: [url]}',
   run: async (context, options) => {
     if (options.local === true && options.global === true)

@@ -12,9 +12,7 @@ const kindSchema = async () => (await import('../../api/admin-backends.ts')).Kin
 
 export const list = defineVerb({
   description: 'Lists the kinds of backend.',
-  examples: {
-    'mayfly kind ls': 'what you can add as a backend',
-  },
+  examples: { 'mayfly kind ls': 'what you can add as a backend' },
   json: arrayOf(kindSchema),
   ...ADMIN,
   run: async (context) => {
@@ -32,9 +30,7 @@ export const show = defineVerb({
   description:
     'Shows a kind of backend: its scopes, the variables that `mayfly run --backend` sets, and its flags for `backend add` and `backend update`.',
   arguments: [{ name: '<kind>', description: 'the kind', values: 'kinds' }],
-  examples: {
-    'mayfly kind show postgres': 'the flags of `mayfly backend add postgres`',
-  },
+  examples: { 'mayfly kind show postgres': 'the flags of `mayfly backend add postgres`' },
   json: kindSchema,
   ...ADMIN,
   run: async (context, _options, name) => {

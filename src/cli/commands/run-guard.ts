@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { pause } from '../../client/abort.ts'
 import type { IssueRequest } from '../../client/wire.ts'
+import { parseJson } from '../../domain/json.ts'
 import { defineVerb } from '../frame/verb.ts'
 import type { GuardMessage } from '../run/guard.ts'
 import { type IssuedCredentials, type IssueEvent, trackIssued } from '../run/issued-credentials.ts'
@@ -17,9 +18,7 @@ const ROUND_MS = 15_000
 export const verb = defineVerb({
   description:
     'Guards a `mayfly run --guard`, which starts it. If the run is killed or cannot revoke its credentials, the guard revokes them, repeats the requests whose answer was lost to revoke what they issued, and removes the files.',
-  examples: {
-    'mayfly run --guard --backend demo -- ./job.sh': 'starts a run and its guard',
-  },
+  examples: { 'mayfly run --guard --backend demo -- ./job.sh': 'starts a run and its guard' },
   exits: [3, 4],
   ownSignals: true,
   run: async (context) => {
@@ -72,20 +71,12 @@ async function listen() {
   const directories: string[] = []
   let isSettled = false
   for await (const line of createInterface({ input: createReadStream('', { fd: PIPE }) })) {
-    const message = parseMessage(line)
+    const message = parseJson(line) as GuardMessage | undefined
+    // An incomplete line: the run may be killed while writing it.
     if (message === undefined) continue
     if ('directory' in message) directories.push(message.directory)
     else if ('settled' in message) isSettled = message.settled
     else left.hear(message)
   }
   return { left, directories, isSettled }
-}
-
-/** Undefined for an incomplete line: the run may be killed while writing it. */
-function parseMessage(line: string): GuardMessage | undefined {
-  try {
-    return JSON.parse(line) as GuardMessage
-  } catch {
-    return undefined
-  }
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import type { Signed } from '../../client/client.ts'
-import { CliError, EXIT } from '../frame/failure.ts'
+import { CliError, unexpectedReply } from '../frame/failure.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { type GpgCall, isKey, readGpgArguments, sigCreatedLine } from '../git/gpg-arguments.ts'
 import { tellOldGit } from '../git/tell-git.ts'
@@ -15,9 +15,7 @@ export const verb = defineVerb({
     'The program that git runs as gpg.program. Signs the commit or tag on standard input with the key of the agent, on the server, and passes every other call on to gpg.',
   arguments: [{ name: '[arguments...]', description: 'arguments of gpg; git adds them' }],
   passThrough: 'unknown',
-  examples: {
-    'mayfly sign --status-fd=2 -bsau KEYID < commit': 'what git runs after "mayfly git setup"',
-  },
+  examples: { 'mayfly sign --status-fd=2 -bsau KEYID < commit': 'what git runs after "mayfly git setup"' },
   json: 'not supported: prints the armored signature, and the status in the format of gpg',
   exits: [3, 4, 5],
   run: async (context, _options, argv) => {
@@ -74,11 +72,7 @@ async function readAll({ stdin }: Context): Promise<Buffer> {
 /** Otherwise git would record a signature by a key it did not ask for. */
 function requireKey(asked: string | undefined, { fingerprint, key_id, name, email }: Signed): void {
   // git reads it in our status lines, where a line break would begin another.
-  if (!/^[0-9A-F]{40}$/i.test(fingerprint))
-    throw new CliError('unexpected_reply', 'The server sent a malformed fingerprint.', {
-      exit: EXIT.unreachable,
-      hint: 'Check the address in --server, MAYFLY_SERVER or the profile.',
-    })
+  if (!/^[0-9A-F]{40}$/i.test(fingerprint)) throw unexpectedReply('The server sent a malformed fingerprint.')
   if (asked === undefined || asked === `${name} <${email}>` || isKey(asked, fingerprint)) return
   throw new CliError('other_key', `git asks for a key other than ${key_id}, the key of this agent.`, {
     hint: 'Run `mayfly git setup` again, or check user.signingkey.',

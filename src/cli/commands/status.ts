@@ -6,6 +6,7 @@ import { listing, table } from '../frame/output.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAgentSession } from '../session/open.ts'
+import { LOGIN_WORDS } from '../session/session.ts'
 
 export const status = defineVerb({
   description:
@@ -65,9 +66,7 @@ function inWords({ globals, now: clock }: Context, status: AgentStatus): string 
 
 export const whoami = defineVerb({
   description: 'Asks the server which agent you are, and shows the server and the login.',
-  examples: {
-    'mayfly whoami': 'who you are on this server',
-  },
+  examples: { 'mayfly whoami': 'who you are on this server' },
   json: '{agent: {id, name}, server, profile: string or null, login, login_from: environment, keychain or file}',
   exits: [3, 4],
   run: async (context) => {
@@ -87,17 +86,10 @@ export const whoami = defineVerb({
           Agent: `${name} (${id})`,
           Server: target.server.text,
           Profile: profile ?? undefined,
-          Login: `${LOGINS[login.auth.kind]}, from ${FROM[login.from]}`,
+          Login: `${LOGIN_WORDS[login.auth.kind]}, from ${FROM[login.from]}`,
         }),
     )
   },
 })
-
-const LOGINS = {
-  bearer: 'token',
-  client_secret: 'client secret',
-  private_key_jwt: 'enrolled key',
-  none: 'none',
-} as const
 
 const FROM = { environment: 'the environment', keychain: 'the keychain', file: 'a file' } as const

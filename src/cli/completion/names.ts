@@ -37,44 +37,45 @@ async function read(
     const { client } = await openAgentSession(context)
     if (what === 'backends')
       return (await client.backends()).map(({ id, type }) => ({ word: id, about: type }))
-    const held = await collect(client.active(page), MOST)
-    return held.map(({ id, backend }) => ({ word: id, about: backend }))
+    return words(client.active(page), heldWord)
   }
   const { openAdmin } = await import('../session/admin.ts')
   const { client, login } = await openAdmin(context)
   const { admin } = client
   switch (what) {
     case 'agents':
-      return (await collect(admin.agents.list(page), MOST)).map(({ name, scopes }) => ({
-        word: name,
-        about: scopes.join(' '),
-      }))
+      return words(admin.agents.list(page), ({ name, scopes }) => [[name, scopes.join(' ')]])
     case 'backends':
-      return (await collect(admin.backends.list(page), MOST)).map(({ name, type }) => ({
-        word: name,
-        about: type,
-      }))
+      return words(admin.backends.list(page), ({ name, type }) => [[name, type]])
     case 'kinds':
-      return (await collect(admin.kinds(page), MOST)).map(({ type, title }) => ({ word: type, about: title }))
-    case 'plugins': {
-      const all = await collect(admin.plugins.list(page), MOST)
-      return all
-        .filter(({ builtin }) => !builtin)
-        .map(({ name, version }) => ({ word: name, about: version }))
-    }
+      return words(admin.kinds(page), ({ type, title }) => [[type, title]])
+    case 'plugins':
+      return words(admin.plugins.list(page), ({ builtin, name, version }) =>
+        builtin ? [] : [[name, version]],
+      )
     case 'requests':
-      return (await collect(admin.pending.list({}, page), MOST)).flatMap(({ id, name }) => [
-        { word: name, about: id },
-        { word: id, about: name },
+      return words(admin.pending.list({}, page), ({ id, name }) => [
+        [name, id],
+        [id, name],
       ])
-    case 'credentials': {
-      const active = login === undefined ? admin.tokens.list({ status: 'active' }, page) : client.active(page)
-      return (await collect<{ id: string; backend: string }>(active, MOST)).map(({ id, backend }) => ({
-        word: id,
-        about: backend,
-      }))
-    }
+    case 'credentials':
+      return login === undefined
+        ? words(admin.tokens.list({ status: 'active' }, page), heldWord)
+        : words(client.active(page), heldWord)
   }
+}
+
+const heldWord = ({ id, backend }: { readonly id: string; readonly backend: string }): Word[] => [
+  [id, backend],
+]
+
+type Word = readonly [word: string, about: string]
+
+async function words<T>(
+  items: AsyncIterable<T>,
+  wordsOf: (item: T) => readonly Word[],
+): Promise<Candidate[]> {
+  return (await collect(items, MOST)).flatMap(wordsOf).map(([word, about]) => ({ word, about }))
 }
 
 /** Nothing in it means anything to a shell: forms with `*` are left out. */

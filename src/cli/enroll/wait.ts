@@ -3,7 +3,7 @@ import { signCompact } from '../../client/assertion.ts'
 import { type Client, MayflyError, UnreachableError } from '../../client/client.ts'
 import type { EnrollmentPoll } from '../../client/wire.ts'
 import { retryDelay } from '../../domain/retry-delay.ts'
-import { CliError, EXIT } from '../frame/failure.ts'
+import { CliError, EXIT, unexpectedReply } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { type EnrollmentAnswer, newAnswerKey } from './sealed-answer.ts'
 import type { Submitted } from './submit.ts'
@@ -53,11 +53,7 @@ function ended({ status, reason }: EnrollmentPoll, name: string): CliError {
     return new EnrollmentEnded('enrollment_expired', 'The enrollment has expired.', {
       hint: 'Run `mayfly enroll` again, and have it approved within a day.',
     })
-  if (status !== 'approved')
-    return new CliError('unexpected_reply', 'What answered does not look like a Mayfly server.', {
-      exit: EXIT.unreachable,
-      hint: 'Check the address given with --server, MAYFLY_SERVER or the profile.',
-    })
+  if (status !== 'approved') return unexpectedReply()
   return new EnrollmentEnded(
     'enrollment_collected',
     'The enrollment was approved, but its answer was delivered more than ten minutes ago.',

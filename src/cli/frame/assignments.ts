@@ -1,3 +1,4 @@
+import { parseJson } from '../../domain/json.ts'
 import { usage } from './failure.ts'
 
 const FORM = /^([A-Za-z_][A-Za-z0-9_.-]{0,63})(:?=)([\s\S]*)$/
@@ -19,9 +20,7 @@ export function readAssignments(
 }
 
 function readJson(text: string, name: string, flag: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    throw usage(`The value of ${flag} ${name}:= is not JSON.`, `Use ${flag} ${name}=… for plain text.`)
-  }
+  const value = parseJson(text)
+  if (value !== undefined) return value
+  throw usage(`The value of ${flag} ${name}:= is not JSON.`, `Use ${flag} ${name}=… for plain text.`)
 }

@@ -14,6 +14,16 @@ export function dotenvLine(name: string, value: string): string {
   })
 }
 
+/** A line for each variable. */
+export function variableLines(
+  variables: Readonly<Record<string, string>>,
+  lineOf: (name: string, value: string) => string,
+): string {
+  return Object.entries(variables)
+    .map(([name, value]) => lineOf(name, value))
+    .join('\n')
+}
+
 /** Throws `CliError` for a value with a NUL byte, which no shell can hold. */
 export function exportLine(name: string, value: string): string {
   if (!value.includes('\0')) return `export ${name}=${shellQuote(value)}`

@@ -47,6 +47,13 @@ export function usage(message: string, hint = 'Run it with --help for usage.'): 
   return new CliError('usage', message, { exit: EXIT.usage, hint })
 }
 
+const CHECK_ADDRESS = 'Check the address in --server, MAYFLY_SERVER or the profile.'
+
+/** What answered is no server of ours, or not as it should be. */
+export function unexpectedReply(message = 'What answered does not look like a Mayfly server.'): CliError {
+  return new CliError('unexpected_reply', message, { exit: EXIT.unreachable, hint: CHECK_ADDRESS })
+}
+
 /** An error as the user sees it: one line, or a JSON object. */
 export interface Failure {
   readonly code: string
@@ -182,7 +189,7 @@ function hintOf({ code, message, scope, retryAfterSeconds }: MayflyError): strin
     case 'credential_not_found':
       return 'List them with `mayfly credentials ls`.'
     case 'unexpected_reply':
-      return 'Check the address in --server, MAYFLY_SERVER or the profile.'
+      return CHECK_ADDRESS
     case 'rate_limited':
       return retryAfterSeconds === undefined ? 'Try again later.' : `Try again in ${retryAfterSeconds} s.`
     case 'store_unavailable':

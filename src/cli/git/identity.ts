@@ -1,5 +1,5 @@
 import type { SigningKey } from '../../client/wire.ts'
-import { CliError, EXIT } from '../frame/failure.ts'
+import { unexpectedReply } from '../frame/failure.ts'
 
 export interface Identity {
   readonly name: string
@@ -15,14 +15,7 @@ const KEY_ID = /^[0-9A-Fa-f]{16,40}$/
 /** The name, address and key id of the reply. Throws `CliError` if one is malformed. */
 export function identityOf({ name, email, key_id: keyId }: SigningKey): Identity {
   if (isText(name, NAME) && isText(email, EMAIL) && isText(keyId, KEY_ID)) return { name, email, keyId }
-  throw new CliError(
-    'unexpected_reply',
-    'The server sent a signing key with a malformed name, address or id.',
-    {
-      exit: EXIT.unreachable,
-      hint: 'Check the address in --server, MAYFLY_SERVER or the profile.',
-    },
-  )
+  throw unexpectedReply('The server sent a signing key with a malformed name, address or id.')
 }
 
 /** Only these: git runs the program that a setting such as `core.sshCommand` names. */

@@ -8,13 +8,13 @@ import { ownCommand } from './own-command.ts'
 
 /** Leads a later call, without today's flags and variables, to the same server and login. No secret. */
 interface Way {
-  readonly server: string
+  readonly server?: string | undefined
   readonly profile: string | undefined
   readonly caFile: string | undefined
   readonly keychain: boolean
 }
 
-export function wayTo({ globals }: Context, { target, login }: Session): Way {
+export function wayTo({ globals }: Context, { target, login }: Session): Way & { readonly server: string } {
   const { server, profileName, caFile } = target
   return {
     server: server.text,
@@ -28,7 +28,7 @@ export function wayTo({ globals }: Context, { target, login }: Session): Way {
 /** The same as command line flags. */
 export function wayFlags({ server, profile, caFile, keychain }: Way): string[] {
   return [
-    ...['--server', server],
+    ...(server === undefined ? [] : ['--server', server]),
     ...(profile === undefined ? [] : ['--profile', profile]),
     ...(caFile === undefined ? [] : ['--ca', caFile]),
     ...(keychain ? [] : ['--no-keychain']),
@@ -39,11 +39,11 @@ export function wayFlags({ server, profile, caFile, keychain }: Way): string[] {
  * `gpg.program` is a path without arguments, so each way gets a script of its own. Returns the script's path, which is
  * always the same for the same way.
  */
-export async function writeSigningProgram(context: Context, way: Way): Promise<string> {
+export async function writeSigningProgram(context: Context, session: Session): Promise<string> {
   const text = [
     '#!/bin/sh',
     '# git runs this to sign; made by "mayfly git setup".',
-    `exec ${[...ownCommand(context), 'sign', ...wayFlags(way)].map(shellWord).join(' ')} -- "$@"`,
+    `exec ${shellLine(callOf(context, session, ['sign']))} -- "$@"`,
     '',
   ].join('\n')
   const path = dataPath(context, `git-sign-${digest(text).slice(0, 8)}`)

@@ -1,3 +1,4 @@
+import { parseJson } from '../../domain/json.ts'
 import {
   addHelper,
   configKey,
@@ -114,12 +115,8 @@ interface Stored {
 }
 
 function readStored(text: string): Stored {
-  try {
-    const value = JSON.parse(text) as Stored | null
-    if (typeof value?.ServerURL === 'string') return value
-  } catch {
-    // Reported below.
-  }
+  const value = parseJson(text) as Stored | null | undefined
+  if (typeof value?.ServerURL === 'string') return value
   throw usage('Standard input is not in the format of a docker credential helper.')
 }
 

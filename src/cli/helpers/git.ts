@@ -3,9 +3,10 @@ import { text, type ValuesOf } from '../frame/options.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { formatCredential, type GitCredential, parseAttributes, QUIT } from '../git/credential-protocol.ts'
 import { isForHost, parseGitHost } from '../git/host.ts'
-import { cachedCredential, dropCached, identityOf } from '../session/credential-cache.ts'
+import { dropCached, identityOf } from '../session/credential-cache.ts'
 import type { HeldCredential } from '../session/held-credential.ts'
-import { openAgentSession, type Session } from '../session/open.ts'
+import { openAgentSession } from '../session/open.ts'
+import { heldAnswer, RENEW_BEFORE_MS } from '../tools/held.ts'
 import { REQUEST_OPTIONS, requestOf } from '../tools/request.ts'
 
 const OPTIONS = { host: text('<host>', 'the git server to authenticate to'), ...REQUEST_OPTIONS }
@@ -62,23 +63,12 @@ async function readAsked({ stdin, signal }: Context): Promise<string> {
 async function answer(context: Context, options: Options & { backend: string }): Promise<void> {
   try {
     const session = await openAgentSession(context)
-    const credential = await cachedCredential(session, context, requestOf(options))
-    await context.out.result(await textOf(context, session, credential))
+    const toText = (credential: HeldCredential) => formatCredential(toGit(credential))
+    const request = requestOf(options)
+    await context.out.result(await heldAnswer(context, session, request, RENEW_BEFORE_MS.git, toText))
   } catch (error) {
     // Otherwise git would prompt on an unattended terminal or ask another helper.
     await context.out.result(QUIT)
-    throw error
-  }
-}
-
-/** Revokes a credential that git cannot use. */
-async function textOf(context: Context, { client }: Session, credential: HeldCredential): Promise<string> {
-  try {
-    return formatCredential(toGit(credential))
-  } catch (error) {
-    await dropCached(context, ({ id }) => id === credential.id)
-    // Report the first error.
-    await client.revoke(credential.id).catch(() => {})
     throw error
   }
 }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../domain/json.ts'
 import { usage } from '../frame/failure.ts'
 import type { KindField } from './fields.ts'
 
@@ -38,9 +39,7 @@ function yesOrNo(text: string, said: string): boolean {
 }
 
 function jsonOf(text: string, said: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw usage(`${said} is not valid JSON.`, 'Quote it for the shell, or put it in a file and use --config.')
-  }
+  const value = parseJson(text)
+  if (value !== undefined) return value
+  throw usage(`${said} is not valid JSON.`, 'Quote it for the shell, or put it in a file and use --config.')
 }

@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path'
+import { parseJson } from '../../domain/json.ts'
 import { shellWord } from '../../domain/shell-word.ts'
 import { CliError } from '../frame/failure.ts'
 import { NO_HOME, type Surroundings } from '../frame/surroundings.ts'
@@ -23,14 +24,9 @@ export async function readAllowed(where: Where, path: string): Promise<Allowed |
   const [record, ...former] = recordsOf(where, path)
   let text = await readPrivateFile(record)
   for (const old of former) text ??= await readPrivateFile(old)
-  if (text === undefined) return undefined
-  try {
-    const { sha256, text: content } = JSON.parse(text) as Partial<Allowed>
-    return { path, sha256: String(sha256), text: String(content) }
-  } catch {
-    // Half a file is no permission.
-    return undefined
-  }
+  const allowed = parseJson(text ?? '') as Partial<Allowed> | null | undefined
+  // Half a file is no permission.
+  return allowed ? { path, sha256: String(allowed.sha256), text: String(allowed.text) } : undefined
 }
 
 export async function recordAllowed(where: Where, { path, bytes }: ProjectFile): Promise<void> {

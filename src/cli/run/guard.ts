@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
-import type { Globals } from '../frame/options.ts'
 import type { Context } from '../frame/verb.ts'
 import { ownCommand } from '../git/own-command.ts'
+import { wayFlags } from '../git/wrapper.ts'
 import type { IssueEvent } from './issued-credentials.ts'
 
 /**
@@ -18,7 +18,9 @@ export type GuardMessage = IssueEvent | { readonly directory: string } | { reado
 export function startGuard(context: Context): (message: GuardMessage) => Promise<void> {
   // The shell exits at once; descriptor 3 is the pipe.
   const script = '"$@" </dev/null >/dev/null 2>&1 &'
-  const words = [...ownCommand(context), 'run-guard', ...flagsOf(context.globals)]
+  const { server, profile, ca, keychain = true } = context.globals
+  // The same server and login.
+  const words = [...ownCommand(context), 'run-guard', ...wayFlags({ server, profile, caFile: ca, keychain })]
   const shell = spawn('/bin/sh', ['-c', script, 'sh', ...words], {
     cwd: context.cwd,
     // The GitHub Actions runner kills processes that carry this variable.
@@ -34,14 +36,4 @@ export function startGuard(context: Context): (message: GuardMessage) => Promise
     await new Promise((done) => pipe.write(`${JSON.stringify(message)}\n`, done))
     if ('settled' in message) pipe.end()
   }
-}
-
-/** The guard uses the same server and login. */
-function flagsOf({ server, profile, ca, keychain }: Globals): string[] {
-  return [
-    ...(server === undefined ? [] : ['--server', server]),
-    ...(profile === undefined ? [] : ['--profile', profile]),
-    ...(ca === undefined ? [] : ['--ca', ca]),
-    ...(keychain === false ? ['--no-keychain'] : []),
-  ]
 }

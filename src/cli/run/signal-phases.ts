@@ -92,8 +92,8 @@ export function createSignalPhases(graceMs: number, note: (text: string) => void
 }
 
 const NAMES = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const
-export type ForwardedSignal = (typeof NAMES)[number]
-export type SignalHandler = (name: ForwardedSignal, number: number) => void
+type ForwardedSignal = (typeof NAMES)[number]
+type SignalHandler = (name: ForwardedSignal, number: number) => void
 
 /** Routes these signals to the handler. Returns a function that restores the default behaviour. */
 export function takeSignals(handler: SignalHandler): () => void {
@@ -105,6 +105,6 @@ export function takeSignals(handler: SignalHandler): () => void {
 }
 
 /** Whether we run at a terminal, which sends Ctrl-C to the child as well as to us. */
-export function hasTerminal(): boolean {
+function hasTerminal(): boolean {
   return isatty(0) || isatty(1) || isatty(2)
 }

@@ -6,7 +6,7 @@ import { shellWord } from '../../domain/shell-word.ts'
 import type { Context } from '../frame/verb.ts'
 import { keepLogin } from './keep-login.ts'
 import { type ServerAddress, serverOf } from './server-address.ts'
-import { isSignedBy, namesOf, readServer, type ServerSaysSo } from './server-keys.ts'
+import { isSignedBy, namesOf, readServer, type ServerSaysSo, tokenIn } from './server-keys.ts'
 import type { Target } from './session.ts'
 
 type KeyLogin = Extract<Auth, { kind: 'private_key_jwt' }>
@@ -53,20 +53,11 @@ export function followServer(follower: Follower): Transport {
   }
 }
 
-function mayHaveChanged({ status, text }: TransportReply, issuer: string): boolean {
-  if (status === 401) return true
-  if (status !== 200) return false
-  const iss = claimsOf(text)?.['iss']
+function mayHaveChanged(reply: TransportReply, issuer: string): boolean {
+  if (reply.status === 401) return true
+  if (reply.status !== 200) return false
+  const iss = tokenIn(reply)?.claims?.iss
   return iss !== undefined && iss !== issuer
-}
-
-function claimsOf(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const { access_token } = JSON.parse(text) as { access_token?: unknown }
-    return JSON.parse(Buffer.from(String(access_token).split('.')[1] ?? '', 'base64url').toString())
-  } catch {
-    return undefined
-  }
 }
 
 /** Undefined: there is nothing to follow, or it may not be followed. */
@@ -85,7 +76,7 @@ async function follow(
   if (place === undefined) return cannotFollow(context, target, here.issuer)
   const reply = await logInAt(follower, place, request, refused)
   if (reply.status !== 200) return cannotFollow(context, target, here.issuer)
-  if (place.isElsewhere && !(await isSignedBy(reply.text, place, known.keys)))
+  if (place.isElsewhere && !(await isSignedBy(reply, place, known.keys)))
     return cannotFollow(context, target, here.issuer)
   await remember(follower, place)
   context.out.note(

@@ -1,6 +1,6 @@
 import { isSameAddress } from '../../client/same-address.ts'
 import { shellWord } from '../../domain/shell-word.ts'
-import { CliError, EXIT } from '../frame/failure.ts'
+import { CliError, EXIT, unexpectedReply } from '../frame/failure.ts'
 import { confirm } from '../frame/prompt.ts'
 import type { Context } from '../frame/verb.ts'
 import { readIssuer } from './server-keys.ts'
@@ -25,11 +25,7 @@ export async function settleIssuer(
   { announced, given, command }: Announced,
 ): Promise<string> {
   const issuer = readIssuer(announced)
-  if (issuer === undefined)
-    throw new CliError('unexpected_reply', 'What answered does not look like a Mayfly server.', {
-      exit: EXIT.unreachable,
-      hint: 'Check the address given with --server, MAYFLY_SERVER or the profile.',
-    })
+  if (issuer === undefined) throw unexpectedReply()
   if (given === issuer) return issuer
   const isHere = server.socketPath !== undefined || isSameAddress(issuer, server.url)
   if (given === undefined && isHere) return issuer

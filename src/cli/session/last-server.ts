@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { parseJson } from '../../domain/json.ts'
 import { NO_HOME, type Surroundings } from '../frame/surroundings.ts'
 import { cachePath } from './paths.ts'
 import { isPresent, readPrivateFile, writePrivateFile } from './private-file.ts'
@@ -45,13 +46,8 @@ async function isOwn(directory: string): Promise<boolean> {
 /** Undefined if there is none, or its data directory is gone. */
 export async function readLastServer(where: Where): Promise<LastServer | undefined> {
   const text = await readPrivateFile(pathOf(where)).catch(() => undefined)
-  if (text === undefined) return undefined
-  try {
-    const { dataDir, config, listen } = JSON.parse(text) as Partial<LastServer>
-    if (typeof dataDir !== 'string' || typeof listen !== 'string' || !(await isPresent(dataDir)))
-      return undefined
-    return { dataDir, listen, config: typeof config === 'string' ? config : undefined }
-  } catch {
+  const { dataDir, config, listen } = (parseJson(text ?? '') ?? {}) as Partial<LastServer>
+  if (typeof dataDir !== 'string' || typeof listen !== 'string' || !(await isPresent(dataDir)))
     return undefined
-  }
+  return { dataDir, listen, config: typeof config === 'string' ? config : undefined }
 }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../domain/json.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import { configPath } from './paths.ts'
@@ -58,12 +59,8 @@ export async function readProfiles(where: Where): Promise<Profiles> {
   const path = profilesPath(where)
   const text = await readPrivateFile(path, { openTo: 'readers' })
   if (text === undefined) return { profiles: {} }
-  try {
-    const value = JSON.parse(text) as Profiles
-    if (typeof value.profiles === 'object' && value.profiles !== null) return value
-  } catch {
-    // Reported below.
-  }
+  const value = parseJson(text) as Partial<Profiles> | null | undefined
+  if (typeof value?.profiles === 'object' && value.profiles !== null) return value as Profiles
   throw new CliError('profiles_broken', `${path} is damaged.`, {
     hint: 'Fix it, or delete it and log in again.',
   })

@@ -1,5 +1,6 @@
 import type { PrivateJwk } from '../../client/assertion.ts'
 import type { Auth } from '../../client/log-in.ts'
+import { parseJson } from '../../domain/json.ts'
 import { CliError } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Keychain } from './keychain.ts'
@@ -64,14 +65,12 @@ export async function loadSecret<T extends object = StoredSecret>(
       ? await readPrivateFile(secretPath(context, name))
       : await (await needKeychain(context)).load(name)
   if (text === undefined) return undefined
-  try {
-    return JSON.parse(text) as T
-  } catch {
-    throw new CliError('secret_broken', 'The stored login is damaged.', {
-      exit: 4,
-      hint: 'Run `mayfly logout`, then `mayfly login` or `mayfly enroll`.',
-    })
-  }
+  const value = parseJson(text)
+  if (value !== undefined) return value as T
+  throw new CliError('secret_broken', 'The stored login is damaged.', {
+    exit: 4,
+    hint: 'Run `mayfly logout`, then `mayfly login` or `mayfly enroll`.',
+  })
 }
 
 export async function removeSecret(

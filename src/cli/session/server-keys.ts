@@ -107,17 +107,22 @@ export function watchServerKeys(context: Context, target: Target, transport: Tra
 
 function isSuspicious(request: TransportRequest, reply: TransportReply, known: readonly string[]): boolean {
   if (reply.status === 401) return true
-  return reply.status === 200 && request.url.endsWith('/oauth/token') && !known.includes(keyOf(reply.text))
+  return (
+    reply.status === 200 &&
+    request.url.endsWith('/oauth/token') &&
+    !known.includes(String(nameOf(tokenIn(reply)?.header)))
+  )
 }
 
-/** The key that signed the access token in this reply; empty if there is none. */
-function keyOf(text: string): string {
+/** The access token in a reply of the token endpoint, of which nothing is verified. Undefined if there is none. */
+export function tokenIn({ text }: Pick<TransportReply, 'text'>) {
   try {
     const { access_token } = JSON.parse(text) as { access_token?: unknown }
-    const header = String(access_token).split('.')[0] ?? ''
-    return String(nameOf(JSON.parse(Buffer.from(header, 'base64url').toString())))
+    const [head = '', body = '', signature = ''] = String(access_token).split('.')
+    const [header, claims] = [head, body].map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()))
+    return { header, claims, signed: `${head}.${body}`, signature }
   } catch {
-    return ''
+    return undefined
   }
 }
 
@@ -161,14 +166,14 @@ export async function rememberServerKeys(
 
 /** Whether a reply of the token endpoint holds an access token for this issuer, signed by a published key of these names. */
 export async function isSignedBy(
-  text: string,
+  reply: TransportReply,
   { issuer, keys }: ServerSaysSo,
   names: readonly string[],
 ): Promise<boolean> {
+  const token = tokenIn(reply)
+  if (token === undefined) return false
   try {
-    const { access_token } = JSON.parse(text) as { access_token: string }
-    const [head = '', body = '', signature = ''] = access_token.split('.')
-    const { kid, alg } = JSON.parse(Buffer.from(head, 'base64url').toString())
+    const { kid, alg } = token.header
     const published = keys.find((key) => key.kid === kid)
     const [n, e] = [published?.['n'], published?.['e']]
     if (alg !== 'RS256' || !names.includes(kid) || typeof n !== 'string' || typeof e !== 'string')
@@ -178,10 +183,10 @@ export async function isSignedBy(
     const name = Buffer.from(await crypto.subtle.digest('SHA-256', named)).toString('base64url')
     const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
     const key = await crypto.subtle.importKey('jwk', { kty: 'RSA', n, e }, algorithm, false, ['verify'])
-    const signed = new TextEncoder().encode(`${head}.${body}`)
-    const isValid = await crypto.subtle.verify(algorithm, key, Buffer.from(signature, 'base64url'), signed)
-    const { iss } = JSON.parse(Buffer.from(body, 'base64url').toString())
-    return isValid && name === kid && iss === issuer
+    const signature = Buffer.from(token.signature, 'base64url')
+    const signed = new TextEncoder().encode(token.signed)
+    const isValid = await crypto.subtle.verify(algorithm, key, signature, signed)
+    return isValid && name === kid && token.claims.iss === issuer
   } catch {
     return false
   }

@@ -97,6 +97,14 @@ export interface Login {
   readonly from: 'environment' | 'keychain' | 'file'
 }
 
+/** What a person calls each of them. */
+export const LOGIN_WORDS: Readonly<Record<Auth['kind'], string>> = {
+  bearer: 'token',
+  client_secret: 'client secret',
+  private_key_jwt: 'enrolled key',
+  none: 'none',
+}
+
 /** The variables that hold a login. */
 export const LOGIN_VARIABLES = [
   'MAYFLY_TOKEN',

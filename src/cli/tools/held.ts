@@ -14,6 +14,7 @@ export const RENEW_BEFORE_MS = {
   gcp: 5 * MINUTE_MS,
   /** Claude Code keeps a key for five minutes. */
   apiKey: 5 * MINUTE_MS,
+  git: MINUTE_MS,
   /** Read at the start of a command that may run for a while. */
   command: 2 * MINUTE_MS,
 } as const

@@ -1,3 +1,4 @@
+import { parseJson } from '../../domain/json.ts'
 import { CliError, type ExitCode } from '../frame/failure.ts'
 import type { Surroundings } from '../frame/surroundings.ts'
 import type { AnyVerb, Context } from '../frame/verb.ts'
@@ -59,12 +60,8 @@ async function readAll(context: Context): Promise<HostMap> {
   const path = pathOf(context)
   const text = await readPrivateFile(path)
   if (text === undefined) return {}
-  try {
-    const value = JSON.parse(text) as HostMap
-    if (isMap(value.docker) && isMap(value.terraform)) return value
-  } catch {
-    // Reported below.
-  }
+  const value = parseJson(text) as HostMap | null | undefined
+  if (value != null && isMap(value.docker) && isMap(value.terraform)) return value
   throw new CliError('hosts_broken', `${path} is not in the format that mayfly writes.`, {
     hint: 'Correct it, or delete it and set up the hosts again.',
   })
