@@ -11,9 +11,7 @@ import { createIdTokens } from '../core/oauth/backend-id-tokens.ts'
 import { newIssuerKey } from '../core/oauth/issuer-keys.ts'
 import { ConfigError } from '../domain/fault.ts'
 import { loopbackForms } from '../domain/loopback.ts'
-import { resolveChecked } from '../egress/address.ts'
-import { createEgressFetch } from '../egress/fetch.ts'
-import { createListenerCheck, listenerRulesOf } from '../egress/listener.ts'
+import { networkOf } from '../egress/fetch.ts'
 import { createResolver, type Resolver } from '../egress/resolver.ts'
 import { requireNothingLeftBehind } from '../jobs/rewrap.ts'
 import { type Jobs, startJobs } from '../jobs/start.ts'
@@ -232,10 +230,8 @@ function hostOf(
   config: Config,
   { store, sealer, log, idToken, resolver, kind, own }: HostNeeds,
 ): Host {
-  const lookup = resolver.addresses
   const timeoutMs = config.upstreamTimeoutMs
   const ownLog = log.child({ backend: name })
-  const checkListener = createListenerCheck({ ...listenerRulesOf(kind, own), log: ownLog })
   return {
     uid,
     name,
@@ -245,9 +241,7 @@ function hostOf(
     now: store.now,
     state: createBackendState({ store, sealer }, uid),
     timeoutMs,
-    checkListener,
-    fetch: createEgressFetch({ local: false, timeoutMs, lookup, checkListener }),
-    resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
+    ...networkOf(kind, own, { lookup: resolver.addresses, timeoutMs, log: ownLog }),
     log: ownLog,
   }
 }

@@ -9,9 +9,7 @@ import type { Kind } from '../backends/kind.ts'
 import { BackendError, misconfigured } from '../domain/backend-error.ts'
 import { ConfigError, type Fault, quote } from '../domain/fault.ts'
 import { UPSTREAM_TIMEOUT_MS } from '../domain/limits.ts'
-import { resolveChecked } from '../egress/address.ts'
-import { createEgressFetch } from '../egress/fetch.ts'
-import { createListenerCheck, listenerRulesOf } from '../egress/listener.ts'
+import { networkOf } from '../egress/fetch.ts'
 import { createResolver } from '../egress/resolver.ts'
 import { fileFault, type ReadFile } from '../files/read-secret.ts'
 import { readConfigFile } from '../files/yaml-file.ts'
@@ -82,8 +80,6 @@ export async function tryKind(
   const issuer = 'http://127.0.0.1:8620'
   try {
     const log = { warn: () => undefined, debug: () => undefined }
-    const checkListener = createListenerCheck({ ...listenerRulesOf(kind, config), log })
-    const egress = { local: false, timeoutMs: UPSTREAM_TIMEOUT_MS, lookup, checkListener }
     const complete = (await kind.complete?.(config)) ?? config
     await using backend = await kind.open(complete, {
       name: kind.type,
@@ -95,9 +91,7 @@ export async function tryKind(
       state: { read: async () => undefined, replace: async () => false },
       now: Date.now,
       timeoutMs: UPSTREAM_TIMEOUT_MS,
-      fetch: createEgressFetch(egress),
-      resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
-      checkListener,
+      ...networkOf(kind, config, { lookup, timeoutMs: UPSTREAM_TIMEOUT_MS, log }),
       log,
     })
     await backend.check(AbortSignal.timeout(3 * UPSTREAM_TIMEOUT_MS))

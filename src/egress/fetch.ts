@@ -10,6 +10,7 @@ import { unlessAborted } from '../domain/abort.ts'
 import { BackendError, misconfigured, unavailable } from '../domain/backend-error.ts'
 import { MAX_UPSTREAM_BYTES } from '../domain/limits.ts'
 import { type AddressLookup, resolveChecked } from './address.ts'
+import { createListenerCheck, type ListenerRules, listenerRulesOf } from './listener.ts'
 import type { Network } from './network.ts'
 import { connectionError, holdUntil } from './network.ts'
 
@@ -96,6 +97,20 @@ export function createEgressFetch(
     } catch (error) {
       throw error instanceof BackendError ? error : connectionError(error, 'The upstream', signal)
     }
+  }
+}
+
+/** What one backend may use of the network, by the rules for its kind and its configuration. */
+export function networkOf(
+  kind: Parameters<typeof listenerRulesOf>[0],
+  config: Parameters<typeof listenerRulesOf>[1],
+  { lookup, timeoutMs, log }: Pick<EgressOptions, 'lookup' | 'timeoutMs'> & Pick<ListenerRules, 'log'>,
+): Network & { readonly fetch: ReturnType<typeof createEgressFetch> } {
+  const checkListener = createListenerCheck({ ...listenerRulesOf(kind, config), log })
+  return {
+    checkListener,
+    fetch: createEgressFetch({ local: false, timeoutMs, lookup, checkListener }),
+    resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
   }
 }
 

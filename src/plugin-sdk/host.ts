@@ -1,8 +1,6 @@
 import type { Host, Kind } from '../backends/kind.ts'
 import { misconfigured } from '../domain/backend-error.ts'
-import { resolveChecked } from '../egress/address.ts'
-import { createEgressFetch } from '../egress/fetch.ts'
-import { createListenerCheck, listenerRulesOf } from '../egress/listener.ts'
+import { networkOf } from '../egress/fetch.ts'
 import { createResolver } from '../egress/resolver.ts'
 import type { OpenRequest } from '../plugins/proto/mayfly_plugin_v1_pb.ts'
 
@@ -19,15 +17,12 @@ export function createHost(
 ): Host {
   const timeoutMs = Number(timeout)
   const log = { warn: logAt('warn'), debug: logAt('debug') }
-  const checkListener = createListenerCheck({ ...listenerRulesOf(kind, config), log })
   return {
     ...{ name, uid, issuer, issuerUrl, timeoutMs },
     now: () => Date.now(),
-    fetch: createEgressFetch({ local: false, timeoutMs, lookup, checkListener }),
-    resolve: (hostname, options) => resolveChecked(hostname, { ...options, lookup }),
+    ...networkOf(kind, config, { lookup, timeoutMs, log }),
     idToken: () => absent('id tokens of Mayfly'),
     state: { read: () => absent('a state'), replace: () => absent('a state') },
-    checkListener,
     log,
   }
 }
