@@ -1,5 +1,11 @@
 import type { Compilable } from 'kysely'
+import type { Table, Tables } from '../schema/rows.ts'
 import type { Change, Step, Value } from './change.ts'
+
+/** Adds one row. */
+export function insert<T extends Table>(table: T, row: Tables[T]): Step {
+  return { op: 'insert', table, row } as Step
+}
 
 /** A compiled update or delete as a step that must touch exactly `rows` rows. */
 export function run(query: Compilable, rows: number | 'any'): Step {

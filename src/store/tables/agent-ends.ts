@@ -4,7 +4,7 @@ import type { AuditTrace } from '../../domain/audit-entry.ts'
 import type { EndReason } from '../../domain/credential.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
-import { run } from '../engine/run.ts'
+import { insert, run } from '../engine/run.ts'
 
 const PREFIX = 'ending|'
 /** After every key with the prefix. */
@@ -57,11 +57,8 @@ export function agentEnds({ build, read }: Engine) {
       { op: 'invalidate', topic: id },
     ],
     /** For an agent with very many credentials, which are ended in slices afterwards (ADR 0023). */
-    beginEnd: ({ agentId, ...end }: UnfinishedEnd): Step => ({
-      op: 'insert',
-      table: 'meta',
-      row: { key: `${PREFIX}${agentId}`, value: JSON.stringify(end) },
-    }),
+    beginEnd: ({ agentId, ...end }: UnfinishedEnd): Step =>
+      insert('meta', { key: `${PREFIX}${agentId}`, value: JSON.stringify(end) }),
     finishEnd: (agentId: string): Step =>
       run(build.deleteFrom('meta').where('key', '=', `${PREFIX}${agentId}`), 'any'),
     unfinishedEnds: async (limit: number): Promise<UnfinishedEnd[]> => {

@@ -4,7 +4,7 @@ import type { SigningKey } from '../../domain/signing-key.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
-import { run } from '../engine/run.ts'
+import { insert, run } from '../engine/run.ts'
 import type { AgentGrantRow, AgentRow, SigningKeyRow } from '../schema/rows.ts'
 import { agentEnds } from './agent-ends.ts'
 import { among } from './among.ts'
@@ -149,8 +149,8 @@ function agentSteps(engine: Engine) {
   const { build } = engine
   return {
     insert: (agent: Agent, key: SigningKey): Step[] => [
-      { op: 'insert', table: 'agents', row: agents.encode(agent) },
-      { op: 'insert', table: 'signing_keys', row: signingKeys.encode(key) },
+      insert('agents', agents.encode(agent)),
+      insert('signing_keys', signingKeys.encode(key)),
     ],
     /** A changed grant or a revoked token: raises the version, so that callers are read again. */
     touch: (id: string): Step[] => [
@@ -168,11 +168,7 @@ function agentSteps(engine: Engine) {
       run(build.deleteFrom('agent_uses').where('agent_id', 'in', ids), 'any'),
       run(build.deleteFrom('agents').where('id', 'in', ids).where('ended_at', 'is not', null), 'any'),
     ],
-    insertGrant: (grant: AgentGrant): Step => ({
-      op: 'insert',
-      table: 'agent_grants',
-      row: agentGrants.encode(grant),
-    }),
+    insertGrant: (grant: AgentGrant): Step => insert('agent_grants', agentGrants.encode(grant)),
     dropGrant: (id: string): Step => run(build.deleteFrom('agent_grants').where('id', '=', id), 1),
     recordUse: (id: string, at: number): Step =>
       run(

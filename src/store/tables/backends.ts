@@ -7,7 +7,7 @@ import {
 } from '../../domain/backend.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
-import { run } from '../engine/run.ts'
+import { insert, run } from '../engine/run.ts'
 import type { BackendRow } from '../schema/rows.ts'
 import { codecs } from './codecs.ts'
 
@@ -54,10 +54,7 @@ function backendSteps(engine: Engine) {
   const { build } = engine
   return {
     /** Refused as not unique when the name is taken. */
-    insert: (backend: StoredBackend): Step[] => [
-      { op: 'insert', table: 'backends', row: backends.encode(backend) },
-      stale,
-    ],
+    insert: (backend: StoredBackend): Step[] => [insert('backends', backends.encode(backend)), stale],
     /** Writes the differences. Refused when the backend has changed since it was read, or was deleted. */
     change: (before: StoredBackend, after: StoredBackend): Step[] => {
       const old: Readonly<Record<string, unknown>> = { ...backends.encode(before) }

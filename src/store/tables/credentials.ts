@@ -4,7 +4,7 @@ import type { Activation, Credential, EndReason, State } from '../../domain/cred
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
-import { run } from '../engine/run.ts'
+import { insert, run } from '../engine/run.ts'
 import type { CredentialRow } from '../schema/rows.ts'
 import { codecs } from './codecs.ts'
 import { backlogReads, dueReads, dueScans } from './due-credentials.ts'
@@ -230,11 +230,7 @@ function updateFrom({ build }: Engine, id: string, ...states: State[]) {
 
 function issueSteps(engine: Engine) {
   return {
-    insert: (credential: Credential): Step => ({
-      op: 'insert',
-      table: 'credentials',
-      row: credentials.encode(credential),
-    }),
+    insert: (credential: Credential): Step => insert('credentials', credentials.encode(credential)),
     /** Refused when the credential or its agent has ended. */
     activate: (id: string, { expiresAt, upstreamExpiresAt, secretHash, sealedHandle }: Activation): Step =>
       run(

@@ -3,7 +3,7 @@ import { lowestIdAt } from '../../domain/ids.ts'
 import type { Step } from '../engine/change.ts'
 import { countRows } from '../engine/count.ts'
 import type { Engine } from '../engine/engine.ts'
-import { run } from '../engine/run.ts'
+import { insert, run } from '../engine/run.ts'
 import type { EnrollmentRow } from '../schema/rows.ts'
 import { codecs } from './codecs.ts'
 
@@ -79,11 +79,7 @@ function enrollmentReads(engine: Engine) {
 
 function decisionSteps({ build }: Engine) {
   return {
-    insert: (enrollment: Enrollment): Step => ({
-      op: 'insert',
-      table: 'enrollments',
-      row: codecs.enrollments.encode(enrollment),
-    }),
+    insert: (enrollment: Enrollment): Step => insert('enrollments', codecs.enrollments.encode(enrollment)),
     /** Only while it is pending. */
     decide: (id: string, decision: EnrollmentDecision): Step =>
       run(

@@ -1,7 +1,7 @@
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
-import { run } from '../engine/run.ts'
+import { insert, run } from '../engine/run.ts'
 import type { IdempotencyRow } from '../schema/rows.ts'
 import { codecs } from './codecs.ts'
 
@@ -23,11 +23,7 @@ export function createIdempotency({ build, read }: Engine) {
       return row === undefined ? undefined : codecs.idempotency.decode(row)
     },
     /** Refused as not unique when the key is taken. */
-    insert: (record: IdempotencyRecord): Step => ({
-      op: 'insert',
-      table: 'idempotency',
-      row: codecs.idempotency.encode(record),
-    }),
+    insert: (record: IdempotencyRecord): Step => insert('idempotency', codecs.idempotency.encode(record)),
     keepReply: (agentId: string, keyHash: string, sealedReply: string, eraseAt: number): Step =>
       run(ofKey(agentId, keyHash).set({ reply: sealedReply, erase_at: eraseAt }), 1),
     /** The record of this credential, and no later one under the same key. */

@@ -1,6 +1,6 @@
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
-import { run } from '../engine/run.ts'
+import { insert, run } from '../engine/run.ts'
 
 /**
  * Single values by name: `key_check`, `hash_key` (sealed), `issuer_key` (the first), `admitted|<policy>`, a count of admissions,
@@ -12,7 +12,7 @@ export function createMeta(engine: Engine) {
     get: async (key: string): Promise<string | undefined> =>
       (await read<{ value: string }>(build.selectFrom('meta').select('value').where('key', '=', key)))[0]
         ?.value,
-    add: (key: string, value: string): Step => ({ op: 'insert', table: 'meta', row: { key, value } }),
+    add: (key: string, value: string): Step => insert('meta', { key, value }),
     replace: (key: string, from: string, to: string): Step =>
       run(build.updateTable('meta').set({ value: to }).where('key', '=', key).where('value', '=', from), 1),
   }

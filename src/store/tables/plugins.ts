@@ -1,7 +1,7 @@
 import type { StoredPlugin } from '../../domain/plugin.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
-import { run } from '../engine/run.ts'
+import { insert, run } from '../engine/run.ts'
 import type { PluginRow } from '../schema/rows.ts'
 import { codecs } from './codecs.ts'
 
@@ -19,10 +19,7 @@ export function createPlugins({ build, read }: Engine) {
         plugins.decode,
       )[0],
     /** Refused as not unique when the name is taken. */
-    insert: (plugin: StoredPlugin): Step[] => [
-      { op: 'insert', table: 'plugins', row: plugins.encode(plugin) },
-      stale,
-    ],
+    insert: (plugin: StoredPlugin): Step[] => [insert('plugins', plugins.encode(plugin)), stale],
     /** Refused when the plugin was removed or replaced since it was read. */
     replace: (before: StoredPlugin, after: StoredPlugin): Step[] => [
       run(

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { IssuerKey } from '../../domain/issuer-key.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
-import { run } from '../engine/run.ts'
+import { insert, run } from '../engine/run.ts'
 import type { IssuerKeyRow } from '../schema/rows.ts'
 import { codecs } from './codecs.ts'
 
@@ -34,31 +34,21 @@ function issuerKeys({ build, read }: Engine) {
               .where((e) => e.or([e('retires_at', 'is', null), e('retires_at', '>', until)])),
             'any',
           ),
-    insertIssuerKey: (key: IssuerKey): Step => ({
-      op: 'insert',
-      table: 'issuer_keys',
-      row: codecs.issuer_keys.encode(key),
-    }),
+    insertIssuerKey: (key: IssuerKey): Step => insert('issuer_keys', codecs.issuer_keys.encode(key)),
   }
 }
 
 function usedUp({ build, read }: Engine) {
   return {
     /** Refused as not unique when the proof was used before. */
-    useProof: (id: string, rememberUntil: number): Step => ({
-      op: 'insert',
-      table: 'used_proofs',
-      row: { id, expires_at: rememberUntil },
-    }),
+    useProof: (id: string, rememberUntil: number): Step =>
+      insert('used_proofs', { id, expires_at: rememberUntil }),
     /**
      * Refused as not unique when the token is already revoked. Place it AFTER `agents.touch` of its agent: on PostgreSQL
      * that waits for the commits under way by the token, and makes those that wait for it look again.
      */
-    revoke: (jti: string, rememberUntil: number): Step => ({
-      op: 'insert',
-      table: 'revoked_tokens',
-      row: { jti, expires_at: rememberUntil },
-    }),
+    revoke: (jti: string, rememberUntil: number): Step =>
+      insert('revoked_tokens', { jti, expires_at: rememberUntil }),
     isRevoked: async (jti: string): Promise<boolean> =>
       (await read<{ jti: string }>(build.selectFrom('revoked_tokens').select('jti').where('jti', '=', jti)))
         .length > 0,

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../../domain/audit-entry.ts'
 import type { Step } from '../../engine/change.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { run } from '../../engine/run.ts'
+import { insert, run } from '../../engine/run.ts'
 import type { AuditRow } from '../../schema/rows.ts'
 import { codecs } from '../codecs.ts'
 import type { AuditFilter } from './filter.ts'
@@ -16,7 +16,7 @@ import { bounded, newestIds } from './newest.ts'
 export function createAudit(engine: Engine) {
   const { build, read } = engine
   return {
-    append: (entry: AuditEntry): Step => ({ op: 'insert', table: 'audit', row: codecs.audit.encode(entry) }),
+    append: (entry: AuditEntry): Step => insert('audit', codecs.audit.encode(entry)),
     /** Newest first. */
     query: async (filter: AuditFilter, limit: number): Promise<AuditEntry[]> =>
       (await queryRows(engine, filter, limit)).map(codecs.audit.decode),
