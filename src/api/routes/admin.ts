@@ -10,6 +10,14 @@ import { admin, leadsTo, REVOKE, type Route, UPSTREAM } from './route.ts'
 const BackendParam = Type.Object({ name: name('Name of the backend.', 'orders') })
 const KindParam = Type.Object({ name: name('The kind.', 'postgres') })
 
+const ofAgents = admin('admin: agents')
+const ofBackends = admin('admin: backends')
+const ofTokens = admin('admin: tokens')
+const ofAudit = admin('audit')
+const ofEnrollments = admin('admin: enrollments')
+const ofPlugins = admin('admin: plugins')
+const ofKeys = admin('admin: keys')
+
 const CONFIGURE = ['conflict', 'not_allowed', 'insufficient_scope', ...UPSTREAM] as const
 const AT_UPSTREAM = ['backend_not_found', 'conflict', 'insufficient_scope', ...UPSTREAM] as const
 const agentLinks = leadsTo('name', 'name', 'getAgent', 'changeAgent', 'rotateAgent', 'deleteAgent')
@@ -21,18 +29,16 @@ const backendLinks = {
 /** `/v1/admin`. */
 export const ADMIN = {
   'GET /v1/admin/agents': {
-    ...admin('admin:agents:read'),
+    ...ofAgents('admin:agents:read'),
     id: 'listAgents',
-    tags: ['admin: agents'],
     summary: 'All agents, oldest first',
     query: admins.PageQuery,
     replies: { 200: Type.Array(admins.Agent) },
     links: leadsTo('name', '0/name', 'getAgent', 'deleteAgent'),
   },
   'POST /v1/admin/agents': {
-    ...admin('admin:agents:write', 'agent.created'),
+    ...ofAgents('admin:agents:write', 'agent.created'),
     id: 'createAgent',
-    tags: ['admin: agents'],
     summary: 'Create an agent; its secrets are shown here and never again',
     body: admins.CreateAgent,
     replies: { 200: admins.CreatedAgent },
@@ -40,9 +46,8 @@ export const ADMIN = {
     links: agentLinks,
   },
   'GET /v1/admin/agents/:name': {
-    ...admin('admin:agents:read'),
+    ...ofAgents('admin:agents:read'),
     id: 'getAgent',
-    tags: ['admin: agents'],
     summary: 'One agent',
     params: admins.NameParam,
     replies: { 200: admins.Agent },
@@ -50,9 +55,8 @@ export const ADMIN = {
     links: agentLinks,
   },
   'PATCH /v1/admin/agents/:name': {
-    ...admin('admin:agents:write', 'agent.changed'),
+    ...ofAgents('admin:agents:write', 'agent.changed'),
     id: 'changeAgent',
-    tags: ['admin: agents'],
     summary: 'Change the scopes, expiry, audiences or description of an agent',
     description:
       'Removing and shortening take effect at once on all nodes. Nobody grants more than they hold.',
@@ -63,9 +67,8 @@ export const ADMIN = {
     links: agentLinks,
   },
   'POST /v1/admin/agents/:name/rotate': {
-    ...admin('admin:agents:write', 'agent.rotated'),
+    ...ofAgents('admin:agents:write', 'agent.rotated'),
     id: 'rotateAgent',
-    tags: ['admin: agents'],
     summary:
       'Replace the token and the client secret of an agent; the new ones are shown here and never again',
     description: 'Requires the scopes of the agent, because its new secrets can do what it can.',
@@ -76,27 +79,24 @@ export const ADMIN = {
     links: agentLinks,
   },
   'DELETE /v1/admin/agents/:name': {
-    ...admin('admin:agents:write', 'agent.deleted'),
+    ...ofAgents('admin:agents:write', 'agent.deleted'),
     id: 'deleteAgent',
-    tags: ['admin: agents'],
     summary: 'Delete an agent; its token ends and its credentials are revoked',
     params: admins.NameParam,
     replies: { 204: Type.Null() },
     errors: ['agent_not_found', 'conflict'],
   },
   'GET /v1/admin/backends': {
-    ...admin('admin:backends:read'),
+    ...ofBackends('admin:backends:read'),
     id: 'listBackends',
-    tags: ['admin: backends'],
     summary: 'All backends with their configuration, secrets redacted',
     query: admins.PageQuery,
     replies: { 200: Type.Array(backends.Backend) },
     links: leadsTo('name', '0/name', 'getBackend'),
   },
   'POST /v1/admin/backends': {
-    ...admin('admin:backends:write', 'backend.created'),
+    ...ofBackends('admin:backends:write', 'backend.created'),
     id: 'createBackend',
-    tags: ['admin: backends'],
     summary: 'Configure a backend; it is tried before it is stored',
     query: backends.CheckQuery,
     body: backends.CreateBackend,
@@ -105,9 +105,8 @@ export const ADMIN = {
     links: backendLinks,
   },
   'GET /v1/admin/backends/:name': {
-    ...admin('admin:backends:read'),
+    ...ofBackends('admin:backends:read'),
     id: 'getBackend',
-    tags: ['admin: backends'],
     summary: 'One backend',
     params: BackendParam,
     replies: { 200: backends.Backend },
@@ -115,9 +114,8 @@ export const ADMIN = {
     links: backendLinks,
   },
   'PUT /v1/admin/backends/:name': {
-    ...admin('admin:backends:write', 'backend.changed'),
+    ...ofBackends('admin:backends:write', 'backend.changed'),
     id: 'changeBackend',
-    tags: ['admin: backends'],
     summary:
       'Change a backend. Fields that are left out keep their values; config is replaced, but keeps secrets that are left out or sent as [redacted]',
     params: BackendParam,
@@ -128,9 +126,8 @@ export const ADMIN = {
     links: backendLinks,
   },
   'DELETE /v1/admin/backends/:name': {
-    ...admin('admin:backends:write', 'backend.deleted'),
+    ...ofBackends('admin:backends:write', 'backend.deleted'),
     id: 'deleteBackend',
-    tags: ['admin: backends'],
     summary: 'Delete a backend; with very many credentials it answers 202, and the deletion goes on',
     params: BackendParam,
     query: backends.ForceQuery,
@@ -139,9 +136,8 @@ export const ADMIN = {
     links: leadsTo('name', 'name', 'getBackend'),
   },
   'POST /v1/admin/backends/:name/rotate-root': {
-    ...admin('admin:backends:write', 'backend.root_rotated'),
+    ...ofBackends('admin:backends:write', 'backend.root_rotated'),
     id: 'rotateRoot',
-    tags: ['admin: backends'],
     summary:
       'Replace the secret that the server logs in to the upstream with, or complete an interrupted replacement',
     params: BackendParam,
@@ -150,9 +146,8 @@ export const ADMIN = {
     links: backendLinks,
   },
   'POST /v1/admin/backends/:name/reconcile': {
-    ...admin('admin:backends:write', 'backend.reconciled'),
+    ...ofBackends('admin:backends:write', 'backend.reconciled'),
     id: 'reconcileBackend',
-    tags: ['admin: backends'],
     summary:
       'Accounts at the upstream that carry names of Mayfly and that no credential owns; `revoke` ends them',
     params: BackendParam,
@@ -162,52 +157,46 @@ export const ADMIN = {
     links: backendLinks,
   },
   'GET /v1/admin/kinds': {
-    ...admin('admin:backends:read'),
+    ...ofBackends('admin:backends:read'),
     id: 'listKinds',
-    tags: ['admin: backends'],
     summary: 'The kinds of backend, with the schemas of their configuration',
     query: admins.PageQuery,
     replies: { 200: Type.Array(backends.Kind) },
   },
   'GET /v1/admin/tokens': {
-    ...admin('admin:tokens:read'),
+    ...ofTokens('admin:tokens:read'),
     id: 'listCredentials',
-    tags: ['admin: tokens'],
     summary: 'Credentials of all agents, newest first',
     query: admins.TokenQuery,
     replies: { 200: Type.Array(admins.Token) },
     links: leadsTo('id', '0/id', 'revokeAnyCredential', 'getCredential', 'revokeCredential'),
   },
   'DELETE /v1/admin/tokens/:id': {
-    ...admin('admin:tokens:write', 'credential.revoked'),
+    ...ofTokens('admin:tokens:write', 'credential.revoked'),
     id: 'revokeAnyCredential',
-    tags: ['admin: tokens'],
     summary: 'Revoke a credential of any agent',
     params: CredentialId,
     replies: { 204: Type.Null() },
     errors: REVOKE,
   },
   'GET /v1/admin/audit': {
-    ...admin('admin:audit:read'),
+    ...ofAudit('admin:audit:read'),
     id: 'queryWholeAudit',
-    tags: ['audit'],
     summary: 'The whole audit, newest first',
     query: admins.WholeAuditQuery,
     replies: { 200: Type.Array(AuditEntry) },
   },
   'GET /v1/admin/pending': {
-    ...admin('admin:enrollments:read'),
+    ...ofEnrollments('admin:enrollments:read'),
     id: 'listPending',
-    tags: ['admin: enrollments'],
     summary: 'Pending enrollments and requests, oldest first; decided ones by status',
     query: enrollment.PendingQuery,
     replies: { 200: Type.Array(enrollment.PendingEnrollment) },
     links: leadsTo('id', '0/id', 'approveEnrollment', 'rejectEnrollment'),
   },
   'POST /v1/admin/pending/:id/approve': {
-    ...admin('admin:enrollments:write', 'enrollment.approved'),
+    ...ofEnrollments('admin:enrollments:write', 'enrollment.approved'),
     id: 'approveEnrollment',
-    tags: ['admin: enrollments'],
     summary: 'Approve, optionally with other scopes or for a limited time',
     params: enrollment.EnrollmentId,
     body: optionalBody(enrollment.Approve),
@@ -216,9 +205,8 @@ export const ADMIN = {
     links: leadsTo('name', 'name', 'getAgent'),
   },
   'POST /v1/admin/pending/:id/reject': {
-    ...admin('admin:enrollments:write', 'enrollment.rejected'),
+    ...ofEnrollments('admin:enrollments:write', 'enrollment.rejected'),
     id: 'rejectEnrollment',
-    tags: ['admin: enrollments'],
     summary: 'Reject; the agent that asked is shown the reason',
     params: enrollment.EnrollmentId,
     body: optionalBody(enrollment.Reject),
@@ -226,25 +214,22 @@ export const ADMIN = {
     errors: ['enrollment_not_found', 'conflict', 'gone'],
   },
   'GET /v1/admin/policies': {
-    ...admin('admin:policies:read'),
+    ...ofEnrollments('admin:policies:read'),
     id: 'listPolicies',
-    tags: ['admin: enrollments'],
     summary: 'The configured policies, in the order in which they decide',
     query: admins.PageQuery,
     replies: { 200: Type.Array(policies.Policy) },
   },
   'GET /v1/admin/policies/explain': {
-    ...admin('admin:policies:read'),
+    ...ofEnrollments('admin:policies:read'),
     id: 'explainPolicy',
-    tags: ['admin: enrollments'],
     summary: 'How an enrollment with this name and these scopes would be decided, and why',
     query: policies.ExplainQuery,
     replies: { 200: policies.Explanation },
   },
   'POST /v1/admin/plugins': {
-    ...admin('admin:plugins:write', 'plugin.added'),
+    ...ofPlugins('admin:plugins:write', 'plugin.added'),
     id: 'addPlugin',
-    tags: ['admin: plugins'],
     summary: 'Add a plugin that lies in `plugin_dir`, or replace its bytes; only over `admin.sock`',
     description:
       'The server starts a copy of the file `<sha256>` in `plugin_dir` once, so that it describes itself, and from then on starts only these bytes. `mayfly plugin add` puts the file there. Any request but one over `admin.sock` without a token is refused.',
@@ -254,54 +239,48 @@ export const ADMIN = {
     links: leadsTo('name', 'name', 'reloadPlugin', 'removePlugin'),
   },
   'GET /v1/admin/plugins': {
-    ...admin('admin:plugins:write'),
+    ...ofPlugins('admin:plugins:write'),
     id: 'listPlugins',
-    tags: ['admin: plugins'],
     summary: 'The kinds that are loaded, and where they come from',
     query: admins.PageQuery,
     replies: { 200: Type.Array(admins.Plugin) },
     links: leadsTo('name', '0/name', 'reloadPlugin'),
   },
   'DELETE /v1/admin/plugins/:name': {
-    ...admin('admin:plugins:write', 'plugin.removed'),
+    ...ofPlugins('admin:plugins:write', 'plugin.removed'),
     id: 'removePlugin',
-    tags: ['admin: plugins'],
     summary: 'Remove a plugin that no backend needs; only over `admin.sock`',
     params: KindParam,
     replies: { 204: Type.Null() },
     errors: ['not_allowed', 'not_found', 'conflict'],
   },
   'POST /v1/admin/plugins/reload': {
-    ...admin('admin:plugins:write', 'plugin.reloaded'),
+    ...ofPlugins('admin:plugins:write', 'plugin.reloaded'),
     id: 'reloadPlugins',
-    tags: ['admin: plugins'],
     summary: 'Reopen every backend, those of plugins with new processes',
     replies: { 200: admins.ReloadedPlugins },
     errors: ['conflict'],
     links: leadsTo('name', 'plugins/0/name', 'reloadPlugin'),
   },
   'POST /v1/admin/plugins/:name/reload': {
-    ...admin('admin:plugins:write', 'plugin.reloaded'),
+    ...ofPlugins('admin:plugins:write', 'plugin.reloaded'),
     id: 'reloadPlugin',
-    tags: ['admin: plugins'],
     summary: 'Reopen the backends of one kind',
     params: KindParam,
     replies: { 200: admins.ReloadedPlugin },
     errors: ['not_found', 'conflict'],
   },
   'GET /v1/admin/keys': {
-    ...admin('admin:keys:read'),
+    ...ofKeys('admin:keys:read'),
     id: 'listAgentKeys',
-    tags: ['admin: keys'],
     summary: 'The public signing keys of all agents',
     query: admins.PageQuery,
     replies: { 200: Type.Array(admins.AgentKey) },
     links: leadsTo('name', '0/name', 'getAgent'),
   },
   'POST /v1/admin/keys/rotate': {
-    ...admin('admin:keys:write', 'keys.rotated'),
+    ...ofKeys('admin:keys:write', 'keys.rotated'),
     id: 'rotateKeys',
-    tags: ['admin: keys'],
     summary: 'Sign with a new key; issued tokens end at once, or after the grace period',
     body: optionalBody(admins.RotateKeys),
     replies: { 200: admins.RotatedKeys },

@@ -9,19 +9,20 @@ import { admin, open, type Route } from './route.ts'
 const CACHED = 'public, max-age=300'
 const DOCUMENTS = 'documents a minute per address'
 
+const operation = (limits?: string) => ({ ...open(limits), tags: ['operations'] }) as const
+const discovery = { ...open(), tags: ['discovery'] } as const
+
 /** Operations, discovery and what servers read of a backend: the routes outside the two groups. */
 export const ROOT = {
   'GET /': {
-    ...open(),
+    ...operation(),
     id: 'showHome',
-    tags: ['operations'],
     summary: 'Leads to the documentation',
     replies: { 302: Type.Null({ description: 'The documentation.' }) },
   },
   'GET /health': {
-    ...open(),
+    ...operation(),
     id: 'getHealth',
-    tags: ['operations'],
     summary: 'Whether the process is alive',
     replies: { 200: health.Health },
   },
@@ -37,65 +38,57 @@ export const ROOT = {
     replies: { 200: health.Readiness },
   },
   'GET /metrics': {
-    ...admin('admin:metrics:read'),
+    ...admin('operations')('admin:metrics:read'),
     id: 'getMetrics',
-    tags: ['operations'],
     summary: 'Prometheus metrics',
     replies: { 200: Type.String() },
     produces: ['text/plain'],
   },
   'GET /openapi.json': {
-    ...open(DOCUMENTS),
+    ...operation(DOCUMENTS),
     id: 'getOpenApi',
-    tags: ['operations'],
     summary: 'This interface as OpenAPI 3.1',
     replies: { 200: Type.Unknown({ description: 'The document.' }) },
   },
   'GET /docs': {
-    ...open(DOCUMENTS),
+    ...operation(DOCUMENTS),
     id: 'showDocs',
-    tags: ['operations'],
     summary: 'This interface as a page',
     replies: { 200: Type.String() },
     produces: ['text/html'],
   },
   'GET /docs/scalar.js': {
-    ...open(DOCUMENTS),
+    ...operation(DOCUMENTS),
     id: 'getDocsScript',
-    tags: ['operations'],
     summary: 'The script of that page',
     replies: { 200: Type.String() },
     produces: ['text/javascript'],
     cacheControl: CACHED,
   },
   'GET /.well-known/openid-configuration': {
-    ...open(),
+    ...discovery,
     id: 'getOpenIdConfiguration',
-    tags: ['discovery'],
     summary: 'OpenID Connect discovery',
     replies: { 200: oauth.DiscoveryReply },
     cacheControl: CACHED,
   },
   'GET /.well-known/oauth-authorization-server': {
-    ...open(),
+    ...discovery,
     id: 'getAuthorizationServer',
-    tags: ['discovery'],
     summary: 'OAuth 2.0 authorization server metadata',
     replies: { 200: oauth.DiscoveryReply },
     cacheControl: CACHED,
   },
   'GET /.well-known/jwks.json': {
-    ...open(),
+    ...discovery,
     id: 'getKeys',
-    tags: ['discovery'],
     summary: 'Public keys of the issuer',
     replies: { 200: oauth.JwksReply },
     cacheControl: CACHED,
   },
   'GET /backends/:backend/.well-known/openid-configuration': {
-    ...open(),
+    ...discovery,
     id: 'getBackendOpenIdConfiguration',
-    tags: ['discovery'],
     summary: 'Discovery of a backend that is an issuer of its own',
     params: BackendName,
     replies: { 200: oauth.DiscoveryReply },
@@ -103,9 +96,8 @@ export const ROOT = {
     errors: ['not_found'],
   },
   'GET /backends/:backend/.well-known/jwks.json': {
-    ...open(),
+    ...discovery,
     id: 'getBackendKeys',
-    tags: ['discovery'],
     summary: 'Public keys of a backend that is an issuer of its own',
     params: BackendName,
     replies: { 200: oauth.JwksReply },
@@ -113,9 +105,8 @@ export const ROOT = {
     errors: ['not_found'],
   },
   'GET /backends/:backend/revoked': {
-    ...open(),
+    ...discovery,
     id: 'getRevocationList',
-    tags: ['discovery'],
     summary: 'Revoked credentials of a backend whose credentials servers verify by themselves',
     description:
       'A key revocation list of OpenSSH for kind `ssh`, a certificate revocation list (DER) for kind `x509`.',

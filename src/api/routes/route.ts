@@ -49,8 +49,9 @@ export interface Route extends RouteRule {
 export const open = (limits?: string, audit?: Action) =>
   ({ access: 'public', ...(limits && { limits }), ...(audit && { audit }) }) as const
 export const agent = (audit?: Action) => ({ access: 'agent', owner: 'own', ...(audit && { audit }) }) as const
-export const admin = (scope: string, audit?: Action) =>
-  ({ access: 'admin', scope, owner: 'all', ...(audit && { audit }) }) as const
+/** The routes of one subject of the document. */
+export const admin = (subject: string) => (scope: string, audit?: Action) =>
+  ({ access: 'admin', scope, owner: 'all', ...(audit && { audit }), tags: [subject] }) as const
 
 /** Links: the value at this place of the reply is this parameter of these operations. */
 export const leadsTo = (parameter: string, place: string, ...operations: string[]) =>

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { Action } from '../../domain/actions.ts'
 import { PageQuery } from '../admin.ts'
 import { CredentialId } from '../api-v1.ts'
 import * as enrollment from '../enrollment.ts'
@@ -6,15 +7,16 @@ import { optionalBody } from '../shared.ts'
 import * as v1 from '../v1.ts'
 import { agent, ISSUE, leadsTo, open, ownCredential, REVOKE, type Route } from './route.ts'
 
+/** What an agent does with what is its own. */
+const self = (audit?: Action) => ({ ...agent(audit), tags: ['agent'] }) as const
 const USE_KEY = ['not_allowed', 'insufficient_scope', 'conflict', 'audit_unavailable'] as const
 const enrollmentLinks = (own: string) => leadsTo('id', 'id', own, 'approveEnrollment', 'rejectEnrollment')
 
 /** Group B, `/v1`, as an agent and one that wants to become one see it. */
 export const V1 = {
   'GET /v1/status': {
-    ...agent(),
+    ...self(),
     id: 'getStatus',
-    tags: ['agent'],
     summary: 'Who am I, and what do I hold',
     replies: { 200: v1.AgentStatus },
     links: ownCredential('active_credentials/0/id'),
@@ -44,27 +46,24 @@ export const V1 = {
     links: ownCredential('id'),
   },
   'GET /v1/active': {
-    ...agent(),
+    ...self(),
     id: 'listActiveCredentials',
-    tags: ['agent'],
     summary: 'My active credentials, oldest first',
     query: PageQuery,
     replies: { 200: Type.Array(v1.ActiveCredential) },
     links: ownCredential('0/id'),
   },
   'DELETE /v1/active/:id': {
-    ...agent('credential.revoked'),
+    ...self('credential.revoked'),
     id: 'revokeActiveCredential',
-    tags: ['agent'],
     summary: 'Revoke one of my credentials',
     params: CredentialId,
     replies: { 204: Type.Null() },
     errors: REVOKE,
   },
   'GET /v1/signing-key': {
-    ...agent('signing_key.read'),
+    ...self('signing_key.read'),
     id: 'getSigningKey',
-    tags: ['agent'],
     summary: 'My key for signing commits',
     description: 'The private half requires a token with all scopes of its agent.',
     query: v1.SigningKeyQuery,
@@ -72,9 +71,8 @@ export const V1 = {
     errors: USE_KEY,
   },
   'POST /v1/sign': {
-    ...agent('signing_key.used'),
+    ...self('signing_key.used'),
     id: 'signObject',
-    tags: ['agent'],
     summary: 'Sign a commit or tag with my key, which stays on the server',
     description:
       'A detached OpenPGP signature in the form that `git` expects from `gpg.program`. Refuses data that is no git object, and objects with a foreign author or committer (see `signing_identity`).',
@@ -83,18 +81,16 @@ export const V1 = {
     errors: USE_KEY,
   },
   'DELETE /v1/self': {
-    ...agent('agent.deleted'),
+    ...self('agent.deleted'),
     id: 'deleteSelf',
-    tags: ['agent'],
     summary: 'Delete myself, and revoke all my credentials',
     description: 'Requires a token with all scopes of its agent.',
     replies: { 204: Type.Null() },
     errors: ['insufficient_scope'],
   },
   'POST /v1/request': {
-    ...agent('enrollment.requested'),
+    ...self('enrollment.requested'),
     id: 'requestScopes',
-    tags: ['agent'],
     summary: 'Request more scopes; an administrator decides',
     body: enrollment.RequestScopes,
     replies: { 200: enrollment.RequestedScopes },
@@ -102,9 +98,8 @@ export const V1 = {
     links: enrollmentLinks('getRequest'),
   },
   'GET /v1/request/:id': {
-    ...agent(),
+    ...self(),
     id: 'getRequest',
-    tags: ['agent'],
     summary: 'One of my requests for more scopes, and what was decided',
     params: enrollment.EnrollmentId,
     replies: { 200: enrollment.RequestedScopes },
