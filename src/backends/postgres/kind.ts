@@ -1,16 +1,26 @@
+import { randomBytes } from 'node:crypto'
+import { misconfigured } from '../../domain/backend-error.ts'
 import { isScope } from '../../domain/scope.ts'
+import { namedAccounts } from '../account-name.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
-import type { Host } from '../kind.ts'
+import type { Host, ListedPage, Rotation } from '../kind.ts'
 import { connect } from './client.ts'
 import { type Config, config, requireConsistent } from './config.ts'
+import { replyOf } from './invoke.ts'
 import { issueRole } from './issue.ts'
-import { listRoles, roles } from './list.ts'
 import { canGrant } from './plan.ts'
 import { preflight } from './preflight.ts'
+import { listOf } from './procedures.ts'
 import { revokeRole } from './revoke.ts'
-import { rotationOf } from './rotation.ts'
+import { scramVerifier } from './scram.ts'
 import { setupScript, uninstallScript } from './setup-sql.ts'
-import { createUpstream, retire } from './upstream.ts'
+import { quoteLiteral } from './statements.ts'
+import { createUpstream, retire, type Upstream } from './upstream.ts'
+
+/** Their names have 29 characters that need no quoting. */
+const roles = namedAccounts('username', 'a role')
+
+const PAGE = 500
 
 /** PostgreSQL 15 and later: one login role per credential, a member of the backend's group roles, ended exactly. */
 export const postgres = defineKind({
@@ -72,6 +82,38 @@ async function openPostgres(settings: Config, host: Host): Promise<Opened> {
     retire: (signal) => retire(upstream, [], signal),
     async [Symbol.asyncDispose]() {
       await Promise.all([issuing, revoking].map((connections) => connections[Symbol.asyncDispose]()))
+    },
+  }
+}
+
+/** Everybody may read pg_roles; the function keeps what the setup script promises in one place. */
+async function listRoles(
+  { settings, revoking, server: ask }: Upstream,
+  after: string | undefined,
+  signal: AbortSignal,
+): Promise<ListedPage> {
+  const { way } = await ask(revoking, signal)
+  const [from, limit] = [quoteLiteral(after ?? ''), String(PAGE)]
+  const list = way === 'functions' ? `mayfly.list(${from}, ${limit})` : listOf(from, limit)
+  const rows = await revoking.transact(settings.database, signal, [`SELECT ${list}::text AS reply`])
+  const found = replyOf<readonly { name: string; until: string | null }[]>(rows)
+  const items = found.flatMap(({ name, until }) => roles.listed(name, Date.parse(until ?? '')))
+  const last = found.length < PAGE ? undefined : found.at(-1)?.name
+  return { items, ...(last === undefined ? {} : { next: last }) }
+}
+
+/**
+ * Every role may change its own password (PostgreSQL, ALTER ROLE), so this needs no privilege, and no function of the setup
+ * script. The old password ends with the change; open sessions stay. Undefined for a login without a password.
+ */
+function rotationOf({ settings, issuing }: Upstream): Rotation | undefined {
+  if (settings.password === undefined) return undefined
+  return {
+    propose: async () => ({ password: randomBytes(32).toString('base64url') }) satisfies Partial<Config>,
+    async adopt({ password }, signal) {
+      if (password === undefined) throw misconfigured('There is no new password.')
+      const verifier = quoteLiteral(await scramVerifier(password))
+      await issuing.transact(settings.database, signal, [`ALTER ROLE SESSION_USER PASSWORD ${verifier}`])
     },
   }
 }
