@@ -17,7 +17,6 @@ import { adminTokenRoutes } from './v1/admin-tokens.ts'
 import { backendCredentialRoutes } from './v1/credentials.ts'
 import { enrollRoutes } from './v1/enroll.ts'
 import { requestRoutes } from './v1/request.ts'
-import { signRoutes } from './v1/sign.ts'
 import { statusRoutes } from './v1/status.ts'
 import { wellKnownRoutes } from './well-known.ts'
 
@@ -40,7 +39,6 @@ export function addAllRoutes(http: Http, { metrics, issueByGet }: RouteParts): v
   backendRoutes(http)
   auditRoutes(http)
   statusRoutes(http)
-  signRoutes(http)
   backendCredentialRoutes(http, { issueByGet })
   enrollRoutes(http)
   requestRoutes(http)

@@ -4,7 +4,8 @@ import type { Core } from '../../core/context.ts'
 import type { IssueCommand, IssuedCredential } from '../../core/credentials/issue-attempt.ts'
 import { issueCredential } from '../../core/credentials/issue-credential.ts'
 import { revokeUndelivered } from '../../core/credentials/revoke-credential.ts'
-import { requireMetadata } from './metadata.ts'
+import { MAX_METADATA_BYTES } from '../../domain/limits.ts'
+import { invalid } from '../../domain/problems.ts'
 
 /** The parts of a call that issuing needs. */
 export interface Asked {
@@ -34,4 +35,11 @@ export async function issueToCaller(
     reply.raw.once('finish', () => reply.raw.off('close', takeBack))
   }
   return issued
+}
+
+/** Free-form metadata is limited in bytes (decisions.md §1.9); the schema limits the number of keys. */
+export function requireMetadata(metadata: object | undefined): void {
+  if (metadata === undefined) return
+  if (Buffer.byteLength(JSON.stringify(metadata)) > MAX_METADATA_BYTES)
+    throw invalid('"metadata" is larger than 8192 bytes.')
 }

@@ -4,7 +4,7 @@ import { unknownBackendWarnings } from '../../../core/granting-backend.ts'
 import { enrollmentStatusAt } from '../../../domain/enrollment.ts'
 import { ENROLLMENT_POLL_MS } from '../../../domain/limits.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
-import { requireMetadata } from '../metadata.ts'
+import { requireMetadata } from '../issue-to-caller.ts'
 import { optional, presentWarnings, timestamp, timestampOrNull } from '../wire.ts'
 
 /** For clients that are not agents yet: they have a key of their own instead of a token. */

@@ -1,6 +1,7 @@
 import { agentStatus, listActive } from '../../../core/agents/agent-status.ts'
 import { deleteSelf } from '../../../core/agents/end-agent.ts'
 import { readSigningKey } from '../../../core/agents/read-signing-key.ts'
+import { signObject } from '../../../core/agents/sign-object.ts'
 import { revokeCredential } from '../../../core/credentials/revoke-credential.ts'
 import { inTurn } from '../../../core/turns.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
@@ -10,10 +11,11 @@ import { optional, timestamp, timestampOrNull } from '../wire.ts'
 /** Requests of an agent about itself. */
 export function statusRoutes(http: Http): void {
   selfRoutes(http)
+  keyRoutes(http)
   activeRoutes(http)
 }
 
-/** Its status, its key and its deletion. */
+/** Its status and its deletion. */
 function selfRoutes(http: Http): void {
   const { core } = http
 
@@ -40,6 +42,15 @@ function selfRoutes(http: Http): void {
     }
   })
 
+  addRoute(http, 'DELETE /v1/self', async ({ actor }) => {
+    await deleteSelf(core, actor)
+  })
+}
+
+/** Its key for signing commits. */
+function keyRoutes(http: Http): void {
+  const { core } = http
+
   addRoute(http, 'GET /v1/signing-key', async ({ actor, query }) => {
     const key = await readSigningKey(core, actor, query.private_key !== false)
     const git = {
@@ -59,8 +70,16 @@ function selfRoutes(http: Http): void {
     }
   })
 
-  addRoute(http, 'DELETE /v1/self', async ({ actor }) => {
-    await deleteSelf(core, actor)
+  addRoute(http, 'POST /v1/sign', async ({ actor, body }) => {
+    const signed = await signObject(core, actor, body)
+    return {
+      signature: signed.signature,
+      key_id: signed.keyId,
+      fingerprint: signed.fingerprint,
+      created_at: timestamp(signed.createdAt),
+      email: signed.email,
+      name: signed.name,
+    }
   })
 }
 
