@@ -1,13 +1,15 @@
 import { Value } from 'typebox/value'
 import { GUARDED_MARK, type Kind, SECRET_MARK } from '../backends/kind.ts'
 import { isObject, parseJson } from '../domain/json.ts'
-import { openCreddy } from './creddy/open-creddy.ts'
+import type { PluginProtocol } from '../domain/plugin.ts'
+import { describeCreddyPlugin, openCreddy } from './creddy/open-creddy.ts'
 import type { Description } from './description.ts'
 import { garbage } from './mayfly/answers.ts'
-import { withProcess } from './mayfly/client.ts'
+import { type StartParts, withProcess } from './mayfly/client.ts'
+import { describePlugin } from './mayfly/describe.ts'
 import { openPlugin } from './mayfly/open-plugin.ts'
 import type { PluginOptions } from './process/isolation.ts'
-import type { PinnedPlugin } from './process/program.ts'
+import type { PinnedPlugin, Program } from './process/program.ts'
 import { readSchema } from './schema.ts'
 import { matcherOf, shownForm } from './scope-forms.ts'
 import { hiderOf } from './text.ts'
@@ -78,4 +80,15 @@ async function complete(pinned: PinnedPlugin, options: PluginOptions, config: Co
   const whole = { ...Object.fromEntries(added), ...config }
   if (Value.Check(readSchema(description.config, 'configuration'), whole)) return whole
   throw garbage(name, 'with a configuration that does not match its own schema')
+}
+
+const DESCRIBE = { 'mayfly.plugin.v1': describePlugin, 'creddy.plugin.v1': describeCreddyPlugin }
+
+/** Starts a process from this program, asks it what it is, and ends it. Throws `BackendError`. */
+export function describeProgram(
+  program: Program,
+  protocol: PluginProtocol,
+  options: Pick<StartParts, 'isolation' | 'log'>,
+): Promise<Description> {
+  return DESCRIBE[protocol](program, options)
 }
