@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { unsupported } from '../../domain/backend-error.ts'
 import * as Field from '../fields.ts'
-import { requireConfig } from '../fields.ts'
+import { requireConfig, requireHttps } from '../fields.ts'
 import { givenBy, readNamed, requireGiven, requireNamed } from '../named-scopes.ts'
 
 const URL_TEXT = { minLength: 9, maxLength: 1024, pattern: '^https?://[\\x21-\\x7e]+$' }
@@ -110,10 +110,7 @@ export function requireConsistent(settings: Config): void {
     if (text === undefined) continue
     requireConfig(URL.canParse(text), `"${field}" is not a URL.`)
     requireConfig(!text.includes('#'), `"${field}" must not have a fragment.`)
-    requireConfig(
-      local || text.startsWith('https:'),
-      `"${field}" must begin with https:// unless "local" is set.`,
-    )
+    requireHttps(field, text, local)
   }
   const hasSecret = auth === 'basic' || auth === 'post'
   requireConfig(

@@ -4,6 +4,7 @@ import { BackendError, misconfigured } from '../../domain/backend-error.ts'
 import { DAY_MS } from '../../domain/limits.ts'
 import { defineKind, type Opened } from '../define-kind.ts'
 import * as Field from '../fields.ts'
+import { requireConfig, requireHttps } from '../fields.ts'
 import { requireShort, wholeSeconds } from '../issued.ts'
 import type { Host } from '../kind.ts'
 import { certificateIn, generateKey, prepareSigner, type Signer, selfSigned } from './keys.ts'
@@ -92,10 +93,8 @@ export const registry = defineKind({
 })
 
 function requireConsistent({ address, local }: Config): void {
-  if (!URL.canParse(address)) throw misconfigured('"address" is not a URL.')
-  if (!local && !address.startsWith('https:')) {
-    throw misconfigured('"address" must begin with https:// unless "local" is set.')
-  }
+  requireConfig(URL.canParse(address), '"address" is not a URL.')
+  requireHttps('address', address, local)
 }
 
 async function openRegistry(settings: Config, host: Host): Promise<Opened> {

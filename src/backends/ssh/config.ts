@@ -8,7 +8,6 @@ const PRINCIPAL = { minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9._/@+-]+$
 /** One line: the certificate is a line of text, and so is a log of sshd. */
 const COMMAND = { minLength: 1, maxLength: 1024, pattern: '^[^\\u0000-\\u001f\\u007f]+$' }
 const ADDRESS = { minLength: 2, maxLength: 49, pattern: '^[0-9A-Fa-f.:]+(/[0-9]{1,3})?$' }
-const FEW = { minItems: 1, maxItems: 16 }
 
 /** Extensions that sshd knows (OpenSSH, PROTOCOL.certkeys, "Extensions"). Without one, what it permits is denied. */
 const extension = Type.Union([
@@ -35,10 +34,11 @@ export const config = Field.configOf(example, {
     description: 'What a certificate permits beyond running a command, such as permit-pty.',
   }),
   source_addresses: Type.Optional(
-    Type.Array(Field.text('Address or network.', ADDRESS), {
-      ...FEW,
-      description: 'Networks from which certificates are accepted, such as 10.0.0.0/8. Default: any.',
-    }),
+    Field.list(
+      Field.text('Address or network.', ADDRESS),
+      16,
+      'Networks from which certificates are accepted, such as 10.0.0.0/8. Default: any.',
+    ),
   ),
   force_command: Type.Optional(Field.text('The one command that a certificate runs.', COMMAND)),
   ca_key: Type.Optional(
@@ -63,7 +63,7 @@ export const params = Field.closed({
     Type.Array(extension, { maxItems: 6, uniqueItems: true, description: 'Some of the configured ones.' }),
   ),
   source_addresses: Type.Optional(
-    Type.Array(Type.String(ADDRESS), { ...FEW, description: 'Networks within the configured ones.' }),
+    Field.list(Type.String(ADDRESS), 16, 'Networks within the configured ones.'),
   ),
   force_command: Type.Optional(Field.text('The one command, if none is configured.', COMMAND)),
 })

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import * as Field from '../fields.ts'
-import { requireConfig } from '../fields.ts'
+import { requireConfig, requireHttps } from '../fields.ts'
 import { requireNamed } from '../named-scopes.ts'
 
 /** A mount or a path below it, without a slash at either end. */
@@ -71,10 +71,7 @@ const SECRET = new RegExp(`^(?!sys/|auth/|identity/|cubbyhole/)${PATH}$`)
 export function requireConsistent(settings: Config): void {
   const { address, auth, local } = settings
   requireConfig(URL.canParse(address), '"address" is not a URL.')
-  requireConfig(
-    local || address.startsWith('https:'),
-    '"address" must begin with https:// unless "local" is set.',
-  )
+  requireHttps('address', address, local)
   requireConfig((auth === 'token') === (settings.token !== undefined), '"token" goes with "auth" token.')
   requireConfig(
     (auth !== 'token') === (settings.role !== undefined),
