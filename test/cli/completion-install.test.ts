@@ -3,6 +3,7 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { commandScript } from '../support/compile-cache.ts'
+import { hasPrograms } from '../support/needed-programs.ts'
 import { MAIN, newHome, runCli } from './support.ts'
 
 let home: string
@@ -43,12 +44,12 @@ test('bash completes in the next shell, and a second time changes nothing', asyn
   expect(inShell('bash', ['--noprofile', '-i', '-c', line])).toBe('1 agent\n')
 })
 
-test('zsh completes in the next shell', async () => {
+test.skipIf(!hasPrograms('zsh'))('zsh completes in the next shell', async () => {
   expect((await install('bash', 'zsh')).code).toBe(0)
   expect(inShell('zsh', ['-i', '-c', 'print $_comps[mayfly]'])).toBe('_mayfly\n')
 })
 
-test('fish completes in the next shell', async () => {
+test.skipIf(!hasPrograms('fish'))('fish completes in the next shell', async () => {
   expect(JSON.parse((await install('fish', '--json')).stdout)).toEqual({
     shell: 'fish',
     script: `${home}/config/fish/completions/mayfly.fish`,

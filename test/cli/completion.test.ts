@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { VERBS } from '../../src/cli/verbs.ts'
 import { commandScript } from '../support/compile-cache.ts'
+import { hasPrograms } from '../support/needed-programs.ts'
 import { MAIN, newHome, runCli } from './support.ts'
 
 let home: string
@@ -124,7 +125,7 @@ test.each([
   expect(await runCli(['__complete', '--', ...words], { env })).toEqual({ code: 0, stdout: '', stderr: '' })
 })
 
-describe('fish', () => {
+describe.skipIf(!hasPrograms('fish'))('fish', () => {
   test.each(IN_SHELLS)('%j', (line, offered, not) => {
     const words = run('fish', [
       '--no-config',
@@ -150,7 +151,7 @@ print -r -- $after
 zpty -d z
 `
 
-describe('zsh', () => {
+describe.skipIf(!hasPrograms('zsh'))('zsh', () => {
   test.each([
     ['mayfly --server agent agent sho', '*show *'],
     ['mayfly credentials ls --status rev', '*revoked*'],

@@ -3,6 +3,7 @@ import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { hasPrograms } from '../support/needed-programs.ts'
 import {
   decide,
   type LossyProxy,
@@ -140,7 +141,7 @@ test('continues after being killed between storing the login and dropping the en
   await expectWhole(`${name}-b`)
 })
 
-describe('a full disk', () => {
+describe.skipIf(!hasPrograms('cc'))('a full disk', () => {
   let library: string
   let control: string
   beforeAll(() => {

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { hasPrograms } from '../support/needed-programs.ts'
 import { runCli, startWorld, type World } from './support.ts'
 import { runTyping } from './typing.ts'
 
@@ -16,7 +17,7 @@ afterAll(() => world.close())
 
 const mayfly = (...argv: string[]) => runCli(argv, { env })
 
-test('keys ls: a real gpg imports what --armor prints', async () => {
+test.skipIf(!hasPrograms('gpg'))('keys ls: a real gpg imports what --armor prints', async () => {
   await world.app.newAgent({ name: 'other' })
   const { stdout } = await mayfly('keys', 'ls', '--armor')
   const home = await mkdtemp(join(tmpdir(), 'mayfly-gpg-'))

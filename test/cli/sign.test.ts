@@ -3,6 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasPrograms } from '../support/needed-programs.ts'
 import { runCli, spawnCli, startWorld, type World } from './support.ts'
 
 const run = promisify(execFile)
@@ -106,7 +107,7 @@ describe('any other call of gpg', () => {
   })
 })
 
-describe('with the real git', () => {
+describe.skipIf(!hasPrograms('gpg'))('with the real git', () => {
   let repository: string
   let env: Record<string, string>
   const git = (...args: string[]) => run('git', args, { cwd: repository, env })

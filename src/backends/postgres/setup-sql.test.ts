@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasPrograms } from '../../../test/support/needed-programs.ts'
 import { type Bench, openBench, request, signal } from '../../../test/support/postgres-kind.ts'
 import { postgres } from './kind.ts'
 import { scramVerifier } from './scram.ts'
@@ -112,26 +113,29 @@ describe('the script', () => {
       env: { ...process.env, URL: bench.database.url, SCRIPT: script },
     })
 
-  it('runs in psql, twice, with hostile names, and takes everything away again', async () => {
-    const database = `m'"\\ %s :x é ${Date.now()}`
-    const login = await bench.createRole('', `l'"\\ ${Date.now()}`)
-    await bench.sql(`CREATE DATABASE ${pg.escapeIdentifier(database)}`)
-    const settings = bench.settings({ ...login, database, schemas: [`s"'; \\`], grant: 'read-write' })
-    await bench.sql(`CREATE SCHEMA ${pg.escapeIdentifier(`s"'; \\`)}`, [], database)
-    await psql(postgres.setup?.install(settings) ?? '')
-    await psql(postgres.setup?.install(settings) ?? '')
-    const backend = await bench.open(settings)
-    expect(await backend.check(signal())).not.toContainEqual(expect.stringContaining('CREATEROLE'))
-    const issued = await backend.issue(request(['*']), signal())
-    const uninstall = postgres.setup?.uninstall(settings) ?? ''
-    await expect(psql(uninstall)).rejects.toThrow('revoke them first')
-    await backend.revoke?.(issued.handle ?? {}, signal())
-    await backend[Symbol.asyncDispose]()
-    // Other tests have credentials on this server: without the look at them.
-    await psql(uninstall.replace(/^DO 'BEGIN IF EXISTS .*$/m, ''))
-    expect(await bench.sql("SELECT FROM pg_namespace WHERE nspname = 'mayfly'", [], database)).toEqual([])
-    await bench.sql(`DROP DATABASE ${pg.escapeIdentifier(database)} WITH (FORCE)`)
-  })
+  it.skipIf(!hasPrograms('psql'))(
+    'runs in psql, twice, with hostile names, and takes everything away again',
+    async () => {
+      const database = `m'"\\ %s :x é ${Date.now()}`
+      const login = await bench.createRole('', `l'"\\ ${Date.now()}`)
+      await bench.sql(`CREATE DATABASE ${pg.escapeIdentifier(database)}`)
+      const settings = bench.settings({ ...login, database, schemas: [`s"'; \\`], grant: 'read-write' })
+      await bench.sql(`CREATE SCHEMA ${pg.escapeIdentifier(`s"'; \\`)}`, [], database)
+      await psql(postgres.setup?.install(settings) ?? '')
+      await psql(postgres.setup?.install(settings) ?? '')
+      const backend = await bench.open(settings)
+      expect(await backend.check(signal())).not.toContainEqual(expect.stringContaining('CREATEROLE'))
+      const issued = await backend.issue(request(['*']), signal())
+      const uninstall = postgres.setup?.uninstall(settings) ?? ''
+      await expect(psql(uninstall)).rejects.toThrow('revoke them first')
+      await backend.revoke?.(issued.handle ?? {}, signal())
+      await backend[Symbol.asyncDispose]()
+      // Other tests have credentials on this server: without the look at them.
+      await psql(uninstall.replace(/^DO 'BEGIN IF EXISTS .*$/m, ''))
+      expect(await bench.sql("SELECT FROM pg_namespace WHERE nspname = 'mayfly'", [], database)).toEqual([])
+      await bench.sql(`DROP DATABASE ${pg.escapeIdentifier(database)} WITH (FORCE)`)
+    },
+  )
 
   it('refuses names with a line break', () => {
     for (const name of ['a\nb', 'a\rb']) {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,10 @@ afterAll(() => rmSync(directory, { recursive: true }))
 const TELL = `process.stdout.write(JSON.stringify(Object.entries(process.env).filter(([name]) => /^V\\d+$/.test(name))))`
 const PYTHON = 'import dotenv, json, sys; print(json.dumps(list(dotenv.dotenv_values(sys.argv[1]).items())))'
 
+/** In CI it must be there. */
+const hasDotenv =
+  process.env['CI'] !== undefined || spawnSync('python3', ['-c', 'import dotenv']).status === 0
+
 /** What each program takes the values for. `OTHER` is set, so that a program that fills it in is seen. */
 function readBy(lines: readonly string[]): Record<string, unknown> {
   const file = join(directory, 'values.env')
@@ -23,7 +27,7 @@ function readBy(lines: readonly string[]): Record<string, unknown> {
   return {
     'node --env-file': told(process.execPath, `--env-file=${file}`, '-e', TELL),
     parseEnv: parseEnv(`${lines.join('\n')}\n`),
-    'python-dotenv': told('python3', '-c', PYTHON, file),
+    ...(hasDotenv ? { 'python-dotenv': told('python3', '-c', PYTHON, file) } : {}),
     sh: told('/bin/sh', '-c', `set -a; . "$0"; exec "$1" -e "$2"`, file, process.execPath, TELL),
   }
 }
@@ -35,6 +39,8 @@ function lineOf(name: string, value: string): string | undefined {
     return undefined
   }
 }
+
+if (!hasDotenv) test.skip('python-dotenv (not installed) reads each value as it is', () => {})
 
 test('Node, python-dotenv and a shell read each value as it is', () => {
   const hostile = fc.string({
