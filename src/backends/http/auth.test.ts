@@ -3,6 +3,10 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { never, newRequest } from '../../../test/contract/open-kind.ts'
 import { type Acme, made, openAcme, SECRET } from '../../../test/support/fakes/acme.ts'
 import type { FakeApi, FakeRequest } from '../../../test/support/fakes/fake-api.ts'
+import { createTestHost } from '../../../test/support/host.ts'
+import { createAuth } from './auth.ts'
+import type { Send } from './calls.ts'
+import type { Recipe } from './schema.ts'
 
 let api: FakeApi
 let seen: FakeRequest[] = []
@@ -50,6 +54,18 @@ describe('a login', () => {
     )
     await expect(backend.issue(newRequest(['a']), never())).rejects.toMatchObject({ fault: 'denied' })
     expect(api.seen).toEqual(['POST /login'])
+  })
+
+  test('of several callers is not waited for by one who gives up', async () => {
+    const asked = Promise.withResolvers<Awaited<ReturnType<Send>>>()
+    const recipe = { title: 'Acme', auth: { login } } as unknown as Recipe
+    const auth = createAuth(recipe, { token: 'x' }, createTestHost('acme').host, () => asked.promise)
+    const impatient = new AbortController()
+    const [one, other] = [auth.headers(impatient.signal), auth.headers(never())]
+    impatient.abort()
+    await expect(one).rejects.toMatchObject({ fault: 'timeout' })
+    asked.resolve({ json: () => ({ token: 'session', seconds: 60 }) } as Awaited<ReturnType<Send>>)
+    expect(await other).toEqual({ authorization: 'Bearer session' })
   })
 
   test('by client credentials sends the client as RFC 6749 §2.3.1 says', async () => {

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../domain/abort.ts'
 import { BackendError, misconfigured, unavailable } from '../../domain/backend-error.ts'
 import { parseDuration } from '../../domain/duration.ts'
 import { signAssertion } from '../assertion.ts'
@@ -96,7 +97,11 @@ function exchanging(login: Login, { title, config, host, plain }: Exchange): Aut
       under ??= fetchToken().finally(() => {
         under = undefined
       })
-      return { authorization: `Bearer ${await under}` }
+      const token = await unlessAborted(under, signal).catch((error: unknown) => {
+        if (error !== signal.reason) throw error
+        throw new BackendError('timeout', `${title} did not answer the login in time.`, { cause: error })
+      })
+      return { authorization: `Bearer ${token}` }
     },
     forget() {
       const hadOne = known !== undefined

@@ -7,7 +7,7 @@ import { defineVerb } from '../frame/verb.ts'
 import { useProfile } from '../session/keep-login.ts'
 import { DEFAULT_PROFILE, type Profile, type Profiles, readProfiles } from '../session/profiles.ts'
 import { removeLogin } from '../session/remove-login.ts'
-import { readTarget } from '../session/session.ts'
+import { LOGIN_WORDS, readTarget } from '../session/session.ts'
 
 const PROFILE = { name: '<name>', description: 'the profile', values: 'profiles' } as const
 
@@ -112,8 +112,6 @@ function unknown(name: string): CliError {
   })
 }
 
-const LOGINS = { bearer: 'token', client_secret: 'client secret', private_key_jwt: 'enrolled key' } as const
-
 function inWords({ login, secret_in }: Profile): string {
-  return `${LOGINS[login]}, in ${secret_in === 'keychain' ? 'the keychain' : 'a file'}`
+  return `${LOGIN_WORDS[login]}, in ${secret_in === 'keychain' ? 'the keychain' : 'a file'}`
 }
