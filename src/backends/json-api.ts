@@ -60,13 +60,16 @@ export function textIn(upstream: string, body: JsonObject | undefined, field: st
 }
 
 export function notUnderstood(upstream: string): BackendError {
-  return unavailable(`${upstream} sent a reply that Mayfly does not understand.`)
+  return unavailable(`${upstream} sent a reply that Mayfly does not understand.`, {
+    reason: 'bad_answer',
+  })
 }
 
 /** The upstream serves nobody at this time, or not this client. */
 export function busy(upstream: string, reply: JsonReply): BackendError {
   return unavailable(`${upstream} cannot take the request at this time.`, {
     detail: detailOf(reply),
+    ...(reply.status === 429 && { reason: 'rate_limited' as const }),
   })
 }
 

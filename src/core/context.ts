@@ -6,7 +6,16 @@ import type { Hasher } from '../keys/bearer.ts'
 import type { Sealer } from '../keys/seal.ts'
 import type { Log } from '../log/log.ts'
 import type { Store } from '../store/open.ts'
-import type { Callers, Denials, IssuerKeys, LastUse, LocalReads, Overdue, PluginHost } from './parts.ts'
+import type {
+  Callers,
+  Denials,
+  Health,
+  IssuerKeys,
+  LastUse,
+  LocalReads,
+  Overdue,
+  PluginHost,
+} from './parts.ts'
 import type { Quotas } from './quotas.ts'
 import type { Rates } from './rates.ts'
 import type { Serialize } from './serialize.ts'
@@ -20,6 +29,7 @@ export interface Core {
   readonly issuerKeys: IssuerKeys
   readonly backends: Registry
   readonly plugins: PluginHost
+  readonly health: Health
   readonly callers: Callers
   readonly denials: Denials
   readonly localReads: LocalReads

@@ -6,6 +6,7 @@ import { createLocalReads } from './audit/local-reads.ts'
 import { createCallers } from './authentication/callers.ts'
 import { createLastUse } from './authentication/last-use.ts'
 import { definitionOf } from './backends/definition.ts'
+import { createHealth } from './backends/health.ts'
 import type { Core } from './context.ts'
 import { createIssuerKeys } from './oauth/issuer-keys.ts'
 import { createOverdue } from './overdue.ts'
@@ -43,6 +44,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
     serialize: createSerialize(),
     quotas: createQuotas(() => store.now()),
     overdue: createOverdue({ store, log }),
+    health: createHealth({ log, now: () => store.now() }),
   }
   const { plugins, ...kinds } = await openKinds(begun)
   const backends = createRegistry({

@@ -1,6 +1,8 @@
+import type { BackendDefinition, OpenBackend } from '../backends/open-backends.ts'
 import type { Action } from '../domain/actions.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { AuditOutcome } from '../domain/audit-entry.ts'
+import type { BackendHealth, HealthReason, HealthState } from '../domain/backend-health.ts'
 import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { Change } from '../store/engine/change.ts'
@@ -103,4 +105,35 @@ export interface PluginHost {
   ): Promise<{ readonly bytes: number; readonly description: PluginDescription }>
   /** Removes an artefact that no plugin has any more. */
   discard(sha256: string): Promise<void>
+}
+
+/** The backend that a verdict is on. */
+export type HealthOf = Pick<BackendDefinition, 'uid' | 'name' | 'version' | 'config'>
+
+/** A backend went down or came back, as far as this node knows. */
+export interface HealthChange {
+  readonly backend: { readonly uid: string; readonly name: string }
+  readonly from: HealthState
+  readonly to: 'up' | 'down'
+  /** Why it is down. */
+  readonly reason: HealthReason | undefined
+  /** Epoch ms. */
+  readonly at: number
+}
+
+/** How each backend is, from real calls and checks of this node. Idle backends are not probed. */
+export interface Health {
+  /** The upstream did what it was asked. */
+  succeeded(backend: HealthOf): void
+  /** `begunAt`: epoch ms at which the call began that failed. `detail` is for the log, the local host and holders of `admin:*`. */
+  failed(
+    backend: HealthOf,
+    begunAt: number,
+    why: { readonly reason: HealthReason; readonly detail: string },
+  ): void
+  of(backend: OpenBackend): BackendHealth
+  /** Calls the listener after each change of state, in the turn in which it happens. Returns what takes it off. */
+  onChange(listener: (change: HealthChange) => void): () => void
+  /** Forgets backends that are gone. */
+  keepOnly(uids: { has(uid: string): boolean }): void
 }

@@ -1,3 +1,5 @@
+import type { HealthReason } from './backend-health.ts'
+
 /**
  * `denied`, `misconfigured` and `unsupported` are certain: thrown by `issue`, they mean that NOTHING exists upstream, and
  * nothing is cleaned up. `unavailable` and `timeout` leave that open: Mayfly revokes what `recover` names. They also count
@@ -14,16 +16,19 @@ export class BackendError extends Error {
   readonly detail: string | undefined
   /** The upstream does not accept Mayfly's own login. */
   readonly isLogin: boolean
+  /** What administrators are told of an outage, where the code that found it knows more than the fault says. */
+  readonly reason: HealthReason | undefined
 
   constructor(
     fault: Fault,
     publicMessage: string,
-    options: { detail?: string; cause?: unknown; login?: boolean } = {},
+    options: { detail?: string; cause?: unknown; login?: boolean; reason?: HealthReason } = {},
   ) {
     super(publicMessage, options.cause === undefined ? undefined : { cause: options.cause })
     this.fault = fault
     this.detail = options.detail
     this.isLogin = fault === 'denied' && options.login === true
+    this.reason = options.reason
   }
 }
 

@@ -136,6 +136,8 @@ export interface ProblemOptions {
   retryAfterSeconds?: number | undefined
   /** The missing scope; becomes part of `WWW-Authenticate` (RFC 6750 §3). */
   scope?: string | undefined
+  /** The log has it already: it is not logged once more with the request. */
+  logged?: boolean
   /** A token was sent and refused: `error="invalid_token"` (RFC 6750 §3.1). */
   invalidToken?: boolean
   /** The route takes a user name and a password: the challenge of a 401 is that of RFC 7617. */
@@ -150,6 +152,7 @@ export class Problem extends Error {
   readonly detail: string | undefined
   readonly retryAfterSeconds: number | undefined
   readonly scope: string | undefined
+  readonly isLogged: boolean
   readonly invalidToken: boolean
   readonly basic: boolean
 
@@ -163,6 +166,7 @@ export class Problem extends Error {
     this.detail = options.detail
     this.retryAfterSeconds = options.retryAfterSeconds
     this.scope = options.scope
+    this.isLogged = options.logged ?? false
     this.invalidToken = options.invalidToken ?? false
     this.basic = options.basic ?? false
   }

@@ -44,7 +44,10 @@ export async function resolveChecked(
   const name = hostname.replace(/^\[(.*)\]$/, '$1')
   const found = isIP(name) === 0 ? await lookUp(name, lookup) : [name]
   const first = found[0]
-  if (first === undefined) throw unavailable('The host name of the upstream has no address.')
+  if (first === undefined)
+    throw unavailable('The host name of the upstream has no address.', {
+      reason: 'unreachable',
+    })
   for (const address of found) {
     if (!isPermitted(address, local)) {
       throw misconfigured(refusal(local), { detail: `refused address ${address}` })
@@ -68,6 +71,7 @@ async function lookUp(name: string, lookup: AddressLookup): Promise<readonly str
     throw unavailable('The host name of the upstream cannot be resolved.', {
       detail,
       cause,
+      reason: 'unreachable',
     })
   }
 }

@@ -140,10 +140,12 @@ async function exchange(target: URL, request: Request, body: Buffer, way: Way): 
       throw misconfigured('The upstream sent a redirect, which Mayfly never follows.')
     }
     if (status < 200 || status > 599) {
-      throw unavailable('The upstream sent an invalid status.')
+      throw unavailable('The upstream sent an invalid status.', { reason: 'bad_answer' })
     }
     if ((incoming.headers['content-encoding'] ?? 'identity') !== 'identity') {
-      throw unavailable('The upstream compressed its reply, which was not requested.')
+      throw unavailable('The upstream compressed its reply, which was not requested.', {
+        reason: 'bad_answer',
+      })
     }
     const content = await readAll(incoming, way.maxBytes)
     const headers = new Headers()
@@ -186,7 +188,11 @@ function send(target: URL, request: Request, body: Buffer, way: Way): Promise<In
   // Otherwise Node drops the connection after a 101 and reports nothing.
   outgoing.once('upgrade', (_reply, socket) => {
     socket.destroy()
-    reject(unavailable('The upstream switched to another protocol, which was not requested.'))
+    reject(
+      unavailable('The upstream switched to another protocol, which was not requested.', {
+        reason: 'bad_answer',
+      }),
+    )
   })
   outgoing.on('error', reject)
   outgoing.end(body)
@@ -199,7 +205,9 @@ async function readAll(incoming: IncomingMessage, maxBytes: number): Promise<Buf
   for await (const part of incoming as AsyncIterable<Buffer>) {
     length += part.length
     if (length > maxBytes) {
-      throw unavailable('The reply of the upstream is too long.')
+      throw unavailable('The reply of the upstream is too long.', {
+        reason: 'bad_answer',
+      })
     }
     parts.push(part)
   }

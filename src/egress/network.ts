@@ -112,7 +112,7 @@ export function boundReplies(stream: Duplex, most = MAX_UPSTREAM_BYTES): () => v
   stream.on('data', (chunk: Buffer) => {
     taken += chunk.length
     if (taken > most) {
-      stream.destroy(unavailable('The reply of the upstream is too long.'))
+      stream.destroy(unavailable('The reply of the upstream is too long.', { reason: 'bad_answer' }))
     }
   })
   return () => {
@@ -123,6 +123,7 @@ export function boundReplies(stream: Duplex, most = MAX_UPSTREAM_BYTES): () => v
 /** Codes of Node's TLS for a certificate that is not trusted or of another name. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/
 const TIMEOUT = /^(ETIMEDOUT|ERR_SOCKET_CONNECTION_TIMEOUT)$/
+const HANDSHAKE = /^(ERR_SSL|ERR_TLS|EPROTO)/
 
 /** A connection that failed, by the code of the error. `upstream` begins the message: "PostgreSQL". */
 export function connectionError(error: unknown, upstream: string, signal?: AbortSignal): BackendError {
@@ -133,7 +134,11 @@ export function connectionError(error: unknown, upstream: string, signal?: Abort
     return new BackendError('timeout', `${upstream} did not answer in time.`, options)
   }
   if (CERTIFICATE.test(code)) {
-    return misconfigured(`${upstream} has a certificate that is not trusted.`, options)
+    return misconfigured(`${upstream} has a certificate that is not trusted.`, {
+      ...options,
+      reason: 'tls',
+    })
   }
-  return unavailable(`${upstream} cannot be reached.`, options)
+  const reason = code === 'ECONNREFUSED' ? 'refused' : HANDSHAKE.test(code) ? 'tls' : 'unreachable'
+  return unavailable(`${upstream} cannot be reached.`, { ...options, reason })
 }

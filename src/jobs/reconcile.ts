@@ -6,7 +6,7 @@ import { backendReconcileKey } from '../domain/backend.ts'
 import { DAY_MS, HOUR_MS } from '../domain/limits.ts'
 import { Problem } from '../domain/problems.ts'
 
-type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log'>
+type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log' | 'health'>
 
 /**
  * Once a day, at a different time for each backend, ends accounts that settled credentials have left upstream. The store

@@ -85,7 +85,9 @@ export function takeAll(
 
 /** The fault of a reply of another form than the recipe says: whether something was created is not known. */
 export const odd = ({ title }: Recipe) =>
-  new BackendError('unavailable', `${title} sent a reply that cannot be understood.`)
+  new BackendError('unavailable', `${title} sent a reply that cannot be understood.`, {
+    reason: 'bad_answer',
+  })
 
 function jsonOf(recipe: Recipe, text: string): unknown {
   const value = parseJson(text)
@@ -140,7 +142,7 @@ function faultOf(
     return new BackendError(
       'unavailable',
       `${title} cannot take the request at this time (status ${status}).`,
-      detail,
+      { ...detail, ...(status === 429 && { reason: 'rate_limited' as const }) },
     )
   }
   const missing = needs === undefined ? '' : ` Mayfly's login needs ${needs}.`
@@ -156,7 +158,7 @@ function faultOf(
     return new BackendError(
       'unavailable',
       `${title} answered with status ${status}, which is not expected.`,
-      detail,
+      { ...detail, reason: 'bad_answer' },
     )
   return new BackendError(
     'misconfigured',

@@ -99,6 +99,11 @@ interface Waiter {
   reject(error: unknown): void
 }
 
+const notUnderstood = () =>
+  unavailable('The broker sent a reply that Mayfly does not understand.', {
+    reason: 'bad_answer',
+  })
+
 /** The packets of one stream. When it ends, for whatever reason, all that is awaited fails. */
 function createSession(stream: Duplex, { parser, generate }: typeof import('mqtt-packet')) {
   const waiting = new Map<string, Waiter>()
@@ -144,7 +149,7 @@ function createSession(stream: Duplex, { parser, generate }: typeof import('mqtt
     const text = payload.toString()
     const id = /"correlationData":\s*"(\d+)"/.exec(text)?.[1]
     if (id !== undefined) settle(id, ({ resolve }) => resolve(text as never))
-    else failAll(unavailable('The broker sent a reply that Mayfly does not understand.'))
+    else failAll(notUnderstood())
   }
 
   const send = (packet: Packet) => {

@@ -3,16 +3,19 @@ import { createBreaker } from '../../backends/breaker.ts'
 import type { Issued, Kind } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/open-backends.ts'
 import { BackendError } from '../../domain/backend-error.ts'
+import { createLogger } from '../../log/log.ts'
 import type { Core } from '../context.ts'
 import { askBackend } from '../credentials/ask-backend.ts'
 import type { Granted } from '../credentials/issue-attempt.ts'
 import { asProblem, enterUpstream } from './call-upstream.ts'
+import { createHealth } from './health.ts'
 
 const NOW = 1_800_000_000_000
 const core = {
   settings: { upstreamTimeoutMs: 1_000 },
   store: { now: () => NOW },
-} as Pick<Core, 'settings' | 'store' | 'backends'>
+  health: createHealth({ log: createLogger({ level: 'silent', format: 'json' }), now: () => NOW }),
+} as Pick<Core, 'settings' | 'store' | 'backends' | 'health'>
 
 /** What Mayfly makes of an answer of the kind. */
 function answered(issued: Issued, upstream: boolean) {

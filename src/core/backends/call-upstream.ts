@@ -2,12 +2,16 @@ import type { Backend } from '../../backends/kind.ts'
 import type { OpenBackend } from '../../backends/open-backends.ts'
 import { DeadlineError, withDeadline } from '../../domain/abort.ts'
 import { BackendError, type Fault } from '../../domain/backend-error.ts'
-import { Problem, type ProblemCode } from '../../domain/problems.ts'
+import { Problem, type ProblemCode, type ProblemOptions } from '../../domain/problems.ts'
 import type { Core } from '../context.ts'
+import { reasonOfCall } from './health.ts'
 
 type Direction = keyof OpenBackend['breakers']
 type Pass = NonNullable<ReturnType<OpenBackend['breakers'][Direction]['enter']>>
 type Work<T> = (instance: Backend, signal: AbortSignal) => Promise<T>
+
+/** What work returns that had nothing to ask of the upstream: it says nothing of it. */
+export const UNASKED = Symbol('unasked')
 
 /** A call that the breaker let through. It must be made, or cancelled. */
 export interface Entered {
@@ -32,14 +36,27 @@ export async function callEntered<T>(
   entered: Entered,
   work: Work<T>,
 ): Promise<T> {
+  const begunAt = core.store.now()
   try {
     const result = await callOnce(core, backend, work)
-    entered.pass.answered()
+    if (result === UNASKED) entered.pass.cancel()
+    else {
+      entered.pass.answered()
+      core.health.succeeded(backend)
+    }
     return result
   } catch (error) {
     report(entered, error)
+    const reason = reasonOfCall(error)
+    if (reason !== undefined && !(reason === 'timeout' && entered.direction === 'revoking'))
+      core.health.failed(backend, begunAt, { reason, detail: describe(error) })
     throw error
   }
+}
+
+/** Whether the log has said already, when the state changed, why this call failed. */
+export function isToldAlready(core: Pick<Core, 'health'>, backend: OpenBackend, error: unknown): boolean {
+  return reasonOfCall(error) !== undefined && core.health.of(backend).state === 'down'
 }
 
 /**
@@ -59,7 +76,7 @@ function report({ direction, pass }: Entered, error: unknown): void {
  * `backend` was read, or be replaced at this moment (ADR 0033): then the work is done again with the others. `denied` means
  * that it had no effect.
  */
-export async function callOnce<T>(core: CallParts, backend: OpenBackend, work: Work<T>): Promise<T> {
+export async function callOnce<T>(core: OnceParts, backend: OpenBackend, work: Work<T>): Promise<T> {
   return withDeadline(core.settings.upstreamTimeoutMs, async (signal) => {
     const first = await backend.connect()
     try {
@@ -83,12 +100,14 @@ export async function callOnce<T>(core: CallParts, backend: OpenBackend, work: W
   })
 }
 
-type CallParts = Pick<Core, 'settings' | 'backends' | 'store'>
+type OnceParts = Pick<Core, 'settings' | 'backends' | 'store'>
+type CallParts = OnceParts & Pick<Core, 'health'>
 
 /** The breaker is open: nothing was tried. */
 export class BreakerOpen extends Problem {
   constructor(retryAfterSeconds: number) {
-    super('backend_unavailable', { retryAfterSeconds })
+    // What opened the breaker is in the log.
+    super('backend_unavailable', { retryAfterSeconds, logged: true })
   }
 }
 
@@ -111,15 +130,20 @@ const CODES: Record<Fault, ProblemCode> = {
 }
 
 /** Upstream text never reaches the caller: it becomes the problem's `detail`, for the log. */
-export function asProblem(error: unknown): Problem {
+export function asProblem(error: unknown, options: Pick<ProblemOptions, 'logged'> = {}): Problem {
   if (error instanceof Problem) return error
   const fault = faultOf(error)
   const detail = describe(error)
-  if (fault === undefined) return new Problem('backend_error', { cause: error, detail })
+  if (fault === undefined) return new Problem('backend_error', { cause: error, detail, ...options })
   if (fault === 'unsupported')
-    return new Problem('invalid_request', { message: (error as Error).message, detail, cause: error })
+    return new Problem('invalid_request', {
+      message: (error as Error).message,
+      detail,
+      cause: error,
+      ...options,
+    })
   const retry = fault === 'unavailable' ? { retryAfterSeconds: 5 } : {}
-  return new Problem(CODES[fault], { cause: error, detail, ...retry })
+  return new Problem(CODES[fault], { cause: error, detail, ...retry, ...options })
 }
 
 /** The upstream refused, so nothing exists there. Every other error leaves that unknown. */

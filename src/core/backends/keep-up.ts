@@ -1,8 +1,8 @@
 import type { OpenBackend } from '../../backends/open-backends.ts'
 import type { Core } from '../context.ts'
-import { callEntered, callOnce, describe, enterUpstream } from './call-upstream.ts'
+import { callEntered, callOnce, describe, enterUpstream, isToldAlready } from './call-upstream.ts'
 
-type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'log'>
+type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'log' | 'health'>
 
 /** How long a deleted backend tries to remove what it kept upstream, in ms. */
 const RETIRE_MS = 600_000
@@ -10,6 +10,7 @@ const RETIRE_MS = 600_000
 /** Brings up to date what backends keep upstream beside their credentials; those without live credentials wait. */
 export async function keepUpBackends(core: Parts): Promise<void> {
   const { byUid } = await core.backends.at(await core.store.generation())
+  core.health.keepOnly(byUid)
   await Promise.all([...byUid.values()].map((backend) => keepUpOne(core, backend)))
 }
 
@@ -19,7 +20,7 @@ async function keepUpOne(core: Parts, backend: OpenBackend): Promise<void> {
   try {
     await callOnce(core, backend, async (instance, signal) => instance.keepUp?.(signal))
   } catch (error) {
-    core.log.warn(
+    core.log[isToldAlready(core, backend, error) ? 'debug' : 'warn'](
       { backend: backend.name, detail: describe(error) },
       'the upstream could not be brought up to date; it will be tried again in a minute',
     )

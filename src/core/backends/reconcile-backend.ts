@@ -48,7 +48,7 @@ const AT_ONCE = 4
 /** Ids in one query. */
 const SLICE = 500
 
-type EndParts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log'>
+type EndParts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log' | 'health'>
 
 /** A page of the upstream's listing. */
 interface Place {

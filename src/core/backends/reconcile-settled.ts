@@ -11,7 +11,7 @@ const PAUSE_MS = 500
 /** An account that its upstream does not end, or still lists after its end, is not tried every night for ever. */
 const TRIED_MS = 7 * DAY_MS
 
-type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log'>
+type Parts = Pick<Core, 'store' | 'backends' | 'settings' | 'ids' | 'log' | 'health'>
 
 /**
  * Ends the accounts whose credentials the store knows as settled, such as one that came into being after the last look for it

@@ -21,7 +21,7 @@ export interface BackendAnswer {
 
 /** Asks the backend for the secret and checks that the answer makes sense. `entered`: for an upstream. */
 export async function askBackend(
-  core: Pick<Core, 'settings' | 'store' | 'backends'>,
+  core: Pick<Core, 'settings' | 'store' | 'backends' | 'health'>,
   attempt: Granted,
   entered?: Entered,
 ): Promise<BackendAnswer> {

@@ -8,6 +8,7 @@ import {
   type Entered,
   enterUpstream,
   isRefusal,
+  isToldAlready,
 } from '../backends/call-upstream.ts'
 import { SYSTEM } from '../caller.ts'
 import { commit } from '../commit.ts'
@@ -97,10 +98,16 @@ async function askUpstream(core: Core, attempt: Granted, entered: Entered): Prom
   try {
     return { how: 'issued', answer: await askBackend(core, attempt, entered) }
   } catch (error) {
-    const problem = asProblem(error)
+    const problem = asProblem(error, { logged: true })
     const { backend, plan } = attempt
-    core.log.warn(
-      { credential: plan.id, backend: backend.name, code: problem.code, detail: problem.detail },
+    core.log[isToldAlready(core, backend, error) ? 'debug' : 'warn'](
+      {
+        request_id: attempt.actor.origin.requestId,
+        credential: plan.id,
+        backend: backend.name,
+        code: problem.code,
+        detail: problem.detail,
+      },
       'the upstream did not issue',
     )
     return { how: isRefusal(error) ? 'refused' : 'unknown', problem }

@@ -12,6 +12,8 @@ import {
   certainAt,
   describe,
   enterUpstream,
+  isToldAlready,
+  UNASKED,
 } from '../backends/call-upstream.ts'
 import { SYSTEM } from '../caller.ts'
 import type { Core } from '../context.ts'
@@ -38,7 +40,7 @@ export async function settleUpstream(
       await postpone(core, credential, core.store.now())
       return false
     }
-    await recordRetry(core, credential, error)
+    await recordRetry(core, backend, credential, error)
     core.meter.revoked(backend.name, 'failed')
     return false
   }
@@ -79,7 +81,8 @@ async function revokeAt(core: Core, backend: OpenBackend, { id, sealedHandle }: 
   const entered = enterUpstream(backend, 'revoking')
   await callEntered(core, backend, entered, async (instance, signal) => {
     const handle = sealedHandle === null ? instance.recover?.(id) : openHandle(core, id, sealedHandle)
-    if (handle !== undefined) await instance.revoke?.(handle, signal)
+    if (handle === undefined) return UNASKED
+    return instance.revoke?.(handle, signal)
   })
 }
 
@@ -87,12 +90,17 @@ async function postpone(core: Core, { id, attempts, stuckAt }: Credential, dueAt
   await core.store.commit([core.store.credentials.postpone(id, attempts, dueAt, stuckAt)], { urgent: true })
 }
 
-async function recordRetry(core: Core, credential: Credential, error: unknown): Promise<void> {
+async function recordRetry(
+  core: Core,
+  upstream: OpenBackend,
+  credential: Credential,
+  error: unknown,
+): Promise<void> {
   const attempts = credential.attempts + 1
   const now = core.store.now()
   const stuckAt = credential.stuckAt ?? (attempts >= STUCK_AFTER ? now : null)
   const dueAt = now + retryDelay(attempts, Math.random(), RETRY_BASE_MS, RETRY_CAP_MS)
-  core.log.warn(
+  core.log[isToldAlready(core, upstream, error) ? 'debug' : 'warn'](
     {
       credential: credential.id,
       backend: credential.backend,

@@ -106,8 +106,8 @@ function answerError(
   const where = { request_id: request.id, method: request.method, route: request.routeOptions.url }
   if (!expected) {
     log.error({ ...where, err: error }, 'unexpected error')
-  } else if (problem instanceof Problem && problem.code === 'store_unavailable') {
-    // The store says itself when it fails, and when it works again: once, and not for each request.
+  } else if (problem instanceof Problem && (problem.isLogged || problem.code === 'store_unavailable')) {
+    // The store says itself when it fails, and when it works again: once, and not for each request. So does the health of a backend.
     log.debug({ ...where, code: problem.code, detail: problem.detail, err: problem }, 'request failed')
   } else if (problem instanceof Problem && problem.status >= 500) {
     log.warn({ ...where, code: problem.code, detail: problem.detail, err: problem }, 'request failed')
