@@ -20,12 +20,9 @@ export const check = defineVerb({
   run: async (context, _options, given) => {
     const file = fileOf(context, given)
     const { policies, faults } = await readPolicies(context, file)
-    const shown = policies.map(({ name, pattern, scopes, autoApprove }) => ({
-      name,
-      pattern,
-      scopes,
-      auto_approve: autoApprove,
-    }))
+    const shown = policies.map(({ autoApprove: auto_approve, name, pattern, scopes }) => {
+      return { name, pattern, scopes, auto_approve }
+    })
     if (context.out.isJson) await context.out.json({ file, policies: shown, faults })
     else for (const { source, message } of faults) context.out.note(`mayfly: ${source}: ${message}`)
     if (faults.length > 0) return EXIT.failed
@@ -84,26 +81,10 @@ async function explainFile(
   if (faults.length > 0) return undefined
   const { explainPolicies } = await import('../config/policy-file.ts')
   try {
-    const {
-      decision,
-      reason,
-      policy,
-      scopes: given,
-      expiresIn,
-      policies: all,
-    } = explainPolicies(policies, {
-      name,
-      scopes,
-    })
-    return {
-      name,
-      decision,
-      reason: reason === '' ? null : reason,
-      policy: policy ?? null,
-      scopes: [...given],
-      expires_in: expiresIn ?? null,
-      policies: [...all],
-    }
+    const explained = explainPolicies(policies, { name, scopes })
+    const { decision, reason, policy = null, expiresIn: expires_in = null } = explained
+    const lists = { scopes: [...explained.scopes], policies: [...explained.policies] }
+    return { name, decision, reason: reason === '' ? null : reason, policy, expires_in, ...lists }
   } catch (error) {
     if (error instanceof Error && error.name === 'InvalidValue') throw usage(`${error.message}.`)
     throw error

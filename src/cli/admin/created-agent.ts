@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
-import type { CreatedAgent } from '../../client/wire.ts'
+import type { Agent, CreatedAgent } from '../../client/wire.ts'
 import { dotenvLine, exportLine, variableLines } from '../frame/dotenv.ts'
-import { usage } from '../frame/failure.ts'
+import { CliError, usage } from '../frame/failure.ts'
 import { text, type ValuesOf } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
 import { jsonText } from '../frame/terminal-text.ts'
+import { relative } from '../frame/times.ts'
 import type { Context } from '../frame/verb.ts'
 import { isPresent, writePrivateFile } from '../session/private-file.ts'
 
@@ -92,4 +93,29 @@ function lines(agent: CreatedAgent, lineOf: (name: string, value: string) => str
     MAYFLY_CLIENT_SECRET: agent.oidc.client_secret,
   }
   return variableLines(variables, lineOf)
+}
+
+export function describeAgent(agent: Agent, now: number): string {
+  return listing({
+    name: agent.name,
+    id: agent.id,
+    scopes: agent.scopes.join(', ') || '(none)',
+    created: relative(agent.created_at, now),
+    expires: relative(agent.expires_at ?? 'never', now),
+    'last used': relative(agent.last_used ?? 'never', now),
+    audiences: agent.audiences?.join(' '),
+    description: agent.description,
+    'old secrets end':
+      agent.previous_secrets_until === undefined ? undefined : relative(agent.previous_secrets_until, now),
+    policy: agent.policy ?? undefined,
+  })
+}
+
+/** For the catch of a call about one agent. */
+export function unknownAgent(error: unknown): never {
+  if ((error as { code?: unknown }).code !== 'agent_not_found') throw error
+  throw new CliError('agent_not_found', 'No such agent.', {
+    hint: 'List them with `mayfly agent ls`.',
+    cause: error,
+  })
 }

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../client/wire.ts'
 import { followEntries, readEntries } from '../admin/audit-entries.ts'
 import { requireKnown } from '../admin/require-known.ts'
-import { ADMIN } from '../admin/verbs.ts'
+import { ADMIN, FILTERS } from '../admin/verbs.ts'
 import { usage } from '../frame/failure.ts'
 import { flag, text, type ValuesOf } from '../frame/options.ts'
 import { paged } from '../frame/paged.ts'
@@ -10,8 +10,7 @@ import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
 const OPTIONS = {
-  backend: text('<name>', 'only this backend', { values: 'backends' }),
-  agent: text('<name>', 'only this agent, by name or id', { values: 'agents' }),
+  ...FILTERS,
   actor: text('<name>', 'only actions of this agent, of `local` or of `system`'),
   action: text('<action>', 'only this action, such as credential.issued'),
   credential: text('<id>', 'only this credential'),

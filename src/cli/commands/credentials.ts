@@ -1,19 +1,15 @@
 import type { Client } from '../../client/client.ts'
 import type { ActiveCredential, CredentialFilter, Token } from '../../client/wire.ts'
 import { requireBackend, requireKnown } from '../admin/require-known.ts'
-import { ADMIN } from '../admin/verbs.ts'
+import { ADMIN, FILTERS } from '../admin/verbs.ts'
 import { LIST_OPTIONS, type Rows, showList } from '../frame/list.ts'
-import { choice, flag, text, type ValuesOf } from '../frame/options.ts'
+import { choice, flag, type ValuesOf } from '../frame/options.ts'
 import { relative } from '../frame/times.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { openAdmin, openAdminClient } from '../session/admin.ts'
 import { clientFor } from '../session/open.ts'
 import { findLogin, readTarget } from '../session/session.ts'
 
-const FILTERS = {
-  backend: text('<name>', 'only this backend', { values: 'backends' }),
-  agent: text('<name>', 'only this agent, by name or id', { values: 'agents' }),
-}
 const STATUSES = ['active', 'expired', 'revoked', 'all'] as const
 
 type Filter = ValuesOf<typeof FILTERS & typeof LIST_OPTIONS> & {

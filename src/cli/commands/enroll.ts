@@ -2,8 +2,15 @@ import type { Client } from '../../client/client.ts'
 import { shellWord } from '../../domain/shell-word.ts'
 import type { EnrollmentAnswer } from '../enroll/sealed-answer.ts'
 import { begin, dropOwn, findPresent, findTarget, lockEnrollment } from '../enroll/start.ts'
-import { isFinal, isSubmitted, type Submitted, submit } from '../enroll/submit.ts'
-import { removeUnderway, saveUnderway, type Underway } from '../enroll/underway.ts'
+import {
+  isFinal,
+  isSubmitted,
+  removeUnderway,
+  type Submitted,
+  saveUnderway,
+  submit,
+  type Underway,
+} from '../enroll/underway.ts'
 import { EnrollmentEnded, explained, look, wait } from '../enroll/wait.ts'
 import { readAssignments } from '../frame/assignments.ts'
 import { readDuration } from '../frame/duration.ts'

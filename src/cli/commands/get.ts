@@ -1,7 +1,7 @@
 import { readAssignments } from '../frame/assignments.ts'
 import { dotenvLine, exportLine, variableLines } from '../frame/dotenv.ts'
 import { usage } from '../frame/failure.ts'
-import { many, text } from '../frame/options.ts'
+import { many, PARAM, text } from '../frame/options.ts'
 import { jsonText } from '../frame/terminal-text.ts'
 import { type Context, defineVerb } from '../frame/verb.ts'
 import { whileWaiting } from '../frame/waiting.ts'
@@ -30,10 +30,7 @@ export const verb = defineVerb({
   options: {
     ttl: text('<duration>', 'lifetime of the credential, such as 10m or 1h30m'),
     scope: many('<scope>', 'request only this scope; may be repeated', { values: 'scopes' }),
-    param: many(
-      '<name=value>',
-      'parameter of the kind of backend; name:=json for values other than text; may be repeated',
-    ),
+    ...PARAM,
     metadata: many(
       '<name=value>',
       'recorded in the audit log; name:=json for values other than text; may be repeated',

@@ -7,11 +7,12 @@ import { type Context, defineVerb } from '../frame/verb.ts'
 import { configFile, editConfig, type Scope } from '../git/config-file.ts'
 import { parseGitHost } from '../git/host.ts'
 import { identityOf } from '../git/identity.ts'
-import { type InForce, readInForce } from '../git/in-force.ts'
 import {
   apply,
   hostSettings,
+  type InForce,
   processSettings,
+  readInForce,
   type Setting,
   signingSettings,
   takeAway,

@@ -1,4 +1,4 @@
-import { ADMIN, arrayOf } from '../admin/verbs.ts'
+import { ADMIN, arrayOf, FILTERS } from '../admin/verbs.ts'
 import { CliError } from '../frame/failure.ts'
 import { collect, LIST_OPTIONS, showList } from '../frame/list.ts'
 import { flag, text, yesTo } from '../frame/options.ts'
@@ -10,7 +10,7 @@ import { openAdminClient } from '../session/admin.ts'
 export const list = defineVerb({
   description: 'Lists the public keys that agents sign commits with.',
   options: {
-    agent: text('<name>', 'only this agent, by name or id', { values: 'agents' }),
+    agent: FILTERS.agent,
     armor: flag('print the keys, for `gpg --import`'),
     ...LIST_OPTIONS,
   },

@@ -1,6 +1,6 @@
+import { installation } from '../../installation.ts'
 import { flag } from '../frame/options.ts'
 import { listing } from '../frame/output.ts'
-import { readVersion } from '../frame/read-version.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openPublicClient } from '../session/open.ts'
 
@@ -14,7 +14,7 @@ export const verb = defineVerb({
   json: '{client, server: {address, version}}; no server with --client',
   exits: [3],
   run: async (context, options) => {
-    const version = readVersion()
+    const { version } = installation
     if (options.client === true) {
       await context.out.show({ client: version }, () => listing({ Client: version }))
       return

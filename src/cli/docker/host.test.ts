@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { terraformHost } from '../terraform/config.ts'
+import { terraformHost } from '../helpers/terraform.ts'
 import { configKey, registryOf } from './host.ts'
 
 test.each([

@@ -3,7 +3,7 @@ import { isObject, parseJson } from '../../domain/json.ts'
 import { CliError, usage } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { givenOf } from '../session/session.ts'
-import { readToolConfig, writeToolConfig } from '../tools/tool-config.ts'
+import { readToolConfig, writeToolConfig } from '../tools/program-file.ts'
 
 /** docker's name for its own registry. */
 const HUB = 'https://index.docker.io/v1/'

@@ -6,7 +6,7 @@ import { retryDelay } from '../../domain/retry-delay.ts'
 import { CliError, EXIT, unexpectedReply } from '../frame/failure.ts'
 import type { Context } from '../frame/verb.ts'
 import { type EnrollmentAnswer, newAnswerKey } from './sealed-answer.ts'
-import type { Submitted } from './submit.ts'
+import type { Submitted } from './underway.ts'
 
 const SHORTEST_MS = 250
 const LONGEST_MS = 60_000

@@ -1,4 +1,4 @@
-import type { MayflyError, UnreachableError } from '../../client/errors.ts'
+import type { MayflyError, MayflyErrorCode, UnreachableError } from '../../client/errors.ts'
 import { shellWord } from '../../domain/shell-word.ts'
 import { Interrupted } from './surroundings.ts'
 
@@ -140,26 +140,40 @@ function withoutAdvice(message: string, hint: string | undefined): string {
   )
 }
 
+const REFUSED = { exit: EXIT.refused }
+const LOGIN = {
+  exit: EXIT.unauthenticated,
+  hint: 'The login is wrong, expired or deleted. Run `mayfly login` or `mayfly enroll`.',
+}
+const SCOPES = {
+  exit: EXIT.refused,
+  hint: 'List your scopes with `mayfly status`; request more with `mayfly request SCOPE --reason …`.',
+}
+const PASSING = { hint: 'Try again. If the problem persists, tell the administrator.' }
+
+/** The exit codes of the errors of a server, and what to do. */
+const MEANINGS: Partial<Record<MayflyErrorCode, { exit?: ExitCode; hint?: string }>> = {
+  unauthorized: LOGIN,
+  invalid_client: LOGIN,
+  invalid_token: LOGIN,
+  not_allowed: REFUSED,
+  scope_not_allowed: SCOPES,
+  insufficient_scope: REFUSED,
+  ttl_exceeded: { exit: EXIT.refused, hint: '`mayfly backends` lists the max ttl of each backend.' },
+  invalid_scope: SCOPES,
+  invalid_target: REFUSED,
+  invalid_request: { exit: EXIT.usage },
+  unexpected_reply: { exit: EXIT.unreachable, hint: CHECK_ADDRESS },
+  backend_not_found: { hint: 'List them with `mayfly backends`.' },
+  credential_not_found: { hint: 'List them with `mayfly credentials ls`.' },
+  store_unavailable: PASSING,
+  audit_unavailable: PASSING,
+  backend_unavailable: PASSING,
+  backend_timeout: PASSING,
+}
+
 function exitOf({ code, status }: MayflyError): ExitCode {
-  switch (code) {
-    case 'unauthorized':
-    case 'invalid_client':
-    case 'invalid_token':
-      return EXIT.unauthenticated
-    case 'not_allowed':
-    case 'scope_not_allowed':
-    case 'insufficient_scope':
-    case 'ttl_exceeded':
-    case 'invalid_scope':
-    case 'invalid_target':
-      return EXIT.refused
-    case 'invalid_request':
-      return EXIT.usage
-    case 'unexpected_reply':
-      return EXIT.unreachable
-    default:
-      return status === 401 ? EXIT.unauthenticated : EXIT.failed
-  }
+  return MEANINGS[code]?.exit ?? (status === 401 ? EXIT.unauthenticated : EXIT.failed)
 }
 
 /** What one scope consists of; a header of the server may hold anything. */
@@ -172,34 +186,9 @@ function needs(message: string, scope: string | undefined): string | undefined {
 }
 
 function hintOf({ code, message, scope, retryAfterSeconds }: MayflyError): string | undefined {
-  switch (code) {
-    case 'unauthorized':
-    case 'invalid_client':
-    case 'invalid_token':
-      return 'The login is wrong, expired or deleted. Run `mayfly login` or `mayfly enroll`.'
-    case 'scope_not_allowed':
-    case 'invalid_scope':
-      return 'List your scopes with `mayfly status`; request more with `mayfly request SCOPE --reason …`.'
-    case 'insufficient_scope':
-      return needs(message, scope)
-    case 'ttl_exceeded':
-      return '`mayfly backends` lists the max ttl of each backend.'
-    case 'backend_not_found':
-      return 'List them with `mayfly backends`.'
-    case 'credential_not_found':
-      return 'List them with `mayfly credentials ls`.'
-    case 'unexpected_reply':
-      return CHECK_ADDRESS
-    case 'rate_limited':
-      return retryAfterSeconds === undefined ? 'Try again later.' : `Try again in ${retryAfterSeconds} s.`
-    case 'store_unavailable':
-    case 'audit_unavailable':
-    case 'backend_unavailable':
-    case 'backend_timeout':
-      return 'Try again. If the problem persists, tell the administrator.'
-    default:
-      return undefined
-  }
+  if (code === 'insufficient_scope') return needs(message, scope)
+  if (code !== 'rate_limited') return MEANINGS[code]?.hint
+  return retryAfterSeconds === undefined ? 'Try again later.' : `Try again in ${retryAfterSeconds} s.`
 }
 
 const SYSTEM_REASONS: Readonly<Record<string, string>> = {

@@ -129,5 +129,13 @@ export const HELP = { help: flag('print help', 'h') }
 
 export type Globals = ValuesOf<typeof GLOBALS & typeof DATA_DIR>
 
+/** What a request for a credential may say besides. */
+export const PARAM = {
+  param: many(
+    '<name=value>',
+    'parameter of the kind of backend; name:=json for values other than text; may be repeated',
+  ),
+}
+
 /** `-y, --yes`: do not ask. */
 export const yesTo = (description: string) => ({ yes: flag(description, 'y') })

@@ -26,8 +26,8 @@ async function dispatch(argv: readonly string[], host: Host): Promise<number> {
   const out = createOutput(host, false)
   const found = await findVerb(argv, VERBS)
   if (found.what === 'version') {
-    const { readVersion } = await import('./read-version.ts')
-    await out.result(readVersion())
+    const { installation } = await import('../../installation.ts')
+    await out.result(installation.version)
     return EXIT.done
   }
   if (found.what !== 'verb') {

@@ -104,7 +104,7 @@ export interface VerbEntry {
 export function entry<const Name extends string = 'verb'>(
   name: string,
   summary: string,
-  load: () => Promise<Readonly<Record<Name, AnyVerb>>>,
+  load: () => Promise<Readonly<Record<NoInfer<Name>, AnyVerb>>>,
   exported: Name = 'verb' as Name,
 ): VerbEntry {
   return { name, summary, load: async () => (await load())[exported] }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ownCommand } from './own-command.ts'
+import { ownCommand } from './wrapper.ts'
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
 let bin: string

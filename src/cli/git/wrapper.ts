@@ -1,10 +1,13 @@
+import { realpathSync, statSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { shellWord } from '../../domain/shell-word.ts'
+import { installation } from '../../installation.ts'
+import type { Surroundings } from '../frame/surroundings.ts'
 import type { Context } from '../frame/verb.ts'
 import type { Session } from '../session/open.ts'
 import { dataPath } from '../session/paths.ts'
 import { writePrivateFile } from '../session/private-file.ts'
 import { digest } from '../session/token-cache.ts'
-import { ownCommand } from './own-command.ts'
 
 /** Leads a later call, without today's flags and variables, to the same server and login. No secret. */
 interface Way {
@@ -58,3 +61,23 @@ export function callOf(context: Context, session: Session, words: readonly strin
 
 /** For `sh`. */
 export const shellLine = (words: readonly string[]) => words.map(shellWord).join(' ')
+
+/** How other programs call this command: by name if the PATH leads here, otherwise by its file. */
+export function ownCommand({ env }: Pick<Surroundings, 'env'>): readonly string[] {
+  const own = installation.command.at(-1) ?? ''
+  const candidates = (env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((directory) => directory.startsWith('/'))
+    .map((directory) => join(directory, 'mayfly'))
+  // Another program of this name earlier in the PATH would run instead of ours.
+  const first = candidates.find(isFile)
+  return first !== undefined && realpathSync(first) === realpathSync(own) ? ['mayfly'] : installation.command
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}

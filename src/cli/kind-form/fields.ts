@@ -1,4 +1,4 @@
-import { isObject } from '../../domain/json.ts'
+import { isObject, type JsonObject } from '../../domain/json.ts'
 
 /** One field of a kind's configuration, from its JSON Schema (`GET /v1/admin/kinds`). */
 export interface KindField {
@@ -18,20 +18,6 @@ export interface KindField {
 
 export type FieldType = 'text' | 'integer' | 'number' | 'boolean' | 'list' | 'text or list' | 'json'
 
-interface Schema {
-  readonly type?: unknown
-  readonly const?: unknown
-  readonly enum?: unknown
-  readonly anyOf?: unknown
-  readonly items?: unknown
-  readonly description?: unknown
-  readonly default?: unknown
-  readonly maxLength?: unknown
-  readonly required?: unknown
-  readonly properties?: unknown
-  readonly [name: string]: unknown
-}
-
 const SECRET_MARK = 'x-secret'
 const LONG_TEXT = 1025
 
@@ -39,7 +25,7 @@ const LONG_TEXT = 1025
 export function fieldsOf(schema: Readonly<Record<string, unknown>>): KindField[] {
   const required = Array.isArray(schema['required']) ? schema['required'] : []
   return Object.entries(isObject(schema['properties']) ? schema['properties'] : {}).map(([name, value]) => {
-    const field: Schema = isObject(value) ? value : {}
+    const field: JsonObject = isObject(value) ? value : {}
     const secret = field[SECRET_MARK] === true
     const isRequired = required.includes(name)
     return {
@@ -57,7 +43,7 @@ export function fieldsOf(schema: Readonly<Record<string, unknown>>): KindField[]
   })
 }
 
-function typeOf(field: Schema): FieldType {
+function typeOf(field: JsonObject): FieldType {
   if (choicesOf(field) !== undefined) return 'text'
   switch (field.type) {
     case 'string':
@@ -75,7 +61,7 @@ function typeOf(field: Schema): FieldType {
 
 const isText = (value: unknown) => isObject(value) && value.type === 'string'
 
-function isTextOrList({ anyOf }: Schema): boolean {
+function isTextOrList({ anyOf }: JsonObject): boolean {
   return (
     Array.isArray(anyOf) &&
     anyOf.length === 2 &&
@@ -84,7 +70,7 @@ function isTextOrList({ anyOf }: Schema): boolean {
   )
 }
 
-function choicesOf({ anyOf, enum: values }: Schema): readonly string[] | undefined {
+function choicesOf({ anyOf, enum: values }: JsonObject): readonly string[] | undefined {
   const all: unknown[] | undefined = Array.isArray(values)
     ? values
     : Array.isArray(anyOf)

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 import type { Context } from '../frame/verb.ts'
-import { ownCommand } from '../git/own-command.ts'
-import { wayFlags } from '../git/wrapper.ts'
+import { ownCommand, wayFlags } from '../git/wrapper.ts'
 import type { IssueEvent } from './issued-credentials.ts'
 
 /**

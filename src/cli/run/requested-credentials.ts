@@ -1,6 +1,6 @@
 import { readAssignments } from '../frame/assignments.ts'
 import { usage } from '../frame/failure.ts'
-import { flag, many, off, text, type ValuesOf } from '../frame/options.ts'
+import { flag, many, off, PARAM, text, type ValuesOf } from '../frame/options.ts'
 import { faultOfVariable } from '../frame/variable-names.ts'
 import type { Context } from '../frame/verb.ts'
 import { requireAllowed } from '../project-file/allowed.ts'
@@ -26,10 +26,7 @@ export const CREDENTIAL_OPTIONS = {
   scope: many('<scope>', 'request only this scope; BACKEND:SCOPE with several backends; may be repeated', {
     values: 'scopes',
   }),
-  param: many(
-    '<name=value>',
-    'parameter of the kind of backend; name:=json for values other than text; may be repeated',
-  ),
+  ...PARAM,
   config: text('<file>', 'also read this file, in the format of .mayfly.yaml'),
   noConfig: off('use no .mayfly.yaml'),
   trustProject: flag('use the project file without `mayfly allow`, as in CI [env: MAYFLY_TRUST_PROJECT=1]'),

@@ -6,10 +6,9 @@ import { openAgentSession, type Session } from '../session/open.ts'
 import { startChild } from './child.ts'
 import { findCommand, NOT_EXECUTABLE, NOT_FOUND } from './find-command.ts'
 import { startGuard } from './guard.ts'
-import { type IssuedCredentials, trackIssued } from './issued-credentials.ts'
+import { type IssuedCredentials, type Outcome, trackIssued } from './issued-credentials.ts'
 import { openPrivateDirectory, type PrivateDirectory } from './private-directory.ts'
 import type { Redaction } from './redact.ts'
-import { type CommandEnd, settleAll } from './settle.ts'
 import { createSignalPhases, type SignalPhases } from './signal-phases.ts'
 
 export interface Command {
@@ -121,6 +120,57 @@ async function runCommand(
   )
   signals.running(child)
   return { code: await child.ended, drained: child.drained }
+}
+
+const REVOKE_MS = 15_000
+
+/** How the command ended, if it ran. */
+export interface CommandEnd {
+  readonly code: number
+  /** Settles once all its output has been passed on, so that our report comes last. */
+  readonly drained: Promise<unknown>
+}
+
+/**
+ * Revokes every credential of the run and reports those left over, with `--json` all of them. Returns false when any
+ * is left.
+ */
+export async function settleAll(
+  context: Pick<Context, 'out' | 'stderr'>,
+  issued: IssuedCredentials,
+  hardStop: AbortSignal,
+  end: CommandEnd | undefined,
+): Promise<boolean> {
+  const failure = await issued.revokeAll(AbortSignal.any([hardStop, AbortSignal.timeout(REVOKE_MS)]))
+  await end?.drained
+  const outcomes = issued.outcomes()
+  const left = outcomes.filter(({ revoked }) => !revoked)
+  if (left.length > 0) context.out.note(oneLine(leftOver(left, failure)))
+  for (const backend of issued.unknown())
+    context.out.note(
+      oneLine(
+        `mayfly: No reply to a request for a credential of ${backend}: if the server issued one, it expires on its own.`,
+      ),
+    )
+  if (context.out.isJson && end !== undefined) {
+    const report = { credentials: outcomes, exit_code: left.length > 0 ? end.code || 1 : end.code }
+    context.stderr.write(`${jsonText(report)}\n`)
+  }
+  return left.length === 0
+}
+
+function leftOver(left: readonly Outcome[], failure: unknown): string {
+  const all = left.map(({ id, backend, expires_at }) => `${id} of ${backend}, which expires at ${expires_at}`)
+  const what = left.length === 1 ? 'One credential' : `${left.length} credentials`
+  const ids = left.map(({ id }) => id).join(' ')
+  return `mayfly: ${what} could not be revoked: ${all.join('; ')}. ${reasonOf(failure)} Try: mayfly revoke ${ids}`
+}
+
+function reasonOf(failure: unknown): string {
+  const name = failure instanceof Error ? failure.name : ''
+  if (name === 'Interrupted') return 'Revoking was interrupted.'
+  if (name === 'TimeoutError' || name === 'AbortError') return 'The server did not answer in time.'
+  return failureOf(failure).message
 }
 
 const notFound = (command: string, code: number) =>

@@ -78,7 +78,12 @@ describe('the same request', () => {
         await cachedCredential(session, context, { backend: 'demo', scopes: ['a'] }),
         await cachedCredential(session, context, { backend: 'demo', ttl: '5m' }),
         await cachedCredential(await openAgentSession(theirs), theirs, { backend: 'demo' }),
-        await cachedCredential(session, context, { backend: 'demo' }, { insteadOf: first.id }),
+        await cachedCredential(
+          session,
+          context,
+          { backend: 'demo' },
+          { hasEnded: async (id) => id === first.id },
+        ),
       ].map(({ id }) => id),
     ]
     expect(new Set(ids).size).toBe(5)

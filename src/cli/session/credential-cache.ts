@@ -15,8 +15,8 @@ import { cacheOf, digest } from './token-cache.ts'
 export interface CacheOptions {
   /** Reuse a credential only if it lives this long; a minute by default, at most a quarter of its life. */
   readonly minRemainingMs?: number
-  /** The id of a cached credential that is of no more use. */
-  readonly insteadOf?: string | undefined
+  /** Whether a cached credential is of no more use. */
+  hasEnded?(id: string): Promise<boolean>
 }
 
 /**
@@ -30,20 +30,19 @@ export async function cachedCredential(
   options: CacheOptions = {},
 ): Promise<HeldCredential> {
   const { identity, path } = placeOf(session, context, request)
-  const { minRemainingMs = 60_000, insteadOf } = options
+  const { minRemainingMs = 60_000, hasEnded = async () => false } = options
   const fresh = async () => {
     const entry = await readEntry(path)
-    if (entry === undefined || entry.credential.id === insteadOf) return undefined
-    if (!isFresh(entry.credential, context.now(), minRemainingMs)) return undefined
+    if (entry === undefined || !isFresh(entry.credential, context.now(), minRemainingMs)) return undefined
     return (await isCovering(session, context, request, entry)) ? entry.credential : undefined
   }
   const known = await fresh()
-  if (known !== undefined) return known
+  if (known !== undefined && !(await hasEnded(known.id))) return known
   // Simultaneous requests wait and share one credential. A second one would not be in the cache, to be revoked.
   const release = await waitForLock(`${path}.lock`, context.signal)
   try {
     const theirs = await fresh()
-    if (theirs !== undefined) return theirs
+    if (theirs !== undefined && theirs.id !== known?.id) return theirs
     const issued = requireToken(await session.client.issue(request))
     // A failed write only costs a new credential next time.
     const held = await loginScopes(session, context)
@@ -52,16 +51,6 @@ export async function cachedCredential(
   } finally {
     release?.()
   }
-}
-
-/** Whether there is a cached credential of this request that covers what the request means now. */
-export async function isCoveredByCache(
-  session: Session,
-  context: Context,
-  request: IssueRequest,
-): Promise<boolean> {
-  const entry = await readEntry(placeOf(session, context, request).path)
-  return entry !== undefined && (await isCovering(session, context, request, entry))
 }
 
 /**

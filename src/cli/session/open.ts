@@ -2,8 +2,8 @@ import type { Agent } from 'node:https'
 import { type Client, createClient } from '../../client/client.ts'
 import type { Auth } from '../../client/log-in.ts'
 import type { Transport } from '../../client/transport.ts'
+import { installation } from '../../installation.ts'
 import { CliError } from '../frame/failure.ts'
-import { readVersion } from '../frame/read-version.ts'
 import { nodeTransport } from '../frame/transport.ts'
 import type { Context } from '../frame/verb.ts'
 import { connectorOf } from './local-server.ts'
@@ -51,7 +51,7 @@ export async function clientFor(
     retries: 2,
     signal: context.signal,
     now: context.now,
-    userAgent: `mayfly-cli/${readVersion()}`,
+    userAgent: `mayfly-cli/${installation.version}`,
     tokens: cacheOf(context, server.text, auth),
   })
 }

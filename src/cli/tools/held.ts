@@ -1,8 +1,8 @@
 import { MayflyError } from '../../client/errors.ts'
 import type { IssueRequest } from '../../client/wire.ts'
 import type { Context } from '../frame/verb.ts'
-import { cachedCredential, dropCached, isCoveredByCache, peekCached } from '../session/credential-cache.ts'
-import { type HeldCredential, isFresh } from '../session/held-credential.ts'
+import { cachedCredential, dropCached, peekCached } from '../session/credential-cache.ts'
+import type { HeldCredential } from '../session/held-credential.ts'
 import type { Session } from '../session/open.ts'
 
 const MINUTE_MS = 60_000
@@ -33,15 +33,8 @@ export async function heldAnswer<T>(
   minRemainingMs: number,
   toAnswer: (credential: HeldCredential) => T,
 ): Promise<T> {
-  const known = await peekCached(session, context, request)
-  const isGood =
-    known !== undefined &&
-    isFresh(known, context.now(), minRemainingMs) &&
-    (await isCoveredByCache(session, context, request)) &&
-    !(await hasEnded(context, session, known.id))
-  const held = isGood
-    ? known
-    : await cachedCredential(session, context, request, { minRemainingMs, insteadOf: known?.id })
+  const hasEnded = (id: string) => isEnded(context, session, id)
+  const held = await cachedCredential(session, context, request, { minRemainingMs, hasEnded })
   try {
     return toAnswer(held)
   } catch (error) {
@@ -63,7 +56,7 @@ async function end(context: Context, session: Session, { id, expires_at }: HeldC
   if (Date.parse(expires_at) > context.now()) await session.client.revoke(id)
 }
 
-async function hasEnded(context: Context, { client }: Session, id: string): Promise<boolean> {
+async function isEnded(context: Context, { client }: Session, id: string): Promise<boolean> {
   try {
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(ASK_MS)])
     return (await client.credential(id, { signal })).status !== 'active'

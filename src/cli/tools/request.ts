@@ -1,17 +1,14 @@
 import type { IssueRequest } from '../../client/wire.ts'
 import { readAssignments } from '../frame/assignments.ts'
 import { usage } from '../frame/failure.ts'
-import { many, text, type ValuesOf } from '../frame/options.ts'
+import { many, PARAM, text, type ValuesOf } from '../frame/options.ts'
 
 /** The options with which every helper requests a credential. */
 export const REQUEST_OPTIONS = {
   backend: text('<name>', 'backend that issues the credential', { values: 'backends' }),
   ttl: text('<duration>', 'lifetime of each credential, such as 30m'),
   scope: many('<scope>', 'request this scope; by default all scopes of the agent; may be repeated'),
-  param: many(
-    '<name=value>',
-    'parameter of the kind of backend; name:=json for values other than text; may be repeated',
-  ),
+  ...PARAM,
 }
 
 export type RequestOptions = ValuesOf<typeof REQUEST_OPTIONS>

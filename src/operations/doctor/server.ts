@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { type Agent, request } from 'node:https'
 import type { TLSSocket } from 'node:tls'
-import { readVersion } from '../../cli/frame/read-version.ts'
 import type { Context } from '../../cli/frame/verb.ts'
 import { openAdminClient } from '../../cli/session/admin.ts'
 import { clientFor, findProxy, openPublicClient } from '../../cli/session/open.ts'
 import { findLogin, notLoggedIn, type Target } from '../../cli/session/session.ts'
 import type { Client } from '../../client/client.ts'
 import { isOpenToAll } from '../../domain/socket-table.ts'
+import { installation } from '../../installation.ts'
 import { type Finding, fail, failed, ok, warn } from './finding.ts'
 
 const CLOCK_WARN_MS = 5_000
@@ -60,7 +60,7 @@ function checkClock(date: string | undefined, before: number, after: number): Fi
 }
 
 function checkVersions(server: string | undefined): Finding {
-  const own = readVersion()
+  const own = installation.version
   if (server === own) return ok('version', `Command and server are both ${own}.`)
   return warn(
     'version',

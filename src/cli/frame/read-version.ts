@@ -1,6 +1,0 @@
-import { installation } from '../../installation.ts'
-
-/** The version of this command. */
-export function readVersion(): string {
-  return installation.version
-}
