@@ -117,6 +117,7 @@ export default {
         credentials: ['audit', 'authentication', 'backends'],
         enrollments: ['audit', 'agents'],
         oauth: ['audit', 'credentials'],
+        server: ['audit'],
       },
       ['^src/core/create-core\\.ts$'],
     ),

@@ -22,8 +22,9 @@ export function leaves(entry: Entry): (readonly [words: string, entry: VerbEntry
 }
 
 function allLeaves(entry: Entry): (readonly [words: string, entry: VerbEntry])[] {
-  if (!('verbs' in entry)) return [[entry.name, entry]]
-  return entry.verbs.map((inner) => [`${entry.name} ${inner.name}`, inner] as const)
+  const own = 'verbs' in entry ? [] : [[entry.name, entry] as const]
+  const inner = ('verbs' in entry ? entry.verbs : entry.inner) ?? []
+  return [...own, ...inner.map((inner) => [`${entry.name} ${inner.name}`, inner] as const)]
 }
 
 const rows = (options: Options) => optionRows(options).map(([flags, meaning]) => [`\`${flags}\``, meaning])

@@ -71,7 +71,7 @@ policies:
 function settingRow(field: Field): string[] {
   return [
     `\`${field.path}\``,
-    field.secret ? `${field.description} Secret.` : field.description,
+    `${field.description}${field.secret ? ' Secret.' : ''}${field.canReload ? ' A reload applies it.' : ''}`,
     field.defaultText,
     field.env === undefined ? '' : `\`${field.env}\``,
     field.flag === undefined ? '' : `\`--${field.flag}\``,

@@ -53,6 +53,22 @@ export const CreateAgent = Field.sent('CreateAgent', {
   description: Type.Optional(Description),
 })
 
+const Faults = (description: string) =>
+  Type.Array(
+    Field.shown('Fault', {
+      source: Field.text('Where it is: a file with line and column, a flag, a variable.', 'mayfly.yaml:4:12'),
+      message: Field.text('What is wrong.', 'log_level must be one of: debug, info, warn, error'),
+    }),
+    { description },
+  )
+export const Reloaded = Field.shown('Reloaded', {
+  changed: Type.Array(Field.text('The setting.', 'policies'), {
+    description: 'The settings that are others now, those whose files have changed included.',
+  }),
+  skipped: Faults('What is left out because it is faulty: recipes.'),
+  faults: Faults('If there are any, nothing has changed.'),
+})
+
 export const ChangeAgent = Field.sent('ChangeAgent', {
   scopes: Type.Optional(Field.scopes('All scopes that it is to hold; ends time-limited ones.')),
   add_scopes: Type.Optional(Field.scopes('Scopes that it is to hold, too.')),

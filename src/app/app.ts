@@ -1,14 +1,18 @@
 import { readFile } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { kinds } from '../backends/index.ts'
 import type { Host, Kind } from '../backends/kind.ts'
 import type { Config } from '../config/config.ts'
+import type { Loaded } from '../config/load.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
-import { recordBounds } from '../core/agents/agent-bounds.ts'
+import { boundSteps, recordBounds } from '../core/agents/agent-bounds.ts'
 import { createBackendState } from '../core/backends/backend-state.ts'
+import { SYSTEM } from '../core/caller.ts'
 import type { Core, Settings } from '../core/context.ts'
 import { closeCore, createCore } from '../core/create-core.ts'
 import { createIdTokens } from '../core/oauth/backend-id-tokens.ts'
 import { newIssuerKey } from '../core/oauth/issuer-keys.ts'
+import { reloadServer } from '../core/server/reload-server.ts'
 import { ConfigError } from '../domain/fault.ts'
 import { loopbackForms } from '../domain/loopback.ts'
 import { networkOf } from '../egress/fetch.ts'
@@ -17,15 +21,18 @@ import { requireNothingLeftBehind } from '../jobs/rewrap.ts'
 import { type Jobs, startJobs } from '../jobs/start.ts'
 import { createHasher, generateDataKey } from '../keys/bearer.ts'
 import { createSealer, parseMasterKeys, type Sealer } from '../keys/seal.ts'
-import type { Log } from '../log/log.ts'
+import type { Log, Logger } from '../log/log.ts'
 import { StoreRefused } from '../store/errors.ts'
 import { openStore, type Store } from '../store/open.ts'
 import { type HttpApp, openHttpApp } from './http-app.ts'
 import { isOpenWithoutTls } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openPlugins } from './plugins/open-plugins.ts'
-import { readRecipes } from './recipes.ts'
+import { type Recipes, readRecipes } from './recipes.ts'
+import { type ConfigSource, createReload, type Reloadable } from './reload.ts'
 import { VERSION } from './version.ts'
+
+export type { ConfigSource }
 
 export interface App {
   readonly core: Core
@@ -33,6 +40,8 @@ export interface App {
   readonly http: HttpApp
   /** Starts the sweeper and the other jobs. */
   startJobs(): Jobs
+  /** As asked by the system. Logs what is wrong. */
+  reload(): Promise<void>
   close(): Promise<void>
 }
 
@@ -41,17 +50,24 @@ interface BuildOptions {
   readonly resolver?: Resolver
   readonly generateKey?: Parameters<typeof newIssuerKey>[1]
   readonly signal?: AbortSignal
+  readonly source?: ConfigSource
 }
 
 /**
  * Creates all parts in order; `close` closes them in reverse. Nothing listens yet. `open` replaces the store and its
  * clock, `resolver` who knows the addresses of names, `generateKey` the first key of the issuer. With a `signal`, waits for a PostgreSQL that is not there yet until the
- * signal fires; without one, that is an error. Throws `ConfigError` for faults that the operator can fix.
+ * signal fires; without one, that is an error. A reload reads `source` again, or without one, the files that `config` names. Throws `ConfigError` for faults that the operator can fix.
  */
 export async function buildApp(
   config: Config,
-  log: Log,
-  { open = openStore, resolver = createResolver(), generateKey, signal }: BuildOptions = {},
+  log: Logger,
+  {
+    open = openStore,
+    resolver = createResolver(),
+    generateKey,
+    signal,
+    source = unchanging(config),
+  }: BuildOptions = {},
 ): Promise<App> {
   const store = await open({
     directory: config.dataDir,
@@ -71,6 +87,8 @@ export async function buildApp(
     const sealer = await openSealer(config, store, log)
     const hasher = createHasher(await openHashKey(store, sealer))
     const settings = settingsOf(config)
+    const recipes = await openRecipes(config)
+    nameFaults(recipes, log)
     const metrics = createMetrics(store, async () => [
       ...(await core.backends.at(await store.generation())).byUid.values(),
     ])
@@ -80,7 +98,7 @@ export async function buildApp(
       const idToken = createIdTokens(begun)
       return {
         plugins: plugins.host,
-        kinds: [...kinds, ...(await ownRecipes(config))],
+        kinds: [...kinds, ...recipes.kinds],
         loadKinds: async () => plugins.kindsOf(await store.plugins.list()),
         host: (of, kind, own) => hostOf(of, config, { ...begun, idToken, resolver, kind, own }),
       }
@@ -88,11 +106,19 @@ export async function buildApp(
     await ensureIssuerKey(core, generateKey)
     await recordBounds(core)
     await core.backends.at(await store.generation())
-    const http = await openHttpApp(config, core, metrics, log)
+    const parts: Reloadable[] = [
+      reloadSettings(core, settings),
+      reloadRecipes(core, recipes),
+      async ({ logLevel }) => ({ apply: () => log.setLevel(logLevel) }),
+    ]
+    const reload = createReload(source, parts)
+    const http = await openHttpApp(config, core, { metrics, log, reload })
+    parts.push(http.reload)
     return {
       core,
       metrics,
       http,
+      reload: async () => void (await reloadServer(core, SYSTEM, reload)),
       startJobs: () => startJobs(core, { retentionMs: config.retentionMs }),
       close: async () => {
         await http.close()
@@ -107,17 +133,59 @@ export async function buildApp(
 }
 
 /** Kinds that are recipes in `recipes_dir` (ADR 0035). */
-async function ownRecipes({ recipesDir }: Config): Promise<readonly Kind[]> {
-  return recipesDir === undefined ? [] : readRecipes(recipesDir, (path) => readFile(path))
+const openRecipes = ({ recipesDir }: Config, before?: Recipes) =>
+  readRecipes(recipesDir, (path) => readFile(path), before)
+
+function nameFaults({ faults }: Recipes, log: Log): void {
+  for (const { source, message } of faults)
+    log.error({ source, fault: message }, 'a recipe is faulty: it is left out, and its backends fail')
+}
+
+function reloadRecipes(core: Core, begun: Recipes): Reloadable {
+  let current = begun
+  return async (next) => {
+    const recipes = await openRecipes(next, current)
+    const isSame = isDeepStrictEqual([...recipes.byDigest.keys()], [...current.byDigest.keys()])
+    return {
+      changed: isSame ? [] : ['recipes_dir'],
+      skipped: recipes.faults,
+      apply: () => {
+        current = recipes
+        nameFaults(recipes, core.log)
+        if (!isSame) core.backends.replaceKinds([...kinds, ...recipes.kinds])
+      },
+    }
+  }
+}
+
+/** Policies and limits: each use case reads them when it needs them. */
+function reloadSettings(core: Core, settings: Settings): Reloadable {
+  return async (config) => {
+    const next = settingsOf(config)
+    return {
+      steps: await boundSteps({ store: core.store, settings: next }),
+      apply: () => {
+        Object.assign(settings, next)
+        core.callers.forget()
+      },
+    }
+  }
+}
+
+/** For an app that was given its configuration as a value. */
+function unchanging(config: Config): ConfigSource {
+  const loaded: Loaded = { config, origins: {}, given: {} }
+  return { loaded, load: async () => loaded }
 }
 
 /** Runs until `close`. Throws the reason of `signal` if that fires while the start waits for the database. */
 export async function startServer(
-  config: Config,
-  log: Log,
+  source: ConfigSource,
+  log: Logger,
   signal: AbortSignal,
-): Promise<{ address: string; close(): Promise<void> }> {
-  const app = await buildApp(config, log, { signal })
+): Promise<{ address: string; reload(): Promise<void>; close(): Promise<void> }> {
+  const { config } = source.loaded
+  const app = await buildApp(config, log, { signal, source })
   let jobs: Jobs | undefined
   try {
     const address = await app.http.listen()
@@ -134,6 +202,7 @@ export async function startServer(
     }
     return {
       address,
+      reload: app.reload,
       close: async () => {
         await app.http.drain()
         await jobs?.stop()

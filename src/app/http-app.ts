@@ -1,7 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import type { Server } from 'node:http'
+import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/config.ts'
 import type { Core } from '../core/context.ts'
+import type { ReadConfiguration } from '../core/server/reload-server.ts'
+import { ConfigError } from '../domain/fault.ts'
 import { longestRequest } from '../domain/limits.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
 import { addAllRoutes } from '../http/routes/add-all-routes.ts'
@@ -15,11 +18,13 @@ import {
   createSecondListener,
   type HttpServer,
   type HttpServerOptions,
+  replaceCertificate,
 } from '../http/server/server.ts'
 import type { Log } from '../log/log.ts'
 import { warnOfGrowth } from './growth.ts'
 import { listenOnAdminSocket, listenOnPort, readTls } from './listen.ts'
 import type { Metrics } from './metrics.ts'
+import { needsRestart, type Reloadable } from './reload.ts'
 
 /** The HTTP side of the server: routes and listeners. */
 export interface HttpApp {
@@ -29,9 +34,14 @@ export interface HttpApp {
   /** Accepts no new connections; open requests finish. */
   drain(): Promise<void>
   close(): Promise<void>
+  readonly reload: Reloadable
 }
 
-export async function openHttpApp(config: Config, core: Core, metrics: Metrics, log: Log): Promise<HttpApp> {
+export async function openHttpApp(
+  config: Config,
+  core: Core,
+  { metrics, log, reload }: { metrics: Metrics; log: Log; reload: ReadConfiguration },
+): Promise<HttpApp> {
   warnOfGrowth(config, log)
   const fromUnix = new WeakSet<object>()
   const options: HttpServerOptions = {
@@ -65,7 +75,7 @@ export async function openHttpApp(config: Config, core: Core, metrics: Metrics, 
   const gate = createGate({ core, localHost, isUnixSocket: (socket) => fromUnix.has(socket) })
   addAllRoutes(
     { server, core, gate, replies: createReplyBatch() },
-    { metrics, issueByGet: config.issueByGet },
+    { metrics, issueByGet: config.issueByGet, reload },
   )
   if (config.accessLog) logRequests(server, log)
   await server.ready()
@@ -91,6 +101,26 @@ function listeners(config: Config, server: HttpServer, adminSocket: Server): Htt
     },
     drain,
     close: drain,
+    reload: reloadListeners(config, server, adminSocket),
+  }
+}
+
+/** The certificate, and how many connections there may be. */
+function reloadListeners({ tls: before }: Config, server: HttpServer, adminSocket: Server): Reloadable {
+  let shown = before && readTls(before)
+  return async ({ tls, maxConnections }) => {
+    if ((tls === undefined) !== (before === undefined))
+      throw new ConfigError([needsRestart('tls_cert_file', 'whether the server uses TLS')])
+    const next = tls && readTls(tls)
+    const isNew = next !== undefined && !isDeepStrictEqual(next, shown)
+    return {
+      changed: isNew ? ['tls_cert_file', 'tls_key_file'] : [],
+      apply: () => {
+        if (isNew) replaceCertificate(server, next)
+        shown = next
+        for (const listener of [server.server, adminSocket]) listener.maxConnections = maxConnections
+      },
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../backends/config-fields.ts'
@@ -45,8 +46,28 @@ export async function readRecipe(
 /** The types that a recipe cannot have. */
 export const builtInTypes = () => new Set(kinds.map(({ type }) => type))
 
-/** The kinds of a directory, in the order of the names of the files. Throws `ConfigError` with the faults of all files. */
-export async function readRecipes(directory: string, readFile: ReadFile): Promise<readonly Kind[]> {
+/** The recipes of a directory. */
+export interface Recipes {
+  /** In the order of the names of the files. */
+  readonly kinds: readonly Kind[]
+  /** Of the files that are left out. */
+  readonly faults: readonly Fault[]
+  /** The kinds by the SHA-256 of their files. */
+  readonly byDigest: ReadonlyMap<string, Kind>
+}
+
+export const NO_RECIPES: Recipes = { kinds: [], faults: [], byDigest: new Map() }
+
+/**
+ * Reads all that are sound: a faulty recipe breaks its own backends, and nothing else. A file that is as `before` stays the same kind, so
+ * that its backends stay open. Throws `ConfigError` if the directory cannot be read.
+ */
+export async function readRecipes(
+  directory: string | undefined,
+  readFile: ReadFile,
+  before = NO_RECIPES,
+): Promise<Recipes> {
+  if (directory === undefined) return NO_RECIPES
   const names = await readdir(directory).catch((error: unknown) => {
     throw new ConfigError([
       { source: 'recipes_dir', message: `the directory ${quote(directory)} ${fileFault(error)}` },
@@ -54,19 +75,24 @@ export async function readRecipes(directory: string, readFile: ReadFile): Promis
   })
   const taken = builtInTypes()
   const faults: Fault[] = []
-  const loaded: Kind[] = []
+  const byDigest = new Map<string, Kind>()
   for (const name of names.filter((one) => IS_RECIPE.test(one)).sort()) {
     try {
-      const { kind } = await readRecipe(join(directory, name), readFile, taken)
+      let digest = ''
+      const readDigested: ReadFile = async (path) => {
+        const bytes = await readFile(path)
+        digest = createHash('sha256').update(bytes).digest('hex')
+        return bytes
+      }
+      const { kind } = await readRecipe(join(directory, name), readDigested, taken)
       taken.add(kind.type)
-      loaded.push(kind)
+      byDigest.set(digest, before.byDigest.get(digest) ?? kind)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       faults.push(...error.faults)
     }
   }
-  if (faults.length > 0) throw new ConfigError(faults)
-  return loaded
+  return { kinds: [...byDigest.values()], faults, byDigest }
 }
 
 /** The check of a backend, from this machine. Returns what is wrong, in one sentence, or `undefined`. */

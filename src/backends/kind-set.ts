@@ -6,7 +6,7 @@ import type { Kind } from './kind.ts'
 
 /** Why a backend of a kind that this server does not have is broken. */
 export function missingKind(type: string): string {
-  return `This server has no kind "${type}": its plugin or recipe was removed. Add it again, or delete the backend.`
+  return `This server has no kind "${type}": its plugin or recipe was removed, or the recipe is faulty. Add or repair it, or delete the backend.`
 }
 
 /**
@@ -28,11 +28,13 @@ export interface KindSet {
   /** As of the latest `load`; the same object until one comes or goes. */
   current(): ReadonlyMap<string, Kind>
   load(): Promise<void>
+  /** In place of those that stay. */
+  replace(kinds: readonly Kind[]): void
   find(type: string): { readonly kind: Kind; readonly isMissing: boolean }
 }
 
 interface KindSetParts {
-  /** Those that stay. */
+  /** Those that stay until a reload. */
   readonly kinds: readonly Kind[]
   /** Those of the plugins that are pinned now. */
   loadKinds?(): Promise<readonly Kind[]>
@@ -44,7 +46,8 @@ interface KindSetParts {
  * a newer Mayfly must not receive.
  */
 export function createKindSet(parts: KindSetParts): KindSet {
-  const own = new Map(parts.kinds.map((kind) => [kind.type, kind]))
+  const byType = (all: readonly Kind[]) => new Map(all.map((kind) => [kind.type, kind] as const))
+  let own = byType(parts.kinds)
   const missing = new Map<string, Kind>()
   let plugins: readonly Kind[] = []
   let kinds: ReadonlyMap<string, Kind> = own
@@ -63,7 +66,11 @@ export function createKindSet(parts: KindSetParts): KindSet {
       plugins = added
       for (const { type } of added)
         if (own.has(type)) parts.onError(type, new Error('a plugin stands in front of a kind of its name'))
-      kinds = new Map([...own, ...added.map((kind) => [kind.type, kind] as const)])
+      kinds = new Map([...own, ...byType(added)])
+    },
+    replace(all) {
+      own = byType(all)
+      kinds = new Map([...own, ...byType(plugins)])
     },
     find: (type) => {
       const kind = kinds.get(type)

@@ -31,7 +31,7 @@ it('keeps a replaced instance open as long as a call on it may take', async () =
         ending: null,
       } as BackendDefinition,
     ],
-    snapshot: (load) => ({ at: load }),
+    snapshot: (load) => ({ at: load, forget: () => undefined }),
     host: () => ({}) as never,
     lingerMs: 180_000,
     now: Date.now,

@@ -67,6 +67,8 @@ export interface Registry {
   openTrial(kind: Kind, of: Named, config: Record<string, unknown>): Promise<Backend>
   /** Replaces the instances of this node, of one kind or of all, when they are next needed. */
   reload(kind: string | undefined): void
+  /** From now on these are the kinds that stay; backends of a kind that is another, or gone, are opened anew. */
+  replaceKinds(kinds: readonly Kind[]): void
   close(): Promise<void>
 }
 
@@ -79,7 +81,7 @@ export interface RegistryParts {
   loadKinds?(): Promise<readonly Kind[]>
   load(): Promise<BackendDefinition[]>
   /** A value that is kept until the stored backends change. */
-  snapshot<T>(load: () => Promise<T>): { at(generation: number): T | Promise<T> }
+  snapshot<T>(load: () => Promise<T>): { at(generation: number): T | Promise<T>; forget(): void }
   host(of: Named, kind: Kind, config: Readonly<Record<string, unknown>>): Host
   /** How long a replaced instance stays open for calls under way. */
   readonly lingerMs: number
@@ -217,6 +219,10 @@ export function createRegistry(parts: RegistryParts): Registry {
     openTrial: (kind, of, config) => kind.open(config, parts.host(of, kind, config)),
     reload: (kind) => {
       for (const [key, one] of live) if (kind === undefined || one.open.kind.type === kind) linger(key, one)
+    },
+    replaceKinds: (all) => {
+      kinds.replace(all)
+      current.forget()
     },
     close: async () => {
       await Promise.allSettled([...live.values()].map((one) => one.dispose()))

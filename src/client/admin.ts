@@ -80,6 +80,8 @@ export function createAdmin(authorizer: Authorizer) {
       reload: (name: string, options: CallOptions = {}) =>
         request('POST /v1/admin/plugins/:name/reload', { id: name, ...options }),
     },
+    /** Only over `admin.sock`: the server reads its configuration again. */
+    reload: (options: CallOptions = {}) => request('POST /v1/admin/reload', options),
     keys: {
       /** The public signing keys of all agents. */
       list: (page: Page = {}) => list('GET /v1/admin/keys', {}, page),

@@ -30,6 +30,8 @@ export interface Loaded {
   readonly config: Config
   /** By dotted field: `flag --listen`, `environment MAYFLY_LISTEN`, `file:line:col`, `default` or `derived`. */
   readonly origins: Record<string, string>
+  /** By dotted field, in the form of the file: what the winning source gave, or else the default. Contains secrets. */
+  readonly given: Readonly<Record<string, unknown>>
 }
 
 /** Flag > environment > file > default. Throws one `ConfigError` with every fault of every source. */
@@ -52,7 +54,10 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const reader = createReader(sound, new Set(entries.map(({ field }) => field.path)), faults)
   const config = await buildConfig(reader, options)
   if (faults.length > 0) throw new ConfigError(faults)
-  return { config, origins: reader.origins }
+  const given = Object.fromEntries(
+    FIELDS.map(({ path, default: preset }) => [path, reader.entry(path)?.wire ?? preset]),
+  )
+  return { config, origins: reader.origins, given }
 }
 
 async function gatherYaml(options: LoadOptions, faults: Fault[]): Promise<Gathered> {

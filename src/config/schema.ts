@@ -41,6 +41,8 @@ export interface Field {
   readonly argument: string
   readonly secret: boolean
   readonly sources: readonly SourceKind[]
+  readonly canReload: boolean
+  readonly isShared: boolean
 }
 
 /** The name in `Values`. */
@@ -66,6 +68,8 @@ function describe(path: FieldPath, { schema, parse, unit }: Setting): Field {
     argument: meta['x-argument'] ?? '',
     secret: meta['x-secret'] === true,
     sources: asked.filter((source) => source !== 'flag' || hasFlag),
+    canReload: meta['x-reload'] === true,
+    isShared: meta['x-shared'] === true,
   }
 }
 

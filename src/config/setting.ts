@@ -18,6 +18,10 @@ export type Meta = {
   readonly 'x-secret'?: true
   /** Everywhere if absent. */
   readonly 'x-sources'?: readonly SourceKind[]
+  /** A reload applies it; a change of any other setting needs a restart. */
+  readonly 'x-reload'?: true
+  /** All nodes of one store need the same. */
+  readonly 'x-shared'?: true
 }
 
 /** One setting: the schema of its form in the file, and the parser of that form. */

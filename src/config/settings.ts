@@ -46,6 +46,7 @@ const network = {
         'Public URL of this server, used in tokens and for discovery: https unless loopback, without a trailing slash, query or fragment.',
       'x-default': '`http://127.0.0.1:<port>` (https with `tls_cert_file`)',
       'x-argument': '<url>',
+      'x-shared': true,
     },
     parseIssuer,
   ),
@@ -56,6 +57,7 @@ const network = {
       default: [],
       'x-flag': 'previous-issuer',
       'x-argument': '<url>',
+      'x-shared': true,
     },
     parseIssuer,
   ),
@@ -64,6 +66,7 @@ const network = {
       description: 'PEM file with the certificate chain. Enables TLS, together with `tls_key_file`.',
       'x-default': 'none',
       'x-argument': '<path>',
+      'x-reload': true,
     },
     parsePath,
   ),
@@ -72,6 +75,7 @@ const network = {
       description: 'PEM file with the private key of the certificate.',
       'x-default': 'none',
       'x-argument': '<path>',
+      'x-reload': true,
     },
     parsePath,
   ),
@@ -149,6 +153,7 @@ const storage = {
         'How long to keep audit entries and ended credentials, agents and enrollments: a duration of a day or more, or `forever`. Entries about a credential stay as long as the credential.',
       default: 'forever',
       'x-argument': '<duration>',
+      'x-shared': true,
     },
     parseRetention,
   ),
@@ -158,9 +163,11 @@ const behaviour = {
   recipes_dir: text(
     {
       description:
-        'Directory of recipes, files `*.yaml` that each describe a kind of backend. The server does not start with a faulty one.',
+        'Directory of recipes, files `*.yaml` that each describe a kind of backend. A faulty one is skipped and named in the log.',
       'x-default': 'none',
       'x-argument': '<path>',
+      'x-reload': true,
+      'x-shared': true,
     },
     parsePath,
   ),
@@ -195,6 +202,7 @@ const behaviour = {
       description: 'Domain of the email addresses in signing keys.',
       'x-default': "the issuer's host, or `mayfly.local` if that is not a domain",
       'x-argument': '<domain>',
+      'x-shared': true,
     },
     parseDomain,
   ),
@@ -203,17 +211,20 @@ const behaviour = {
       'Which commits `POST /v1/sign` signs. `strict`: author and committer must be the agent; `committer`: the committer must be; `any`: all.',
     default: 'strict',
     'x-argument': '<strict|committer|any>',
+    'x-shared': true,
   }),
   signing_key_export: flag({
     description:
       'Whether `GET /v1/signing-key` returns the private key. Without it agents can only sign through `POST /v1/sign`.',
     default: true,
+    'x-shared': true,
   }),
   access_token_ttl: duration(
     {
       description: 'Lifetime of access tokens: whole seconds, at most 24h.',
       default: formatDuration(ACCESS_TOKEN_MS),
       'x-argument': '<duration>',
+      'x-shared': true,
     },
     parseTokenTtl,
   ),
@@ -223,18 +234,25 @@ const behaviour = {
       default: [],
       'x-flag': 'audience',
       'x-argument': '<audience>',
+      'x-shared': true,
     },
     parseAudience,
   ),
-  issue_by_get: flag({ description: 'Whether `GET /v1/credentials/{backend}` issues.', default: true }),
+  issue_by_get: flag({
+    description: 'Whether `GET /v1/credentials/{backend}` issues.',
+    default: true,
+    'x-shared': true,
+  }),
   revoke_undelivered: flag({
     description: 'Revoke a credential if the caller disconnects before the response is written.',
     default: true,
+    'x-shared': true,
   }),
   log_level: oneOf(['debug', 'info', 'warn', 'error'], {
     description: 'Lowest level to log.',
     default: 'info',
     'x-argument': '<level>',
+    'x-reload': true,
   }),
   log_format: oneOf(['json', 'pretty'], {
     description: '`json`: one JSON object per line; `pretty`: lines for people.',
@@ -256,6 +274,7 @@ const behaviour = {
         'Time limit of one call to an upstream, 100ms to 5m. A reply may take twice as long and 15s: a proxy must wait for it.',
       default: formatDuration(UPSTREAM_TIMEOUT_MS),
       'x-argument': '<duration>',
+      'x-shared': true,
     },
     between(100, 5 * MINUTE_MS),
   ),
@@ -271,33 +290,49 @@ const limits = {
   'limits.token_failures_per_minute': count({
     description: 'Failed logins at `/oauth/*` per minute, client and address; ten times as many per address.',
     default: TOKEN_FAILURES_PER_MINUTE,
+    'x-reload': true,
+    'x-shared': true,
   }),
   'limits.tokens_per_minute': count({
     description: 'Access tokens that one agent may get per minute, and that it may revoke.',
     default: TOKENS_PER_MINUTE,
+    'x-reload': true,
+    'x-shared': true,
   }),
   'limits.enrollments_per_minute': count({
     description: 'Enrollment requests per minute and address.',
     default: ENROLLMENTS_PER_MINUTE,
+    'x-reload': true,
+    'x-shared': true,
   }),
   'limits.max_pending_enrollments': count({
     description:
       'Enrollments that may wait for a decision at once, a quarter of them from one network; and, apart from these, requests of agents for more scopes.',
     default: MAX_PENDING_ENROLLMENTS,
+    'x-reload': true,
+    'x-shared': true,
   }),
   'limits.max_active_per_agent': count({
     description:
       'Active credentials per agent. Nodes count at least every ten seconds, so n nodes may together admit up to n times as many.',
     default: MAX_ACTIVE_PER_AGENT,
+    'x-reload': true,
+    'x-shared': true,
   }),
   'limits.issue_rate': text(
     {
       description: 'Credentials issued per agent, such as `100/minute`.',
       'x-default': 'no limit',
+      'x-reload': true,
+      'x-shared': true,
     },
     parseConfigRate,
   ),
-  'limits.max_connections': count({ description: 'Open connections to the server.', default: 10_000 }),
+  'limits.max_connections': count({
+    description: 'Open connections to the server.',
+    default: 10_000,
+    'x-reload': true,
+  }),
 }
 
 const policiesMeta = {
@@ -305,6 +340,8 @@ const policiesMeta = {
     'Rules that admit agents without an administrator. The first policy whose pattern matches the name decides.',
   default: [],
   'x-sources': ['file'],
+  'x-reload': true,
+  'x-shared': true,
 } as const satisfies Meta
 const policies = {
   policies: setting(
@@ -314,5 +351,8 @@ const policies = {
   ),
 }
 
-/** Every setting by its name in the file; those of `limits` with their dotted path. */
+/**
+ * Every setting by its name in the file; those of `limits` with their dotted path. Each says whether a reload applies it
+ * (`x-reload`): what applies it is a part of `app/reload.ts`.
+ */
 export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...policies }

@@ -1,8 +1,6 @@
-import { readConfigFile } from '../files/yaml-file.ts'
 import type { Config } from './config.ts'
 import { type LoadOptions, loadConfig } from './load.ts'
-import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from './schema.ts'
-import { type Entry, gatherEnvironment, gatherFile, gatherFlags } from './sources.ts'
+import { FIELDS, type Field } from './schema.ts'
 
 export interface ShownSetting {
   readonly name: string
@@ -14,26 +12,24 @@ export interface ShownSetting {
 
 /** Every setting of a server with these flags, variables and file. Throws `ConfigError` like `loadConfig`. */
 export async function showSettings(options: LoadOptions): Promise<ShownSetting[]> {
-  const { config, origins } = await loadConfig(options)
-  const entries = [...gatherFlags(options.argv).entries, ...gatherEnvironment(options.env).entries]
-  const file = options.argv[CONFIG_FLAG] ?? options.env[CONFIG_ENV]
-  if (typeof file === 'string' && file !== '')
-    entries.push(...gatherFile(await readConfigFile(file, file, options.readFile)).entries)
-  return FIELDS.map((field) => ({
-    name: field.path,
-    value: shown(
-      field,
-      entries.find((entry) => entry.field === field),
-      config,
-    ),
-    origin: origins[field.path] ?? 'default',
-  }))
+  const { config, origins, given } = await loadConfig(options)
+  return FIELDS.map((field) => {
+    const origin = origins[field.path] ?? 'default'
+    const isGiven = origin !== 'default' && origin !== 'derived'
+    return {
+      name: field.path,
+      value: isGiven ? shown(field, given[field.path]) : preset(field, config),
+      origin,
+    }
+  })
 }
 
-function shown(field: Field, entry: Entry | undefined, config: Config): string {
-  if (entry === undefined) return derived(field, config) ?? field.defaultText.replaceAll('`', '')
+const preset = (field: Field, config: Config) =>
+  derived(field, config) ?? field.defaultText.replaceAll('`', '')
+
+function shown(field: Field, wire: unknown): string {
   if (field.secret) return '[redacted]'
-  return typeof entry.wire === 'string' ? entry.wire : JSON.stringify(entry.wire)
+  return typeof wire === 'string' ? wire : JSON.stringify(wire)
 }
 
 /** The value of a setting that follows from others. */

@@ -47,6 +47,8 @@ export interface Callers {
   find(bearer: string, generation: number): AgentCaller | undefined | Promise<AgentCaller | undefined>
   /** Whether nothing has changed about the caller since it was read, as far as this node has heard, and nothing has ended. */
   isCurrent(caller: AgentCaller): boolean
+  /** What a caller may do now depends on other settings: every one is read again. */
+  forget(): void
   /** The same caller with its current rights; undefined when the agent has ended. */
   refresh(caller: AgentCaller, generation: number): Promise<AgentCaller | undefined>
   /** From memory alone; undefined when it has to be read. Await the generation of the store first. */

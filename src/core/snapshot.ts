@@ -4,6 +4,8 @@
  */
 export interface Snapshot<T> {
   at(generation: number): T | Promise<T>
+  /** What it was made of on this node has changed: from now on nobody gets a value whose reading began earlier. */
+  forget(): void
 }
 
 /** `changedAt`: the generation at which the value last changed, as far as this node has heard. */
@@ -11,10 +13,12 @@ export function createSnapshot<T>(load: () => Promise<T>, changedAt: () => numbe
   let value: T | undefined
   let loadedAt = -1
   let loading: { generation: number; promise: Promise<T> } | undefined
+  let era = 0
 
   async function reload(generation: number): Promise<T> {
+    const began = era
     const loaded = await load()
-    if (generation >= loadedAt) {
+    if (era === began && generation >= loadedAt) {
       value = loaded
       loadedAt = generation
     }
@@ -32,6 +36,12 @@ export function createSnapshot<T>(load: () => Promise<T>, changedAt: () => numbe
       })
       loading = { generation: seen, promise }
       return promise
+    },
+    forget() {
+      era += 1
+      value = undefined
+      loadedAt = -1
+      loading = undefined
     },
   }
 }

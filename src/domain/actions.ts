@@ -49,6 +49,8 @@ export const ACTION_MEANING = {
   'plugin.reloaded': 'Backends were reopened: those of a plugin by a new process.',
   'plugin.failed':
     'A plugin could not be added or started, or a process of it ended; `details.reason` says why. Repetitions within a minute are one entry with `details.repeated`.',
+  'server.reloaded':
+    'The server read its configuration again; `details.changed` names the settings that are others now. `failed` if nothing was changed; `details.faults` has the place of each fault.',
   'admin.local_access':
     "Somebody on the server's own host read what needs an admin scope, or was refused a change, without an agent's token. Once a minute for each route; repetitions are one entry with `details.repeated`. A change has its own entry instead.",
   'auth.failed':

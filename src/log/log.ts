@@ -13,6 +13,12 @@ export interface Log {
   child(fields: object): Log
 }
 
+/** The log of the server, whose level a reload may change. */
+export interface Logger extends Log {
+  /** Also of every child. */
+  setLevel(level: LogLevel): void
+}
+
 export interface Destination {
   write(line: string): unknown
   readonly isTTY?: boolean
@@ -31,7 +37,7 @@ export interface LoggerOptions {
  * Writes lines of JSON or lines for people, each before the call returns. Hides secrets by the name of their field at any depth, and by their form in
  * the finished line, which includes the message.
  */
-export function createLogger(options: LoggerOptions): Log {
+export function createLogger(options: LoggerOptions): Logger {
   const target =
     options.destination ??
     openLineSink(1, { onLost: (lines) => logger.warn({ lines }, 'lines of the log were lost') })
@@ -43,7 +49,8 @@ export function createLogger(options: LoggerOptions): Log {
   }
   const logger = pino(
     {
-      level: options.level,
+      // `threshold` decides: a child of pino would keep the level that it was born with.
+      level: 'debug',
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       // Errors are plain objects here; pino's own serializer would fold their causes into text.
@@ -53,19 +60,30 @@ export function createLogger(options: LoggerOptions): Log {
     },
     { write: (line: string) => target.write(line) },
   )
-  return wrap(logger)
+  const threshold = { level: options.level }
+  return Object.assign(wrap(logger, threshold), {
+    setLevel: (level: LogLevel) => {
+      threshold.level = level
+    },
+  })
 }
 
-function wrap(logger: pino.Logger): Log {
+const RANKS = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const
+
+interface Threshold {
+  readonly level: keyof typeof RANKS
+}
+
+function wrap(logger: pino.Logger, threshold: Threshold): Log {
   const at = (level: LogLevel) => (fields: object, message: string) => {
-    if (logger.isLevelEnabled(level)) logger[level](cleanFields(fields), hideValues(message))
+    if (RANKS[level] >= RANKS[threshold.level]) logger[level](cleanFields(fields), hideValues(message))
   }
   return {
     debug: at('debug'),
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
-    child: (fields) => wrap(logger.child(cleanFields(fields))),
+    child: (fields) => wrap(logger.child(cleanFields(fields)), threshold),
   }
 }
 

@@ -1,11 +1,13 @@
+import { closeSync, openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import type { ConfigSource } from '../app/app.ts'
 import { keepRunning } from '../cli/frame/keep-running.ts'
 import type { OptionSpec, Options } from '../cli/frame/options.ts'
 import { type Context, defineVerb } from '../cli/frame/verb.ts'
 import { whileWaiting } from '../cli/frame/waiting.ts'
 import { rememberServer } from '../cli/session/last-server.ts'
 import type { Config } from '../config/config.ts'
-import { type Loaded, loadConfig } from '../config/load.ts'
+import { loadConfig } from '../config/load.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field } from '../config/schema.ts'
 import { type Flags, flagKey } from '../config/sources.ts'
 import { hostPort } from '../domain/address.ts'
@@ -52,8 +54,8 @@ async function runServer(context: Context, flags: Flags): Promise<number> {
   // All files that the server creates (database, socket, keys) are for this user alone.
   process.umask(0o077)
   try {
-    const loaded = await loadConfig({ argv: flags, env: process.env, readFile })
-    return await serve(context, loaded, flags)
+    const load = () => loadConfig({ argv: flags, env: process.env, readFile })
+    return await serve(context, { loaded: await load(), load }, flags)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     for (const { source, message } of error.faults) context.stderr.write(`mayfly: ${source}: ${message}\n`)
@@ -72,7 +74,18 @@ function fileOf({ env }: Context, flags: Flags): string | undefined {
   return typeof file === 'string' && file !== '' ? file : undefined
 }
 
-async function serve(context: Context, { config, origins }: Loaded, flags: Flags): Promise<number> {
+/** Whether a terminal controls this process, which sends SIGHUP when it closes. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function serve(context: Context, source: ConfigSource, flags: Flags): Promise<number> {
+  const { config, origins } = source.loaded
   const { createLogger } = await import('../log/log.ts')
   const noColor = (process.env['NO_COLOR'] ?? '') !== ''
   const log = createLogger({ level: config.logLevel, format: config.logFormat, noColor })
@@ -81,11 +94,12 @@ async function serve(context: Context, { config, origins }: Loaded, flags: Flags
     const code = await keepRunning({
       start: async (signal) => {
         const { startServer } = await import('../app/app.ts')
-        const running = await whileWaiting(context, 'Starting', startServer(config, log, signal))
+        const running = await whileWaiting(context, 'Starting', startServer(source, log, signal))
         await rememberServer(context, { ...placeOf(config, running.address), config: fileOf(context, flags) })
         return running
       },
       log,
+      hasTerminal: hasTerminal(),
       shutdownTimeoutMs: config.shutdownTimeoutMs,
       exit: (status) => process.exit(status),
     })

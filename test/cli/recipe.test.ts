@@ -97,14 +97,21 @@ test('a server has the kinds of recipes_dir, and issues through them', async () 
   }
 })
 
-test('a server does not start with a faulty recipe, and names the line', async () => {
+test('a server leaves out a faulty recipe, names the line, and serves the others', async () => {
   const recipes = join(home, 'faulty')
   await mkdir(recipes)
   await writeFile(join(recipes, 'a.yaml'), recipe.replace('title: ', 'titel: '))
   await writeFile(join(recipes, 'b.yaml'), recipe.replace('type: acme', 'type: jwt'))
-  await expect(startWorld({ yaml: `recipes_dir: ${recipes}\n` })).rejects.toThrow(
-    /a\.yaml:3:1: titel is not known here[\s\S]*b\.yaml:2:7: type: there is a kind "jwt" already/,
-  )
+  await writeFile(join(recipes, 'c.yaml'), recipe)
+  const world = await startWorld({ yaml: `recipes_dir: ${recipes}\n` })
+  try {
+    expect(world.app.logged()).toMatch(
+      /a\.yaml:3:1","fault":"titel is not known here[\s\S]*b\.yaml:2:7","fault":"type: there is a kind \\"jwt\\" already/,
+    )
+    expect(world.app.core.backends.kinds.has('acme')).toBe(true)
+  } finally {
+    await world.close()
+  }
   await expect(startWorld({ yaml: `recipes_dir: ${home}/none\n` })).rejects.toThrow(
     /recipes_dir: the directory .* does not exist/,
   )

@@ -98,6 +98,7 @@ case "$1" in
   stop | disable) stop ;;
   start) start ;;
   restart) stop; start ;;
+  reload) mayfly server reload --config "$HOME/etc/mayfly.yaml" ;;
 esac
 `,
   journalctl: `#!/bin/sh

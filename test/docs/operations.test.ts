@@ -54,6 +54,10 @@ test('root-rotation-and-reconcile.md works as shown', async () => {
   }
 })
 
+test('reload.md works as shown', async () => {
+  await server.runPage('docs/operations/reload.md')
+})
+
 test('upgrade.md works as shown', async () => {
   await server.runPage('docs/operations/upgrade.md')
 })

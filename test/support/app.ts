@@ -118,25 +118,29 @@ export async function startApp(options: AppOptions = {}): Promise<TestApp> {
   const database = options.dialect === 'postgres' ? await freshDatabase() : undefined
   const databaseUrl = options.databaseUrl ?? database?.url
   const port = options.ownIssuer === true ? await freePort() : 0
-  const { config } = await loadConfig({
-    argv: {
-      listen: `127.0.0.1:${port}`,
-      issuer: port === 0 ? 'https://mayfly.test' : `http://127.0.0.1:${port}`,
-      dataDir: directory,
-      ...(options.masterKeyFile === undefined ? {} : { masterKeyFile: options.masterKeyFile }),
-      ...(options.yaml === undefined ? {} : { config: 'mayfly.yaml' }),
-      ...options.argv,
-    },
-    env: { ...options.env, ...(databaseUrl === undefined ? {} : { MAYFLY_DATABASE_URL: databaseUrl }) },
-    readFile: (path) =>
-      path === 'mayfly.yaml' ? Promise.resolve(Buffer.from(options.yaml ?? '')) : readFile(path),
-  })
+  const load = () =>
+    loadConfig({
+      argv: {
+        listen: `127.0.0.1:${port}`,
+        issuer: port === 0 ? 'https://mayfly.test' : `http://127.0.0.1:${port}`,
+        dataDir: directory,
+        ...(options.masterKeyFile === undefined ? {} : { masterKeyFile: options.masterKeyFile }),
+        ...(options.yaml === undefined ? {} : { config: 'mayfly.yaml' }),
+        ...options.argv,
+      },
+      env: { ...options.env, ...(databaseUrl === undefined ? {} : { MAYFLY_DATABASE_URL: databaseUrl }) },
+      readFile: (path) =>
+        path === 'mayfly.yaml' ? Promise.resolve(Buffer.from(options.yaml ?? '')) : readFile(path),
+    })
+  const loaded = await load()
+  const { config } = loaded
   const lines: string[] = []
   const destination = { write: (line: string) => lines.push(line) }
   const log = createLogger({ level: 'debug', format: 'json', destination })
   const app = await buildApp(config, log, {
     ...(options.resolver === undefined ? {} : { resolver: options.resolver }),
     generateKey: sharedKeyOf,
+    source: { loaded, load },
   })
   const { core } = app
   let offset = 0

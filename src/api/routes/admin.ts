@@ -17,6 +17,7 @@ const ofAudit = admin('audit')
 const ofEnrollments = admin('admin: enrollments')
 const ofPlugins = admin('admin: plugins')
 const ofKeys = admin('admin: keys')
+const ofServer = admin('admin: server')
 
 const CONFIGURE = ['conflict', 'not_allowed', 'insufficient_scope', ...UPSTREAM] as const
 const AT_UPSTREAM = ['backend_not_found', 'conflict', 'insufficient_scope', ...UPSTREAM] as const
@@ -285,5 +286,14 @@ export const ADMIN = {
     body: optionalBody(admins.RotateKeys),
     replies: { 200: admins.RotatedKeys },
     errors: ['conflict'],
+  },
+  'POST /v1/admin/reload': {
+    ...ofServer('admin:server:write', 'server.reloaded'),
+    id: 'reloadServer',
+    summary: 'Read the configuration again, and take all of it or nothing; only over `admin.sock`',
+    description:
+      'Takes the certificate, policies, recipes, limits and the log level of this node. A fault, or a change of any other setting, changes nothing. Any request but one over `admin.sock` without a token is refused.',
+    replies: { 200: admins.Reloaded },
+    errors: ['not_allowed'],
   },
 } as const satisfies Record<string, Route>

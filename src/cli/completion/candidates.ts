@@ -1,4 +1,4 @@
-import { findVerb } from '../frame/find-verb.ts'
+import { type Found, findVerb } from '../frame/find-verb.ts'
 import { DATA_DIR, type Flag, flagsOf, GLOBALS, type Globals, HELP, type Listed } from '../frame/options.ts'
 import { globalsOf } from '../frame/parse.ts'
 import type { AnyVerb, ArgumentSpec, Entry } from '../frame/verb.ts'
@@ -77,7 +77,7 @@ async function candidates(line: Line): Promise<Completion> {
     case 'family':
       return nextVerbs(line, found.family.verbs)
     case 'verb':
-      return verbCandidates(line, await found.entry.load(), found.argv)
+      return besideInner(line, found)
     default:
       return []
   }
@@ -85,8 +85,22 @@ async function candidates(line: Line): Promise<Completion> {
 
 async function nextVerbs(line: Line, verbs: readonly Entry[]): Promise<Completion> {
   if (line.current.startsWith('-')) return optionsFor(line, flagsOf({ ...GLOBALS, ...HELP }), false)
+  return wordsOf(verbs)
+}
+
+function wordsOf(verbs: readonly Entry[]): Candidate[] {
   const shown = verbs.filter((entry) => entry.hidden !== true)
   return shown.map(({ name, summary }) => ({ word: name, about: summary }))
+}
+
+async function besideInner(
+  line: Line,
+  { entry, argv }: Extract<Found, { what: 'verb' }>,
+): Promise<Completion> {
+  const own = await verbCandidates(line, await entry.load(), argv)
+  if (own === 'files' || entry.inner === undefined || argv.length > 0 || line.current.startsWith('-'))
+    return own
+  return [...wordsOf(entry.inner), ...own]
 }
 
 async function verbCandidates(line: Line, verb: AnyVerb, argv: readonly string[]): Promise<Completion> {

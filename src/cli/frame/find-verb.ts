@@ -28,8 +28,12 @@ export async function findVerb(argv: readonly string[], verbs: readonly Entry[])
   if (first.word === 'help') return findVerb([...first.rest, '--help'], verbs)
   const entry = verbs.find(({ name }) => name === first.word)
   if (entry === undefined) throw await unknown(first.word, verbs, 'mayfly')
-  if (!('verbs' in entry))
-    return { what: 'verb', words: [entry.name], entry, argv: [...first.options, ...first.rest] }
+  if (!('verbs' in entry)) {
+    const inner = entry.inner?.find(({ name }) => name === first.rest[0])
+    const words = inner === undefined ? [entry.name] : [entry.name, inner.name]
+    const argv = [...first.options, ...first.rest.slice(words.length - 1)]
+    return { what: 'verb', words, entry: inner ?? entry, argv }
+  }
   const second = nextWord(first.rest)
   if (second.word === undefined) return { what: 'family', family: entry }
   const inner = entry.verbs.find(({ name }) => name === second.word)

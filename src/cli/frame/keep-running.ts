@@ -2,6 +2,8 @@ import type { Log } from '../../log/log.ts'
 
 export interface Running {
   readonly address: string
+  /** Reports its own failures. */
+  reload?(): Promise<void>
   close(): Promise<void>
 }
 
@@ -9,12 +11,14 @@ export interface KeepRunningOptions {
   /** `stop` fires with the first signal: a start that waits for something gives up, and throws the reason. */
   start(stop: AbortSignal): Promise<Running>
   readonly log: Log
+  /** Whether SIGHUP says that the terminal was closed. Without one it asks for a reload, where there is one. */
+  readonly hasTerminal?: boolean
   readonly shutdownTimeoutMs: number
   /** Ends the process at once. */
   readonly exit: (code: number) => void
 }
 
-/** SIGHUP: its terminal was closed, and nobody could end it there any more. */
+/** SIGHUP, with a terminal: it was closed, and nobody could end the process there any more. */
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /**
@@ -28,7 +32,15 @@ export async function keepRunning(options: KeepRunningOptions): Promise<number> 
   const stop = new AbortController()
   let force: NodeJS.Timeout | undefined
   let asked = false
+  let reload = async () => {
+    isLate = true
+  }
+  let isLate = false
   const onSignal = (name: NodeJS.Signals, number: number): void => {
+    if (name === 'SIGHUP' && options.hasTerminal === false) {
+      if (!asked) void reload()
+      return
+    }
     if (asked) {
       // The shell and the kernel each send a SIGHUP when a terminal closes; nobody is impatient.
       if (name !== 'SIGHUP') exit(128 + number)
@@ -46,6 +58,11 @@ export async function keepRunning(options: KeepRunningOptions): Promise<number> 
   try {
     const running = await options.start(stop.signal)
     log.info({ address: running.address }, 'listening')
+    reload = async () => {
+      await running.reload?.().catch((error: unknown) => log.error({ err: error }, 'reloading failed'))
+    }
+    // What was read at the start may be older than the signal.
+    if (isLate) void reload()
     const name = await signal.promise
     log.info({ signal: name }, 'closing')
     await running.close()

@@ -97,6 +97,8 @@ export interface VerbEntry {
   readonly hidden?: true
   /** The words of the verb that this one is, too. */
   readonly aliasOf?: string
+  /** Verbs whose words begin with that of this one: the `reload` of `mayfly server reload`. */
+  readonly inner?: readonly VerbEntry[]
   load(): Promise<AnyVerb>
 }
 

@@ -5,7 +5,16 @@ const completion = () => import('../commands/completion.ts')
 
 /** The server, and commands about this command. */
 export const OTHER_VERBS: readonly Entry[] = [
-  entry('server', 'run the server', () => import('../../operations/server.ts')),
+  {
+    ...entry('server', 'run the server', () => import('../../operations/server.ts')),
+    inner: [
+      entry(
+        'reload',
+        'make it read its configuration again',
+        () => import('../../operations/server-reload.ts'),
+      ),
+    ],
+  },
   entry('init', 'set up a server: configuration and master key', () => import('../../operations/init.ts')),
   entry('backup', 'copy the store of the server on this machine', backup, 'backup'),
   entry('restore', 'put a backup into an empty data directory', backup, 'restore'),

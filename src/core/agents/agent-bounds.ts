@@ -2,6 +2,7 @@ import type { Agent, AgentBounds } from '../../domain/agent.ts'
 import { canonicalJson } from '../../domain/canonical-json.ts'
 import { type CompiledPolicy, policyBounds, tightest } from '../../domain/policy.ts'
 import { Problem } from '../../domain/problems.ts'
+import type { Step } from '../../store/engine/change.ts'
 import { boundsOf } from '../authentication/callers.ts'
 import type { Actor, Caller } from '../caller.ts'
 import type { Core } from '../context.ts'
@@ -39,11 +40,15 @@ export function requireBounds(core: Pick<Core, 'settings' | 'denials'>, actor: A
 
 const isSame = (one: AgentBounds, other: AgentBounds) => canonicalJson(one) === canonicalJson(other)
 
-/** Records the bounds of agents that an earlier build admitted, so that they outlast a change of the policy's name. */
-export async function recordBounds({ store, settings }: Pick<Core, 'store' | 'settings'>): Promise<void> {
+export async function recordBounds(core: Pick<Core, 'store' | 'settings'>): Promise<void> {
+  const steps = await boundSteps(core)
+  if (steps.length > 0) await core.store.commit(steps)
+}
+
+/** Record the bounds of agents that an earlier build admitted, so that they outlast a change of the policy's name. */
+export async function boundSteps({ store, settings }: Pick<Core, 'store' | 'settings'>): Promise<Step[]> {
   const names = await store.agents.policiesWithoutBounds()
-  const steps = settings.policies
+  return settings.policies
     .filter(({ name }) => names.includes(name))
     .map((policy) => store.agents.setBounds(policy.name, policyBounds(policy)))
-  if (steps.length > 0) await store.commit(steps)
 }

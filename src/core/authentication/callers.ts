@@ -36,7 +36,7 @@ type Parts = Pick<Core, 'store' | 'hasher' | 'issuerKeys' | 'settings'>
 
 export function createCallers(core: Parts): Callers {
   /** By the fingerprint of a bearer or by a client id, which never look alike. */
-  const all = new Map<string, Known>()
+  let all = new Map<string, Known>()
 
   function isCurrent({ agentId, generation, method, validUntil }: AgentCaller): boolean {
     const { changedAt, now } = core.store
@@ -53,17 +53,19 @@ export function createCallers(core: Parts): Callers {
   }
 
   /** When it is full, the oldest make room: an agent with very many tokens does not empty it. */
-  function remember(key: string, known: Known): void {
-    if (all.size >= MAX_KNOWN)
-      for (const oldest of [...all.keys()].slice(0, MAX_KNOWN / 10)) all.delete(oldest)
-    all.set(key, known)
+  function remember(into: Map<string, Known>, key: string, known: Known): void {
+    if (into.size >= MAX_KNOWN)
+      for (const oldest of [...into.keys()].slice(0, MAX_KNOWN / 10)) into.delete(oldest)
+    into.set(key, known)
   }
 
   async function load(bearer: string, key: string, generation: number): Promise<AgentCaller | undefined> {
+    // What is read across a `forget` is not kept.
+    const into = all
     const found = isBearerForm(bearer)
       ? await fromOpaque(core, bearer, generation)
       : await fromJwt(core, bearer, generation)
-    if (found !== undefined) remember(key, found)
+    if (found !== undefined) remember(into, key, found)
     return found?.caller
   }
 
@@ -77,6 +79,9 @@ export function createCallers(core: Parts): Callers {
       return load(bearer, key, generation)
     },
     isCurrent,
+    forget() {
+      all = new Map()
+    },
     async refresh({ agentId, method, scopes, rotation, accessToken }, generation) {
       const agent = await core.store.agents.findLiving(agentId)
       if (!isAlive(core, agent)) return undefined
@@ -88,6 +93,7 @@ export function createCallers(core: Parts): Callers {
     },
     knownClient: (clientId) => recall(clientId)?.client,
     async readClient(clientId, generation) {
+      const into = all
       const agent = await core.store.agents.findByClient(clientId)
       // Also for an unknown client, so that the time of the answer does not tell it from a known one.
       const grants = await core.store.agents.grantsOf(agent?.id ?? '')
@@ -96,7 +102,7 @@ export function createCallers(core: Parts): Callers {
       if (found === undefined) return undefined
       const { caller, grantsEndAt } = found
       const client = { agent, caller, grantsEndAt }
-      remember(clientId, { caller, client })
+      remember(into, clientId, { caller, client })
       return client
     },
   }

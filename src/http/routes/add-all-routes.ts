@@ -1,3 +1,4 @@
+import type { ReadConfiguration } from '../../core/server/reload-server.ts'
 import { docsRoutes } from '../routing/docs-page.ts'
 import { openApiRoutes } from '../routing/openapi.ts'
 import type { Http } from '../routing/route.ts'
@@ -13,6 +14,7 @@ import { adminKeyRoutes } from './v1/admin-keys.ts'
 import { adminPendingRoutes } from './v1/admin-pending.ts'
 import { adminPluginRoutes } from './v1/admin-plugins.ts'
 import { adminPolicyRoutes } from './v1/admin-policies.ts'
+import { adminServerRoutes } from './v1/admin-server.ts'
 import { adminTokenRoutes } from './v1/admin-tokens.ts'
 import { backendCredentialRoutes } from './v1/credentials.ts'
 import { enrollRoutes } from './v1/enroll.ts'
@@ -24,10 +26,11 @@ export interface RouteParts {
   readonly metrics: HealthParts['metrics']
   /** Whether `GET /v1/credentials/:backend` issues. */
   readonly issueByGet: boolean
+  readonly reload: ReadConfiguration
 }
 
 /** Registers every route of the server; a new file of routes needs a line here. */
-export function addAllRoutes(http: Http, { metrics, issueByGet }: RouteParts): void {
+export function addAllRoutes(http: Http, { metrics, issueByGet, reload }: RouteParts): void {
   const { settings, store } = http.core
   healthRoutes(http, { version: settings.version, trouble: store.trouble, metrics })
   openApiRoutes(http)
@@ -49,4 +52,5 @@ export function addAllRoutes(http: Http, { metrics, issueByGet }: RouteParts): v
   adminPolicyRoutes(http)
   adminPluginRoutes(http)
   adminKeyRoutes(http)
+  adminServerRoutes(http, reload)
 }

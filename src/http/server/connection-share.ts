@@ -7,14 +7,16 @@ const SHARE = 4
 /** Where a proxy on this machine has its connections from. */
 const OWN = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1'])
 
-/** Closes a connection at once that would be more than the share of its site. Proxies have no share: many are behind them. */
+/**
+ * Closes a connection at once that would be more than the share of its site in `maxConnections` of the listener. Proxies have no share:
+ * many are behind them.
+ */
 export function shareConnections(
   listener: Server,
-  { most, proxies }: { readonly most: number; readonly proxies: readonly string[] },
+  { proxies }: { readonly proxies: readonly string[] },
 ): void {
   const trusted = blockListOf(proxies)
   const counts = new Map<string, number>()
-  const share = Math.ceil(most / SHARE)
   listener.on('connection', (socket: Socket) => {
     const { remoteAddress: address } = socket
     // A unix socket has no address, and only an administrator opens it.
@@ -22,7 +24,7 @@ export function shareConnections(
     if (trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return
     const site = siteOf(address)
     const count = counts.get(site) ?? 0
-    if (count >= share) {
+    if (count >= Math.ceil(listener.maxConnections / SHARE)) {
       socket.destroy()
       return
     }

@@ -1,6 +1,6 @@
 import { createServer as createNodeServer, type Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { SecureContextOptions } from 'node:tls'
+import type { SecureContextOptions, Server as TlsServer } from 'node:tls'
 import {
   type FastifyHttpOptions,
   type FastifyInstance,
@@ -75,6 +75,14 @@ export interface HttpServerOptions {
 
 export type HttpServer = FastifyInstance
 
+const TLS = { minVersion: 'TLSv1.2' } as const
+
+/** New connections of a server with TLS get this certificate; those that are open keep theirs. */
+export function replaceCertificate(server: HttpServer, tls: NonNullable<HttpServerOptions['tls']>): void {
+  const { server: listener } = server as unknown as { readonly server: TlsServer }
+  listener.setSecureContext({ ...tls, ...TLS })
+}
+
 /** Creates a server with every limit of the threat model, our error shapes and no routes. `listen` starts it. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
@@ -120,9 +128,8 @@ export function createSecondListener(server: HttpServer, options: HttpServerOpti
 function limitListener(listener: Server, options: HttpServerOptions): void {
   // One more than allowed, so that the rule sees the excess while Node drops the rest.
   listener.maxHeadersCount = MAX_HEADERS + 1
-  const most = options.maxConnections ?? MAX_CONNECTIONS
-  listener.maxConnections = most
-  shareConnections(listener, { most, proxies: options.trustedProxies ?? [] })
+  listener.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
+  shareConnections(listener, { proxies: options.trustedProxies ?? [] })
   // Without a listener Node answers 417 with an empty body; `findFault` refuses it in our shape.
   listener.on('checkExpectation', (request, response) => {
     listener.emit('request', request, response)
@@ -172,7 +179,7 @@ function frameworkOptions(options: HttpServerOptions, timeouts: HttpTimeouts): F
   const https = {
     ...nodeOptions(timeouts),
     ...options.tls,
-    minVersion: 'TLSv1.2',
+    ...TLS,
     // The default is two minutes, and the other limits start after the handshake.
     handshakeTimeout: timeouts.headers,
   }
