@@ -85,7 +85,8 @@ describe.each(['functions', 'direct'] as const)('the privileges of a credential,
           if (way === 'direct') {
             const list = schemaNames.map(id).join(', ')
             await bench.sql(
-              `GRANT ALL ON SCHEMA ${list} TO ${login.username} WITH GRANT OPTION; GRANT ALL ON ALL TABLES IN SCHEMA ${list}
+              `GRANT CREATE ON DATABASE ${name} TO ${login.username};
+               GRANT ALL ON SCHEMA ${list} TO ${login.username} WITH GRANT OPTION; GRANT ALL ON ALL TABLES IN SCHEMA ${list}
                  TO ${login.username} WITH GRANT OPTION; GRANT ALL ON ALL SEQUENCES IN SCHEMA ${list} TO ${login.username} WITH GRANT OPTION`,
               [],
               name,
