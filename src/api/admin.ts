@@ -69,6 +69,18 @@ export const Reloaded = Field.shown('Reloaded', {
   faults: Faults('If there are any, nothing has changed.'),
 })
 
+export const Node = Field.shown('Node', {
+  id: Field.text('Of its process.', '0m8x2k4q6v5x9m2c4t7w0z3y1k'),
+  host: Field.text('The name of its machine.', 'mayfly-1'),
+  version: Field.text('Its version of Mayfly.', '0.2.0'),
+  this: Field.flag('Whether it is the node that answers.'),
+  seen_at: Field.timestamp('When it last said so, which it does twice a minute.'),
+  differs: Type.Array(Field.text('The setting.', 'policies'), {
+    description:
+      'The settings that all nodes need the same, and that it has otherwise than the node that answers.',
+  }),
+})
+
 export const ChangeAgent = Field.sent('ChangeAgent', {
   scopes: Type.Optional(Field.scopes('All scopes that it is to hold; ends time-limited ones.')),
   add_scopes: Type.Optional(Field.scopes('Scopes that it is to hold, too.')),

@@ -1,20 +1,17 @@
-import { readFile } from 'node:fs/promises'
-import { isDeepStrictEqual } from 'node:util'
 import { kinds } from '../backends/index.ts'
 import type { Host, Kind } from '../backends/kind.ts'
 import type { Config } from '../config/config.ts'
-import type { Loaded } from '../config/load.ts'
 import { loadMasterKeyText } from '../config/master-key.ts'
-import { boundSteps, recordBounds } from '../core/agents/agent-bounds.ts'
+import { recordBounds } from '../core/agents/agent-bounds.ts'
 import { createBackendState } from '../core/backends/backend-state.ts'
 import { SYSTEM } from '../core/caller.ts'
-import type { Core, Settings } from '../core/context.ts'
+import type { Core } from '../core/context.ts'
 import { closeCore, createCore } from '../core/create-core.ts'
 import { createIdTokens } from '../core/oauth/backend-id-tokens.ts'
 import { newIssuerKey } from '../core/oauth/issuer-keys.ts'
+import { leaveNodes } from '../core/server/nodes.ts'
 import { reloadServer } from '../core/server/reload-server.ts'
 import { ConfigError } from '../domain/fault.ts'
-import { loopbackForms } from '../domain/loopback.ts'
 import { networkOf } from '../egress/fetch.ts'
 import { createResolver, type Resolver } from '../egress/resolver.ts'
 import { requireNothingLeftBehind } from '../jobs/rewrap.ts'
@@ -28,8 +25,7 @@ import { type HttpApp, openHttpApp } from './http-app.ts'
 import { isOpenWithoutTls } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openPlugins } from './plugins/open-plugins.ts'
-import { type Recipes, readRecipes } from './recipes.ts'
-import { type ConfigSource, createReload, type Reloadable } from './reload.ts'
+import { type ConfigSource, createReload, nameFaults, openRecipes, settingsOf, unchanging } from './reload.ts'
 import { VERSION } from './version.ts'
 
 export type { ConfigSource }
@@ -106,22 +102,18 @@ export async function buildApp(
     await ensureIssuerKey(core, generateKey)
     await recordBounds(core)
     await core.backends.at(await store.generation())
-    const parts: Reloadable[] = [
-      reloadSettings(core, settings),
-      reloadRecipes(core, recipes),
-      async ({ logLevel }) => ({ apply: () => log.setLevel(logLevel) }),
-    ]
-    const reload = createReload(source, parts)
+    const reload = createReload(source, { core, settings, recipes, log })
     const http = await openHttpApp(config, core, { metrics, log, reload })
-    parts.push(http.reload)
+    reload.add(http.reload)
     return {
       core,
       metrics,
       http,
-      reload: async () => void (await reloadServer(core, SYSTEM, reload)),
-      startJobs: () => startJobs(core, { retentionMs: config.retentionMs }),
+      reload: async () => void (await reloadServer(core, SYSTEM, reload.read)),
+      startJobs: () => startJobs(core, { retentionMs: config.retentionMs, announce: reload.announce }),
       close: async () => {
         await http.close()
+        await leaveNodes(core, reload.self()).catch(() => undefined)
         await closeCore(core)
         await store.close()
       },
@@ -130,52 +122,6 @@ export async function buildApp(
     await store.close()
     throw error
   }
-}
-
-/** Kinds that are recipes in `recipes_dir` (ADR 0035). */
-const openRecipes = ({ recipesDir }: Config, before?: Recipes) =>
-  readRecipes(recipesDir, (path) => readFile(path), before)
-
-function nameFaults({ faults }: Recipes, log: Log): void {
-  for (const { source, message } of faults)
-    log.error({ source, fault: message }, 'a recipe is faulty: it is left out, and its backends fail')
-}
-
-function reloadRecipes(core: Core, begun: Recipes): Reloadable {
-  let current = begun
-  return async (next) => {
-    const recipes = await openRecipes(next, current)
-    const isSame = isDeepStrictEqual([...recipes.byDigest.keys()], [...current.byDigest.keys()])
-    return {
-      changed: isSame ? [] : ['recipes_dir'],
-      skipped: recipes.faults,
-      apply: () => {
-        current = recipes
-        nameFaults(recipes, core.log)
-        if (!isSame) core.backends.replaceKinds([...kinds, ...recipes.kinds])
-      },
-    }
-  }
-}
-
-/** Policies and limits: each use case reads them when it needs them. */
-function reloadSettings(core: Core, settings: Settings): Reloadable {
-  return async (config) => {
-    const next = settingsOf(config)
-    return {
-      steps: await boundSteps({ store: core.store, settings: next }),
-      apply: () => {
-        Object.assign(settings, next)
-        core.callers.forget()
-      },
-    }
-  }
-}
-
-/** For an app that was given its configuration as a value. */
-function unchanging(config: Config): ConfigSource {
-  const loaded: Loaded = { config, origins: {}, given: {} }
-  return { loaded, load: async () => loaded }
 }
 
 /** Runs until `close`. Throws the reason of `signal` if that fires while the start waits for the database. */
@@ -278,12 +224,6 @@ async function ensureIssuerKey(core: Core, generateKey: BuildOptions['generateKe
     { op: 'invalidate', topic: 'keys' },
   ])
   if (!outcome.done && !(await hasKey())) throw new Error('another node has begun to make the issuer key')
-}
-
-/** What use cases may know of the configuration: everything but its secrets. */
-function settingsOf({ databaseUrl: _, masterKey: __, pluginEnv: ___, ...config }: Config): Settings {
-  const { issuer, previousIssuers } = config
-  return { ...config, issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms), version: VERSION }
 }
 
 interface HostNeeds extends Pick<Core, 'store' | 'sealer' | 'log'> {

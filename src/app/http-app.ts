@@ -3,7 +3,6 @@ import type { Server } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/config.ts'
 import type { Core } from '../core/context.ts'
-import type { ReadConfiguration } from '../core/server/reload-server.ts'
 import { ConfigError } from '../domain/fault.ts'
 import { longestRequest } from '../domain/limits.ts'
 import { isLoopbackHost } from '../domain/loopback.ts'
@@ -24,7 +23,7 @@ import type { Log } from '../log/log.ts'
 import { warnOfGrowth } from './growth.ts'
 import { listenOnAdminSocket, listenOnPort, readTls } from './listen.ts'
 import type { Metrics } from './metrics.ts'
-import { needsRestart, type Reloadable } from './reload.ts'
+import { needsRestart, type Reload, type Reloadable } from './reload.ts'
 
 /** The HTTP side of the server: routes and listeners. */
 export interface HttpApp {
@@ -40,7 +39,7 @@ export interface HttpApp {
 export async function openHttpApp(
   config: Config,
   core: Core,
-  { metrics, log, reload }: { metrics: Metrics; log: Log; reload: ReadConfiguration },
+  { metrics, log, reload }: { metrics: Metrics; log: Log; reload: Reload },
 ): Promise<HttpApp> {
   warnOfGrowth(config, log)
   const fromUnix = new WeakSet<object>()

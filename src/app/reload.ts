@@ -1,9 +1,19 @@
+import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { kinds } from '../backends/index.ts'
 import type { Config } from '../config/config.ts'
 import type { Loaded } from '../config/load.ts'
 import { FIELDS } from '../config/schema.ts'
+import { boundSteps } from '../core/agents/agent-bounds.ts'
+import type { Core, Settings } from '../core/context.ts'
+import { announceNode, type NodeState } from '../core/server/nodes.ts'
 import type { NextConfiguration, ReadConfiguration } from '../core/server/reload-server.ts'
 import { ConfigError, type Fault } from '../domain/fault.ts'
+import { loopbackForms } from '../domain/loopback.ts'
+import type { Log, Logger } from '../log/log.ts'
+import { type Recipes, readRecipes } from './recipes.ts'
+import { describeNode } from './this-node.ts'
+import { VERSION } from './version.ts'
 
 /** What a part of the server makes of the next configuration. */
 export interface Prepared extends Partial<Omit<NextConfiguration, 'apply'>> {
@@ -20,22 +30,59 @@ export interface ConfigSource {
   load(): Promise<Loaded>
 }
 
-/** Each of the `parts` applies settings that are marked `x-reload`; a part may be added later. */
-export function createReload(source: ConfigSource, parts: readonly Reloadable[]): ReadConfiguration {
+/** The reload of one server. */
+export interface Reload {
+  readonly read: ReadConfiguration
+  /** What applies settings that are marked `x-reload`. */
+  add(part: Reloadable): void
+  /** What this node is now, and how the others hear of it. */
+  self(): NodeState
+  announce(): Promise<void>
+}
+
+interface ReloadParts {
+  readonly core: Core
+  /** Those of `core`, whose fields are replaced. */
+  readonly settings: Settings
+  readonly recipes: Recipes
+  readonly log: Logger
+}
+
+export function createReload(
+  source: ConfigSource,
+  { core, settings, recipes: begun, log }: ReloadParts,
+): Reload {
+  const nodeId = core.ids.body()
   let current = source.loaded
-  return async () => {
-    const next = await source.load()
-    const changed = changesOf(current, next)
-    const prepared = await prepareAll(parts, next.config)
-    return {
-      changed: [...new Set([...changed, ...prepared.flatMap((one) => one.changed ?? [])])],
-      skipped: prepared.flatMap((one) => one.skipped ?? []),
-      steps: prepared.flatMap((one) => one.steps ?? []),
-      apply: () => {
-        for (const one of prepared) one.apply()
-        current = next
-      },
-    }
+  const recipes = reloadRecipes(core, begun)
+  const parts: Reloadable[] = [
+    reloadSettings(core, settings),
+    recipes.prepare,
+    async ({ logLevel }) => ({ apply: () => log.setLevel(logLevel) }),
+  ]
+  const self = () => describeNode(nodeId, current, recipes.current())
+  const announce = () => announceNode(core, self())
+  return {
+    add: (part) => void parts.push(part),
+    self,
+    announce,
+    read: async () => {
+      const next = await source.load()
+      const changed = changesOf(current, next)
+      const prepared = await prepareAll(parts, next.config)
+      return {
+        changed: [...new Set([...changed, ...prepared.flatMap((one) => one.changed ?? [])])],
+        skipped: prepared.flatMap((one) => one.skipped ?? []),
+        steps: prepared.flatMap((one) => one.steps ?? []),
+        apply: () => {
+          for (const one of prepared) one.apply()
+          current = next
+          void announce().catch((error: unknown) =>
+            log.warn({ err: error }, 'the other nodes do not know of the reload yet'),
+          )
+        },
+      }
+    },
   }
 }
 
@@ -67,4 +114,57 @@ async function prepareAll(parts: readonly Reloadable[], next: Config): Promise<P
   })
   if (faults.length > 0) throw new ConfigError(faults)
   return all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+}
+
+/** Kinds that are recipes in `recipes_dir` (ADR 0035). */
+export const openRecipes = ({ recipesDir }: Config, before?: Recipes) =>
+  readRecipes(recipesDir, (path) => readFile(path), before)
+
+export function nameFaults({ faults }: Recipes, log: Log): void {
+  for (const { source, message } of faults)
+    log.error({ source, fault: message }, 'a recipe is faulty: it is left out, and its backends fail')
+}
+
+function reloadRecipes(core: Core, begun: Recipes): { readonly prepare: Reloadable; current(): Recipes } {
+  let current = begun
+  const prepare: Reloadable = async (next) => {
+    const recipes = await openRecipes(next, current)
+    const isSame = isDeepStrictEqual([...recipes.byDigest.keys()], [...current.byDigest.keys()])
+    return {
+      changed: isSame ? [] : ['recipes_dir'],
+      skipped: recipes.faults,
+      apply: () => {
+        current = recipes
+        nameFaults(recipes, core.log)
+        if (!isSame) core.backends.replaceKinds([...kinds, ...recipes.kinds])
+      },
+    }
+  }
+  return { prepare, current: () => current }
+}
+
+/** Policies and limits: each use case reads them when it needs them. */
+function reloadSettings(core: Core, settings: Settings): Reloadable {
+  return async (config) => {
+    const next = settingsOf(config)
+    return {
+      steps: await boundSteps({ store: core.store, settings: next }),
+      apply: () => {
+        Object.assign(settings, next)
+        core.callers.forget()
+      },
+    }
+  }
+}
+
+/** For an app that was given its configuration as a value. */
+export function unchanging(config: Config): ConfigSource {
+  const loaded: Loaded = { config, origins: {}, given: {} }
+  return { loaded, load: async () => loaded }
+}
+
+/** What use cases may know of the configuration: everything but its secrets. */
+export function settingsOf({ databaseUrl: _, masterKey: __, pluginEnv: ___, ...config }: Config): Settings {
+  const { issuer, previousIssuers } = config
+  return { ...config, issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms), version: VERSION }
 }

@@ -80,6 +80,7 @@ export function createAdmin(authorizer: Authorizer) {
       reload: (name: string, options: CallOptions = {}) =>
         request('POST /v1/admin/plugins/:name/reload', { id: name, ...options }),
     },
+    nodes: (options: CallOptions = {}) => request('GET /v1/admin/nodes', options),
     /** Only over `admin.sock`: the server reads its configuration again. */
     reload: (options: CallOptions = {}) => request('POST /v1/admin/reload', options),
     keys: {

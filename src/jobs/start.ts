@@ -23,7 +23,7 @@ const FLUSH_MS = 5_000
 const TIDY_MS = 30_000
 const KEEP_UP_MS = 60_000
 
-export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
+export function startJobs(core: Core, options: { retentionMs: number; announce(): Promise<void> }): Jobs {
   const sweeper = createSweeper(core)
   const reconcile = createReconcile(core)
   const claimsVoided = voidClaims(core)
@@ -59,6 +59,10 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
     }),
     startLoop('reconcile', KEEP_UP_MS, core.log, async (signal) => {
       await reconcile(signal)
+      return false
+    }),
+    startLoop('announce', TIDY_MS, core.log, async () => {
+      await options.announce()
       return false
     }),
     startLoop('tidy', TIDY_MS, core.log, () => tidy(core)),

@@ -5,7 +5,7 @@ import { whileWaiting } from '../cli/frame/waiting.ts'
 import { readTarget } from '../cli/session/session.ts'
 import type { Finding } from './doctor/finding.ts'
 import { checkDataDir, checkFiles, checkGit, checkKeychain, checkNode } from './doctor/local.ts'
-import { checkAdmin, checkBackends, checkLogin, checkServer } from './doctor/server.ts'
+import { checkAdmin, checkBackends, checkLogin, checkNodes, checkServer } from './doctor/server.ts'
 
 export const verb = defineVerb({
   description:
@@ -31,6 +31,7 @@ async function examine(context: Context): Promise<Finding[]> {
         await checkLogin(context, await readTarget(context)),
         await checkAdmin(context),
         ...(await checkBackends(context)),
+        ...(await checkNodes(context)),
       ]
     : []
   return [

@@ -71,6 +71,7 @@ const NEEDED: Record<RouteName, string> = {
   'POST /v1/admin/plugins/:name/reload': 'admin:plugins:write',
   'GET /v1/admin/keys': 'admin:keys:read',
   'POST /v1/admin/keys/rotate': 'admin:keys:write',
+  'GET /v1/admin/nodes': 'admin:metrics:read',
   'POST /v1/admin/reload': 'admin:server:write',
 }
 

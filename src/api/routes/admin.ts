@@ -287,6 +287,12 @@ export const ADMIN = {
     replies: { 200: admins.RotatedKeys },
     errors: ['conflict'],
   },
+  'GET /v1/admin/nodes': {
+    ...ofServer('admin:metrics:read'),
+    id: 'listNodes',
+    summary: 'The nodes that serve this store, this one first, and the settings in which they differ from it',
+    replies: { 200: Type.Array(admins.Node) },
+  },
   'POST /v1/admin/reload': {
     ...ofServer('admin:server:write', 'server.reloaded'),
     id: 'reloadServer',

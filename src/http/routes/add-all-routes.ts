@@ -1,4 +1,3 @@
-import type { ReadConfiguration } from '../../core/server/reload-server.ts'
 import { docsRoutes } from '../routing/docs-page.ts'
 import { openApiRoutes } from '../routing/openapi.ts'
 import type { Http } from '../routing/route.ts'
@@ -14,7 +13,7 @@ import { adminKeyRoutes } from './v1/admin-keys.ts'
 import { adminPendingRoutes } from './v1/admin-pending.ts'
 import { adminPluginRoutes } from './v1/admin-plugins.ts'
 import { adminPolicyRoutes } from './v1/admin-policies.ts'
-import { adminServerRoutes } from './v1/admin-server.ts'
+import { adminServerRoutes, type ServerParts } from './v1/admin-server.ts'
 import { adminTokenRoutes } from './v1/admin-tokens.ts'
 import { backendCredentialRoutes } from './v1/credentials.ts'
 import { enrollRoutes } from './v1/enroll.ts'
@@ -26,7 +25,7 @@ export interface RouteParts {
   readonly metrics: HealthParts['metrics']
   /** Whether `GET /v1/credentials/:backend` issues. */
   readonly issueByGet: boolean
-  readonly reload: ReadConfiguration
+  readonly reload: ServerParts
 }
 
 /** Registers every route of the server; a new file of routes needs a line here. */

@@ -203,4 +203,25 @@ export async function checkBackends(context: Context): Promise<Finding[]> {
   }
 }
 
+/** Names the nodes whose settings are not those of the node that answers, to those who may read them. */
+export async function checkNodes(context: Context): Promise<Finding[]> {
+  try {
+    const nodes = await (await openAdminClient(context)).admin.nodes()
+    if (nodes.length === 1) return []
+    const others = nodes.filter(({ differs }) => differs.length > 0)
+    if (others.length === 0) return [ok('nodes', `The ${nodes.length} nodes have the same settings.`)]
+    return others.map(({ host, differs }) =>
+      warn(
+        'nodes',
+        `The node on ${host} has other settings than the one that answers: ${differs.join(', ')}.`,
+        'Give both the same files, and reload or restart the one that is behind.',
+      ),
+    )
+  } catch (error) {
+    // Whether this login may administer is another check.
+    failed('nodes', error)
+    return []
+  }
+}
+
 const codeOf = (error: unknown) => String((error as { code?: unknown }).code)

@@ -1,6 +1,22 @@
+import { listNodes, type NodeState } from '../../../core/server/nodes.ts'
 import { type ReadConfiguration, reloadServer } from '../../../core/server/reload-server.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
+import { timestamp } from '../wire.ts'
 
-export function adminServerRoutes(http: Http, read: ReadConfiguration): void {
+export interface ServerParts {
+  readonly read: ReadConfiguration
+  /** What this node is now. */
+  self(): NodeState
+}
+
+export function adminServerRoutes(http: Http, { read, self }: ServerParts): void {
   addRoute(http, 'POST /v1/admin/reload', ({ actor }) => reloadServer(http.core, actor, read))
+
+  addRoute(http, 'GET /v1/admin/nodes', async () =>
+    (await listNodes(http.core, self())).map(({ isThis, seenAt, ...node }) => ({
+      ...node,
+      this: isThis,
+      seen_at: timestamp(seenAt),
+    })),
+  )
 }
