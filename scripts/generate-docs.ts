@@ -33,7 +33,7 @@ export function renderConfigPage(): string {
     '# Configuration',
     'The server takes each setting from its flag, else from its environment variable, else from the configuration file, else from its default. `--config` or `' +
       CONFIG_ENV +
-      '` names the file; without it the server reads none.',
+      '` names the file; without it the server reads none. Files `conf.d/*.yaml` beside it are read as well, in the order of their names: the later file decides, each setting for itself, and a list or `policies` replaces the earlier one whole.',
     'The file is YAML; [`config.schema.json`](config.schema.json) describes it to editors. Unknown keys and unknown `MAYFLY_*` variables are errors. The server reports all errors together, each with its place, and does not start. Separate the items of a list in a variable by commas. Write durations as `45s`, `10m`, `1h30m`, `7d`. Relative paths start in the directory where you start the server.',
     '## Settings',
     table(

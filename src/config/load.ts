@@ -3,8 +3,8 @@ import { longestRequest } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
 import { shellWord } from '../domain/shell-word.ts'
 import { type ReadFile, readSecret } from '../files/read-secret.ts'
-import { readConfigFile } from '../files/yaml-file.ts'
 import type { Config, MasterKeySource, Values } from './config.ts'
+import { type ReadFiles, readConfigFiles } from './config-files.ts'
 import { soundForm } from './policies.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field, type FieldPath } from './schema.ts'
 import {
@@ -19,11 +19,10 @@ import {
 } from './sources.ts'
 import { defaultSigningDomain, hasPassword, parseDatabaseUrl } from './values.ts'
 
-export interface LoadOptions {
+export interface LoadOptions extends ReadFiles {
   /** By camel-case name. */
   readonly argv: Flags
   readonly env: Environment
-  readonly readFile: ReadFile
 }
 
 export interface Loaded {
@@ -34,13 +33,13 @@ export interface Loaded {
   readonly given: Readonly<Record<string, unknown>>
 }
 
-/** Flag > environment > file > default. Throws one `ConfigError` with every fault of every source. */
+/** Flag > environment > `conf.d` > file > default. Throws one `ConfigError` with every fault of every source. */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const faults: Fault[] = []
   const gathered = [
     gatherFlags(options.argv),
     gatherEnvironment(options.env),
-    await gatherYaml(options, faults),
+    ...(await gatherYaml(options, faults)),
   ]
   faults.push(...gathered.flatMap((one) => one.faults))
   const entries = gathered.flatMap((one) => one.entries)
@@ -60,17 +59,17 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   return { config, origins: reader.origins, given }
 }
 
-async function gatherYaml(options: LoadOptions, faults: Fault[]): Promise<Gathered> {
+async function gatherYaml(options: LoadOptions, faults: Fault[]): Promise<Gathered[]> {
   const flag = options.argv[CONFIG_FLAG]
   const file = flag ?? options.env[CONFIG_ENV]
   const origin = flag === undefined ? `environment ${CONFIG_ENV}` : `flag --${CONFIG_FLAG}`
-  if (file === undefined) return { entries: [], faults: [] }
+  if (file === undefined) return []
   if (typeof file !== 'string' || file === '') {
     faults.push({ source: origin, message: 'does not name a file' })
-    return { entries: [], faults: [] }
+    return []
   }
   try {
-    return gatherFile(await readConfigFile(file, origin, options.readFile))
+    return (await readConfigFiles(file, origin, options)).map(gatherFile)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const next = `. Run: mayfly init --config ${shellWord(file)}`
@@ -80,7 +79,7 @@ async function gatherYaml(options: LoadOptions, faults: Fault[]): Promise<Gather
         message: message.endsWith(' does not exist') ? message + next : message,
       })),
     )
-    return { entries: [], faults: [] }
+    return []
   }
 }
 

@@ -2,18 +2,17 @@ import { formatDuration } from '../domain/duration.ts'
 import { ConfigError, InvalidValue, quote } from '../domain/fault.ts'
 import { decideAdmission, type Explanation, explainAdmission } from '../domain/policy.ts'
 import { isScope } from '../domain/scope.ts'
-import type { ReadFile } from '../files/read-secret.ts'
-import { readConfigFile } from '../files/yaml-file.ts'
+import { type ReadFiles, readConfigFiles } from './config-files.ts'
 import { type ConfiguredPolicy, compilePolicies, type PolicyEntry, soundForm } from './policies.ts'
 import { checkShape, gatherFile } from './sources.ts'
 
 /**
- * Reads the policies of a configuration file as the server does, ignoring its other settings. Throws `ConfigError`
+ * Reads the policies of a configuration file and its drop-ins as the server does, ignoring the other settings. Throws `ConfigError`
  * with every fault and its place.
  */
-export async function readPolicyFile(path: string, readFile: ReadFile): Promise<readonly ConfiguredPolicy[]> {
-  const file = await readConfigFile(path, path, readFile)
-  const { entries, faults: found } = gatherFile(file)
+export async function readPolicyFile(path: string, files: ReadFiles): Promise<readonly ConfiguredPolicy[]> {
+  const all = (await readConfigFiles(path, path, files)).map(gatherFile)
+  const [entries, found] = [all.flatMap((one) => one.entries), all.flatMap((one) => one.faults)]
   const entry = entries.find(({ field }) => field.path === 'policies')
   if (entry === undefined) {
     const mistyped = found.filter(({ message }) => message.includes('did you mean "policies"'))

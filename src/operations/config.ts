@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { EXIT } from '../cli/frame/failure.ts'
 import { flag, text } from '../cli/frame/options.ts'
 import { table } from '../cli/frame/output.ts'
@@ -14,6 +12,7 @@ import {
   readTarget,
   type Target,
 } from '../cli/session/session.ts'
+import { filesFrom } from './init/installation.ts'
 
 export const show = defineVerb({
   description:
@@ -60,7 +59,7 @@ async function serverSettings(
     return await showSettings({
       argv: { ...flags, ...(typeof file === 'string' ? { config: file } : {}) },
       env: context.env,
-      readFile: (path) => readFile(resolve(context.cwd, path)),
+      ...filesFrom(context),
     })
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'ConfigError') throw error

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { ADMIN } from '../cli/admin/verbs.ts'
 import { noteWarnings } from '../cli/admin/warnings.ts'
 import { EXIT, usage } from '../cli/frame/failure.ts'
@@ -10,6 +8,7 @@ import { openAdminClient } from '../cli/session/admin.ts'
 import { givenOf } from '../cli/session/session.ts'
 import type { Explanation } from '../client/wire.ts'
 import type { Fault } from '../domain/fault.ts'
+import { filesFrom } from './init/installation.ts'
 
 export const check = defineVerb({
   description:
@@ -120,7 +119,7 @@ function fileOf({ env }: Context, given: string | undefined): string {
 async function readPolicies(context: Context, file: string) {
   const { readPolicyFile } = await import('../config/policy-file.ts')
   try {
-    const policies = await readPolicyFile(file, (path) => readFile(resolve(context.cwd, path)))
+    const policies = await readPolicyFile(file, filesFrom(context))
     return { policies, faults: [] as readonly Fault[] }
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'ConfigError') throw error

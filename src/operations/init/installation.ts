@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { CliError, EXIT } from '../../cli/frame/failure.ts'
 import { text, type ValuesOf } from '../../cli/frame/options.ts'
@@ -21,6 +21,12 @@ export const INSTALLATION = {
 
 export type Installation = ValuesOf<typeof INSTALLATION>
 
+/** Files by their names in the directory of the command. */
+export const filesFrom = ({ cwd }: Context) => ({
+  readFile: (path: string) => readFile(resolve(cwd, path)),
+  readDirectory: (path: string) => readdir(resolve(cwd, path)),
+})
+
 /** The configuration of the server, read as the server reads it. Throws `ConfigError`. */
 export async function readInstallation(context: Context, options: Installation): Promise<Config> {
   const { loadConfig } = await import('../../config/load.ts')
@@ -33,7 +39,7 @@ export async function readInstallation(context: Context, options: Installation):
   const loaded = await loadConfig({
     argv,
     env: context.env,
-    readFile: (path) => readFile(resolve(context.cwd, path)),
+    ...filesFrom(context),
   })
   return loaded.config
 }
