@@ -20,7 +20,7 @@ const without = filesWithoutPrograms((file) =>
 const long = LONG
   ? []
   : [
-      ...['debian', 'first-credential', 'npm'].map((name) => `test/package/package-${name}.test.ts`),
+      ...['debian', 'first-credential', 'image', 'npm'].map((name) => `test/package/package-${name}.test.ts`),
       // Unless somebody names one.
       ...triedFiles().filter((file) => !words.some((word) => file.includes(word))),
     ]

@@ -21,10 +21,10 @@ export async function buildDebian(
   const root = join(work, 'debian')
   await cp(tree, join(root, 'usr'), { recursive: true, verbatimSymlinks: true })
   await install('mayfly.service', join(root, 'usr/lib/systemd/system'), 0o644)
-  await install('mayfly.yaml', join(root, 'etc/mayfly'), 0o640)
+  // No conffile: mayfly init writes to the copy in /etc/mayfly, about which an upgrade would ask.
+  await install('mayfly.yaml', join(root, 'usr/share/mayfly'), 0o644)
   const control = join(root, 'DEBIAN')
   for (const name of ['postinst', 'prerm', 'postrm']) await install(`debian/${name}`, control, 0o755)
-  await writeFile(join(control, 'conffiles'), '/etc/mayfly/mayfly.yaml\n')
   const architecture = ARCHITECTURES[process.arch] ?? process.arch
   await writeFile(join(control, 'control'), controlOf(version, architecture, sizeOf(root)))
   const file = join(directory, `mayfly_${version}_${architecture}.deb`)

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -33,6 +33,7 @@ export async function writeTree(version: string, work: string, prefix: string): 
   await write(join(documents, 'THIRD-PARTY-LICENSES'), await renderThirdParty(work))
   await write(join(documents, 'sbom.cdx.json'), await renderSbom(version))
   for (const name of DOCUMENTS) await copyFile(join(ROOT, name), join(documents, name))
+  await cp(join(ROOT, 'docs'), join(documents, 'docs'), { recursive: true })
 }
 
 async function write(path: string, content: string | Uint8Array): Promise<void> {

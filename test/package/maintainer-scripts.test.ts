@@ -56,6 +56,25 @@ describe.skipIf(!canMount)('the scripts of the package', () => {
     expect(accounts()).toBe('mayfly:4243\n')
   })
 
+  test('purging removes the data and leaves what they did not make', () => {
+    inside(`rm /etc/mayfly/mayfly.yaml; mkdir -p ${place}/share`)
+    // As /usr/share/mayfly, which is not there.
+    const made = 'echo configuration >> /etc/mayfly/.made-by-package; echo x > /etc/mayfly/mayfly.yaml'
+    inside(`touch /etc/mayfly/mayfly.yaml; ${SCRIPTS}postinst configure; ${made}`)
+    inside('mkdir /etc/mayfly/conf.d; echo x > /etc/mayfly/conf.d/a.yaml; echo x > /etc/mayfly/master.key')
+    inside('echo x > /var/lib/mayfly/mayfly.db')
+    purge()
+    expect(inside('cd /etc/mayfly; find . -type f | sort; ls /var/lib')).toBe(
+      './conf.d/a.yaml\n./master.key\n',
+    )
+  })
+
+  test('purging leaves a configuration that was there before', () => {
+    install()
+    purge()
+    expect(inside('ls -A /etc/mayfly')).toBe('mayfly.yaml\n')
+  })
+
   test('make nothing twice', () => {
     install()
     install()

@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  appendFile,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,8 +34,9 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
   let token: string
 
   const inRoot = (path: string) => join(root.directory, path)
+  /** With no terminal, and nobody to answer. */
   const install = (version: string) =>
-    root.run(['dpkg', '--install', `/mayfly_${version}_amd64.deb`], FRONTEND)
+    root.run(['apt-get', 'install', '-y', `/mayfly_${version}_amd64.deb`], FRONTEND)
   const admin = async (...argv: string[]) => {
     const end = await root.run(['mayfly', ...argv, '--data-dir', '/var/lib/mayfly', '--json'])
     expect(end).toMatchObject({ code: 0 })
@@ -87,6 +98,9 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
     const names = bill.components.map(({ name }: { name: string }) => name)
     for (const name of ['node', 'fastify', 'openpgp']) expect(names).toContain(name)
     expect(names).not.toContain('vitest')
+    expect(await readFile(join(share, 'doc/mayfly/docs/operations/install.md'), 'utf8')).toContain(
+      '# Install',
+    )
   })
 
   test('only the user of the server reads its configuration and its data', async () => {
@@ -153,9 +167,38 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
     })
   })
 
-  test('an upgrade keeps the configuration and the data', async () => {
+  test('a drop-in adds to the configuration', async () => {
+    await mkdir(inRoot('etc/mayfly/conf.d'))
+    await writeFile(inRoot('etc/mayfly/conf.d/10-log.yaml'), 'log_level: warn\n')
+    const reload = ['mayfly', 'server', 'reload', '--config', '/etc/mayfly/mayfly.yaml']
+    expect(await root.run(reload)).toMatchObject({ code: 0, stdout: 'Reloaded. Changed: log_level.\n' })
+    await rm(inRoot('etc/mayfly/conf.d/10-log.yaml'))
+    expect(await root.run(reload)).toMatchObject({ code: 0 })
+    const show = ['mayfly', 'config', 'show', '--server-config', '/etc/mayfly/mayfly.yaml', '--origin']
+    expect((await root.run(show)).stdout).toMatch(
+      /^data_dir +\/var\/lib\/mayfly +\/etc\/mayfly\/mayfly\.yaml:/m,
+    )
+  })
+
+  test('an upgrade after mayfly init, without a terminal, keeps the configuration and the data', async () => {
     expect(await server.stop()).toBe(0)
+    const given = [
+      '--yes',
+      '--issuer',
+      'https://mayfly.example.com',
+      '--master-key-file',
+      '/var/lib/mayfly/master.key',
+    ]
+    expect(await root.run(['mayfly', 'init', ...given])).toMatchObject({ code: 0 })
+    const own = await readFile(inRoot('etc/mayfly/mayfly.yaml'), 'utf8')
+    expect(own).toContain('issuer: https://mayfly.example.com')
+    // Were it a conffile, dpkg would ask about the other text of the new version.
+    const other = inRoot('other')
+    execFileSync('dpkg-deb', ['-R', inRoot(`mayfly_${NEW}_amd64.deb`), other])
+    await appendFile(join(other, 'usr/share/mayfly/mayfly.yaml'), '# another line\n')
+    execFileSync('dpkg-deb', ['-Zgzip', '-b', other, inRoot(`mayfly_${NEW}_amd64.deb`)], { stdio: 'ignore' })
     expect(await install(NEW)).toMatchObject({ code: 0 })
+    expect(await readFile(inRoot('etc/mayfly/mayfly.yaml'), 'utf8')).toBe(own)
     expect(await root.run(['mayfly', '--version'])).toMatchObject({ stdout: `${NEW}\n` })
     expect(await readFile(inRoot('etc/mayfly/mayfly.yaml'), 'utf8')).toContain(`listen: 127.0.0.1:${port}`)
     await start()
@@ -178,9 +221,11 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
     expect(existsSync(inRoot('etc/mayfly/mayfly.yaml'))).toBe(true)
   })
 
-  test('purging it deletes both, and the user', async () => {
-    expect(await root.run(['dpkg', '--purge', 'mayfly'], FRONTEND)).toMatchObject({ code: 0 })
-    for (const path of ['var/lib/mayfly', 'etc/mayfly']) expect(existsSync(inRoot(path))).toBe(false)
+  test('purging it deletes the data and the user, and leaves what the package did not make', async () => {
+    await writeFile(inRoot('etc/mayfly/master.key'), 'as mayfly init makes it')
+    expect(await root.run(['apt-get', 'purge', '-y', 'mayfly'], FRONTEND)).toMatchObject({ code: 0 })
+    expect(existsSync(inRoot('var/lib/mayfly'))).toBe(false)
+    expect((await readdir(inRoot('etc/mayfly'))).sort()).toEqual(['conf.d', 'master.key'])
     expect(await root.run(['getent', 'passwd', 'mayfly'])).toMatchObject({ stdout: '' })
   })
 })
