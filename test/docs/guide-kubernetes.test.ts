@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { runCli, startWorld, type World } from '../cli/support.ts'
 import { makeCertificates } from '../support/certificates.ts'
 import { startKubeApi } from '../support/kube-api.ts'
@@ -9,7 +9,7 @@ import { installMayfly, runGuide } from './run-guide.ts'
 
 let world: World
 let api: Awaited<ReturnType<typeof startKubeApi>>
-beforeAll(async () => {
+beforeEach(async () => {
   world = await startWorld({ scopes: ['kube:*'] })
   const { ca, server } = makeCertificates(world.home)
   api = await startKubeApi(`${world.url}/backends/kube`, server)
@@ -23,7 +23,7 @@ beforeAll(async () => {
   }
   await writeFile(join(world.home, '.kube', 'config'), JSON.stringify(config))
 })
-afterAll(async () => {
+afterEach(async () => {
   api.close()
   await world.close()
 })
@@ -34,24 +34,27 @@ function isOldKubectl(): boolean {
   return Number.parseInt(JSON.parse(text).clientVersion.minor, 10) < 22
 }
 
-test('docs/guides/kubernetes.md does what it says', async () => {
-  const bin = join(world.home, 'bin')
-  await installMayfly(bin)
-  // The agent's login is in its profile: a variable would go before the administrator's token.
-  const bare: Record<string, string> = { ...world.bareEnv, MAYFLY_SERVER: world.url }
-  const login = await runCli(['login', '--token-file', '-'], { env: bare, stdin: world.agent.token })
-  expect(login).toMatchObject({ code: 0 })
-  const env = {
-    ...bare,
-    PATH: `${bin}:${bare['PATH']}`,
-    MAYFLY_DATA_DIR: world.app.directory,
-  }
-  const old = [['--print > ', '--print --api-version v1beta1 > ']] as const
-  const results = await runGuide('docs/guides/kubernetes.md', {
-    env,
-    cwd: world.home,
-    replace: isOldKubectl() ? old : [],
-  })
-  expect([...new Set(api.seen)]).toEqual([`token:${world.agent.name}`])
-  expect(results.map(({ output }) => output).join('')).toContain(`token-${world.agent.name}`)
-})
+test.each(['docs/start/on-kubernetes.md', 'docs/guides/kubernetes.md'])(
+  '%s does what it says',
+  async (page) => {
+    const bin = join(world.home, 'bin')
+    await installMayfly(bin)
+    // The agent's login is in its profile: a variable would go before the administrator's token.
+    const bare: Record<string, string> = { ...world.bareEnv, MAYFLY_SERVER: world.url }
+    const login = await runCli(['login', '--token-file', '-'], { env: bare, stdin: world.agent.token })
+    expect(login).toMatchObject({ code: 0 })
+    const env = {
+      ...bare,
+      PATH: `${bin}:${bare['PATH']}`,
+      MAYFLY_DATA_DIR: world.app.directory,
+    }
+    const old = [['--print > ', '--print --api-version v1beta1 > ']] as const
+    const results = await runGuide(page, {
+      env,
+      cwd: world.home,
+      replace: isOldKubectl() ? old : [],
+    })
+    expect([...new Set(api.seen)]).toEqual([`token:${world.agent.name}`])
+    expect(results.map(({ output }) => output).join('')).toContain(`token-${world.agent.name}`)
+  },
+)

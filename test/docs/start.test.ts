@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { recordsOf } from '../cli/run-support.ts'
+import { startWorld } from '../cli/support.ts'
 import { freePort } from '../support/app.ts'
+import { installServer } from './installed-server.ts'
 import { installMayfly, runGuide } from './run-guide.ts'
 import { startShop } from './shop.ts'
 
@@ -65,6 +68,33 @@ test('README.md works as shown', async () => {
 
 test('docs/start/first-steps.md works as shown', async () => {
   await runPage('docs/start/first-steps.md')
+})
+
+test('docs/start/laptop.md works as shown', async () => {
+  await runPage('docs/start/laptop.md')
+})
+
+test('docs/start/team.md works as shown', async () => {
+  const server = await installServer()
+  try {
+    await server.runPage('docs/start/team.md')
+  } finally {
+    await server.close()
+  }
+})
+
+test('docs/start/ci-only.md works as shown', async () => {
+  const world = await startWorld()
+  try {
+    await runGuide('docs/start/ci-only.md', {
+      env: { ...env, MAYFLY_SERVER: world.url, MAYFLY_DATA_DIR: world.app.directory },
+      cwd: home,
+      replace: [['https://mayfly.example.com', world.url]],
+    })
+    expect(await recordsOf(world, { name: 'ci-publish' })).toMatchObject([{ status: 'revoked' }])
+  } finally {
+    await world.close()
+  }
 })
 
 test('docs/start/when-something-goes-wrong.md works as shown', async () => {

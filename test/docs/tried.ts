@@ -29,7 +29,9 @@ function pageTests(): string[] {
 /** Covers the test file and each page that it names, or all pages of kinds if it names none. */
 function hashOf(file: string): string {
   const text = read(file)
-  const named = [...text.matchAll(/docs\/(?:guides|operations|reference)\/[\w-]+\.md/g)].map(([path]) => path)
+  const named = [...text.matchAll(/docs\/(?:guides|operations|reference|start)\/[\w-]+\.md/g)].map(
+    ([path]) => path,
+  )
   const pages =
     named.length > 0 ? named : readdirSync(join(ROOT, 'docs/backends')).map((name) => `docs/backends/${name}`)
   const hash = createHash('sha256').update(text)
