@@ -10,6 +10,7 @@ export interface BuiltServer {
   signal(name: NodeJS.Signals): void
   /** SIGTERM. Resolves with the exit code. */
   stop(): Promise<number | null>
+  readonly ended: Promise<number | null>
   logged(): string
 }
 
@@ -59,6 +60,7 @@ export async function startLine(
     address,
     token: /ckr_[0-9a-f]{48}/.exec(lines.join('\n'))?.[0] ?? '',
     signal: (name) => void child.kill(name),
+    ended,
     stop: () => {
       child.kill('SIGTERM')
       return ended

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +15,21 @@ const VERSION = '0.2.9'
 const MINUTES = 60_000
 const IMAGE = 'localhost/mayfly'
 const ENV = { PATH: process.env['PATH'] ?? '', HOME: '/root' }
+
+/** The server in the container, which chroot isolation shows among the processes of the machine. */
+function pidInside(address: string): number {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const found = pids.find((pid) => {
+    try {
+      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+      return words[0] === '/usr/bin/mayfly' && words.includes(address)
+    } catch {
+      return false
+    }
+  })
+  if (found === undefined) throw new Error('no server runs in the container')
+  return Number(found)
+}
 
 /**
  * The Containerfile as it is, built by buildah without a daemon. No registry is asked: its base is a fresh Debian under the same name. In
@@ -82,7 +98,10 @@ describe('the container image', { timeout: 10 * MINUTES }, () => {
     container = buildah('from', '--pull-never', IMAGE)
   }, 10 * MINUTES)
   afterAll(async () => {
-    await server?.stop()
+    if (server !== undefined) {
+      process.kill(pidInside(`127.0.0.1:${port}`), 'SIGTERM')
+      await server.ended
+    }
     await rm(folder, { recursive: true, force: true })
   })
 
@@ -107,7 +126,9 @@ describe('the container image', { timeout: 10 * MINUTES }, () => {
       ENV,
     )
     expect(end).toMatchObject({ code: 0, stdout: 'Reloaded. Nothing has changed.\n' })
-    expect(await server?.stop()).toBe(0)
+    // As an engine does: buildah passes no signal on.
+    process.kill(pidInside(`127.0.0.1:${port}`), 'SIGTERM')
+    expect(await server?.ended).toBe(0)
     await start()
     expect((await mayfly('agent', 'ls')).map(({ name }: { name: string }) => name)).toEqual(['first'])
   })
