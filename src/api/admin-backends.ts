@@ -43,6 +43,14 @@ export const backendRules = {
       }),
     ),
   ),
+  rotate_root_after: Type.Optional(
+    Field.nullable(
+      Field.lifetime(
+        'The age of its root secret at which the receivers of notifications are told; null: none, which is the default.',
+        '2160h',
+      ),
+    ),
+  ),
 }
 
 /** The name of a kind. */
@@ -90,6 +98,9 @@ export const Backend = Field.shown('Backend', {
   created_at: createdAt,
   rate: Type.Optional(Field.text('How many credentials it issues in a time; absent: no limit.', '10/hour')),
   max_active: Type.Optional(Field.count('How many active credentials it has at most.', 100)),
+  rotate_root_after: Type.Optional(
+    Field.lasts('The age of its root secret at which the receivers of notifications are told.', '2160h'),
+  ),
   config: Field.free('How it reaches its upstream; every secret reads [redacted].', {
     audience: 'orders-api',
     signing_key: '[redacted]',

@@ -20,6 +20,8 @@ export interface BackendDefinition
     | 'createdAt'
     | 'endedAt'
     | 'ending'
+    | 'rotateRootAfterMs'
+    | 'rootSetAt'
   > {
   /** Undefined: it is stored and cannot be opened, so that the backend is broken until it is configured again. */
   readonly config: Record<string, unknown> | undefined

@@ -8,6 +8,14 @@ import type { Overdue } from './parts.ts'
 const FIRST_WAIT_MS = 250
 const LONGEST_WAIT_MS = 5_000
 
+/** The entry keeps its id, by which an earlier try is known. */
+const withSameId = (change: Change): Change =>
+  change.map((step) => {
+    if (step.op !== 'insert') return step
+    const { movable: _, ...same } = step
+    return same
+  })
+
 export function createOverdue(core: Pick<Core, 'store' | 'log'>): Overdue {
   const waiting = new Map<string, Promise<void>>()
   const closing = new AbortController()
@@ -36,7 +44,7 @@ export function createOverdue(core: Pick<Core, 'store' | 'log'>): Overdue {
 
   return {
     add(credential, change) {
-      const done = insist(credential, change).finally(() => waiting.delete(credential))
+      const done = insist(credential, withSameId(change)).finally(() => waiting.delete(credential))
       waiting.set(credential, done)
     },
     has: (credential) => waiting.has(credential),

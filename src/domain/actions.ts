@@ -43,6 +43,15 @@ export const ACTION_MEANING = {
     'The secrets that Mayfly logs in to an upstream with were replaced; `details.fields` names them, `details.resumed` if an earlier attempt was interrupted.',
   'backend.reconciled':
     'The accounts at an upstream were compared with the credentials; `details` has how many there are and how many have no credential. Each account that was ended for that has an entry `credential.revoked`.',
+  'backend.down':
+    'The upstream of a backend no longer works; `details.reason` says why. Of several nodes, the first to see it records it.',
+  'backend.up': 'The upstream of a backend works again.',
+  'backend.root_aged':
+    'The secret that Mayfly logs in to an upstream with is older than `rotate_root_after`; `details.set_at` says since when it is there. Once for each secret.',
+  'certificate.expiring':
+    'The certificate of the server expires within 14 days; `details.expires_at` says when. Once for each certificate.',
+  'notification.dropped':
+    'A receiver took nothing for a day, so that what is older than a day is no longer sent to it; `details` has the receiver and the number.',
   'plugin.added':
     'A plugin was added, or replaced by other bytes; `details` has its version, its protocol, its SHA-256, where it came from and what it replaced.',
   'plugin.removed': 'A plugin was removed.',

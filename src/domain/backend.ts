@@ -26,6 +26,10 @@ export interface StoredBackend {
   readonly ending: BackendEnding | null
   /** A rotation of its root secret that has not ended (ADR 0033): JSON, sealed. */
   readonly sealedRotation: string | null
+  /** The age at which its root secret should be replaced. */
+  readonly rotateRootAfterMs: number | null
+  /** When its root secret was last entered or replaced; null: when it was created, or before this was recorded. */
+  readonly rootSetAt: number | null
 }
 
 export interface BackendEnding {

@@ -11,6 +11,7 @@ import { createEnrollments } from './tables/enrollments.ts'
 import { createIdempotency } from './tables/idempotency.ts'
 import { createMeta } from './tables/meta.ts'
 import { createPlugins } from './tables/plugins.ts'
+import { createReceivers } from './tables/receivers.ts'
 import { createSealed } from './tables/sealed.ts'
 import { createTokens } from './tables/tokens.ts'
 
@@ -50,6 +51,7 @@ export function createStore(engine: Engine) {
     idempotency: createIdempotency(engine),
     tokens: createTokens(engine),
     plugins: createPlugins(engine),
+    receivers: createReceivers(engine),
     audit: createAudit(engine),
     sealed: createSealed(engine),
   }

@@ -66,7 +66,7 @@ CREATE TABLE backends (
     version integer NOT NULL,
     created_at integer NOT NULL,
     changed_at integer NOT NULL,
-    ended_at integer, ending text, rotation text,
+    ended_at integer, ending text, rotation text, rotate_root_after_ms integer, root_set_at integer,
     PRIMARY KEY (uid)
   ) STRICT;
 CREATE TABLE credentials (
@@ -153,6 +153,14 @@ CREATE TABLE plugins (
     added_at integer NOT NULL,
     PRIMARY KEY (name)
   ) STRICT;
+CREATE TABLE receivers (
+    name text NOT NULL,
+    position text NOT NULL,
+    failing_since integer,
+    holder text NOT NULL,
+    held_until integer NOT NULL,
+    PRIMARY KEY (name)
+  ) STRICT;
 CREATE TABLE revoked_tokens (
     jti text NOT NULL,
     expires_at integer NOT NULL,
@@ -190,6 +198,7 @@ CREATE INDEX audit_actor_backend ON audit (actor, backend, action, id) WHERE act
 CREATE INDEX audit_agent ON audit (agent_id, backend, action, id);
 CREATE INDEX audit_backend ON audit (backend, action, id);
 CREATE INDEX audit_credential ON audit (credential_id, id) WHERE credential_id IS NOT NULL;
+CREATE INDEX audit_notable ON audit (id) WHERE action IN ('enrollment.requested', 'credential.revoke_failed', 'backend.down', 'backend.up', 'backend.root_aged', 'certificate.expiring', 'notification.dropped');
 CREATE UNIQUE INDEX backends_living_name ON backends (name_key) WHERE ended_at IS NULL;
 CREATE INDEX credentials_due ON credentials (backend_uid, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX credentials_living ON credentials (agent_id, id) WHERE ended_at IS NULL;

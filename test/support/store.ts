@@ -173,6 +173,8 @@ export function backendRow(set: Partial<BackendRow> = {}): BackendRow {
     ended_at: null,
     ending: null,
     rotation: null,
+    rotate_root_after_ms: null,
+    root_set_at: null,
     ...set,
   }
 }

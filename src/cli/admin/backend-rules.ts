@@ -19,12 +19,14 @@ export const RULE_OPTIONS = {
   description: text('<text>', 'shown to agents that may use it'),
   rate: text('<rate>', 'limit on requests for credentials, such as 10/hour'),
   maxActive: text('<number>', 'limit on active credentials, exact on one node'),
+  rotateRootAfter: text('<duration>', 'age of its root secret at which somebody should be told, such as 90d'),
   noCheck: off('store it without connecting to the upstream'),
 }
 
 export const NO_LIMITS = {
   noRate: off('remove the rate limit'),
   noMaxActive: off('remove the limit on active credentials'),
+  noRotateRootAfter: off('tell nobody how old its root secret is'),
 }
 
 type RuleOptions = ValuesOf<typeof RULE_OPTIONS & typeof NO_LIMITS>
@@ -33,7 +35,7 @@ type Rules = Omit<CreateBackend, 'type' | 'name' | 'config'>
 
 /** The rules in the form of the API. Throws `CliError` (usage). */
 export function rulesOf(options: RuleOptions): Rules {
-  const { defaultTtl, maxTtl, allowScope, description, rate, maxActive } = options
+  const { defaultTtl, maxTtl, allowScope, description, rate, maxActive, rotateRootAfter } = options
   return {
     default_ttl: defaultTtl,
     max_ttl: maxTtl,
@@ -41,6 +43,8 @@ export function rulesOf(options: RuleOptions): Rules {
     description,
     rate: rate === true ? undefined : rate === false ? null : rate,
     max_active: maxActive === undefined || maxActive === true ? undefined : countOf(maxActive),
+    rotate_root_after:
+      rotateRootAfter === true ? undefined : rotateRootAfter === false ? null : rotateRootAfter,
   }
 }
 
@@ -111,6 +115,7 @@ export function describeBackend(backend: Backend, now: number): string {
     scopes: backend.allowed_scopes?.join(', '),
     rate: backend.rate,
     'max active': backend.max_active === undefined ? undefined : String(backend.max_active),
+    'rotate root after': backend.rotate_root_after,
     revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
     recovery: backend.recovery === 'none' ? 'what an interrupted issue leaves cannot be found' : undefined,
     created: relative(backend.created_at, now),

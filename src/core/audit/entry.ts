@@ -13,7 +13,7 @@ export function audit(
   const { caller } = actor
   const own = caller?.kind === 'agent' ? { id: caller.agentId, name: caller.agentName } : null
   const agent = entry.agent === undefined ? own : entry.agent
-  return core.store.audit.append({
+  return core.store.audit.record({
     ...traceOf(actor),
     id: core.ids.body(),
     at: core.store.now(),

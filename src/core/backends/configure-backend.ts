@@ -1,4 +1,11 @@
-import { findExposed, findMove, isAnother, keepSecrets, readConfig } from '../../backends/config-fields.ts'
+import {
+  findExposed,
+  findMove,
+  isAnother,
+  keepSecrets,
+  readConfig,
+  secretFields,
+} from '../../backends/config-fields.ts'
 import type { Kind } from '../../backends/kind.ts'
 import { missingKind } from '../../backends/kind-set.ts'
 import { withDeadline } from '../../domain/abort.ts'
@@ -78,6 +85,7 @@ export async function createBackend(
     endedAt: null,
     ending: null,
     sealedRotation: null,
+    rootSetAt: null,
   }
   const entry = audit(core, actor, {
     action: 'backend.created',
@@ -117,17 +125,20 @@ export async function changeBackend(
   if (isWidened(before.allowedScopes, rules.allowedScopes)) requireWholeBackend(core, actor, before.name)
   const by = { actor, check: options.check }
   const { config, moved } = await changeConfig(core, kind, before, command.config, by)
-  const settled = settleByChange(core, before, openStoredConfig(core, before), config)
+  const old = openStoredConfig(core, before)
+  const settled = settleByChange(core, before, old, config)
   const mustBeIdle = moved !== undefined && !options.force
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
   const isTried = config !== undefined && options.check
   const warnings = isTried ? await tryOut(core, actor, kind, before, config) : []
+  const now = core.store.now()
   const after: StoredBackend = {
     ...before,
     ...rules,
     sealedConfig: config === undefined ? before.sealedConfig : sealConfig(core, before.uid, config),
     version: before.version + 1,
-    changedAt: core.store.now(),
+    changedAt: now,
+    ...(hasOtherSecret(kind, old, config) ? { rootSetAt: now } : {}),
   }
   const entry = audit(core, actor, {
     action: 'backend.changed',
@@ -151,6 +162,10 @@ export async function changeBackend(
   // A credential may have been issued while the new upstream was tried.
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
   throw new Problem('conflict', { message: 'The backend was changed in the meantime; read it again.' })
+}
+
+function hasOtherSecret(kind: Kind, old: Fields | undefined, config: Fields | undefined): boolean {
+  return config !== undefined && secretFields(kind.config).some((name) => config[name] !== old?.[name])
 }
 
 interface ConfigChange {
@@ -256,11 +271,12 @@ interface BackendRules {
   readonly description?: string | undefined
   readonly rate?: string | null | undefined
   readonly max_active?: number | null | undefined
+  readonly rotate_root_after?: string | null | undefined
 }
 
 type StoredRules = Pick<
   StoredBackend,
-  'defaultTtlMs' | 'maxTtlMs' | 'allowedScopes' | 'description' | 'rate' | 'maxActive'
+  'defaultTtlMs' | 'maxTtlMs' | 'allowedScopes' | 'description' | 'rate' | 'maxActive' | 'rotateRootAfterMs'
 >
 
 /** The rules as they are stored. Throws `invalid_request`. */
@@ -274,7 +290,15 @@ function readRules(kind: Kind, rules: BackendRules, old: StoredRules | undefined
     description: given(rules.description, old?.description),
     rate: given(rules.rate, old?.rate),
     maxActive: given(rules.max_active, old?.maxActive),
+    rotateRootAfterMs: given(readRootAge(kind, rules), old?.rotateRootAfterMs),
   }
+}
+
+function readRootAge(kind: Kind, { rotate_root_after: text }: BackendRules): number | null | undefined {
+  if (typeof text !== 'string') return text
+  if (secretFields(kind.config).length === 0)
+    throw invalid('"rotate_root_after" is for kinds that log in with a secret; this one has none.')
+  return requireLifetime(text, 'rotate_root_after')
 }
 
 function given<T>(value: T | null | undefined, old: T | null | undefined): T | null {

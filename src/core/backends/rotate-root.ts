@@ -186,11 +186,13 @@ async function makeConfiguration(
     const left: RotationRecord | undefined = hasFinish
       ? { ...record, stage: 'finishing', values: Object.fromEntries(oldOnes) }
       : undefined
+    const now = core.store.now()
     const after: StoredBackend = {
       ...before,
       sealedConfig: sealConfig(core, uid, { ...config, ...record.values }),
       version: before.version + 1,
-      changedAt: core.store.now(),
+      changedAt: now,
+      rootSetAt: now,
     }
     const outcome = await commit(
       core,
@@ -198,7 +200,7 @@ async function makeConfiguration(
       [
         ...setRotation(before, left === undefined ? null : sealRotation(core, uid, left)),
         ...change(before, after),
-        core.store.audit.append({
+        core.store.audit.record({
           ...record.by,
           id: core.ids.body(),
           at: core.store.now(),

@@ -10,10 +10,11 @@ export type Topic = string
  * - `guard`: the row is alive (`ended_at` null) and still has this version; it stays so until the commit.
  * - `token`: the access token has not expired and is not revoked, its key verifies, and its agent is alive; all but the
  *   expiry stays so until the commit.
- * - `insert`: one row.
- * - `run`: a compiled statement that must touch exactly `rows` rows (`'any'`: any number).
- * - `invalidate`: everything that nodes have cached under `topic` is stale from the moment of the commit; without a topic,
- *   everything.
+ * - `insert`: one row. `movable`: an audit entry whose id may get the time at which it is sent (`fresh.ts`).
+ * - `run`: a compiled statement that must touch exactly `rows` rows (`'any'`: any number). `timeAt`: the parameter that is
+ *   the time in the ids of the entries that it inserts, as `movable`.
+ * - `invalidate`: what every node has cached of `topic` is stale from the moment of the commit; without a topic,
+ *   everything is.
  */
 export type Step =
   | {
@@ -29,12 +30,20 @@ export type Step =
       readonly agentId: string
       readonly expiresAt: number
     }
-  | { [T in Table]: { readonly op: 'insert'; readonly table: T; readonly row: Tables[T] } }[Table]
+  | {
+      [T in Table]: {
+        readonly op: 'insert'
+        readonly table: T
+        readonly row: Tables[T]
+        readonly movable?: true
+      }
+    }[Table]
   | {
       readonly op: 'run'
       readonly sql: string
       readonly params: readonly Value[]
       readonly rows: number | 'any'
+      readonly timeAt?: number
     }
   | { readonly op: 'invalidate'; readonly topic?: Topic }
 

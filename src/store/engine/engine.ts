@@ -50,6 +50,8 @@ export interface Engine extends Traits {
   changedAt(topic: Topic): number
   /** Epoch ms on the store's one clock. */
   now(): number
+  /** Epoch ms: every audit entry whose id is of an earlier time is there, or never will be (`tables/audit/horizon.ts`). */
+  horizon(): Promise<number>
   /** Undefined when the store can write; otherwise the reason why not. */
   trouble(): string | undefined
   close(): Promise<void>

@@ -8,7 +8,7 @@ export function insert<T extends Table>(table: T, row: Tables[T]): Step {
 }
 
 /** A compiled update or delete as a step that must touch exactly `rows` rows. */
-export function run(query: Compilable, rows: number | 'any'): Step {
+export function run(query: Compilable, rows: number | 'any'): Extract<Step, { op: 'run' }> {
   return { op: 'run', ...compiled(query), rows }
 }
 

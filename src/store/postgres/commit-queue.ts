@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Change, Outcome } from '../engine/change.ts'
 import type { CommitStats } from '../engine/engine.ts'
+import { freshener } from '../engine/fresh.ts'
 import { requireStorable } from '../engine/run.ts'
 import { StoreError } from '../errors.ts'
 import { asError, isLockTimeout, isRetryable, isSpent, isUnreachable, toStoreError } from './errors.ts'
@@ -20,7 +21,7 @@ export const COMMIT_CONNECTIONS = MAX_MERGED + MAX_SINGLE
 const MAX_RETRIES = 5
 
 interface Waiting {
-  readonly change: Change
+  change: Change
   retries: number
   resolve(outcome: Outcome): void
   reject(error: Error): void
@@ -35,6 +36,8 @@ interface Lane {
 export interface CommitQueueOptions {
   /** The application name of this node's sessions, which no other node uses. */
   application: string
+  /** Epoch ms on the database's clock. */
+  now(): number
   onTrouble?: ((what: string, error: unknown) => void) | undefined
 }
 
@@ -160,12 +163,9 @@ export class CommitQueue {
     const client = await this.#connect(batch)
     if (client === undefined) return
     try {
-      const answer = await client.query(
-        this.#merger.merge(
-          batch.map((one) => one.change),
-          waits,
-        ),
-      )
+      const sentAt = this.#freshen(batch)
+      const changes = batch.map((one) => one.change)
+      const answer = await client.query(this.#merger.merge(changes, sentAt, waits))
       client.release()
       const refused = new Map((answer.rows as MergedRefusal[]).map((row) => [row.n, row]))
       this.#count(batch.length)
@@ -185,6 +185,13 @@ export class CommitQueue {
     }
   }
 
+  #freshen(batch: readonly Waiting[]): number {
+    const now = this.#options.now()
+    const fresh = freshener(now)
+    for (const one of batch) one.change = fresh(one.change)
+    return now
+  }
+
   #waitAgain(batch: readonly Waiting[], error: unknown): void {
     for (const one of batch) {
       if (one.retries === MAX_RETRIES) this.#fail([one], error)
@@ -199,7 +206,11 @@ export class CommitQueue {
     for (;;) {
       const client = await this.#connect([one])
       if (client === undefined) return
-      const ended = await runTransaction(client, one.change, waits)
+      const begun = () => {
+        this.#freshen([one])
+        return one.change
+      }
+      const ended = await runTransaction(client, begun, waits)
       if ('outcome' in ended) {
         client.release()
         this.#count(1)

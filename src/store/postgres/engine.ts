@@ -5,11 +5,13 @@ import pg from 'pg'
 import { createBuilder, placeholders } from '../engine/compile.ts'
 import type { Engine } from '../engine/engine.ts'
 import { compiled } from '../engine/run.ts'
+import { StoreError } from '../errors.ts'
 import { migrate } from '../schema/migrate.ts'
 import { COMMIT_CONNECTIONS, CommitQueue } from './commit-queue.ts'
 import { isPlanStale, toStoreError } from './errors.ts'
 import { onceReachable, type Waiting } from './first-contact.ts'
 import { pollGeneration } from './generation.ts'
+import { createHorizon, MOMENT } from './horizon.ts'
 import { migratable } from './migrate.ts'
 import { requireUsableServer } from './requirements.ts'
 
@@ -44,7 +46,11 @@ async function openNow(options: PostgresOptions): Promise<Engine> {
   try {
     await requireUsableServer(writePool)
     await migrate(migratable(writePool))
-    const queue = new CommitQueue(writePool, { application, onTrouble: options.onTrouble })
+    const queue = new CommitQueue(writePool, {
+      application,
+      now: () => poll.now(),
+      onTrouble: options.onTrouble,
+    })
     const poll = await pollGeneration(pollPool, {
       onAnswer: () => void queue.probe(),
       onClockStep: (ms) => options.onTrouble?.(clockStep(ms), new Error(`by ${Math.round(ms / 1_000)} s`)),
@@ -90,6 +96,11 @@ async function openNow(options: PostgresOptions): Promise<Engine> {
       generation: poll.generation,
       changedAt: poll.changedAt,
       now: poll.now,
+      horizon: createHorizon(async () => {
+        const [row] = await read<{ xmin: string; xmax: string; at: number }>(readPool, { text: MOMENT })
+        if (row === undefined) throw new StoreError('the database does not say which transactions have ended')
+        return { xmin: BigInt(row.xmin), xmax: BigInt(row.xmax), at: row.at }
+      }),
       trouble: () => queue.trouble() ?? poll.trouble(),
       close: async () => {
         await queue.drain()

@@ -16,7 +16,7 @@ export interface MergedStatement {
   /** The same for all batches that insert into the same tables. PostgreSQL prepares the statement under this name. */
   readonly name: string
   readonly text: string
-  readonly values: unknown[][]
+  readonly values: unknown[]
 }
 
 /** A change that was left out, by its position `n`. */
@@ -44,9 +44,9 @@ export class Merger {
   /**
    * The statement returns `MergedRefusal`s. With `waits` it waits for guarded rows that another transaction has locked;
    * otherwise it leaves out their changes. A failed `token` proves nothing yet: its agent may only have changed meanwhile, so the
-   * change needs its own transaction.
+   * change needs its own transaction. `sentAt`, in epoch ms: entries that arrive much later are an error.
    */
-  merge(changes: readonly Change[], waits = false): MergedStatement {
+  merge(changes: readonly Change[], sentAt: number, waits = false): MergedStatement {
     const guards: { n: number; step: number; guard: Guard }[] = []
     const tokens: { n: number; step: number; token: Token }[] = []
     const inserts = new Map<Table, TableRows>()
@@ -58,12 +58,13 @@ export class Merger {
       }
     }
     const tables = [...inserts.keys()].sort()
-    const values: unknown[][] = [
+    const values: unknown[] = [
       guards.map(({ n }) => n),
       guards.map(({ step }) => step),
       guards.map(({ guard }) => guard.table),
       guards.map(({ guard }) => guard.id),
       guards.map(({ guard }) => guard.version),
+      sentAt,
     ]
     for (const table of tables) {
       const { n, rows } = inserts.get(table) ?? { n: [], rows: [] }
@@ -104,7 +105,7 @@ function addRow(inserts: Map<Table, TableRows>, n: number, { table, row }: Inser
  * ended (PostgreSQL manual, 13.2.1: the condition is evaluated again on the updated row).
  */
 function textFor(tables: readonly Table[], byToken: boolean, waits: boolean): string {
-  let next = 6
+  let next = 7
   const inserts: string[] = []
   for (const table of tables) {
     const columns = columnTypes(table)
@@ -112,11 +113,12 @@ function textFor(tables: readonly Table[], byToken: boolean, waits: boolean): st
     const names = columns.map(([name]) => name)
     inserts.push(`insert_${table} AS (INSERT INTO ${table} (${names.join(', ')})
       SELECT ${names.map((name) => `r.${name}`).join(', ')} FROM unnest(${arrays.join(', ')}) AS r (n, ${names.join(', ')})
-      WHERE r.n NOT IN (SELECT refused.n FROM refused))`)
+      WHERE r.n NOT IN (SELECT refused.n FROM refused)${table === 'audit' ? ` AND ${IN_TIME}` : ''})`)
   }
   const lock = waits ? 'FOR SHARE' : 'FOR SHARE SKIP LOCKED'
   const parts = [
     'g AS MATERIALIZED (SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS g (n, step, t, id, version))',
+    'sent AS (SELECT $6::bigint AS at)',
     ...(byToken ? tokenRows(next, lock) : []),
     liveRows('agents', 'id', byToken ? ' UNION SELECT t.agent FROM t' : '', lock),
     liveRows('backends', 'uid', '', lock),
@@ -128,6 +130,14 @@ function textFor(tables: readonly Table[], byToken: boolean, waits: boolean): st
   ]
   return `WITH ${parts.join(',\n')}\nSELECT n, step, locked FROM refused`
 }
+
+/** As long as the driver waits for the reply, in ms. */
+export const LATEST_MS = 15_000
+/**
+ * A network can keep a statement that nobody waits for any more, and its entries would then have ids that all readers have
+ * passed. Division by zero is the error that SQL can raise by itself.
+ */
+const IN_TIME = `(SELECT 1 / (${NOW_MS} - sent.at < ${LATEST_MS})::int FROM sent) = 1`
 
 /** Read without a lock, a skipped row still satisfies the guard. */
 const IS_UNCHANGED = `(

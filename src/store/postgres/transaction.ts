@@ -22,16 +22,20 @@ export type Ended = { readonly outcome: Outcome } | Failed
 const SHORT_LOCK_MS = 100
 
 /**
- * Runs one change in its own transaction. Unless it `waits`, it soon gives up on a row that another transaction has
+ * Runs the change that `begun` returns once the transaction has begun. Unless it `waits`, it soon gives up on a row that another transaction has
  * locked. Never throws; after `failed` the transaction may still be open.
  */
-export async function runTransaction(client: pg.PoolClient, change: Change, waits: boolean): Promise<Ended> {
+export async function runTransaction(
+  client: pg.PoolClient,
+  begun: () => Change,
+  waits: boolean,
+): Promise<Ended> {
   let committing = false
   let at: Step['op'] | undefined
   try {
     const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
     await client.query(waits ? begin : `${begin}; SET LOCAL lock_timeout = ${SHORT_LOCK_MS}`)
-    const refusal = await runSteps(client, change, (step) => {
+    const refusal = await runSteps(client, begun(), (step) => {
       at = step.op
     })
     if (refusal !== undefined) {

@@ -103,6 +103,10 @@ export const COLUMNS = {
     ending: nullable(text),
     /** Sealed JSON, while its root secret is being replaced. */
     rotation: nullable(text),
+    /** The age at which its root secret should be replaced; null: none. */
+    rotate_root_after_ms: nullable(bigint),
+    /** When its root secret was last entered or replaced; null: when it was created, or by an earlier build. */
+    root_set_at: nullable(bigint),
   },
   credentials: {
     id: text,
@@ -203,6 +207,15 @@ export const COLUMNS = {
     /** JSON object. */
     description: text,
     added_at: bigint,
+  },
+  /** The receivers of notifications. */
+  receivers: {
+    name: text,
+    /** Body of an audit id. */
+    position: text,
+    failing_since: nullable(bigint),
+    holder: text,
+    held_until: bigint,
   },
   audit: {
     /** Body of the `aud_` id; time-ordered. */

@@ -3,6 +3,7 @@ import { installation } from '../../installation.ts'
 import type { Change, Outcome } from '../engine/change.ts'
 import { createChanges } from '../engine/changes.ts'
 import type { CommitOptions, CommitStats } from '../engine/engine.ts'
+import { freshener } from '../engine/fresh.ts'
 import { requireStorable } from '../engine/run.ts'
 import { StoreError, StoreRefused } from '../errors.ts'
 import type { Message, Request } from './worker.ts'
@@ -24,7 +25,7 @@ export interface CommitQueueOptions {
 }
 
 interface Waiting {
-  readonly change: Change
+  change: Change
   readonly urgent: boolean
   resolve(outcome: Outcome): void
   reject(error: Error): void
@@ -33,6 +34,7 @@ interface Waiting {
 interface Batch {
   readonly changes: readonly Waiting[]
   readonly bulk: boolean
+  readonly sentAt: number
 }
 
 /**
@@ -49,6 +51,8 @@ export class CommitQueue {
   trouble: string | undefined
   /** Called before anything in the file may change. */
   onBeforeChange: () => void = () => undefined
+  /** Epoch ms on the store's clock. */
+  now: () => number = Date.now
   readonly #onTrouble: CommitQueueOptions['onTrouble']
   readonly #worker: Worker
   readonly #waiting: Waiting[] = []
@@ -76,6 +80,11 @@ export class CommitQueue {
   /** No batch is with the writer, and it is not repairing the file either. */
   isQuiet(): boolean {
     return this.#sent.length === 0 && this.trouble === undefined && !this.#isClosing
+  }
+
+  /** When the oldest batch was sent that the writer has not answered yet. */
+  sentSince(): number {
+    return this.#sent[0]?.sentAt ?? Number.POSITIVE_INFINITY
   }
 
   // Queue.
@@ -134,7 +143,11 @@ export class CommitQueue {
       !this.#sent.some((batch) => batch.bulk) &&
       (this.#waiting.length === 0 || !this.#lastWasBulk)
     this.#lastWasBulk = bulk
-    return { changes: bulk ? this.#waitingBulk.splice(0, 1) : this.#waiting.splice(0, MAX_BATCH), bulk }
+    const changes = bulk ? this.#waitingBulk.splice(0, 1) : this.#waiting.splice(0, MAX_BATCH)
+    const sentAt = this.now()
+    const fresh = freshener(sentAt)
+    for (const one of changes) one.change = fresh(one.change)
+    return { changes, bulk, sentAt }
   }
 
   #post(request: Request): void {

@@ -4,6 +4,7 @@ import type { Compilable } from 'kysely'
 import { CLOCK_SLACK_MS, createClock } from '../engine/clock.ts'
 import { createBuilder } from '../engine/compile.ts'
 import type { Engine } from '../engine/engine.ts'
+import { FRESH_MS } from '../engine/fresh.ts'
 import { compiled } from '../engine/run.ts'
 import { StoreRefused } from '../errors.ts'
 import { CommitQueue } from './commit-queue.ts'
@@ -31,6 +32,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
   warnOfClock(newestAt - Date.now(), onTrouble)
   const reader = new Reader(file, () => queue.isQuiet())
   queue.onBeforeChange = () => reader.release()
+  const now = createClock({
+    floor: newestAt,
+    onBehind: (ms) => onTrouble(SET_BACK, behindBy(ms)),
+    onFollow: (ms) => onTrouble(FOLLOWED, behindBy(ms)),
+  })
+  queue.now = now
   return {
     dialect: 'sqlite',
     hasOtherNodes: false,
@@ -53,11 +60,8 @@ export async function openSqlite(options: SqliteOptions): Promise<Engine> {
     commit: (change, commitOptions) => queue.commit(change, commitOptions),
     generation: () => queue.generation,
     changedAt: queue.changes.changedAt,
-    now: createClock({
-      floor: newestAt,
-      onBehind: (ms) => onTrouble(SET_BACK, behindBy(ms)),
-      onFollow: (ms) => onTrouble(FOLLOWED, behindBy(ms)),
-    }),
+    now,
+    horizon: async () => Math.min(now(), queue.sentSince()) - FRESH_MS,
     trouble: () => queue.trouble,
     close: async () => {
       await queue.close()

@@ -6,6 +6,7 @@ import type { Enrollment } from '../../domain/enrollment.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { IssuerKey } from '../../domain/issuer-key.ts'
 import type { StoredPlugin } from '../../domain/plugin.ts'
+import type { StoredReceiver } from '../../domain/receiver.ts'
 import type { SigningKey } from '../../domain/signing-key.ts'
 import { codecOf } from '../schema/codec.ts'
 import type { AgentRow } from '../schema/rows.ts'
@@ -64,6 +65,7 @@ export const codecs = {
     rename: { private_key: 'sealedPrivateKey' },
   }),
   plugins: codecOf<StoredPlugin>()('plugins', { json: ['description'] }),
+  receivers: codecOf<StoredReceiver>()('receivers', {}),
   audit: codecOf<AuditEntry>()('audit', {
     json: ['scopes', 'metadata', 'details'],
     columns: { agent_id: ({ agentId }) => agentId ?? '', backend: ({ backend }) => backend ?? '' },

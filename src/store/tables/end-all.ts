@@ -105,7 +105,7 @@ function endThose(
       attempts: 0,
     })
     .where(living)
-  return [run(recorded, rows), run(ended, rows)]
+  return [{ ...run(recorded, rows), ...TIME_FIRST }, run(ended, rows)]
 }
 
 /**
@@ -133,8 +133,11 @@ export function expireAll(
     .where(which)
     .where('state', '=', 'active')
   const recorded = record(build, { action: 'credential.expired', now, by }, which)
-  return [run(ended, ids.length), run(recorded, ids.length)]
+  return [run(ended, ids.length), { ...run(recorded, ids.length), ...TIME_FIRST }]
 }
+
+/** The first parameter of `record` is the time in the ids. */
+const TIME_FIRST = { timeAt: 0 } as const
 
 interface Entries {
   readonly action: Action
@@ -157,7 +160,7 @@ function record(
   const entries = build
     .selectFrom('credentials')
     .select([
-      sql<string>`${sql.lit(encodeTime(now))} || substr(id, 16)`.as('id'),
+      sql<string>`${text(encodeTime(now))} || substr(id, 16)`.as('id'),
       sql<number>`cast(${now} as bigint)`.as('at'),
       sql.lit(action).as('action'),
       sql.lit('ok').as('outcome'),

@@ -4,6 +4,7 @@ import { deleteBackend, readDeletion } from '../../../core/backends/delete-backe
 import { listAllBackends, readAnyBackend } from '../../../core/backends/list-backends.ts'
 import { reconcileBackend } from '../../../core/backends/reconcile-backend.ts'
 import { rotateRoot } from '../../../core/backends/rotate-root.ts'
+import { formatDuration } from '../../../domain/duration.ts'
 import { formatRate } from '../../../domain/policy.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { firstPage, isAfter, sortedAfter } from '../paging.ts'
@@ -125,6 +126,10 @@ function present(backend: ConfiguredBackend & { readonly warnings?: readonly str
     created_at: timestamp(backend.createdAt),
     ...optional('rate', backend.rate === undefined ? undefined : formatRate(backend.rate)),
     ...optional('max_active', backend.maxActive),
+    ...optional(
+      'rotate_root_after',
+      backend.rotateRootAfterMs === null ? undefined : formatDuration(backend.rotateRootAfterMs),
+    ),
     config: shownConfig(backend),
     ...optional('rotation', backend.rotation && presentRotation(backend.rotation)),
     ...optional('warnings', backend.warnings?.length === 0 ? undefined : backend.warnings),

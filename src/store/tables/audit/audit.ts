@@ -5,7 +5,9 @@ import { insert, run } from '../../engine/run.ts'
 import type { AuditRow } from '../../schema/rows.ts'
 import { codecs } from '../codecs.ts'
 import type { AuditFilter } from './filter.ts'
+import { readHorizon } from './horizon.ts'
 import { bounded, newestIds } from './newest.ts'
+import { readNotable } from './notable.ts'
 
 /**
  * Reading the audit. The indexes are (agent, backend, action, id), (backend, action, id), and three that begin with the
@@ -17,6 +19,17 @@ export function createAudit(engine: Engine) {
   const { build, read } = engine
   return {
     append: (entry: AuditEntry): Step => insert('audit', codecs.audit.encode(entry)),
+    /** As `append`, for an entry that is written now: its id is of the time at which the store sends it. */
+    record: (entry: AuditEntry): Step => ({
+      op: 'insert',
+      table: 'audit',
+      row: codecs.audit.encode(entry),
+      movable: true,
+    }),
+    /** Body of an id: all entries before it are there, or never will be. */
+    horizon: (): Promise<string> => readHorizon(engine),
+    /** The entries after `position` that receivers of notifications may be told of, oldest first. */
+    notable: (position: string, limit: number): Promise<AuditEntry[]> => readNotable(engine, position, limit),
     /** Newest first. */
     query: async (filter: AuditFilter, limit: number): Promise<AuditEntry[]> =>
       (await queryRows(engine, filter, limit)).map(codecs.audit.decode),
