@@ -1,4 +1,5 @@
 import type { Secret } from '../domain/secret.ts'
+import type { ConfiguredReceiver } from './notify.ts'
 import type { SETTINGS } from './settings.ts'
 
 export type MasterKeySource =
@@ -33,6 +34,7 @@ type Combined =
   | 'shutdownTimeoutMs'
   | 'pluginDir'
   | 'pluginEnv'
+  | 'notify'
 
 /** The configuration, checked. `…Ms` is milliseconds; a retention of 0 keeps everything. */
 export interface Config extends Omit<Values, Combined> {
@@ -47,4 +49,6 @@ export interface Config extends Omit<Values, Combined> {
   /** Undefined: SQLite in `dataDir`. */
   readonly databaseUrl: Secret | undefined
   readonly masterKey: MasterKeySource
+  /** The receivers of notifications. */
+  readonly notify: readonly ConfiguredReceiver[]
 }

@@ -5,6 +5,7 @@ import { shellWord } from '../domain/shell-word.ts'
 import { type ReadFile, readSecret } from '../files/read-secret.ts'
 import type { Config, MasterKeySource, Values } from './config.ts'
 import { type ReadFiles, readConfigFiles } from './config-files.ts'
+import { readReceivers } from './notify.ts'
 import { soundForm } from './policies.ts'
 import { CONFIG_ENV, CONFIG_FLAG, FIELDS, type Field, type FieldPath } from './schema.ts'
 import {
@@ -88,7 +89,8 @@ interface Reader {
   /** Whether any source has it, valid or not. */
   given(path: FieldPath): boolean
   entry(path: FieldPath): Entry | undefined
-  fault(path: FieldPath, message: string): void
+  /** `inner`: the place inside the value. */
+  fault(path: FieldPath, message: string, inner?: readonly (string | number)[]): void
   /** The parsed value of the first source, or of the default. Values of the other sources are checked too. */
   value(field: Field): unknown
 }
@@ -114,8 +116,9 @@ function createReader(entries: readonly Entry[], given: ReadonlySet<string>, fau
     origins,
     given: (path) => given.has(path),
     entry: (path) => of(path)[0],
-    fault: (path, message) => {
-      faults.push({ source: of(path)[0]?.locate() ?? 'default', message: `${path}: ${message}` })
+    fault: (path, message, inner = []) => {
+      const source = of(path)[0]?.locate(inner) ?? 'default'
+      faults.push({ source, message: `${[path, ...inner].join('.')}: ${message}` })
     },
     value: (field) => {
       const [winner] = of(field.path).map(parse)
@@ -142,7 +145,16 @@ async function buildConfig(reader: Reader, { readFile, env }: LoadOptions): Prom
     pluginDir: values.pluginDir ?? inDataDir(values, 'plugins'),
     databaseUrl: await readDatabaseUrl(reader, values, readFile),
     masterKey: chooseMasterKey(reader, values),
+    notify: await readNotify(reader, values, readFile),
   }
+}
+
+function readNotify(reader: Reader, { notify }: Values, readFile: ReadFile): Promise<Config['notify']> {
+  const wire = reader.entry('notify')?.wire
+  const places = Array.isArray(wire) ? wire.map((one: { readonly name: string }) => one.name) : []
+  return readReceivers(notify, readFile, (name, path, message) =>
+    reader.fault('notify', message, [places.indexOf(name), ...path]),
+  )
 }
 
 function combineTls(

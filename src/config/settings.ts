@@ -11,6 +11,8 @@ import {
   UPSTREAM_TIMEOUT_MS,
 } from '../domain/limits.ts'
 import { Secret } from '../domain/secret.ts'
+import { checkReceivers, type ReceiverEntry } from './notify.ts'
+import { ReceiverSchema } from './notify-schema.ts'
 import { compilePolicies, type PolicyEntry } from './policies.ts'
 import { PolicySchema } from './policy-schema.ts'
 import { command, count, duration, flag, list, type Meta, oneOf, setting, text } from './setting.ts'
@@ -351,8 +353,21 @@ const policies = {
   ),
 }
 
+const notifyMeta = {
+  description: 'Receivers that are told of what waits for a person, and of what is broken.',
+  default: [],
+  'x-sources': ['file'],
+} as const satisfies Meta
+const notify = {
+  notify: setting(
+    notifyMeta,
+    Type.Array(ReceiverSchema, { ...notifyMeta, maxItems: 20 }),
+    (entries: readonly ReceiverEntry[], report) => checkReceivers(entries, report),
+  ),
+}
+
 /**
  * Every setting by its name in the file; those of `limits` with their dotted path. Each says whether a reload applies it
  * (`x-reload`): what applies it is a part of `app/reload.ts`.
  */
-export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...policies }
+export const SETTINGS = { ...network, ...storage, ...behaviour, ...limits, ...policies, ...notify }

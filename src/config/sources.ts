@@ -5,6 +5,7 @@ import { isObject } from '../domain/json.ts'
 import { faultsOf, type SchemaFault } from '../domain/schema-faults.ts'
 import { didYouMean } from '../domain/suggest.ts'
 import type { ConfigFile, Path } from '../files/yaml-file.ts'
+import { ReceiverSchema } from './notify-schema.ts'
 import { PolicySchema } from './policy-schema.ts'
 import { CONFIG_ENV, CONFIG_FLAG, ConfigSchema, FIELDS, type Field } from './schema.ts'
 
@@ -148,9 +149,10 @@ export function checkShape(entry: Entry): Fault[] {
   for (const fault of faultsOf(Errors(entry.field.schema, entry.wire))) {
     const { path } = fault
     const name = [entry.field.path, ...path].join('.')
-    if (fault.keyword === 'additionalProperties' && entry.field.path === 'policies') {
+    const keys = KEYS_OF[entry.field.path]
+    if (fault.keyword === 'additionalProperties' && keys !== undefined) {
       for (const key of fault.fields) {
-        const hint = didYouMean(key, policyKeys())
+        const hint = didYouMean(key, keys())
         const message = `${quote(`${name}.${key}`)} is not a setting${hint}`
         faults.push({ source: entry.locate([...path, key], 'key'), message })
       }
@@ -164,8 +166,13 @@ export function checkShape(entry: Entry): Fault[] {
   return faults
 }
 
-function policyKeys(): string[] {
-  return Object.keys(PolicySchema.properties)
+/** The keys that may be meant by one that is unknown, of the settings that are lists of objects. */
+const KEYS_OF: Readonly<Record<string, () => string[]>> = {
+  policies: () => Object.keys(PolicySchema.properties),
+  notify: () => [
+    ...Object.keys(ReceiverSchema.properties),
+    ...['url', 'secret_file', 'from', 'to', 'password_file', 'url_file', 'local'],
+  ],
 }
 
 function reasonOf({ keyword, choices, fields, reason }: SchemaFault): string {
