@@ -88,6 +88,7 @@ export default {
       '^src/core/',
       '^src/(core|domain|keys|store|log)/|^src/backends/(kind|kind-set|open-backends|config-fields)\\.ts$',
     ),
+    allow('receivers-stay-outside', '^src/notify/', '^src/(notify|domain|egress)/'),
     allow('http-imports-core', '^src/http/', '^src/(http|core|domain|api|log)/'),
     allow(
       'jobs-import-core',
@@ -115,6 +116,7 @@ export default {
         agents: ['audit', 'authentication'],
         backends: ['audit'],
         credentials: ['audit', 'authentication', 'backends'],
+        notifications: ['audit'],
         enrollments: ['audit', 'agents'],
         oauth: ['audit', 'credentials'],
         server: ['audit'],

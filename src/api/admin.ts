@@ -8,6 +8,28 @@ import * as Field from './shared.ts'
 /** `/v1/admin`, but for backends (`admin-backends.ts`) and enrollments (`enrollment.ts`). */
 export const PageQuery = Field.closed(Field.Page)
 
+export const NotifyParam = Type.Object({
+  name: Type.String({ maxLength: 64, description: 'Name of the receiver.', examples: ['ops'] }),
+})
+export const TestedReceiver = Type.Object(
+  {
+    name: Field.text('Name of the receiver.', 'ops'),
+    taken: Type.Boolean({ description: 'Whether the receiver took the message.', examples: [true] }),
+    reason: Type.Optional(
+      Type.Union(
+        [
+          Type.Literal('timeout'),
+          Type.Literal('unreachable'),
+          Type.Literal('refused'),
+          Type.Literal('misconfigured'),
+        ],
+        { description: 'Why it did not; the log of the server says more.' },
+      ),
+    ),
+  },
+  { title: 'TestedReceiver' },
+)
+
 const MAX_ORIGIN = 1_024
 const agentName = Field.text('Its name.', 'ci-build')
 export const Agent = Field.shown('Agent', {

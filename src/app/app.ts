@@ -19,8 +19,10 @@ import { type Jobs, startJobs } from '../jobs/start.ts'
 import { createHasher, generateDataKey } from '../keys/bearer.ts'
 import { createSealer, parseMasterKeys, type Sealer } from '../keys/seal.ts'
 import type { Log, Logger } from '../log/log.ts'
+import { openReceivers } from '../notify/open-receivers.ts'
 import { StoreRefused } from '../store/errors.ts'
 import { openStore, type Store } from '../store/open.ts'
+import { certificateIn } from './certificate.ts'
 import { type HttpApp, openHttpApp } from './http-app.ts'
 import { isOpenWithoutTls } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
@@ -101,16 +103,28 @@ export async function buildApp(
     })
     await ensureIssuerKey(core, generateKey)
     await recordBounds(core)
+    const receiversOf = ({ notify, issuer }: Config) =>
+      openReceivers(notify, { lookup: resolver.addresses, issuer })
+    core.notifier.setReceivers(receiversOf(config))
     await core.backends.at(await store.generation())
     const reload = createReload(source, { core, settings, recipes, log })
     const http = await openHttpApp(config, core, { metrics, log, reload })
     reload.add(http.reload)
+    reload.add(async (next) => {
+      const receivers = receiversOf(next)
+      return { apply: () => core.notifier.setReceivers(receivers) }
+    })
     return {
       core,
       metrics,
       http,
       reload: async () => void (await reloadServer(core, SYSTEM, reload.read)),
-      startJobs: () => startJobs(core, { retentionMs: config.retentionMs, announce: reload.announce }),
+      startJobs: () =>
+        startJobs(core, {
+          retentionMs: config.retentionMs,
+          announce: reload.announce,
+          certificate: () => certificateIn(http.certificate()),
+        }),
       close: async () => {
         await http.close()
         await leaveNodes(core, reload.self()).catch(() => undefined)

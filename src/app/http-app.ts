@@ -34,6 +34,8 @@ export interface HttpApp {
   drain(): Promise<void>
   close(): Promise<void>
   readonly reload: Reloadable
+  /** The PEM of the certificate that is shown, with its chain. */
+  certificate(): Buffer | undefined
 }
 
 export async function openHttpApp(
@@ -100,14 +102,18 @@ function listeners(config: Config, server: HttpServer, adminSocket: Server): Htt
     },
     drain,
     close: drain,
-    reload: reloadListeners(config, server, adminSocket),
+    ...reloadListeners(config, server, adminSocket),
   }
 }
 
 /** The certificate, and how many connections there may be. */
-function reloadListeners({ tls: before }: Config, server: HttpServer, adminSocket: Server): Reloadable {
+function reloadListeners(
+  { tls: before }: Config,
+  server: HttpServer,
+  adminSocket: Server,
+): Pick<HttpApp, 'reload' | 'certificate'> {
   let shown = before && readTls(before)
-  return async ({ tls, maxConnections }) => {
+  const reload: Reloadable = async ({ tls, maxConnections }) => {
     if ((tls === undefined) !== (before === undefined))
       throw new ConfigError([needsRestart('tls_cert_file', 'whether the server uses TLS')])
     const next = tls && readTls(tls)
@@ -121,6 +127,7 @@ function reloadListeners({ tls: before }: Config, server: HttpServer, adminSocke
       },
     }
   }
+  return { reload, certificate: () => shown?.cert }
 }
 
 function portOf(server: Server): number | undefined {

@@ -164,7 +164,8 @@ export function unchanging(config: Config): ConfigSource {
 }
 
 /** What use cases may know of the configuration: everything but its secrets. */
-export function settingsOf({ databaseUrl: _, masterKey: __, pluginEnv: ___, ...config }: Config): Settings {
+export function settingsOf(all: Config): Settings {
+  const { databaseUrl: _, masterKey: __, pluginEnv: ___, notify: ____, ...config } = all
   const { issuer, previousIssuers } = config
   return { ...config, issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms), version: VERSION }
 }

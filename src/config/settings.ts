@@ -356,6 +356,8 @@ const policies = {
 const notifyMeta = {
   description: 'Receivers that are told of what waits for a person, and of what is broken.',
   default: [],
+  'x-reload': true,
+  'x-shared': true,
   'x-sources': ['file'],
 } as const satisfies Meta
 const notify = {

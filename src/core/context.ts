@@ -13,6 +13,7 @@ import type {
   IssuerKeys,
   LastUse,
   LocalReads,
+  Notifier,
   Overdue,
   PluginHost,
 } from './parts.ts'
@@ -38,6 +39,7 @@ export interface Core {
   readonly serialize: Serialize
   readonly quotas: Quotas
   readonly overdue: Overdue
+  readonly notifier: Notifier
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log

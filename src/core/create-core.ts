@@ -8,6 +8,7 @@ import { createLastUse } from './authentication/last-use.ts'
 import { definitionOf } from './backends/definition.ts'
 import { createHealth } from './backends/health.ts'
 import type { Core } from './context.ts'
+import { createNotifier } from './notifications/notifier.ts'
 import { createIssuerKeys } from './oauth/issuer-keys.ts'
 import { createOverdue } from './overdue.ts'
 import type { PluginHost } from './parts.ts'
@@ -45,6 +46,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
     quotas: createQuotas(() => store.now()),
     overdue: createOverdue({ store, log }),
     health: createHealth({ log, now: () => store.now() }),
+    notifier: createNotifier({ store, ids, log }),
   }
   const { plugins, ...kinds } = await openKinds(begun)
   const backends = createRegistry({

@@ -3,6 +3,7 @@ import type { Action } from '../domain/actions.ts'
 import type { Agent } from '../domain/agent.ts'
 import type { AuditOutcome } from '../domain/audit-entry.ts'
 import type { BackendHealth, HealthReason, HealthState } from '../domain/backend-health.ts'
+import type { Notice, NotTakenReason, Receiver } from '../domain/notice.ts'
 import type { PluginArtefact, PluginDescription, PluginProtocol } from '../domain/plugin.ts'
 import type { PublicJwk, SigningKey } from '../keys/jwt-keys.ts'
 import type { Change } from '../store/engine/change.ts'
@@ -138,4 +139,21 @@ export interface Health {
   onChange(listener: (change: HealthChange) => void): () => void
   /** Forgets backends that are gone. */
   keepOnly(uids: { has(uid: string): boolean }): void
+}
+
+/** The outcome of a test. */
+export interface Tested {
+  readonly isTaken: boolean
+  readonly reason?: NotTakenReason
+}
+
+export interface Notifier {
+  /** These receivers from now on. One that stays, by its name, goes on where it was, with its new settings at once. */
+  setReceivers(receivers: readonly Receiver[]): void
+  /** Starts to tell each receiver for which it is time, and waits for none. */
+  tellDue(): void
+  /** Sends this message to one receiver, once. Undefined: there is none of this name. */
+  test(name: string, notice: Notice): Promise<Tested | undefined>
+  /** Ends what is being sent, and lets other nodes go on at once. */
+  stop(): Promise<void>
 }

@@ -50,6 +50,8 @@ export const ACTION_MEANING = {
     'The secret that Mayfly logs in to an upstream with is older than `rotate_root_after`; `details.set_at` says since when it is there. Once for each secret.',
   'certificate.expiring':
     'The certificate of the server expires within 14 days; `details.expires_at` says when. Once for each certificate.',
+  'notification.tested':
+    'An administrator sent a test message to a receiver; `failed` if it did not take it.',
   'notification.dropped':
     'A receiver took nothing for a day, so that what is older than a day is no longer sent to it; `details` has the receiver and the number.',
   'plugin.added':

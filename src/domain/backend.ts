@@ -48,3 +48,23 @@ export function backendStateKey(uid: string): string {
 export function backendReconcileKey(uid: string): string {
   return `reconcile|${uid}`
 }
+
+/** Where the store keeps whether the upstream was last recorded as `up` or `down`. */
+export function backendHealthKey(uid: string): string {
+  return `health|${uid}`
+}
+
+/** Where the store keeps the last root secret whose age was recorded, by the time since when it is there. */
+export function rootToldKey(uid: string): string {
+  return `told|root|${uid}`
+}
+
+/** The same of a certificate of the server. */
+export function certificateToldKey(sha256: string): string {
+  return `told|certificate|${sha256}`
+}
+
+/** All that `meta` holds of this backend. */
+export function backendKeys(uid: string): string[] {
+  return [backendStateKey(uid), backendReconcileKey(uid), backendHealthKey(uid), rootToldKey(uid)]
+}

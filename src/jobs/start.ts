@@ -4,6 +4,8 @@ import { keepUpBackends } from '../core/backends/keep-up.ts'
 import { resumeRotations } from '../core/backends/rotate-root.ts'
 import type { Core } from '../core/context.ts'
 import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
+import { createHealthRecorder } from '../core/notifications/record-health.ts'
+import { createAgeWatch, type ServerCertificate } from '../core/notifications/watch-ages.ts'
 import { startLoop } from './loop.ts'
 import { createPrune } from './prune.ts'
 import { createReconcile } from './reconcile.ts'
@@ -22,8 +24,19 @@ const REAP_MS = 1_000
 const FLUSH_MS = 5_000
 const TIDY_MS = 30_000
 const KEEP_UP_MS = 60_000
+const NOTIFY_MS = 1_000
 
-export function startJobs(core: Core, options: { retentionMs: number; announce(): Promise<void> }): Jobs {
+export interface JobOptions {
+  readonly retentionMs: number
+  /** Tells the other nodes what this one is. */
+  announce(): Promise<void>
+  /** The certificate that the server shows now. */
+  certificate(): ServerCertificate | undefined
+}
+
+export function startJobs(core: Core, options: JobOptions): Jobs {
+  const ages = createAgeWatch(core)
+  const health = createHealthRecorder(core)
   const sweeper = createSweeper(core)
   const reconcile = createReconcile(core)
   const claimsVoided = voidClaims(core)
@@ -65,6 +78,18 @@ export function startJobs(core: Core, options: { retentionMs: number; announce()
       await options.announce()
       return false
     }),
+    startLoop('notify', NOTIFY_MS, core.log, async () => {
+      core.notifier.tellDue()
+      return false
+    }),
+    startLoop('ages', KEEP_UP_MS, core.log, async () => {
+      await ages.look(options.certificate())
+      return false
+    }),
+    startLoop('health', FLUSH_MS, core.log, async () => {
+      await health.record()
+      return false
+    }),
     startLoop('tidy', TIDY_MS, core.log, () => tidy(core)),
     ...(options.retentionMs > 0
       ? [startLoop('prune', TIDY_MS, core.log, createPrune(core, options.retentionMs))]
@@ -74,6 +99,8 @@ export function startJobs(core: Core, options: { retentionMs: number; announce()
     async stop() {
       await Promise.all(loops.map((loop) => loop.stop()))
       await sweeper.idle()
+      await core.notifier.stop()
+      health.stop()
     },
   }
 }

@@ -69,6 +69,7 @@ const NEEDED: Record<RouteName, string> = {
   'DELETE /v1/admin/plugins/:name': 'admin:plugins:write',
   'POST /v1/admin/plugins/reload': 'admin:plugins:write',
   'POST /v1/admin/plugins/:name/reload': 'admin:plugins:write',
+  'POST /v1/admin/notify/:name/test': 'admin:notify:write',
   'GET /v1/admin/keys': 'admin:keys:read',
   'POST /v1/admin/keys/rotate': 'admin:keys:write',
   'GET /v1/admin/nodes': 'admin:metrics:read',

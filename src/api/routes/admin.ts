@@ -17,6 +17,7 @@ const ofAudit = admin('audit')
 const ofEnrollments = admin('admin: enrollments')
 const ofPlugins = admin('admin: plugins')
 const ofKeys = admin('admin: keys')
+const ofNotifications = admin('admin: notifications')
 const ofServer = admin('admin: server')
 
 const CONFIGURE = ['conflict', 'not_allowed', 'insufficient_scope', ...UPSTREAM] as const
@@ -269,6 +270,15 @@ export const ADMIN = {
     summary: 'Reopen the backends of one kind',
     params: KindParam,
     replies: { 200: admins.ReloadedPlugin },
+    errors: ['not_found', 'conflict'],
+  },
+  'POST /v1/admin/notify/:name/test': {
+    ...ofNotifications('admin:notify:write', 'notification.tested'),
+    id: 'testReceiver',
+    summary: 'Send a test message to a receiver of notifications',
+    description: 'It is sent once. The reply says whether the receiver took it.',
+    params: admins.NotifyParam,
+    replies: { 200: admins.TestedReceiver },
     errors: ['not_found', 'conflict'],
   },
   'GET /v1/admin/keys': {

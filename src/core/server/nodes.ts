@@ -61,5 +61,5 @@ const PREFIX = 'node|'
 const keyOf = (id: string) => `${PREFIX}${id}`
 
 async function readNodes(store: Core['store']): Promise<Said[]> {
-  return (await store.meta.list(PREFIX)).map((value) => JSON.parse(value) as Said)
+  return (await store.meta.list(PREFIX)).map(({ value }) => JSON.parse(value) as Said)
 }

@@ -10,6 +10,7 @@ import { registryTokenRoutes } from './registry-token.ts'
 import { adminAgentRoutes } from './v1/admin-agents.ts'
 import { adminBackendRoutes } from './v1/admin-backends.ts'
 import { adminKeyRoutes } from './v1/admin-keys.ts'
+import { adminNotifyRoutes } from './v1/admin-notify.ts'
 import { adminPendingRoutes } from './v1/admin-pending.ts'
 import { adminPluginRoutes } from './v1/admin-plugins.ts'
 import { adminPolicyRoutes } from './v1/admin-policies.ts'
@@ -52,4 +53,5 @@ export function addAllRoutes(http: Http, { metrics, issueByGet, reload }: RouteP
   adminPluginRoutes(http)
   adminKeyRoutes(http)
   adminServerRoutes(http, reload)
+  adminNotifyRoutes(http)
 }

@@ -1,10 +1,5 @@
 import { nameKey } from '../../domain/agent.ts'
-import {
-  type BackendEnding,
-  backendReconcileKey,
-  backendStateKey,
-  type StoredBackend,
-} from '../../domain/backend.ts'
+import { type BackendEnding, backendKeys, type StoredBackend } from '../../domain/backend.ts'
 import type { Step } from '../engine/change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { insert, run } from '../engine/run.ts'
@@ -141,10 +136,7 @@ function endSteps(engine: Engine) {
           .where('config', 'is not', null),
         1,
       ),
-      run(
-        build.deleteFrom('meta').where('key', 'in', [backendStateKey(uid), backendReconcileKey(uid)]),
-        'any',
-      ),
+      run(build.deleteFrom('meta').where('key', 'in', backendKeys(uid)), 'any'),
       stale,
     ],
   }

@@ -5,7 +5,8 @@ import { insert, run } from '../engine/run.ts'
 /**
  * Single values by name: `key_check`, `hash_key` (sealed), `issuer_key` (the first), `admitted|<policy>`, a count of admissions,
  * `ending|<agent>` (`agent-ends.ts`), `reconcile|<backend>`, the time of the next run, `node|<id>`
- * (`core/server/nodes.ts`), and `state.<backend>` (sealed).
+ * (`core/server/nodes.ts`), `state.<backend>` (sealed), `health|<backend>`, and `told|…`, of which ages receivers of
+ * notifications have been told.
  */
 export function createMeta(engine: Engine) {
   const { build, read } = engine
@@ -13,18 +14,17 @@ export function createMeta(engine: Engine) {
     get: async (key: string): Promise<string | undefined> =>
       (await read<{ value: string }>(build.selectFrom('meta').select('value').where('key', '=', key)))[0]
         ?.value,
-    /** The values whose keys begin so, which ends with `|`. */
-    list: async (prefix: `${string}|`): Promise<string[]> =>
-      (
-        await read<{ value: string }>(
-          build
-            .selectFrom('meta')
-            .select('value')
-            .where('key', '>', prefix)
-            .where('key', '<', `${prefix.slice(0, -1)}}`)
-            .orderBy('key'),
-        )
-      ).map(({ value }) => value),
+    /** Those whose keys begin so, in their order. */
+    list: (prefix: `${string}|`): Promise<{ key: string; value: string }[]> =>
+      read(
+        build
+          .selectFrom('meta')
+          .selectAll()
+          .where('key', '>', prefix)
+          // The character after `|`.
+          .where('key', '<', `${prefix.slice(0, -1)}}`)
+          .orderBy('key'),
+      ),
     remove: (key: string): Step => run(build.deleteFrom('meta').where('key', '=', key), 'any'),
     add: (key: string, value: string): Step => insert('meta', { key, value }),
     replace: (key: string, from: string, to: string): Step =>
