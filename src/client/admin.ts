@@ -59,6 +59,11 @@ export function createAdmin(authorizer: Authorizer) {
       reject: (id: string, body: wire.Rejection = {}, options: CallOptions = {}) =>
         request('POST /v1/admin/pending/:id/reject', { id, body, ...options }),
     },
+    notify: {
+      /** Sends a test message to this receiver, once; the answer says whether it took it. */
+      test: (name: string, options: CallOptions = {}) =>
+        request('POST /v1/admin/notify/:name/test', { id: name, ...options }),
+    },
     policies: (page: Page = {}) => list('GET /v1/admin/policies', {}, page),
     /** What a policy would decide about an enrollment with this name and these scopes, and why. */
     explainPolicy: (

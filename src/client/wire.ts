@@ -46,6 +46,7 @@ export type ChangedAgent = Static<typeof admin.ChangedAgent>
 export type RotatedAgent = Static<typeof admin.RotatedAgent>
 export type Backend = Static<typeof backends.Backend>
 export type BackendDeletion = Static<typeof backends.BackendDeletion>
+export type TestedReceiver = Static<typeof admin.TestedReceiver>
 export type RootRotation = Static<typeof backends.RootRotation>
 export type Reconcile = Sent<Static<typeof backends.Reconcile>>
 export type Reconciled = Static<typeof backends.Reconciled>

@@ -8,6 +8,7 @@ import type { Core, Settings } from '../../src/core/context.ts'
 import { closeCore, createCore } from '../../src/core/create-core.ts'
 import { newIssuerKey } from '../../src/core/oauth/issuer-keys.ts'
 import type { AuditEntry } from '../../src/domain/audit-entry.ts'
+import { lowestBodyAt } from '../../src/domain/ids.ts'
 import { createGate } from '../../src/http/routing/gate.ts'
 import { createReplyBatch } from '../../src/http/routing/reply-batch.ts'
 import type { Http } from '../../src/http/routing/route.ts'
@@ -87,9 +88,12 @@ export async function testCore(
   let offset = 0
   let frozen: number | undefined
   let race: { when: (change: Change) => boolean; run: () => Promise<unknown> } | undefined
+  const now = () => (frozen ?? opened.now()) + offset
   const store: Store = {
     ...opened,
-    now: () => (frozen ?? opened.now()) + offset,
+    now,
+    // By the clock that tests move: each commit is done before the next begins.
+    audit: { ...opened.audit, horizon: async () => lowestBodyAt(now() - 1_000) },
     commit: async (change, options) => {
       if (race?.when(change) === true) {
         const { run } = race

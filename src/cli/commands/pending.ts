@@ -1,7 +1,9 @@
+import { followPending } from '../admin/follow-pending.ts'
 import { describePending, findRequest, PENDING_HEADING, pendingCells } from '../admin/pending.ts'
 import { ADMIN, arrayOf } from '../admin/verbs.ts'
+import { usage } from '../frame/failure.ts'
 import { LIST_OPTIONS, showList } from '../frame/list.ts'
-import { choice } from '../frame/options.ts'
+import { choice, flag } from '../frame/options.ts'
 import { defineVerb } from '../frame/verb.ts'
 import { openAdminClient } from '../session/admin.ts'
 
@@ -17,18 +19,23 @@ export const verb = defineVerb({
       'expired',
     ]),
     ...LIST_OPTIONS,
+    follow: flag('print what is pending, then new ones, until Ctrl-C', 'f'),
   },
   examples: {
     'mayfly pending': 'what awaits a decision',
+    'mayfly pending --follow': 'watch what comes in',
     'mayfly pending --status rejected --json': 'rejected ones, as JSON',
   },
   json: arrayOf(
     async () => (await import('../../api/enrollment.ts')).PendingEnrollment,
-    'one object if an id is given',
+    'one object if an id is given; with --follow one object per line',
   ),
   ...ADMIN,
-  run: async (context, { status, ...options }, id) => {
+  run: async (context, { status, follow, ...options }, id) => {
+    if (follow === true && (id !== undefined || status !== undefined || options.limit !== undefined))
+      throw usage('--follow shows all that is pending.', 'Use it without an id, --status or --limit.')
     const client = await openAdminClient(context)
+    if (follow === true) return followPending(context, client)
     if (id !== undefined) {
       const request = await findRequest(client, id, status)
       return context.out.show(request, () => describePending(request, context.now()))

@@ -77,6 +77,11 @@ export const ADMIN_VERBS: readonly Entry[] = [
   entry('pending', 'list pending enrollments and requests', () => import('../commands/pending.ts')),
   entry('approve', 'approve an enrollment or a request', () => import('../commands/approve.ts')),
   entry('reject', 'reject an enrollment or a request', () => import('../commands/reject.ts')),
+  {
+    name: 'notify',
+    summary: 'test the receivers of notifications',
+    verbs: [entry('test', 'send a test message to a receiver', () => import('../commands/notify-test.ts'))],
+  },
   entry('audit', 'read the audit log', () => import('../commands/audit.ts')),
   {
     name: 'keys',
