@@ -23,6 +23,7 @@ test('returns the defaults when no source has a value', async () => {
     accessTokenTtlMs: 3_600_000,
     audiences: [],
     policies: [],
+    notify: [],
     tokenFailuresPerMinute: 10,
     tokensPerMinute: 600,
     enrollmentsPerMinute: 10,

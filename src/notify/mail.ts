@@ -77,10 +77,10 @@ export function openMail(settings: MailSettings, ways: Ways): Receiver {
 function notSent(error: unknown, signal: AbortSignal): NotTaken {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const detail = `${code}: ${error instanceof Error ? error.message : 'unknown'}`
-  return new NotTaken(signal.aborted ? 'timeout' : reasonOf(code), detail, { cause: error })
+  return new NotTaken(signal.aborted ? 'timeout' : reasonOf(code, detail), detail, { cause: error })
 }
 
-function reasonOf(code: string): NotTakenReason {
+function reasonOf(code: string, detail: string): NotTakenReason {
   switch (code) {
     case 'ETIMEDOUT':
       return 'timeout'
@@ -91,6 +91,7 @@ function reasonOf(code: string): NotTakenReason {
     case 'ETLS':
       return 'misconfigured'
     default:
-      return /CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(code) ? 'misconfigured' : 'unreachable'
+      // It gives a certificate that is not trusted, or of another name, the code of every other failure of a socket.
+      return /certificate/i.test(detail) ? 'misconfigured' : 'unreachable'
   }
 }
