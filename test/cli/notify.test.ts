@@ -1,45 +1,25 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newEnrollee } from '../support/enrollee.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { runCli, spawnCli, startWorld, type World } from './support.ts'
 
-const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`
 let world: World
 let env: Record<string, string>
-let server: Server
 let directory: string
-let status = 200
-const got: { type: string; data: Record<string, unknown> }[] = []
+let ops: WebhookReceiver
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'mayfly-notify-'))
-  writeFileSync(join(directory, 'key'), `${SECRET}\n`)
-  server = createServer((request, reply) => {
-    const parts: Buffer[] = []
-    request.on('data', (part: Buffer) => parts.push(part))
-    request.on('end', () => {
-      const payload = new Webhook(SECRET).verify(
-        Buffer.concat(parts).toString(),
-        request.headers as Record<string, string>,
-      )
-      if (status === 200) got.push(payload as (typeof got)[number])
-      reply.writeHead(status).end()
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const ops = { name: 'ops', webhook: { url, secret_file: join(directory, 'key'), local: true } }
-  world = await startWorld({ yaml: JSON.stringify({ notify: [ops] }), jobs: true })
+  ops = await startWebhookReceiver(directory)
+  world = await startWorld({ yaml: ops.yaml, jobs: true })
   env = { ...world.bareEnv, MAYFLY_SERVER: world.url, MAYFLY_DATA_DIR: world.app.directory }
 })
 afterAll(async () => {
   await world.close()
-  server.close()
+  await ops.close()
   rmSync(directory, { recursive: true })
 })
 
@@ -52,8 +32,8 @@ const enroll = (name: string) =>
 test('notify test ends with 0 only if the receiver took the message', async () => {
   const taken = await mayfly('notify', 'test', 'ops')
   expect([taken.code, taken.stdout]).toEqual([0, 'ops took the message.\n'])
-  expect(got.map(({ type }) => type)).toEqual(['test'])
-  status = 503
+  expect(ops.got.map(({ type }) => type)).toEqual(['test'])
+  ops.status = 503
   const refused = await mayfly('notify', 'test', 'ops', '--json')
   expect([refused.code, JSON.parse(refused.stdout)]).toEqual([
     1,
@@ -64,7 +44,7 @@ test('notify test ends with 0 only if the receiver took the message', async () =
     1,
     'ops did not take the message. It refused the message. The log of the server says more.\n',
   ])
-  status = 200
+  ops.status = 200
   const unknown = await mayfly('notify', 'test', 'nobody')
   expect([unknown.code, unknown.stderr]).toEqual([
     1,
@@ -72,7 +52,7 @@ test('notify test ends with 0 only if the receiver took the message', async () =
   ])
   const { body } = await world.app.local.get('/v1/admin/audit?action=notification.tested')
   expect(body.map((one: { outcome: string }) => one.outcome)).toEqual(['failed', 'failed', 'ok'])
-  expect(world.app.logged()).not.toContain(SECRET)
+  expect(world.app.logged()).not.toContain('whsec_')
 })
 
 test('a request that waits is told to the receiver, and shown by pending --follow, once each', async () => {
@@ -84,7 +64,7 @@ test('a request that waits is told to the receiver, and shown by pending --follo
   following.child.kill('SIGINT')
   const { stdout } = await following.ended
   expect(stdout.split('\n').filter((line) => line.includes('-bot'))).toHaveLength(2)
-  await expect.poll(() => JSON.stringify(got), { timeout: 30_000 }).toMatch(/first-bot[\s\S]*second-bot/)
+  await expect.poll(() => JSON.stringify(ops.got), { timeout: 30_000 }).toMatch(/first-bot[\s\S]*second-bot/)
 })
 
 test('pending --follow takes no id and no status', async () => {

@@ -136,6 +136,7 @@ plugins.description text COLLATE "C" NOT NULL;
 plugins.added_at bigint NOT NULL;
 receivers.name text COLLATE "C" NOT NULL;
 receivers.position text COLLATE "C" NOT NULL;
+receivers.told text COLLATE "C" NOT NULL;
 receivers.failing_since bigint;
 receivers.holder text COLLATE "C" NOT NULL;
 receivers.held_until bigint NOT NULL;

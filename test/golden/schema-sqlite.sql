@@ -156,6 +156,7 @@ CREATE TABLE plugins (
 CREATE TABLE receivers (
     name text NOT NULL,
     position text NOT NULL,
+    told text NOT NULL,
     failing_since integer,
     holder text NOT NULL,
     held_until integer NOT NULL,

@@ -1,3 +1,4 @@
+import type { AuditEntry } from '../../domain/audit-entry.ts'
 import { lowestBodyAt } from '../../domain/ids.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/limits.ts'
 import { type Notice, NotTaken, type Receiver } from '../../domain/notice.ts'
@@ -35,15 +36,15 @@ interface Line {
   failingFrom: number | undefined
   /** Epoch ms. */
   nextAt: number
-  /** Entries after the position that it has been told of, or need not be. */
-  readonly told: Set<string>
+  /** Entries after the position of which nothing is told. */
+  readonly skipped: Set<string>
   running: Promise<void> | undefined
 }
 
 /**
  * Tells receivers of what they should know (ADR 0056): each on its own, in the order of the audit, at least once. The store has a
- * position for each, which follows the horizon (`store/tables/audit/horizon.ts`); what comes after it is kept in memory, so
- * that a restart tells it again. Of several nodes one holds a receiver.
+ * position for each, which follows the horizon (`store/tables/audit/horizon.ts`), and the entries after it that were told. A node
+ * that is killed between a message and that record leaves it to be sent again. Of several nodes one holds a receiver.
  */
 export function createNotifier(core: Parts): Notifier {
   const self = core.ids.body()
@@ -70,12 +71,9 @@ export function createNotifier(core: Parts): Notifier {
       const before = lines
       lines = new Map(receivers.map((receiver) => [receiver.name, newLine(receiver)]))
       for (const line of before.values()) void end(line)
-      // One receiver is told by one line at a time: what the old one has told is known.
+      // One line at a time tells a receiver: the row has what the old one has told.
       for (const [name, line] of lines) {
-        const old = before.get(name)
-        if (old === undefined) continue
-        line.running = Promise.resolve(old.running).then(() => {
-          for (const id of old.told) line.told.add(id)
+        line.running = before.get(name)?.running?.then(() => {
           line.running = undefined
         })
       }
@@ -113,7 +111,7 @@ function newLine(receiver: Receiver): Line {
     failures: 0,
     failingFrom: undefined,
     nextAt: 0,
-    told: new Set(),
+    skipped: new Set(),
     running: undefined,
   }
 }
@@ -137,36 +135,48 @@ async function tellPage(core: Parts, line: Line, held: StoredReceiver): Promise<
   const horizon = await entries.horizon()
   const kept = await giveUpOld(core, held, horizon)
   if (kept === undefined) return true
-  const found = await entries.notable(kept.position, PAGE + Math.min(line.told.size, MOST_AHEAD))
-  const fresh = found.filter(({ id }) => !line.told.has(id)).slice(0, PAGE)
-  let row = kept
-  if (line.told.size < MOST_AHEAD) {
-    const notices = await noticesOf(core, fresh)
-    const withNotice = new Set(notices.flatMap(({ ids }) => ids))
-    for (const { id } of fresh) if (!withNotice.has(id)) line.told.add(id)
-    for (const { notice, ids } of notices) {
-      if (line.ending.signal.aborted) return false
-      try {
-        await send(line, notice)
-      } catch (error) {
-        await fail(core, line, row, error)
-        return false
-      }
-      for (const id of ids) line.told.add(id)
-      succeed(core, line)
-      if (row.failingSince !== null || row.heldUntil - core.store.now() < HOLD_MS / 2) {
-        const next = await keep(core, row, { ...row, failingSince: null })
-        if (next === undefined) return false
-        row = next
-      }
-    }
+  const done = new Set([...kept.told, ...line.skipped])
+  const found = await entries.notable(kept.position, PAGE + done.size)
+  const fresh = found.filter(({ id }) => !done.has(id)).slice(0, PAGE)
+  const isFull = kept.told.length >= MOST_AHEAD
+  const row = isFull ? kept : await tellOf(core, line, kept, fresh)
+  if (row === undefined) return false
+  const told = new Set([...row.told, ...line.skipped])
+  const stop = found.findIndex(({ id }) => id >= horizon || !told.has(id))
+  const position = (stop === -1 ? found : found.slice(0, stop)).at(-1)?.id
+  if (position !== undefined) {
+    const ahead = row.told.filter((id) => id > position)
+    if ((await keep(core, row, { ...row, position, told: ahead })) === undefined) return false
+    for (const id of line.skipped) if (id <= position) line.skipped.delete(id)
   }
-  const passed = found.filter(({ id }) => id < horizon)
-  const stop = passed.findIndex(({ id }) => !line.told.has(id))
-  const position = (stop === -1 ? passed : passed.slice(0, stop)).at(-1)?.id
-  if (position !== undefined && (await keep(core, row, { ...row, position })) === undefined) return false
-  for (const id of line.told) if (id <= (position ?? '')) line.told.delete(id)
-  return fresh.length === PAGE && line.told.size < MOST_AHEAD
+  return fresh.length === PAGE && !isFull
+}
+
+/** Sends the messages of these entries. Returns the row; undefined: the receiver failed, or another node has it now. */
+async function tellOf(
+  core: Parts,
+  line: Line,
+  before: StoredReceiver,
+  entries: readonly AuditEntry[],
+): Promise<StoredReceiver | undefined> {
+  const notices = await noticesOf(core, entries)
+  const named = new Set(notices.flatMap(({ ids }) => ids))
+  for (const { id } of entries) if (!named.has(id)) line.skipped.add(id)
+  let row = before
+  for (const { notice, ids } of notices) {
+    if (line.ending.signal.aborted) return undefined
+    try {
+      await send(line, notice)
+    } catch (error) {
+      await fail(core, line, row, error)
+      return undefined
+    }
+    succeed(core, line)
+    const next = await keep(core, row, { ...row, failingSince: null, told: [...row.told, ...ids] })
+    if (next === undefined) return undefined
+    row = next
+  }
+  return row
 }
 
 async function send({ receiver, ending }: Line, notice: Notice): Promise<void> {
@@ -212,7 +222,7 @@ async function hold(core: Parts, self: string, { receiver }: Line): Promise<Stor
   if (found === undefined) {
     // A new one is told of what comes from now on. While old transactions are open the horizon may be far behind.
     const position = [await entries.horizon(), lowestBodyAt(now() - MINUTE_MS)].sort().at(-1) ?? ''
-    const row = { name: receiver.name, position, failingSince: null, holder: self, heldUntil }
+    const row = { name: receiver.name, position, told: [], failingSince: null, holder: self, heldUntil }
     return (await commit([receivers.insert(row)])).done ? row : undefined
   }
   const isOurs = found.holder === self && found.heldUntil - now() > HOLD_MS / 2
@@ -258,15 +268,17 @@ async function giveUpOld(
   const before = [lowestBodyAt(now - GIVE_UP_MS), horizon].sort()[0] ?? ''
   const found = await core.store.audit.notable(row.position, DROP_PAGE)
   const old = found.filter(({ id }) => id < before)
+  const lost = old.filter(({ id }) => !row.told.includes(id))
   const position = old.at(-1)?.id
   if (position === undefined) return row
-  const count = await countTold(core, old)
+  const count = await countTold(core, lost)
   core.log.warn({ receiver: row.name, count }, 'notifications older than a day were given up')
   const entry = audit(core, SYSTEM, {
     action: 'notification.dropped',
     outcome: 'failed',
     details: { receiver: row.name, count },
   })
-  await keep(core, row, { ...row, position }, count === 0 ? [] : [entry])
+  const ahead = row.told.filter((id) => id > position)
+  await keep(core, row, { ...row, position, told: ahead }, count === 0 ? [] : [entry])
   return undefined
 }

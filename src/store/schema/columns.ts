@@ -213,6 +213,8 @@ export const COLUMNS = {
     name: text,
     /** Body of an audit id. */
     position: text,
+    /** JSON array of such bodies. */
+    told: text,
     failing_since: nullable(bigint),
     holder: text,
     held_until: bigint,

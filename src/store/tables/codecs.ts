@@ -65,7 +65,7 @@ export const codecs = {
     rename: { private_key: 'sealedPrivateKey' },
   }),
   plugins: codecOf<StoredPlugin>()('plugins', { json: ['description'] }),
-  receivers: codecOf<StoredReceiver>()('receivers', {}),
+  receivers: codecOf<StoredReceiver>()('receivers', { json: ['told'] }),
   audit: codecOf<AuditEntry>()('audit', {
     json: ['scopes', 'metadata', 'details'],
     columns: { agent_id: ({ agentId }) => agentId ?? '', backend: ({ backend }) => backend ?? '' },

@@ -9,6 +9,7 @@ export function statements(dialect: 'sqlite' | 'postgres'): string[] {
     `CREATE TABLE receivers (
     name ${text} NOT NULL,
     position ${text} NOT NULL,
+    told ${text} NOT NULL,
     failing_since ${integer},
     holder ${text} NOT NULL,
     held_until ${integer} NOT NULL,
