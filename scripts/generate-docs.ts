@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { RecipeSchema } from '../src/backends/http/schema.ts'
+import { ReceiverSchema } from '../src/config/notify-schema.ts'
 import { PolicySchema } from '../src/config/policy-schema.ts'
 import { CONFIG_ENV, ConfigSchema, FIELDS, type Field } from '../src/config/schema.ts'
 import { renderAuditPage } from './docs-audit.ts'
@@ -44,6 +45,9 @@ export function renderConfigPage(): string {
     `${descriptionOf('policies')} Policies can only be in the file, under \`policies\`. The server does not start with a faulty policy. [Approve agents by policy](../guides/enrollment-policies.md) has an example.`,
     table(['Key', 'Meaning', 'Required'], policyRows()),
     'A policy never approves scopes that begin with `admin`. An agent that asks for no scopes gets those of the policy. An agent that asks for scopes gets exactly these if the policy covers all of them; otherwise the request waits for an administrator.',
+    '## Receivers of notifications',
+    `${descriptionOf('notify')} They can only be in the file, under \`notify\`; each has a \`name\` and one of \`webhook\`, \`smtp\` and \`slack\`. [Notifications](../operations/notifications.md) has an example.`,
+    table(['Key', 'Meaning', 'Required'], receiverRows()),
     '## Example',
     EXAMPLE,
   ].join('\n\n')}\n`
@@ -76,6 +80,20 @@ function settingRow(field: Field): string[] {
     field.env === undefined ? '' : `\`${field.env}\``,
     field.flag === undefined ? '' : `\`--${field.flag}\``,
   ]
+}
+
+function receiverRows(): string[][] {
+  const { name, ...ways } = ReceiverSchema.properties
+  const rows = Object.entries(ways).flatMap(([way, { properties, required }]) => {
+    const needed: readonly string[] = required
+    return Object.entries(properties).map(([key, schema]) => [
+      `\`${way}.${key}\``,
+      (schema as { description?: string }).description ??
+        'An address, such as `Mayfly <mayfly@example.com>`.',
+      needed.includes(key) ? 'yes' : '',
+    ])
+  })
+  return [['`name`', name.description, 'yes'], ...rows]
 }
 
 function policyRows(): string[][] {

@@ -49,6 +49,7 @@ const OPERATIONS = pages(
   'master-key',
   'upgrade',
   'monitoring',
+  'notifications',
   'troubleshooting',
   'remove',
 )
