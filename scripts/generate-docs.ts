@@ -93,7 +93,7 @@ function receiverRows(): string[][] {
       needed.includes(key) ? 'yes' : '',
     ])
   })
-  return [['`name`', name.description, 'yes'], ...rows]
+  return [['`name`', String((name as { description?: string }).description), 'yes'], ...rows]
 }
 
 function policyRows(): string[][] {
