@@ -36,6 +36,8 @@ interface Line {
   failingFrom: number | undefined
   /** Epoch ms. */
   nextAt: number
+  /** The last round ended with a failure of ours. */
+  isBroken: boolean
   /** Entries after the position of which nothing is told. */
   readonly skipped: Set<string>
   running: Promise<void> | undefined
@@ -111,6 +113,7 @@ function newLine(receiver: Receiver): Line {
     failures: 0,
     failingFrom: undefined,
     nextAt: 0,
+    isBroken: false,
     skipped: new Set(),
     running: undefined,
   }
@@ -121,10 +124,17 @@ async function tell(core: Parts, self: string, line: Line): Promise<void> {
   try {
     for (;;) {
       const held = await hold(core, self, line)
-      if (held === undefined || !(await tellPage(core, line, held))) return
+      const hasMore = held !== undefined && (await tellPage(core, line, held))
+      line.isBroken = false
+      if (!hasMore) return
     }
   } catch (error) {
-    core.log.error({ err: error, receiver: line.receiver.name }, 'notifications failed and will be repeated')
+    const level = line.isBroken ? 'debug' : 'error'
+    core.log[level](
+      { err: error, receiver: line.receiver.name },
+      'a receiver could not be told and will be, once the store can be used',
+    )
+    line.isBroken = true
     line.nextAt = core.store.now() + FIRST_RETRY_MS
   }
 }
