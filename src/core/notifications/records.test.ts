@@ -123,6 +123,14 @@ it('forgets what it knew of a backend that is gone', async () => {
 
 it('refuses an age for a kind that logs in with no secret, and a text that is no duration', async () => {
   await expect(create({ rotate_root_after: 'soon' })).rejects.toThrow('"rotate_root_after" is not a duration')
+  const config = {
+    organization_id: '00000000-0000-0000-0000-000000000000',
+    federation_rule_id: 'fdrl_1',
+    service_account_id: 'svac_1',
+  }
+  await expect(create({ type: 'anthropic', config, rotate_root_after: '90d' })).rejects.toThrow(
+    '"rotate_root_after" is for kinds that log in with a secret; this one has none.',
+  )
 })
 
 it('tells once of a certificate that expires within 14 days', async () => {
