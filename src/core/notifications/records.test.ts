@@ -115,10 +115,10 @@ it('forgets what it knew of a backend that is gone', async () => {
   test.advance(2 * HOUR_MS)
   await createAgeWatch(test.core).look(undefined)
   const { uid } = await open()
-  expect(await test.core.store.meta.withPrefix('told|')).toHaveLength(1)
+  expect(await test.core.store.meta.list('told|')).toHaveLength(1)
   await deleteBackend(test.core, LOCAL, 'db', false)
   await test.core.store.commit(test.core.store.backends.erase(uid))
-  expect(await test.core.store.meta.withPrefix('told|')).toEqual([])
+  expect(await test.core.store.meta.list('told|')).toEqual([])
 })
 
 it('refuses an age for a kind that logs in with no secret, and a text that is no duration', async () => {

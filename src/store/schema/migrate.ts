@@ -7,7 +7,7 @@ import * as agentChanges from './migrations/0005-agent-changes.ts'
 import * as revokedCredentials from './migrations/0006-revoked-credentials.ts'
 import * as rootRotation from './migrations/0007-root-rotation.ts'
 import * as plugins from './migrations/0008-plugins.ts'
-import * as notifications from './migrations/0010-notifications.ts'
+import * as notifications from './migrations/0009-notifications.ts'
 
 export interface Migration {
   readonly version: number
