@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { HEALTH_REASONS, HEALTH_STATES, type HealthReason } from '../domain/backend-health.ts'
 import { MAX_TEXT_LENGTH } from '../domain/limits.ts'
 import { backendInfo, createdAt, ScopeForms } from './api-v1.ts'
 import * as Field from './shared.ts'
@@ -92,6 +93,52 @@ export const BackendDeletion = Field.shown('BackendDeletion', {
   ...deletion,
   poll_url: Field.text('Shows the progress; 404 when the backend is deleted.', '/v1/admin/backends/orders'),
 })
+const reasons = Object.keys(HEALTH_REASONS) as HealthReason[]
+export const healthState = Type.Union(
+  HEALTH_STATES.map((state) => Type.Literal(state)),
+  {
+    description:
+      '`unknown`: neither used nor checked since the node that answers started, or since its configuration changed.',
+    examples: ['up'],
+  },
+)
+export const healthReason = Type.Union([...reasons.map((reason) => Type.Literal(reason)), Type.Null()], {
+  description: `Why. ${reasons.map((reason) => `\`${reason}\`: ${HEALTH_REASONS[reason]}`).join(' ')}`,
+  examples: ['refused'],
+})
+const breaker = (what: string) =>
+  Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('trying')], {
+    description: `Whether calls that ${what} are let through: \`open\`: none; \`trying\`: the next one decides.`,
+    examples: ['closed'],
+  })
+export const BackendHealth = Type.Object(
+  {
+    state: healthState,
+    last_success: Field.nullable(Field.timestamp('When the upstream last did what it was asked.')),
+    last_failure: Field.nullable(Field.timestamp('When it last failed.')),
+    last_failure_reason: healthReason,
+    last_failure_detail: Type.Optional(
+      Field.text(
+        'Words of the kind and of the upstream; only for the local host and holders of `admin:*`.',
+        'PostgreSQL cannot be reached.: ECONNREFUSED: connect ECONNREFUSED 10.0.0.5:5432',
+      ),
+    ),
+    breakers: Type.Object(
+      { issuing: breaker('issue'), revoking: breaker('revoke') },
+      { description: 'They stop calls to an upstream that fails again and again.' },
+    ),
+  },
+  {
+    title: 'BackendHealth',
+    description: 'From the calls and checks of the node that answers. An idle backend is not probed.',
+  },
+)
+export const CheckedBackend = Field.shown('CheckedBackend', {
+  name: Field.text('Name of the backend.', 'orders'),
+  health: BackendHealth,
+  warnings: Type.Optional(Field.Warnings),
+})
+
 export const Backend = Field.shown('Backend', {
   ...backendInfo,
   name: Field.text('Its name, the same as `id`.', 'orders'),
@@ -105,6 +152,7 @@ export const Backend = Field.shown('Backend', {
     audience: 'orders-api',
     signing_key: '[redacted]',
   }),
+  health: Type.Optional(BackendHealth),
   unended: Type.Optional(
     Type.Object(
       {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { healthReason, healthState } from './admin-backends.ts'
 import * as Field from './shared.ts'
 
 export const Health = Field.shown('Health', {
@@ -8,6 +9,25 @@ export const Health = Field.shown('Health', {
 
 export const Readiness = Field.shown('Readiness', {
   ...Health.properties,
+  backends: Type.Optional(
+    Type.Object(
+      {
+        up: Field.count('How many are up.', 960),
+        unknown: Field.count('Of how many the node knows nothing yet.', 0),
+        down: Type.Array(
+          Type.Object({
+            backend: Field.text('Name of the backend.', 'orders'),
+            state: healthState,
+            last_success: Field.nullable(Field.timestamp('When the upstream last did what it was asked.')),
+            last_failure: Field.nullable(Field.timestamp('When it last failed.')),
+            last_failure_reason: healthReason,
+          }),
+          { description: 'Those that are down, by name.' },
+        ),
+      },
+      { description: 'With `?verbose`: how the backends are, as far as the node knows that answers.' },
+    ),
+  ),
   unended: Type.Optional(
     Type.Array(
       Type.Object({

@@ -87,9 +87,12 @@ export async function buildApp(
     const settings = settingsOf(config)
     const recipes = await openRecipes(config)
     nameFaults(recipes, log)
-    const metrics = createMetrics(store, async () => [
-      ...(await core.backends.at(await store.generation())).byUid.values(),
-    ])
+    const backends = async () => core.backends.at(await store.generation())
+    const metrics = createMetrics(store, {
+      all: async () => [...(await backends()).byUid.values()],
+      now: async () =>
+        [...(await backends()).byName.values()].map((one) => ({ ...one, health: core.health.of(one) })),
+    })
     const { meter } = metrics
     const core: Core = await createCore({ store, sealer, hasher, settings, meter, log }, async (begun) => {
       const plugins = await openPlugins(config, begun)

@@ -59,6 +59,7 @@ export async function openHttpApp(
   adminSocket.on('connection', (connection) => fromUnix.add(connection))
   server.decorateRequest('actor', undefined)
   server.decorateRequest('admittedWhole', false)
+  metrics.http.watch(server)
   const registered = new Set<string>()
   server.addHook('onRoute', ({ method, url }) => {
     for (const one of [method].flat()) if (one !== 'HEAD') registered.add(`${one} ${url}`)

@@ -29,7 +29,7 @@ test('counts the unsettled credentials of a deleted backend even when a new back
     ),
   ])
   for (const listed of [backends, backends.toReversed()]) {
-    const metrics = createMetrics(store, async () => listed)
+    const metrics = createMetrics(store, { all: async () => listed, now: async () => [] })
     const text = await metrics.render()
     expect(text).toContain('mayfly_credentials_active{backend="db"} 3\n')
     expect(text).toContain('mayfly_credentials_unsettled{backend="db"} 2\n')

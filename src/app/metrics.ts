@@ -1,12 +1,16 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { type Meter, UNKNOWN_BACKEND } from '../core/context.ts'
+import type { BackendHealth } from '../domain/backend-health.ts'
 import type { Store } from '../store/open.ts'
+import { createHttpMetrics, type HttpMetrics } from './http-metrics.ts'
+import { VERSION } from './version.ts'
 
 export interface Metrics {
   readonly meter: Meter
   /** Prometheus text exposition format. */
   render(): Promise<string>
   readonly contentType: string
+  readonly http: Pick<HttpMetrics, 'watch'>
 }
 
 /** Shortest interval in ms between two store queries for gauges. */
@@ -17,8 +21,22 @@ interface BackendName {
   readonly name: string
 }
 
+/** A backend that is neither deleted nor being deleted. */
+interface BackendNow extends BackendName {
+  readonly health: Pick<BackendHealth, 'state' | 'lastSuccess' | 'lastFailure' | 'lastFailureReason'>
+  /** Whether calls of this direction are held back. */
+  readonly breakers: Readonly<Record<'issuing' | 'revoking', { wait(): number }>>
+}
+
+/** What the metrics know of backends. */
+interface Sources {
+  /** Also those that are deleted and not settled. */
+  all(): Promise<readonly BackendName[]>
+  now(): Promise<readonly BackendNow[]>
+}
+
 /** Counters of this node, and gauges read from the store at each scrape. */
-export function createMetrics(store: Store, backends: () => Promise<readonly BackendName[]>): Metrics {
+export function createMetrics(store: Store, backends: Sources): Metrics {
   const registry = new Registry()
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
@@ -40,8 +58,16 @@ export function createMetrics(store: Store, backends: () => Promise<readonly Bac
   const expiries = counter('mayfly_expiries_total', 'Expired credentials', 'backend')
   const logins = counter('mayfly_authentication_failures_total', 'Refused bearer tokens', 'method')
   storeGauges(registers, store)
+  new Gauge({
+    name: 'mayfly_build_info',
+    help: 'Always 1; the labels say what runs',
+    labelNames: ['version', 'store', 'node'],
+    registers,
+  }).set({ version: VERSION, store: store.dialect, node: process.version }, 1)
+  const look = healthGauges(registers, backends.now)
+  const http = createHttpMetrics()
   const counted = [issues, latency, revocations, expiries]
-  const refresh = backlogGauges(registers, store, backends, (open) => dropDeleted(counted, open))
+  const refresh = backlogGauges(registers, store, backends.all, (open) => dropDeleted(counted, open))
   const meter: Meter = {
     issued(backend, outcome, ms) {
       issues.inc({ backend, outcome })
@@ -56,9 +82,11 @@ export function createMetrics(store: Store, backends: () => Promise<readonly Bac
   return {
     meter,
     contentType: registry.contentType,
+    http,
     render: async () => {
       await refresh()
-      return registry.metrics()
+      await look()
+      return (await registry.metrics()) + http.render()
     },
   }
 }
@@ -178,4 +206,42 @@ async function readBacklogs(store: Store, open: readonly BackendName[]) {
     })
   }
   return byName
+}
+
+/** From memory at each scrape. A backend of which nothing is known has no `mayfly_backend_up`. */
+function healthGauges(registers: Registry[], read: Sources['now']): () => Promise<void> {
+  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Gauge({ name, help, labelNames, registers })
+  const up = gauge('mayfly_backend_up', '1 when the upstream works, 0 when it does not', 'backend')
+  const down = gauge(
+    'mayfly_backend_down',
+    '1 for each backend that is down, with the reason',
+    'backend',
+    'reason',
+  )
+  const success = gauge(
+    'mayfly_backend_last_success_timestamp_seconds',
+    'When the upstream last did what it was asked',
+    'backend',
+  )
+  const failure = gauge('mayfly_backend_last_failure_timestamp_seconds', 'When it last failed', 'backend')
+  const breaker = gauge(
+    'mayfly_backend_breaker_open',
+    '1 while calls to an upstream that fails are held back',
+    'backend',
+    'direction',
+  )
+  return async () => {
+    const all = await read()
+    for (const one of [up, down, success, failure, breaker]) one.reset()
+    for (const { name: backend, health, breakers } of all) {
+      const { state, lastSuccess, lastFailure, lastFailureReason } = health
+      if (state !== 'unknown') up.set({ backend }, state === 'up' ? 1 : 0)
+      if (state === 'down') down.set({ backend, reason: lastFailureReason ?? 'failed' }, 1)
+      if (lastSuccess !== undefined) success.set({ backend }, lastSuccess / 1_000)
+      if (lastFailure !== undefined) failure.set({ backend }, lastFailure / 1_000)
+      for (const direction of ['issuing', 'revoking'] as const)
+        breaker.set({ backend, direction }, breakers[direction].wait() > 0 ? 1 : 0)
+    }
+  }
 }

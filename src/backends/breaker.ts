@@ -6,6 +6,8 @@ export interface Breaker {
   isTrying(): boolean
   /** Undefined while it is open. After a pause, the others wait for the outcome of the one call that was let through. */
   enter(): Pass | undefined
+  /** The upstream works: somebody has looked. */
+  close(): void
 }
 
 /** A call that was let through. It reports its end once. */
@@ -35,18 +37,20 @@ const TRIAL_MS = 5_000
 export function createBreaker(now: () => number): Breaker {
   const outage = createFuse(now, OUTAGE_PAUSES)
   const login = createFuse(now, LOGIN_PAUSES)
+  const close = () => {
+    outage.close()
+    login.close()
+  }
   const wait = () => Math.ceil(Math.max(outage.leftMs(), login.leftMs()) / 1_000)
   return {
     wait,
     isTrying: () => outage.isBlown() || login.isBlown(),
+    close,
     enter() {
       if (wait() > 0) return undefined
       const [sent, known] = [outage.enter(), login.enter()]
       return {
-        answered() {
-          outage.close()
-          login.close()
-        },
+        answered: close,
         failed(why) {
           if (why === 'login') outage.close()
           else login.cancel(known)

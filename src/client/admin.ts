@@ -110,6 +110,9 @@ function createBackends(authorizer: Authorizer) {
       request('PUT /v1/admin/backends/:name', { id: name, body, query, signal }),
     delete: (name: string, { signal, ...query }: ForceOptions = {}) =>
       request('DELETE /v1/admin/backends/:name', { id: name, query, signal }),
+    /** Logs in to the upstream. `health` says whether it works. */
+    check: (name: string, options: CallOptions = {}) =>
+      request('POST /v1/admin/backends/:name/check', { id: name, ...options }),
     /** Replaces the secret that the server logs in to the upstream with. */
     rotateRoot: (name: string, options: CallOptions = {}) =>
       request('POST /v1/admin/backends/:name/rotate-root', { id: name, ...options }),

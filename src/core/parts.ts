@@ -128,13 +128,16 @@ export interface HealthChange {
 export interface Health {
   /** The upstream did what it was asked. */
   succeeded(backend: HealthOf): void
-  /** `begunAt`: epoch ms at which the call began that failed. `detail` is for the log, the local host and holders of `admin:*`. */
+  /**
+   * `begunAt`: epoch ms at which the call began that failed. `detail` is for the log, the local host and holders of `admin:*`.
+   * `isCertain`: a success at the same time proves nothing against it.
+   */
   failed(
     backend: HealthOf,
     begunAt: number,
-    why: { readonly reason: HealthReason; readonly detail: string },
+    why: { readonly reason: HealthReason; readonly detail: string; readonly isCertain?: boolean },
   ): void
-  of(backend: OpenBackend): BackendHealth
+  of(backend: Pick<OpenBackend, 'uid' | 'version' | 'config' | 'kind'>): BackendHealth
   /** Calls the listener after each change of state, in the turn in which it happens. Returns what takes it off. */
   onChange(listener: (change: HealthChange) => void): () => void
   /** Forgets backends that are gone. */

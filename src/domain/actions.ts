@@ -41,6 +41,8 @@ export const ACTION_MEANING = {
   'backend.deleted': 'A backend was deleted.',
   'backend.root_rotated':
     'The secrets that Mayfly logs in to an upstream with were replaced; `details.fields` names them, `details.resumed` if an earlier attempt was interrupted.',
+  'backend.checked':
+    'A backend was checked: Mayfly logged in to its upstream. `details.state` is `up` or `down`, `details.reason` says why.',
   'backend.reconciled':
     'The accounts at an upstream were compared with the credentials; `details` has how many there are and how many have no credential. Each account that was ended for that has an entry `credential.revoked`.',
   'backend.down':

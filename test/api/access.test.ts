@@ -53,6 +53,7 @@ const NEEDED: Record<RouteName, string> = {
   'GET /v1/admin/backends/:name': 'admin:backends:read',
   'PUT /v1/admin/backends/:name': 'admin:backends:write',
   'DELETE /v1/admin/backends/:name': 'admin:backends:write',
+  'POST /v1/admin/backends/:name/check': 'admin:backends:write',
   'POST /v1/admin/backends/:name/rotate-root': 'admin:backends:write',
   'POST /v1/admin/backends/:name/reconcile': 'admin:backends:write',
   'GET /v1/admin/kinds': 'admin:backends:read',

@@ -137,6 +137,17 @@ export const ADMIN = {
     errors: ['backend_not_found', 'conflict'],
     links: leadsTo('name', 'name', 'getBackend'),
   },
+  'POST /v1/admin/backends/:name/check': {
+    ...ofBackends('admin:backends:write', 'backend.checked'),
+    id: 'checkBackend',
+    summary: 'Log in to the upstream of a backend, and make the first call of issuing that changes nothing',
+    description:
+      'The reply is 200 whether the backend is up or down: see `health`. An open breaker does not stop a check, and a success closes it.',
+    params: BackendParam,
+    replies: { 200: backends.CheckedBackend },
+    errors: ['backend_not_found', 'insufficient_scope', 'audit_unavailable', 'conflict'],
+    links: backendLinks,
+  },
   'POST /v1/admin/backends/:name/rotate-root': {
     ...ofBackends('admin:backends:write', 'backend.root_rotated'),
     id: 'rotateRoot',

@@ -33,7 +33,7 @@ export const ROOT = {
     tags: ['operations'],
     summary: 'Whether the server can issue: whether the store is writable',
     description:
-      'With `?verbose`, which needs `admin:metrics:read` or the local host, it names the backends whose upstream has not confirmed yet that a credential is gone. They do not make the server unready.',
+      'With `?verbose`, which needs `admin:metrics:read` or the local host, it names the backends that are down, and those whose upstream has not confirmed yet that a credential is gone. They do not make the server unready.',
     query: health.ReadinessQuery,
     replies: { 200: health.Readiness },
   },

@@ -100,8 +100,12 @@ export function exampleScope(
   return filled.find((example) => !example.includes('<'))
 }
 
-/** A backend as text. */
-export function describeBackend(backend: Backend, now: number): string {
+/** A backend as text. `more`: what is only shown when somebody looks at it. */
+export function describeBackend(
+  backend: Backend,
+  now: number,
+  more: Readonly<Record<string, string | undefined>> = {},
+): string {
   const config = Object.entries(backend.config).map(([name, value]) => [
     `config.${name}`,
     typeof value === 'string' ? value : JSON.stringify(value),
@@ -118,6 +122,7 @@ export function describeBackend(backend: Backend, now: number): string {
     'rotate root after': backend.rotate_root_after,
     revocation: backend.revocation === 'exact' ? 'at once' : 'by expiry',
     recovery: backend.recovery === 'none' ? 'what an interrupted issue leaves cannot be found' : undefined,
+    ...more,
     created: relative(backend.created_at, now),
     rotation:
       backend.rotation &&

@@ -13,6 +13,7 @@ import {
   rulesOf,
   testing,
 } from '../admin/backend-rules.ts'
+import { describeHealth, healthInShort } from '../admin/describe-health.ts'
 import { exactName, isAuditFull } from '../admin/exact-name.ts'
 import { ADMIN, arrayOf } from '../admin/verbs.ts'
 import { usage } from '../frame/failure.ts'
@@ -95,12 +96,13 @@ export const list = defineVerb({
     await showList(context, options, admin.backends.list, {
       things: 'backends',
       none: `No backends yet. Add one with \`mayfly backend add KIND${globalFlags(context.globals)}\`.`,
-      heading: ['NAME', 'KIND', 'DEFAULT TTL', 'MAX TTL', 'SCOPES', 'DESCRIPTION'],
+      heading: ['NAME', 'KIND', 'DEFAULT TTL', 'MAX TTL', 'HEALTH', 'SCOPES', 'DESCRIPTION'],
       cells: (row) => [
         row.name,
         row.type,
         row.default_ttl,
         row.max_ttl,
+        healthInShort(row.health),
         row.allowed_scopes?.join(' ') ?? 'any',
         row.broken === true ? 'broken: see `backend show`' : (row.description ?? ''),
       ],
@@ -116,7 +118,9 @@ export const show = defineVerb({
   ...ADMIN,
   run: async (context, _options, name) => {
     const backend = await (await openAdminClient(context)).admin.backends.show(name)
-    await context.out.show(backend, () => describeBackend(backend, context.now()))
+    await context.out.show(backend, () =>
+      describeBackend(backend, context.now(), describeHealth(backend.health, context.now())),
+    )
   },
 })
 

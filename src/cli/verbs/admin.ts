@@ -30,6 +30,11 @@ export const ADMIN_VERBS: readonly Entry[] = [
       entry('show', 'show a backend', backend, 'show'),
       entry('update', 'change a backend', backend, 'update'),
       entry('rm', 'delete a backend', backend, 'remove'),
+      entry(
+        'check',
+        'log in to the upstream of a backend, or of all',
+        () => import('../commands/backend-check.ts'),
+      ),
       entry('rotate-root', 'replace the secret that Mayfly logs in with', backend, 'rotateRoot'),
       entry(
         'reconcile',

@@ -96,6 +96,7 @@ export async function createBackend(
   const outcome = await commit(core, actor, change)
   requireUnchanged(outcome)
   if (!outcome.done) throw new Problem('conflict', { message: 'A backend of this name exists already.' })
+  if (check) core.health.succeeded({ ...stored, config })
   return { ...definitionOf(core, stored), kind, warnings }
 }
 
@@ -158,7 +159,10 @@ export async function changeBackend(
     entry,
   ])
   requireUnchanged(outcome)
-  if (outcome.done) return { ...definitionOf(core, after), kind, warnings }
+  if (outcome.done) {
+    if (isTried) core.health.succeeded({ ...after, config })
+    return { ...definitionOf(core, after), kind, warnings }
+  }
   // A credential may have been issued while the new upstream was tried.
   if (mustBeIdle) await requireIdle(core, before.uid, moved)
   throw new Problem('conflict', { message: 'The backend was changed in the meantime; read it again.' })

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { BackendDefinition, OpenBackend } from '../../backends/open-backends.ts'
+import type { BackendDefinition } from '../../backends/open-backends.ts'
 import { DeadlineError } from '../../domain/abort.ts'
 import { BackendError } from '../../domain/backend-error.ts'
 import type { BackendHealth, HealthReason } from '../../domain/backend-health.ts'
@@ -69,12 +69,12 @@ export function createHealth({ log, now }: { readonly log: Log; readonly now: ()
       entry.lastSuccess = now()
       if (entry.state !== 'up') turn(backend, entry, 'up')
     },
-    failed(backend, begunAt, { reason, detail }) {
+    failed(backend, begunAt, { reason, detail, isCertain = reason === 'login_failed' }) {
       const entry = entryFor(backend)
       if (entry === undefined) return
       Object.assign(entry, { lastFailure: now(), reason, detail: detail.slice(0, MAX_DETAIL) })
       // Of calls at the same time, one that succeeds shows that the upstream works.
-      if (entry.lastSuccess === undefined || entry.lastSuccess <= begunAt || reason === 'login_failed')
+      if (isCertain || entry.lastSuccess === undefined || entry.lastSuccess <= begunAt)
         turn(backend, entry, 'down')
     },
     of(backend) {
@@ -99,7 +99,9 @@ const SHOWN_NEVER = {
   lastFailureDetail: undefined,
 }
 
-function shown(backend: OpenBackend, entry: Entry): BackendHealth {
+type Shown = Parameters<Health['of']>[0]
+
+function shown(backend: Shown, entry: Entry): BackendHealth {
   const times = {
     lastSuccess: entry.lastSuccess,
     lastFailure: entry.lastFailure,
@@ -112,7 +114,7 @@ function shown(backend: OpenBackend, entry: Entry): BackendHealth {
 }
 
 /** A kind without an upstream works wherever its configuration can be opened. */
-function unused({ config, kind }: OpenBackend): BackendHealth['state'] {
+function unused({ config, kind }: Shown): BackendHealth['state'] {
   if (config === undefined) return 'down'
   return kind.upstream ? 'unknown' : 'up'
 }

@@ -1,6 +1,8 @@
+import { readAllHealth } from '../../core/backends/report-health.ts'
 import { listUnended } from '../../core/backends/unended.ts'
 import { Problem } from '../../domain/problems.ts'
 import { addRoute, type Http } from '../routing/route.ts'
+import { presentHealth } from './present-health.ts'
 
 export interface HealthParts {
   readonly version: string
@@ -24,7 +26,7 @@ export function healthRoutes(http: Http, parts: HealthParts): void {
       count,
       age_seconds: Math.max(0, Math.floor((now - since) / 1_000)),
     }))
-    return { ...ready, unended }
+    return { ...ready, backends: summary(await readAllHealth(http.core)), unended }
   })
 
   addRoute(http, 'GET /metrics', async ({ reply }) => {
@@ -34,4 +36,12 @@ export function healthRoutes(http: Http, parts: HealthParts): void {
       .serializer((body: unknown) => String(body))
       .send(text)
   })
+}
+
+function summary(all: Awaited<ReturnType<typeof readAllHealth>>) {
+  const countOf = (state: string) => all.filter(({ health }) => health.state === state).length
+  const down = all
+    .filter(({ health }) => health.state === 'down')
+    .map(({ backend, health }) => ({ backend, ...presentHealth(health) }))
+  return { up: countOf('up'), unknown: countOf('unknown'), down }
 }

@@ -6,6 +6,7 @@ import { openAdminClient } from '../../cli/session/admin.ts'
 import { clientFor, findProxy, openPublicClient } from '../../cli/session/open.ts'
 import { findLogin, notLoggedIn, type Target } from '../../cli/session/session.ts'
 import type { Client } from '../../client/client.ts'
+import type { BackendHealth } from '../../client/wire.ts'
 import { isOpenToAll } from '../../domain/socket-table.ts'
 import { installation } from '../../installation.ts'
 import { type Finding, fail, failed, ok, warn } from './finding.ts'
@@ -169,16 +170,17 @@ export async function checkAdmin(context: Context): Promise<Finding> {
 /** So long the upstream may take to end what has ended. */
 const UNENDED_WARN_MS = 30_000
 
-interface Unended {
+interface Examined {
   readonly name: string
+  readonly health?: BackendHealth
   readonly unended?: { readonly count: number; readonly since: string }
 }
 
-/** Names the backends whose upstream does not end what has ended, to those who may read them. */
+/** Names the backends that are down, or whose upstream does not end what has ended, to those who may read them. */
 export async function checkBackends(context: Context): Promise<Finding[]> {
   try {
     const client = await openAdminClient(context)
-    const { body } = await client.call<readonly Unended[]>({
+    const { body } = await client.call<readonly Examined[]>({
       method: 'GET',
       path: '/v1/admin/backends',
       query: { limit: 1_000 },
@@ -188,14 +190,17 @@ export async function checkBackends(context: Context): Promise<Finding[]> {
       const ageMs = context.now() - Date.parse(unended.since)
       return ageMs < UNENDED_WARN_MS ? [] : [{ name, count: unended.count, ageMs }]
     })
-    if (late.length === 0) return [ok('backends', 'Every credential that has ended is gone upstream.')]
-    return late.map(({ name, count, ageMs }) =>
+    const down = findDown(body)
+    if (late.length === 0)
+      return [...down, ok('backends', 'Every credential that has ended is gone upstream.')]
+    const unended = late.map(({ name, count, ageMs }) =>
       warn(
         'backends',
         `${name}: the upstream may still accept ${count} ended credential${count === 1 ? '' : 's'}, one for ${Math.round(ageMs / 1_000)} s.`,
         `Repair the upstream or the login of the backend; the log of the server says what it answers. They end by themselves then.`,
       ),
     )
+    return [...down, ...unended]
   } catch (error) {
     // Whether this login may administer is another check.
     failed('backends', error)
@@ -222,6 +227,28 @@ export async function checkNodes(context: Context): Promise<Finding[]> {
     failed('nodes', error)
     return []
   }
+}
+
+/** So many are named, each in a finding of its own. */
+const MOST_NAMED = 10
+
+function findDown(backends: readonly Examined[]): Finding[] {
+  const down = backends.filter(({ health }) => health?.state === 'down')
+  const named = down
+    .slice(0, MOST_NAMED)
+    .map(({ name, health }) =>
+      warn(
+        'backends',
+        `${name} is down${health?.last_failure_reason ? `: ${health.last_failure_reason}` : ''}.`,
+        `Repair the upstream or the login of the backend, then run: mayfly backend check ${name}`,
+      ),
+    )
+  const more = down.length - named.length
+  if (more <= 0) return named
+  return [
+    ...named,
+    warn('backends', `${more} more backends are down.`, 'See all of them with: mayfly backend check --all'),
+  ]
 }
 
 const codeOf = (error: unknown) => String((error as { code?: unknown }).code)

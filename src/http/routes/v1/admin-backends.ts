@@ -1,14 +1,18 @@
-import { changeBackend, createBackend } from '../../../core/backends/configure-backend.ts'
+import { checkBackend } from '../../../core/backends/check-backend.ts'
+import { changeBackend, createBackend, type StoredNow } from '../../../core/backends/configure-backend.ts'
 import { type ConfiguredBackend, shownConfig } from '../../../core/backends/definition.ts'
 import { deleteBackend, readDeletion } from '../../../core/backends/delete-backend.ts'
 import { listAllBackends, readAnyBackend } from '../../../core/backends/list-backends.ts'
 import { reconcileBackend } from '../../../core/backends/reconcile-backend.ts'
+import { type Reported, reportHealth, reportStored } from '../../../core/backends/report-health.ts'
 import { rotateRoot } from '../../../core/backends/rotate-root.ts'
+import type { Actor } from '../../../core/caller.ts'
 import { formatDuration } from '../../../domain/duration.ts'
 import { formatRate } from '../../../domain/policy.ts'
 import { addRoute, type Http } from '../../routing/route.ts'
 import { firstPage, isAfter, sortedAfter } from '../paging.ts'
 import { presentBackend } from '../present-backend.ts'
+import { presentHealth } from '../present-health.ts'
 import { optional, timestamp } from '../wire.ts'
 
 export function adminBackendRoutes(http: Http): void {
@@ -19,16 +23,17 @@ export function adminBackendRoutes(http: Http): void {
     const rest = all.filter((one) => isAfter(one.name, call.query.cursor))
     const page = firstPage(call, rest, ({ name }) => name)
     const unended = await core.store.credentials.unended()
-    return Promise.all(page.map((one) => presentOpen(core, one, unended)))
+    return Promise.all(page.map((one) => presentOpen(core, call.actor, one, unended)))
   })
 
   addRoute(http, 'POST /v1/admin/backends', async ({ actor, body, query }) =>
-    present(await createBackend(core, actor, body, query.check ?? true)),
+    presentStored(core, actor, await createBackend(core, actor, body, query.check ?? true)),
   )
 
   addRoute(http, 'GET /v1/admin/backends/:name', async ({ actor, params }) =>
     presentOpen(
       core,
+      actor,
       await readAnyBackend(core, actor.caller, params.name),
       await core.store.credentials.unended(),
     ),
@@ -36,7 +41,7 @@ export function adminBackendRoutes(http: Http): void {
 
   addRoute(http, 'PUT /v1/admin/backends/:name', async ({ actor, params, body, query }) => {
     const options = { check: query.check ?? true, force: query.force ?? false }
-    return present(await changeBackend(core, actor, params.name, body, options))
+    return presentStored(core, actor, await changeBackend(core, actor, params.name, body, options))
   })
 
   addRoute(http, 'DELETE /v1/admin/backends/:name', async ({ actor, params, query, reply }) => {
@@ -53,6 +58,15 @@ export function adminBackendRoutes(http: Http): void {
 /** What concerns the upstream as a whole, and the kinds. */
 function upstreamRoutes(http: Http): void {
   const { core } = http
+
+  addRoute(http, 'POST /v1/admin/backends/:name/check', async ({ actor, params }) => {
+    const { backend, warnings } = await checkBackend(core, actor, params.name)
+    return {
+      name: backend.name,
+      health: presentHealth(reportHealth(core, actor, backend)),
+      ...optional('warnings', warnings.length === 0 ? undefined : warnings),
+    }
+  })
 
   addRoute(http, 'POST /v1/admin/backends/:name/rotate-root', async ({ actor, params }) => {
     const { name, fields, rotatedAt, isResumed, isFinished } = await rotateRoot(core, actor, params.name)
@@ -100,14 +114,22 @@ function upstreamRoutes(http: Http): void {
   })
 }
 
+/** What was just stored, with what is known of its upstream. */
+async function presentStored(core: Http['core'], actor: Actor, stored: StoredNow) {
+  const health = await reportStored(core, actor, stored.uid)
+  return { ...present(stored), ...optional('health', health && presentHealth(health)) }
+}
+
 async function presentOpen(
   core: Http['core'],
-  backend: ConfiguredBackend,
+  actor: Actor,
+  backend: Reported,
   unended: ReadonlyMap<string, { readonly count: number; readonly since: number }>,
 ) {
   const left = unended.get(backend.uid)
   const shown = {
     ...present(backend),
+    health: presentHealth(reportHealth(core, actor, backend)),
     ...optional('unended', left && { count: left.count, since: timestamp(left.since) }),
   }
   if (backend.ending === null) return shown

@@ -1,0 +1,18 @@
+import type { HealthReport } from '../../core/backends/report-health.ts'
+import { optional, timestamp } from './wire.ts'
+
+export function presentHealth(
+  report: Omit<HealthReport, 'breakers'> & Partial<Pick<HealthReport, 'breakers'>>,
+) {
+  const { state, lastSuccess, lastFailure, lastFailureReason, lastFailureDetail, breakers } = report
+  return {
+    state,
+    last_success: orNull(lastSuccess),
+    last_failure: orNull(lastFailure),
+    last_failure_reason: lastFailureReason ?? null,
+    ...optional('last_failure_detail', lastFailureDetail),
+    ...optional('breakers', breakers),
+  }
+}
+
+const orNull = (time: number | undefined) => (time === undefined ? null : timestamp(time))
