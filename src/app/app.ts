@@ -8,7 +8,7 @@ import { SYSTEM } from '../core/caller.ts'
 import type { Core } from '../core/context.ts'
 import { closeCore, createCore } from '../core/create-core.ts'
 import { createIdTokens } from '../core/oauth/backend-id-tokens.ts'
-import { newIssuerKey } from '../core/oauth/issuer-keys.ts'
+import type { newIssuerKey } from '../core/oauth/issuer-keys.ts'
 import { leaveNodes } from '../core/server/nodes.ts'
 import { reloadServer } from '../core/server/reload-server.ts'
 import { ConfigError } from '../domain/fault.ts'
@@ -27,7 +27,17 @@ import { type HttpApp, openHttpApp } from './http-app.ts'
 import { isOpenWithoutTls } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openPlugins } from './plugins/open-plugins.ts'
-import { type ConfigSource, createReload, nameFaults, openRecipes, settingsOf, unchanging } from './reload.ts'
+import {
+  type ConfigSource,
+  createReload,
+  nameFaults,
+  openRecipes,
+  type Reloadable,
+  settingsOf,
+  unchanging,
+} from './reload.ts'
+import { openTraces, traced } from './traces/open-traces.ts'
+import type { Traces } from './traces/traces.ts'
 import { VERSION } from './version.ts'
 
 export type { ConfigSource }
@@ -67,7 +77,7 @@ export async function buildApp(
     source = unchanging(config),
   }: BuildOptions = {},
 ): Promise<App> {
-  const store = await open({
+  const opened = await open({
     directory: config.dataDir,
     databaseUrl: config.databaseUrl?.reveal(),
     lookup: resolver.lookup,
@@ -81,63 +91,80 @@ export async function buildApp(
     const source = config.databaseUrl === undefined ? 'data_dir' : 'database_url'
     throw new ConfigError([{ source, message: error.message }])
   })
+  const traces = await openTraces(config, resolver, log)
+  const store = traces?.store(opened) ?? opened
   try {
-    const sealer = await openSealer(config, store, log)
-    const hasher = createHasher(await openHashKey(store, sealer))
-    const settings = settingsOf(config)
-    const recipes = await openRecipes(config)
-    nameFaults(recipes, log)
-    const backends = async () => core.backends.at(await store.generation())
-    const metrics = createMetrics(store, {
-      all: async () => [...(await backends()).byUid.values()],
-      now: async () =>
-        [...(await backends()).byName.values()].map((one) => ({ ...one, health: core.health.of(one) })),
-    })
-    const { meter } = metrics
-    const core: Core = await createCore({ store, sealer, hasher, settings, meter, log }, async (begun) => {
-      const plugins = await openPlugins(config, begun)
-      const idToken = createIdTokens(begun)
-      return {
-        plugins: plugins.host,
-        kinds: [...kinds, ...recipes.kinds],
-        loadKinds: async () => plugins.kindsOf(await store.plugins.list()),
-        host: (of, kind, own) => hostOf(of, config, { ...begun, idToken, resolver, kind, own }),
-      }
-    })
-    await ensureIssuerKey(core, generateKey)
-    await recordBounds(core)
-    const receiversOf = ({ notify, issuer }: Config) =>
-      openReceivers(notify, { lookup: resolver.addresses, issuer })
-    core.notifier.setReceivers(receiversOf(config))
-    await core.backends.at(await store.generation())
-    const reload = createReload(source, { core, settings, recipes, log })
-    const http = await openHttpApp(config, core, { metrics, log, reload })
-    reload.add(http.reload)
-    reload.add(async (next) => {
-      const receivers = receiversOf(next)
-      return { apply: () => core.notifier.setReceivers(receivers) }
-    })
-    return {
-      core,
-      metrics,
-      http,
-      reload: async () => void (await reloadServer(core, SYSTEM, reload.read)),
-      startJobs: () =>
-        startJobs(core, {
-          retentionMs: config.retentionMs,
-          announce: reload.announce,
-          certificate: () => certificateIn(http.certificate()),
-        }),
-      close: async () => {
-        await http.close()
-        await leaveNodes(core, reload.self()).catch(() => undefined)
-        await closeCore(core)
-        await store.close()
-      },
-    }
+    return await openParts(config, log, { store, resolver, traces, source, generateKey })
   } catch (error) {
     await store.close()
     throw error
+  }
+}
+
+type Opened = Required<Pick<BuildOptions, 'resolver' | 'source'>> &
+  Pick<BuildOptions, 'generateKey'> & { readonly store: Store; readonly traces: Traces | undefined }
+
+async function openParts(config: Config, log: Logger, opened: Opened): Promise<App> {
+  const { store, resolver, traces, source, generateKey } = opened
+  const sealer = await openSealer(config, store, log)
+  const hasher = createHasher(await openHashKey(store, sealer))
+  const settings = settingsOf(config)
+  const recipes = await openRecipes(config)
+  nameFaults(recipes, log)
+  const backends = async () => core.backends.at(await store.generation())
+  const metrics = createMetrics(store, {
+    all: async () => [...(await backends()).byUid.values()],
+    now: async () =>
+      [...(await backends()).byName.values()].map((one) => ({ ...one, health: core.health.of(one) })),
+    droppedSpans: traces && (() => traces.exporter.dropped),
+  })
+  const given = { store, sealer, hasher, settings, meter: metrics.meter, log, ...traced(traces) }
+  const kindOf = (kind: Kind) => traces?.kind(kind) ?? kind
+  const core: Core = await createCore(given, async (begun) => {
+    const plugins = await openPlugins(config, begun)
+    const idToken = createIdTokens(begun)
+    return {
+      plugins: plugins.host,
+      kinds: [...kinds, ...recipes.kinds].map(kindOf),
+      loadKinds: async () => plugins.kindsOf(await store.plugins.list()).map(kindOf),
+      host: (of, kind, own) => hostOf(of, config, { ...begun, idToken, resolver, kind, own, traces }),
+    }
+  })
+  await ensureIssuerKey(core, generateKey)
+  await recordBounds(core)
+  await backends()
+  const reload = createReload(source, { core, settings, recipes, kindOf, log })
+  reload.add(setReceivers(core, config, resolver))
+  const http = await openHttpApp(config, core, { metrics, traces, log, reload })
+  reload.add(http.reload)
+  return {
+    core,
+    metrics,
+    http,
+    reload: async () => void (await reloadServer(core, SYSTEM, reload.read)),
+    startJobs: () =>
+      startJobs(core, {
+        retentionMs: config.retentionMs,
+        announce: reload.announce,
+        certificate: () => certificateIn(http.certificate()),
+      }),
+    close: async () => {
+      await http.close()
+      await leaveNodes(core, reload.self()).catch(() => undefined)
+      await closeCore(core)
+      await traces?.close()
+      await store.close()
+    },
+  }
+}
+
+/** The receivers of notifications: those of the configuration now, and after each reload. */
+function setReceivers(core: Core, config: Config, { addresses: lookup }: Resolver): Reloadable {
+  const receiversOf = ({ notify, issuer }: Config) => openReceivers(notify, { lookup, issuer })
+  core.notifier.setReceivers(receiversOf(config))
+  return async (next) => {
+    const receivers = receiversOf(next)
+    return { apply: () => core.notifier.setReceivers(receivers) }
   }
 }
 
@@ -246,6 +273,7 @@ async function ensureIssuerKey(core: Core, generateKey: BuildOptions['generateKe
 interface HostNeeds extends Pick<Core, 'store' | 'sealer' | 'log'> {
   readonly idToken: Host['idToken']
   readonly resolver: Resolver
+  readonly traces: Traces | undefined
   readonly kind: Kind
   /** The configuration of the backend. */
   readonly own: Readonly<Record<string, unknown>>
@@ -254,10 +282,11 @@ interface HostNeeds extends Pick<Core, 'store' | 'sealer' | 'log'> {
 function hostOf(
   { uid, name }: Pick<Host, 'uid' | 'name'>,
   config: Config,
-  { store, sealer, log, idToken, resolver, kind, own }: HostNeeds,
+  { store, sealer, log, idToken, resolver, kind, own, traces }: HostNeeds,
 ): Host {
   const timeoutMs = config.upstreamTimeoutMs
   const ownLog = log.child({ backend: name })
+  const network = networkOf(kind, own, { lookup: resolver.addresses, timeoutMs, log: ownLog })
   return {
     uid,
     name,
@@ -267,7 +296,8 @@ function hostOf(
     now: store.now,
     state: createBackendState({ store, sealer }, uid),
     timeoutMs,
-    ...networkOf(kind, own, { lookup: resolver.addresses, timeoutMs, log: ownLog }),
+    ...network,
+    fetch: traces?.fetch(network.fetch) ?? network.fetch,
     log: ownLog,
   }
 }

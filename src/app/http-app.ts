@@ -24,6 +24,7 @@ import { warnOfGrowth } from './growth.ts'
 import { listenOnAdminSocket, listenOnPort, readTls } from './listen.ts'
 import type { Metrics } from './metrics.ts'
 import { needsRestart, type Reload, type Reloadable } from './reload.ts'
+import type { Traces } from './traces/traces.ts'
 
 /** The HTTP side of the server: routes and listeners. */
 export interface HttpApp {
@@ -41,7 +42,12 @@ export interface HttpApp {
 export async function openHttpApp(
   config: Config,
   core: Core,
-  { metrics, log, reload }: { metrics: Metrics; log: Log; reload: Reload },
+  {
+    metrics,
+    traces,
+    log,
+    reload,
+  }: { metrics: Metrics; traces: Traces | undefined; log: Log; reload: Reload },
 ): Promise<HttpApp> {
   warnOfGrowth(config, log)
   const fromUnix = new WeakSet<object>()
@@ -60,6 +66,7 @@ export async function openHttpApp(
   server.decorateRequest('actor', undefined)
   server.decorateRequest('admittedWhole', false)
   metrics.http.watch(server)
+  traces?.watch(server)
   const registered = new Set<string>()
   server.addHook('onRoute', ({ method, url }) => {
     for (const one of [method].flat()) if (one !== 'HEAD') registered.add(`${one} ${url}`)

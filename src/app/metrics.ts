@@ -33,6 +33,8 @@ interface Sources {
   /** Also those that are deleted and not settled. */
   all(): Promise<readonly BackendName[]>
   now(): Promise<readonly BackendNow[]>
+  /** Where traces are collected: spans that were dropped. */
+  readonly droppedSpans?: (() => number) | undefined
 }
 
 /** Counters of this node, and gauges read from the store at each scrape. */
@@ -66,6 +68,7 @@ export function createMetrics(store: Store, backends: Sources): Metrics {
   }).set({ version: VERSION, store: store.dialect, node: process.version }, 1)
   const look = healthGauges(registers, backends.now)
   const http = createHttpMetrics()
+  if (backends.droppedSpans !== undefined) spanCounter(registers, backends.droppedSpans)
   const counted = [issues, latency, revocations, expiries]
   const refresh = backlogGauges(registers, store, backends.all, (open) => dropDeleted(counted, open))
   const meter: Meter = {
@@ -244,4 +247,16 @@ function healthGauges(registers: Registry[], read: Sources['now']): () => Promis
         breaker.set({ backend, direction }, breakers[direction].wait() > 0 ? 1 : 0)
     }
   }
+}
+
+function spanCounter(registers: Registry[], read: () => number): void {
+  new Counter({
+    name: 'mayfly_spans_dropped_total',
+    help: 'Spans that the receiver of traces did not take in time',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(read())
+    },
+  })
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { kinds } from '../backends/index.ts'
+import type { Kind } from '../backends/kind.ts'
 import type { Config } from '../config/config.ts'
 import type { Loaded } from '../config/load.ts'
 import { FIELDS } from '../config/schema.ts'
@@ -45,16 +46,18 @@ interface ReloadParts {
   /** Those of `core`, whose fields are replaced. */
   readonly settings: Settings
   readonly recipes: Recipes
+  /** What a kind is here: traces wrap it. */
+  readonly kindOf: (kind: Kind) => Kind
   readonly log: Logger
 }
 
 export function createReload(
   source: ConfigSource,
-  { core, settings, recipes: begun, log }: ReloadParts,
+  { core, settings, recipes: begun, kindOf, log }: ReloadParts,
 ): Reload {
   const nodeId = core.ids.body()
   let current = source.loaded
-  const recipes = reloadRecipes(core, begun)
+  const recipes = reloadRecipes(core, begun, kindOf)
   const parts: Reloadable[] = [
     reloadSettings(core, settings),
     recipes.prepare,
@@ -125,7 +128,11 @@ export function nameFaults({ faults }: Recipes, log: Log): void {
     log.error({ source, fault: message }, 'a recipe is faulty: it is left out, and its backends fail')
 }
 
-function reloadRecipes(core: Core, begun: Recipes): { readonly prepare: Reloadable; current(): Recipes } {
+function reloadRecipes(
+  core: Core,
+  begun: Recipes,
+  kindOf: (kind: Kind) => Kind,
+): { readonly prepare: Reloadable; current(): Recipes } {
   let current = begun
   const prepare: Reloadable = async (next) => {
     const recipes = await openRecipes(next, current)
@@ -136,7 +143,7 @@ function reloadRecipes(core: Core, begun: Recipes): { readonly prepare: Reloadab
       apply: () => {
         current = recipes
         nameFaults(recipes, core.log)
-        if (!isSame) core.backends.replaceKinds([...kinds, ...recipes.kinds])
+        if (!isSame) core.backends.replaceKinds([...kinds, ...recipes.kinds].map(kindOf))
       },
     }
   }

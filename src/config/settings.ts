@@ -22,6 +22,7 @@ import {
   parseConfigRate,
   parseDatabaseUrl,
   parseDomain,
+  parseEndpoint,
   parseIssuer,
   parseListen,
   parsePath,
@@ -162,6 +163,15 @@ const storage = {
 }
 
 const behaviour = {
+  otlp_endpoint: text(
+    {
+      description:
+        'Where traces go: the base address of a receiver of OTLP over HTTP, which may be on this machine or in your own network, also without TLS.',
+      'x-default': 'none',
+      'x-argument': '<url>',
+    },
+    parseEndpoint,
+  ),
   recipes_dir: text(
     {
       description:

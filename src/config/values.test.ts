@@ -183,3 +183,16 @@ test('accepts values at their bounds', async () => {
     expect((await load({ argv: { issuer } })).config.issuer).toBe(issuer)
   }
 })
+
+test.each([
+  '4318',
+  'collector:4318',
+  'ftp://collector',
+  'http://u:Tr0ub4dor@collector:4318',
+  'http://collector:4318/?x=Tr0ub4dor',
+  'http://collector:4318/#x',
+])('takes no receiver of traces at %s, and does not repeat it', async (value) => {
+  const [fault] = await faultsOf({ env: { MAYFLY_OTLP_ENDPOINT: value } })
+  expect(fault?.message).toContain('http://127.0.0.1:4318')
+  expect(fault?.message).not.toContain('Tr0ub4dor')
+})

@@ -46,6 +46,18 @@ export function parseIssuer(text: string): string {
   return text
 }
 
+/** A base address over http or https, without a login, a query or a fragment. */
+export function parseEndpoint(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === ''
+  if (!isPlain || url.username !== '' || url.password !== '')
+    // The value may hold a password.
+    throw new InvalidValue(
+      'is not an address such as http://127.0.0.1:4318, without a login, query or fragment',
+    )
+  return url.href.replace(/\/$/, '')
+}
+
 /** A CIDR network; a single address gets `/32` or `/128`. */
 export function parseCidr(text: string): string {
   const [address = '', prefix, more] = text.split('/')

@@ -2,6 +2,7 @@ import type { Registry } from '../backends/open-backends.ts'
 import type { IdKind } from '../domain/ids.ts'
 import type { CompiledPolicy } from '../domain/policy.ts'
 import type { SigningIdentity } from '../domain/signing-identity.ts'
+import type { Trace } from '../domain/trace.ts'
 import type { Hasher } from '../keys/bearer.ts'
 import type { Sealer } from '../keys/seal.ts'
 import type { Log } from '../log/log.ts'
@@ -43,6 +44,8 @@ export interface Core {
   readonly settings: Settings
   readonly meter: Meter
   readonly log: Log
+  /** Does nothing unless `otlp_endpoint` is set. */
+  readonly trace: Trace
 }
 
 export interface Settings {

@@ -1,5 +1,6 @@
 import type { Host, Kind } from '../backends/kind.ts'
 import { createRegistry, type RegistryParts } from '../backends/open-backends.ts'
+import { untraced } from '../domain/trace.ts'
 import { createIdSource } from '../keys/new-id.ts'
 import { createDenials } from './audit/denials.ts'
 import { createLocalReads } from './audit/local-reads.ts'
@@ -18,7 +19,8 @@ import { createSerialize } from './serialize.ts'
 import { createSnapshot } from './snapshot.ts'
 
 /** The parts of core. The caller closes them. */
-type Given = Pick<Core, 'store' | 'sealer' | 'hasher' | 'settings' | 'meter' | 'log'>
+type Given = Pick<Core, 'store' | 'sealer' | 'hasher' | 'settings' | 'meter' | 'log'> &
+  Partial<Pick<Core, 'trace'>>
 /** What kinds, and the programs of plugins, may need of core. */
 type Begun = Omit<Core, 'backends' | 'plugins'>
 
@@ -35,6 +37,7 @@ export async function createCore(given: Given, openKinds: (core: Begun) => Promi
   const issuerKeys = createIssuerKeys(given)
   const begun: Begun = {
     ...given,
+    trace: given.trace ?? untraced,
     ids,
     issuerKeys,
     callers: createCallers({ ...given, issuerKeys }),

@@ -12,7 +12,11 @@ import { createDueQueue, LOOK_EVERY_MS } from './due-queue.ts'
  * credentials of other agents are found even behind thousands of one agent. Throws what the store throws, once none is
  * under way.
  */
-export async function sweepUpstream(core: Core, backend: OpenBackend, signal: AbortSignal): Promise<void> {
+export function sweepUpstream(core: Core, backend: OpenBackend, signal: AbortSignal): Promise<void> {
+  return core.trace('sweep', { 'mayfly.backend': backend.name }, () => sweepTraced(core, backend, signal))
+}
+
+async function sweepTraced(core: Core, backend: OpenBackend, signal: AbortSignal): Promise<void> {
   const { lanes, breakers } = backend
   const due = createDueQueue(core, backend)
   let changed = Promise.withResolvers<void>()
