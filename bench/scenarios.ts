@@ -5,6 +5,7 @@ import { auditQuery } from './scenarios/audit-query.ts'
 import { commandLine } from './scenarios/command-line.ts'
 import { issuePostgres, issueSqlite } from './scenarios/issue.ts'
 import { latencyOneClient } from './scenarios/latency-one-client.ts'
+import { observed } from './scenarios/observed.ts'
 import { plugin } from './scenarios/plugin.ts'
 import { postgresKind } from './scenarios/postgres-kind.ts'
 import { silentNameServer } from './scenarios/silent-name-server.ts'
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   localAdmin,
   agentChurn,
   auditQuery,
+  observed,
   sweep,
   slowUpstream,
   silentNameServer,

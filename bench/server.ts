@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly heapFlags?: readonly string[]
   /** Further arguments for Node. */
   readonly nodeArgs?: readonly string[]
+  /** Settings. */
+  readonly environment?: Readonly<Record<string, string>>
   /** The address of the name server, at port 53, in place of those of `/etc/resolv.conf`. Needs root. */
   readonly nameServer?: string
   /** Called with the port before the server listens on it, and awaited. */
@@ -60,10 +62,10 @@ export async function startOurs(options: ServerOptions): Promise<OurServer> {
   const port = await freePort()
   const args = ['server', '--data-dir', options.dataDir, '--listen', `127.0.0.1:${port}`]
   if (options.databaseUrl !== undefined) args.push('--database-url', options.databaseUrl)
-  const { checkout, heapFlags = HEAP_FLAGS, nodeArgs = [], nameServer } = options
+  const { checkout, heapFlags = HEAP_FLAGS, nodeArgs = [], nameServer, environment } = options
   const words = [...heapFlags, ...nodeArgs, mainOf(checkout), ...args]
   const before = nameServer === undefined ? [] : askingOnly(nameServer)
-  const child = spawnNode(words, limitsOf(checkout), before)
+  const child = spawnNode(words, { ...limitsOf(checkout), ...environment }, before)
   await Promise.all([isListening(child), options.onPort?.(port)])
   return {
     pid: child.pid!,

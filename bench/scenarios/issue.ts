@@ -33,9 +33,10 @@ export async function issueTarget(
   bench: Bench,
   checkout: Checkout,
   databaseUrl?: string,
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<IssueTarget> {
   const dataDir = temporaryDirectory(bench.directory)
-  const server = await startOurs({ ...bench, checkout, dataDir, databaseUrl })
+  const server = await startOurs({ ...bench, checkout, dataDir, databaseUrl, environment })
   const agents = await addAgents(server, AGENTS)
   return {
     dataDir,
