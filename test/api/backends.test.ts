@@ -49,6 +49,14 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
         subject: 'agent_id',
         signing_key: '[redacted]',
       },
+      // The trial before it was stored.
+      health: {
+        state: 'up',
+        last_success: expect.stringMatching(RFC3339),
+        last_failure: null,
+        last_failure_reason: null,
+        breakers: { issuing: 'closed', revoking: 'closed' },
+      },
     })
     const read = await app.admin('GET', '/v1/admin/backends/orders')
     expect([read.status, read.body]).toEqual([200, body])
