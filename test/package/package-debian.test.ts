@@ -148,12 +148,18 @@ describe('the Debian package in a fresh root without Node.js', { timeout: 10 * M
     const added = await root.run(['mayfly', 'plugin', 'add', '/parrot.mjs', ...configured])
     expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('"parrot"') })
     await admin('backend', 'add', 'parrot', 'loro', '--says', 'hello', '--password-file', '/password')
-    const own = JSON.parse(await admin('agent', 'create', 'talker', '--scope', 'loro')).token
-    const env = { MAYFLY_TOKEN: own, MAYFLY_SERVER: `http://127.0.0.1:${port}` }
+    const its = JSON.parse(await admin('agent', 'create', 'talker', '--scope', 'loro')).token
+    const env = { MAYFLY_TOKEN: its, MAYFLY_SERVER: `http://127.0.0.1:${port}` }
     const said = await root.run(['mayfly', 'get', 'loro', '--scope', 'say:hello'], { env })
-    expect(said).toMatchObject({ code: 0, stdout: expect.stringMatching(/^hello of 1\.0\.0 in \d+/) })
-    const pid = / in (\d+)/.exec(said.stdout)?.[1]
-    expect(await readFile(`/proc/${pid}/environ`, 'utf8')).toMatch(/NODE_OPTIONS="--permission"/)
+    expect(said).toMatchObject({ code: 0, stdout: expect.stringMatching(/^hello of 1\.0\.0 in \//) })
+    const place = / in (\S+)/.exec(said.stdout)?.[1]
+    const environments = (await readdir('/proc'))
+      .filter((name) => /^\d+$/.test(name))
+      .map((pid) => readFile(`/proc/${pid}/environ`, 'utf8').catch(() => ''))
+    const own = (await Promise.all(environments)).filter((text) =>
+      text.includes(`PLUGIN_UNIX_SOCKET_DIR=${place}\0`),
+    )
+    expect(own.some((text) => text.includes('NODE_OPTIONS="--permission"'))).toBe(true)
     const by = await root.run(['mayfly', '__plugin', '/parrot.mjs'])
     expect(by).toMatchObject({ code: 1, stderr: expect.stringContaining('Only a server') })
   })
