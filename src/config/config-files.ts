@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { ConfigError, quote } from '../domain/fault.ts'
-import { fileFault, type ReadFile } from '../files/read-secret.ts'
+import { fileFault, type ReadFile, readFix } from '../files/read-secret.ts'
 import { type ConfigFile, readConfigFile } from '../files/yaml-file.ts'
 
 /** Beside the configuration file: what adds to it and goes before it. */
@@ -24,18 +24,18 @@ export async function readConfigFiles(
   { readFile, readDirectory = readdir }: ReadFiles,
 ): Promise<ConfigFile[]> {
   const directory = `${file.slice(0, file.lastIndexOf('/') + 1)}${DROP_INS}`
-  const names = await readDirectory(directory).catch((error: unknown) => {
-    if ((error as { code?: unknown }).code === 'ENOENT') return []
-    throw new ConfigError([
-      { source: directory, message: `the directory ${quote(directory)} ${fileFault(error)}` },
-    ])
-  })
+  const main = readConfigFile(file, origin, readFile)
+  const [, listed] = await Promise.allSettled([main, readDirectory(directory)])
+  if (listed.status === 'rejected' && codeOf(listed.reason) !== 'ENOENT') {
+    // A file in the same closed directory says more.
+    await main
+    const why = `the directory ${quote(directory)} ${fileFault(listed.reason)}`
+    throw new ConfigError([{ source: directory, message: why + (await readFix(directory, listed.reason)) }])
+  }
+  const names = listed.status === 'fulfilled' ? listed.value : []
   const added = names.filter((name) => IS_DROP_IN.test(name)).sort()
-  const sources = [
-    { path: file, origin },
-    ...added.map((name) => ({ path: `${directory}/${name}`, origin: directory })),
-  ].reverse()
-  const all = await Promise.allSettled(sources.map((one) => readConfigFile(one.path, one.origin, readFile)))
+  const dropIns = added.map((name) => readConfigFile(`${directory}/${name}`, directory, readFile))
+  const all = await Promise.allSettled([main, ...dropIns].reverse())
   const faults = all.flatMap((one) => {
     if (one.status === 'fulfilled') return []
     if (one.reason instanceof ConfigError) return one.reason.faults
@@ -44,3 +44,5 @@ export async function readConfigFiles(
   if (faults.length > 0) throw new ConfigError(faults)
   return all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }
+
+const codeOf = (error: unknown) => (error as { code?: unknown }).code
