@@ -44,7 +44,7 @@ interface Line {
 }
 
 /**
- * Tells receivers of what they should know (ADR 0057): each on its own, in the order of the audit, at least once. The store has a
+ * Tells receivers of what they should know (ADR 0059): each on its own, in the order of the audit, at least once. The store has a
  * position for each, which follows the horizon (`store/tables/audit/horizon.ts`), and the entries after it that were told. A node
  * that is killed between a message and that record leaves it to be sent again. Of several nodes one holds a receiver.
  */
