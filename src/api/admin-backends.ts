@@ -127,6 +127,11 @@ export const BackendHealth = Type.Object(
       { issuing: breaker('issue'), revoking: breaker('revoke') },
       { description: 'They stop calls to an upstream that fails again and again.' },
     ),
+    secret_since: Type.Optional(
+      Field.timestamp(
+        'Since when Mayfly has the secret that it logs in with; absent: its configuration has no secret.',
+      ),
+    ),
   },
   {
     title: 'BackendHealth',

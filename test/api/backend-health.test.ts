@@ -1,6 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort, startApp, type TestApp } from '../support/app.ts'
+import { copyBackend } from '../support/many-backends.ts'
 
 let app: TestApp
 /** Accepts connections and never says a word. */
@@ -43,6 +44,7 @@ describe('POST /v1/admin/backends/:name/check', () => {
       last_failure: null,
       last_failure_reason: null,
       breakers: { issuing: 'closed', revoking: 'closed' },
+      secret_since: expect.any(String),
     })
     const { status, body } = await check('gone')
     expect([status, body]).toEqual([
@@ -56,6 +58,7 @@ describe('POST /v1/admin/backends/:name/check', () => {
           last_failure_reason: 'refused',
           last_failure_detail: expect.stringContaining('ECONNREFUSED'),
           breakers: { issuing: 'closed', revoking: 'closed' },
+          secret_since: expect.any(String),
         },
       },
     ])
@@ -90,7 +93,7 @@ describe('POST /v1/admin/backends/:name/check', () => {
     expect((await check('nobody')).body.error.code).toBe('backend_not_found')
   })
 
-  test('asks although the breaker is open, and closes it when the upstream is back', async () => {
+  test('asks although the breaker is open', async () => {
     const agent = await app.newAgent({ scopes: ['gone:*'] })
     const issue = () => agent.client.post('/v1/credentials/gone')
     for (let turn = 0; turn < 8; turn += 1) await issue()
@@ -108,7 +111,9 @@ describe('a thousand backends, forty of them down', () => {
     const many = await startApp({ argv: { upstreamTimeout: '2s' } })
     try {
       const port = await freePort()
-      for (let one = 0; one < 960; one += 1) await many.newBackend({ name: `up-${one}` })
+      await many.newBackend({ name: 'up-0' })
+      const others = Array.from({ length: 959 }, (_, one) => `up-${one + 1}`)
+      await copyBackend(many.core, 'up-0', others)
       for (let one = 0; one < 40; one += 1) await add(many, `down-${one}`, port)
       const agent = await many.newAgent({ scopes: ['down-0:*', 'down-1:*'] })
       const names = Array.from({ length: 40 }, (_, one) => `down-${one}`)

@@ -26,5 +26,6 @@ export function describeHealth(
     'last failure': failure === null ? undefined : `${relative(failure, now)}: ${reason ?? 'failed'}`,
     'failure says': health.last_failure_detail,
     breakers: stopped.filter((one) => one !== '').join(', ') || undefined,
+    'secret since': health.secret_since === undefined ? undefined : relative(health.secret_since, now),
   }
 }

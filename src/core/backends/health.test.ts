@@ -8,6 +8,7 @@ import type { Actor, AgentCaller } from '../caller.ts'
 import { issueCredential } from '../credentials/issue-credential.ts'
 import { revokeCredential } from '../credentials/revoke-credential.ts'
 import type { HealthChange } from '../parts.ts'
+import { checkBackend } from './check-backend.ts'
 import { changeBackend, createBackend } from './configure-backend.ts'
 import { reasonOfCall, reasonOfCheck } from './health.ts'
 import { readAnyBackend } from './list-backends.ts'
@@ -152,6 +153,23 @@ describe('the health of a backend', () => {
     expect(await health()).toMatchObject({ state: 'up' })
     expect(toldLines()).toEqual(['a change of health could not be passed on'])
   })
+})
+
+it('is up after a check that succeeds, which closes an open breaker', async () => {
+  let isAway = true
+  const { core, health, tryIssue } = await world({
+    issue: async () => {
+      if (isAway) throw refused()
+      return undefined
+    },
+  })
+  for (let turn = 0; turn < 20; turn += 1) await tryIssue()
+  isAway = false
+  expect(await tryIssue()).toBe('backend_unavailable')
+  const { backend } = await checkBackend(core, LOCAL, 'db')
+  expect(backend.breakers.issuing.wait()).toBe(0)
+  expect(await health()).toMatchObject({ state: 'up', lastFailureReason: 'refused' })
+  expect(await tryIssue()).toBe('issued')
 })
 
 describe('the reason of a failure', () => {

@@ -1,3 +1,4 @@
+import { secretFields } from '../../backends/config-fields.ts'
 import type { OpenBackend } from '../../backends/open-backends.ts'
 import type { BackendHealth } from '../../domain/backend-health.ts'
 import { hideValues } from '../../log/filter.ts'
@@ -10,6 +11,8 @@ type BreakerState = 'closed' | 'open' | 'trying'
 /** The health of a backend as an administrator sees it. */
 export interface HealthReport extends BackendHealth {
   readonly breakers: { readonly issuing: BreakerState; readonly revoking: BreakerState }
+  /** Since when Mayfly has the secret that it logs in with, epoch ms; undefined for a configuration without one. */
+  readonly secretSince: number | undefined
 }
 
 /** A backend in use, as opposed to its stored form. */
@@ -19,14 +22,16 @@ export type Reported = OpenBackend
 export function reportHealth(
   core: Pick<Core, 'health'>,
   actor: Actor,
-  backend: Pick<Reported, 'uid' | 'version' | 'config' | 'kind' | 'breakers'>,
+  backend: Pick<Reported, 'uid' | 'version' | 'config' | 'kind' | 'breakers' | 'rootSetAt' | 'createdAt'>,
 ): HealthReport {
   const { lastFailureDetail: detail, ...health } = core.health.of(backend)
   const { issuing, revoking } = backend.breakers
+  const hasSecret = secretFields(backend.kind.config).length > 0
   return {
     ...health,
     lastFailureDetail: detail !== undefined && isFullAdministrator(actor) ? hideValues(detail) : undefined,
     breakers: { issuing: stateOf(issuing), revoking: stateOf(revoking) },
+    secretSince: hasSecret ? (backend.rootSetAt ?? backend.createdAt) : undefined,
   }
 }
 

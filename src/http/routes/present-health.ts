@@ -2,9 +2,10 @@ import type { HealthReport } from '../../core/backends/report-health.ts'
 import { optional, timestamp } from './wire.ts'
 
 export function presentHealth(
-  report: Omit<HealthReport, 'breakers'> & Partial<Pick<HealthReport, 'breakers'>>,
+  report: Omit<HealthReport, 'breakers' | 'secretSince'> & Partial<HealthReport>,
 ) {
-  const { state, lastSuccess, lastFailure, lastFailureReason, lastFailureDetail, breakers } = report
+  const { state, lastSuccess, lastFailure, lastFailureReason, lastFailureDetail, breakers, secretSince } =
+    report
   return {
     state,
     last_success: orNull(lastSuccess),
@@ -12,6 +13,7 @@ export function presentHealth(
     last_failure_reason: lastFailureReason ?? null,
     ...optional('last_failure_detail', lastFailureDetail),
     ...optional('breakers', breakers),
+    ...optional('secret_since', secretSince === undefined ? undefined : timestamp(secretSince)),
   }
 }
 
