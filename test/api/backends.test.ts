@@ -56,6 +56,7 @@ describe.each(DIALECTS)('backends on %s', (dialect) => {
         last_failure: null,
         last_failure_reason: null,
         breakers: { issuing: 'closed', revoking: 'closed' },
+        secret_since: expect.stringMatching(RFC3339),
       },
     })
     const read = await app.admin('GET', '/v1/admin/backends/orders')

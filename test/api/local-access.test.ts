@@ -100,11 +100,11 @@ describe('a read by the local host', () => {
   test('that is summarised is written when the server stops', async () => {
     const other = await startApp()
     const entries: (typeof read)[] = []
-    const { append } = other.core.store.audit
+    const { record } = other.core.store.audit
     Object.assign(other.core.store.audit, {
-      append: (entry: typeof read & { details: unknown }) => {
+      record: (entry: typeof read & { details: unknown }) => {
         entries.push(entry)
-        return append(entry as never)
+        return record(entry as never)
       },
     })
     await other.local.get('/v1/admin/tokens')

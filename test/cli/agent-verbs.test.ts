@@ -156,7 +156,8 @@ describe('credentials ls and revoke', () => {
     async (argv) => {
       expect(await mayfly('revoke', ...argv)).toMatchObject({
         code: 2,
-        stderr: 'mayfly: Give exactly one of: ids, --all, --backend. Run it with --help for usage.\n',
+        stderr:
+          'mayfly: Give exactly one of: ids, --all, --backend, --agent. Run it with --help for usage.\n',
       })
     },
   )

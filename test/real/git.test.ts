@@ -85,14 +85,13 @@ describe.concurrent('git with our credential helper', () => {
     await expect(user.git('work', 'push', '-q')).rejects.toThrow(/403/)
   })
 
-  test('a revoked credential is refused once and dropped, and the next one works', async () => {
+  test('a revoked credential is dropped before git gets it, and the next one works', async () => {
     const { url } = await repository()
     const agent = await world.app.newAgent({ scopes: ['forge:*'] })
     const user = await newUser(agent, ...SCOPES)
     await user.git('.', 'clone', '-q', url, 'work')
     const [held] = (await agent.client.get('/v1/active')).body
     expect((await agent.client.delete(`/v1/active/${held.id}`)).status).toBe(204)
-    await expect(user.git('work', 'fetch')).rejects.toThrow(/Authentication failed/)
     await user.git('work', 'fetch')
     expect(await issuesOf(agent)).toBe(2)
     expect((await agent.client.get('/v1/active')).body.map(({ id }: { id: string }) => id)).not.toContain(

@@ -34,7 +34,7 @@ export const verb = defineVerb({
     const { all, backend, agent, allAgents } = options
     const isOfOthers = agent !== undefined || allAgents === true
     const ways = [ids.length > 0, all === true, backend !== undefined || agent !== undefined].filter(Boolean)
-    if (ways.length !== 1) throw usage('Give one of: ids, --all, --backend, --agent.')
+    if (ways.length !== 1) throw usage('Give exactly one of: ids, --all, --backend, --agent.')
     if (allAgents === true && (agent !== undefined || backend === undefined))
       throw usage('--all-agents goes with --backend, and without --agent.')
     if (isOfOthers) {

@@ -1,3 +1,4 @@
+import type { Client } from '../../client/client.ts'
 import { collect } from '../frame/list.ts'
 import type { Listed } from '../frame/options.ts'
 import type { Context } from '../frame/verb.ts'
@@ -35,8 +36,7 @@ async function read(
   if (!isAdmin) {
     const { openAgentSession } = await import('../session/open.ts')
     const { client } = await openAgentSession(context)
-    if (what === 'backends')
-      return (await client.backends()).map(({ id, type }) => ({ word: id, about: type }))
+    if (what === 'backends') return usable(client)
     return words(client.active(page), heldWord)
   }
   const { openAdmin } = await import('../session/admin.ts')
@@ -46,7 +46,8 @@ async function read(
     case 'agents':
       return words(admin.agents.list(page), ({ name, scopes }) => [[name, scopes.join(' ')]])
     case 'backends':
-      return words(admin.backends.list(page), ({ name, type }) => [[name, type]])
+      // An agent that is no administrator may call this verb, too.
+      return words(admin.backends.list(page), ({ name, type }) => [[name, type]]).catch(() => usable(client))
     case 'kinds':
       return words(admin.kinds(page), ({ type, title }) => [[type, title]])
     case 'plugins':
@@ -64,6 +65,9 @@ async function read(
         : words(client.active(page), heldWord)
   }
 }
+
+const usable = async (client: Client): Promise<Candidate[]> =>
+  (await client.backends()).map(({ id, type }) => ({ word: id, about: type }))
 
 const heldWord = ({ id, backend }: { readonly id: string; readonly backend: string }): Word[] => [
   [id, backend],

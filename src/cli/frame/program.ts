@@ -1,3 +1,4 @@
+import { installation } from '../../installation.ts'
 import { GROUPS, VERBS } from '../verbs.ts'
 import { EXIT, type Failure, failureOf } from './failure.ts'
 import { findVerb } from './find-verb.ts'
@@ -26,7 +27,6 @@ async function dispatch(argv: readonly string[], host: Host): Promise<number> {
   const out = createOutput(host, false)
   const found = await findVerb(argv, VERBS)
   if (found.what === 'version') {
-    const { installation } = await import('../../installation.ts')
     await out.result(installation.version)
     return EXIT.done
   }
