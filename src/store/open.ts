@@ -10,8 +10,10 @@ import { createCredentials } from './tables/credentials.ts'
 import { createEnrollments } from './tables/enrollments.ts'
 import { createIdempotency } from './tables/idempotency.ts'
 import { createMeta } from './tables/meta.ts'
+import { createOperators } from './tables/operators.ts'
 import { createPlugins } from './tables/plugins.ts'
 import { createSealed } from './tables/sealed.ts'
+import { createSessions } from './tables/sessions.ts'
 import { createTokens } from './tables/tokens.ts'
 
 export interface StoreOptions {
@@ -50,6 +52,8 @@ export function createStore(engine: Engine) {
     idempotency: createIdempotency(engine),
     tokens: createTokens(engine),
     plugins: createPlugins(engine),
+    operators: createOperators(engine),
+    sessions: createSessions(engine),
     audit: createAudit(engine),
     sealed: createSealed(engine),
   }

@@ -7,6 +7,7 @@ import * as agentChanges from './migrations/0005-agent-changes.ts'
 import * as revokedCredentials from './migrations/0006-revoked-credentials.ts'
 import * as rootRotation from './migrations/0007-root-rotation.ts'
 import * as plugins from './migrations/0008-plugins.ts'
+import * as people from './migrations/0012-people.ts'
 
 export interface Migration {
   readonly version: number
@@ -24,6 +25,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 6, name: 'revoked-credentials', statements: revokedCredentials.statements },
   { version: 7, name: 'root-rotation', statements: rootRotation.statements },
   { version: 8, name: 'plugins', statements: plugins.statements },
+  { version: 9, name: 'people', statements: people.statements },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
