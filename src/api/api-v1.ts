@@ -193,8 +193,9 @@ export const auditFilters = {
   actor: Type.Optional(
     Type.String({
       minLength: 1,
-      maxLength: 128,
-      description: 'Only what this one did: an agent by id or name, `local` or `system`.',
+      maxLength: 264,
+      description:
+        'Only what this one did: an agent by id or name, `operator:` and an e-mail address, `local` or `system`.',
       examples: ['local'],
     }),
   ),
@@ -219,7 +220,10 @@ export const AuditEntry = Type.Object(
     outcome: Type.String({ enum: ['ok', 'denied', 'failed'], description: 'How it ended.' }),
     agent_id: nullable(agentId('The agent that it is about.')),
     agent_name: nullable(text('Its name then.', 'ci-build')),
-    actor: text('Who acted: id of an agent, `local` or `system`.', 'local'),
+    actor: text(
+      'Who acted: id of an agent, `operator:` and an e-mail address, `local` or `system`.',
+      'local',
+    ),
     backend: nullable(text('Name of the backend.', 'orders')),
     credential_id: nullable(credentialId('Id of the credential.')),
     scopes: nullable(shownScopes('The scopes that were requested or granted.')),

@@ -224,7 +224,9 @@ export const PendingEnrollment = Type.Object(
     expires_in: Type.Optional(lasts('How long it is for.', '2h')),
     agent_id: Type.Optional(agentId('The agent, once there is one.')),
     decided_at: Type.Optional(timestamp('When it was decided.')),
-    decided_by: Type.Optional(text('Who decided: id of an agent, `local` or `system`.', 'local')),
+    decided_by: Type.Optional(
+      text('Who decided: id of an agent, `operator:` and an e-mail address, `local` or `system`.', 'local'),
+    ),
     decision_note: Type.Optional(text('What was said with the decision.', 'seen in the office')),
     collected_at: Type.Optional(timestamp('When the agent collected its credentials.')),
     warnings: ScopeWarnings,

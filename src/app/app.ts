@@ -11,6 +11,7 @@ import { createIdTokens } from '../core/oauth/backend-id-tokens.ts'
 import { newIssuerKey } from '../core/oauth/issuer-keys.ts'
 import { ConfigError } from '../domain/fault.ts'
 import { loopbackForms } from '../domain/loopback.ts'
+import { relyingPartyOf } from '../domain/relying-party.ts'
 import { resolveChecked } from '../egress/address.ts'
 import { createEgressFetch } from '../egress/fetch.ts'
 import { createListenerCheck, listenerRulesOf } from '../egress/listener.ts'
@@ -89,6 +90,7 @@ export async function buildApp(
     })
     await ensureIssuerKey(core, generateKey)
     await recordBounds(core)
+    await warnOfPasskeys(core)
     await core.backends.at(await store.generation())
     const http = await openHttpApp(config, core, metrics, log)
     return {
@@ -213,10 +215,26 @@ async function ensureIssuerKey(core: Core, generateKey: BuildOptions['generateKe
   if (!outcome.done && !(await hasKey())) throw new Error('another node has begun to make the issuer key')
 }
 
+/** Passkeys belong to the host of the issuer. */
+async function warnOfPasskeys({ store, settings, log }: Core): Promise<void> {
+  const { id: host } = settings.relyingParty
+  const passkeys = await store.operators.countPasskeysBeside(host)
+  if (passkeys > 0)
+    log.warn(
+      { passkeys, host },
+      'passkeys were registered for another address of this server, and do not work any more: their owners need a new link (mayfly console --operator EMAIL)',
+    )
+}
+
 /** What use cases may know of the configuration: everything but its secrets. */
 function settingsOf({ databaseUrl: _, masterKey: __, pluginEnv: ___, ...config }: Config): Settings {
   const { issuer, previousIssuers } = config
-  return { ...config, issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms), version: VERSION }
+  return {
+    ...config,
+    issuerNames: [issuer, ...previousIssuers].flatMap(loopbackForms),
+    relyingParty: relyingPartyOf(issuer),
+    version: VERSION,
+  }
 }
 
 interface HostNeeds extends Pick<Core, 'store' | 'sealer' | 'log'> {

@@ -61,4 +61,5 @@ export function requireOperatorScopes(scopes: readonly string[], backendScopes: 
     throw invalid('"backend_scopes" may contain only scopes of backends; admin scopes belong in "scopes".')
 }
 
-export const isFullAdministrator = (scopes: readonly string[]): boolean => coversAny(scopes, 'admin:*')
+/** Whether these are all admin scopes. */
+export const holdsAllAdmin = (scopes: readonly string[]): boolean => coversAny(scopes, 'admin:*')

@@ -4,6 +4,7 @@ import { keepUpBackends } from '../core/backends/keep-up.ts'
 import { resumeRotations } from '../core/backends/rotate-root.ts'
 import type { Core } from '../core/context.ts'
 import { expireEnrollments } from '../core/enrollments/expire-enrollments.ts'
+import { expireSessions } from '../core/sessions/end-session.ts'
 import { startLoop } from './loop.ts'
 import { createPrune } from './prune.ts'
 import { createReconcile } from './reconcile.ts'
@@ -61,6 +62,7 @@ export function startJobs(core: Core, options: { retentionMs: number }): Jobs {
       await reconcile(signal)
       return false
     }),
+    startLoop('sessions', TIDY_MS, core.log, () => expireSessions(core)),
     startLoop('tidy', TIDY_MS, core.log, () => tidy(core)),
     ...(options.retentionMs > 0
       ? [startLoop('prune', TIDY_MS, core.log, createPrune(core, options.retentionMs))]

@@ -31,6 +31,7 @@ export const ADMIN = {
   },
   'POST /v1/admin/agents': {
     ...admin('admin:agents:write', 'agent.created'),
+    confirm: true,
     id: 'createAgent',
     tags: ['admin: agents'],
     summary: 'Create an agent; its secrets are shown here and never again',
@@ -51,6 +52,7 @@ export const ADMIN = {
   },
   'PATCH /v1/admin/agents/:name': {
     ...admin('admin:agents:write', 'agent.changed'),
+    confirm: true,
     id: 'changeAgent',
     tags: ['admin: agents'],
     summary: 'Change the scopes, expiry, audiences or description of an agent',
@@ -64,6 +66,7 @@ export const ADMIN = {
   },
   'POST /v1/admin/agents/:name/rotate': {
     ...admin('admin:agents:write', 'agent.rotated'),
+    confirm: true,
     id: 'rotateAgent',
     tags: ['admin: agents'],
     summary:
@@ -77,6 +80,7 @@ export const ADMIN = {
   },
   'DELETE /v1/admin/agents/:name': {
     ...admin('admin:agents:write', 'agent.deleted'),
+    confirm: true,
     id: 'deleteAgent',
     tags: ['admin: agents'],
     summary: 'Delete an agent; its token ends and its credentials are revoked',
@@ -129,6 +133,7 @@ export const ADMIN = {
   },
   'DELETE /v1/admin/backends/:name': {
     ...admin('admin:backends:write', 'backend.deleted'),
+    confirm: true,
     id: 'deleteBackend',
     tags: ['admin: backends'],
     summary: 'Delete a backend; with very many credentials it answers 202, and the deletion goes on',
@@ -206,6 +211,7 @@ export const ADMIN = {
   },
   'POST /v1/admin/pending/:id/approve': {
     ...admin('admin:enrollments:write', 'enrollment.approved'),
+    confirm: true,
     id: 'approveEnrollment',
     tags: ['admin: enrollments'],
     summary: 'Approve, optionally with other scopes or for a limited time',
@@ -300,6 +306,7 @@ export const ADMIN = {
   },
   'POST /v1/admin/keys/rotate': {
     ...admin('admin:keys:write', 'keys.rotated'),
+    confirm: true,
     id: 'rotateKeys',
     tags: ['admin: keys'],
     summary: 'Sign with a new key; issued tokens end at once, or after the grace period',
