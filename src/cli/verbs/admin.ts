@@ -148,6 +148,42 @@ export const ADMIN_VERBS: readonly Entry[] = [
     ],
   },
   {
+    name: 'console',
+    summary: 'print a link that logs you in to the console',
+    load: async () => (await import('../commands/console.ts')).verb,
+  },
+  {
+    name: 'operator',
+    summary: 'invite, list, change and remove operators',
+    verbs: [
+      {
+        name: 'ls',
+        summary: 'list the operators',
+        load: async () => (await import('../commands/operator.ts')).list,
+      },
+      {
+        name: 'invite',
+        summary: 'invite an operator',
+        load: async () => (await import('../commands/operator.ts')).invite,
+      },
+      {
+        name: 'change',
+        summary: 'change the name or scopes of an operator',
+        load: async () => (await import('../commands/operator.ts')).change,
+      },
+      {
+        name: 'rm',
+        summary: 'remove an operator',
+        load: async () => (await import('../commands/operator.ts')).remove,
+      },
+      {
+        name: 'sessions',
+        summary: 'list and end sessions of operators',
+        load: async () => (await import('../commands/operator-sessions.ts')).verb,
+      },
+    ],
+  },
+  {
     name: 'pending',
     summary: 'list pending enrollments and requests',
     load: async () => (await import('../commands/pending.ts')).verb,
