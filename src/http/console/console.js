@@ -62,7 +62,8 @@ async function attempt(work) {
   try {
     await work()
   } catch (error) {
-    if (error.status === 401 && localStorage.getItem(KEY) !== null) {
+    // Another tab may have logged out.
+    if (error.status === 401 && (localStorage.getItem(KEY) !== null || !element('home').hidden)) {
       localStorage.removeItem(KEY)
       show('login')
     }
@@ -168,9 +169,15 @@ element('register-form').onsubmit = (event) => {
   attempt(register)
 }
 
-const link = new URLSearchParams(location.hash.slice(1)).get('link')
-// Before anything else can fail: the secret is neither in the address nor in the history.
-if (location.hash !== '') history.replaceState(null, '', location.pathname)
+/** Whether the address had a link. Its secret is then neither there nor in the history. */
+function takeLink() {
+  const link = new URLSearchParams(location.hash.slice(1)).get('link')
+  if (location.hash !== '') history.replaceState(null, '', location.pathname)
+  if (link !== null) attempt(() => followLink(link))
+  return link !== null
+}
+
 show('login')
-if (link !== null) attempt(() => followLink(link))
-else if (localStorage.getItem(KEY) !== null) attempt(showHome)
+if (!takeLink() && localStorage.getItem(KEY) !== null) attempt(showHome)
+// A link that is pasted while the page is open loads nothing.
+addEventListener('hashchange', takeLink)
